@@ -1,0 +1,214 @@
+//! What a transition costs and what a task weighs: a million independent tasks, a layered graph of a
+//! million with two predecessors each, an array of ten million. Prints a table; asserts nothing.
+
+use laboro_core::*;
+use smallvec::{SmallVec, smallvec};
+use std::alloc::{GlobalAlloc, Layout};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Counts what is in use, as asked for.
+struct Counting(mimalloc::MiMalloc);
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+        unsafe { self.0.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { self.0.dealloc(ptr, layout) }
+    }
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new: usize) -> *mut u8 {
+        IN_USE.fetch_add(new, Ordering::Relaxed);
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { self.0.realloc(ptr, layout, new) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting(mimalloc::MiMalloc);
+
+const TASKS: usize = 1_000_000;
+const WIDTH: usize = 1000;
+
+fn main() {
+    // `cargo bench` passes --bench; `cargo test --benches` does not, and wants a quick look only.
+    let tasks = if std::env::args().any(|arg| arg == "--bench") { TASKS } else { 10_000 };
+    println!(
+        "{:<28} {:>9} {:>9} {:>9} {:>9} {:>12}",
+        "case", "create", "lease", "complete", "mean", "bytes/task"
+    );
+    for graph in [false, true] {
+        for batch in [1, 100] {
+            run(tasks, graph, batch);
+        }
+    }
+    array(10 * tasks as u32);
+}
+
+fn hub() -> Hub {
+    let config = Config {
+        limits: Limits { tasks_a_submit: usize::MAX, ..Limits::default() },
+        ..Config::default()
+    };
+    Hub::begin(Ledger::default(), config, Time(1), 42).0
+}
+
+fn ask(command: Command) -> Vec<Ask> {
+    vec![Ask { token: Token(1), command }]
+}
+
+fn task_name(number: usize) -> Name {
+    Name::from(format!("task-{number:011}"))
+}
+
+fn submit(job: SubmitTo, tasks: Vec<TaskSpec>, arrays: Vec<ArraySpec>) -> Command {
+    Command::Submit(Submit {
+        group: "default".into(),
+        job,
+        profiles: vec![Profile::default()],
+        tasks,
+        arrays,
+        unknown_pred: UnknownPred::Refuse,
+        if_taken: IfTaken::Refuse,
+    })
+}
+
+fn join(hub: &mut Hub) {
+    hub.step(
+        Time(2),
+        ask(Command::Join(Join {
+            group: "default".into(),
+            name: "w".into(),
+            dialect: "bench",
+            session: SessionId(1),
+            kinds: Kinds::ALL,
+            tags: Vec::new(),
+            capacity: Capacity::slots(1),
+            period_ms: None,
+            running: None,
+        })),
+    );
+}
+
+fn run(tasks: usize, graph: bool, batch: u32) {
+    let mut hub = hub();
+    join(&mut hub);
+    let open = JobOptions { open: true, ..JobOptions::default() };
+    hub.step(Time(3), ask(submit(SubmitTo::New(open), Vec::new(), Vec::new())));
+    let before = IN_USE.load(Ordering::Relaxed);
+
+    let specs: Vec<Vec<TaskSpec>> = (0..tasks.div_ceil(WIDTH))
+        .map(|layer| {
+            let range = layer * WIDTH..((layer + 1) * WIDTH).min(tasks);
+            range
+                .map(|number| {
+                    let mut preds: SmallVec<[TaskRef; 1]> = SmallVec::new();
+                    if graph && layer > 0 {
+                        let above = number - WIDTH;
+                        let beside = (layer - 1) * WIDTH + (above + 7) % WIDTH;
+                        preds = smallvec![
+                            TaskRef::Name(task_name(above)),
+                            TaskRef::Name(task_name(beside))
+                        ];
+                    }
+                    TaskSpec { name: task_name(number), profile: 0, work: None, preds, memo: None }
+                })
+                .collect()
+        })
+        .collect();
+    let mut create = Duration::ZERO;
+    for layer in specs {
+        let command = submit(SubmitTo::Add(JobId(1)), layer, Vec::new());
+        let start = Instant::now();
+        hub.step(Time(4), ask(command));
+        create += start.elapsed();
+    }
+    let bytes = (IN_USE.load(Ordering::Relaxed) - before) as f64 / tasks as f64;
+
+    let (mut lease, mut complete) = (Duration::ZERO, Duration::ZERO);
+    let mut done = 0;
+    while done < tasks {
+        let worker = WorkerRef::Id(WorkerId(0));
+        let offer = Offer {
+            worker: worker.clone(),
+            route: Route::Answer { most: batch, patience: Patience::None },
+            lease_ms: None,
+        };
+        let start = Instant::now();
+        let effects = hub.step(Time(5), ask(Command::Offer(offer))).release();
+        lease += start.elapsed();
+        let Some(Effect::Reply { reply: Reply::Work { grants, .. }, .. }) =
+            effects.into_iter().next()
+        else {
+            panic!("nothing was ready after {done}");
+        };
+        done += grants.len();
+        let results = grants.into_iter().map(|grant| TaskResult {
+            lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+            outcome: Outcome::Success,
+            message: None,
+            memo: None,
+        });
+        let report = ask(Command::Report(Report { worker, results: results.collect() }));
+        let start = Instant::now();
+        hub.step(Time(6), report);
+        complete += start.elapsed();
+    }
+    let us = |time: Duration| time.as_secs_f64() * 1e6 / tasks as f64;
+    let case = format!("{} in batches of {batch}", if graph { "graph" } else { "independent" });
+    let mean = (us(create) + us(lease) + us(complete)) / 3.0;
+    println!(
+        "{case:<28} {:>6.3} µs {:>6.3} µs {:>6.3} µs {mean:>6.3} µs {bytes:>12.1}",
+        us(create),
+        us(lease),
+        us(complete),
+    );
+}
+
+fn array(count: u32) {
+    let mut hub = hub();
+    join(&mut hub);
+    let command = submit(
+        SubmitTo::New(JobOptions::default()),
+        Vec::new(),
+        vec![ArraySpec::numbered("a", count, Work::Named)],
+    );
+    let before = IN_USE.load(Ordering::Relaxed);
+    let asks = ask(command);
+    let start = Instant::now();
+    let batch = hub.step(Time(4), asks);
+    let took = start.elapsed();
+    drop(batch);
+    let bytes = IN_USE.load(Ordering::Relaxed) - before;
+    println!("array of {count}: submitted in {took:?}, {bytes} bytes");
+    let mut held = Vec::new();
+    let start = Instant::now();
+    let steps = count.min(1_000_000) / 100;
+    for _ in 0..steps {
+        let worker = WorkerRef::Id(WorkerId(0));
+        let route = Route::Answer { most: 100, patience: Patience::None };
+        let offer = Offer { worker: worker.clone(), route, lease_ms: None };
+        let effects = hub.step(Time(5), ask(Command::Offer(offer))).release();
+        let Some(Effect::Reply { reply: Reply::Work { grants, .. }, .. }) =
+            effects.into_iter().next()
+        else {
+            panic!("an array has elements");
+        };
+        held.extend(grants.into_iter().map(|grant| (grant.task, grant.lease)));
+        if held.len() > 300 {
+            let results = held.drain(..100).map(|(task, lease)| TaskResult {
+                lease: LeaseRef::Number { task, lease },
+                outcome: Outcome::Success,
+                message: None,
+                memo: None,
+            });
+            let results = results.collect();
+            hub.step(Time(6), ask(Command::Report(Report { worker, results })));
+        }
+    }
+    let us = start.elapsed().as_secs_f64() * 1e6 / f64::from(steps * 100);
+    println!("array elements in batches of 100: {us:.3} µs for lease and completion together");
+}

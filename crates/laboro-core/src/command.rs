@@ -1,0 +1,343 @@
+//! What can be asked of the hub. Every command gets exactly one reply; an offer that waits gets it later.
+
+use crate::effect::{ConductView, Standing};
+use crate::id::{JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
+use crate::job::JobOptions;
+use crate::task::{Kinds, NewArray, Outcome, Profile, State, Values, Work};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// One command and where its reply goes.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub token: Token,
+    pub command: Command,
+}
+
+#[derive(Clone, Debug)]
+pub enum Command {
+    Submit(Submit),
+    /// No more tasks will be added.
+    Close(JobId),
+    Join(Join),
+    Offer(Offer),
+    /// An offer that still waits is answered with nothing, at once.
+    Withdraw(Token),
+    Report(Report),
+    /// The worker is alive, and so are its leases.
+    Renew(WorkerRef),
+    Return(Return),
+    Leave(Leave),
+    Cancel(Selection),
+    Hold(Selection),
+    Release(Selection),
+    /// Failed and cancelled tasks of the selection run again, in place.
+    Retry(Selection),
+    Prioritise(Selection, i32),
+    /// What is `None` stays as it is; `Some(None)` lifts the limit.
+    Limit {
+        job: JobId,
+        max_running: Option<Option<u32>>,
+        max_fails: Option<Option<u32>>,
+    },
+    /// Nothing of the group starts until it is resumed.
+    Pause(Name),
+    Resume(Name),
+    Drain(WorkerRef, Drain),
+    Eject(WorkerRef, String),
+    Pardon(WorkerRef),
+    /// A finished job is forgotten now.
+    Forget(JobId),
+    Query(Query),
+    Watch(Scope),
+    Unwatch(Token),
+}
+
+#[derive(Clone, Debug)]
+pub struct Submit {
+    pub group: Name,
+    pub job: SubmitTo,
+    /// Tasks and arrays point into this by position.
+    pub profiles: Vec<Profile>,
+    pub tasks: Vec<TaskSpec>,
+    pub arrays: Vec<ArraySpec>,
+    pub unknown_pred: UnknownPred,
+    pub if_taken: IfTaken,
+}
+
+#[derive(Clone, Debug)]
+pub enum SubmitTo {
+    New(JobOptions),
+    Add(JobId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownPred {
+    Refuse,
+    /// A predecessor nobody knows counts as done.
+    Ignore,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfTaken {
+    Refuse,
+    /// The same task again is no news; a different one is refused.
+    Same,
+    /// Adds predecessors to a task that has not started, and runs a finished one again.
+    Merge,
+}
+
+/// A predecessor or a task meant by a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskRef {
+    Id(TaskId),
+    /// In the group of the command. `array/7` means an element.
+    Name(Name),
+}
+
+#[derive(Clone, Debug)]
+pub struct TaskSpec {
+    pub name: Name,
+    pub profile: u32,
+    pub work: Option<Arc<Work>>,
+    pub preds: SmallVec<[TaskRef; 1]>,
+    pub memo: Option<Arc<[u8]>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ArraySpec {
+    pub name: Name,
+    pub count: u32,
+    pub profile: u32,
+    pub work: Arc<Work>,
+    pub values: Values,
+    pub preds: Vec<TaskRef>,
+    pub each: Vec<TaskRef>,
+}
+
+impl ArraySpec {
+    /// `count` elements numbered from 1, all with the same work.
+    pub fn numbered(name: impl Into<Name>, count: u32, work: Work) -> ArraySpec {
+        ArraySpec {
+            name: name.into(),
+            count,
+            profile: 0,
+            work: Arc::new(work),
+            values: Values::Numbers { first: 1, step: 1 },
+            preds: Vec::new(),
+            each: Vec::new(),
+        }
+    }
+
+    pub(crate) fn placed(self, preds: Vec<TaskId>, each: Vec<TaskId>) -> NewArray {
+        let ArraySpec { name, count, profile, work, values, .. } = self;
+        NewArray { name, count, profile, work, values, preds, each }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkerRef {
+    Id(WorkerId),
+    Name { group: Name, name: Name },
+}
+
+/// A worker says who it is, what it has and what still runs there. Saying it again is fine.
+#[derive(Clone, Debug)]
+pub struct Join {
+    pub group: Name,
+    pub name: Name,
+    pub dialect: &'static str,
+    pub session: SessionId,
+    pub kinds: Kinds,
+    pub tags: Vec<Name>,
+    pub capacity: Capacity,
+    /// How long the hub waits for a sign of life before its leases lapse. `None`: for ever.
+    pub period_ms: Option<u64>,
+    /// What runs there by its own account. `None`: it does not say, and the leases stand as they are.
+    pub running: Option<Vec<(TaskId, LeaseNo)>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capacity {
+    pub slots: u32,
+    pub memory: u64,
+    /// At most 128 of each; a task is told which ones it got.
+    pub resources: Vec<(Name, u32)>,
+}
+
+impl Capacity {
+    pub fn slots(slots: u32) -> Capacity {
+        Capacity { slots, memory: 0, resources: Vec::new() }
+    }
+}
+
+/// Room for work at a worker.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    pub worker: WorkerRef,
+    pub route: Route,
+    /// A lease given for this offer lapses after so long. `None`: it lives as long as its worker.
+    pub lease_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The reply carries up to `most` tasks, at the latest when patience ends.
+    Answer { most: u32, patience: Patience },
+    /// Stands until the worker leaves: whatever fits its free capacity is sent to its session.
+    Push,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    None,
+    Until(Time),
+}
+
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub worker: WorkerRef,
+    pub results: Vec<TaskResult>,
+}
+
+#[derive(Clone, Debug)]
+pub struct TaskResult {
+    pub lease: LeaseRef,
+    pub outcome: Outcome,
+    /// Words that go with a failure.
+    pub message: Option<Box<str>>,
+    pub memo: Option<Arc<[u8]>>,
+}
+
+/// How a peer says which lease it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaseRef {
+    Number {
+        task: TaskId,
+        lease: LeaseNo,
+    },
+    /// The one that the reporting worker holds on this task.
+    Held(TaskRef),
+}
+
+/// Work that a worker gives back unfinished. All of it or none.
+#[derive(Clone, Debug)]
+pub struct Return {
+    pub worker: WorkerRef,
+    pub tasks: Vec<Returned>,
+    pub place: Place,
+}
+
+#[derive(Clone, Debug)]
+pub struct Returned {
+    pub lease: LeaseRef,
+    /// It turned out that these must be done first.
+    pub preds: Vec<TaskRef>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Front,
+    Back,
+}
+
+#[derive(Clone, Debug)]
+pub struct Leave {
+    pub worker: WorkerRef,
+    /// Only this session's end counts: a worker that has joined anew meanwhile stays.
+    pub session: Option<SessionId>,
+    pub how: Leaving,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// Its tasks go back now.
+    Gone,
+    /// It may come back: its leases run on for so long.
+    Away { grace_ms: u64 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drain {
+    /// Give it nothing more.
+    All,
+    /// Give it so many slots less.
+    Slots(u32),
+    /// Give it nothing more and take back what runs there.
+    AtOnce,
+    /// Back to work.
+    Lift,
+}
+
+/// Which tasks of a job are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    pub job: JobId,
+    pub which: Which,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The job itself and so all its tasks.
+    Job,
+    /// First and last number of each range.
+    Ranges(Vec<(u32, u32)>),
+    InState(State),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Query {
+    Groups,
+    Group(Name),
+    /// From this job on, at most so many.
+    Jobs {
+        group: Option<Name>,
+        from: JobId,
+        most: u32,
+    },
+    Job(JobId),
+    /// Tasks of a job in one state or all, from this number on, at most so many.
+    Tasks {
+        job: JobId,
+        state: Option<State>,
+        from: u32,
+        most: u32,
+    },
+    Task {
+        group: Name,
+        task: TaskRef,
+    },
+    /// In plain words: why is it not running?
+    Explain {
+        group: Name,
+        task: TaskRef,
+    },
+    Workers {
+        group: Option<Name>,
+        from: WorkerId,
+        most: u32,
+    },
+    Worker(WorkerRef),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    All,
+    Job(JobId),
+}
+
+/// How workers are judged. See `hub/conduct.rs`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ConductRule {
+    Off,
+    /// A failure counts only where others succeed on the same work.
+    Compared,
+    /// Every failure counts.
+    Fixed,
+}
+
+impl ConductView {
+    pub fn good() -> ConductView {
+        ConductView { standing: Standing::Good, reason: None, until: None }
+    }
+}

@@ -1,0 +1,128 @@
+//! Limits and rules with their defaults. Reaching a limit is a refusal, never growth without end.
+
+use crate::command::ConductRule;
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub limits: Limits,
+    pub conduct: Conduct,
+    pub keep: Keep,
+    /// How often a task may be passed over by smaller ones at workers that could hold it before one
+    /// of them is kept free for it.
+    pub passes_max: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            limits: Limits::default(),
+            conduct: Conduct::default(),
+            keep: Keep::default(),
+            passes_max: 8,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub name_bytes: usize,
+    pub groups: usize,
+    pub jobs: usize,
+    /// Tasks with a record of their own.
+    pub tasks: usize,
+    pub tasks_a_submit: usize,
+    pub array_elements: u32,
+    pub edges: usize,
+    pub preds_a_task: usize,
+    /// Different needs with tasks in one hub: matching walks over these.
+    pub classes: usize,
+    pub profiles: usize,
+    pub workers: usize,
+    pub offers: usize,
+    pub watches: usize,
+    pub page: u32,
+    pub preds_shown: usize,
+    /// How many tasks the search for a cycle may visit when an existing task gets predecessors.
+    pub cycle_search: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            name_bytes: 4096,
+            groups: 1000,
+            jobs: 1_000_000,
+            tasks: 50_000_000,
+            tasks_a_submit: 1_000_000,
+            array_elements: 1_000_000_000,
+            edges: 200_000_000,
+            preds_a_task: 1_000_000,
+            classes: 4096,
+            profiles: 65_536,
+            workers: 100_000,
+            offers: 200_000,
+            watches: 10_000,
+            page: 1000,
+            preds_shown: 100,
+            cycle_search: 10_000_000,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Conduct {
+    pub rule: ConductRule,
+    /// Nobody is judged before so many results.
+    pub results_min: u32,
+    /// Ejected below this share of good results.
+    pub good_share_min: f64,
+    /// More failures than this among the last ten put a worker on hold.
+    pub recent_failures_max: u32,
+    /// How many results of others make a comparison.
+    pub others_min: u32,
+    /// How long the first hold without news lasts; each further one twice as long.
+    pub hold_ms: u64,
+    pub hold_most_ms: u64,
+    /// How long an ejected worker is remembered.
+    pub ejected_ms: u64,
+}
+
+impl Default for Conduct {
+    fn default() -> Conduct {
+        Conduct {
+            rule: ConductRule::Compared,
+            results_min: 10,
+            good_share_min: 0.60,
+            recent_failures_max: 2,
+            others_min: 5,
+            hold_ms: 10_000,
+            hold_most_ms: 600_000,
+            ejected_ms: 3_600_000,
+        }
+    }
+}
+
+/// What finished work is remembered, so that memory stays bounded over months.
+#[derive(Clone, Debug)]
+pub struct Keep {
+    pub jobs: usize,
+    pub age_ms: u64,
+    /// Finished tasks of a job that stays open.
+    pub tasks_of_open_job: u32,
+    /// Workers that are away and hold nothing.
+    pub worker_ms: u64,
+    /// How many tasks one step forgets at most, so that no step takes long.
+    pub slice: u32,
+}
+
+impl Default for Keep {
+    fn default() -> Keep {
+        Keep {
+            jobs: 10_000,
+            age_ms: 30 * 86_400_000,
+            tasks_of_open_job: 1_000_000,
+            worker_ms: 7 * 86_400_000,
+            slice: 1000,
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! What the outside must do once a batch is durable: reply, dispatch, revoke, notify; and the views
+//! that replies carry. Views are plain data: whoever shows them chooses the words.
+
+use crate::event::{Event, Share};
+use crate::id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
+use crate::job::Counts;
+use crate::task::{Outcome, Profile, State, Values, Work};
+use std::sync::Arc;
+
+/// What one step produced. The effects come out only through `release`, which a journal calls when
+/// the events are as safe as promised.
+#[derive(Debug)]
+pub struct Batch {
+    pub at: Time,
+    pub events: Vec<Event>,
+    effects: Vec<Effect>,
+}
+
+impl Batch {
+    pub(crate) fn new(at: Time, events: Vec<Event>, effects: Vec<Effect>) -> Batch {
+        Batch { at, events, effects }
+    }
+
+    /// Only a journal that has kept its promise about `events` may call this.
+    pub fn release(self) -> Vec<Effect> {
+        self.effects
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.effects.is_empty()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum Effect {
+    Reply {
+        token: Token,
+        reply: Reply,
+    },
+    Dispatch {
+        session: SessionId,
+        worker: WorkerId,
+        grants: Vec<Grant>,
+    },
+    /// The worker shall end these; their results do not count any more.
+    Revoke {
+        session: SessionId,
+        worker: WorkerId,
+        leases: Vec<(TaskId, LeaseNo)>,
+    },
+    Notify {
+        watch: Token,
+        changes: Arc<[Change]>,
+    },
+}
+
+/// One task given to one worker.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    pub lease: LeaseNo,
+    pub task: TaskId,
+    /// Of the task, or of the array that it is an element of.
+    pub name: Name,
+    /// Counted from 0 inside an array.
+    pub element: Option<Element>,
+    pub attempt: u16,
+    pub work: Option<Arc<Work>>,
+    pub profile: Arc<Profile>,
+    pub share: Option<Box<Share>>,
+    pub memo: Option<Arc<[u8]>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Element {
+    pub position: u32,
+    pub values: Values,
+}
+
+#[derive(Debug, Clone)]
+pub enum Reply {
+    Ok,
+    Submitted {
+        job: JobId,
+        first: u32,
+        count: u32,
+        again: bool,
+    },
+    Joined {
+        worker: WorkerId,
+        unknown: Vec<TaskId>,
+    },
+    Work {
+        worker: WorkerId,
+        grants: Vec<Grant>,
+    },
+    Nothing(Idle),
+    /// One verdict a result, in order.
+    Reported(Vec<Result<(), Refusal>>),
+    Changed {
+        tasks: u64,
+    },
+    Refused(Refusal),
+    Groups(Vec<GroupView>),
+    Jobs(Vec<JobView>),
+    Tasks {
+        tasks: Vec<TaskView>,
+        next: Option<u32>,
+    },
+    Task(Box<TaskView>),
+    Explained(String),
+    Workers(Vec<WorkerView>),
+    Watching,
+}
+
+/// Why an offer got nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    /// Nothing was ever submitted to this group.
+    Fresh,
+    /// Nothing is left that could go on without a person.
+    Finished,
+    /// Nothing is ready for this worker now; something may become so.
+    Later,
+    OnHold,
+    Ejected,
+    Draining,
+}
+
+/// Why the hub says no. A refusal changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    NoSuchJob(JobId),
+    NoSuchTask(Name),
+    NoSuchGroup(Name),
+    NoSuchWorker(Name),
+    JobClosed(JobId),
+    JobNotFinished(JobId),
+    NameTaken(Name),
+    NameTwice(Name),
+    BadName {
+        name: Name,
+        why: &'static str,
+    },
+    BadProfile(u32),
+    UnknownPred {
+        task: Name,
+        pred: Name,
+    },
+    Cycle(Name),
+    UnequalArrays {
+        array: Name,
+        other: Name,
+    },
+    NotAnArray(Name),
+    Limit {
+        what: &'static str,
+        most: u64,
+    },
+    /// Another worker holds it, or it lapsed and went to another.
+    NotYours(Name),
+    NotStarted(Name),
+    AlreadyFinished {
+        task: Name,
+        by_you: bool,
+    },
+    NothingSelected,
+    NotYet(&'static str),
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refusal::NoSuchJob(job) => write!(f, "there is no job {job}"),
+            Refusal::NoSuchTask(task) => write!(f, "there is no task {task}"),
+            Refusal::NoSuchGroup(group) => write!(f, "there is no group {group}"),
+            Refusal::NoSuchWorker(worker) => write!(f, "there is no worker {worker}"),
+            Refusal::JobClosed(job) => write!(f, "job {job} is closed and takes no more tasks"),
+            Refusal::JobNotFinished(job) => write!(f, "job {job} is not finished"),
+            Refusal::NameTaken(name) => write!(f, "the name {name} is taken in this group"),
+            Refusal::NameTwice(name) => write!(f, "the name {name} stands twice in one submit"),
+            Refusal::BadName { name, why } => write!(f, "the name {name} {why}"),
+            Refusal::BadProfile(n) => write!(f, "there is no profile {n} in this submit"),
+            Refusal::UnknownPred { task, pred } => {
+                write!(f, "task {task} comes after {pred}, which nobody knows")
+            }
+            Refusal::Cycle(name) => write!(f, "task {name} would wait for itself"),
+            Refusal::UnequalArrays { array, other } => {
+                write!(f, "array {array} has not as many elements as {other}")
+            }
+            Refusal::NotAnArray(name) => write!(f, "{name} is not an array"),
+            Refusal::Limit { what, most } => write!(f, "no more than {most} {what}"),
+            Refusal::NotYours(task) => write!(f, "task {task} is not held by this worker"),
+            Refusal::NotStarted(task) => write!(f, "task {task} was not started"),
+            Refusal::AlreadyFinished { task, .. } => write!(f, "task {task} is finished already"),
+            Refusal::NothingSelected => f.write_str("no task is selected"),
+            Refusal::NotYet(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Where a worker stands with the hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Good,
+    /// Gets nothing until what it runs is in, or its time is over.
+    OnHold,
+    /// Gets one task, which decides.
+    Probation,
+    Ejected,
+}
+
+impl Standing {
+    pub fn word(self) -> &'static str {
+        match self {
+            Standing::Good => "good",
+            Standing::OnHold => "on hold",
+            Standing::Probation => "on probation",
+            Standing::Ejected => "ejected",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConductView {
+    pub standing: Standing,
+    pub reason: Option<Box<str>>,
+    pub until: Option<Time>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupView {
+    pub group: GroupId,
+    pub name: Name,
+    pub counts: Counts,
+    pub paused: bool,
+    pub ever_used: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobView {
+    pub job: JobId,
+    pub group: Name,
+    pub name: Name,
+    pub counts: Counts,
+    pub open: bool,
+    pub held: bool,
+    pub stopped: bool,
+    pub max_running: Option<u32>,
+    pub max_fails: Option<u32>,
+    pub submitted: Time,
+    pub ended: Option<Time>,
+    /// How many tasks ended each way, successes left out.
+    pub failures: Vec<(Outcome, u64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskView {
+    pub task: TaskId,
+    pub name: Name,
+    pub state: State,
+    pub priority: i32,
+    pub failed_attempts: u16,
+    pub lost_attempts: u16,
+    pub attempts: Vec<AttemptView>,
+    pub lease: Option<LeaseNo>,
+    pub delayed_until: Option<Time>,
+    pub memo: Option<Arc<[u8]>>,
+    pub message: Option<Box<str>>,
+    /// At most so many as `Limits::preds_shown`.
+    pub preds: Vec<TaskId>,
+    pub succs: Vec<TaskId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptView {
+    pub worker: WorkerId,
+    pub started: Time,
+    pub ended: Option<Time>,
+    pub outcome: Option<Outcome>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerView {
+    pub worker: WorkerId,
+    pub name: Name,
+    pub group: Name,
+    pub dialect: Name,
+    pub connected: bool,
+    pub draining: bool,
+    pub slots: u32,
+    pub slots_used: u32,
+    pub leases: Vec<(TaskId, LeaseNo)>,
+    pub lease_count: u32,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub conduct: ConductView,
+    pub seen: Time,
+}
+
+/// Something that a watcher is told. Ranges, because arrays are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    Tasks {
+        job: JobId,
+        first: u32,
+        last: u32,
+        state: State,
+        worker: Option<WorkerId>,
+        outcome: Option<Outcome>,
+    },
+    Job {
+        job: JobId,
+    },
+    Worker {
+        worker: WorkerId,
+    },
+    Group {
+        group: GroupId,
+    },
+}

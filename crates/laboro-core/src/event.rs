@@ -1,0 +1,176 @@
+//! What happened and cannot be derived. The journal holds only these, and the ledger is their sum.
+//! Decisions are recorded as made, so that a changed rule never changes what an old journal means.
+
+use crate::effect::Standing;
+use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
+use crate::job::JobOptions;
+use crate::ledger::restore::Restore;
+use crate::task::{NewArray, NewTask, Outcome, Profile};
+use std::sync::Arc;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A hub started with this state. Every live lease gets one more period.
+    Began {
+        life: u32,
+        seed: u64,
+    },
+    GroupMade {
+        group: GroupId,
+        name: Name,
+    },
+    GroupPaused {
+        group: GroupId,
+        paused: bool,
+    },
+    JobMade {
+        job: JobId,
+        group: GroupId,
+        options: Box<JobOptions>,
+    },
+    JobClosed {
+        job: JobId,
+    },
+    JobHeld {
+        job: JobId,
+        held: bool,
+    },
+    /// Too many of its tasks failed, or a person let it go on after that.
+    JobStopped {
+        job: JobId,
+        stopped: bool,
+    },
+    JobLimited {
+        job: JobId,
+        max_running: Option<u32>,
+        max_fails: Option<u32>,
+    },
+    JobForgotten {
+        job: JobId,
+    },
+    /// Numbers go on from the job's last: first the arrays, then the tasks.
+    Added(Box<Added>),
+    PredsAdded {
+        task: TaskId,
+        preds: Vec<TaskId>,
+    },
+    /// A finished task starts over, with its name and its number.
+    Renewed {
+        task: TaskId,
+        preds: Vec<TaskId>,
+        memo: Option<Arc<[u8]>>,
+    },
+    /// Also when it comes back with another period.
+    WorkerMet {
+        worker: WorkerId,
+        group: GroupId,
+        name: Name,
+        dialect: Name,
+        period_ms: Option<u64>,
+    },
+    WorkerForgotten {
+        worker: WorkerId,
+    },
+    Leased {
+        task: TaskId,
+        lease: LeaseNo,
+        worker: WorkerId,
+        until: Option<Time>,
+        share: Option<Box<Share>>,
+    },
+    Finished {
+        task: TaskId,
+        worker: WorkerId,
+        outcome: Outcome,
+        then: Then,
+        words: Option<Box<Words>>,
+    },
+    /// A lease ended without a result.
+    Returned {
+        task: TaskId,
+        why: Back,
+        preds: Vec<TaskId>,
+    },
+    /// The wait before the next attempt is over.
+    Woken {
+        task: TaskId,
+    },
+    Cancelled {
+        job: JobId,
+        ranges: Ranges,
+    },
+    Held {
+        job: JobId,
+        ranges: Ranges,
+    },
+    Released {
+        job: JobId,
+        ranges: Ranges,
+    },
+    Retried {
+        job: JobId,
+        ranges: Ranges,
+    },
+    Prioritised {
+        job: JobId,
+        ranges: Ranges,
+        priority: i32,
+    },
+    TasksForgotten {
+        job: JobId,
+        ranges: Ranges,
+    },
+    Judged {
+        worker: WorkerId,
+        standing: Standing,
+        reason: Box<str>,
+        until: Option<Time>,
+    },
+    /// A piece of a condensed ledger.
+    Restored(Box<Restore>),
+}
+
+/// First and last number of each run, ascending.
+pub type Ranges = Vec<(u32, u32)>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Added {
+    pub job: JobId,
+    pub profiles: Vec<Profile>,
+    pub arrays: Vec<NewArray>,
+    pub tasks: Vec<NewTask>,
+}
+
+/// Which ones of its worker's countable resources a lease has: a bit for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    pub indices: Vec<(Name, u128)>,
+}
+
+/// What a worker says beside the outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    pub message: Option<Box<str>>,
+    pub memo: Option<Arc<[u8]>>,
+}
+
+/// What becomes of the task after an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    Done,
+    Failed,
+    /// Another attempt, not before this time.
+    Again(Time),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// Its worker was lost or its time ran out: to the front, and counted.
+    Lapsed,
+    /// Its worker left in order: to the front.
+    Left,
+    /// Its worker gave it back: to the back.
+    Handed,
+    /// The hub took it back: to the front.
+    Revoked,
+}

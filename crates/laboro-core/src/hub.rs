@@ -1,0 +1,249 @@
+//! The hub decides: commands come in, events and effects go out. One file a command family below; every
+//! handler checks first and posts after, and nothing fails in between.
+
+mod conduct;
+mod control;
+mod explain;
+mod lease;
+mod matching;
+mod policy;
+mod query;
+mod report;
+mod submit;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod workers;
+
+use crate::command::{Ask, Command, Scope, TaskRef, WorkerRef};
+use crate::config::Config;
+use crate::effect::{Batch, Change, Effect, Refusal, Reply};
+use crate::event::Event;
+use crate::id::{JobId, Name, TaskId, Time, Token};
+use crate::ledger::{Ledger, State};
+use crate::presence::{Due, Presence};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct Hub {
+    ledger: Ledger,
+    presence: Presence,
+    config: Config,
+    passes: matching::Passes,
+    effects: Vec<Effect>,
+}
+
+impl Hub {
+    /// A new life on what a journal gave back. `seed` is used only by a ledger that has none: choose it
+    /// so that peers cannot guess it.
+    pub fn begin(state: State, config: Config, now: Time, seed: u64) -> (Hub, Batch) {
+        let mut hub = Hub {
+            ledger: Ledger::new(state),
+            presence: Presence::default(),
+            config,
+            passes: matching::Passes::default(),
+            effects: Vec::new(),
+        };
+        hub.ledger.set_now(now);
+        let life = hub.state().life() + 1;
+        hub.ledger.post(Event::Began { life, seed: seed.max(1) });
+        hub.expect_workers_back();
+        // Nobody is there yet who could take what is ready.
+        hub.ledger.take_awake();
+        hub.ledger.take_loosened();
+        let batch = hub.seal();
+        (hub, batch)
+    }
+
+    /// All that has arrived, in order, then whatever was due by `now`.
+    pub fn step(&mut self, now: Time, asks: Vec<Ask>) -> Batch {
+        self.ledger.set_now(now);
+        for Ask { token, command } in asks {
+            if let Some(reply) = self.take(token, command) {
+                self.effects.push(Effect::Reply { token, reply });
+            }
+            self.settle();
+        }
+        self.expire();
+        self.sweep();
+        self.settle();
+        self.seal()
+    }
+
+    /// When `step` must be called even if nothing arrives.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let ledger = self.state().next_timer().map(|(at, _)| at);
+        [ledger, self.presence.next_timer(), self.sweep_due()].into_iter().flatten().min()
+    }
+
+    pub fn state(&self) -> &State {
+        self.ledger.state()
+    }
+
+    /// `None`: the reply comes later.
+    fn take(&mut self, token: Token, command: Command) -> Option<Reply> {
+        let result = match command {
+            Command::Submit(submit) => self.submit(submit),
+            Command::Close(job) => self.close(job),
+            Command::Join(join) => self.join(join),
+            Command::Offer(offer) => return self.offer(token, offer),
+            Command::Withdraw(waiting) => {
+                self.give_up(waiting);
+                Ok(Reply::Ok)
+            }
+            Command::Report(report) => self.report(report),
+            Command::Renew(worker) => self.renew(&worker),
+            Command::Return(back) => self.hand_back(back),
+            Command::Leave(leave) => self.leave(&leave),
+            Command::Cancel(selection) => self.cancel(&selection),
+            Command::Hold(selection) => self.hold(&selection),
+            Command::Release(selection) => self.release(&selection),
+            Command::Retry(selection) => self.retry(&selection),
+            Command::Prioritise(selection, priority) => self.prioritise(&selection, priority),
+            Command::Limit { job, max_running, max_fails } => {
+                self.limit(job, max_running, max_fails)
+            }
+            Command::Pause(group) => self.pause(&group, true),
+            Command::Resume(group) => self.pause(&group, false),
+            Command::Drain(worker, drain) => self.drain(&worker, drain),
+            Command::Eject(worker, reason) => self.eject(&worker, &reason),
+            Command::Pardon(worker) => self.pardon(&worker),
+            Command::Forget(job) => self.forget(job),
+            Command::Query(query) => self.query(&query),
+            Command::Watch(scope) => self.watch(token, scope),
+            Command::Unwatch(watch) => self.unwatch(watch),
+        };
+        Some(result.unwrap_or_else(Reply::Refused))
+    }
+
+    fn watch(&mut self, token: Token, scope: Scope) -> Result<Reply, Refusal> {
+        let most = self.config.limits.watches;
+        if self.presence.watches.len() >= most {
+            return Err(Refusal::Limit { what: "watches", most: most as u64 });
+        }
+        self.presence.watches.insert(token, scope);
+        self.ledger.collect_changes(true);
+        Ok(Reply::Watching)
+    }
+
+    fn unwatch(&mut self, watch: Token) -> Result<Reply, Refusal> {
+        self.presence.watches.remove(&watch);
+        self.ledger.collect_changes(!self.presence.watches.is_empty());
+        Ok(Reply::Ok)
+    }
+
+    fn seal(&mut self) -> Batch {
+        self.notify();
+        let effects = std::mem::take(&mut self.effects);
+        Batch::new(self.ledger.now(), self.ledger.take_posted(), effects)
+    }
+
+    /// Whoever watches everything shares one copy of what changed.
+    fn notify(&mut self) {
+        let changes = self.ledger.take_changes();
+        if changes.is_empty() || self.presence.watches.is_empty() {
+            return;
+        }
+        let all: Arc<[Change]> = changes.into();
+        for (&watch, scope) in &self.presence.watches {
+            let changes = match scope {
+                Scope::All => all.clone(),
+                Scope::Job(wanted) => {
+                    all.iter().filter(|change| is_about(change, *wanted)).cloned().collect()
+                }
+            };
+            if !changes.is_empty() {
+                self.effects.push(Effect::Notify { watch, changes });
+            }
+        }
+    }
+
+    fn find_group(&self, name: &Name) -> Result<u32, Refusal> {
+        self.state().find_group(name).ok_or_else(|| Refusal::NoSuchGroup(name.clone()))
+    }
+
+    fn find_job(&self, job: JobId) -> Result<u32, Refusal> {
+        self.state().find_job(job).ok_or(Refusal::NoSuchJob(job))
+    }
+
+    fn find_worker(&self, worker: &WorkerRef) -> Result<u32, Refusal> {
+        match worker {
+            WorkerRef::Id(id) => {
+                let found = self.state().workers().find(*id);
+                found.ok_or_else(|| Refusal::NoSuchWorker(Name::from(id.0.to_string())))
+            }
+            WorkerRef::Name { group, name } => {
+                let group = self.find_group(group)?;
+                let found = self.state().workers().find_name(group, name);
+                found.ok_or_else(|| Refusal::NoSuchWorker(name.clone()))
+            }
+        }
+    }
+
+    /// The id of a task that is there; of a whole array when its name is meant.
+    fn find_task(&self, group: Option<u32>, task: &TaskRef) -> Option<TaskId> {
+        let state = self.state();
+        match task {
+            TaskRef::Id(id) => {
+                let job = state.job(state.find_job(id.job)?);
+                if id.is_whole() {
+                    return state.record_of(*id).map(|_| *id);
+                }
+                job.state_of(id.index).map(|_| *id)
+            }
+            TaskRef::Name(name) => {
+                let group = group?;
+                if let Some(slot) = state.find_name(group, name) {
+                    return Some(state.id_of(slot));
+                }
+                self.find_element(group, name)
+            }
+        }
+    }
+
+    /// `array/7`
+    fn find_element(&self, group: u32, name: &Name) -> Option<TaskId> {
+        let state = self.state();
+        let bytes = name.bytes();
+        let slash = bytes.iter().rposition(|&byte| byte == b'/')?;
+        let number: u32 = std::str::from_utf8(&bytes[slash + 1..]).ok()?.parse().ok()?;
+        let gate = state.find_name(group, &Name::new(&bytes[..slash]))?;
+        if !state.task(gate).is_gate() {
+            return None;
+        }
+        let (job, at) = state.array_of(gate);
+        let array = &state.job(job).arrays[at];
+        let position = number.checked_sub(1).filter(|&position| position < array.count)?;
+        Some(TaskId::new(state.job(job).id, array.first + position))
+    }
+
+    /// After a restart workers have one period to come back.
+    fn expect_workers_back(&mut self) {
+        let now = self.ledger.now();
+        let workers = self.ledger.state().workers();
+        let back: Vec<(u32, Option<u64>, bool)> = (workers.from(Default::default()))
+            .map(|slot| (slot, workers.get(slot)))
+            .map(|(slot, worker)| (slot, worker.period_ms, worker.leases > 0))
+            .collect();
+        for (slot, period_ms, holds_something) in back {
+            if holds_something {
+                self.presence.admit(slot);
+                self.presence.set_alive_until(slot, period_ms.map(|ms| now.after_ms(ms)));
+            } else {
+                self.presence
+                    .set_timer(now.after_ms(self.config.keep.worker_ms), Due::Worker(slot));
+            }
+            if let Some(until) = self.state().workers().get(slot).record.until {
+                self.presence.set_timer(until, Due::Conduct(slot));
+            }
+        }
+    }
+}
+
+fn is_about(change: &Change, wanted: JobId) -> bool {
+    match change {
+        Change::Tasks { job, .. } | Change::Job { job } => *job == wanted,
+        Change::Worker { .. } | Change::Group { .. } => false,
+    }
+}

@@ -1,0 +1,228 @@
+//! How workers are judged, whatever they speak. A machine that fails what others do well stands out and
+//! must not eat the queue; a job that fails everywhere is no worker's fault.
+//!
+//! After at least `results_min` results: too small a share of good ones ejects a worker, too many
+//! failures among the last ten put it on hold. A worker on hold is looked at again when what it ran is
+//! in, or when its time is over; if no result came meanwhile, one task on probation decides.
+//! By the compared rule a failure counts only where others succeed on the same job. As long as others are
+//! at work on it but have too few results to tell, a worker whose last ten all failed waits for them.
+
+use super::Hub;
+use crate::command::{ConductRule, WorkerRef};
+use crate::effect::{Refusal, Reply, Standing};
+use crate::event::Event;
+use crate::id::{JobId, Time};
+use crate::ledger::{TrackRecord, Worker};
+use crate::presence::Due;
+use crate::task::State;
+
+/// What the last results say about a worker.
+struct Evidence {
+    /// Failures among the last ten that are its own fault.
+    recent_bad: u32,
+    /// Failures among the last ten that nobody can tell yet.
+    unsure: u32,
+    recent: u32,
+    /// Share of good results, its own failures only.
+    good_share: f64,
+}
+
+impl Hub {
+    /// After a worker's results came in.
+    pub(super) fn judge(&mut self, slot: u32) {
+        let rules = &self.config.conduct;
+        if rules.rule == ConductRule::Off {
+            return;
+        }
+        let worker = self.state().workers().get(slot);
+        let record = &worker.record;
+        // Nearly everybody is in good standing with a clean record: that is all they cost.
+        let clean = record.recent.last().is_none_or(|&(_, good)| good) && record.bad == 0;
+        match record.standing {
+            Standing::Good if clean => {}
+            Standing::Good => {
+                if record.good + record.bad >= u64::from(rules.results_min) {
+                    self.judge_good(slot);
+                }
+            }
+            Standing::OnHold if worker.leases == 0 => self.review(slot),
+            Standing::Probation if record.since > 0 => self.end_probation(slot),
+            Standing::OnHold | Standing::Probation | Standing::Ejected => {}
+        }
+    }
+
+    fn judge_good(&mut self, slot: u32) {
+        let rules = &self.config.conduct;
+        let seen = self.evidence(slot);
+        if seen.good_share < rules.good_share_min && seen.recent >= rules.results_min {
+            let percent = seen.good_share * 100.0;
+            self.put_out(slot, &format!("only {percent:.0} % of its results were good"));
+        } else if seen.recent_bad > rules.recent_failures_max {
+            let bad = seen.recent_bad;
+            self.put_on_hold(slot, &format!("{bad} of its last {} results failed", seen.recent));
+        } else if seen.unsure == seen.recent && seen.recent >= rules.results_min {
+            self.put_on_hold(
+                slot,
+                "all of its last results failed, and others have none yet to compare",
+            );
+        }
+    }
+
+    /// What a worker on hold ran is in, or its time is over.
+    pub(super) fn review(&mut self, slot: u32) {
+        let rules = &self.config.conduct;
+        let seen = self.evidence(slot);
+        let no_news = self.record(slot).since == 0;
+        if seen.recent_bad > rules.recent_failures_max && !no_news {
+            let bad = seen.recent_bad;
+            self.put_out(slot, &format!("{bad} of its last {} results failed", seen.recent));
+        } else if no_news || seen.unsure > 0 {
+            self.set_standing(slot, Standing::Probation, "one task decides", None);
+        } else {
+            self.set_standing(slot, Standing::Good, "", None);
+        }
+    }
+
+    fn end_probation(&mut self, slot: u32) {
+        let last_good = self.record(slot).recent.last().is_none_or(|&(_, good)| good);
+        if last_good {
+            self.set_standing(slot, Standing::Good, "", None);
+        } else if self.evidence(slot).recent_bad > 0 {
+            self.put_out(slot, "failed on probation");
+        } else if self.blames_others(slot) {
+            self.set_standing(slot, Standing::Good, "", None);
+        } else {
+            self.put_on_hold(
+                slot,
+                "failed on probation, and others have no results yet to compare",
+            );
+        }
+    }
+
+    /// The hold or the ejection has lasted long enough.
+    pub(super) fn standing_is_due(&mut self, slot: u32) {
+        let now = self.ledger.now();
+        if self.record(slot).until.is_none_or(|until| until > now) {
+            return;
+        }
+        match self.record(slot).standing {
+            Standing::OnHold => self.review(slot),
+            Standing::Ejected => self.set_standing(slot, Standing::Good, "", None),
+            Standing::Good | Standing::Probation => {}
+        }
+    }
+
+    /// All that failed here fails elsewhere too.
+    fn blames_others(&self, slot: u32) -> bool {
+        let seen = self.evidence(slot);
+        seen.unsure == 0 && seen.recent_bad == 0
+    }
+
+    fn evidence(&self, slot: u32) -> Evidence {
+        let record = self.record(slot);
+        let mut seen = Evidence { recent_bad: 0, unsure: 0, recent: 0, good_share: 1.0 };
+        for &(job, good) in &record.recent {
+            seen.recent += 1;
+            if !good {
+                match self.fault(slot, job) {
+                    Fault::Own => seen.recent_bad += 1,
+                    Fault::Unsure => seen.unsure += 1,
+                    Fault::Jobs => {}
+                }
+            }
+        }
+        seen.good_share = match self.config.conduct.rule {
+            ConductRule::Fixed => share(record.good, record.bad),
+            _ => {
+                let own =
+                    record.tallies.iter().filter(|tally| self.fault(slot, tally.job) == Fault::Own);
+                let bad: u64 = own.map(|tally| u64::from(tally.bad)).sum();
+                share(record.good, bad)
+            }
+        };
+        seen
+    }
+
+    /// Whose fault are failures of this worker on this job?
+    fn fault(&self, slot: u32, job: JobId) -> Fault {
+        let rules = &self.config.conduct;
+        if rules.rule == ConductRule::Fixed {
+            return Fault::Own;
+        }
+        let Some(job_slot) = self.state().find_job(job) else { return Fault::Jobs };
+        let this = self.state().job(job_slot);
+        let own = self.record(slot).tally(job);
+        let good = this.good.saturating_sub(own.good);
+        let bad = this.bad.saturating_sub(own.bad);
+        if good + bad < rules.others_min {
+            let worker = self.state().workers().get(slot);
+            return if self.others_at_work(worker, this.counts.of(State::Leased)) || good + bad > 0 {
+                Fault::Unsure
+            } else {
+                Fault::Jobs
+            };
+        }
+        if share(u64::from(good), u64::from(bad)) >= rules.good_share_min {
+            Fault::Own
+        } else {
+            Fault::Jobs
+        }
+    }
+
+    /// A job with more tasks running than this worker has is run by others too.
+    fn others_at_work(&self, worker: &Worker, running: u32) -> bool {
+        running > worker.leases
+    }
+
+    fn put_on_hold(&mut self, slot: u32, reason: &str) {
+        let rules = &self.config.conduct;
+        let wait_ms = rules.hold_ms << self.record(slot).holds.min(16);
+        let until = self.ledger.now().after_ms(wait_ms.min(rules.hold_most_ms));
+        self.set_standing(slot, Standing::OnHold, reason, Some(until));
+    }
+
+    fn put_out(&mut self, slot: u32, reason: &str) {
+        let until = self.ledger.now().after_ms(self.config.conduct.ejected_ms);
+        self.set_standing(slot, Standing::Ejected, reason, Some(until));
+    }
+
+    fn set_standing(&mut self, slot: u32, standing: Standing, reason: &str, until: Option<Time>) {
+        let worker = self.state().workers().get(slot).id;
+        self.ledger.post(Event::Judged { worker, standing, reason: reason.into(), until });
+        if let Some(until) = until {
+            self.presence.set_timer(until, Due::Conduct(slot));
+        }
+        self.ledger.look_at(slot);
+    }
+
+    pub(super) fn eject(&mut self, worker: &WorkerRef, reason: &str) -> Result<Reply, Refusal> {
+        let slot = self.find_worker(worker)?;
+        self.set_standing(slot, Standing::Ejected, reason, None);
+        Ok(Reply::Ok)
+    }
+
+    pub(super) fn pardon(&mut self, worker: &WorkerRef) -> Result<Reply, Refusal> {
+        let slot = self.find_worker(worker)?;
+        if self.record(slot).standing != Standing::Good {
+            self.set_standing(slot, Standing::Good, "", None);
+        }
+        Ok(Reply::Ok)
+    }
+
+    fn record(&self, slot: u32) -> &TrackRecord {
+        &self.state().workers().get(slot).record
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Own,
+    /// It fails for others too, or nobody else works on it.
+    Jobs,
+    /// Others are at it and have too few results.
+    Unsure,
+}
+
+fn share(good: u64, bad: u64) -> f64 {
+    if good + bad == 0 { 1.0 } else { good as f64 / (good + bad) as f64 }
+}

@@ -1,0 +1,186 @@
+//! What people do to jobs, tasks and groups: cancel, hold, release, retry, priority, limits, pause.
+
+use super::Hub;
+use crate::command::{Selection, Which};
+use crate::effect::{Effect, Refusal, Reply};
+use crate::event::{Event, Ranges};
+use crate::id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, WorkerId};
+use crate::ledger::{Job, Phase};
+use crate::task::State;
+use std::collections::BTreeMap;
+
+impl Hub {
+    pub(super) fn cancel(&mut self, selection: &Selection) -> Result<Reply, Refusal> {
+        let job = selection.job;
+        let ranges = self.select(selection, |state| !state.is_finished())?;
+        self.revoke(job, &ranges);
+        self.change(&ranges, |ranges| Event::Cancelled { job, ranges })
+    }
+
+    /// Running tasks of the ranges shall be ended where they run.
+    fn revoke(&mut self, job: JobId, ranges: &Ranges) {
+        let state = self.ledger.state();
+        let this = state.job(state.find_job(job).expect("the selection was checked"));
+        let mut revoked: BTreeMap<(SessionId, WorkerId), Vec<(TaskId, LeaseNo)>> = BTreeMap::new();
+        for &(first, last) in ranges {
+            let runs = this.set(State::Leased).runs(first, last);
+            for index in runs.flat_map(|(first, last)| first..=last) {
+                let slot = this.pages.find(index).expect("a leased task has a record");
+                let Phase::Leased { lease } = state.task(slot).phase else { continue };
+                let lease = state.workers().lease(lease);
+                let session = self.presence.member(lease.worker).and_then(|member| member.session);
+                if let Some(session) = session {
+                    let worker = state.workers().get(lease.worker).id;
+                    let leases = revoked.entry((session, worker)).or_default();
+                    leases.push((TaskId::new(job, index), lease.no));
+                }
+            }
+        }
+        for ((session, worker), leases) in revoked {
+            self.effects.push(Effect::Revoke { session, worker, leases });
+        }
+    }
+
+    /// A job is held as a whole, whatever number of tasks it has; its running ones go on.
+    pub(super) fn hold(&mut self, selection: &Selection) -> Result<Reply, Refusal> {
+        let job = selection.job;
+        if selection.which == Which::Job {
+            let slot = self.find_job(job)?;
+            if !self.state().job(slot).options.held {
+                self.ledger.post(Event::JobHeld { job, held: true });
+            }
+            return Ok(Reply::Changed { tasks: self.state().job(slot).counts.unfinished() });
+        }
+        let idle = |state| {
+            matches!(state, State::Waiting | State::Blocked | State::Ready | State::Delayed)
+        };
+        let ranges = self.select(selection, idle)?;
+        self.change(&ranges, |ranges| Event::Held { job, ranges })
+    }
+
+    /// Lifts the hold of a job and lets one go on that stopped after too many failures; or of tasks.
+    pub(super) fn release(&mut self, selection: &Selection) -> Result<Reply, Refusal> {
+        let job = selection.job;
+        if selection.which == Which::Job {
+            let slot = self.find_job(job)?;
+            if self.state().job(slot).options.held {
+                self.ledger.post(Event::JobHeld { job, held: false });
+            }
+            if self.state().job(slot).stopped {
+                self.ledger.post(Event::JobStopped { job, stopped: false });
+            }
+            let held = Selection { job, which: Which::InState(State::Held) };
+            return match self.select(&held, |state| state == State::Held) {
+                Ok(ranges) => self.change(&ranges, |ranges| Event::Released { job, ranges }),
+                Err(_) => Ok(Reply::Changed { tasks: 0 }),
+            };
+        }
+        let ranges = self.select(selection, |state| state == State::Held)?;
+        self.change(&ranges, |ranges| Event::Released { job, ranges })
+    }
+
+    pub(super) fn retry(&mut self, selection: &Selection) -> Result<Reply, Refusal> {
+        let job = selection.job;
+        let ranges = match selection.which {
+            // A whole job: what failed. Who wants the cancelled ones too says so.
+            Which::Job => self.select(selection, |state| state == State::Failed)?,
+            _ => self.select(selection, |s| matches!(s, State::Failed | State::Cancelled))?,
+        };
+        let stopped = self.state().find_job(job).is_some_and(|slot| self.state().job(slot).stopped);
+        let reply = self.change(&ranges, |ranges| Event::Retried { job, ranges });
+        if stopped {
+            self.ledger.post(Event::JobStopped { job, stopped: false });
+        }
+        reply
+    }
+
+    pub(super) fn prioritise(
+        &mut self,
+        selection: &Selection,
+        priority: i32,
+    ) -> Result<Reply, Refusal> {
+        let job = selection.job;
+        let ranges = match selection.which {
+            // All of it, so that arrays stay ranges.
+            Which::Job => self.state().job(self.find_job(job)?).all(),
+            _ => self.select(selection, |state| !state.is_finished())?,
+        };
+        self.change(&ranges, |ranges| Event::Prioritised { job, ranges, priority })
+    }
+
+    pub(super) fn limit(
+        &mut self,
+        job: JobId,
+        max_running: Option<Option<u32>>,
+        max_fails: Option<Option<u32>>,
+    ) -> Result<Reply, Refusal> {
+        let this = self.state().job(self.find_job(job)?);
+        let max_running = max_running.unwrap_or(this.options.max_running);
+        let max_fails = max_fails.unwrap_or(this.options.max_fails);
+        self.ledger.post(Event::JobLimited { job, max_running, max_fails });
+        self.stop_if_too_many_failed(job);
+        Ok(Reply::Ok)
+    }
+
+    pub(super) fn pause(&mut self, group: &Name, paused: bool) -> Result<Reply, Refusal> {
+        let group = self.find_group(group)?;
+        if self.state().group(group).paused != paused {
+            self.ledger.post(Event::GroupPaused { group: GroupId(group), paused });
+        }
+        Ok(Reply::Ok)
+    }
+
+    fn change(
+        &mut self,
+        ranges: &Ranges,
+        event: impl FnOnce(Ranges) -> Event,
+    ) -> Result<Reply, Refusal> {
+        let tasks = ranges.iter().map(|&(first, last)| u64::from(last - first) + 1).sum();
+        if !ranges.is_empty() {
+            self.ledger.post(event(ranges.clone()));
+        }
+        Ok(Reply::Changed { tasks })
+    }
+
+    /// The selected tasks that are in one of the wanted states, as ranges.
+    fn select(
+        &self,
+        selection: &Selection,
+        wanted: impl Fn(State) -> bool,
+    ) -> Result<Ranges, Refusal> {
+        let this = self.state().job(self.find_job(selection.job)?);
+        let states: Vec<State> = match selection.which {
+            Which::InState(state) => [state].into_iter().filter(|&state| wanted(state)).collect(),
+            _ => State::ALL.into_iter().filter(|&state| wanted(state)).collect(),
+        };
+        let within = match &selection.which {
+            Which::Ranges(ranges) => ranges.clone(),
+            Which::Job | Which::InState(_) => this.all(),
+        };
+        let ranges = runs_in(this, &states, &within);
+        if ranges.is_empty() { Err(Refusal::NothingSelected) } else { Ok(ranges) }
+    }
+}
+
+/// Tasks of the job in these states within these ranges, ascending and joined.
+fn runs_in(job: &Job, states: &[State], within: &Ranges) -> Ranges {
+    let end = job.next_index;
+    let mut runs: Ranges = Vec::new();
+    for &(first, last) in within {
+        let last = last.min(end - 1);
+        for &state in states {
+            if first <= last {
+                runs.extend(job.set(state).runs(first, last));
+            }
+        }
+    }
+    runs.sort_unstable();
+    let mut joined: Ranges = Vec::with_capacity(runs.len());
+    for (first, last) in runs {
+        match joined.last_mut() {
+            Some(before) if first <= before.1.saturating_add(1) => before.1 = before.1.max(last),
+            _ => joined.push((first, last)),
+        }
+    }
+    joined
+}

@@ -1,0 +1,217 @@
+//! "Why is this task not running?" in plain words, for any task.
+
+use super::Hub;
+use super::policy::{Fit, Room};
+use crate::effect::Standing;
+use crate::id::TaskId;
+use crate::ledger::Phase;
+use crate::presence::OfferKind;
+use crate::task::{Needs, State, WorkKind};
+
+/// How many predecessors are named.
+const NAMED: usize = 3;
+/// How many workers are looked at to say why none fits.
+const WORKERS: usize = 1000;
+
+impl Hub {
+    /// Of a task that is there.
+    pub(super) fn explain(&self, id: TaskId) -> String {
+        let state = self.state();
+        let job = state.job(state.find_job(id.job).expect("the task was found"));
+        match job.state_of(id.index).expect("the task was found") {
+            State::Leased => self.explain_leased(id),
+            State::Done => "it is done".into(),
+            State::Cancelled => "it was cancelled; `retry` runs it again".into(),
+            State::Failed => self.explain_failed(id),
+            State::Held => "it is held; `release` lets it go on".into(),
+            State::Delayed => {
+                let until = self.record_phase(id).and_then(|phase| match phase {
+                    Phase::Delayed { until } => Some(until),
+                    _ => None,
+                });
+                let wait = until.map_or(0, |until| until.since_ms(self.ledger.now()));
+                format!(
+                    "its last attempt failed; the next one starts in {:.1} s",
+                    wait as f64 / 1000.0
+                )
+            }
+            State::Waiting => format!("it waits for {}", self.name_preds(id, false)),
+            State::Blocked => format!(
+                "it is blocked: {} failed or was cancelled; a retry of that releases it",
+                self.name_preds(id, true)
+            ),
+            State::Ready => self.explain_ready(id),
+        }
+    }
+
+    fn record_phase(&self, id: TaskId) -> Option<Phase> {
+        self.state().record_of(id).map(|slot| self.state().task(slot).phase)
+    }
+
+    fn explain_leased(&self, id: TaskId) -> String {
+        let Some(Phase::Leased { lease }) = self.record_phase(id) else { return "it runs".into() };
+        let lease = self.state().workers().lease(lease);
+        let worker = self.state().workers().get(lease.worker);
+        let since = self.ledger.now().since_ms(lease.started) as f64 / 1000.0;
+        let away = match self.presence.member(lease.worker) {
+            Some(member) if member.session.is_some() => "",
+            _ => ", which is away: the task goes back when it stays so",
+        };
+        format!("it runs on {} for {since:.1} s{away}", worker.name)
+    }
+
+    fn explain_failed(&self, id: TaskId) -> String {
+        let (outcome, by) = match self.record_phase(id) {
+            Some(Phase::Finished { outcome, worker, .. }) => {
+                (Some(outcome), format!(" on {}", self.worker_name(worker)))
+            }
+            _ => {
+                let state = self.state();
+                let job = state.job(state.find_job(id.job).expect("the task was found"));
+                let found = job.failed_elements.iter().find(|(_, set)| set.contains(id.index));
+                (found.map(|(outcome, _)| *outcome), String::new())
+            }
+        };
+        let how = outcome.map_or_else(String::new, |outcome| format!(" ({outcome}{by})"));
+        format!("it failed{how}; `retry` runs it again")
+    }
+
+    /// The first few predecessors that stand in the way.
+    fn name_preds(&self, id: TaskId, failed: bool) -> String {
+        let state = self.state();
+        let in_the_way = |phase: Option<State>| match phase {
+            Some(State::Failed | State::Cancelled) => failed,
+            Some(phase) => !failed && !phase.is_finished(),
+            None => true,
+        };
+        let mut names = Vec::new();
+        let mut more = 0u32;
+        let gate = state.array(id).map(|(_, array)| array.gate);
+        for slot in state.record_of(id).into_iter().chain(gate) {
+            for pred in state.graph().preds_of(state.task(slot).preds) {
+                let record = state.task(pred);
+                let pred_id = state.id_of(pred);
+                let stands = match record.state() {
+                    Some(phase) => in_the_way(Some(phase)),
+                    None => {
+                        let (_, array) = state.array(pred_id).expect("a gate stands for an array");
+                        if failed { array.bad > 0 } else { array.unfinished > 0 }
+                    }
+                };
+                if stands && names.len() < NAMED {
+                    names.push(state.shown_name(pred_id).to_string());
+                } else if stands {
+                    more += 1;
+                }
+            }
+        }
+        if let Some((_, array)) = state.array(id) {
+            for &each in &array.each {
+                let Some((_, other)) = state.array(each) else { continue };
+                let pred = TaskId::new(each.job, other.first + (id.index - array.first));
+                let job = state.job(state.find_job(each.job).expect("the array was found"));
+                if in_the_way(job.state_of(pred.index)) && names.len() < NAMED {
+                    names.push(state.shown_name(pred).to_string());
+                }
+            }
+        }
+        match (names.is_empty(), more) {
+            (true, _) => "a task that is forgotten".into(),
+            (false, 0) => names.join(", "),
+            (false, more) => format!("{} and {more} more", names.join(", ")),
+        }
+    }
+
+    fn explain_ready(&self, id: TaskId) -> String {
+        let state = self.state();
+        let slot = state.find_job(id.job).expect("the task was found");
+        let job = state.job(slot);
+        if job.options.held {
+            return format!("job {} is held; `release` lets it go on", job.id);
+        }
+        if job.stopped {
+            let fails = job.failed_now();
+            return format!(
+                "job {} was stopped after {fails} failures; `release` lets it go on",
+                job.id
+            );
+        }
+        if let Some(most) = job.options.max_running
+            && job.counts.of(State::Leased) >= most
+        {
+            return format!("job {} already runs as many tasks as it may ({most})", job.id);
+        }
+        let group = state.group(job.group);
+        if group.paused {
+            return format!("group {} is paused; `resume` lets it go on", group.name);
+        }
+        let (profile, kind) = match state.record_of(id) {
+            Some(slot) => {
+                let record = state.task(slot);
+                (record.profile, record.work.as_ref().map_or(WorkKind::Named, |work| work.kind()))
+            }
+            None => {
+                let (_, array) = state.array(id).expect("a task without a record is an element");
+                (array.profile, array.work.kind())
+            }
+        };
+        self.explain_no_worker(job.group, &state.profiles().get(profile).needs, kind)
+    }
+
+    fn explain_no_worker(&self, group: u32, needs: &Needs, kind: WorkKind) -> String {
+        let state = self.state();
+        let (mut there, mut could, mut barred) = (0, 0, 0);
+        let all = state.workers().from(Default::default());
+        for slot in all.filter(|&slot| state.workers().get(slot).group == group).take(WORKERS) {
+            let Some(member) = self.presence.member(slot).filter(|m| m.session.is_some()) else {
+                continue;
+            };
+            there += 1;
+            let worker = state.workers().get(slot);
+            let offer = OfferKind::Push;
+            let fits = Room::of(member, worker, offer).fit(member, worker, offer, needs)
+                != Fit::Never
+                && member.kinds.has(kind);
+            could += u32::from(fits);
+            let off = member.draining
+                || matches!(worker.record.standing, Standing::OnHold | Standing::Ejected);
+            barred += u32::from(fits && off);
+        }
+        let name = &state.group(group).name;
+        if there == 0 {
+            return format!("it is ready, but no worker is connected to group {name}");
+        }
+        if could == 0 {
+            let needs = say_needs(needs, kind);
+            return format!(
+                "it is ready, but none of the {there} workers of group {name} has {needs}"
+            );
+        }
+        if could == barred {
+            return format!(
+                "it is ready, but all {could} workers that could run it are on hold, ejected or draining"
+            );
+        }
+        let free = could - barred;
+        format!(
+            "it is ready and waits its turn: {free} workers can run it and are busy with others"
+        )
+    }
+}
+
+fn say_needs(needs: &Needs, kind: WorkKind) -> String {
+    let mut words = vec![format!("{} slots", needs.slots)];
+    if needs.memory > 0 {
+        words.push(format!("{} MiB of memory", needs.memory >> 20));
+    }
+    words.extend(needs.resources.iter().map(|(name, count)| format!("{count} {name}")));
+    words.extend(needs.tags.iter().map(|tag| format!("the tag {tag}")));
+    let kind = match kind {
+        WorkKind::Named => "tasks known by name",
+        WorkKind::Command => "commands",
+        WorkKind::Script => "scripts",
+        WorkKind::Indexed => "numbered tasks of a program",
+    };
+    words.push(format!("a way to run {kind}"));
+    words.join(", ")
+}

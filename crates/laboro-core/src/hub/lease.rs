@@ -1,0 +1,133 @@
+//! Leases that end without a result: they lapse, are handed back, or are taken back.
+
+use super::Hub;
+use crate::command::{LeaseRef, Place, Return};
+use crate::effect::{Refusal, Reply};
+use crate::event::{Back, Event, Then};
+use crate::id::{Name, TaskId, WorkerId};
+use crate::ledger::Phase;
+use crate::task::Outcome;
+
+/// What a lease reference means now.
+pub(super) enum Claim {
+    /// The lease is live.
+    Live(TaskId),
+    /// It lapsed, and nobody else holds or has finished the task.
+    Lapsed(TaskId),
+}
+
+impl Hub {
+    /// The one rule for results and returns: is this lease live, or lapsed with nobody after it?
+    pub(super) fn claim(
+        &self,
+        worker: WorkerId,
+        group: u32,
+        lease: &LeaseRef,
+    ) -> Result<Claim, Refusal> {
+        let state = self.state();
+        let (task, number) = match lease {
+            LeaseRef::Number { task, lease } => (Some(*task), Some(*lease)),
+            LeaseRef::Held(task) => (self.find_task(Some(group), task), None),
+        };
+        let shown = || match (lease, task) {
+            (LeaseRef::Held(crate::command::TaskRef::Name(name)), _) => name.clone(),
+            (_, Some(task)) => state.shown_name(task),
+            _ => Name::default(),
+        };
+        let Some(task) = task.filter(|task| !task.is_whole()) else {
+            return Err(Refusal::NoSuchTask(shown()));
+        };
+        let Some(slot) = state.record_of(task) else {
+            return Err(self.verdict_without_record(task));
+        };
+        let record = state.task(slot);
+        let lapsed = record.extra.as_ref().and_then(|extra| extra.lapsed);
+        match record.phase {
+            Phase::Leased { lease } => {
+                let live = state.workers().lease(lease);
+                let holder = state.workers().get(live.worker).id;
+                if holder == worker && number.is_none_or(|number| number == live.no) {
+                    Ok(Claim::Live(task))
+                } else {
+                    Err(Refusal::NotYours(shown()))
+                }
+            }
+            Phase::Finished { worker: by, .. } => {
+                Err(Refusal::AlreadyFinished { task: shown(), by_you: by == worker })
+            }
+            Phase::Cancelled => Err(Refusal::AlreadyFinished { task: shown(), by_you: false }),
+            _ => match lapsed {
+                Some((no, who)) if who == worker && number.is_none_or(|number| number == no) => {
+                    Ok(Claim::Lapsed(task))
+                }
+                _ => Err(Refusal::NotStarted(shown())),
+            },
+        }
+    }
+
+    fn verdict_without_record(&self, task: TaskId) -> Refusal {
+        let state = self.state();
+        let shown = state.shown_name(task);
+        let phase = state.find_job(task.job).and_then(|job| state.job(job).state_of(task.index));
+        match phase {
+            None => Refusal::NoSuchTask(shown),
+            Some(phase) if phase.is_finished() => {
+                Refusal::AlreadyFinished { task: shown, by_you: false }
+            }
+            Some(_) => Refusal::NotStarted(shown),
+        }
+    }
+
+    /// Ends a live lease without a result. A task that was lost too often has failed.
+    pub(super) fn take_back(&mut self, task: TaskId, why: Back) {
+        let state = self.state();
+        let slot = state.record_of(task).expect("a leased task has a record");
+        let record = state.task(slot);
+        let Phase::Leased { lease } = record.phase else { unreachable!("the lease is live") };
+        let worker = state.workers().get(state.workers().lease(lease).worker).id;
+        let lost_max = state.profiles().get(record.profile).lost_max;
+        if why == Back::Lapsed && record.lost >= lost_max {
+            let job = task.job;
+            let (outcome, then) = (Outcome::Lost, Then::Failed);
+            self.ledger.post(Event::Finished { task, worker, outcome, then, words: None });
+            self.stop_if_too_many_failed(job);
+        } else {
+            self.ledger.post(Event::Returned { task, why, preds: Vec::new() });
+        }
+    }
+
+    pub(super) fn hand_back(&mut self, back: Return) -> Result<Reply, Refusal> {
+        let worker = self.find_worker(&back.worker)?;
+        let (id, group) = {
+            let worker = self.state().workers().get(worker);
+            (worker.id, worker.group)
+        };
+        let mut tasks: Vec<(TaskId, Vec<TaskId>)> = Vec::with_capacity(back.tasks.len());
+        for returned in &back.tasks {
+            let task = match self.claim(id, group, &returned.lease)? {
+                Claim::Live(task) => task,
+                Claim::Lapsed(task) => {
+                    return Err(Refusal::NotYours(self.state().shown_name(task)));
+                }
+            };
+            if tasks.iter().any(|(other, _)| *other == task) {
+                return Err(Refusal::NameTwice(self.state().shown_name(task)));
+            }
+            let preds: Vec<TaskId> = returned
+                .preds
+                .iter()
+                .filter_map(|pred| self.find_task(Some(group), pred))
+                .collect();
+            self.check_no_cycle(task, &preds)?;
+            tasks.push((task, preds));
+        }
+        let why = match back.place {
+            Place::Back => Back::Handed,
+            Place::Front => Back::Left,
+        };
+        for (task, preds) in tasks {
+            self.ledger.post(Event::Returned { task, why, preds });
+        }
+        Ok(Reply::Ok)
+    }
+}

@@ -1,0 +1,306 @@
+//! Brings ready tasks and waiting workers together. Between commands nobody who waits fits anything that
+//! is ready, so only what has just changed is looked at: classes that woke up, workers with new room.
+
+use super::Hub;
+use super::policy::{self, Choice, Room};
+use crate::effect::{Effect, Element, Grant, Idle, Reply, Standing};
+use crate::event::Event;
+use crate::id::TaskId;
+use crate::ledger::Phase;
+use crate::presence::OfferKind;
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
+
+/// How often classes were passed over by smaller tasks since they last got something.
+#[derive(Debug, Default)]
+pub(super) struct Passes {
+    counts: HashMap<u64, u32, foldhash::fast::FixedState>,
+    /// Serials of classes that were passed over in the search under way.
+    just_now: Vec<u64>,
+    /// Which worker is kept free for a class, one for each, with the class's serial.
+    keepers: BTreeMap<u32, (u64, u32)>,
+}
+
+impl Passes {
+    /// Counts one more, unless a worker is kept for the class already.
+    pub(super) fn passed(&mut self, class: u32, serial: u64) -> u32 {
+        if self.keepers.contains_key(&class) {
+            return 0;
+        }
+        self.just_now.push(serial);
+        self.counts.get(&serial).copied().unwrap_or(0)
+    }
+
+    /// Something was taken from behind those that were passed over.
+    fn overtaken(&mut self) {
+        for serial in self.just_now.drain(..) {
+            *self.counts.entry(serial).or_insert(0) += 1;
+        }
+    }
+
+    /// The class got something; gives the worker that was kept free for it.
+    fn served(&mut self, class: u32, serial: u64) -> Option<u32> {
+        if !self.counts.is_empty() {
+            self.counts.remove(&serial);
+        }
+        if self.keepers.is_empty() {
+            return None;
+        }
+        self.keepers.remove(&class).map(|(_, worker)| worker)
+    }
+}
+
+impl Hub {
+    pub(super) fn settle(&mut self) {
+        while !self.ledger.nothing_awake() {
+            for worker in self.ledger.take_loosened() {
+                if let Some(offer) = self.presence.member(worker).and_then(|member| member.push) {
+                    self.serve(offer, u32::MAX);
+                }
+            }
+            for class in self.ledger.take_awake() {
+                self.find_workers(class);
+            }
+            self.dismiss_keepers();
+        }
+    }
+
+    /// Whoever is kept free for a class that wants nothing any more goes back to work.
+    fn dismiss_keepers(&mut self) {
+        let mut keepers = std::mem::take(&mut self.passes.keepers);
+        keepers.retain(|&class, &mut (serial, worker)| {
+            let kept = self.presence.member(worker).is_some_and(|m| m.kept_for == Some(serial));
+            let wanted = kept
+                && self.state().lanes().class(class).serial == serial
+                && !self.class_is_idle(class);
+            if !wanted && let Some(member) = self.presence.member_mut(worker) {
+                member.kept_for = None;
+                self.ledger.look_at(worker);
+            }
+            wanted
+        });
+        self.passes.keepers = keepers;
+    }
+
+    /// Gives the tasks of a class that woke up to those who wait, least recently served first, and about
+    /// as many to each.
+    fn find_workers(&mut self, class: u32) {
+        let (group, serial) = {
+            let this = self.state().lanes().class(class);
+            (this.group, this.serial)
+        };
+        let mut after = self.presence.tried(class, serial);
+        loop {
+            if self.class_is_idle(class) {
+                return;
+            }
+            let Some((turn, offer)) = self.presence.next_waiting(group, after) else { break };
+            let quota = self.fair_share(class, group);
+            self.serve(offer, quota);
+            after = turn;
+        }
+        self.presence.set_tried(class, serial, after);
+    }
+
+    fn class_is_idle(&self, class: u32) -> bool {
+        let this = self.state().lanes().class(class);
+        this.lanes.is_empty() || self.state().group(this.group).paused
+    }
+
+    fn fair_share(&self, class: u32, group: u32) -> u32 {
+        let state = self.state();
+        let lanes = state.lanes().class(class).lanes.values();
+        // The first lane is enough to tell a few tasks from many.
+        let ready = lanes.take(1).map(|&lane| {
+            let job = state.job(state.lanes().lane(lane).job);
+            job.counts.of(crate::task::State::Ready)
+        });
+        let waiting = self.presence.waiting_count(group).max(1) as u32;
+        ready.sum::<u32>().div_ceil(waiting).max(1)
+    }
+
+    /// Gives an offer what fits, at most so many tasks; then it waits on, or is answered.
+    pub(super) fn serve(&mut self, offer: u32, quota: u32) {
+        let waiting = self.presence.offer(offer).clone();
+        let grants = self.fill(offer, quota);
+        let was_served = !grants.is_empty();
+        let worker = self.state().workers().get(waiting.worker).id;
+        match waiting.kind {
+            OfferKind::Push => {
+                if was_served
+                    && let Some(session) =
+                        self.presence.member(waiting.worker).and_then(|member| member.session)
+                {
+                    self.effects.push(Effect::Dispatch { session, worker, grants });
+                }
+                if !self.has_room(waiting.worker) {
+                    self.presence.unqueue(offer);
+                } else if was_served || !self.presence.is_queued(offer) {
+                    self.presence.queue(offer);
+                }
+            }
+            OfferKind::Answer { token, .. } if was_served => {
+                self.presence.drop_offer(offer);
+                let reply = Reply::Work { worker, grants };
+                self.effects.push(Effect::Reply { token, reply });
+            }
+            // Who got nothing keeps its turn.
+            OfferKind::Answer { .. } if self.presence.is_queued(offer) => {}
+            OfferKind::Answer { .. } => self.presence.queue(offer),
+        }
+    }
+
+    fn has_room(&self, worker: u32) -> bool {
+        let Some(member) = self.presence.member(worker) else { return false };
+        let this = self.state().workers().get(worker);
+        !member.draining
+            && policy::allowance(this) > 0
+            && Room::of(member, this, OfferKind::Push).slots > 0
+    }
+
+    /// Leases what fits the offer's room.
+    fn fill(&mut self, offer: u32, quota: u32) -> Vec<Grant> {
+        let waiting = self.presence.offer(offer).clone();
+        let state = self.ledger.state();
+        let member = self.presence.member(waiting.worker).expect("an offer is a member's");
+        let worker = state.workers().get(waiting.worker);
+        let mut left = quota.min(policy::allowance(worker));
+        if member.draining || left == 0 || state.group(worker.group).paused {
+            return Vec::new();
+        }
+        let mut room = Room::of(member, worker, waiting.kind);
+        let mut grants = Vec::new();
+        while left > 0 && room.slots > 0 {
+            self.passes.just_now.clear();
+            let (state, max) = (self.ledger.state(), self.config.passes_max);
+            match policy::choose(state, &self.presence, &mut self.passes, offer, &room, max) {
+                Choice::Nothing => break,
+                Choice::Wait(class) => {
+                    let serial = state.lanes().class(class).serial;
+                    self.passes.keepers.insert(class, (serial, waiting.worker));
+                    let member = self.presence.member_mut(waiting.worker);
+                    member.expect("an offer is a member's").kept_for = Some(serial);
+                    break;
+                }
+                Choice::Take(class) => {
+                    self.passes.overtaken();
+                    let serial = state.lanes().class(class).serial;
+                    if let Some(keeper) = self.passes.served(class, serial)
+                        && let Some(member) = self.presence.member_mut(keeper)
+                    {
+                        member.kept_for = None;
+                        if keeper != waiting.worker {
+                            self.ledger.look_at(keeper);
+                        }
+                    }
+                    self.take_from(class, offer, &mut room, &mut left, &mut grants);
+                }
+            }
+        }
+        grants
+    }
+
+    /// Leases tasks of the best lane of a class while they fit.
+    fn take_from(
+        &mut self,
+        class: u32,
+        offer: u32,
+        room: &mut Room,
+        left: &mut u32,
+        grants: &mut Vec<Grant>,
+    ) {
+        let waiting = self.presence.offer(offer).clone();
+        let Some((_, &lane)) = self.state().lanes().class(class).lanes.first_key_value() else {
+            return;
+        };
+        let needs = self.state().lanes().class(class).needs.clone();
+        loop {
+            let task = self.head_of(lane);
+            let share = {
+                let member = self.presence.member(waiting.worker).expect("an offer is a member's");
+                let worker = self.ledger.state().workers().get(waiting.worker);
+                policy::share(member, worker, &needs)
+            };
+            grants.push(self.grant(task, waiting.worker, waiting.lease_ms, share));
+            room.take(&needs);
+            *left -= 1;
+            let fits = *left > 0 && needs.slots <= room.slots && needs.memory == 0;
+            if !fits || !needs.resources.is_empty() || !self.state().lanes().lane(lane).listed {
+                return;
+            }
+        }
+    }
+
+    /// The task that stands first in a lane; of an array, its first fresh element.
+    fn head_of(&self, lane: u32) -> TaskId {
+        let state = self.state();
+        let head = state.lanes().lane(lane).head;
+        let id = state.id_of(head);
+        if !id.is_whole() {
+            return id;
+        }
+        let (job, at) = state.array_of(head);
+        let first = state.job(job).arrays[at].fresh.next(0);
+        TaskId::new(id.job, first.expect("a gate stands in a lane for its fresh elements"))
+    }
+
+    fn grant(
+        &mut self,
+        task: TaskId,
+        worker: u32,
+        lease_ms: Option<u64>,
+        share: Option<Box<crate::event::Share>>,
+    ) -> Grant {
+        let lease = self.state().next_lease();
+        let until = lease_ms.map(|ms| self.ledger.now().after_ms(ms));
+        let worker = self.state().workers().get(worker).id;
+        self.ledger.post(Event::Leased { task, lease, worker, until, share: share.clone() });
+
+        let state = self.state();
+        let slot = state.record_of(task).expect("a leased task has a record");
+        let record = state.task(slot);
+        debug_assert!(matches!(record.phase, Phase::Leased { .. }));
+        let job = state.job(record.job);
+        let (name, element) = match job.array_at(record.index) {
+            None => (record.name.clone(), None),
+            Some(at) => {
+                let array = &job.arrays[at];
+                let position = record.index - array.first;
+                (array.name.clone(), Some(Element { position, values: array.values.clone() }))
+            }
+        };
+        Grant {
+            lease,
+            task,
+            name,
+            element,
+            attempt: 1 + record.fails + record.lost,
+            work: record.work.clone(),
+            profile: state.profiles().get(record.profile).clone(),
+            share,
+            memo: record.memo().cloned(),
+        }
+    }
+
+    /// Why an offer of this worker gets nothing.
+    pub(super) fn idle_reason(&self, worker: u32) -> Idle {
+        let this = self.state().workers().get(worker);
+        match this.record.standing {
+            Standing::Ejected => return Idle::Ejected,
+            Standing::OnHold => return Idle::OnHold,
+            Standing::Probation if this.leases > 0 => return Idle::OnHold,
+            Standing::Probation | Standing::Good => {}
+        }
+        if self.presence.member(worker).is_some_and(|member| member.draining) {
+            return Idle::Draining;
+        }
+        let group = self.state().group(this.group);
+        if !group.ever_used {
+            Idle::Fresh
+        } else if group.counts.active() == 0 {
+            Idle::Finished
+        } else {
+            Idle::Later
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Which task goes to which worker. Whoever wants another rule changes this file.
+//!
+//! A worker takes from the best class that fits it: classes stand in the order of their best lane, by
+//! priority and then by age. A class whose task is too big for the worker's free room is passed over,
+//! but not for ever: after `passes_max` times the worker is kept free for it.
+
+use crate::command::Capacity;
+use crate::effect::Standing;
+use crate::event::Share;
+use crate::id::Name;
+use crate::ledger::{State, Worker};
+use crate::presence::{Member, OfferKind, Presence};
+use crate::task::Needs;
+
+/// Room at a worker for one round of matching.
+pub(super) struct Room {
+    pub(super) slots: u32,
+    memory: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    Yes,
+    /// It would, if the worker had nothing else to do.
+    Later,
+    Never,
+}
+
+impl Room {
+    pub(super) fn of(member: &Member, worker: &Worker, kind: OfferKind) -> Room {
+        match kind {
+            OfferKind::Push => {
+                let slots = member.capacity.slots.saturating_sub(member.fewer_slots);
+                Room {
+                    slots: slots.saturating_sub(worker.used.slots),
+                    memory: member.capacity.memory.saturating_sub(worker.used.memory),
+                }
+            }
+            // Who asks for n tasks gets n tasks of one slot each: it says nothing of what it has.
+            OfferKind::Answer { most, .. } => Room { slots: most, memory: member.capacity.memory },
+        }
+    }
+
+    pub(super) fn take(&mut self, needs: &Needs) {
+        self.slots -= needs.slots;
+        self.memory = self.memory.saturating_sub(needs.memory);
+    }
+
+    pub(super) fn fit(
+        &self,
+        member: &Member,
+        worker: &Worker,
+        kind: OfferKind,
+        needs: &Needs,
+    ) -> Fit {
+        let all = &member.capacity;
+        let slots_ever = match kind {
+            OfferKind::Push => all.slots.saturating_sub(member.fewer_slots),
+            OfferKind::Answer { .. } => all.slots.max(1),
+        };
+        if needs.slots > slots_ever
+            || needs.memory > all.memory
+            || !needs.tags.iter().all(|tag| member.tags.binary_search(tag).is_ok())
+            || !needs.resources.iter().all(|(name, count)| total(all, name) >= *count)
+        {
+            return Fit::Never;
+        }
+        let free_now = needs.slots <= self.slots
+            && needs.memory <= self.memory
+            && needs
+                .resources
+                .iter()
+                .all(|(name, count)| free_bits(all, worker, name).count_ones() >= *count);
+        if free_now { Fit::Yes } else { Fit::Later }
+    }
+}
+
+/// Which ones of its resources a task gets: the lowest that are free.
+pub(super) fn share(member: &Member, worker: &Worker, needs: &Needs) -> Option<Box<Share>> {
+    if needs.resources.is_empty() {
+        return None;
+    }
+    let pick = |(name, count): &(Name, u32)| {
+        let mut free = free_bits(&member.capacity, worker, name);
+        let mut picked = 0u128;
+        for _ in 0..*count {
+            let lowest = free & free.wrapping_neg();
+            picked |= lowest;
+            free &= !lowest;
+        }
+        (name.clone(), picked)
+    };
+    Some(Box::new(Share { indices: needs.resources.iter().map(pick).collect() }))
+}
+
+fn total(capacity: &Capacity, name: &Name) -> u32 {
+    let found = capacity.resources.iter().find(|(n, _)| n == name);
+    found.map_or(0, |(_, count)| (*count).min(128))
+}
+
+fn free_bits(capacity: &Capacity, worker: &Worker, name: &Name) -> u128 {
+    let count = total(capacity, name);
+    let all = if count == 128 { u128::MAX } else { (1u128 << count) - 1 };
+    let used = worker.used.resources.iter().find(|(n, _)| n == name).map_or(0, |(_, bits)| *bits);
+    all & !used
+}
+
+/// How many tasks a worker may have more, as its standing goes.
+pub(super) fn allowance(worker: &Worker) -> u32 {
+    match worker.record.standing {
+        Standing::Good => u32::MAX,
+        Standing::Probation if worker.leases == 0 => 1,
+        Standing::Probation | Standing::OnHold | Standing::Ejected => 0,
+    }
+}
+
+/// The class that the offer takes from next, if any fits. Counts who was passed over.
+pub(super) fn choose(
+    state: &State,
+    presence: &Presence,
+    passes: &mut super::matching::Passes,
+    offer: u32,
+    room: &Room,
+    passes_max: u32,
+) -> Choice {
+    let waiting = presence.offer(offer);
+    let member = presence.member(waiting.worker).expect("an offer is a member's");
+    let worker = state.workers().get(waiting.worker);
+    for class in state.lanes().heads(worker.group) {
+        let this = state.lanes().class(class);
+        if !member.kinds.has(this.kind) {
+            continue;
+        }
+        match room.fit(member, worker, waiting.kind, &this.needs) {
+            Fit::Never => {}
+            Fit::Yes => return Choice::Take(class),
+            Fit::Later if waiting.kind != OfferKind::Push => {}
+            Fit::Later if member.kept_for == Some(this.serial) => return Choice::Wait(class),
+            Fit::Later => {
+                if passes.passed(class, this.serial) >= passes_max {
+                    return Choice::Wait(class);
+                }
+            }
+        }
+    }
+    Choice::Nothing
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    Take(u32),
+    /// Stay free for this class.
+    Wait(u32),
+    Nothing,
+}

@@ -1,0 +1,234 @@
+//! Questions. Counts are kept, pages are walked from where they start: no answer costs more than what it
+//! shows.
+
+use super::Hub;
+use crate::command::Query;
+use crate::effect::{
+    AttemptView, ConductView, GroupView, JobView, Refusal, Reply, TaskView, WorkerView,
+};
+use crate::id::{JobId, Name, TaskId, WorkerId};
+use crate::ledger::{Phase, State as Ledger};
+use crate::task::State;
+
+impl Hub {
+    pub(super) fn query(&self, query: &Query) -> Result<Reply, Refusal> {
+        let state = self.state();
+        let page = |most: u32| most.min(self.config.limits.page) as usize;
+        match query {
+            Query::Groups => {
+                let groups = 0..state.groups().len() as u32;
+                Ok(Reply::Groups(groups.map(|group| self.group_view(group)).collect()))
+            }
+            Query::Group(name) => {
+                let group = self.find_group(name)?;
+                Ok(Reply::Groups(vec![self.group_view(group)]))
+            }
+            Query::Jobs { group, from, most } => {
+                let group = group.as_ref().map(|group| self.find_group(group)).transpose()?;
+                let jobs = state
+                    .jobs_from(*from)
+                    .filter(|&slot| group.is_none_or(|group| state.job(slot).group == group));
+                Ok(Reply::Jobs(jobs.take(page(*most)).map(|slot| self.job_view(slot)).collect()))
+            }
+            Query::Job(job) => Ok(Reply::Jobs(vec![self.job_view(self.find_job(*job)?)])),
+            Query::Tasks { job, state, from, most } => self.tasks(*job, *state, *from, page(*most)),
+            Query::Task { group, task } => {
+                let group = state.find_group(group);
+                let missing = || Refusal::NoSuchTask(shown(task));
+                let id = self.find_task(group, task).filter(|id| !id.is_whole());
+                Ok(Reply::Task(Box::new(self.task_view(id.ok_or_else(missing)?))))
+            }
+            Query::Explain { group, task } => {
+                let group = state.find_group(group);
+                let id = self.find_task(group, task).filter(|id| !id.is_whole());
+                let id = id.ok_or_else(|| Refusal::NoSuchTask(shown(task)))?;
+                Ok(Reply::Explained(self.explain(id)))
+            }
+            Query::Workers { group, from, most } => {
+                let group = group.as_ref().map(|group| self.find_group(group)).transpose()?;
+                let workers = state.workers().from(*from).filter(|&slot| {
+                    group.is_none_or(|group| state.workers().get(slot).group == group)
+                });
+                let views = workers.take(page(*most)).map(|slot| self.worker_view(slot));
+                Ok(Reply::Workers(views.collect()))
+            }
+            Query::Worker(worker) => {
+                Ok(Reply::Workers(vec![self.worker_view(self.find_worker(worker)?)]))
+            }
+        }
+    }
+
+    fn group_view(&self, group: u32) -> GroupView {
+        let this = self.state().group(group);
+        GroupView {
+            group: this.id,
+            name: this.name.clone(),
+            counts: this.counts,
+            paused: this.paused,
+            ever_used: this.ever_used,
+        }
+    }
+
+    fn job_view(&self, slot: u32) -> JobView {
+        let job = self.state().job(slot);
+        JobView {
+            job: job.id,
+            group: self.state().group(job.group).name.clone(),
+            name: job.options.name.clone(),
+            counts: job.counts,
+            open: job.options.open,
+            held: job.options.held,
+            stopped: job.stopped,
+            max_running: job.options.max_running,
+            max_fails: job.options.max_fails,
+            submitted: job.submitted,
+            ended: job.ended,
+            failures: job.failures.iter().map(|(&o, &count)| (o, u64::from(count))).collect(),
+        }
+    }
+
+    fn tasks(
+        &self,
+        job: JobId,
+        wanted: Option<State>,
+        from: u32,
+        most: usize,
+    ) -> Result<Reply, Refusal> {
+        let this = self.state().job(self.find_job(job)?);
+        let next = |from: u32| -> Option<u32> {
+            match wanted {
+                Some(state) => this.set(state).next(from),
+                None => State::ALL.iter().filter_map(|&state| this.set(state).next(from)).min(),
+            }
+        };
+        let mut tasks = Vec::new();
+        let mut at = next(from.max(1));
+        while let Some(index) = at.filter(|_| tasks.len() < most) {
+            tasks.push(self.task_view(TaskId::new(job, index)));
+            at = next(index + 1);
+        }
+        Ok(Reply::Tasks { tasks, next: at })
+    }
+
+    /// Of a task that is there.
+    fn task_view(&self, id: TaskId) -> TaskView {
+        let state = self.state();
+        let job = state.job(state.find_job(id.job).expect("the task was found"));
+        let mut view = TaskView {
+            task: id,
+            name: state.shown_name(id),
+            state: job.state_of(id.index).expect("the task was found"),
+            priority: 0,
+            failed_attempts: 0,
+            lost_attempts: 0,
+            attempts: Vec::new(),
+            lease: None,
+            delayed_until: None,
+            memo: None,
+            message: None,
+            preds: Vec::new(),
+            succs: Vec::new(),
+        };
+        match job.pages.find(id.index) {
+            Some(slot) => self.add_record(slot, &mut view),
+            None => {
+                if let Some((_, array)) = state.array(id) {
+                    view.priority = state.profiles().get(array.profile).priority;
+                }
+            }
+        }
+        view
+    }
+
+    fn add_record(&self, slot: u32, view: &mut TaskView) {
+        let state = self.state();
+        let record = state.task(slot);
+        view.priority = state.profiles().get(record.profile).priority;
+        view.failed_attempts = record.fails;
+        view.lost_attempts = record.lost;
+        if let Some(extra) = &record.extra {
+            view.memo.clone_from(&extra.memo);
+            view.message.clone_from(&extra.message);
+            view.attempts = (extra.past.iter())
+                .map(|past| AttemptView {
+                    worker: past.worker,
+                    started: past.started,
+                    ended: Some(past.started.after_ms(u64::from(past.took_ms))),
+                    outcome: Some(past.outcome),
+                })
+                .collect();
+        }
+        match record.phase {
+            Phase::Leased { lease } => {
+                let lease = state.workers().lease(lease);
+                view.lease = Some(lease.no);
+                view.attempts.push(AttemptView {
+                    worker: state.workers().get(lease.worker).id,
+                    started: lease.started,
+                    ended: None,
+                    outcome: None,
+                });
+            }
+            Phase::Finished { outcome, worker, took_ms, started } => {
+                let ended = Some(started.after_ms(u64::from(took_ms)));
+                let outcome = Some(outcome);
+                view.attempts.push(AttemptView { worker, started, ended, outcome });
+            }
+            Phase::Delayed { until } => view.delayed_until = Some(until),
+            _ => {}
+        }
+        let most = self.config.limits.preds_shown;
+        let ids = |slot| state.id_of(slot);
+        view.preds = state.graph().preds_of(record.preds).map(ids).take(most).collect();
+        view.succs = state.graph().succs_of(record.succs).map(ids).take(most).collect();
+    }
+
+    fn worker_view(&self, slot: u32) -> WorkerView {
+        let state = self.state();
+        let worker = state.workers().get(slot);
+        let member = self.presence.member(slot);
+        let leases = state.workers().leases_of(slot).take(self.config.limits.page as usize);
+        let record = &worker.record;
+        WorkerView {
+            worker: worker.id,
+            name: worker.name.clone(),
+            group: state.group(worker.group).name.clone(),
+            dialect: worker.dialect.clone(),
+            connected: member.is_some_and(|member| member.session.is_some()),
+            draining: member.is_some_and(|member| member.draining),
+            slots: member
+                .map_or(0, |member| member.capacity.slots.saturating_sub(member.fewer_slots)),
+            slots_used: worker.used.slots,
+            leases: leases.map(|lease| lease_of(state, lease)).collect(),
+            lease_count: worker.leases,
+            succeeded: record.good,
+            failed: record.bad,
+            conduct: ConductView {
+                standing: record.standing,
+                reason: record.reason.clone(),
+                until: record.until,
+            },
+            seen: worker.seen,
+        }
+    }
+
+    pub(super) fn worker_name(&self, worker: WorkerId) -> Name {
+        let workers = self.state().workers();
+        match workers.find(worker) {
+            Some(slot) => workers.get(slot).name.clone(),
+            None => Name::from(worker.0.to_string()),
+        }
+    }
+}
+
+fn lease_of(state: &Ledger, lease: u32) -> (TaskId, crate::id::LeaseNo) {
+    let lease = state.workers().lease(lease);
+    (state.id_of(lease.task), lease.no)
+}
+
+fn shown(task: &crate::command::TaskRef) -> Name {
+    match task {
+        crate::command::TaskRef::Id(id) => Name::from(id.to_string()),
+        crate::command::TaskRef::Name(name) => name.clone(),
+    }
+}

@@ -1,0 +1,100 @@
+//! Results. A result counts if its lease is live, or lapsed while nobody else holds or has finished the task.
+
+use super::Hub;
+use super::lease::Claim;
+use crate::command::{Report, TaskResult};
+use crate::effect::{Refusal, Reply};
+use crate::event::{Event, Then, Words};
+use crate::id::{JobId, TaskId, WorkerId};
+use crate::task::{Outcome, State};
+
+impl Hub {
+    pub(super) fn report(&mut self, report: Report) -> Result<Reply, Refusal> {
+        let slot = self.find_worker(&report.worker)?;
+        let (worker, group) = {
+            let worker = self.state().workers().get(slot);
+            (worker.id, worker.group)
+        };
+        let verdicts = (report.results.into_iter())
+            .map(|result| self.take_result(worker, group, result))
+            .collect();
+        self.judge(slot);
+        Ok(Reply::Reported(verdicts))
+    }
+
+    fn take_result(
+        &mut self,
+        worker: WorkerId,
+        group: u32,
+        result: TaskResult,
+    ) -> Result<(), Refusal> {
+        let (Claim::Live(task) | Claim::Lapsed(task)) = self.claim(worker, group, &result.lease)?;
+        let TaskResult { outcome, message, memo, .. } = result;
+        let then = self.next_step(task, outcome);
+        let words =
+            (message.is_some() || memo.is_some()).then(|| Box::new(Words { message, memo }));
+        self.ledger.post(Event::Finished { task, worker, outcome, then, words });
+        if then == Then::Failed {
+            self.stop_if_too_many_failed(task.job);
+        }
+        self.trim_open_job(task.job);
+        Ok(())
+    }
+
+    /// Done, failed for good, or worth another attempt.
+    fn next_step(&self, task: TaskId, outcome: Outcome) -> Then {
+        if outcome.is_success() {
+            return Then::Done;
+        }
+        let state = self.state();
+        let record = state.task(state.record_of(task).expect("a claimed task has a record"));
+        let profile = state.profiles().get(record.profile);
+        let worth_it = match outcome {
+            Outcome::Exit(code) => profile.retry_on.is_empty() || profile.retry_on.contains(&code),
+            _ => true,
+        };
+        let failed = record.fails.saturating_add(1);
+        if !worth_it || failed >= profile.attempts {
+            return Then::Failed;
+        }
+        Then::Again(self.ledger.now().after_ms(profile.backoff.wait_ms(failed)))
+    }
+
+    /// `max_fails` stops a job: nothing more of it starts until a person says so.
+    pub(super) fn stop_if_too_many_failed(&mut self, job: JobId) {
+        let Some(slot) = self.state().find_job(job) else { return };
+        let this = self.state().job(slot);
+        let Some(most) = this.options.max_fails else { return };
+        if !this.stopped && this.failed_now().saturating_sub(this.forgiven) > most {
+            self.ledger.post(Event::JobStopped { job, stopped: true });
+        }
+    }
+
+    /// A job that stays open for months forgets its oldest finished tasks.
+    fn trim_open_job(&mut self, job: JobId) {
+        let keep = &self.config.keep;
+        let slot = self.state().find_job(job).expect("a result's job is there");
+        let this = self.state().job(slot);
+        let finished = this.counts.of(State::Done);
+        if !this.options.open || finished < keep.tasks_of_open_job.saturating_add(keep.slice) {
+            return;
+        }
+        let mut ranges = Vec::new();
+        let mut left = keep.slice;
+        for (first, last) in this.set(State::Done).all_runs() {
+            // Elements of arrays cost next to nothing and go with their job.
+            if this.array_at(first).is_some() {
+                continue;
+            }
+            let last = last.min(first + (left - 1));
+            left -= last - first + 1;
+            ranges.push((first, last));
+            if left == 0 {
+                break;
+            }
+        }
+        if !ranges.is_empty() {
+            self.ledger.post(Event::TasksForgotten { job, ranges });
+        }
+    }
+}

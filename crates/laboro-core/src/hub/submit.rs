@@ -1,0 +1,174 @@
+//! Submit: one task, many, a graph, an array; all of it or none. Everything is checked on a draft first.
+
+mod cycle;
+mod draft;
+
+use super::Hub;
+use crate::command::{IfTaken, Submit, SubmitTo};
+use crate::effect::{Refusal, Reply};
+use crate::event::Event;
+use crate::id::{GroupId, JobId, Name, TaskId};
+use cycle::Search;
+use draft::{Draft, Renewed};
+
+impl Hub {
+    pub(super) fn submit(&mut self, mut submit: Submit) -> Result<Reply, Refusal> {
+        self.check_limits(&submit)?;
+        let group = self.state().find_group(&submit.group);
+        if let SubmitTo::New(options) = &submit.job
+            && let (Some(group), Some(key)) = (group, &options.key)
+            && let Some(job) = self.state().job_by_key(group, key)
+        {
+            return Ok(Reply::Submitted {
+                job,
+                first: 1,
+                count: self.task_count(job),
+                again: true,
+            });
+        }
+        let (job, first) = match &submit.job {
+            SubmitTo::New(_) => (self.state().next_job(), 1),
+            SubmitTo::Add(job) => (*job, self.next_index(*job, group)?),
+        };
+        for profile in &mut submit.profiles {
+            profile.needs.tidy();
+            profile.attempts = profile.attempts.max(1);
+        }
+        let count = self.check_numbers(first, &submit)?;
+        let Submit { profiles, tasks, arrays, unknown_pred, if_taken, .. } = submit;
+        let draft = Draft::new(
+            self,
+            group,
+            TaskId::new(job, first),
+            tasks,
+            arrays,
+            unknown_pred,
+            if_taken,
+        )?;
+        let drafted = draft.finish(self, profiles)?;
+
+        // Nothing fails from here on.
+        let taken = drafted.taken();
+        if let SubmitTo::New(options) = submit.job {
+            let group = GroupId(self.group_or_new(submit.group));
+            self.ledger.post(Event::JobMade { job, group, options: Box::new(options) });
+        }
+        if !drafted.added.tasks.is_empty() || !drafted.added.arrays.is_empty() {
+            self.ledger.post(Event::Added(Box::new(drafted.added)));
+        }
+        for Renewed { task, preds, memo } in drafted.renewed {
+            self.ledger.post(Event::Renewed { task, preds, memo });
+        }
+        for (task, preds) in drafted.merged {
+            self.ledger.post(Event::PredsAdded { task, preds });
+        }
+        let count = count - taken;
+        Ok(Reply::Submitted { job, first, count, again: count == 0 && if_taken != IfTaken::Refuse })
+    }
+
+    fn check_limits(&self, submit: &Submit) -> Result<(), Refusal> {
+        let limits = &self.config.limits;
+        let over = |what, most: usize| Err(Refusal::Limit { what, most: most as u64 });
+        check_name(&submit.group, limits.name_bytes)?;
+        if submit.group.is_empty() {
+            return Err(Refusal::BadName { name: Name::default(), why: "is empty" });
+        }
+        if submit.tasks.len() > limits.tasks_a_submit {
+            return over("tasks in one submit", limits.tasks_a_submit);
+        }
+        let records = submit.tasks.len() + submit.arrays.len();
+        if self.state().records() + records > limits.tasks {
+            return over("tasks", limits.tasks);
+        }
+        if self.state().job_count() >= limits.jobs && matches!(submit.job, SubmitTo::New(_)) {
+            return over("jobs", limits.jobs);
+        }
+        // Each profile may bring a class for every kind of work it is used with.
+        if self.state().lanes().class_count() + submit.profiles.len() > limits.classes {
+            return over("different needs", limits.classes);
+        }
+        if self.state().profiles().len() + submit.profiles.len() > limits.profiles {
+            return over("different settings", limits.profiles);
+        }
+        let groups = self.state().groups().len();
+        if groups >= limits.groups && self.state().find_group(&submit.group).is_none() {
+            return over("groups", limits.groups);
+        }
+        Ok(())
+    }
+
+    /// How many tasks come, if the job has numbers for them.
+    fn check_numbers(&self, first: u32, submit: &Submit) -> Result<u32, Refusal> {
+        let limits = &self.config.limits;
+        let mut count = submit.tasks.len() as u64;
+        for array in &submit.arrays {
+            if array.count == 0 {
+                let name = array.name.clone();
+                return Err(Refusal::BadName { name, why: "is an array without elements" });
+            }
+            if array.count > limits.array_elements {
+                let most = u64::from(limits.array_elements);
+                return Err(Refusal::Limit { what: "elements in an array", most });
+            }
+            count += u64::from(array.count);
+        }
+        if u64::from(first) + count > u64::from(TaskId::INDEX_MAX) {
+            let most = u64::from(TaskId::INDEX_MAX);
+            return Err(Refusal::Limit { what: "tasks in a job", most });
+        }
+        Ok(u32::try_from(count).expect("below the largest number"))
+    }
+
+    fn next_index(&self, job: JobId, group: Option<u32>) -> Result<u32, Refusal> {
+        let this = self.state().job(self.find_job(job)?);
+        if Some(this.group) != group {
+            return Err(Refusal::NoSuchJob(job));
+        }
+        if !this.options.open {
+            return Err(Refusal::JobClosed(job));
+        }
+        Ok(this.next_index)
+    }
+
+    fn task_count(&self, job: JobId) -> u32 {
+        let state = self.state();
+        state.find_job(job).map_or(0, |slot| state.job(slot).next_index - 1)
+    }
+
+    pub(super) fn group_or_new(&mut self, name: Name) -> u32 {
+        if let Some(group) = self.state().find_group(&name) {
+            return group;
+        }
+        let group = self.state().groups().len() as u32;
+        self.ledger.post(Event::GroupMade { group: GroupId(group), name });
+        group
+    }
+
+    /// May a task that is there come after these?
+    pub(super) fn check_no_cycle(&self, task: TaskId, preds: &[TaskId]) -> Result<(), Refusal> {
+        if preds.is_empty() {
+            return Ok(());
+        }
+        let mut search = Search::new(self.state(), self.config.limits.cycle_search);
+        if search.would_close(task, preds, false)? {
+            return Err(Refusal::Cycle(self.state().shown_name(task)));
+        }
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, job: JobId) -> Result<Reply, Refusal> {
+        let slot = self.find_job(job)?;
+        if self.state().job(slot).options.open {
+            self.ledger.post(Event::JobClosed { job });
+        }
+        Ok(Reply::Ok)
+    }
+}
+
+pub(super) fn check_name(name: &Name, most: usize) -> Result<(), Refusal> {
+    if name.len() > most {
+        let short = Name::new(&name.bytes()[..32.min(name.len())]);
+        return Err(Refusal::BadName { name: short, why: "is too long" });
+    }
+    Ok(())
+}

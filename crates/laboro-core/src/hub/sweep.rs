@@ -1,0 +1,49 @@
+//! Forgets finished jobs by number and age, a slice a step.
+
+use super::Hub;
+use crate::effect::{Refusal, Reply};
+use crate::event::Event;
+use crate::id::{JobId, Time};
+
+impl Hub {
+    pub(super) fn sweep_due(&self) -> Option<Time> {
+        let (ended, _) = self.state().first_ended()?;
+        if self.state().ended_count() > self.config.keep.jobs {
+            return Some(self.ledger.now());
+        }
+        Some(ended.after_ms(self.config.keep.age_ms))
+    }
+
+    pub(super) fn sweep(&mut self) {
+        if self.sweep_due().is_some_and(|due| due <= self.ledger.now())
+            && let Some((_, job)) = self.state().first_ended()
+        {
+            self.forget_slice(job);
+        }
+    }
+
+    /// A big job goes in slices, so that no step takes long.
+    fn forget_slice(&mut self, job: JobId) {
+        let slot = self.state().find_job(job).expect("a job that ended is there");
+        let slice = self.config.keep.slice as usize;
+        // One more than a slice tells whether anything is left behind it.
+        let pages = &self.state().job(slot).pages;
+        let some: Vec<u32> =
+            pages.range(1, u32::MAX).map(|(index, _)| index).take(slice + 1).collect();
+        let event = if some.len() > slice {
+            Event::TasksForgotten { job, ranges: vec![(some[0], some[slice - 1])] }
+        } else {
+            Event::JobForgotten { job }
+        };
+        self.ledger.post(event);
+    }
+
+    pub(super) fn forget(&mut self, job: JobId) -> Result<Reply, Refusal> {
+        let slot = self.find_job(job)?;
+        if self.state().job(slot).ended.is_none() {
+            return Err(Refusal::JobNotFinished(job));
+        }
+        self.ledger.post(Event::JobForgotten { job });
+        Ok(Reply::Ok)
+    }
+}

@@ -1,0 +1,221 @@
+//! Workers come, offer room, show signs of life and go.
+
+use super::Hub;
+use super::submit::check_name;
+use crate::command::{Drain, Join, Leave, Leaving, Offer, Patience, Route, WorkerRef};
+use crate::effect::{Effect, Idle, Refusal, Reply};
+use crate::event::{Back, Event};
+use crate::id::{GroupId, LeaseNo, Name, SessionId, TaskId, Token, WorkerId};
+use crate::presence::{Due, NewAnswer};
+
+impl Hub {
+    pub(super) fn join(&mut self, join: Join) -> Result<Reply, Refusal> {
+        let limits = &self.config.limits;
+        check_name(&join.name, limits.name_bytes)?;
+        check_name(&join.group, limits.name_bytes)?;
+        let known = self.state().find_group(&join.group);
+        if known.is_none() && self.state().groups().len() >= limits.groups {
+            return Err(Refusal::Limit { what: "groups", most: limits.groups as u64 });
+        }
+        let known = known.and_then(|group| self.state().workers().find_name(group, &join.name));
+        if known.is_none() && self.state().workers().len() >= limits.workers {
+            return Err(Refusal::Limit { what: "workers", most: limits.workers as u64 });
+        }
+
+        let group = self.group_or_new(join.group);
+        let dialect = Name::from(join.dialect);
+        let news = known.is_none_or(|slot| {
+            let worker = self.state().workers().get(slot);
+            worker.dialect != dialect || worker.period_ms != join.period_ms
+        });
+        let id = known.map_or(WorkerId(self.state().workers().next), |slot| {
+            self.state().workers().get(slot).id
+        });
+        if news {
+            let (name, period_ms) = (join.name, join.period_ms);
+            let group = GroupId(group);
+            self.ledger.post(Event::WorkerMet { worker: id, group, name, dialect, period_ms });
+        }
+        let slot = self.state().workers().find(id).expect("just met");
+        let now = self.ledger.now();
+        let member = self.presence.admit(slot);
+        member.session = Some(join.session);
+        member.kinds = join.kinds;
+        member.tags = join.tags;
+        member.tags.sort();
+        member.capacity = join.capacity;
+        member.kept_for = None;
+        self.presence.set_alive_until(slot, join.period_ms.map(|ms| now.after_ms(ms)));
+        let unknown = join.running.map_or(Vec::new(), |running| self.compare(slot, &running));
+        self.ledger.look_at(slot);
+        Ok(Reply::Joined { worker: id, unknown })
+    }
+
+    /// What runs there by its own account against what it holds here. What it does not run any more goes
+    /// back; what it runs without a lease is given back as unknown.
+    fn compare(&mut self, worker: u32, running: &[(TaskId, LeaseNo)]) -> Vec<TaskId> {
+        let mut running: Vec<(TaskId, LeaseNo)> = running.to_vec();
+        running.sort_unstable();
+        let lost: Vec<TaskId> = (self.leases_of(worker).into_iter())
+            .filter(|lease| running.binary_search(lease).is_err())
+            .map(|(task, _)| task)
+            .collect();
+        for task in lost {
+            self.take_back(task, Back::Lapsed);
+        }
+        let held = self.leases_of(worker);
+        let is_unknown = |lease: &(TaskId, LeaseNo)| !held.contains(lease);
+        running.into_iter().filter(is_unknown).map(|(task, _)| task).collect()
+    }
+
+    pub(super) fn leases_of(&self, worker: u32) -> Vec<(TaskId, LeaseNo)> {
+        let workers = self.state().workers();
+        (workers.leases_of(worker))
+            .map(|lease| workers.lease(lease))
+            .map(|lease| (self.state().id_of(lease.task), lease.no))
+            .collect()
+    }
+
+    pub(super) fn offer(&mut self, token: Token, offer: Offer) -> Option<Reply> {
+        let worker = match self.find_worker(&offer.worker) {
+            Ok(worker) => worker,
+            Err(refusal) => return Some(Reply::Refused(refusal)),
+        };
+        let most_offers = self.config.limits.offers;
+        if self.presence.offer_count() >= most_offers {
+            let most = most_offers as u64;
+            return Some(Reply::Refused(Refusal::Limit { what: "waiting offers", most }));
+        }
+        let group = self.state().workers().get(worker).group;
+        self.presence.admit(worker);
+        match offer.route {
+            Route::Push => {
+                let waiting = self.presence.add_push(worker, group, offer.lease_ms);
+                self.serve(waiting, u32::MAX);
+                Some(Reply::Ok)
+            }
+            Route::Answer { most: 0, .. } => Some(Reply::Nothing(self.idle_reason(worker))),
+            Route::Answer { most, patience } => {
+                let until = match patience {
+                    Patience::Until(until) => until,
+                    Patience::None => self.ledger.now(),
+                };
+                let lease_ms = offer.lease_ms;
+                let answer = NewAnswer { worker, group, token, most, until, lease_ms };
+                let waiting = self.presence.add_answer(answer);
+                self.serve(waiting, u32::MAX);
+                let waits = patience != Patience::None
+                    && self.presence.answer_of(token).is_some()
+                    && self.idle_reason(worker) == Idle::Later;
+                if !waits {
+                    self.give_up(token);
+                }
+                None
+            }
+        }
+    }
+
+    /// An offer that still waits is answered with nothing.
+    pub(super) fn give_up(&mut self, token: Token) {
+        if let Some(offer) = self.presence.answer_of(token) {
+            let gone = self.presence.drop_offer(offer);
+            let reply = Reply::Nothing(self.idle_reason(gone.worker));
+            self.effects.push(Effect::Reply { token, reply });
+        }
+    }
+
+    pub(super) fn renew(&mut self, worker: &WorkerRef) -> Result<Reply, Refusal> {
+        let worker = self.find_worker(worker)?;
+        let now = self.ledger.now();
+        let period_ms = self.state().workers().get(worker).period_ms;
+        if self.presence.member(worker).is_none() {
+            return Err(Refusal::NoSuchWorker(self.state().workers().get(worker).name.clone()));
+        }
+        self.presence.set_alive_until(worker, period_ms.map(|ms| now.after_ms(ms)));
+        Ok(Reply::Ok)
+    }
+
+    pub(super) fn leave(&mut self, leave: &Leave) -> Result<Reply, Refusal> {
+        let worker = self.find_worker(&leave.worker)?;
+        let Some(member) = self.presence.member(worker) else {
+            return Err(Refusal::NoSuchWorker(self.state().workers().get(worker).name.clone()));
+        };
+        if leave.session.is_some() && member.session != leave.session {
+            return Ok(Reply::Ok);
+        }
+        match leave.how {
+            Leaving::Gone => self.dismiss(worker, Back::Left),
+            Leaving::Away { grace_ms: 0 } => self.dismiss(worker, Back::Lapsed),
+            Leaving::Away { grace_ms } => {
+                let holds_something = self.state().workers().get(worker).leases > 0;
+                self.part(worker);
+                if holds_something {
+                    let until = self.ledger.now().after_ms(grace_ms);
+                    self.presence.admit(worker);
+                    self.presence.set_alive_until(worker, Some(until));
+                }
+            }
+        }
+        Ok(Reply::Ok)
+    }
+
+    /// The worker is gone and what it held goes back, oldest first.
+    pub(super) fn dismiss(&mut self, worker: u32, why: Back) {
+        self.part(worker);
+        for (task, _) in self.leases_of(worker) {
+            self.take_back(task, why);
+        }
+    }
+
+    /// The worker is not connected any more. Its leases stand.
+    fn part(&mut self, worker: u32) {
+        for token in self.presence.dismiss(worker) {
+            let reply = Reply::Nothing(Idle::Later);
+            self.effects.push(Effect::Reply { token, reply });
+        }
+        let forget = self.ledger.now().after_ms(self.config.keep.worker_ms);
+        self.presence.set_timer(forget, Due::Worker(worker));
+    }
+
+    pub(super) fn drain(&mut self, worker: &WorkerRef, drain: Drain) -> Result<Reply, Refusal> {
+        let slot = self.find_worker(worker)?;
+        let Some(member) = self.presence.member_mut(slot) else {
+            return Err(Refusal::NoSuchWorker(self.state().workers().get(slot).name.clone()));
+        };
+        match drain {
+            Drain::Slots(slots) => member.fewer_slots = member.fewer_slots.saturating_add(slots),
+            Drain::Lift => {
+                member.draining = false;
+                member.fewer_slots = 0;
+            }
+            Drain::All | Drain::AtOnce => member.draining = true,
+        }
+        let session = member.session;
+        let waiting: Vec<u32> = member.answers.to_vec();
+        if drain == Drain::AtOnce {
+            self.revoke_all(slot, session);
+        }
+        if drain != Drain::Lift {
+            for offer in waiting {
+                if let crate::presence::OfferKind::Answer { token, .. } =
+                    self.presence.offer(offer).kind
+                {
+                    self.give_up(token);
+                }
+            }
+        }
+        self.ledger.look_at(slot);
+        Ok(Reply::Ok)
+    }
+
+    fn revoke_all(&mut self, worker: u32, session: Option<SessionId>) {
+        let leases = self.leases_of(worker);
+        for &(task, _) in &leases {
+            self.take_back(task, Back::Revoked);
+        }
+        if let (Some(session), false) = (session, leases.is_empty()) {
+            let worker = self.state().workers().get(worker).id;
+            self.effects.push(Effect::Revoke { session, worker, leases });
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a job is made of: options that hold for all its tasks, and counts of where they are.
+
+use crate::id::Name;
+use crate::task::State;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobOptions {
+    /// For people; need not be unique.
+    pub name: Name,
+    /// More tasks may be added until it is closed.
+    pub open: bool,
+    /// Submitted but not to be started until released.
+    pub held: bool,
+    pub max_running: Option<u32>,
+    /// The job stops when more tasks than this have failed.
+    pub max_fails: Option<u32>,
+    /// A second submit with the same key is the first one.
+    pub key: Option<Box<[u8]>>,
+}
+
+/// How many tasks are in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts([u32; State::COUNT]);
+
+impl Counts {
+    pub fn of(&self, state: State) -> u32 {
+        self.0[state as usize]
+    }
+
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// Tasks that go on without a person.
+    pub fn active(&self) -> u64 {
+        [State::Ready, State::Delayed, State::Leased].iter().map(|&s| u64::from(self.of(s))).sum()
+    }
+
+    pub fn unfinished(&self) -> u64 {
+        State::ALL.iter().filter(|s| !s.is_finished()).map(|&s| u64::from(self.of(s))).sum()
+    }
+
+    pub(crate) fn add(&mut self, state: State, count: u32) {
+        self.0[state as usize] += count;
+    }
+
+    pub(crate) fn take(&mut self, state: State, count: u32) {
+        self.0[state as usize] = self.0[state as usize]
+            .checked_sub(count)
+            .expect("no more tasks leave a state than are in it");
+    }
+}

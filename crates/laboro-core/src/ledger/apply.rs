@@ -1,0 +1,152 @@
+//! What each event does to the state. Handlers have checked everything before an event is posted, and a
+//! journal holds only what was posted: nothing here can fail.
+
+mod added;
+mod attempts;
+mod control;
+mod forget;
+
+use super::state::{Group, State};
+use crate::effect::Change;
+use crate::event::Event;
+use crate::id::{JobId, Time};
+use crate::ledger::Job;
+
+impl State {
+    /// Applies one event that happened at this time. Events of a journal come in their order.
+    pub fn apply(&mut self, at: Time, event: &Event) {
+        self.at = at;
+        match event {
+            Event::Began { life, seed } => self.began(*life, *seed),
+            Event::GroupMade { group, name } => {
+                debug_assert_eq!(group.0 as usize, self.groups.len(), "groups are counted");
+                self.groups.push(Group {
+                    id: *group,
+                    name: name.clone(),
+                    paused: false,
+                    ever_used: false,
+                    counts: Default::default(),
+                });
+            }
+            Event::GroupPaused { group, paused } => {
+                self.groups[group.0 as usize].paused = *paused;
+                if !paused {
+                    self.lanes.wake_group(group.0);
+                }
+                self.tell(Change::Group { group: *group });
+            }
+            Event::JobMade { job, group, options } => {
+                let made = Job::new(*job, group.0, options.clone(), at);
+                self.add_job(made);
+                self.groups[group.0 as usize].ever_used = true;
+                self.tell(Change::Job { job: *job });
+            }
+            Event::JobClosed { job } => {
+                let slot = self.live_job(*job);
+                self.job_mut(slot).options.open = false;
+                self.end_if_finished(slot);
+            }
+            Event::JobHeld { job, held } => self.change_job(*job, |job| job.options.held = *held),
+            Event::JobStopped { job, stopped } => self.change_job(*job, |job| {
+                job.stopped = *stopped;
+                if !stopped {
+                    job.forgiven = job.failed_now();
+                }
+            }),
+            Event::JobLimited { job, max_running, max_fails } => self.change_job(*job, |job| {
+                job.options.max_running = *max_running;
+                job.options.max_fails = *max_fails;
+            }),
+            Event::JobForgotten { job } => self.job_forgotten(*job),
+            Event::Added(added) => self.added(added),
+            Event::PredsAdded { task, preds } => self.preds_added(*task, preds),
+            Event::Renewed { task, preds, memo } => self.renewed(*task, preds, memo.as_ref()),
+            Event::WorkerMet { worker, group, name, dialect, period_ms } => {
+                let slot = match self.workers.find(*worker) {
+                    Some(slot) => slot,
+                    None => self.workers.add(*worker, group.0, name.clone(), at),
+                };
+                let met = self.workers.get_mut(slot);
+                (met.dialect, met.period_ms) = (dialect.clone(), *period_ms);
+                self.tell(Change::Worker { worker: *worker });
+            }
+            Event::WorkerForgotten { worker } => {
+                let slot = self.live_worker(*worker);
+                self.workers.forget(slot);
+                self.tell(Change::Worker { worker: *worker });
+            }
+            Event::Leased { task, lease, worker, until, share } => {
+                self.actor = (Some(*worker), None);
+                self.leased(*task, *lease, *worker, *until, share.as_deref());
+            }
+            Event::Finished { task, worker, outcome, then, words } => {
+                self.actor = (Some(*worker), Some(*outcome));
+                self.finished(*task, *worker, *outcome, *then, words.as_deref());
+            }
+            Event::Returned { task, why, preds } => self.returned(*task, *why, preds),
+            Event::Woken { task } => self.woken(*task),
+            Event::Cancelled { job, ranges } => self.cancelled(*job, ranges),
+            Event::Held { job, ranges } => self.held(*job, ranges),
+            Event::Released { job, ranges } => self.released(*job, ranges),
+            Event::Retried { job, ranges } => self.retried(*job, ranges),
+            Event::Prioritised { job, ranges, priority } => {
+                self.prioritised(*job, ranges, *priority);
+            }
+            Event::TasksForgotten { job, ranges } => self.tasks_forgotten(*job, ranges),
+            Event::Judged { worker, standing, reason, until } => {
+                let slot = self.live_worker(*worker);
+                let record = &mut self.workers.get_mut(slot).record;
+                record.judge(*standing, reason.clone(), *until);
+                self.tell(Change::Worker { worker: *worker });
+            }
+            Event::Restored(piece) => self.restored(piece),
+        }
+        self.actor = (None, None);
+    }
+
+    /// A new life: lease numbers of this life start anew, and every live lease with an end of its own
+    /// gets one more period, counted from now.
+    fn began(&mut self, life: u32, seed: u64) {
+        self.life = life;
+        self.next_lease = 0;
+        if self.seed == 0 {
+            self.seed = seed;
+            self.names.seed(seed);
+        }
+        self.extend_leases();
+    }
+
+    pub(in crate::ledger) fn add_job(&mut self, job: Job) {
+        let id = job.id;
+        self.next_job = self.next_job.max(id.0);
+        if let Some(key) = &job.options.key {
+            self.keys.insert((job.group, key.clone()), id);
+        }
+        if let Some(ended) = job.ended {
+            self.ended.insert((ended, id));
+        }
+        let slot = self.jobs.insert(Some(Box::new(job)));
+        self.job_ids.insert(id, slot);
+    }
+
+    fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
+        let slot = self.live_job(id);
+        change(self.job_mut(slot));
+        self.refresh_lanes(slot);
+        self.tell(Change::Job { job: id });
+    }
+
+    pub(in crate::ledger) fn live_job(&self, id: JobId) -> u32 {
+        self.find_job(id).expect("events name only jobs that are there")
+    }
+
+    pub(in crate::ledger) fn live_worker(&self, id: crate::id::WorkerId) -> u32 {
+        self.workers.find(id).expect("events name only workers that are there")
+    }
+
+    pub(in crate::ledger) fn tell(&mut self, change: Change) {
+        if self.collects_changes {
+            self.changes.push(change);
+        }
+    }
+}

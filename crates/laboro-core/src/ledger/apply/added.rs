@@ -1,0 +1,220 @@
+//! New tasks and arrays, and new predecessors of old ones.
+
+use crate::event::Added;
+use crate::id::TaskId;
+use crate::ledger::jobs::Array;
+use crate::ledger::lanes::End;
+use crate::ledger::record::{Link, Phase, Record};
+use crate::ledger::state::State;
+use crate::task::{NewArray, NewTask, State as TaskState};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+impl State {
+    /// First every task and array is there, then the edges between them, then each is put in its place:
+    /// so they may name each other in any order.
+    pub(super) fn added(&mut self, added: &Added) {
+        let job = self.live_job(added.job);
+        let profiles = self.intern_profiles(added);
+        let arrays: SmallVec<[usize; 1]> = (added.arrays.iter())
+            .map(|array| self.add_array(job, array, profiles[array.profile as usize]))
+            .collect();
+        let mut slots: SmallVec<[u32; 8]> = SmallVec::with_capacity(added.tasks.len());
+        for task in &added.tasks {
+            slots.push(self.add_task(job, task, profiles[task.profile as usize]));
+        }
+
+        for (&at, array) in arrays.iter().zip(&added.arrays) {
+            self.link_array(job, at, array);
+        }
+        for (&slot, task) in slots.iter().zip(&added.tasks) {
+            self.link_all(slot, &task.preds);
+        }
+
+        for at in arrays {
+            let array = &self.job(job).arrays[at];
+            let (range, gate) = ((array.first, array.last()), array.gate);
+            self.count_range(job, range, None, TaskState::Waiting);
+            self.settle_array(gate, End::Back);
+        }
+        for slot in slots {
+            self.place(slot, None, End::Back);
+        }
+    }
+
+    /// One look-up for each profile of the event, however many tasks share it.
+    fn intern_profiles(&mut self, added: &Added) -> SmallVec<[u32; 4]> {
+        let mut users: SmallVec<[u32; 4]> = SmallVec::from_elem(0, added.profiles.len());
+        for task in &added.tasks {
+            users[task.profile as usize] += 1;
+        }
+        for array in &added.arrays {
+            users[array.profile as usize] += 1;
+        }
+        (added.profiles.iter().zip(users))
+            .map(|(profile, users)| self.profiles.intern(profile, users))
+            .collect()
+    }
+
+    fn add_task(&mut self, job: u32, task: &NewTask, profile: u32) -> u32 {
+        let this = self.job_mut(job);
+        let (index, group) = (this.next_index, this.group);
+        this.next_index += 1;
+        let mut record = Record::new(task.name.clone(), job, index, profile, Phase::Waiting);
+        record.work.clone_from(&task.work);
+        if let Some(memo) = &task.memo {
+            record.extra_mut().memo = Some(Arc::clone(memo));
+        }
+        let slot = self.tasks.insert(record);
+        self.job_mut(job).pages.put(index, slot);
+        self.register_name(group, slot);
+        slot
+    }
+
+    pub(in crate::ledger) fn register_name(&mut self, group: u32, slot: u32) {
+        if self.tasks[slot].name.is_empty() {
+            return;
+        }
+        let jobs = &self.jobs;
+        let group_of =
+            |record: &Record| jobs[record.job].as_ref().expect("a job in use is there").group;
+        self.names.insert(&self.tasks, group_of, group, slot);
+    }
+
+    fn add_array(&mut self, job: u32, array: &NewArray, profile: u32) -> usize {
+        let this = self.job_mut(job);
+        let first = this.next_index;
+        this.next_index += array.count;
+        self.put_array(job, first, array, profile)
+    }
+
+    /// The array with its gate, its elements in no state yet.
+    pub(in crate::ledger) fn put_array(
+        &mut self,
+        job: u32,
+        first: u32,
+        array: &NewArray,
+        profile: u32,
+    ) -> usize {
+        let mut record =
+            Record::new(array.name.clone(), job, first, profile, Phase::Gate(Link::OUT));
+        record.work = Some(array.work.clone());
+        let gate = self.tasks.insert(record);
+        let this = self.job_mut(job);
+        let group = this.group;
+        this.arrays.push(Array {
+            first,
+            count: array.count,
+            gate,
+            name: array.name.clone(),
+            work: array.work.clone(),
+            values: array.values.clone(),
+            profile,
+            fresh: Default::default(),
+            unfinished: array.count,
+            bad: 0,
+            each: array.each.clone(),
+            followers: Vec::new(),
+        });
+        let at = this.arrays.len() - 1;
+        self.register_name(group, gate);
+        at
+    }
+
+    fn link_array(&mut self, job: u32, at: usize, array: &NewArray) {
+        let gate = self.job(job).arrays[at].gate;
+        self.link_all(gate, &array.preds);
+        let this_id = self.id_of(gate);
+        for &pred in &array.each {
+            self.add_follower(pred, this_id);
+        }
+    }
+
+    pub(in crate::ledger) fn add_follower(&mut self, pred: TaskId, follower: TaskId) {
+        if let Some(gate) = self.record_of(pred) {
+            let (job, at) = self.array_of(gate);
+            self.job_mut(job).arrays[at].followers.push(follower);
+        }
+    }
+
+    fn link_all(&mut self, succ: u32, preds: &[TaskId]) {
+        for &pred in preds {
+            match self.slot_for(pred) {
+                Some(pred) => self.link(pred, succ),
+                None => self.link_element(pred, succ),
+            }
+        }
+    }
+
+    /// An element of an array that has no record: it gets one when it can still end, because its
+    /// successor hangs on it.
+    fn link_element(&mut self, pred: TaskId, succ: u32) {
+        let Some(job) = self.find_job(pred.job) else { return };
+        let this = self.job(job);
+        let Some(at) = this.array_at(pred.index) else { return };
+        match this.state_of(pred.index) {
+            Some(TaskState::Done) | None => {}
+            Some(TaskState::Failed | TaskState::Cancelled) => self.tasks[succ].failed += 1,
+            Some(state) => {
+                let slot = self.materialise(job, at, pred.index, state);
+                self.link(slot, succ);
+            }
+        }
+    }
+
+    /// A record for an element in whatever unfinished state it is; it stands where it stood.
+    pub(in crate::ledger) fn materialise(
+        &mut self,
+        job: u32,
+        at: usize,
+        index: u32,
+        state: TaskState,
+    ) -> u32 {
+        let phase = match state {
+            TaskState::Blocked => Phase::Blocked,
+            TaskState::Held => Phase::Held,
+            _ => Phase::Waiting,
+        };
+        let slot = self.touch(job, at, index, phase);
+        if state == TaskState::Ready {
+            self.job_mut(job).arrays[at].fresh.remove(index);
+            self.settle_gate(job, at, End::Back);
+            self.enqueue(slot, End::Back);
+        }
+        slot
+    }
+
+    pub(super) fn preds_added(&mut self, task: TaskId, preds: &[TaskId]) {
+        let Some(slot) = self.record_of(task) else { return };
+        self.link_all(slot, preds);
+        let state = self.tasks[slot].state();
+        let Some(from @ (TaskState::Waiting | TaskState::Blocked | TaskState::Ready)) = state
+        else {
+            return;
+        };
+        let record = &self.tasks[slot];
+        let still_ready = from == TaskState::Ready && record.waiting == 0 && record.failed == 0;
+        if !still_ready {
+            self.pull_out(slot);
+            self.place(slot, Some(from), End::Back);
+        }
+    }
+
+    pub(super) fn renewed(&mut self, task: TaskId, preds: &[TaskId], memo: Option<&Arc<[u8]>>) {
+        let Some(slot) = self.record_of(task) else { return };
+        let job = self.tasks[slot].job;
+        let from = self.pull_out(slot);
+        self.unend(job);
+        self.uncount_failure(slot);
+        self.remember_attempt(slot);
+        // What waited for the run before has been told; this run is nobody's predecessor yet.
+        self.graph.detach(&mut self.tasks, slot);
+        let record = &mut self.tasks[slot];
+        (record.waiting, record.failed, record.fails, record.lost) = (0, 0, 0, 0);
+        if let Some(memo) = memo {
+            record.extra_mut().memo = Some(Arc::clone(memo));
+        }
+        self.link_all(slot, preds);
+        self.place(slot, Some(from), End::Back);
+    }
+}

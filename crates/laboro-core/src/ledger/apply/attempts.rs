@@ -1,0 +1,223 @@
+//! Leases and how they end: with a result, or without.
+
+use crate::event::{Back, Share, Then, Words};
+use crate::id::{LeaseNo, TaskId, Time, WorkerId};
+use crate::ledger::lanes::End;
+use crate::ledger::moves::News;
+use crate::ledger::record::{Past, Phase};
+use crate::ledger::state::{State, Timer};
+use crate::ledger::workers::NewLease;
+use crate::task::{Outcome, State as TaskState};
+use std::sync::Arc;
+
+impl State {
+    pub(super) fn leased(
+        &mut self,
+        task: TaskId,
+        no: LeaseNo,
+        worker: WorkerId,
+        until: Option<Time>,
+        share: Option<&Share>,
+    ) {
+        self.next_lease = self.next_lease.max(no.count() + 1);
+        let worker = self.live_worker(worker);
+        let slot = match self.record_of(task) {
+            Some(slot) => {
+                self.pull_out(slot);
+                slot
+            }
+            None => self.touch_fresh(task),
+        };
+        let record = &mut self.tasks[slot];
+        let (job, index) = (record.job, record.index);
+        if let Some(extra) = &mut record.extra {
+            extra.lapsed = None;
+        }
+        let needs = &self.profiles.get(record.profile).needs;
+        let started = self.at;
+        let grant = NewLease {
+            no,
+            task: slot,
+            worker,
+            started,
+            until,
+            share: share.map(|share| Box::new(share.clone())),
+        };
+        let lease = self.workers.grant(grant, needs);
+        self.tasks[slot].phase = Phase::Leased { lease };
+        if let Some(until) = until {
+            self.timers.insert((until, Timer::Lease(lease)));
+        }
+        self.count(job, index, Some(TaskState::Ready), Some(TaskState::Leased));
+    }
+
+    fn touch_fresh(&mut self, task: TaskId) -> u32 {
+        let job = self.live_job(task.job);
+        let at = self.job(job).array_at(task.index).expect("a task without a record is an element");
+        self.job_mut(job).arrays[at].fresh.remove(task.index);
+        self.settle_gate(job, at, End::Back);
+        self.touch(job, at, task.index, Phase::Waiting)
+    }
+
+    pub(super) fn finished(
+        &mut self,
+        task: TaskId,
+        worker: WorkerId,
+        outcome: Outcome,
+        then: Then,
+        words: Option<&Words>,
+    ) {
+        let slot = self.record_of(task).expect("an attempt ends on a record");
+        let (from, started) = match self.end_lease(slot) {
+            Some(lease) => (TaskState::Leased, lease.started),
+            // A result that came late and still counts.
+            None => (self.pull_out(slot), self.at),
+        };
+        self.note_result(slot, worker, outcome);
+        let at = self.at;
+        let record = &mut self.tasks[slot];
+        let (job, index) = (record.job, record.index);
+        if let Some(extra) = &mut record.extra {
+            extra.lapsed = None;
+        }
+        if let Some(words) = words {
+            let extra = record.extra_mut();
+            extra.message.clone_from(&words.message);
+            if let Some(memo) = &words.memo {
+                extra.memo = Some(Arc::clone(memo));
+            }
+        }
+        let took_ms = u32::try_from(at.since_ms(started)).unwrap_or(u32::MAX);
+        match then {
+            Then::Done | Then::Failed => {
+                let good = then == Then::Done;
+                if !good {
+                    count_attempt(record, outcome);
+                }
+                record.phase = Phase::Finished { outcome, worker, took_ms, started };
+                let to = if good { TaskState::Done } else { TaskState::Failed };
+                self.count(job, index, Some(from), Some(to));
+                if !good {
+                    *self.job_mut(job).failures.entry(outcome).or_default() += 1;
+                }
+                self.ended_for_good(slot, good);
+            }
+            Then::Again(until) => {
+                count_attempt(record, outcome);
+                record.extra_mut().past.push(Past { outcome, worker, started, took_ms });
+                if until > at {
+                    self.delay(slot, until);
+                    self.count(job, index, Some(from), Some(TaskState::Delayed));
+                } else {
+                    self.place(slot, Some(from), End::Front);
+                }
+            }
+        }
+    }
+
+    /// Tells whoever waits, and folds an element back into its array.
+    pub(in crate::ledger) fn ended_for_good(&mut self, slot: u32, good: bool) {
+        let record = &self.tasks[slot];
+        let (job, index) = (record.job, record.index);
+        self.tell_succs(slot, if good { News::Done } else { News::Failed });
+        if let Some(at) = self.job(job).array_at(index) {
+            if let Phase::Finished { outcome, .. } = self.tasks[slot].phase
+                && !good
+            {
+                self.job_mut(job).failed_elements.entry(outcome).or_default().insert(index);
+            }
+            self.graph.detach(&mut self.tasks, slot);
+            self.fold(slot);
+            self.elements_ended(job, at, (index, index), good);
+        }
+    }
+
+    fn note_result(&mut self, slot: u32, worker: WorkerId, outcome: Outcome) {
+        if outcome == Outcome::Lost {
+            return;
+        }
+        let good = outcome.is_success();
+        let job = self.job_mut(self.tasks[slot].job);
+        if good {
+            job.good += 1;
+        } else {
+            job.bad += 1;
+        }
+        let id = job.id;
+        if let Some(worker) = self.workers.find(worker) {
+            let at = self.at;
+            let worker = self.workers.get_mut(worker);
+            worker.seen = at;
+            worker.record.note(id, good);
+        }
+    }
+
+    pub(super) fn returned(&mut self, task: TaskId, why: Back, preds: &[TaskId]) {
+        let slot = self.record_of(task).expect("only a leased task is returned");
+        let lease = self.end_lease(slot).expect("only a leased task is returned");
+        let worker = self.workers.get(lease.worker).id;
+        let took_ms = u32::try_from(self.at.since_ms(lease.started)).unwrap_or(u32::MAX);
+        let record = &mut self.tasks[slot];
+        if why == Back::Lapsed {
+            record.lost = record.lost.saturating_add(1);
+            let started = lease.started;
+            record.extra_mut().past.push(Past { outcome: Outcome::Lost, worker, started, took_ms });
+        }
+        if why != Back::Handed {
+            record.extra_mut().lapsed = Some((lease.no, worker));
+        }
+        self.link_preds(slot, preds);
+        let end = if why == Back::Handed { End::Back } else { End::Front };
+        self.place(slot, Some(TaskState::Leased), end);
+    }
+
+    fn link_preds(&mut self, slot: u32, preds: &[TaskId]) {
+        for &pred in preds {
+            if let Some(pred) = self.slot_for(pred) {
+                self.link(pred, slot);
+            }
+        }
+    }
+
+    pub(super) fn woken(&mut self, task: TaskId) {
+        let Some(slot) = self.record_of(task) else { return };
+        if self.tasks[slot].state() == Some(TaskState::Delayed) {
+            self.pull_out(slot);
+            self.place(slot, Some(TaskState::Delayed), End::Front);
+        }
+    }
+
+    /// Live leases that end by themselves get one more period after a restart.
+    pub(super) fn extend_leases(&mut self) {
+        let at = self.at;
+        let ends: Vec<(Time, u32)> = (self.timers.iter())
+            .filter_map(|&(until, timer)| match timer {
+                Timer::Lease(lease) => Some((until, lease)),
+                Timer::Delay(_) => None,
+            })
+            .collect();
+        for (until, lease) in ends {
+            let period_ms = until.since_ms(self.workers.lease(lease).started);
+            let later = until.max(at.after_ms(period_ms));
+            self.timers.remove(&(until, Timer::Lease(lease)));
+            self.timers.insert((later, Timer::Lease(lease)));
+            self.workers.lease_mut(lease).until = Some(later);
+        }
+    }
+
+    /// Keeps what the last attempt left before another run overwrites it.
+    pub(super) fn remember_attempt(&mut self, slot: u32) {
+        let record = &mut self.tasks[slot];
+        if let Phase::Finished { outcome, worker, took_ms, started } = record.phase {
+            record.extra_mut().past.push(Past { outcome, worker, started, took_ms });
+        }
+    }
+}
+
+fn count_attempt(record: &mut crate::ledger::Record, outcome: Outcome) {
+    if outcome == Outcome::Lost {
+        record.lost = record.lost.saturating_add(1);
+    } else {
+        record.fails = record.fails.saturating_add(1);
+    }
+}

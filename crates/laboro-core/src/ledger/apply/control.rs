@@ -1,0 +1,217 @@
+//! What people do to tasks: cancel, hold, release, retry, another priority. Each takes ranges; elements
+//! of arrays without a record move as ranges, everything else one by one.
+
+use crate::event::Ranges;
+use crate::id::JobId;
+use crate::ledger::lanes::End;
+use crate::ledger::moves::News;
+use crate::ledger::record::Phase;
+use crate::ledger::state::State;
+use crate::task::{Outcome, Profile, State as TaskState};
+
+/// Where a task can be before it starts.
+const IDLE: [TaskState; 5] =
+    [TaskState::Waiting, TaskState::Blocked, TaskState::Ready, TaskState::Delayed, TaskState::Held];
+
+impl State {
+    pub(super) fn cancelled(&mut self, job: JobId, ranges: &Ranges) {
+        let job = self.live_job(job);
+        for slot in self.records_in(job, ranges) {
+            let from = match self.end_lease(slot) {
+                Some(_) => TaskState::Leased,
+                None => match self.tasks[slot].state() {
+                    Some(state) if !state.is_finished() => self.pull_out(slot),
+                    _ => continue,
+                },
+            };
+            let index = self.tasks[slot].index;
+            self.tasks[slot].phase = Phase::Cancelled;
+            self.count(job, index, Some(from), Some(TaskState::Cancelled));
+            self.ended_for_good(slot, false);
+        }
+        self.each_array_part(job, ranges, |state, at, range| {
+            for from in IDLE {
+                let runs = state.move_fresh(job, at, range, from, TaskState::Cancelled, End::Back);
+                for run in runs {
+                    state.elements_ended(job, at, run, false);
+                }
+            }
+        });
+    }
+
+    pub(super) fn held(&mut self, job: JobId, ranges: &Ranges) {
+        let job = self.live_job(job);
+        for slot in self.records_in(job, ranges) {
+            let Some(from) = self.tasks[slot].state().filter(|state| {
+                matches!(
+                    state,
+                    TaskState::Waiting | TaskState::Blocked | TaskState::Ready | TaskState::Delayed
+                )
+            }) else {
+                continue;
+            };
+            self.pull_out(slot);
+            let index = self.tasks[slot].index;
+            self.tasks[slot].phase = Phase::Held;
+            self.count(job, index, Some(from), Some(TaskState::Held));
+        }
+        self.each_array_part(job, ranges, |state, at, range| {
+            for from in [TaskState::Waiting, TaskState::Blocked, TaskState::Ready] {
+                state.move_fresh(job, at, range, from, TaskState::Held, End::Back);
+            }
+        });
+    }
+
+    pub(super) fn released(&mut self, job: JobId, ranges: &Ranges) {
+        let job = self.live_job(job);
+        for slot in self.records_in(job, ranges) {
+            if self.tasks[slot].state() == Some(TaskState::Held) {
+                self.place(slot, Some(TaskState::Held), End::Back);
+            }
+        }
+        self.each_array_part(job, ranges, |state, at, range| {
+            let (held, waiting) = (TaskState::Held, TaskState::Waiting);
+            let runs = state.move_fresh(job, at, range, held, waiting, End::Back);
+            if !runs.is_empty() {
+                let gate = state.job(job).arrays[at].gate;
+                state.settle_array(gate, End::Back);
+            }
+        });
+    }
+
+    pub(super) fn retried(&mut self, job: JobId, ranges: &Ranges) {
+        let job = self.live_job(job);
+        self.unend(job);
+        for slot in self.records_in(job, ranges) {
+            let state = self.tasks[slot].state();
+            let Some(from @ (TaskState::Failed | TaskState::Cancelled)) = state else { continue };
+            self.uncount_failure(slot);
+            self.remember_attempt(slot);
+            let record = &mut self.tasks[slot];
+            (record.fails, record.lost) = (0, 0);
+            self.place(slot, Some(from), End::Back);
+            self.tell_succs(slot, News::Reopened);
+        }
+        self.each_array_part(job, ranges, |state, at, range| {
+            state.forget_failures(job, range);
+            for from in [TaskState::Failed, TaskState::Cancelled] {
+                let runs = state.move_fresh(job, at, range, from, TaskState::Waiting, End::Back);
+                for run in runs {
+                    state.elements_reopened(job, at, run);
+                }
+            }
+            let gate = state.job(job).arrays[at].gate;
+            state.settle_array(gate, End::Back);
+        });
+        self.end_if_finished(job);
+    }
+
+    /// Elements of arrays that failed are not counted as failed any more.
+    fn forget_failures(&mut self, job: u32, (first, last): (u32, u32)) {
+        let this = self.job_mut(job);
+        for (outcome, set) in &mut this.failed_elements {
+            let count: u32 = set.extract_range(first, last).iter().map(|(a, b)| b - a + 1).sum();
+            uncount(&mut this.failures, *outcome, count);
+        }
+        this.failed_elements.retain(|_, set| !set.is_empty());
+    }
+
+    pub(super) fn uncount_failure(&mut self, slot: u32) {
+        let record = &self.tasks[slot];
+        if let Phase::Finished { outcome, .. } = record.phase
+            && !outcome.is_success()
+        {
+            let job = record.job;
+            uncount(&mut self.job_mut(job).failures, outcome, 1);
+        }
+    }
+
+    pub(super) fn prioritised(&mut self, job: JobId, ranges: &Ranges, priority: i32) {
+        let job = self.live_job(job);
+        self.each_array_part(job, ranges, |state, at, range| {
+            let array = &state.job(job).arrays[at];
+            if range == (array.first, array.last()) {
+                state.reprofile_array(job, at, priority);
+            } else {
+                // A part of an array that differs from the rest: these get records.
+                let fresh: Vec<u32> = (array.fresh.runs(range.0, range.1))
+                    .flat_map(|(first, last)| first..=last)
+                    .collect();
+                for index in fresh {
+                    state.materialise(job, at, index, TaskState::Ready);
+                }
+            }
+        });
+        for slot in self.records_in(job, ranges) {
+            if self.tasks[slot].state().is_none_or(TaskState::is_finished) {
+                continue;
+            }
+            let ready = matches!(self.tasks[slot].phase, Phase::Ready(_));
+            if ready {
+                self.pull_out(slot);
+            }
+            let profile = self.with_priority(self.tasks[slot].profile, priority);
+            self.profiles.release(self.tasks[slot].profile);
+            self.tasks[slot].profile = profile;
+            if ready {
+                self.enqueue(slot, End::Back);
+            }
+        }
+    }
+
+    fn reprofile_array(&mut self, job: u32, at: usize, priority: i32) {
+        let array = &self.job(job).arrays[at];
+        let (gate, old) = (array.gate, array.profile);
+        let Phase::Gate(link) = self.tasks[gate].phase else { unreachable!("a gate stays one") };
+        let queued = link.lane != crate::ledger::NONE;
+        if queued {
+            self.lanes.unlink(&mut self.tasks, gate);
+        }
+        let profile = self.with_priority(old, priority);
+        self.profiles.release(old);
+        self.tasks[gate].profile = profile;
+        self.job_mut(job).arrays[at].profile = profile;
+        if queued {
+            self.enqueue(gate, End::Back);
+        }
+    }
+
+    fn with_priority(&mut self, profile: u32, priority: i32) -> u32 {
+        let changed = Profile { priority, ..Profile::clone(self.profiles.get(profile)) };
+        self.profiles.intern(&changed, 1)
+    }
+
+    /// Handles of the records in the ranges, collected first because they may go meanwhile.
+    pub(super) fn records_in(&self, job: u32, ranges: &Ranges) -> Vec<u32> {
+        let pages = &self.job(job).pages;
+        ranges.iter().flat_map(|&(a, b)| pages.range(a, b)).map(|(_, slot)| slot).collect()
+    }
+
+    /// Calls for every part of an array that lies in the ranges.
+    fn each_array_part(
+        &mut self,
+        job: u32,
+        ranges: &Ranges,
+        mut visit: impl FnMut(&mut State, usize, (u32, u32)),
+    ) {
+        for at in 0..self.job(job).arrays.len() {
+            let array = &self.job(job).arrays[at];
+            let (first, last) = (array.first, array.last());
+            for &(from, to) in ranges {
+                let part = (from.max(first), to.min(last));
+                if part.0 <= part.1 {
+                    visit(self, at, part);
+                }
+            }
+        }
+    }
+}
+
+fn uncount(failures: &mut std::collections::BTreeMap<Outcome, u32>, outcome: Outcome, count: u32) {
+    if let Some(left) = failures.get_mut(&outcome) {
+        *left = left.saturating_sub(count);
+        if *left == 0 {
+            failures.remove(&outcome);
+        }
+    }
+}

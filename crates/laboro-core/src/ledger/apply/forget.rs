@@ -1,0 +1,61 @@
+//! Forgetting what is long finished, so that memory follows what is alive.
+
+use crate::event::Ranges;
+use crate::id::JobId;
+use crate::ledger::record::Record;
+use crate::ledger::state::State;
+use crate::task::State as TaskState;
+
+impl State {
+    /// Finished tasks with records. They leave the counts too.
+    pub(super) fn tasks_forgotten(&mut self, job: JobId, ranges: &Ranges) {
+        let job = self.live_job(job);
+        for slot in self.records_in(job, ranges) {
+            if let Some(state) = self.tasks[slot].state().filter(|state| state.is_finished()) {
+                let index = self.tasks[slot].index;
+                self.uncount_failure(slot);
+                self.count(job, index, Some(state), None);
+                self.drop_record(slot);
+            }
+        }
+    }
+
+    fn drop_record(&mut self, slot: u32) {
+        self.graph.detach(&mut self.tasks, slot);
+        let group = self.job(self.tasks[slot].job).group;
+        let record = self.tasks.remove(slot, Record::vacant());
+        if !record.name.is_empty() {
+            self.names.remove(group, &record.name, slot);
+        }
+        self.profiles.release(record.profile);
+        if !record.is_gate() {
+            self.job_mut(record.job).pages.take(record.index);
+        }
+    }
+
+    pub(super) fn job_forgotten(&mut self, id: JobId) {
+        let job = self.live_job(id);
+        for slot in self.records_in(job, &self.job(job).all()) {
+            self.drop_record(slot);
+        }
+        for at in 0..self.job(job).arrays.len() {
+            let gate = self.job(job).arrays[at].gate;
+            self.drop_record(gate);
+        }
+        for lane in std::mem::take(&mut self.job_mut(job).lanes) {
+            let profile = self.lanes.lane(lane).profile;
+            self.lanes.drop_lane(lane);
+            self.profiles.release(profile);
+        }
+        self.unend(job);
+        let gone = self.jobs.remove(job, None).expect("a job in use is there");
+        self.job_ids.remove(&id);
+        let group = &mut self.groups[gone.group as usize];
+        for state in TaskState::ALL {
+            group.counts.take(state, gone.counts.of(state));
+        }
+        if let Some(key) = gone.options.key {
+            self.keys.remove(&(gone.group, key));
+        }
+    }
+}

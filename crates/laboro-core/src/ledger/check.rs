@@ -1,0 +1,152 @@
+//! Does the state agree with itself? For tests and for `laboro journal check`: walks over everything.
+
+use super::record::Phase;
+use super::slab::NONE;
+use super::state::State;
+use crate::id::{JobId, WorkerId};
+use crate::task::State as TaskState;
+
+impl State {
+    /// The first thing that does not fit, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let mut leased = 0;
+        for slot in self.jobs_from(JobId(0)) {
+            leased += self.check_job(slot)?;
+        }
+        let mut held = 0;
+        for slot in self.workers.from(WorkerId(0)) {
+            held += self.check_worker(slot)?;
+        }
+        if leased != held {
+            return Err(format!("{leased} tasks are leased, but workers hold {held}"));
+        }
+        for (at, group) in self.groups.iter().enumerate() {
+            for state in TaskState::ALL {
+                let jobs = self.jobs_from(JobId(0)).map(|slot| self.job(slot));
+                let sum: u64 = jobs
+                    .filter(|job| job.group == at as u32)
+                    .map(|job| u64::from(job.counts.of(state)))
+                    .sum();
+                if sum != u64::from(group.counts.of(state)) {
+                    return Err(format!("group {} miscounts {}", group.name, state.word()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_job(&self, slot: u32) -> Result<u32, String> {
+        let job = self.job(slot);
+        let fail = |what: String| Err(format!("job {}: {what}", job.id));
+        for state in TaskState::ALL {
+            if job.set(state).len() != job.counts.of(state) {
+                return fail(format!("counts of {} differ from the set", state.word()));
+            }
+        }
+        let mut in_lanes = 0;
+        for &lane in &job.lanes {
+            let this = self.lanes.lane(lane);
+            let (mut next, mut prev) = (this.head, NONE);
+            while next != NONE {
+                let (Phase::Ready(link) | Phase::Gate(link)) = self.tasks[next].phase else {
+                    return fail(format!("{} stands in a lane", self.id_of(next)));
+                };
+                if link.prev != prev || link.lane != lane {
+                    return fail(format!("{} is wrongly linked", self.id_of(next)));
+                }
+                in_lanes += u32::from(!self.tasks[next].is_gate());
+                (prev, next) = (next, link.next);
+            }
+            if this.listed != (this.head != NONE && !job.is_parked()) {
+                return fail(
+                    "a lane is open that should be shut, or shut that should be open".into(),
+                );
+            }
+        }
+        let mut leased = 0;
+        for (index, slot) in job.pages.range(1, u32::MAX) {
+            let record = &self.tasks[slot];
+            let Some(state) = record.state() else {
+                return fail(format!("{index} has a record without a state"));
+            };
+            if !job.set(state).contains(index) {
+                return fail(format!("{index} is {} but not counted so", state.word()));
+            }
+            self.check_preds(slot)?;
+            leased += u32::from(state == TaskState::Leased);
+            if state == TaskState::Ready {
+                in_lanes = in_lanes.checked_sub(1).ok_or("a ready task stands in no lane")?;
+            }
+        }
+        if in_lanes != 0 {
+            return fail("more tasks stand in lanes than are ready".into());
+        }
+        if leased != job.counts.of(TaskState::Leased) {
+            return fail("leased tasks without a record".into());
+        }
+        for array in &job.arrays {
+            self.check_preds(array.gate)?;
+            let Phase::Gate(link) = self.tasks[array.gate].phase else {
+                return fail(format!("array {} has no gate", array.name));
+            };
+            if (link.lane == NONE) != array.fresh.is_empty() {
+                return fail(format!("the gate of array {} is not where it belongs", array.name));
+            }
+            let finished = |state: TaskState| -> u32 {
+                job.set(state).runs(array.first, array.last()).map(|(a, b)| b - a + 1).sum()
+            };
+            let bad = finished(TaskState::Failed) + finished(TaskState::Cancelled);
+            let unfinished = array.count - bad - finished(TaskState::Done);
+            if (array.unfinished, array.bad) != (unfinished, bad) {
+                return fail(format!("array {} miscounts its elements", array.name));
+            }
+        }
+        Ok(leased)
+    }
+
+    /// What a task waits for is what its predecessors say.
+    fn check_preds(&self, slot: u32) -> Result<(), String> {
+        let record = &self.tasks[slot];
+        let mut waiting = 0;
+        for pred in self.graph.preds_of(record.preds) {
+            let pred = &self.tasks[pred];
+            let finished = match pred.state() {
+                Some(state) => state.is_finished(),
+                None => {
+                    let job = self.job(pred.job);
+                    let at = job.array_at(pred.index).expect("a gate stands for an array");
+                    job.arrays[at].unfinished == 0
+                }
+            };
+            waiting += u32::from(!finished);
+        }
+        if waiting != record.waiting {
+            let id = self.id_of(slot);
+            return Err(format!("{id} waits for {} but {waiting} are unfinished", record.waiting));
+        }
+        if matches!(record.phase, Phase::Ready(_) | Phase::Leased { .. })
+            && waiting > 0
+            && !self.profiles.get(record.profile).runs_anyway
+        {
+            return Err(format!("{} goes before its predecessors", self.id_of(slot)));
+        }
+        Ok(())
+    }
+
+    fn check_worker(&self, slot: u32) -> Result<u32, String> {
+        let worker = self.workers.get(slot);
+        let (mut count, mut slots) = (0, 0);
+        for lease in self.workers.leases_of(slot) {
+            let task = self.workers.lease(lease).task;
+            if self.tasks[task].phase != (Phase::Leased { lease }) {
+                return Err(format!("worker {} holds {} twice", worker.name, self.id_of(task)));
+            }
+            count += 1;
+            slots += self.profiles.get(self.tasks[task].profile).needs.slots;
+        }
+        if (count, slots) != (worker.leases, worker.used.slots) {
+            return Err(format!("worker {} miscounts its leases", worker.name));
+        }
+        Ok(count)
+    }
+}

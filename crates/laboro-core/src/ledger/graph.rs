@@ -1,0 +1,140 @@
+//! Which task comes after which: edges in two rings each, of its predecessor and of its successor,
+//! in the order they were made. An edge stays until both its ends are forgotten, so that a finished
+//! graph can still be drawn.
+
+use super::record::Record;
+use super::slab::{NONE, Slab};
+
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    edges: Slab<Edge>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    pred: u32,
+    succ: u32,
+    next_of_pred: u32,
+    next_of_succ: u32,
+}
+
+const VACANT: Edge = Edge { pred: NONE, succ: NONE, next_of_pred: NONE, next_of_succ: NONE };
+
+#[derive(Clone, Copy)]
+enum Side {
+    Succs,
+    Preds,
+}
+
+impl Graph {
+    pub(crate) fn len(&self) -> usize {
+        self.edges.len()
+    }
+
+    pub(crate) fn link(&mut self, tasks: &mut Slab<Record>, pred: u32, succ: u32) {
+        let edge = self.edges.insert(Edge { pred, succ, ..VACANT });
+        let tail = std::mem::replace(&mut tasks[pred].succs, edge);
+        let first = if tail == NONE { edge } else { self.edges[tail].next_of_pred };
+        self.edges[edge].next_of_pred = first;
+        if tail != NONE {
+            self.edges[tail].next_of_pred = edge;
+        }
+        let tail = std::mem::replace(&mut tasks[succ].preds, edge);
+        let first = if tail == NONE { edge } else { self.edges[tail].next_of_succ };
+        self.edges[edge].next_of_succ = first;
+        if tail != NONE {
+            self.edges[tail].next_of_succ = edge;
+        }
+    }
+
+    /// Walks a ring by hand, so that the caller may change tasks meanwhile.
+    pub(crate) fn succs_of(&self, tail: u32) -> Ring<'_> {
+        Ring::new(self, tail, Side::Succs)
+    }
+
+    pub(crate) fn preds_of(&self, tail: u32) -> Ring<'_> {
+        Ring::new(self, tail, Side::Preds)
+    }
+
+    /// First edge of a ring of successors.
+    pub(crate) fn first_succ(&self, tail: u32) -> Option<u32> {
+        (tail != NONE).then(|| self.edges[tail].next_of_pred)
+    }
+
+    /// The successor at this edge and the edge after it, until `tail` was given.
+    pub(crate) fn step_succ(&self, edge: u32, tail: u32) -> (u32, Option<u32>) {
+        let here = self.edges[edge];
+        (here.succ, (edge != tail).then_some(here.next_of_pred))
+    }
+
+    /// The task has no successors and no predecessors any more.
+    pub(crate) fn detach(&mut self, tasks: &mut Slab<Record>, slot: u32) {
+        let tail = std::mem::replace(&mut tasks[slot].succs, NONE);
+        self.loosen(tail, Side::Succs);
+        let tail = std::mem::replace(&mut tasks[slot].preds, NONE);
+        self.loosen(tail, Side::Preds);
+    }
+
+    fn loosen(&mut self, tail: u32, side: Side) {
+        if tail == NONE {
+            return;
+        }
+        let mut edge = self.next(tail, side);
+        loop {
+            let next = self.next(edge, side);
+            let here = &mut self.edges[edge];
+            match side {
+                Side::Succs => here.pred = NONE,
+                Side::Preds => here.succ = NONE,
+            }
+            if here.pred == NONE && here.succ == NONE {
+                self.edges.remove(edge, VACANT);
+            }
+            if edge == tail {
+                return;
+            }
+            edge = next;
+        }
+    }
+
+    fn next(&self, edge: u32, side: Side) -> u32 {
+        match side {
+            Side::Succs => self.edges[edge].next_of_pred,
+            Side::Preds => self.edges[edge].next_of_succ,
+        }
+    }
+}
+
+/// The handles at the other ends of a task's edges, without those that are forgotten.
+pub(crate) struct Ring<'a> {
+    graph: &'a Graph,
+    tail: u32,
+    next: Option<u32>,
+    side: Side,
+}
+
+impl<'a> Ring<'a> {
+    fn new(graph: &'a Graph, tail: u32, side: Side) -> Ring<'a> {
+        let next = (tail != NONE).then(|| graph.next(tail, side));
+        Ring { graph, tail, next, side }
+    }
+}
+
+impl Iterator for Ring<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            let edge = self.next?;
+            self.next = (edge != self.tail).then(|| self.graph.next(edge, self.side));
+            let here = self.graph.edges[edge];
+            let other = match self.side {
+                Side::Succs => here.succ,
+                Side::Preds => here.pred,
+            };
+            if other != NONE {
+                return Some(other);
+            }
+        }
+    }
+}

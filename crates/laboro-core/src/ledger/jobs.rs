@@ -1,0 +1,120 @@
+//! A job as the ledger knows it: the sets of its tasks by state, its arrays, its tallies.
+
+use super::index_set::IndexSet;
+use super::pages::Pages;
+use crate::event::Ranges;
+use crate::id::{JobId, Name, TaskId, Time};
+use crate::job::{Counts, JobOptions};
+use crate::task::{Outcome, State, Values, Work};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) id: JobId,
+    /// Position of its group.
+    pub(crate) group: u32,
+    pub(crate) options: Box<JobOptions>,
+    /// Too many of its tasks failed.
+    pub(crate) stopped: bool,
+    /// Failures that a person has forgiven since.
+    pub(crate) forgiven: u32,
+    pub(crate) submitted: Time,
+    pub(crate) ended: Option<Time>,
+    /// The number that the next task gets.
+    pub(crate) next_index: u32,
+    pub(crate) counts: Counts,
+    pub(crate) sets: [IndexSet; State::COUNT],
+    pub(crate) pages: Pages,
+    /// In the order of their first numbers.
+    pub(crate) arrays: Vec<Array>,
+    pub(crate) lanes: Vec<u32>,
+    /// Failed elements of arrays, which keep no record, by how they failed.
+    pub(crate) failed_elements: BTreeMap<Outcome, IndexSet>,
+    /// How many tasks failed which way and have not been retried.
+    pub(crate) failures: BTreeMap<Outcome, u32>,
+    /// Results of attempts, for comparing workers.
+    pub(crate) good: u32,
+    pub(crate) bad: u32,
+}
+
+/// A run of tasks that differ in a number or a value only.
+#[derive(Debug)]
+pub(crate) struct Array {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// Handle of the record that stands for the whole.
+    pub(crate) gate: u32,
+    pub(crate) name: Name,
+    pub(crate) work: Arc<Work>,
+    pub(crate) values: Values,
+    pub(crate) profile: u32,
+    /// Elements that wait for a worker and have no record.
+    pub(crate) fresh: IndexSet,
+    pub(crate) unfinished: u32,
+    pub(crate) bad: u32,
+    /// Element i of this waits for element i of these.
+    pub(crate) each: Vec<TaskId>,
+    /// Element i of these waits for element i of this.
+    pub(crate) followers: Vec<TaskId>,
+}
+
+impl Array {
+    pub(crate) fn last(&self) -> u32 {
+        self.first + (self.count - 1)
+    }
+}
+
+impl Job {
+    pub(crate) fn new(id: JobId, group: u32, options: Box<JobOptions>, submitted: Time) -> Job {
+        Job {
+            id,
+            group,
+            options,
+            stopped: false,
+            forgiven: 0,
+            submitted,
+            ended: None,
+            next_index: 1,
+            counts: Counts::default(),
+            sets: Default::default(),
+            pages: Pages::default(),
+            arrays: Vec::new(),
+            lanes: Vec::new(),
+            failed_elements: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            good: 0,
+            bad: 0,
+        }
+    }
+
+    pub(crate) fn set(&self, state: State) -> &IndexSet {
+        &self.sets[state as usize]
+    }
+
+    /// Position of the array that this number belongs to.
+    pub(crate) fn array_at(&self, index: u32) -> Option<usize> {
+        let at = self.arrays.partition_point(|array| array.first <= index).checked_sub(1)?;
+        (index <= self.arrays[at].last()).then_some(at)
+    }
+
+    pub(crate) fn state_of(&self, index: u32) -> Option<State> {
+        State::ALL.into_iter().find(|&state| self.set(state).contains(index))
+    }
+
+    /// Nothing of it may start: a person or too many failures say so, or enough of it runs.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.options.held
+            || self.stopped
+            || self.options.max_running.is_some_and(|most| self.counts.of(State::Leased) >= most)
+    }
+
+    pub(crate) fn failed_now(&self) -> u32 {
+        self.counts.of(State::Failed)
+    }
+
+    /// Everything that the job has or had.
+    pub(crate) fn all(&self) -> Ranges {
+        if self.next_index == 1 { Vec::new() } else { vec![(1, self.next_index - 1)] }
+    }
+}

@@ -1,0 +1,328 @@
+//! What is ready, in order. A lane holds the ready tasks of one job with one profile; a class holds
+//! the lanes that need the same of a worker; a group has its classes by their best lane. A job that may
+//! not start anything takes its lanes out of their classes, whatever number of tasks is in them.
+
+use super::record::{Link, Phase, Record};
+use super::slab::{NONE, Slab};
+use crate::task::{Needs, WorkKind};
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Smaller goes first: higher priority, then whoever stands further in front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Order {
+    unimportance: i64,
+    turn: i64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) job: u32,
+    pub(crate) profile: u32,
+    pub(crate) kind: WorkKind,
+    pub(crate) class: u32,
+    pub(crate) order: Order,
+    /// In its class, and so open to workers.
+    pub(crate) listed: bool,
+    pub(crate) head: u32,
+    tail: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) group: u32,
+    pub(crate) kind: WorkKind,
+    pub(crate) needs: Arc<Needs>,
+    pub(crate) lanes: BTreeMap<Order, u32>,
+    /// Lanes that point here, listed or not.
+    users: u32,
+    /// Tells this class from one that had its handle before.
+    pub(crate) serial: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    lanes: Slab<Lane>,
+    by_key: HashMap<(u32, u32, WorkKind), u32, foldhash::fast::FixedState>,
+    classes: Slab<Class>,
+    class_serial: u64,
+    class_by_content: HashMap<(u32, WorkKind, Arc<Needs>), u32, foldhash::fast::FixedState>,
+    /// For each group its classes with something to do, best first.
+    heads: Vec<BTreeSet<(Order, u32)>>,
+    turns: Turns,
+    /// Classes that have something to do and had nothing before; the hub takes these up.
+    awake: Vec<u32>,
+}
+
+/// Turns count up from the middle for whoever comes last and down for whoever goes first.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Turns {
+    pub(crate) front: i64,
+    pub(crate) back: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Front,
+    Back,
+}
+
+impl Lanes {
+    pub(crate) fn lane(&self, lane: u32) -> &Lane {
+        &self.lanes[lane]
+    }
+
+    pub(crate) fn class(&self, class: u32) -> &Class {
+        &self.classes[class]
+    }
+
+    pub(crate) fn class_count(&self) -> usize {
+        self.classes.len()
+    }
+
+    pub(crate) fn turns(&self) -> Turns {
+        self.turns
+    }
+
+    pub(crate) fn set_turns(&mut self, turns: Turns) {
+        self.turns = turns;
+    }
+
+    /// Classes of a group that have something to do, best first.
+    pub(crate) fn heads(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
+        self.heads.get(group as usize).into_iter().flatten().map(|&(_, class)| class)
+    }
+
+    pub(crate) fn take_awake(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.awake)
+    }
+
+    pub(crate) fn nobody_awake(&self) -> bool {
+        self.awake.is_empty()
+    }
+
+    /// Everything with something to do in the group is to be looked at again.
+    pub(crate) fn wake_group(&mut self, group: u32) {
+        let classes: Vec<u32> = self.heads(group).collect();
+        self.awake.extend(classes);
+    }
+
+    /// The lane of a job for a profile, made when it is not there; and whether it was made now.
+    pub(crate) fn lane_for(&mut self, key: LaneKey<'_>) -> (u32, bool) {
+        if let Some(&lane) = self.by_key.get(&(key.job, key.profile, key.kind)) {
+            return (lane, false);
+        }
+        let class = self.class_for(key.group, key.kind, key.needs);
+        let order = Order { unimportance: -i64::from(key.priority), turn: 0 };
+        let lane = self.lanes.insert(Lane {
+            job: key.job,
+            profile: key.profile,
+            kind: key.kind,
+            class,
+            order,
+            listed: false,
+            head: NONE,
+            tail: NONE,
+        });
+        self.by_key.insert((key.job, key.profile, key.kind), lane);
+        (lane, true)
+    }
+
+    fn class_for(&mut self, group: u32, kind: WorkKind, needs: &Needs) -> u32 {
+        let needs = Arc::new(needs.clone());
+        let key = (group, kind, needs);
+        if let Some(&class) = self.class_by_content.get(&key) {
+            self.classes[class].users += 1;
+            return class;
+        }
+        self.class_serial += 1;
+        let serial = self.class_serial;
+        let class =
+            Class { group, kind, needs: key.2.clone(), lanes: BTreeMap::new(), users: 1, serial };
+        let class = self.classes.insert(class);
+        self.class_by_content.insert(key, class);
+        class
+    }
+
+    /// The job is forgotten, and so are its lanes, which are empty.
+    pub(crate) fn drop_lane(&mut self, lane: u32) {
+        let nobody = Order { unimportance: 0, turn: 0 };
+        let gone = self.lanes.remove(
+            lane,
+            Lane {
+                job: NONE,
+                profile: NONE,
+                kind: WorkKind::Named,
+                class: NONE,
+                order: nobody,
+                listed: false,
+                head: NONE,
+                tail: NONE,
+            },
+        );
+        debug_assert!(gone.head == NONE && !gone.listed, "only an empty lane is dropped");
+        self.by_key.remove(&(gone.job, gone.profile, gone.kind));
+        let class = &mut self.classes[gone.class];
+        class.users -= 1;
+        if class.users == 0 {
+            let vacant = Class {
+                group: 0,
+                kind: WorkKind::Named,
+                needs: Arc::default(),
+                lanes: BTreeMap::new(),
+                users: 0,
+                serial: 0,
+            };
+            let gone_class = self.classes.remove(gone.class, vacant);
+            self.class_by_content.remove(&(gone_class.group, gone_class.kind, gone_class.needs));
+            self.awake.retain(|&awake| awake != gone.class);
+        }
+    }
+
+    /// Puts a task or a gate into the lane. `open` says whether its job may start anything.
+    pub(crate) fn push(
+        &mut self,
+        tasks: &mut Slab<Record>,
+        lane: u32,
+        slot: u32,
+        end: End,
+        open: bool,
+    ) {
+        let was_empty = self.lanes[lane].head == NONE;
+        let (prev, next) = match end {
+            End::Front => (NONE, self.lanes[lane].head),
+            End::Back => (self.lanes[lane].tail, NONE),
+        };
+        set_link(&mut tasks[slot], Link { lane, prev, next });
+        let this = &mut self.lanes[lane];
+        match end {
+            End::Front => {
+                this.head = slot;
+                if next == NONE { this.tail = slot } else { link_mut(&mut tasks[next]).prev = slot }
+            }
+            End::Back => {
+                this.tail = slot;
+                if prev == NONE { this.head = slot } else { link_mut(&mut tasks[prev]).next = slot }
+            }
+        }
+        if was_empty {
+            self.lanes[lane].order.turn = self.take_turn(end);
+            if open {
+                self.list(lane);
+            }
+        }
+    }
+
+    fn take_turn(&mut self, end: End) -> i64 {
+        match end {
+            End::Front => {
+                self.turns.front -= 1;
+                self.turns.front
+            }
+            End::Back => {
+                self.turns.back += 1;
+                self.turns.back
+            }
+        }
+    }
+
+    /// Takes a task or a gate out of its lane, wherever it stands there.
+    pub(crate) fn unlink(&mut self, tasks: &mut Slab<Record>, slot: u32) {
+        let Link { lane, prev, next } = *link_mut(&mut tasks[slot]);
+        *link_mut(&mut tasks[slot]) = Link::OUT;
+        if prev == NONE {
+            self.lanes[lane].head = next;
+        } else {
+            link_mut(&mut tasks[prev]).next = next;
+        }
+        if next == NONE {
+            self.lanes[lane].tail = prev;
+        } else {
+            link_mut(&mut tasks[next]).prev = prev;
+        }
+        if self.lanes[lane].head == NONE && self.lanes[lane].listed {
+            self.unlist(lane);
+        }
+    }
+
+    /// The job may start things, or may not any more.
+    pub(crate) fn open(&mut self, lane: u32, open: bool) {
+        let this = &self.lanes[lane];
+        if open && !this.listed && this.head != NONE {
+            self.list(lane);
+        } else if !open && this.listed {
+            self.unlist(lane);
+        }
+    }
+
+    fn list(&mut self, lane: u32) {
+        let Lane { class, order, .. } = self.lanes[lane];
+        self.lanes[lane].listed = true;
+        let before = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
+        self.classes[class].lanes.insert(order, lane);
+        if before.is_none() {
+            self.awake.push(class);
+        }
+        if before.is_none_or(|before| order < before) {
+            self.move_head(class, before, Some(order));
+        }
+    }
+
+    fn unlist(&mut self, lane: u32) {
+        let Lane { class, order, .. } = self.lanes[lane];
+        self.lanes[lane].listed = false;
+        let before = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
+        self.classes[class].lanes.remove(&order);
+        if before == Some(order) {
+            let after = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
+            self.move_head(class, before, after);
+        }
+    }
+
+    fn move_head(&mut self, class: u32, before: Option<Order>, after: Option<Order>) {
+        let group = self.classes[class].group as usize;
+        if group >= self.heads.len() {
+            self.heads.resize_with(group + 1, BTreeSet::new);
+        }
+        if let Some(before) = before {
+            self.heads[group].remove(&(before, class));
+        }
+        if let Some(after) = after {
+            self.heads[group].insert((after, class));
+        }
+    }
+
+    /// Only for restoring: the turn that the lane had.
+    pub(crate) fn set_turn(&mut self, lane: u32, turn: i64) {
+        self.lanes[lane].order.turn = turn;
+    }
+
+    pub(crate) fn turn(&self, lane: u32) -> i64 {
+        self.lanes[lane].order.turn
+    }
+}
+
+/// What a lane is for.
+pub(crate) struct LaneKey<'a> {
+    pub(crate) job: u32,
+    pub(crate) group: u32,
+    pub(crate) profile: u32,
+    pub(crate) kind: WorkKind,
+    pub(crate) priority: i32,
+    pub(crate) needs: &'a Needs,
+}
+
+fn link_mut(record: &mut Record) -> &mut Link {
+    match &mut record.phase {
+        Phase::Ready(link) | Phase::Gate(link) => link,
+        other => unreachable!("only ready tasks and gates stand in lanes, not {other:?}"),
+    }
+}
+
+fn set_link(record: &mut Record, link: Link) {
+    match &mut record.phase {
+        Phase::Gate(here) => *here = link,
+        phase => *phase = Phase::Ready(link),
+    }
+}

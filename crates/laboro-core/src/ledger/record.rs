@@ -1,0 +1,148 @@
+//! The record of one task: what is known of it while it is more than a number in a range. Also stands
+//! for a whole array as its *gate*: the place that predecessors and successors of the array hang on.
+
+use super::slab::NONE;
+use crate::id::{LeaseNo, Name, Time, WorkerId};
+use crate::task::{Outcome, State, Work};
+use std::sync::Arc;
+
+/// Kept small on purpose: there may be millions. A test holds it to its size.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) name: Name,
+    pub(crate) phase: Phase,
+    pub(crate) work: Option<Arc<Work>>,
+    pub(crate) extra: Option<Box<Extra>>,
+    /// Handle of its job.
+    pub(crate) job: u32,
+    /// Number in its job; of a gate, its array's first.
+    pub(crate) index: u32,
+    pub(crate) profile: u32,
+    /// Predecessors that are not finished.
+    pub(crate) waiting: u32,
+    /// Predecessors that failed or were cancelled.
+    pub(crate) failed: u32,
+    /// Last edge of each ring; its next is the first.
+    pub(crate) succs: u32,
+    pub(crate) preds: u32,
+    pub(crate) fails: u16,
+    pub(crate) lost: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Vacant,
+    Waiting,
+    Blocked,
+    Ready(Link),
+    Delayed {
+        until: Time,
+    },
+    Held,
+    Leased {
+        lease: u32,
+    },
+    Finished {
+        outcome: Outcome,
+        worker: WorkerId,
+        took_ms: u32,
+        started: Time,
+    },
+    Cancelled,
+    /// Of an array: in a lane while it has elements that wait there for a worker.
+    Gate(Link),
+}
+
+/// A place in a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) lane: u32,
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+}
+
+impl Link {
+    pub(crate) const OUT: Link = Link { lane: NONE, prev: NONE, next: NONE };
+}
+
+/// What few tasks have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Extra {
+    pub(crate) memo: Option<Arc<[u8]>>,
+    pub(crate) message: Option<Box<str>>,
+    /// Attempts before the last.
+    pub(crate) past: Vec<Past>,
+    /// The lease that lapsed last, while nobody else has taken or finished the task.
+    pub(crate) lapsed: Option<(LeaseNo, WorkerId)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Past {
+    pub(crate) outcome: Outcome,
+    pub(crate) worker: WorkerId,
+    pub(crate) started: Time,
+    pub(crate) took_ms: u32,
+}
+
+impl Record {
+    pub(crate) fn new(name: Name, job: u32, index: u32, profile: u32, phase: Phase) -> Record {
+        Record {
+            name,
+            phase,
+            work: None,
+            extra: None,
+            job,
+            index,
+            profile,
+            waiting: 0,
+            failed: 0,
+            succs: NONE,
+            preds: NONE,
+            fails: 0,
+            lost: 0,
+        }
+    }
+
+    pub(crate) fn vacant() -> Record {
+        Record::new(Name::default(), NONE, 0, NONE, Phase::Vacant)
+    }
+
+    pub(crate) fn is_gate(&self) -> bool {
+        matches!(self.phase, Phase::Gate(_))
+    }
+
+    /// A gate has no state of its own.
+    pub(crate) fn state(&self) -> Option<State> {
+        match self.phase {
+            Phase::Vacant | Phase::Gate(_) => None,
+            Phase::Waiting => Some(State::Waiting),
+            Phase::Blocked => Some(State::Blocked),
+            Phase::Ready(_) => Some(State::Ready),
+            Phase::Delayed { .. } => Some(State::Delayed),
+            Phase::Held => Some(State::Held),
+            Phase::Leased { .. } => Some(State::Leased),
+            Phase::Finished { outcome: Outcome::Success, .. } => Some(State::Done),
+            Phase::Finished { .. } => Some(State::Failed),
+            Phase::Cancelled => Some(State::Cancelled),
+        }
+    }
+
+    pub(crate) fn extra_mut(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
+
+    pub(crate) fn memo(&self) -> Option<&Arc<[u8]>> {
+        self.extra.as_ref().and_then(|extra| extra.memo.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_fits_in_96_bytes() {
+        assert!(size_of::<Phase>() <= 24, "a phase takes {} bytes", size_of::<Phase>());
+        assert!(size_of::<Record>() <= 96, "a record takes {} bytes", size_of::<Record>());
+    }
+}

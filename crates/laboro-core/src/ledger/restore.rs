@@ -1,0 +1,380 @@
+//! A condensed ledger in pieces: what a snapshot holds instead of the history that led there. Each piece
+//! is an event like any other, so that one `apply` reads both. `condense.rs` makes them.
+
+use super::jobs::Job;
+use super::lanes::{End, Turns};
+use super::record::{Extra, Past, Phase, Record};
+use super::state::{State, Timer};
+use super::workers::{NewLease, Tally, TrackRecord};
+use crate::effect::Standing;
+use crate::event::{Ranges, Share};
+use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
+use crate::job::JobOptions;
+use crate::task::{NewArray, Outcome, Profile, State as TaskState, Work, WorkKind};
+use std::sync::Arc;
+
+/// Pieces come in the order of these variants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Restore {
+    Counters {
+        life: u32,
+        seed: u64,
+        next_lease: u64,
+        next_job: u32,
+        next_worker: u32,
+        front: i64,
+        back: i64,
+    },
+    Group {
+        group: GroupId,
+        name: Name,
+        paused: bool,
+        ever_used: bool,
+    },
+    Worker(Box<RestoredWorker>),
+    Job(Box<RestoredJob>),
+    Array(Box<RestoredArray>),
+    /// Elements of arrays without a record, by state.
+    Elements {
+        job: JobId,
+        state: TaskState,
+        ranges: Ranges,
+    },
+    FailedElements {
+        job: JobId,
+        outcome: Outcome,
+        ranges: Ranges,
+    },
+    Tasks(Box<RestoredTasks>),
+    /// An array, and one whose elements each wait for its.
+    Followers(Vec<(TaskId, TaskId)>),
+    /// Predecessor and successor.
+    Edges(Vec<(TaskId, TaskId)>),
+    Lane {
+        job: JobId,
+        profile: Profile,
+        kind: WorkKind,
+        turn: i64,
+        tasks: Vec<TaskId>,
+    },
+    Lease {
+        task: TaskId,
+        lease: LeaseNo,
+        worker: WorkerId,
+        started: Time,
+        until: Option<Time>,
+        share: Option<Box<Share>>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestoredWorker {
+    pub worker: WorkerId,
+    pub group: GroupId,
+    pub name: Name,
+    pub dialect: Name,
+    pub seen: Time,
+    pub period_ms: Option<u64>,
+    pub good: u64,
+    pub bad: u64,
+    pub since: u32,
+    pub recent: Vec<(JobId, bool)>,
+    /// Job, good, bad.
+    pub tallies: Vec<(JobId, u32, u32)>,
+    pub standing: Standing,
+    pub reason: Option<Box<str>>,
+    pub until: Option<Time>,
+    pub holds: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestoredJob {
+    pub job: JobId,
+    pub group: GroupId,
+    pub options: JobOptions,
+    pub stopped: bool,
+    pub forgiven: u32,
+    pub submitted: Time,
+    pub ended: Option<Time>,
+    pub next_index: u32,
+    pub failures: Vec<(Outcome, u32)>,
+    pub good: u32,
+    pub bad: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestoredArray {
+    pub job: JobId,
+    pub first: u32,
+    /// Its predecessors come as edges.
+    pub array: NewArray,
+    pub profile: Profile,
+    pub waiting: u32,
+    pub failed: u32,
+    pub unfinished: u32,
+    pub bad: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestoredTasks {
+    pub job: JobId,
+    pub profiles: Vec<Profile>,
+    pub tasks: Vec<RestoredTask>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestoredTask {
+    pub index: u32,
+    pub name: Name,
+    pub profile: u32,
+    pub work: Option<Arc<Work>>,
+    pub waiting: u32,
+    pub failed: u32,
+    pub fails: u16,
+    pub lost: u16,
+    pub phase: RestoredPhase,
+    pub extra: Option<Box<RestoredExtra>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum RestoredPhase {
+    Waiting,
+    Blocked,
+    /// Its place comes with its lane.
+    Ready,
+    Delayed(Time),
+    Held,
+    /// Its lease comes later.
+    Leased,
+    Finished(RestoredAttempt),
+    Cancelled,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestoredAttempt {
+    pub outcome: Outcome,
+    pub worker: WorkerId,
+    pub started: Time,
+    pub took_ms: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RestoredExtra {
+    pub memo: Option<Arc<[u8]>>,
+    pub message: Option<Box<str>>,
+    pub past: Vec<RestoredAttempt>,
+    pub lapsed: Option<(LeaseNo, WorkerId)>,
+}
+
+impl State {
+    pub(in crate::ledger) fn restored(&mut self, piece: &Restore) {
+        match piece {
+            Restore::Counters { life, seed, next_lease, next_job, next_worker, front, back } => {
+                self.life = *life;
+                self.seed = *seed;
+                self.names.seed(*seed);
+                self.next_lease = *next_lease;
+                self.next_job = *next_job;
+                self.workers.next = *next_worker;
+                self.lanes.set_turns(Turns { front: *front, back: *back });
+            }
+            Restore::Group { group, name, paused, ever_used } => {
+                self.groups.push(super::state::Group {
+                    id: *group,
+                    name: name.clone(),
+                    paused: *paused,
+                    ever_used: *ever_used,
+                    counts: Default::default(),
+                });
+            }
+            Restore::Worker(worker) => self.restore_worker(worker),
+            Restore::Job(job) => {
+                let mut made =
+                    Job::new(job.job, job.group.0, Box::new(job.options.clone()), job.submitted);
+                made.stopped = job.stopped;
+                made.forgiven = job.forgiven;
+                made.ended = job.ended;
+                made.next_index = job.next_index;
+                made.failures = job.failures.iter().copied().collect();
+                (made.good, made.bad) = (job.good, job.bad);
+                self.add_job(made);
+            }
+            Restore::Array(array) => self.restore_array(array),
+            Restore::Elements { job, state, ranges } => self.restore_elements(*job, *state, ranges),
+            Restore::FailedElements { job, outcome, ranges } => {
+                let job = self.live_job(*job);
+                let set = self.job_mut(job).failed_elements.entry(*outcome).or_default();
+                ranges.iter().for_each(|&(first, last)| set.insert_range(first, last));
+            }
+            Restore::Tasks(tasks) => self.restore_tasks(tasks),
+            Restore::Followers(pairs) => {
+                pairs.iter().for_each(|&(pred, follower)| self.add_follower(pred, follower));
+            }
+            Restore::Edges(edges) => {
+                for &(pred, succ) in edges {
+                    if let (Some(pred), Some(succ)) = (self.record_of(pred), self.record_of(succ)) {
+                        self.graph.link(&mut self.tasks, pred, succ);
+                    }
+                }
+            }
+            Restore::Lane { job, profile, kind, turn, tasks } => {
+                self.restore_lane(*job, profile, *kind, *turn, tasks);
+            }
+            Restore::Lease { task, lease, worker, started, until, share } => {
+                let slot = self.record_of(*task).expect("a leased task is there");
+                let worker = self.live_worker(*worker);
+                let needs = &self.profiles.get(self.tasks[slot].profile).needs;
+                let lease = self.workers.grant(
+                    NewLease {
+                        no: *lease,
+                        task: slot,
+                        worker,
+                        started: *started,
+                        until: *until,
+                        share: share.clone(),
+                    },
+                    needs,
+                );
+                self.tasks[slot].phase = Phase::Leased { lease };
+                if let Some(until) = until {
+                    self.timers.insert((*until, Timer::Lease(lease)));
+                }
+            }
+        }
+    }
+
+    fn restore_worker(&mut self, from: &RestoredWorker) {
+        let name = from.name.clone();
+        let slot = self.workers.add(from.worker, from.group.0, name, from.seen);
+        let worker = self.workers.get_mut(slot);
+        (worker.dialect, worker.period_ms) = (from.dialect.clone(), from.period_ms);
+        let tallies = from.tallies.iter().map(|&(job, good, bad)| Tally { job, good, bad });
+        self.workers.get_mut(slot).record = TrackRecord {
+            good: from.good,
+            bad: from.bad,
+            since: from.since,
+            recent: from.recent.iter().copied().collect(),
+            tallies: tallies.collect(),
+            standing: from.standing,
+            reason: from.reason.clone(),
+            until: from.until,
+            holds: from.holds,
+        };
+    }
+
+    fn restore_array(&mut self, from: &RestoredArray) {
+        let job = self.live_job(from.job);
+        let profile = self.profiles.intern(&from.profile, 1);
+        let at = self.put_array(job, from.first, &from.array, profile);
+        let array = &mut self.job_mut(job).arrays[at];
+        (array.unfinished, array.bad) = (from.unfinished, from.bad);
+        let gate = array.gate;
+        (self.tasks[gate].waiting, self.tasks[gate].failed) = (from.waiting, from.failed);
+    }
+
+    fn restore_elements(&mut self, job: JobId, state: TaskState, ranges: &Ranges) {
+        let job = self.live_job(job);
+        for &(first, last) in ranges {
+            let this = self.jobs[job].as_mut().expect("a job in use is there");
+            let group = &mut self.groups[this.group as usize];
+            let count = last - first + 1;
+            this.sets[state as usize].insert_range(first, last);
+            this.counts.add(state, count);
+            group.counts.add(state, count);
+            if state == TaskState::Ready {
+                let at = this.array_at(first).expect("elements belong to an array");
+                this.arrays[at].fresh.insert_range(first, last);
+            }
+        }
+    }
+
+    fn restore_tasks(&mut self, from: &RestoredTasks) {
+        let job = self.live_job(from.job);
+        let group = self.job(job).group;
+        for task in &from.tasks {
+            let profile = self.profiles.intern(&from.profiles[task.profile as usize], 1);
+            let mut record =
+                Record::new(task.name.clone(), job, task.index, profile, Phase::Waiting);
+            record.work.clone_from(&task.work);
+            (record.waiting, record.failed) = (task.waiting, task.failed);
+            (record.fails, record.lost) = (task.fails, task.lost);
+            record.extra = task.extra.as_ref().map(|extra| Box::new(extra.unpacked()));
+            let (phase, state) = task.phase.unpacked();
+            record.phase = phase;
+            let slot = self.tasks.insert(record);
+            if let Phase::Delayed { until } = phase {
+                self.timers.insert((until, Timer::Delay(slot)));
+            }
+            let this = self.jobs[job].as_mut().expect("a job in use is there");
+            this.pages.put(task.index, slot);
+            this.sets[state as usize].insert(task.index);
+            this.counts.add(state, 1);
+            self.groups[group as usize].counts.add(state, 1);
+            self.register_name(group, slot);
+        }
+    }
+
+    fn restore_lane(
+        &mut self,
+        job: JobId,
+        profile: &Profile,
+        kind: WorkKind,
+        turn: i64,
+        tasks: &[TaskId],
+    ) {
+        let job = self.live_job(job);
+        let profile = self.profiles.find(profile).expect("a lane's tasks have its profile");
+        let lane = self.lane_for(job, profile, kind);
+        let turns = self.lanes.turns();
+        for &task in tasks {
+            let slot = self.record_of(task).expect("a task in a lane is there");
+            self.lanes.push(&mut self.tasks, lane, slot, End::Back, false);
+        }
+        self.lanes.set_turns(turns);
+        self.lanes.set_turn(lane, turn);
+        let open = !self.job(job).is_parked();
+        self.lanes.open(lane, open);
+    }
+}
+
+impl RestoredPhase {
+    fn unpacked(&self) -> (Phase, TaskState) {
+        match self {
+            RestoredPhase::Waiting => (Phase::Waiting, TaskState::Waiting),
+            RestoredPhase::Blocked => (Phase::Blocked, TaskState::Blocked),
+            // The lane puts it in its place.
+            RestoredPhase::Ready => (Phase::Waiting, TaskState::Ready),
+            RestoredPhase::Delayed(until) => (Phase::Delayed { until: *until }, TaskState::Delayed),
+            RestoredPhase::Held => (Phase::Held, TaskState::Held),
+            RestoredPhase::Leased => (Phase::Waiting, TaskState::Leased),
+            RestoredPhase::Finished(RestoredAttempt { outcome, worker, started, took_ms }) => {
+                let state = if outcome.is_success() { TaskState::Done } else { TaskState::Failed };
+                let phase = Phase::Finished {
+                    outcome: *outcome,
+                    worker: *worker,
+                    took_ms: *took_ms,
+                    started: *started,
+                };
+                (phase, state)
+            }
+            RestoredPhase::Cancelled => (Phase::Cancelled, TaskState::Cancelled),
+        }
+    }
+}
+
+impl RestoredExtra {
+    fn unpacked(&self) -> Extra {
+        let past = self.past.iter().map(|attempt| Past {
+            outcome: attempt.outcome,
+            worker: attempt.worker,
+            started: attempt.started,
+            took_ms: attempt.took_ms,
+        });
+        Extra {
+            memo: self.memo.clone(),
+            message: self.message.clone(),
+            past: past.collect(),
+            lapsed: self.lapsed,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The state itself and how to read it. Everything that changes it is in `apply` and `moves`.
+
+use super::graph::Graph;
+use super::jobs::{Array, Job};
+use super::lanes::Lanes;
+use super::names::Names;
+use super::profiles::Profiles;
+use super::record::Record;
+use super::slab::Slab;
+use super::workers::Workers;
+use crate::effect::Change;
+use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
+use crate::job::Counts;
+use crate::task::Outcome;
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a hub knows: start with `State::default()` and apply every event of a journal, in order.
+#[derive(Debug, Default)]
+pub struct State {
+    pub(in crate::ledger) life: u32,
+    pub(in crate::ledger) seed: u64,
+    pub(in crate::ledger) groups: Vec<Group>,
+    pub(in crate::ledger) tasks: Slab<Record>,
+    pub(in crate::ledger) names: Names,
+    pub(in crate::ledger) jobs: Slab<Option<Box<Job>>>,
+    pub(in crate::ledger) job_ids: BTreeMap<JobId, u32>,
+    pub(in crate::ledger) next_job: u32,
+    /// Jobs by idempotency key.
+    pub(in crate::ledger) keys: HashMap<(u32, Box<[u8]>), JobId, foldhash::fast::FixedState>,
+    /// Finished jobs, the longest finished first.
+    pub(in crate::ledger) ended: BTreeSet<(Time, JobId)>,
+    pub(in crate::ledger) profiles: Profiles,
+    pub(in crate::ledger) lanes: Lanes,
+    pub(in crate::ledger) graph: Graph,
+    pub(in crate::ledger) workers: Workers,
+    pub(in crate::ledger) timers: BTreeSet<(Time, Timer)>,
+    pub(in crate::ledger) changes: Vec<Change>,
+    pub(in crate::ledger) collects_changes: bool,
+    /// Workers that gave room back; the hub takes these up.
+    pub(in crate::ledger) loosened: Vec<u32>,
+    /// When the event being applied happened, and who did it how.
+    pub(in crate::ledger) at: Time,
+    pub(in crate::ledger) actor: (Option<WorkerId>, Option<Outcome>),
+    pub(in crate::ledger) next_lease: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) id: GroupId,
+    pub(crate) name: Name,
+    pub(crate) paused: bool,
+    /// Something was submitted to it.
+    pub(crate) ever_used: bool,
+    pub(crate) counts: Counts,
+}
+
+/// What the ledger waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// The record's delay is over.
+    Delay(u32),
+    /// The lease's time is over.
+    Lease(u32),
+}
+
+impl State {
+    pub fn life(&self) -> u32 {
+        self.life
+    }
+
+    /// Tasks that have a record of their own.
+    pub fn records(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The number that the next lease gets: none that was ever used.
+    pub(crate) fn next_lease(&self) -> LeaseNo {
+        LeaseNo::new(self.life, self.next_lease)
+    }
+
+    pub(crate) fn group(&self, group: u32) -> &Group {
+        &self.groups[group as usize]
+    }
+
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Groups are few: a hub has tens of them, and a session asks once.
+    pub(crate) fn find_group(&self, name: &Name) -> Option<u32> {
+        self.groups.iter().position(|group| group.name == *name).map(|at| at as u32)
+    }
+
+    pub(crate) fn next_job(&self) -> JobId {
+        JobId(self.next_job + 1)
+    }
+
+    pub(crate) fn job_count(&self) -> usize {
+        self.job_ids.len()
+    }
+
+    pub(crate) fn job(&self, slot: u32) -> &Job {
+        self.jobs[slot].as_ref().expect("a job in use is there")
+    }
+
+    pub(in crate::ledger) fn job_mut(&mut self, slot: u32) -> &mut Job {
+        self.jobs[slot].as_mut().expect("a job in use is there")
+    }
+
+    pub(crate) fn find_job(&self, id: JobId) -> Option<u32> {
+        self.job_ids.get(&id).copied()
+    }
+
+    pub(crate) fn jobs_from(&self, id: JobId) -> impl Iterator<Item = u32> + '_ {
+        self.job_ids.range(id..).map(|(_, &slot)| slot)
+    }
+
+    pub(crate) fn job_by_key(&self, group: u32, key: &[u8]) -> Option<JobId> {
+        self.keys.get(&(group, Box::from(key))).copied()
+    }
+
+    pub(crate) fn first_ended(&self) -> Option<(Time, JobId)> {
+        self.ended.first().copied()
+    }
+
+    pub(crate) fn ended_count(&self) -> usize {
+        self.ended.len()
+    }
+
+    pub(crate) fn task(&self, slot: u32) -> &Record {
+        &self.tasks[slot]
+    }
+
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
+    pub(crate) fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
+    pub(crate) fn workers(&self) -> &Workers {
+        &self.workers
+    }
+
+    pub(crate) fn find_name(&self, group: u32, name: &Name) -> Option<u32> {
+        self.names.find(&self.tasks, |record| self.job(record.job).group, group, name)
+    }
+
+    /// For tables of names beside the ledger, with the ledger's seed.
+    pub(crate) fn hash_name(&self, name: &Name) -> u64 {
+        self.names.hash(u32::MAX, name)
+    }
+
+    pub(crate) fn id_of(&self, slot: u32) -> TaskId {
+        let record = &self.tasks[slot];
+        let job = self.job(record.job).id;
+        if record.is_gate() {
+            TaskId::whole(job, record.index)
+        } else {
+            TaskId::new(job, record.index)
+        }
+    }
+
+    /// The record of a task or, marked so, of a whole array.
+    pub(crate) fn record_of(&self, id: TaskId) -> Option<u32> {
+        let job = self.job(self.find_job(id.job)?);
+        if id.is_whole() {
+            let array = &job.arrays[job.array_at(id.number())?];
+            (array.first == id.number()).then_some(array.gate)
+        } else {
+            job.pages.find(id.index)
+        }
+    }
+
+    pub(crate) fn array_of(&self, gate: u32) -> (u32, usize) {
+        let record = &self.tasks[gate];
+        let at = self.job(record.job).array_at(record.index);
+        (record.job, at.expect("a gate stands for an array"))
+    }
+
+    pub(crate) fn array(&self, id: TaskId) -> Option<(u32, &Array)> {
+        let slot = self.find_job(id.job)?;
+        let job = self.job(slot);
+        Some((slot, &job.arrays[job.array_at(id.number())?]))
+    }
+
+    pub(crate) fn next_timer(&self) -> Option<(Time, Timer)> {
+        self.timers.first().copied()
+    }
+
+    /// What people call it: its name, `array/5` for an element, else its id.
+    pub(crate) fn shown_name(&self, id: TaskId) -> Name {
+        if let Some(slot) = self.record_of(id)
+            && !self.tasks[slot].name.is_empty()
+        {
+            return self.tasks[slot].name.clone();
+        }
+        match self.array(id) {
+            Some((_, array)) if !array.name.is_empty() => {
+                let mut name = array.name.bytes().to_vec();
+                name.extend_from_slice(format!("/{}", id.number() - array.first + 1).as_bytes());
+                Name::new(&name)
+            }
+            _ => Name::from(id.to_string()),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Workers as the ledger knows them: what they hold and how they have done. Whether one is connected
+//! is no matter of the ledger.
+
+use super::slab::{NONE, Slab};
+use crate::effect::Standing;
+use crate::event::Share;
+use crate::id::{JobId, LeaseNo, Name, Time, WorkerId};
+use crate::task::Needs;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) id: WorkerId,
+    pub(crate) group: u32,
+    pub(crate) name: Name,
+    pub(crate) dialect: Name,
+    pub(crate) seen: Time,
+    /// How long its leases live without a sign of life. `None`: for ever.
+    pub(crate) period_ms: Option<u64>,
+    first_lease: u32,
+    last_lease: u32,
+    pub(crate) leases: u32,
+    pub(crate) used: Used,
+    pub(crate) record: TrackRecord,
+}
+
+/// What its leases take of a worker.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) slots: u32,
+    pub(crate) memory: u64,
+    pub(crate) resources: Vec<(Name, u128)>,
+}
+
+/// How a worker has done, and what was made of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TrackRecord {
+    pub(crate) good: u64,
+    pub(crate) bad: u64,
+    /// Results since the present standing began.
+    pub(crate) since: u32,
+    /// The last ten results: the job, and whether it went well. The newest is last.
+    pub(crate) recent: SmallVec<[(JobId, bool); RECENT]>,
+    /// Its own share in the jobs it worked on last, to be taken off when it is compared with others.
+    pub(crate) tallies: SmallVec<[Tally; 2]>,
+    pub(crate) standing: Standing,
+    pub(crate) reason: Option<Box<str>>,
+    pub(crate) until: Option<Time>,
+    /// Holds in a row without a good result.
+    pub(crate) holds: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) job: JobId,
+    pub(crate) good: u32,
+    pub(crate) bad: u32,
+}
+
+pub(crate) const RECENT: usize = 10;
+const TALLIES: usize = 8;
+
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pub(crate) no: LeaseNo,
+    pub(crate) task: u32,
+    pub(crate) worker: u32,
+    pub(crate) started: Time,
+    pub(crate) until: Option<Time>,
+    pub(crate) share: Option<Box<Share>>,
+    prev: u32,
+    next: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Workers {
+    workers: Slab<Worker>,
+    by_id: BTreeMap<WorkerId, u32>,
+    by_name: HashMap<(u32, Name), u32, foldhash::fast::FixedState>,
+    leases: Slab<Lease>,
+    pub(crate) next: u32,
+}
+
+impl Workers {
+    pub(crate) fn len(&self) -> usize {
+        self.workers.len()
+    }
+
+    pub(crate) fn get(&self, slot: u32) -> &Worker {
+        &self.workers[slot]
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Worker {
+        &mut self.workers[slot]
+    }
+
+    /// Is there a worker at this handle?
+    pub(crate) fn is_used(&self, slot: u32) -> bool {
+        self.by_id.get(&self.workers[slot].id) == Some(&slot)
+    }
+
+    pub(crate) fn find(&self, id: WorkerId) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub(crate) fn find_name(&self, group: u32, name: &Name) -> Option<u32> {
+        self.by_name.get(&(group, name.clone())).copied()
+    }
+
+    pub(crate) fn from(&self, id: WorkerId) -> impl Iterator<Item = u32> + '_ {
+        self.by_id.range(id..).map(|(_, &slot)| slot)
+    }
+
+    pub(crate) fn add(&mut self, id: WorkerId, group: u32, name: Name, seen: Time) -> u32 {
+        self.next = self.next.max(id.0 + 1);
+        let slot = self.workers.insert(Worker {
+            id,
+            group,
+            name: name.clone(),
+            dialect: Name::default(),
+            seen,
+            period_ms: None,
+            first_lease: NONE,
+            last_lease: NONE,
+            leases: 0,
+            used: Used::default(),
+            record: TrackRecord::default(),
+        });
+        self.by_id.insert(id, slot);
+        self.by_name.insert((group, name), slot);
+        slot
+    }
+
+    pub(crate) fn forget(&mut self, slot: u32) {
+        let vacant = Worker {
+            id: WorkerId(u32::MAX),
+            group: NONE,
+            name: Name::default(),
+            dialect: Name::default(),
+            seen: Time(0),
+            period_ms: None,
+            first_lease: NONE,
+            last_lease: NONE,
+            leases: 0,
+            used: Used::default(),
+            record: TrackRecord::default(),
+        };
+        let gone = self.workers.remove(slot, vacant);
+        debug_assert_eq!(gone.leases, 0, "a worker that holds something is not forgotten");
+        self.by_id.remove(&gone.id);
+        self.by_name.remove(&(gone.group, gone.name));
+    }
+
+    pub(crate) fn lease(&self, slot: u32) -> &Lease {
+        &self.leases[slot]
+    }
+
+    pub(crate) fn lease_mut(&mut self, slot: u32) -> &mut Lease {
+        &mut self.leases[slot]
+    }
+
+    /// The worker's leases, oldest first.
+    pub(crate) fn leases_of(&self, worker: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut next = self.workers[worker].first_lease;
+        std::iter::from_fn(move || {
+            let here = next;
+            (here != NONE).then(|| {
+                next = self.leases[here].next;
+                here
+            })
+        })
+    }
+
+    pub(crate) fn grant(&mut self, grant: NewLease, needs: &Needs) -> u32 {
+        let NewLease { no, task, worker, started, until, share } = grant;
+        let holder = &mut self.workers[worker];
+        let prev = holder.last_lease;
+        holder.leases += 1;
+        holder.used.slots += needs.slots;
+        holder.used.memory += needs.memory;
+        for (name, bits) in share.iter().flat_map(|share| &share.indices) {
+            match holder.used.resources.iter_mut().find(|(n, _)| n == name) {
+                Some((_, used)) => *used |= bits,
+                None => holder.used.resources.push((name.clone(), *bits)),
+            }
+        }
+        let slot =
+            self.leases.insert(Lease { no, task, worker, started, until, share, prev, next: NONE });
+        let holder = &mut self.workers[worker];
+        holder.last_lease = slot;
+        if prev == NONE {
+            holder.first_lease = slot;
+        } else {
+            self.leases[prev].next = slot;
+        }
+        slot
+    }
+
+    pub(crate) fn end(&mut self, slot: u32, needs: &Needs) -> Lease {
+        let vacant = Lease {
+            no: LeaseNo(0),
+            task: NONE,
+            worker: NONE,
+            started: Time(0),
+            until: None,
+            share: None,
+            prev: NONE,
+            next: NONE,
+        };
+        let lease = self.leases.remove(slot, vacant);
+        if lease.prev != NONE {
+            self.leases[lease.prev].next = lease.next;
+        }
+        if lease.next != NONE {
+            self.leases[lease.next].prev = lease.prev;
+        }
+        let holder = &mut self.workers[lease.worker];
+        if lease.prev == NONE {
+            holder.first_lease = lease.next;
+        }
+        if lease.next == NONE {
+            holder.last_lease = lease.prev;
+        }
+        holder.leases -= 1;
+        holder.used.slots -= needs.slots;
+        holder.used.memory -= needs.memory;
+        for (name, bits) in lease.share.iter().flat_map(|share| &share.indices) {
+            let used = holder.used.resources.iter_mut().find(|(n, _)| n == name);
+            used.expect("what is given back was taken").1 &= !bits;
+        }
+        lease
+    }
+}
+
+pub(crate) struct NewLease {
+    pub(crate) no: LeaseNo,
+    pub(crate) task: u32,
+    pub(crate) worker: u32,
+    pub(crate) started: Time,
+    pub(crate) until: Option<Time>,
+    pub(crate) share: Option<Box<Share>>,
+}
+
+impl Default for TrackRecord {
+    fn default() -> TrackRecord {
+        TrackRecord {
+            good: 0,
+            bad: 0,
+            since: 0,
+            recent: SmallVec::new(),
+            tallies: SmallVec::new(),
+            standing: Standing::Good,
+            reason: None,
+            until: None,
+            holds: 0,
+        }
+    }
+}
+
+impl TrackRecord {
+    pub(crate) fn note(&mut self, job: JobId, good: bool) {
+        if good {
+            self.good += 1;
+            self.holds = 0;
+        } else {
+            self.bad += 1;
+        }
+        self.since = self.since.saturating_add(1);
+        if self.recent.len() == RECENT {
+            self.recent.remove(0);
+        }
+        self.recent.push((job, good));
+        let at = match self.tallies.iter().position(|tally| tally.job == job) {
+            Some(at) => at,
+            None => {
+                if self.tallies.len() == TALLIES {
+                    self.tallies.remove(0);
+                }
+                self.tallies.push(Tally { job, good: 0, bad: 0 });
+                self.tallies.len() - 1
+            }
+        };
+        let tally = &mut self.tallies[at];
+        if good {
+            tally.good += 1;
+        } else {
+            tally.bad += 1;
+        }
+    }
+
+    pub(crate) fn judge(&mut self, standing: Standing, reason: Box<str>, until: Option<Time>) {
+        if standing == Standing::OnHold {
+            self.holds = self.holds.saturating_add(1);
+        }
+        if standing == Standing::Good {
+            // A fresh start: what led to the hold is not held against it twice.
+            self.recent.clear();
+        }
+        self.standing = standing;
+        self.since = 0;
+        self.reason = (!reason.is_empty()).then_some(reason);
+        self.until = until;
+    }
+
+    pub(crate) fn tally(&self, job: JobId) -> Tally {
+        let found = self.tallies.iter().find(|tally| tally.job == job);
+        found.copied().unwrap_or(Tally { job, good: 0, bad: 0 })
+    }
+}

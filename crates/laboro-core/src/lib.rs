@@ -1,0 +1,27 @@
+//! Decides: the scheduling core of Laboro. Pure: no clock, no I/O, no threads, no random order. Time is
+//! an argument, ids are counted, and one `State::apply` serves live and replay.
+//!
+//! Read in this order: the words (`id task job command event effect`), the ledger they change, who is
+//! there (`presence`), and the hub that decides.
+
+mod command;
+mod config;
+mod effect;
+mod event;
+mod hub;
+mod id;
+mod job;
+mod ledger;
+mod presence;
+mod task;
+
+pub use command::*;
+pub use config::{Conduct, Config, Keep, Limits};
+pub use effect::*;
+pub use event::{Added, Back, Event, Ranges, Share, Then, Words};
+pub use hub::Hub;
+pub use id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
+pub use job::{Counts, JobOptions};
+pub use ledger::State as Ledger;
+pub use ledger::restore;
+pub use task::*;

@@ -1,0 +1,293 @@
+//! Who is connected and what they wait for. Never journaled: a restart forgets it, and workers say hello
+//! again.
+
+use crate::command::{Capacity, Scope};
+use crate::id::{Name, SessionId, Time, Token};
+use crate::ledger::{NONE, Slab};
+use crate::task::Kinds;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Default)]
+pub(crate) struct Presence {
+    /// By the ledger's handle of the worker.
+    members: Vec<Option<Box<Member>>>,
+    offers: Slab<WaitingOffer>,
+    answers: HashMap<Token, u32, foldhash::fast::FixedState>,
+    /// For each group the offers that wait, least recently served first.
+    waiting: Vec<BTreeMap<u64, u32>>,
+    turn: u64,
+    timers: BTreeSet<(Time, Due)>,
+    /// Up to which turn nobody who waits fits a class: its serial and the turn, by its handle.
+    tried: Vec<(u64, u64)>,
+    pub(crate) watches: BTreeMap<Token, Scope>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) session: Option<SessionId>,
+    pub(crate) kinds: Kinds,
+    /// Sorted.
+    pub(crate) tags: Vec<Name>,
+    pub(crate) capacity: Capacity,
+    pub(crate) draining: bool,
+    /// Slots that are not to be used any more.
+    pub(crate) fewer_slots: u32,
+    /// The standing offer, if it made one.
+    pub(crate) push: Option<u32>,
+    pub(crate) answers: SmallVec<[u32; 2]>,
+    /// Without a sign of life until then its leases lapse.
+    pub(crate) alive_until: Option<Time>,
+    timer: Option<Time>,
+    /// Serial of the class that it is kept free for.
+    pub(crate) kept_for: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct WaitingOffer {
+    pub(crate) worker: u32,
+    pub(crate) kind: OfferKind,
+    pub(crate) lease_ms: Option<u64>,
+    until: Option<Time>,
+    /// Its place in the queue of its group; 0 when it is not there.
+    turn: u64,
+    group: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OfferKind {
+    Push,
+    Answer { token: Token, most: u32 },
+}
+
+/// What presence waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// Patience of an offer is over.
+    Offer(u32),
+    /// A worker has given no sign of life, or is long away.
+    Worker(u32),
+    /// A worker's hold or ejection is over.
+    Conduct(u32),
+}
+
+impl Presence {
+    pub(crate) fn member(&self, worker: u32) -> Option<&Member> {
+        self.members.get(worker as usize)?.as_deref()
+    }
+
+    pub(crate) fn member_mut(&mut self, worker: u32) -> Option<&mut Member> {
+        self.members.get_mut(worker as usize)?.as_deref_mut()
+    }
+
+    /// The member, made when it is not there.
+    pub(crate) fn admit(&mut self, worker: u32) -> &mut Member {
+        let at = worker as usize;
+        if at >= self.members.len() {
+            self.members.resize_with(at + 1, || None);
+        }
+        self.members[at].get_or_insert_with(|| {
+            Box::new(Member {
+                session: None,
+                kinds: Kinds::ALL,
+                tags: Vec::new(),
+                capacity: Capacity::default(),
+                draining: false,
+                fewer_slots: 0,
+                push: None,
+                answers: SmallVec::new(),
+                alive_until: None,
+                timer: None,
+                kept_for: None,
+            })
+        })
+    }
+
+    /// The worker is not there any more. Gives back who waits for an answer.
+    pub(crate) fn dismiss(&mut self, worker: u32) -> Vec<Token> {
+        let Some(member) = self.members.get_mut(worker as usize).and_then(Option::take) else {
+            return Vec::new();
+        };
+        if let Some(timer) = member.timer {
+            self.timers.remove(&(timer, Due::Worker(worker)));
+        }
+        let mut tokens = Vec::new();
+        for offer in member.push.into_iter().chain(member.answers) {
+            if let OfferKind::Answer { token, .. } = self.drop_offer(offer).kind {
+                tokens.push(token);
+            }
+        }
+        tokens
+    }
+
+    /// Its leases are safe until then, or for ever.
+    pub(crate) fn set_alive_until(&mut self, worker: u32, until: Option<Time>) {
+        let Some(member) = self.member_mut(worker) else { return };
+        member.alive_until = until;
+        // A timer that rings too early looks again: most signs of life cost nothing here.
+        let Some(until) = until else { return };
+        match member.timer {
+            Some(timer) if timer <= until => {}
+            earlier => {
+                member.timer = Some(until);
+                if let Some(timer) = earlier {
+                    self.timers.remove(&(timer, Due::Worker(worker)));
+                }
+                self.timers.insert((until, Due::Worker(worker)));
+            }
+        }
+    }
+
+    /// The timer of this worker rang.
+    pub(crate) fn timer_rang(&mut self, worker: u32) {
+        if let Some(member) = self.member_mut(worker) {
+            member.timer = None;
+        }
+    }
+
+    pub(crate) fn set_timer(&mut self, at: Time, due: Due) {
+        self.timers.insert((at, due));
+    }
+
+    pub(crate) fn next_timer(&self) -> Option<Time> {
+        self.timers.first().map(|&(at, _)| at)
+    }
+
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<Due> {
+        let &(at, due) = self.timers.first()?;
+        (at <= now).then(|| {
+            self.timers.pop_first();
+            due
+        })
+    }
+
+    pub(crate) fn offer_count(&self) -> usize {
+        self.offers.len()
+    }
+
+    pub(crate) fn offer(&self, offer: u32) -> &WaitingOffer {
+        &self.offers[offer]
+    }
+
+    pub(crate) fn add_push(&mut self, worker: u32, group: u32, lease_ms: Option<u64>) -> u32 {
+        if let Some(offer) = self.member(worker).and_then(|member| member.push) {
+            self.offers[offer].lease_ms = lease_ms;
+            return offer;
+        }
+        let kind = OfferKind::Push;
+        let offer = self.offers.insert(WaitingOffer {
+            worker,
+            kind,
+            lease_ms,
+            until: None,
+            turn: 0,
+            group,
+        });
+        self.admit(worker).push = Some(offer);
+        offer
+    }
+
+    pub(crate) fn add_answer(&mut self, answer: NewAnswer) -> u32 {
+        let NewAnswer { worker, group, token, most, until, lease_ms } = answer;
+        let kind = OfferKind::Answer { token, most };
+        let offer = WaitingOffer { worker, kind, lease_ms, until: Some(until), turn: 0, group };
+        let offer = self.offers.insert(offer);
+        self.admit(worker).answers.push(offer);
+        self.answers.insert(token, offer);
+        self.timers.insert((until, Due::Offer(offer)));
+        offer
+    }
+
+    pub(crate) fn answer_of(&self, token: Token) -> Option<u32> {
+        self.answers.get(&token).copied()
+    }
+
+    /// An offer that is answered, withdrawn or gone with its worker.
+    pub(crate) fn drop_offer(&mut self, offer: u32) -> WaitingOffer {
+        self.unqueue(offer);
+        let vacant = WaitingOffer {
+            worker: NONE,
+            kind: OfferKind::Push,
+            lease_ms: None,
+            until: None,
+            turn: 0,
+            group: 0,
+        };
+        let gone = self.offers.remove(offer, vacant);
+        if let OfferKind::Answer { token, .. } = gone.kind {
+            self.answers.remove(&token);
+        }
+        if let Some(until) = gone.until {
+            self.timers.remove(&(until, Due::Offer(offer)));
+        }
+        if let Some(member) = self.member_mut(gone.worker) {
+            member.answers.retain(|other| *other != offer);
+            if member.push == Some(offer) {
+                member.push = None;
+            }
+        }
+        gone
+    }
+
+    /// To the end of the queue: it was served, or has just come.
+    pub(crate) fn queue(&mut self, offer: u32) {
+        self.unqueue(offer);
+        self.turn += 1;
+        let turn = self.turn;
+        self.offers[offer].turn = turn;
+        let group = self.offers[offer].group as usize;
+        if group >= self.waiting.len() {
+            self.waiting.resize_with(group + 1, BTreeMap::new);
+        }
+        self.waiting[group].insert(turn, offer);
+    }
+
+    pub(crate) fn is_queued(&self, offer: u32) -> bool {
+        self.offers[offer].turn != 0
+    }
+
+    /// It has no room now.
+    pub(crate) fn unqueue(&mut self, offer: u32) {
+        let here = &mut self.offers[offer];
+        let turn = std::mem::take(&mut here.turn);
+        if turn != 0 {
+            self.waiting[here.group as usize].remove(&turn);
+        }
+    }
+
+    pub(crate) fn waiting_count(&self, group: u32) -> usize {
+        self.waiting.get(group as usize).map_or(0, BTreeMap::len)
+    }
+
+    /// The first offer in the group's queue after this turn.
+    pub(crate) fn next_waiting(&self, group: u32, after: u64) -> Option<(u64, u32)> {
+        let queue = self.waiting.get(group as usize)?;
+        queue.range(after + 1..).next().map(|(&turn, &offer)| (turn, offer))
+    }
+
+    /// Nobody who waits at this turn or before fits the class.
+    pub(crate) fn tried(&self, class: u32, serial: u64) -> u64 {
+        match self.tried.get(class as usize) {
+            Some(&(known, turn)) if known == serial => turn,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn set_tried(&mut self, class: u32, serial: u64, turn: u64) {
+        let at = class as usize;
+        if at >= self.tried.len() {
+            self.tried.resize(at + 1, (0, 0));
+        }
+        self.tried[at] = (serial, turn);
+    }
+}
+
+pub(crate) struct NewAnswer {
+    pub(crate) worker: u32,
+    pub(crate) group: u32,
+    pub(crate) token: Token,
+    pub(crate) most: u32,
+    pub(crate) until: Time,
+    pub(crate) lease_ms: Option<u64>,
+}

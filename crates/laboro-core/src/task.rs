@@ -1,0 +1,293 @@
+//! What a task is made of: its work, what it needs, how often it may be tried, how it can end.
+//! The core carries work around and never looks inside it, except for its kind.
+
+use crate::id::{Name, TaskId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Where a task is. `Held` and `Blocked` wait for a person, `Delayed` for a time, `Waiting` for other tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum State {
+    Waiting,
+    Blocked,
+    Ready,
+    Delayed,
+    Held,
+    Leased,
+    Done,
+    Failed,
+    Cancelled,
+}
+
+impl State {
+    pub const COUNT: usize = 9;
+    pub const ALL: [State; Self::COUNT] = [
+        State::Waiting,
+        State::Blocked,
+        State::Ready,
+        State::Delayed,
+        State::Held,
+        State::Leased,
+        State::Done,
+        State::Failed,
+        State::Cancelled,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Waiting => "waiting",
+            State::Blocked => "blocked",
+            State::Ready => "ready",
+            State::Delayed => "delayed",
+            State::Held => "held",
+            State::Leased => "leased",
+            State::Done => "done",
+            State::Failed => "failed",
+            State::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn is_finished(self) -> bool {
+        matches!(self, State::Done | State::Failed | State::Cancelled)
+    }
+}
+
+/// What a worker is asked to do. Which kinds a worker can take depends on its dialect.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// The worker knows what the task's name means.
+    Named,
+    Command(CommandWork),
+    /// `kind` says who reads it: a file extension such as `.sh`, or an interpreter.
+    Script {
+        kind: Box<str>,
+        body: Arc<[u8]>,
+        setting: Arc<Setting>,
+    },
+    /// One program for a whole array, called with the element's number.
+    Indexed {
+        program: Box<[u8]>,
+        dir: Box<[u8]>,
+        log_dir: Box<[u8]>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CommandWork {
+    pub program: Program,
+    pub setting: Arc<Setting>,
+}
+
+/// In an array the words may hold placeholders, which whoever runs an element fills in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Program {
+    Argv(Vec<Box<[u8]>>),
+    Shell(Box<[u8]>),
+}
+
+/// Name and value.
+pub type Variable = (Box<[u8]>, Box<[u8]>);
+
+/// What a process finds around it. Shared by the tasks of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Setting {
+    pub dir: Option<Box<[u8]>>,
+    pub env: Vec<Variable>,
+    pub stdin: Option<Box<[u8]>>,
+    /// Where stdout and stderr go besides the store, as the submitter wrote it.
+    pub output: Option<Box<[u8]>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum WorkKind {
+    Named,
+    Command,
+    Script,
+    Indexed,
+}
+
+impl Work {
+    pub fn kind(&self) -> WorkKind {
+        match self {
+            Work::Named => WorkKind::Named,
+            Work::Command(_) => WorkKind::Command,
+            Work::Script { .. } => WorkKind::Script,
+            Work::Indexed { .. } => WorkKind::Indexed,
+        }
+    }
+}
+
+/// The kinds of work a worker can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    pub const ALL: Kinds = Kinds(0b1111);
+
+    pub fn of(kinds: &[WorkKind]) -> Kinds {
+        Kinds(kinds.iter().fold(0, |bits, &kind| bits | 1 << kind as u8))
+    }
+
+    pub fn has(self, kind: WorkKind) -> bool {
+        self.0 & 1 << kind as u8 != 0
+    }
+}
+
+/// What a task needs of a worker. Resources and tags are sorted and without repeats.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Needs {
+    pub slots: u32,
+    pub memory: u64,
+    pub resources: Vec<(Name, u32)>,
+    pub tags: Vec<Name>,
+}
+
+impl Default for Needs {
+    fn default() -> Needs {
+        Needs { slots: 1, memory: 0, resources: Vec::new(), tags: Vec::new() }
+    }
+}
+
+impl Needs {
+    /// Sorts what must be sorted and joins what stands twice.
+    pub fn tidy(&mut self) {
+        self.slots = self.slots.max(1);
+        self.tags.sort();
+        self.tags.dedup();
+        self.resources.sort();
+        self.resources.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                kept.1 = kept.1.saturating_add(later.1);
+            }
+            same
+        });
+        self.resources.retain(|(_, count)| *count > 0);
+    }
+}
+
+/// Everything about a task that many tasks have in common. Kept once, however many share it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Profile {
+    pub needs: Needs,
+    pub priority: i32,
+    /// How many attempts may fail before the task has failed, at least 1.
+    pub attempts: u16,
+    /// How many attempts may be lost with their worker before the task has failed.
+    pub lost_max: u16,
+    pub backoff: Backoff,
+    /// Only these exit codes are worth another attempt. Empty: every failure is.
+    pub retry_on: Vec<i32>,
+    /// How long one attempt may take. The worker ends it, the hub only remembers.
+    pub time_limit_ms: Option<u64>,
+    /// Runs also when a predecessor failed or was cancelled.
+    pub runs_anyway: bool,
+}
+
+impl Default for Profile {
+    fn default() -> Profile {
+        Profile {
+            needs: Needs::default(),
+            priority: 0,
+            attempts: 1,
+            lost_max: 5,
+            backoff: Backoff::default(),
+            retry_on: Vec::new(),
+            time_limit_ms: None,
+            runs_anyway: false,
+        }
+    }
+}
+
+/// Waits `first_ms` before the second attempt and twice as long before each further one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Backoff {
+    pub first_ms: u64,
+    pub most_ms: u64,
+}
+
+impl Default for Backoff {
+    fn default() -> Backoff {
+        Backoff { first_ms: 0, most_ms: 600_000 }
+    }
+}
+
+impl Backoff {
+    pub fn wait_ms(self, failed_attempts: u16) -> u64 {
+        let doublings = u32::from(failed_attempts.saturating_sub(1)).min(40);
+        self.first_ms.saturating_mul(1 << doublings).min(self.most_ms)
+    }
+}
+
+/// How one attempt ended, as the worker tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    Success,
+    /// The process ended with this code.
+    Exit(i32),
+    Signal(i32),
+    /// It ran longer than it may.
+    TimedOut,
+    /// It could not be started, or failed in a way that has only words.
+    Error,
+    /// Its worker went away.
+    Lost,
+}
+
+impl Outcome {
+    pub fn is_success(self) -> bool {
+        self == Outcome::Success
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Success => f.write_str("success"),
+            Outcome::Exit(code) => write!(f, "exit code {code}"),
+            Outcome::Signal(signal) => write!(f, "signal {signal}"),
+            Outcome::TimedOut => f.write_str("timed out"),
+            Outcome::Error => f.write_str("error"),
+            Outcome::Lost => f.write_str("lost"),
+        }
+    }
+}
+
+/// One task as it enters the ledger: everything is decided, names are ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTask {
+    /// Empty: the task is known by its id alone.
+    pub name: Name,
+    /// Which of the event's profiles.
+    pub profile: u32,
+    /// `None` is `Work::Named`, which is worth no pointer.
+    pub work: Option<Arc<Work>>,
+    pub preds: SmallVec<[TaskId; 2]>,
+    /// Bytes that a dialect keeps with the task and gets back.
+    pub memo: Option<Arc<[u8]>>,
+}
+
+/// One array as it enters the ledger. Its elements have no form of their own until something happens to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewArray {
+    pub name: Name,
+    pub count: u32,
+    pub profile: u32,
+    pub work: Arc<Work>,
+    pub values: Values,
+    /// Every element waits for these.
+    pub preds: Vec<TaskId>,
+    /// Element i waits for element i of these arrays, which have as many.
+    pub each: Vec<TaskId>,
+}
+
+/// What makes one element of an array differ from the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// Element i (from 0) stands for the number first + i * step.
+    Numbers { first: i64, step: i64 },
+    /// Element i stands for the i-th of these, as the submitter wrote them.
+    List(Arc<[Box<[u8]>]>),
+}
