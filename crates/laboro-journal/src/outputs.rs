@@ -1,0 +1,142 @@
+//! What tasks wrote to stdout and stderr, and how each attempt ended, in a few large files.
+//! One process writes, any number read at the same time. Not a journal: by default nothing is
+//! synced, and a crash may lose what was not flushed, but never what lies before it.
+//!
+//! A store is one directory:
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `0000000001.out` | a segment: a head, then records of many attempts in order of arrival |
+//! | `0000000001.idx` | the sorted index of a sealed segment; rebuilt from it when missing |
+//! | `forgotten` | the jobs nobody needs any more, one range a line |
+//! | `lock` | held by the writer while it lives |
+
+mod error;
+mod jobs;
+mod record;
+mod scan;
+mod segment;
+
+mod active;
+mod index;
+mod writer;
+
+mod reader;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::Error;
+pub use reader::Reader;
+pub use scan::Damage;
+pub use walk::{Chunks, Follow};
+pub use writer::{Config, Writer};
+
+/// Whose output it is: one attempt at one task of one job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub job: u32,
+    pub index: u32,
+    pub attempt: u16,
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "job {} task {} attempt {}", self.job, self.index, self.attempt)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl std::fmt::Display for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Stream::Stdout => "stdout",
+            Stream::Stderr => "stderr",
+        })
+    }
+}
+
+/// What a reader wants to see of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    Stdout,
+    Stderr,
+    Both,
+}
+
+impl Streams {
+    fn include(self, stream: Stream) -> bool {
+        match self {
+            Streams::Stdout => stream == Stream::Stdout,
+            Streams::Stderr => stream == Stream::Stderr,
+            Streams::Both => true,
+        }
+    }
+}
+
+/// How an attempt ended, as told by whoever ran it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// The runner's own number for the way it ended (exited, killed, ...); opaque here.
+    pub kind: u8,
+    /// An exit code or a signal, as `kind` has it.
+    pub code: i32,
+    /// Unix time.
+    pub started_ms: u64,
+    pub wall_us: u64,
+    pub user_us: u64,
+    pub sys_us: u64,
+    pub max_rss_kib: u64,
+}
+
+/// How much of one stream is in the store. What is kept is always its head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    pub kept: u64,
+    pub dropped: u64,
+}
+
+/// The amounts of both streams of an attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Amounts {
+    stdout: Amount,
+    stderr: Amount,
+}
+
+impl Amounts {
+    fn of(&self, stream: Stream) -> Amount {
+        match stream {
+            Stream::Stdout => self.stdout,
+            Stream::Stderr => self.stderr,
+        }
+    }
+
+    fn of_mut(&mut self, stream: Stream) -> &mut Amount {
+        match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        }
+    }
+}
+
+/// The closing record of an attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    pub ending: Ending,
+    pub stdout: Amount,
+    pub stderr: Amount,
+}
+
+impl End {
+    /// Whether the attempt wrote more than was kept.
+    #[must_use]
+    pub fn truncated(&self) -> bool {
+        self.stdout.dropped + self.stderr.dropped > 0
+    }
+}

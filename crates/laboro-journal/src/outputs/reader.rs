@@ -1,0 +1,266 @@
+//! The one that reads, beside a writer or long after it. It sees what was flushed when it last
+//! looked, and searches: of sealed segments it holds a few words each, of the newest its entries.
+
+use std::path::{Path, PathBuf};
+
+use super::index::{Entry, Index};
+use super::record::{self, Kind};
+use super::scan::{Damage, Scan};
+use super::segment;
+use super::walk::{Chunks, Follow, Walk};
+use super::{End, Error, Key, Stream, Streams};
+
+#[derive(Debug)]
+pub struct Reader {
+    pub(super) dir: PathBuf,
+    /// Ascending by number. The last one may still grow.
+    pub(super) segments: Vec<Segment>,
+}
+
+#[derive(Debug)]
+pub(super) enum Segment {
+    Indexed(Index),
+    Scanned {
+        scan: Scan,
+        entries: Vec<Entry>,
+    },
+    /// Its head is damaged, and without the salt in it no record can be told from noise.
+    Unreadable {
+        number: u32,
+    },
+}
+
+impl Reader {
+    /// Opens a store and takes in all that was flushed to it so far.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Reader, Error> {
+        let dir = dir.as_ref();
+        let mut reader = Reader { dir: dir.to_owned(), segments: Vec::new() };
+        for number in segment::numbers(dir, "out")? {
+            reader.push(number)?;
+        }
+        reader.refresh()?;
+        Ok(reader)
+    }
+
+    /// Takes in what was flushed since. Costs a few calls to the system when there is nothing.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        loop {
+            // First this: when a segment has a successor, nothing is added to it any more, so the
+            // look at its end that follows is the last one needed.
+            let successor = self.successor()?;
+            if let Some(last) = self.segments.last_mut() {
+                last.catch_up()?;
+            }
+            let Some(number) = successor else { return Ok(()) };
+            self.use_indexes()?;
+            self.push(number)?;
+        }
+    }
+
+    /// What an attempt wrote, in order of arrival. A damaged or missing piece is an error in its
+    /// place, and what follows it still comes.
+    #[must_use]
+    pub fn read(&self, key: Key, streams: Streams) -> Chunks<'_> {
+        Chunks::new(self, Walk::new(key, streams))
+    }
+
+    /// A place in an attempt's output from which to ask for more, again and again.
+    #[must_use]
+    pub fn follow(&self, key: Key, streams: Streams) -> Follow {
+        Follow::new(Walk::new(key, streams))
+    }
+
+    /// How an attempt ended, or `None` if it has not.
+    pub fn end(&self, key: Key) -> Result<Option<End>, Error> {
+        for segment in self.segments.iter().rev() {
+            let entries = segment.find(&self.dir, key, key, 0)?;
+            if let Some(entry) = entries.iter().rfind(|entry| entry.kind == Kind::End)
+                && let Some((header, body)) = self.record(segment, entry)?
+            {
+                let end = record::end(&header, &body);
+                return end.map(Some).ok_or_else(|| self.damaged(segment, entry));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last bytes of one stream, at most `bytes_max`.
+    pub fn tail(&self, key: Key, stream: Stream, bytes_max: usize) -> Result<Vec<u8>, Error> {
+        let mut bodies = Vec::new();
+        let mut wanted = bytes_max;
+        let mut follower = None;
+        'segments: for segment in self.segments.iter().rev() {
+            let mut entries = segment.find(&self.dir, key, key, 0)?;
+            entries.retain(|entry| entry.kind == Kind::Chunk(stream));
+            for entry in entries.iter().rev() {
+                if wanted == 0 {
+                    break 'segments;
+                }
+                let Some((header, mut body)) = self.record(segment, entry)? else { continue };
+                let to = header.mark.saturating_add(body.len() as u64);
+                if let Some(follower) = follower.replace(header.mark)
+                    && follower > to
+                {
+                    return Err(Error::Missing { key, stream, from: to, to: follower });
+                }
+                body.drain(..body.len().saturating_sub(wanted));
+                wanted -= body.len();
+                bodies.push(body);
+            }
+        }
+        bodies.reverse();
+        Ok(bodies.concat())
+    }
+
+    /// The attempts of a task that have output or an end, ascending.
+    pub fn attempts(&self, job: u32, index: u32) -> Result<Vec<u16>, Error> {
+        let (first, last) = (Key { job, index, attempt: 0 }, Key { job, index, attempt: u16::MAX });
+        let mut attempts = Vec::new();
+        for segment in &self.segments {
+            let entries = segment.find(&self.dir, first, last, 0)?;
+            attempts.extend(entries.iter().map(|entry| entry.key().attempt));
+            attempts.sort_unstable();
+            attempts.dedup();
+        }
+        Ok(attempts)
+    }
+
+    /// Stretches without records that were met while scanning. What lay there and was part of an
+    /// attempt's output is reported by `read` too, as missing.
+    pub fn damage(&self) -> impl Iterator<Item = Damage> {
+        self.segments.iter().flat_map(|segment| match segment {
+            Segment::Indexed(_) => Vec::new(),
+            Segment::Scanned { scan, .. } => scan.damage.clone(),
+            Segment::Unreadable { number } => {
+                vec![Damage { file: segment::path(&self.dir, *number), from: 0, to: 0 }]
+            }
+        })
+    }
+
+    /// The segment after the last one we know. `forget` leaves holes in the numbers, which only a
+    /// look at the directory shows; it is needed only when the one we know is sealed or gone.
+    fn successor(&self) -> Result<Option<u32>, Error> {
+        let Some(last) = self.segments.last().map(Segment::number) else {
+            return Ok(segment::numbers(&self.dir, "out")?.first().copied());
+        };
+        let exists = |path: PathBuf| path.try_exists().map_err(Error::at(&path));
+        if exists(segment::path(&self.dir, last + 1))? {
+            return Ok(Some(last + 1));
+        }
+        if exists(segment::index_path(&self.dir, last))? || !exists(segment::path(&self.dir, last))?
+        {
+            return Ok(segment::numbers(&self.dir, "out")?.into_iter().find(|n| *n > last));
+        }
+        Ok(None)
+    }
+
+    fn push(&mut self, number: u32) -> Result<(), Error> {
+        match Segment::open(&self.dir, number) {
+            Ok(segment) => self.segments.push(segment),
+            Err(Error::Damaged { .. }) => self.segments.push(Segment::Unreadable { number }),
+            // Forgotten between our look at the directory and now.
+            Err(error) if error.is_gone() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// An index is written after the next segment has begun, so it may not have been there before.
+    fn use_indexes(&mut self) -> Result<(), Error> {
+        for segment in &mut self.segments {
+            if let Segment::Scanned { scan, .. } = segment
+                && let Some(index) = Index::load(&self.dir, scan.number, scan.salt)?
+            {
+                *segment = Segment::Indexed(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// `None` when the segment was forgotten since.
+    fn record(
+        &self,
+        segment: &Segment,
+        entry: &Entry,
+    ) -> Result<Option<(record::Header, Vec<u8>)>, Error> {
+        match segment::open(&self.dir, segment.number()) {
+            Err(error) if error.is_gone() => Ok(None),
+            Err(error) => Err(error),
+            Ok((file, salt)) => {
+                segment::read_record(&file, salt, &self.dir, segment.number(), entry)
+                    .map(Some)
+                    .map_err(|broken| broken.error)
+            }
+        }
+    }
+
+    fn damaged(&self, segment: &Segment, entry: &Entry) -> Error {
+        Error::Damaged {
+            file: segment::path(&self.dir, segment.number()),
+            offset: u64::from(entry.offset),
+            what: "closing record makes no sense",
+        }
+    }
+}
+
+impl Segment {
+    fn open(dir: &Path, number: u32) -> Result<Segment, Error> {
+        let scan = Scan::open(dir, number)?;
+        if let Some(index) = Index::load(dir, number, scan.salt)? {
+            return Ok(Segment::Indexed(index));
+        }
+        let mut segment = Segment::Scanned { scan, entries: Vec::new() };
+        segment.catch_up()?;
+        Ok(segment)
+    }
+
+    fn catch_up(&mut self) -> Result<(), Error> {
+        if let Segment::Scanned { scan, entries } = self {
+            scan.look_again();
+            let end = scan.file_end()?;
+            while let Some((entry, _)) = scan.next(end)? {
+                if entry.kind != Kind::Carry {
+                    entries.push(entry);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn number(&self) -> u32 {
+        match self {
+            Segment::Indexed(index) => index.number,
+            Segment::Scanned { scan, .. } => scan.number,
+            Segment::Unreadable { number } => *number,
+        }
+    }
+
+    /// The offset up to which `find` finds everything there will ever be.
+    pub fn known_to(&self) -> u64 {
+        match self {
+            Segment::Scanned { scan, .. } => scan.at,
+            Segment::Indexed(_) | Segment::Unreadable { .. } => u64::MAX,
+        }
+    }
+
+    /// The entries of some keys from an offset on. In order of arrival within a key.
+    pub fn find(&self, dir: &Path, first: Key, last: Key, from: u64) -> Result<Vec<Entry>, Error> {
+        match self {
+            Segment::Scanned { entries, .. } => {
+                let at = entries.partition_point(|entry| u64::from(entry.offset) < from);
+                let wanted = |entry: &&Entry| (first..=last).contains(&entry.key());
+                Ok(entries[at..].iter().filter(wanted).copied().collect())
+            }
+            Segment::Indexed(index) => match index.find(dir, first, last) {
+                // Forgotten since.
+                Err(error) if error.is_gone() => Ok(Vec::new()),
+                Err(error) => Err(error),
+                Ok(mut entries) => {
+                    entries.retain(|entry| u64::from(entry.offset) >= from);
+                    Ok(entries)
+                }
+            },
+            Segment::Unreadable { .. } => Ok(Vec::new()),
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The one that writes: limits, rolling from segment to segment, forgetting. It remembers running
+//! attempts and the segment it fills; what has ended is on disk only.
+
+use std::collections::HashMap;
+use std::fs::{self, File, TryLockError};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use super::active::Active;
+use super::index::{ENTRY_BYTES, Index};
+use super::jobs::Jobs;
+use super::record::{self, BODY_BYTES_MAX, HEADER_BYTES, Kind};
+use super::scan::Scan;
+use super::segment;
+use super::{Amounts, End, Ending, Error, Key, Stream};
+
+/// How much to keep, and in what pieces.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Kept of each stream of an attempt; what follows is counted and dropped. Each stream has its
+    /// own, so that a flood on stdout does not cost the words on stderr that explain it.
+    pub stream_bytes_max: u64,
+    /// Once the store has this size on disk, new output is counted and dropped. Closing records
+    /// are kept all the same.
+    pub total_bytes_max: Option<u64>,
+    /// A segment is sealed at this size. Values outside 4 KiB to 2 GiB are moved to the nearer end.
+    pub segment_bytes: u64,
+    /// A segment is sealed at this many records, which bounds the writer's memory: 16 bytes each.
+    pub segment_records_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            stream_bytes_max: 64 << 20,
+            total_bytes_max: None,
+            segment_bytes: 256 << 20,
+            segment_records_max: 1 << 20,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Writer {
+    dir: PathBuf,
+    config: Config,
+    pub(super) active: Active,
+    /// Attempts with output and without an end.
+    running: HashMap<Key, Amounts>,
+    sealed: Vec<Sealed>,
+    sealed_bytes: u64,
+    forgotten: Jobs,
+    /// Segments from this number on may have bytes that are not on the disk yet.
+    unsynced_from: u32,
+    body: Vec<u8>,
+    // Released when the writer is dropped or its process dies.
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct Sealed {
+    number: u32,
+    bytes: u64,
+    jobs: Jobs,
+}
+
+impl Writer {
+    /// Opens a store, or makes one, and repairs what a crash left: cuts a torn tail, rebuilds
+    /// missing indexes. At most one writer at a time.
+    pub fn open(dir: impl AsRef<Path>, config: Config) -> Result<Writer, Error> {
+        let dir = dir.as_ref();
+        fs::create_dir_all(dir).map_err(Error::at(dir))?;
+        let lock = lock(dir)?;
+        let config = Config {
+            segment_bytes: config.segment_bytes.clamp(4 << 10, 2 << 30),
+            segment_records_max: config.segment_records_max.clamp(1, 1 << 24),
+            ..config
+        };
+        remove_leftovers(dir)?;
+
+        let mut numbers = segment::numbers(dir, "out")?;
+        let mut running = HashMap::new();
+        let active = match numbers.last() {
+            None => Active::create(dir, 1, running.iter())?,
+            Some(&newest) => match Scan::open(dir, newest) {
+                Ok(scan) => {
+                    numbers.pop();
+                    resume(dir, scan, &mut running)?
+                }
+                // Nothing in it can be trusted; it stays for whoever wants to look.
+                Err(Error::Damaged { .. }) => Active::create(dir, newest + 1, running.iter())?,
+                Err(error) => return Err(error),
+            },
+        };
+        let mut writer = Writer {
+            dir: dir.to_owned(),
+            config,
+            unsynced_from: numbers.first().copied().unwrap_or(active.number),
+            active,
+            running,
+            sealed: Vec::with_capacity(numbers.len()),
+            sealed_bytes: 0,
+            forgotten: load_forgotten(dir)?,
+            body: Vec::new(),
+            _lock: lock,
+        };
+        writer.running.retain(|key, _| !writer.forgotten.contains(key.job));
+        for number in numbers {
+            writer.adopt(number)?;
+        }
+        writer.sweep()?;
+        Ok(writer)
+    }
+
+    /// Takes what an attempt wrote. It is on its way to the file when the buffer is full or
+    /// `flush` is called. Nothing may follow the attempt's end: that is not remembered. After an
+    /// error, what could not be taken counts as dropped.
+    pub fn append(&mut self, key: Key, stream: Stream, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut amount = match self.running.get(&key) {
+            Some(amounts) => amounts.of(stream),
+            None => {
+                self.refuse_forgotten(key)?;
+                self.running.entry(key).or_default().of(stream)
+            }
+        };
+        // Once something was dropped, all that follows is, so that what is kept is the head.
+        let room = match amount.dropped {
+            0 => self.room(amount.kept),
+            _ => 0,
+        };
+        let mut kept = &bytes[..room.min(bytes.len() as u64) as usize];
+        amount.dropped += (bytes.len() - kept.len()) as u64;
+        let mut result = Ok(());
+        while !kept.is_empty() {
+            match self.put_chunk(key, stream, amount.kept, kept) {
+                Ok(taken) => {
+                    amount.kept += taken as u64;
+                    kept = &kept[taken..];
+                }
+                Err(error) => {
+                    result = Err(error);
+                    amount.dropped += kept.len() as u64;
+                    break;
+                }
+            }
+        }
+        *self.running.entry(key).or_default().of_mut(stream) = amount;
+        result
+    }
+
+    /// Closes an attempt, and says what was written down.
+    pub fn end(&mut self, key: Key, ending: Ending) -> Result<End, Error> {
+        let amounts = match self.running.get(&key) {
+            Some(amounts) => *amounts,
+            None => {
+                self.refuse_forgotten(key)?;
+                Amounts::default()
+            }
+        };
+        let end = End { ending, stdout: amounts.stdout, stderr: amounts.stderr };
+        let mut body = std::mem::take(&mut self.body);
+        let header = record::end_header(key, &end, &mut body);
+        let result = self
+            .make_room(HEADER_BYTES + body.len())
+            .and_then(|()| self.active.put_end(&header, &body));
+        self.body = body;
+        result?;
+        self.running.remove(&key);
+        Ok(end)
+    }
+
+    /// Hands everything to the operating system: readers see it, and a crash of this process does
+    /// not lose it.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.active.flush()
+    }
+
+    /// Waits until everything is on the disk: a power cut does not lose it either.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.flush()?;
+        for number in self.unsynced_from..=self.active.number {
+            let path = segment::path(&self.dir, number);
+            match File::open(&path).and_then(|file| file.sync_data()).map_err(Error::at(&path)) {
+                Err(error) if !error.is_gone() => return Err(error),
+                _ => self.unsynced_from = number,
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a new segment, so that readers need not scan the old one. Worth it when a job is
+    /// over; otherwise segments are sealed when they are full.
+    pub fn seal(&mut self) -> Result<(), Error> {
+        if self.active.entries.is_empty() {
+            return self.flush();
+        }
+        self.active.flush()?;
+        let next = Active::create(&self.dir, self.active.number + 1, self.running.iter())?;
+        let old = std::mem::replace(&mut self.active, next);
+        let bytes = old.bytes();
+        // If this fails the segment stays without an index: readers scan it, and the next writer
+        // makes one.
+        let jobs = Index::write(&self.dir, old.number, old.salt, old.entries)?;
+        self.add_sealed(old.number, bytes, jobs);
+        self.sweep()
+    }
+
+    /// Says that nobody needs these jobs any more; they take no more output, now or later. A
+    /// segment goes when all of its jobs are forgotten, so forgotten output beside output that is
+    /// needed stays, and can still be read. Says how many bytes this freed.
+    pub fn forget(&mut self, jobs: RangeInclusive<u32>) -> Result<u64, Error> {
+        let mut forgotten = self.forgotten.clone();
+        forgotten.insert(jobs.clone());
+        save_forgotten(&self.dir, &forgotten)?;
+        self.forgotten = forgotten;
+        self.running.retain(|key, _| !jobs.contains(&key.job));
+        let before = self.bytes();
+        let mut entries = self.active.entries.iter();
+        if entries.all(|entry| self.forgotten.contains(entry.key().job)) {
+            self.seal()?;
+        }
+        self.sweep()?;
+        Ok(before.saturating_sub(self.bytes()))
+    }
+
+    /// Attempts with output and without an end. After a crash, those nobody runs any more should
+    /// be ended, for they take a little memory and disk as long as they are not.
+    pub fn running(&self) -> impl Iterator<Item = Key> {
+        self.running.keys().copied()
+    }
+
+    /// The size of the store on disk, indexes included.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let entries = self.active.entries.len() * ENTRY_BYTES;
+        self.sealed_bytes + self.active.bytes() + entries as u64
+    }
+
+    fn put_chunk(
+        &mut self,
+        key: Key,
+        stream: Stream,
+        mark: u64,
+        bytes: &[u8],
+    ) -> Result<usize, Error> {
+        if self.active.bytes() < self.config.segment_bytes {
+            let taken = self.active.extend(key, stream, bytes);
+            if taken > 0 {
+                return Ok(taken);
+            }
+        }
+        self.make_room(HEADER_BYTES + bytes.len().min(BODY_BYTES_MAX))?;
+        self.active.begin(key, stream, mark, bytes)
+    }
+
+    fn make_room(&mut self, bytes: usize) -> Result<(), Error> {
+        let full = self.active.bytes() + bytes as u64 > self.config.segment_bytes
+            || self.active.entries.len() >= self.config.segment_records_max;
+        // One without entries is as empty as a new one would be.
+        if full && !self.active.entries.is_empty() { self.seal() } else { Ok(()) }
+    }
+
+    fn room(&self, kept: u64) -> u64 {
+        let room = self.config.stream_bytes_max.saturating_sub(kept);
+        match self.config.total_bytes_max {
+            None => room,
+            Some(total) => {
+                room.min(total.saturating_sub(self.bytes() + (HEADER_BYTES + ENTRY_BYTES) as u64))
+            }
+        }
+    }
+
+    fn refuse_forgotten(&self, key: Key) -> Result<(), Error> {
+        match self.forgotten.contains(key.job) {
+            true => Err(Error::Forgotten { job: key.job }),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes in a sealed segment found on disk, with a new index if it needs one.
+    fn adopt(&mut self, number: u32) -> Result<(), Error> {
+        let mut scan = match Scan::open(&self.dir, number) {
+            Ok(scan) => scan,
+            Err(Error::Damaged { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let bytes = scan.file_end()?;
+        let known = match Index::load(&self.dir, number, scan.salt)? {
+            Some(index) => index.jobs(&self.dir).ok(),
+            None => None,
+        };
+        let jobs = match known {
+            Some(jobs) => jobs,
+            None => {
+                let mut entries = Vec::new();
+                while let Some((entry, _)) = scan.next(bytes)? {
+                    if entry.kind != Kind::Carry {
+                        entries.push(entry);
+                    }
+                }
+                Index::write(&self.dir, number, scan.salt, entries)?
+            }
+        };
+        self.add_sealed(number, u64::from(bytes), jobs);
+        Ok(())
+    }
+
+    fn add_sealed(&mut self, number: u32, segment_bytes: u64, jobs: Jobs) {
+        let index = fs::metadata(segment::index_path(&self.dir, number));
+        let bytes = segment_bytes + index.map_or(0, |index| index.len());
+        self.sealed_bytes += bytes;
+        self.sealed.push(Sealed { number, bytes, jobs });
+    }
+
+    /// Removes the segments in which nothing is needed any more.
+    fn sweep(&mut self) -> Result<(), Error> {
+        if self.forgotten.ranges().is_empty() {
+            return Ok(());
+        }
+        while let Some(at) = self.sealed.iter().position(|s| self.forgotten.covers(&s.jobs)) {
+            let number = self.sealed[at].number;
+            segment::remove(&segment::path(&self.dir, number))?;
+            segment::remove(&segment::index_path(&self.dir, number))?;
+            self.sealed_bytes -= self.sealed.remove(at).bytes;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Whoever wants to know of an error has called `flush` before.
+        let _ = self.active.flush();
+    }
+}
+
+fn lock(dir: &Path) -> Result<File, Error> {
+    let path = dir.join("lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(Error::at(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { dir: dir.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(Error::at(&path)(error)),
+    }
+}
+
+/// Drafts of files that never got their name, and indexes whose segment is gone.
+fn remove_leftovers(dir: &Path) -> Result<(), Error> {
+    for number in segment::numbers(dir, "tmp")? {
+        segment::remove(&segment::path(dir, number).with_extension("tmp"))?;
+    }
+    let segments = segment::numbers(dir, "out")?;
+    for number in segment::numbers(dir, "idx")? {
+        if segments.binary_search(&number).is_err() {
+            segment::remove(&segment::index_path(dir, number))?;
+        }
+    }
+    Ok(())
+}
+
+/// Goes on with the newest segment, and finds out what was running.
+fn resume(
+    dir: &Path,
+    mut scan: Scan,
+    running: &mut HashMap<Key, Amounts>,
+) -> Result<Active, Error> {
+    let mut entries = Vec::new();
+    let end = scan.file_end()?;
+    while let Some((entry, header)) = scan.next(end)? {
+        match entry.kind {
+            Kind::Chunk(stream) => {
+                let amount = running.entry(header.key).or_default().of_mut(stream);
+                amount.kept = header.mark.saturating_add(u64::from(header.length));
+                entries.push(entry);
+            }
+            Kind::End => {
+                running.remove(&header.key);
+                entries.push(entry);
+            }
+            Kind::Carry => {
+                let read = segment::read_record(&scan.file, scan.salt, dir, scan.number, &entry);
+                if let Ok((_, body)) = read
+                    && let Some(amounts) = record::carry(&body)
+                {
+                    running.insert(header.key, amounts);
+                }
+            }
+        }
+    }
+    // An index of a segment that goes on would be a lie.
+    segment::remove(&segment::index_path(dir, scan.number))?;
+    Active::resume(dir, scan.number, scan.salt, scan.at, entries)
+}
+
+fn load_forgotten(dir: &Path) -> Result<Jobs, Error> {
+    let path = dir.join("forgotten");
+    let text = match fs::read_to_string(&path).map_err(Error::at(&path)) {
+        Ok(text) => text,
+        Err(error) if error.is_gone() => return Ok(Jobs::default()),
+        Err(error) => return Err(error),
+    };
+    let mut jobs = Jobs::default();
+    let mut offset = 0;
+    for line in text.lines() {
+        let range = line
+            .split_once(' ')
+            .and_then(|(first, last)| Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?));
+        let damaged = || Error::Damaged { file: path.clone(), offset, what: "no range of jobs" };
+        jobs.insert(range.ok_or_else(damaged)?);
+        offset += line.len() as u64 + 1;
+    }
+    Ok(jobs)
+}
+
+fn save_forgotten(dir: &Path, jobs: &Jobs) -> Result<(), Error> {
+    let line = |range: &RangeInclusive<u32>| format!("{} {}\n", range.start(), range.end());
+    let text: String = jobs.ranges().iter().map(line).collect();
+    segment::place(dir, &dir.join("forgotten"), text.as_bytes()).map(drop)
+}
