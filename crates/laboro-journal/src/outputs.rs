@@ -18,7 +18,9 @@ mod scan;
 mod segment;
 
 mod active;
+mod forgotten;
 mod index;
+mod recover;
 mod writer;
 
 mod reader;

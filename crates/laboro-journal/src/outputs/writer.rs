@@ -2,7 +2,7 @@
 //! attempts and the segment it fills; what has ended is on disk only.
 
 use std::collections::HashMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use super::index::{ENTRY_BYTES, Index};
 use super::jobs::Jobs;
 use super::record::{self, BODY_BYTES_MAX, HEADER_BYTES, Kind};
 use super::scan::Scan;
-use super::segment;
 use super::{Amounts, End, Ending, Error, Key, Stream};
+use super::{forgotten, recover, segment};
 
 /// How much to keep, and in what pieces.
 #[derive(Clone, Debug)]
@@ -70,13 +70,13 @@ impl Writer {
     pub fn open(dir: impl AsRef<Path>, config: Config) -> Result<Writer, Error> {
         let dir = dir.as_ref();
         fs::create_dir_all(dir).map_err(Error::at(dir))?;
-        let lock = lock(dir)?;
+        let lock = recover::lock(dir)?;
         let config = Config {
             segment_bytes: config.segment_bytes.clamp(4 << 10, 2 << 30),
             segment_records_max: config.segment_records_max.clamp(1, 1 << 24),
             ..config
         };
-        remove_leftovers(dir)?;
+        recover::remove_leftovers(dir)?;
 
         let mut numbers = segment::numbers(dir, "out")?;
         let mut running = HashMap::new();
@@ -85,7 +85,7 @@ impl Writer {
             Some(&newest) => match Scan::open(dir, newest) {
                 Ok(scan) => {
                     numbers.pop();
-                    resume(dir, scan, &mut running)?
+                    recover::resume(dir, scan, &mut running)?
                 }
                 // Nothing in it can be trusted; it stays for whoever wants to look.
                 Err(Error::Damaged { .. }) => Active::create(dir, newest + 1, running.iter())?,
@@ -100,7 +100,7 @@ impl Writer {
             running,
             sealed: Vec::with_capacity(numbers.len()),
             sealed_bytes: 0,
-            forgotten: load_forgotten(dir)?,
+            forgotten: forgotten::load(dir)?,
             body: Vec::new(),
             _lock: lock,
         };
@@ -214,7 +214,7 @@ impl Writer {
     pub fn forget(&mut self, jobs: RangeInclusive<u32>) -> Result<u64, Error> {
         let mut forgotten = self.forgotten.clone();
         forgotten.insert(jobs.clone());
-        save_forgotten(&self.dir, &forgotten)?;
+        forgotten::save(&self.dir, &forgotten)?;
         self.forgotten = forgotten;
         self.running.retain(|key, _| !jobs.contains(&key.job));
         let before = self.bytes();
@@ -335,93 +335,4 @@ impl Drop for Writer {
         // Whoever wants to know of an error has called `flush` before.
         let _ = self.active.flush();
     }
-}
-
-fn lock(dir: &Path) -> Result<File, Error> {
-    let path = dir.join("lock");
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(Error::at(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Locked { dir: dir.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(Error::at(&path)(error)),
-    }
-}
-
-/// Drafts of files that never got their name, and indexes whose segment is gone.
-fn remove_leftovers(dir: &Path) -> Result<(), Error> {
-    for number in segment::numbers(dir, "tmp")? {
-        segment::remove(&segment::path(dir, number).with_extension("tmp"))?;
-    }
-    let segments = segment::numbers(dir, "out")?;
-    for number in segment::numbers(dir, "idx")? {
-        if segments.binary_search(&number).is_err() {
-            segment::remove(&segment::index_path(dir, number))?;
-        }
-    }
-    Ok(())
-}
-
-/// Goes on with the newest segment, and finds out what was running.
-fn resume(
-    dir: &Path,
-    mut scan: Scan,
-    running: &mut HashMap<Key, Amounts>,
-) -> Result<Active, Error> {
-    let mut entries = Vec::new();
-    let end = scan.file_end()?;
-    while let Some((entry, header)) = scan.next(end)? {
-        match entry.kind {
-            Kind::Chunk(stream) => {
-                let amount = running.entry(header.key).or_default().of_mut(stream);
-                amount.kept = header.mark.saturating_add(u64::from(header.length));
-                entries.push(entry);
-            }
-            Kind::End => {
-                running.remove(&header.key);
-                entries.push(entry);
-            }
-            Kind::Carry => {
-                let read = segment::read_record(&scan.file, scan.salt, dir, scan.number, &entry);
-                if let Ok((_, body)) = read
-                    && let Some(amounts) = record::carry(&body)
-                {
-                    running.insert(header.key, amounts);
-                }
-            }
-        }
-    }
-    // An index of a segment that goes on would be a lie.
-    segment::remove(&segment::index_path(dir, scan.number))?;
-    Active::resume(dir, scan.number, scan.salt, scan.at, entries)
-}
-
-fn load_forgotten(dir: &Path) -> Result<Jobs, Error> {
-    let path = dir.join("forgotten");
-    let text = match fs::read_to_string(&path).map_err(Error::at(&path)) {
-        Ok(text) => text,
-        Err(error) if error.is_gone() => return Ok(Jobs::default()),
-        Err(error) => return Err(error),
-    };
-    let mut jobs = Jobs::default();
-    let mut offset = 0;
-    for line in text.lines() {
-        let range = line
-            .split_once(' ')
-            .and_then(|(first, last)| Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?));
-        let damaged = || Error::Damaged { file: path.clone(), offset, what: "no range of jobs" };
-        jobs.insert(range.ok_or_else(damaged)?);
-        offset += line.len() as u64 + 1;
-    }
-    Ok(jobs)
-}
-
-fn save_forgotten(dir: &Path, jobs: &Jobs) -> Result<(), Error> {
-    let line = |range: &RangeInclusive<u32>| format!("{} {}\n", range.start(), range.end());
-    let text: String = jobs.ranges().iter().map(line).collect();
-    segment::place(dir, &dir.join("forgotten"), text.as_bytes()).map(drop)
 }
