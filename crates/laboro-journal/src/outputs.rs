@@ -24,6 +24,7 @@ mod recover;
 mod writer;
 
 mod reader;
+mod table;
 mod walk;
 
 #[cfg(test)]

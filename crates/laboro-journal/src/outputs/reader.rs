@@ -7,6 +7,7 @@ use super::index::{Entry, Index};
 use super::record::{self, Kind};
 use super::scan::{Damage, Scan};
 use super::segment;
+use super::table::Table;
 use super::walk::{Chunks, Follow, Walk};
 use super::{End, Error, Key, Stream, Streams};
 
@@ -22,7 +23,7 @@ pub(super) enum Segment {
     Indexed(Index),
     Scanned {
         scan: Scan,
-        entries: Vec<Entry>,
+        table: Table,
     },
     /// Its head is damaged, and without the salt in it no record can be told from noise.
     Unreadable {
@@ -209,20 +210,21 @@ impl Segment {
         if let Some(index) = Index::load(dir, number, scan.salt)? {
             return Ok(Segment::Indexed(index));
         }
-        let mut segment = Segment::Scanned { scan, entries: Vec::new() };
+        let mut segment = Segment::Scanned { scan, table: Table::default() };
         segment.catch_up()?;
         Ok(segment)
     }
 
     fn catch_up(&mut self) -> Result<(), Error> {
-        if let Segment::Scanned { scan, entries } = self {
+        if let Segment::Scanned { scan, table } = self {
             scan.look_again();
             let end = scan.file_end()?;
             while let Some((entry, _)) = scan.next(end)? {
                 if entry.kind != Kind::Carry {
-                    entries.push(entry);
+                    table.push(entry);
                 }
             }
+            table.settle();
         }
         Ok(())
     }
@@ -246,10 +248,9 @@ impl Segment {
     /// The entries of some keys from an offset on. In order of arrival within a key.
     pub fn find(&self, dir: &Path, first: Key, last: Key, from: u64) -> Result<Vec<Entry>, Error> {
         match self {
-            Segment::Scanned { entries, .. } => {
-                let at = entries.partition_point(|entry| u64::from(entry.offset) < from);
-                let wanted = |entry: &&Entry| (first..=last).contains(&entry.key());
-                Ok(entries[at..].iter().filter(wanted).copied().collect())
+            Segment::Scanned { table, .. } => {
+                let late = |entry: &&Entry| u64::from(entry.offset) >= from;
+                Ok(table.find(first, last).filter(late).copied().collect())
             }
             Segment::Indexed(index) => match index.find(dir, first, last) {
                 // Forgotten since.
