@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use proptest::prelude::*;
+
 use super::*;
 
 /// A store with a known history: after each record, where the file ended.
@@ -241,4 +243,97 @@ fn strange_files_in_the_directory_do_no_harm() {
     let reader = Reader::open(dir.path()).unwrap();
     assert_eq!(stream_of(&reader, key(1, 0), Streams::Both), b"x");
     assert_eq!((files(dir.path(), "idx"), files(dir.path(), "tmp")), (1, 0));
+}
+
+#[test]
+fn a_damaged_list_of_forgotten_jobs_is_an_error() {
+    let (dir, mut writer) = store();
+    writer.forget(7..=9).unwrap();
+    drop(writer);
+    let path = dir.path().join("forgotten");
+    fs::write(&path, fs::read_to_string(&path).unwrap() + "12 eggs\n").unwrap();
+    let error = Writer::open(dir.path(), Config::default()).unwrap_err().to_string();
+    assert!(error.ends_with("forgotten: no range of jobs at 4"), "{error}");
+}
+
+#[derive(Clone, Debug)]
+enum Blow {
+    Flip(u8),
+    Zero(usize),
+    Remove(usize),
+    Insert(Vec<u8>),
+    Cut,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_damage_makes_the_store_panic_or_invent(
+        blows in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), blow()), 1..6),
+    ) {
+        let (dir, mut writer) = store_with(small_segments());
+        for number in 0..200 {
+            writer.append(key(1, number % KEYS), Stream::Stdout, chunk(number).as_bytes()).unwrap();
+            writer.flush().unwrap();
+        }
+        drop(writer);
+        let mut paths: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        for (file, place, blow) in blows {
+            strike(&paths[file.index(paths.len())], &place, blow);
+        }
+
+        check_nothing_is_invented(&Reader::open(dir.path()).unwrap());
+        let mut writer = Writer::open(dir.path(), small_segments()).unwrap();
+        writer.append(key(2, 0), Stream::Stdout, b"life goes on").unwrap();
+        writer.flush().unwrap();
+        let reader = Reader::open(dir.path()).unwrap();
+        check_nothing_is_invented(&reader);
+        prop_assert_eq!(stream_of(&reader, key(2, 0), Streams::Both), b"life goes on");
+    }
+}
+
+fn check_nothing_is_invented(reader: &Reader) {
+    for index in 0..KEYS {
+        let mut numbers = (0..200).filter(|number| number % KEYS == index);
+        for (_, bytes) in reader.read(key(1, index), Streams::Both).flatten() {
+            assert!(numbers.any(|number| chunk(number).as_bytes() == bytes), "{bytes:?}");
+        }
+        // Whatever these say, they must say it without a panic.
+        let _ = reader.tail(key(1, index), Stream::Stdout, 100);
+        let _ = reader.end(key(1, index));
+    }
+}
+
+fn strike(path: &Path, place: &prop::sample::Index, blow: Blow) {
+    let mut bytes = fs::read(path).unwrap();
+    let at = place.index(bytes.len() + 1);
+    let up_to = |length: usize| at..bytes.len().min(at + length);
+    match blow {
+        Blow::Flip(bits) => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= bits),
+        Blow::Zero(length) => {
+            let range = up_to(length);
+            bytes[range].fill(0);
+        }
+        Blow::Remove(length) => {
+            let range = up_to(length);
+            bytes.drain(range);
+        }
+        Blow::Insert(new) => {
+            bytes.splice(at..at, new);
+        }
+        Blow::Cut => bytes.truncate(at),
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+fn blow() -> impl Strategy<Value = Blow> {
+    prop_oneof![
+        4 => (1..=255_u8).prop_map(Blow::Flip),
+        1 => (1..5000_usize).prop_map(Blow::Zero),
+        1 => (1..500_usize).prop_map(Blow::Remove),
+        1 => prop::collection::vec(any::<u8>(), 1..200).prop_map(Blow::Insert),
+        1 => Just(Blow::Cut),
+    ]
 }
