@@ -81,8 +81,8 @@ fn a_tail_of_zeros_or_noise_is_cut() {
         history.replace_with(&[&history.bytes[..], &tail].concat());
         let reader = Reader::open(history.dir.path()).unwrap();
         assert_eq!(stream_of(&reader, key(1, 0), Streams::Both), history.text(0, 12).as_bytes());
-        let writer = Writer::open(history.dir.path(), Config::default()).unwrap();
-        assert_eq!(writer.active.bytes(), history.bytes.len() as u64);
+        drop(Writer::open(history.dir.path(), Config::default()).unwrap());
+        assert!(fs::read(segment::path(history.dir.path(), 1)).unwrap() == history.bytes);
     }
 }
 
