@@ -326,7 +326,7 @@ fn a_reader_from_before_survives_segments_that_go() {
 
 #[test]
 fn a_reader_keeps_up_with_a_writer_beside_it() {
-    let (dir, mut writer) = store_with(small_segments());
+    let (dir, mut writer) = store_with(Config { segment_bytes: 32 << 10, ..Config::default() });
     let mut reader = Reader::open(dir.path()).unwrap();
     let mut follows: Vec<_> =
         (0..8).map(|index| (reader.follow(key(1, index), Streams::Both), Vec::new())).collect();
