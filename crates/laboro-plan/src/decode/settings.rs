@@ -1,0 +1,177 @@
+//! The settings a task and the defaults share.
+
+use std::time::Duration;
+
+use super::Decoder;
+use crate::node::{Key, Node, Value};
+use crate::quantity::{QuantityError, parse_duration, parse_size, seconds_to_duration};
+use crate::settings::{Output, Settings, Stdin};
+
+pub(super) const KEYS: [&str; 14] = [
+    "dir",
+    "env",
+    "stdin",
+    "output",
+    "slots",
+    "memory",
+    "resources",
+    "tags",
+    "priority",
+    "attempts",
+    "backoff",
+    "retry_on",
+    "timeout",
+    "even_if_failed",
+];
+
+/// More attempts than this is a loop, not a retry.
+const ATTEMPTS_MAX: u32 = 10_000;
+const SLOTS_MAX: u32 = 1 << 20;
+
+impl Decoder<'_> {
+    /// Takes the setting in and says true, or false if the key is none.
+    pub(super) fn setting(
+        &mut self,
+        key: &Key,
+        node: &Node,
+        settings: &mut Settings<String>,
+    ) -> bool {
+        match key.text.as_str() {
+            "dir" => settings.dir = self.text(key, node),
+            "env" => settings.env = self.env(key, node),
+            "stdin" => settings.stdin = self.stdin(key, node),
+            "output" => settings.output = self.output(key, node),
+            "slots" => settings.slots = self.integer(key, node, 1..=SLOTS_MAX),
+            "memory" => settings.memory_bytes = self.size(key, node),
+            "resources" => settings.resources = self.resources(key, node),
+            "tags" => settings.tags = self.texts(key, node).unwrap_or_default(),
+            "priority" => settings.priority = self.integer(key, node, i32::MIN..=i32::MAX),
+            "attempts" => settings.attempts = self.integer(key, node, 1..=ATTEMPTS_MAX),
+            "backoff" => settings.backoff = self.duration(key, node),
+            "retry_on" => settings.retry_on = self.exit_codes(key, node),
+            "timeout" => settings.timeout = self.timeout(key, node),
+            "even_if_failed" => settings.even_if_failed = self.truth(key, node),
+            _ => return false,
+        }
+        true
+    }
+
+    fn env(&mut self, key: &Key, node: &Node) -> Vec<(String, String)> {
+        let mut variables = Vec::new();
+        for (name, value) in self.table(&key.text, node) {
+            if name.text.is_empty() || name.text.contains(['=', '\0']) {
+                self.note(name.at, format!("`{}` cannot be the name of a variable", name.text));
+            } else if let Some(value) = self.scalar(name, value) {
+                variables.push((name.text.clone(), value));
+            }
+        }
+        variables
+    }
+
+    fn stdin(&mut self, key: &Key, node: &Node) -> Option<Stdin<String>> {
+        match &node.value {
+            Value::Text(text) => Some(Stdin::Text(text.clone())),
+            Value::Table(entries) => match entries.as_slice() {
+                [(file, path)] if file.text == "file" => self.text(file, path).map(Stdin::File),
+                _ => {
+                    self.note(node.at, "`stdin` is a string, or a table with the one key `file`");
+                    None
+                }
+            },
+            _ => {
+                self.wrong_type(key, node, "a string or { file = \"…\" }");
+                None
+            }
+        }
+    }
+
+    fn output(&mut self, key: &Key, node: &Node) -> Output<String> {
+        let mut output = Output { stdout: None, stderr: None };
+        if let Value::Table(entries) = &node.value {
+            for (key, path) in entries {
+                match key.text.as_str() {
+                    "stdout" => output.stdout = self.text(key, path),
+                    "stderr" => output.stderr = self.text(key, path),
+                    _ => self.unknown_key(key, ["stdout", "stderr"]),
+                }
+            }
+        } else {
+            output.stdout = self.text(key, node);
+            output.stderr.clone_from(&output.stdout);
+        }
+        output
+    }
+
+    fn resources(&mut self, key: &Key, node: &Node) -> Vec<(String, u64)> {
+        let mut resources = Vec::new();
+        for (name, count) in self.table(&key.text, node) {
+            if let Some(count) = self.integer(name, count, 0..=u64::from(u32::MAX)) {
+                resources.push((name.text.clone(), count));
+            }
+        }
+        resources
+    }
+
+    fn exit_codes(&mut self, key: &Key, node: &Node) -> Vec<i32> {
+        match &node.value {
+            Value::List(items) => {
+                items.iter().filter_map(|item| self.integer(key, item, 0..=255)).collect()
+            }
+            Value::Number(_) => self.integer(key, node, 0..=255).into_iter().collect(),
+            _ => {
+                self.wrong_type(key, node, "a list of exit codes");
+                Vec::new()
+            }
+        }
+    }
+
+    fn timeout(&mut self, key: &Key, node: &Node) -> Option<Duration> {
+        let timeout = self.duration(key, node)?;
+        if timeout.is_zero() {
+            self.note(node.at, "`timeout` is zero: the task could never run");
+            return None;
+        }
+        Some(timeout)
+    }
+
+    fn duration(&mut self, key: &Key, node: &Node) -> Option<Duration> {
+        let parsed = match &node.value {
+            Value::Text(text) => parse_duration(text),
+            Value::Number(text) => {
+                let seconds = text.parse().ok().and_then(seconds_to_duration);
+                seconds.ok_or_else(|| QuantityError::Duration(text.clone()))
+            }
+            _ => {
+                self.wrong_type(key, node, "a duration such as \"90s\"");
+                return None;
+            }
+        };
+        self.quantity(key, node, parsed)
+    }
+
+    fn size(&mut self, key: &Key, node: &Node) -> Option<u64> {
+        let parsed = match &node.value {
+            Value::Text(text) | Value::Number(text) => parse_size(text),
+            _ => {
+                self.wrong_type(key, node, "a size such as \"2G\"");
+                return None;
+            }
+        };
+        self.quantity(key, node, parsed)
+    }
+
+    fn quantity<T>(
+        &mut self,
+        key: &Key,
+        node: &Node,
+        parsed: Result<T, QuantityError>,
+    ) -> Option<T> {
+        match parsed {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.note(node.at, format!("`{}`: {error}", key.text));
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What a person may give to be run: files of commands, flows, JSON tasks, directories of scripts and argument
+//! lists, all turned into one `Plan`. Reads what it is asked to read; starts nothing and knows no hub.
+
+mod arguments;
+mod decode;
+mod fingerprint;
+mod flow;
+mod jsonl;
+mod lines;
+mod mistake;
+mod node;
+mod open;
+mod plan;
+mod preview;
+mod quantity;
+mod runs;
+mod settings;
+mod template;
+mod validate;
+mod values;
+mod work;
+
+pub use arguments::{ArgumentError, ArgumentForm, ArgumentOptions, ValueSource};
+pub use fingerprint::Fingerprint;
+pub use flow::parse_flow;
+pub use jsonl::{JsonTasks, parse_jsonl};
+pub use lines::{Ending, parse_lines, parse_list, read_list};
+pub use mistake::{Mistake, Mistakes, Position};
+pub use plan::{After, Array, Element, Job, On, Part, Plan, PlanError, Task};
+pub use quantity::{QuantityError, parse_duration, parse_size};
+pub use runs::read_runs;
+pub use settings::{Output, Settings, Stdin};
+pub use template::{ShellError, Template};
+pub use validate::NAME_BYTES_MAX;
+pub use values::{Column, Items, List, Numbers, Pairing, Values, ValuesError};
+pub use work::{Script, ScriptKind, Work};
+
+#[cfg(test)]
+mod tests;

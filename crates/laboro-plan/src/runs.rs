@@ -1,0 +1,128 @@
+//! A directory of runs: every `.sh` and `.m` file below it is a script of its own, named by its path without
+//! the extension. Links to files are followed, links to directories are not, so no walk goes in circles.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::mistake::{Mistake, Mistakes, Position};
+use crate::plan::{Part, Plan, PlanError, Task};
+use crate::settings::Settings;
+use crate::validate::NAME_BYTES_MAX;
+use crate::work::{Script, ScriptKind, Work};
+
+pub const SCRIPT_BYTES_MAX: u64 = 16 << 20;
+
+/// All scripts of a directory together: they are held in memory until they are submitted.
+pub const SCRIPTS_BYTES_MAX: u64 = 1 << 30;
+
+pub fn read_runs(directory: &Path) -> Result<Plan, PlanError> {
+    let source = directory.display().to_string();
+    let mut found = Vec::new();
+    let mut mistakes = Vec::new();
+    for path in files_below(directory)? {
+        let below = path.strip_prefix(directory).expect("the walk stays below its directory");
+        let kind = match extension(&path) {
+            Some("sh") => ScriptKind::Bash,
+            Some("m") => ScriptKind::Matlab,
+            _ => continue,
+        };
+        match run_name(below) {
+            Ok(name) => found.push((name, kind, path)),
+            Err(message) => mistakes.push(Mistake::new(Position::default(), message)),
+        }
+    }
+    found.sort_by(|a, b| (&a.0, &a.2).cmp(&(&b.0, &b.2)));
+    for pair in found.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+        let [a, b] = [&pair[0].2, &pair[1].2].map(|path| path.display());
+        let message = format!("{a} and {b} would both be the task `{}`: rename one", pair[0].0);
+        mistakes.push(Mistake::new(Position::default(), message));
+    }
+    if found.is_empty() && mistakes.is_empty() {
+        mistakes.push(Mistake::new(Position::default(), "no file below it ends in .sh or .m"));
+    }
+    if !mistakes.is_empty() {
+        return Err(Mistakes::new(source, mistakes, |_| None).into());
+    }
+    let mut plan = Plan::new(source);
+    let mut total = 0;
+    for (name, kind, path) in found {
+        let body = read_bounded(&path, SCRIPT_BYTES_MAX)?;
+        total += body.len() as u64;
+        if total > SCRIPTS_BYTES_MAX {
+            return Err(PlanError::TooLarge { path: plan.source, max: SCRIPTS_BYTES_MAX });
+        }
+        let script = Script { kind, body: Arc::from(body), arguments: Vec::new() };
+        plan.parts.push(Part::Task(Task {
+            name,
+            work: Work::Script(script),
+            after: Vec::new(),
+            settings: Settings::default(),
+            at: Position::default(),
+        }));
+    }
+    Ok(plan)
+}
+
+/// The path below the directory without its last extension, if it can be a task's name.
+fn run_name(below: &Path) -> Result<String, String> {
+    let shown = below.display();
+    let Some(text) = below.to_str() else {
+        return Err(format!("{shown}: the name is not UTF-8"));
+    };
+    let name = text.rsplit_once('.').map_or(text, |(name, _)| name);
+    if name.is_empty() || name.ends_with('/') {
+        return Err(format!("{shown}: nothing but an extension is no name"));
+    }
+    if name.contains('\n') {
+        return Err(format!("{shown}: the name holds a new line"));
+    }
+    if name.len() > NAME_BYTES_MAX {
+        let length = name.len();
+        return Err(format!("{shown}: the name has {length} bytes, more than {NAME_BYTES_MAX}"));
+    }
+    Ok(name.to_owned())
+}
+
+/// The extension, also of a file that is nothing else, such as `.sh`.
+fn extension(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.as_encoded_bytes();
+    let dot = name.iter().rposition(|byte| *byte == b'.')?;
+    std::str::from_utf8(&name[dot + 1..]).ok()
+}
+
+fn files_below(directory: &Path) -> Result<Vec<PathBuf>, PlanError> {
+    let read = |path: &Path| {
+        let path = path.display().to_string();
+        move |source| PlanError::Read { path, source }
+    };
+    let mut files = Vec::new();
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).map_err(read(&directory))? {
+            let entry = entry.map_err(read(&directory))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(read(&path))?;
+            if kind.is_dir() {
+                waiting.push(path);
+            } else if kind.is_file() || (kind.is_symlink() && path.is_file()) {
+                files.push(path);
+            }
+        }
+    }
+    Ok(files)
+}
+
+pub(crate) fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, PlanError> {
+    use std::io::Read;
+    let shown = || path.display().to_string();
+    let mut body = Vec::new();
+    let file = fs::File::open(path).map_err(|source| PlanError::Read { path: shown(), source })?;
+    file.take(max + 1)
+        .read_to_end(&mut body)
+        .map_err(|source| PlanError::Read { path: shown(), source })?;
+    if body.len() as u64 > max {
+        return Err(PlanError::TooLarge { path: shown(), max });
+    }
+    Ok(body)
+}

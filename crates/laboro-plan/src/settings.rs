@@ -1,0 +1,137 @@
+//! How and where a task runs. Every setting may be left open; what a task leaves open, the defaults of its
+//! file decide, and what those leave open, the hub. `Settings<Template>` still has placeholders in its texts.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings<T = OsString> {
+    pub dir: Option<T>,
+    /// In the order written; a later one of the same name wins.
+    pub env: Vec<(String, T)>,
+    pub stdin: Option<Stdin<T>>,
+    pub output: Output<T>,
+    pub slots: Option<u32>,
+    pub memory_bytes: Option<u64>,
+    /// Countable things such as `gpu`, by name.
+    pub resources: Vec<(String, u64)>,
+    /// What a worker must be to get this task.
+    pub tags: Vec<String>,
+    pub priority: Option<i32>,
+    pub attempts: Option<u32>,
+    pub backoff: Option<Duration>,
+    /// Exit codes worth another attempt; empty means all but success.
+    pub retry_on: Vec<i32>,
+    pub timeout: Option<Duration>,
+    /// Runs once its predecessors have ended, however they ended.
+    pub even_if_failed: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stdin<T = OsString> {
+    Text(T),
+    File(T),
+}
+
+/// Files to keep the output in; the same path twice means both go into one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output<T = OsString> {
+    pub stdout: Option<T>,
+    pub stderr: Option<T>,
+}
+
+// Derived `Default` would ask for `T: Default`, which nothing here needs.
+impl<T> Default for Settings<T> {
+    fn default() -> Settings<T> {
+        Settings {
+            dir: None,
+            env: Vec::new(),
+            stdin: None,
+            output: Output { stdout: None, stderr: None },
+            slots: None,
+            memory_bytes: None,
+            resources: Vec::new(),
+            tags: Vec::new(),
+            priority: None,
+            attempts: None,
+            backoff: None,
+            retry_on: Vec::new(),
+            timeout: None,
+            even_if_failed: None,
+        }
+    }
+}
+
+/// A path may say `{name}` even where there are no values; other texts may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextKind {
+    Path,
+    Free,
+}
+
+impl<T> Settings<T> {
+    /// Fills in from `defaults` what is left open. Variables and resources are merged name by name.
+    pub fn or(mut self, defaults: &Settings<T>) -> Settings<T>
+    where
+        T: Clone,
+    {
+        self.env = merged(&defaults.env, self.env);
+        self.resources = merged(&defaults.resources, self.resources);
+        if self.tags.is_empty() {
+            self.tags.clone_from(&defaults.tags);
+        }
+        if self.retry_on.is_empty() {
+            self.retry_on.clone_from(&defaults.retry_on);
+        }
+        if self.output.stdout.is_none() && self.output.stderr.is_none() {
+            self.output.clone_from(&defaults.output);
+        }
+        self.dir = self.dir.or_else(|| defaults.dir.clone());
+        self.stdin = self.stdin.or_else(|| defaults.stdin.clone());
+        self.slots = self.slots.or(defaults.slots);
+        self.memory_bytes = self.memory_bytes.or(defaults.memory_bytes);
+        self.priority = self.priority.or(defaults.priority);
+        self.attempts = self.attempts.or(defaults.attempts);
+        self.backoff = self.backoff.or(defaults.backoff);
+        self.timeout = self.timeout.or(defaults.timeout);
+        self.even_if_failed = self.even_if_failed.or(defaults.even_if_failed);
+        self
+    }
+
+    pub(crate) fn map<U>(&self, mut text: impl FnMut(&T, TextKind) -> U) -> Settings<U> {
+        use TextKind::{Free, Path};
+        Settings {
+            dir: self.dir.as_ref().map(|dir| text(dir, Path)),
+            env: self.env.iter().map(|(name, value)| (name.clone(), text(value, Free))).collect(),
+            stdin: self.stdin.as_ref().map(|stdin| match stdin {
+                Stdin::Text(words) => Stdin::Text(text(words, Free)),
+                Stdin::File(path) => Stdin::File(text(path, Path)),
+            }),
+            output: Output {
+                stdout: self.output.stdout.as_ref().map(|path| text(path, Path)),
+                stderr: self.output.stderr.as_ref().map(|path| text(path, Path)),
+            },
+            slots: self.slots,
+            memory_bytes: self.memory_bytes,
+            resources: self.resources.clone(),
+            tags: self.tags.clone(),
+            priority: self.priority,
+            attempts: self.attempts,
+            backoff: self.backoff,
+            retry_on: self.retry_on.clone(),
+            timeout: self.timeout,
+            even_if_failed: self.even_if_failed,
+        }
+    }
+}
+
+fn merged<V: Clone>(defaults: &[(String, V)], own: Vec<(String, V)>) -> Vec<(String, V)> {
+    let mut all: Vec<(String, V)> = defaults.to_vec();
+    for (name, value) in own {
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some(entry) => entry.1 = value,
+            None => all.push((name, value)),
+        }
+    }
+    all
+}

@@ -1,0 +1,231 @@
+//! The form after `--`, as GNU parallel has it.
+
+use std::ffi::OsString;
+use std::io::BufRead;
+use std::os::unix::ffi::OsStringExt;
+
+use super::{expanded, words};
+use crate::{
+    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, ValueSource, Work,
+};
+
+fn plan(text: &str) -> Plan {
+    with(text, &ArgumentOptions::default())
+}
+
+fn with(text: &str, options: &ArgumentOptions) -> Plan {
+    ArgumentForm::parse(&words(text)).unwrap().plan(options, None).unwrap()
+}
+
+fn piped(text: &str, mut pipe: &[u8], ending: Ending) -> Plan {
+    let options = ArgumentOptions { ending, ..Default::default() };
+    let pipe: &mut dyn BufRead = &mut pipe;
+    ArgumentForm::parse(&words(text)).unwrap().plan(&options, Some(pipe)).unwrap()
+}
+
+fn error(text: &str, options: &ArgumentOptions) -> String {
+    let form = ArgumentForm::parse(&words(text));
+    form.and_then(|form| form.plan(options, None)).unwrap_err().to_string()
+}
+
+#[test]
+fn each_value_becomes_an_argument() {
+    assert_eq!(expanded(&plan("gzip -k {} ::: a b")), ["1: [gzip][-k][a]", "2: [gzip][-k][b]"]);
+    assert_eq!(expanded(&plan("gzip -k ::: a b")), ["1: [gzip][-k][a]", "2: [gzip][-k][b]"]);
+    assert_eq!(expanded(&plan("gzip ::: a")), ["1: [gzip][a]"]);
+    assert_eq!(expanded(&plan("cp {} {}.bak ::: a")), ["1: [cp][a][a.bak]"]);
+}
+
+#[test]
+fn several_lists_are_combined_with_the_first_slowest() {
+    let all = ["1: [p][a][1]", "2: [p][a][2]", "3: [p][b][1]", "4: [p][b][2]"];
+    assert_eq!(expanded(&plan("p ::: a b ::: 1 2")), all);
+    assert_eq!(expanded(&plan("p {} ::: a b ::: 1 2")), all);
+    assert_eq!(expanded(&plan("p {1} {2} ::: a b ::: 1 2")), all);
+    assert_eq!(expanded(&plan("p {2}-{1} ::: a ::: 1 2")), ["1: [p][1-a]", "2: [p][2-a]"]);
+    assert_eq!(expanded(&plan("p x{} ::: a ::: 1")), ["1: [p][xa 1]"]);
+}
+
+#[test]
+fn zipped_lists_go_side_by_side_and_must_be_equal() {
+    let zip = ArgumentOptions { pairing: Pairing::Zip, ..Default::default() };
+    assert_eq!(expanded(&with("p ::: a b ::: 1 2", &zip)), ["1: [p][a][1]", "2: [p][b][2]"]);
+    let message = "lists of 2 and 1 values cannot be paired one to one; to stop at the shortest, ask for that";
+    assert_eq!(error("p ::: a b ::: 1", &zip), message);
+    let shortest = ArgumentOptions { pairing: Pairing::ZipShortest, ..Default::default() };
+    assert_eq!(expanded(&with("p ::: a b ::: 1", &shortest)), ["1: [p][a][1]"]);
+}
+
+#[test]
+fn a_range_gives_its_numbers() {
+    let array = |range: &str| ArgumentOptions {
+        array: Some(Numbers::parse(range).unwrap()),
+        name: "sim".into(),
+        ..Default::default()
+    };
+    let plan = with("run {} {seq} {#} {index} {name}", &array("5-9:2"));
+    assert_eq!(
+        expanded(&plan),
+        [
+            "sim.1: [run][5][5][1][1][sim.1]",
+            "sim.2: [run][7][7][2][2][sim.2]",
+            "sim.3: [run][9][9][3][3][sim.3]"
+        ]
+    );
+    assert_eq!(expanded(&with("run", &array("7"))), ["sim.1: [run][7]"]);
+    let message = "values come from the range and from `:::`: keep one of them";
+    assert_eq!(error("run ::: a", &array("1-2")), message);
+}
+
+#[test]
+fn paths_come_apart_as_in_parallel() {
+    let plan = plan("p {/} {//} {.} {/.} {ext} {1/} {1:ext} ::: a/b.tar.gz c /d/.rc e/ / x.d/y");
+    assert_eq!(
+        expanded(&plan),
+        [
+            "1: [p][b.tar.gz][a][a/b.tar][b.tar][gz][b.tar.gz][gz]",
+            "2: [p][c][.][c][c][][c][]",
+            "3: [p][.rc][/d][/d/.rc][.rc][][.rc][]",
+            "4: [p][e][.][e/][e][][e][]",
+            "5: [p][/][/][/][/][][/][]",
+            "6: [p][y][x.d][x.d/y][y][][y][]",
+        ]
+    );
+}
+
+#[test]
+fn braces_that_are_no_placeholders_stay() {
+    let kept = "p {a,b} ${HOME} ${1} {print} {3} {01} {:ext} {{.Names}} x{ } }{ {/x}";
+    assert_eq!(
+        expanded(&plan(&format!("{kept} {{}} ::: v"))),
+        [
+            "1: [p][{a,b}][${HOME}][${1}][{print}][{3}][{01}][{:ext}][{{.Names}}][x{][}][}{][{/x}][v]"
+        ]
+    );
+    assert_eq!(
+        expanded(&plan("p {{}} {{1}} {{name}} {{{}}} {} ::: v")),
+        ["1: [p][{}][{1}][{name}][{{}}][v]"]
+    );
+}
+
+#[test]
+fn one_word_with_shell_syntax_is_a_shell_line_with_quoted_values() {
+    let line = |line: &str, values: &[&str]| {
+        let all = [line, ":::"].into_iter().chain(values.iter().copied()).map(OsString::from);
+        let form = ArgumentForm::parse(&all.collect::<Vec<_>>()).unwrap();
+        expanded(&form.plan(&ArgumentOptions::default(), None).unwrap())
+    };
+    assert_eq!(
+        line("echo {} | wc", &["a b", "c.d"]),
+        ["1: $ echo 'a b' | wc", "2: $ echo c.d | wc"]
+    );
+    assert_eq!(line("echo x", &["it's"]), ["1: $ echo x 'it'\\''s'"]);
+    assert_eq!(line("awk '{print $1}' {}", &["f"]), ["1: $ awk '{print $1}' 'f'"]);
+    assert_eq!(
+        line("echo \"<{}>\" '{}'", &["a$b'c"]),
+        ["1: $ echo \"<\"'a$b'\\''c'\">\" 'a$b'\\''c'"]
+    );
+}
+
+#[test]
+fn without_values_a_command_is_one_task_run_as_written() {
+    assert_eq!(expanded(&plan("find . -exec echo {} +")), ["1: [find][.][-exec][echo][{}][+]"]);
+    let form = ArgumentForm::parse(&["echo {} | wc".into()]).unwrap();
+    assert!(form.has_placeholder() && form.sources.is_empty());
+    assert_eq!(
+        expanded(&form.plan(&ArgumentOptions::default(), None).unwrap()),
+        ["1: $ echo {} | wc"]
+    );
+}
+
+#[test]
+fn values_without_a_command_are_the_commands() {
+    let form = ArgumentForm::parse(&[":::", "echo {} a", "ls"].map(OsString::from)).unwrap();
+    let plan = form.plan(&ArgumentOptions::default(), None).unwrap();
+    assert_eq!(expanded(&plan), ["1: $ echo {} a", "2: $ ls"]);
+}
+
+#[test]
+fn values_come_from_pipes_and_files() {
+    assert_eq!(
+        expanded(&piped("gzip {}", b"a b\r\n\nc", Ending::Line)),
+        ["1: [gzip][a b]", "2: [gzip][c]"]
+    );
+    assert_eq!(
+        expanded(&piped("gzip", b"a\nb\0\0c\0", Ending::Zero)),
+        ["1: [gzip][a\nb]", "2: [gzip][]", "3: [gzip][c]"]
+    );
+    assert_eq!(expanded(&piped("p :::: - ::: x", b"a\n", Ending::Line)), ["1: [p][a][x]"]);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("list");
+    std::fs::write(&file, "one\ntwo\n").unwrap();
+    let glued = format!("p ::::{0} :::: {0}", file.display());
+    let form = ArgumentForm::parse(&words(&glued)).unwrap();
+    assert_eq!(form.sources, [ValueSource::File(file.clone()), ValueSource::File(file)]);
+    let plan = form.plan(&ArgumentOptions::default(), None).unwrap();
+    assert_eq!(expanded(&plan)[1], "2: [p][one][two]");
+}
+
+#[test]
+fn bytes_that_are_no_utf8_pass_through() {
+    let value = OsString::from_vec(b"a\xff/b\xfe.c".to_vec());
+    let form = ArgumentForm::parse(&["p".into(), "{/.}".into(), ":::".into(), value]).unwrap();
+    let plan = form.plan(&ArgumentOptions::default(), None).unwrap();
+    let Part::Array(array) = &plan.parts[0] else { panic!("it is an array") };
+    let expected = vec![OsString::from("p"), OsString::from_vec(b"b\xfe".to_vec())];
+    assert_eq!(array.element(0).unwrap().work, Work::Argv(expected));
+}
+
+#[test]
+fn settings_take_placeholders_too() {
+    let mut options = ArgumentOptions { name: "t".into(), ..Default::default() };
+    options.settings.output.stdout = Some("logs/{name}-{/}.out".into());
+    options.settings.env = vec![("V".into(), "{}".into())];
+    let Part::Array(array) = &with("p ::: a/b", &options).parts[0] else {
+        panic!("it is an array")
+    };
+    let settings = array.element(0).unwrap().settings;
+    assert_eq!(settings.output.stdout, Some("logs/t.1-b.out".into()));
+    assert_eq!(settings.env, [("V".to_owned(), "a/b".into())]);
+    let plan = with("p {name}", &options);
+    let Part::Task(task) = &plan.parts[0] else { panic!("it is a task") };
+    assert_eq!(task.settings.output.stdout, Some("logs/t-{/}.out".into()));
+    assert_eq!(task.work, Work::Argv(words("p {name}")));
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let none = ArgumentOptions::default();
+    assert_eq!(
+        ArgumentForm::parse(&[]).unwrap_err().to_string(),
+        "no command: write what to run after `--`"
+    );
+    assert_eq!(error("p :::", &none), "`:::` is followed by no values");
+    assert_eq!(
+        error("p ::: a ::::", &none),
+        "`::::` needs the name of a file with one value a line"
+    );
+    assert_eq!(
+        error("p :::: -", &none),
+        "values from a pipe were asked for, but there is no pipe to read or it was read before"
+    );
+    assert!(
+        error("p ::::/no/such/file", &none)
+            .starts_with("/no/such/file: cannot be read: No such file")
+    );
+    let mut empty: &[u8] = b"\n \n";
+    let form = ArgumentForm::parse(&words("p {}")).unwrap();
+    assert_eq!(
+        form.plan(&none, Some(&mut empty)).unwrap_err().to_string(),
+        "no values came from the pipe"
+    );
+    let ranges =
+        ["", "-", "a", "1-", "1-b", "5-1", "1-9:0", "1:", "+1-2", "0-18446744073709551615"];
+    let messages = ranges.map(|range| Numbers::parse(range).unwrap_err().to_string());
+    assert_eq!(messages[5], "range 5-1: the last number is below the first");
+    assert_eq!(messages[6], "range 1-9:0: the step is zero");
+    assert_eq!(
+        messages[9],
+        "18446744073709551616 elements are more than the 1000000000 an array may have"
+    );
+}
