@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::BufRead;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -176,23 +177,23 @@ impl ArgumentForm {
             }
         };
         let settings = options.settings.map(|text, _| Template::plain(text.as_bytes(), vocabulary));
-        Ok(Part::Array(Array {
+        Ok(Part::Array(Box::new(Array {
             name: options.name.clone(),
             values,
             template,
             after: Vec::new(),
             settings,
             at: Position::default(),
-        }))
+        })))
     }
 
     fn task(&self, options: &ArgumentOptions) -> Result<Part, ArgumentError> {
         let name = if options.name.is_empty() { "1" } else { &options.name };
         let filling = Filling { name, index: 1, row: Vec::new(), is_range: false };
-        let settings = options.settings.map(|text, kind| match kind {
+        let settings = Arc::new(options.settings.map(|text, kind| match kind {
             TextKind::Path => Template::plain(text.as_bytes(), Vocabulary::NameOnly).fill(&filling),
             TextKind::Free => text.clone(),
-        });
+        }));
         let work = match self.command.as_slice() {
             [] => return Err(ArgumentError::NoCommand),
             [word] if is_shell_syntax(word.as_bytes()) => Work::Shell { line: word.clone() },

@@ -27,6 +27,8 @@ pub(crate) struct Decoder<'a> {
     pub mistakes: Vec<Mistake>,
     /// Tasks that were named but could not be made; who waits for one makes no mistake.
     pub broken: Vec<String>,
+    /// Those of the task before: most tasks of a file have the same.
+    last_settings: Arc<Settings>,
 }
 
 /// What a task says before its parts are put together.
@@ -47,7 +49,7 @@ struct Draft<'n> {
 
 impl<'a> Decoder<'a> {
     pub fn new(base: &'a Path) -> Decoder<'a> {
-        Decoder { base, mistakes: Vec::new(), broken: Vec::new() }
+        Decoder { base, mistakes: Vec::new(), broken: Vec::new(), last_settings: Arc::default() }
     }
 
     pub fn note(&mut self, at: Position, message: impl Into<String>) {
@@ -145,22 +147,30 @@ impl<'a> Decoder<'a> {
             (None, TextKind::Free) => Template::literal(text.as_bytes()),
         });
         match values {
-            Some(values) => Some(Part::Array(Array {
+            Some(values) => Some(Part::Array(Box::new(Array {
                 name,
                 values,
                 template: work,
                 after,
                 settings: templates,
                 at,
-            })),
+            }))),
             None => {
                 let filling = Filling { name: &name, index: 1, row: Vec::new(), is_range: false };
                 let work = work.fill(&filling);
                 let settings = templates.map(|text, _| text.fill(&filling));
                 drop(filling);
+                let settings = self.shared(settings);
                 Some(Part::Task(Task { name, work, after, settings, at }))
             }
         }
+    }
+
+    fn shared(&mut self, settings: Settings) -> Arc<Settings> {
+        if *self.last_settings != settings {
+            self.last_settings = Arc::new(settings);
+        }
+        Arc::clone(&self.last_settings)
     }
 
     fn work(

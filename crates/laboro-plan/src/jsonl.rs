@@ -17,7 +17,7 @@ pub const JSON_LINE_BYTES_MAX: usize = 4 << 20;
 #[derive(Debug)]
 pub struct JsonTasks<'a, R> {
     name: &'a str,
-    base: &'a Path,
+    decoder: Decoder<'a>,
     reader: R,
     line: u32,
     buffer: Vec<u8>,
@@ -27,7 +27,14 @@ pub struct JsonTasks<'a, R> {
 impl<'a, R: BufRead> JsonTasks<'a, R> {
     /// `name` is for messages, and list files are looked for below `base`.
     pub fn new(name: &'a str, base: &'a Path, reader: R) -> JsonTasks<'a, R> {
-        JsonTasks { name, base, reader, line: 0, buffer: Vec::new(), ended: false }
+        JsonTasks {
+            name,
+            decoder: Decoder::new(base),
+            reader,
+            line: 0,
+            buffer: Vec::new(),
+            ended: false,
+        }
     }
 
     fn fill(&mut self) -> Result<usize, PlanError> {
@@ -44,7 +51,7 @@ impl<'a, R: BufRead> JsonTasks<'a, R> {
         Ok(read)
     }
 
-    fn decode(&self) -> Result<Part, Vec<Mistake>> {
+    fn decode(&mut self) -> Result<Part, Vec<Mistake>> {
         let node = Node::from_json(self.line, &self.buffer).map_err(|error| {
             let at = Position { line: self.line, column: error.column() as u32, width: 0 };
             // The library counts lines within this one line; ours is the number that helps.
@@ -52,10 +59,12 @@ impl<'a, R: BufRead> JsonTasks<'a, R> {
             let words = words.split(" at line ").next().unwrap_or_default();
             vec![Mistake::new(at, format!("not a JSON task: {words}"))]
         })?;
-        let mut decoder = Decoder::new(self.base);
-        match decoder.task(&node, &Settings::default()) {
-            Some(part) if decoder.mistakes.is_empty() => Ok(part),
-            _ => Err(decoder.mistakes),
+        let part = self.decoder.task(&node, &Settings::default());
+        let mistakes = std::mem::take(&mut self.decoder.mistakes);
+        self.decoder.broken.clear();
+        match part {
+            Some(part) if mistakes.is_empty() => Ok(part),
+            _ => Err(mistakes),
         }
     }
 }

@@ -57,14 +57,14 @@ pub fn parse_lines(name: &str, mut reader: impl BufRead) -> Result<Plan, PlanErr
     let values =
         Values::list(commands).map_err(|_| refuse(0, "there is no command in it".to_owned()))?;
     let mut plan = Plan::new(name);
-    plan.parts.push(Part::Array(Array {
+    plan.parts.push(Part::Array(Box::new(Array {
         name: String::new(),
         values,
         template: Work::Shell { line: Template::value_itself() },
         after: Vec::new(),
         settings: Settings::default(),
         at: Position::default(),
-    }));
+    })));
     Ok(plan)
 }
 

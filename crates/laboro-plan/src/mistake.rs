@@ -1,6 +1,7 @@
 //! What is wrong with something a person wrote, where it is, and what to do about it. Several mistakes
 //! are collected and shown together, each with its line and a caret. Knows nothing of plans.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 
@@ -143,26 +144,46 @@ pub(crate) struct Source<'a> {
     pub name: &'a str,
     pub text: &'a str,
     starts: Vec<usize>,
+    /// The last place asked for, and its column from 0.
+    last: Cell<(usize, usize)>,
 }
 
 impl<'a> Source<'a> {
     pub fn new(name: &'a str, text: &'a str) -> Source<'a> {
         let breaks =
             text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(i, _)| i + 1);
-        Source { name, text, starts: std::iter::once(0).chain(breaks).collect() }
+        Source {
+            name,
+            text,
+            starts: std::iter::once(0).chain(breaks).collect(),
+            last: Cell::default(),
+        }
     }
 
     pub fn position(&self, span: Range<usize>) -> Position {
         let line = self.starts.partition_point(|start| *start <= span.start).max(1) - 1;
-        let count = |from: usize, to: usize| {
-            self.text.get(from..to.max(from)).map_or(0, |text| text.chars().count())
-        };
         let line_end = self.starts.get(line + 1).map_or(self.text.len(), |next| next - 1);
         Position {
             line: line as u32 + 1,
-            column: count(self.starts[line], span.start) as u32 + 1,
-            width: count(span.start, span.end.min(line_end)) as u32,
+            column: self.column(self.starts[line], span.start) as u32 + 1,
+            width: self.count(span.start, span.end.min(line_end)) as u32,
         }
+    }
+
+    /// Characters before `at` in its line. A list may be one line of millions of values, asked for in
+    /// order, so the count goes on from the last place and not from the beginning each time.
+    fn column(&self, line_start: usize, at: usize) -> usize {
+        let (known, column) = self.last.get();
+        let column = match (line_start..=at).contains(&known) {
+            true => column + self.count(known, at),
+            false => self.count(line_start, at),
+        };
+        self.last.set((at, column));
+        column
+    }
+
+    fn count(&self, from: usize, to: usize) -> usize {
+        self.text.get(from..to.max(from)).map_or(0, |text| text.chars().count())
     }
 
     pub fn line(&self, number: u32) -> Option<String> {

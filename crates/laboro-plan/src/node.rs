@@ -1,6 +1,7 @@
 //! A tree of what a flow or a JSON line says, in one shape for both: in the order written, with places where
 //! the format tells them and numbers as they were spelled. Gives no meaning to anything.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -118,6 +119,8 @@ impl<'de> Deserialize<'de> for Node {
 
 struct JsonVisitor;
 
+const SCANNED_MAX: usize = 16;
+
 impl<'de> Visitor<'de> for JsonVisitor {
     type Value = Value;
 
@@ -163,9 +166,18 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut entries: Vec<(Key, Node)> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         while let Some((text, node)) = map.next_entry::<String, Node>()? {
-            if !seen.insert(text.clone()) {
+            // Most tables are small, and a look along them is cheaper than a hash of every key.
+            let known = match entries.len() {
+                0..SCANNED_MAX => entries.iter().any(|(key, _)| key.text == text),
+                SCANNED_MAX => {
+                    seen.extend(entries.iter().map(|(key, _)| key.text.clone()));
+                    !seen.insert(text.clone())
+                }
+                _ => !seen.insert(text.clone()),
+            };
+            if known {
                 return Err(A::Error::custom(format!("key `{text}` is given twice")));
             }
             entries.push((Key { text, at: Position::default() }, node));

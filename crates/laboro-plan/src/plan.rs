@@ -2,6 +2,7 @@
 //! range of elements, each made on demand. Nothing here knows a hub.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -42,7 +43,8 @@ pub struct Job {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     Task(Task),
-    Array(Array),
+    /// Boxed, so that a list of tasks does not pay for it.
+    Array(Box<Array>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +52,8 @@ pub struct Task {
     pub name: String,
     pub work: Work,
     pub after: Vec<After>,
-    pub settings: Settings,
+    /// Shared, because a million tasks of one file mostly have the same.
+    pub settings: Arc<Settings>,
     pub at: Position,
 }
 

@@ -46,6 +46,7 @@ pub fn read_runs(directory: &Path) -> Result<Plan, PlanError> {
     }
     let mut plan = Plan::new(source);
     let mut total = 0;
+    let settings = Arc::new(Settings::default());
     for (name, kind, path) in found {
         let body = read_bounded(&path, SCRIPT_BYTES_MAX)?;
         total += body.len() as u64;
@@ -57,7 +58,7 @@ pub fn read_runs(directory: &Path) -> Result<Plan, PlanError> {
             name,
             work: Work::Script(script),
             after: Vec::new(),
-            settings: Settings::default(),
+            settings: Arc::clone(&settings),
             at: Position::default(),
         }));
     }

@@ -1,7 +1,7 @@
 //! Whether a plan holds together: names that can be names, predecessors that exist, no cycles, and
 //! element-wise links between arrays of one length. Finds every mistake it can, changes nothing but `resolve`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::mistake::{MISTAKES_SHOWN_MAX, Mistake, Mistakes, did_you_mean};
 use crate::plan::{Array, On, Part, Plan};
@@ -50,14 +50,14 @@ impl Plan {
     /// `broken` are tasks that could not be read: to wait for one is no mistake of its own.
     pub(crate) fn mistakes_beside(&self, broken: &[String]) -> Vec<Mistake> {
         let names = self.names();
+        let broken: HashSet<&str> = broken.iter().map(String::as_str).collect();
         let mut mistakes = Vec::new();
         for (number, part) in self.parts.iter().enumerate() {
             mistakes.extend(self.name_mistake(part));
             mistakes.extend(names.duplicate(number, part));
             for after in part.after() {
-                let known_broken = broken.iter().any(|name| name == after.on.name());
                 if let Some((message, hint)) = names.link_mistake(part, &after.on, mistakes.len())
-                    && !known_broken
+                    && !broken.contains(after.on.name())
                 {
                     mistakes.push(Mistake { at: after.at, message, hint });
                 }

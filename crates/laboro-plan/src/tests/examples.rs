@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Element, On, Part, Plan, ScriptKind, Stdin, Work};
+use crate::{Element, On, Part, Plan, ScriptKind, Settings, Stdin, Work};
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
@@ -16,7 +16,7 @@ fn tasks(part: &Part) -> Vec<Element> {
     match part {
         Part::Task(task) => {
             let (name, work, settings) =
-                (task.name.clone(), task.work.clone(), task.settings.clone());
+                (task.name.clone(), task.work.clone(), Settings::clone(&task.settings));
             vec![Element { name, work, settings }]
         }
         Part::Array(array) => array.elements().collect(),

@@ -41,6 +41,18 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
 }
 
 #[test]
+fn a_flow_in_one_long_line_or_nested_without_end_is_no_trouble() {
+    let values = "\"é\", ".repeat(300_000);
+    let text = format!("[[task]]\nname = \"a\"\ncommand = \"x\"\nforeach = [{values}{{}}]\n");
+    let error = parse_flow("flow.toml", &text, Path::new("")).unwrap_err().to_string();
+    assert!(error.starts_with("flow.toml:4:1500012: `foreach` holds strings"), "{error}");
+    for open in ["[", "{a=", "a."] {
+        let text = format!("a = {}", open.repeat(200_000));
+        parse_flow("flow.toml", &text, Path::new("")).unwrap_err();
+    }
+}
+
+#[test]
 fn a_missing_list_file_is_named() {
     let flow = "[[task]]\nname = \"a\"\ncommand = \"x\"\nforeach = { file = \"no/such\" }\n";
     let error = parse_flow("flow.toml", flow, Path::new("base")).unwrap_err().to_string();
