@@ -48,8 +48,8 @@ fn a_hundred_thousand_lines_are_read_at_once_and_stay_packed() {
         (0..100_000).map(|i| format!("./simulate --seed {i} --out out/{i}.csv\n")).collect();
     let start = Instant::now();
     let plan = lines(text.as_bytes()).unwrap();
-    // A tenth of this is usual; the bound leaves room for a busy machine.
-    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    // A hundredth of this is usual; the bound only tells linear from quadratic on a busy machine.
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     assert_eq!(plan.task_count(), 100_000);
     let Part::Array(array) = &plan.parts[0] else { panic!("lines are an array") };
     let crate::Items::List(list) = &array.values.columns()[0].items else { panic!("it is a list") };
