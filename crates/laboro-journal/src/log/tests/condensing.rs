@@ -1,0 +1,279 @@
+//! Condensing: the same state from fewer bytes, whatever happens meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use super::*;
+
+fn eager() -> Options {
+    Options { condense_after_bytes: 2000, ..small() }
+}
+
+/// Record `number` of a history that changes five keys over and over.
+fn entry(number: u64) -> Vec<u8> {
+    format!("key{}={number:0>60}", number % 5).into_bytes()
+}
+
+fn state_after(last: u64) -> Ledger {
+    let mut ledger = Ledger::default();
+    (1..=last).for_each(|number| ledger.post(&entry(number)).unwrap());
+    ledger
+}
+
+fn bytes_of(dir: &Path) -> u64 {
+    let read = |path: &PathBuf| fs::metadata(path).unwrap().len();
+    files(dir, ".log").iter().chain(&files(dir, ".snapshot")).map(read).sum()
+}
+
+#[test]
+fn size_follows_the_state_and_not_the_history() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut log, ..) = open_with(dir.path(), eager(), Ledger::maker()).unwrap();
+    for number in 1..=2000 {
+        log.commit(&entry(number)).unwrap();
+        if number % 50 == 0 {
+            log.settle();
+        }
+    }
+    log.settle();
+    assert_eq!(log.take_warnings(), Vec::<String>::new());
+    log.close().unwrap();
+    assert!(bytes_of(dir.path()) < 100_000, "{}", bytes_of(dir.path()));
+    assert_eq!(files(dir.path(), ".snapshot").len(), 1);
+
+    let (_, recovery, told) = open(dir.path()).unwrap();
+    assert_eq!(recovery.last_number, 2000);
+    assert!(recovery.snapshot_bytes > 0 && recovery.records < 200);
+    assert_eq!(Ledger::of(&told), state_after(2000));
+}
+
+#[test]
+fn condensing_on_request_leaves_one_snapshot_and_commits_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut log, ..) = open_with(dir.path(), small(), Ledger::maker()).unwrap();
+    commit_all(&mut log, 1..=10, entry);
+    log.condense().unwrap();
+    log.settle();
+    assert!(files(dir.path(), ".log").is_empty());
+    assert!(files(dir.path(), ".snapshot")[0].ends_with("00000000000000000010.snapshot"));
+    assert_eq!(log.commit(&entry(11)).unwrap(), 11);
+    log.close().unwrap();
+    let report = check(dir.path()).unwrap();
+    assert_eq!(
+        report.snapshot.as_ref().map(|snapshot| (snapshot.number, snapshot.chunks)),
+        Some((10, 5))
+    );
+    assert_eq!((report.records, report.problem), (1, None));
+    let (.., told) = open(dir.path()).unwrap();
+    assert_eq!(Ledger::of(&told), state_after(11));
+}
+
+#[test]
+fn a_log_that_is_all_snapshot_opens_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut log, ..) = open_with(dir.path(), small(), Ledger::maker()).unwrap();
+    commit_all(&mut log, 1..=10, entry);
+    log.condense().unwrap();
+    log.settle();
+    log.close().unwrap();
+    let (mut log, recovery, told) = open(dir.path()).unwrap();
+    assert_eq!((recovery.last_number, recovery.records), (10, 0));
+    assert_eq!(Ledger::of(&told), state_after(10));
+    assert_eq!(log.commit(&entry(11)).unwrap(), 11);
+    drop(log);
+    assert_eq!(Ledger::of(&open(dir.path()).unwrap().2), state_after(11));
+}
+
+#[test]
+fn a_crash_at_any_point_of_condensing_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, copies) = (dir.path().join("log"), dir.path().to_owned());
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let (list, from) = (Arc::clone(&taken), home.clone());
+    let steps = Steps::tell(move |step| {
+        let mut list = list.lock().unwrap();
+        let to = copies.join(format!("copy-{}", list.len()));
+        copy_dir(&from, &to);
+        list.push((step, to));
+    });
+    let (mut log, _) =
+        Log::open_with_steps(&home, small(), Ledger::maker(), steps, &mut |_, _, _| Ok(()))
+            .unwrap();
+    // Two rounds, so that the second has an older snapshot to replace, over several segments.
+    commit_all(&mut log, 1..=200, entry);
+    log.condense().unwrap();
+    log.settle();
+    taken.lock().unwrap().clear();
+    commit_all(&mut log, 201..=400, entry);
+    taken.lock().unwrap().clear();
+    log.condense().unwrap();
+    log.settle();
+    assert_eq!(log.take_warnings(), Vec::<String>::new());
+
+    let taken = taken.lock().unwrap();
+    let seen: Vec<&str> = taken.iter().map(|(step, _)| *step).collect();
+    for step in ["snapshot begun", "snapshot synced", "snapshot renamed", "snapshot durable"] {
+        assert!(seen.contains(&step), "{step} in {seen:?}");
+    }
+    assert!(seen.iter().filter(|step| **step == "covered file removed").count() > 2, "{seen:?}");
+    for (step, copy) in taken.iter() {
+        let (mut log, recovery, told) = open_with(copy, small(), Ledger::maker()).unwrap();
+        assert_eq!(recovery.last_number, 400, "{step}");
+        assert_eq!(Ledger::of(&told), state_after(400), "{step}");
+        log.commit(&entry(401)).unwrap();
+        log.condense().unwrap();
+        log.settle();
+        assert_eq!(log.take_warnings(), Vec::<String>::new(), "{step}");
+        drop(log);
+        assert_eq!(Ledger::of(&open(copy).unwrap().2), state_after(401), "{step}");
+        assert_eq!(files(copy, ".tmp"), Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
+fn covered_files_may_have_vanished_in_any_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, before) = (dir.path().join("log"), dir.path().join("before"));
+    let (mut log, ..) = open_with(&home, small(), Ledger::maker()).unwrap();
+    commit_all(&mut log, 1..=300, entry);
+    copy_dir(&home, &before);
+    log.condense().unwrap();
+    log.settle();
+    log.commit(&entry(301)).unwrap();
+    log.close().unwrap();
+
+    let segments = files(&before, ".log");
+    for kept in &segments {
+        let copy = dir.path().join("copy");
+        copy_dir(&home, &copy);
+        fs::copy(kept, copy.join(kept.file_name().unwrap())).unwrap();
+        let (_, _, told) = open(&copy).unwrap();
+        assert_eq!(Ledger::of(&told), state_after(301), "{}", kept.display());
+        assert_eq!(files(&copy, ".log").len(), 1);
+        fs::remove_dir_all(&copy).unwrap();
+    }
+}
+
+#[test]
+fn a_fold_that_fails_is_reported_and_commits_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut log, ..) = open_with(dir.path(), small(), Ledger::maker()).unwrap();
+    log.commit(b"without a key").unwrap();
+    log.condense().unwrap();
+    log.settle();
+    let warnings = log.take_warnings();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("not condensed"), "{warnings:?}");
+    assert!(warnings[0].contains("no key in without a key"), "{warnings:?}");
+    assert_eq!(log.commit(b"more").unwrap(), 2);
+    log.close().unwrap();
+    assert_eq!(open(dir.path()).unwrap().2.texts(), ["without a key", "more"]);
+    assert!(files(dir.path(), ".snapshot").is_empty());
+}
+
+/// Fails in one of the ways a fold can.
+struct Bad(&'static str);
+
+impl Fold for Bad {
+    fn absorb(&mut self, _: Piece, _: u64, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn emit(
+        self: Box<Self>,
+        sink: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
+    ) -> Result<(), String> {
+        sink(b"half of it").map_err(|error| error.to_string())?;
+        match self.0 {
+            "panics" => panic!("on purpose"),
+            reason => Err(reason.to_owned()),
+        }
+    }
+}
+
+#[test]
+fn a_fold_that_panics_or_stops_half_way_leaves_no_snapshot() {
+    for (way, said) in [("panics", "the fold panicked"), ("no room", "no room")] {
+        let dir = tempfile::tempdir().unwrap();
+        let maker: FoldMaker = Arc::new(move || Box::new(Bad(way)));
+        let (mut log, ..) = open_with(dir.path(), small(), Some(maker)).unwrap();
+        log.commit(b"one").unwrap();
+        log.condense().unwrap();
+        log.settle();
+        assert!(log.take_warnings()[0].contains(said));
+        log.commit(b"two").unwrap();
+        log.close().unwrap();
+        assert_eq!(open(dir.path()).unwrap().2.texts(), ["one", "two"]);
+        assert!(files(dir.path(), ".snapshot").is_empty());
+    }
+}
+
+/// Stays inside `emit` until it is told to stop, giving one chunk after the other.
+struct Endless;
+
+impl Fold for Endless {
+    fn absorb(&mut self, _: Piece, _: u64, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn emit(
+        self: Box<Self>,
+        sink: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
+    ) -> Result<(), String> {
+        loop {
+            sink(b"and").map_err(|error| error.to_string())?;
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn closing_abandons_a_condensing_and_leaves_nothing_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let maker: FoldMaker = Arc::new(|| Box::new(Endless));
+    let (mut log, ..) = open_with(dir.path(), small(), Some(maker)).unwrap();
+    log.commit(b"one").unwrap();
+    log.condense().unwrap();
+    assert_eq!(log.commit(b"two").unwrap(), 2);
+    log.close().unwrap();
+    assert!(files(dir.path(), ".tmp").is_empty());
+    let (_, recovery, told) = open(dir.path()).unwrap();
+    assert_eq!(told.texts(), ["one", "two"]);
+    assert!(recovery.warnings.is_empty());
+}
+
+#[test]
+fn a_damaged_snapshot_is_refused_unless_all_it_was_made_from_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, before) = (dir.path().join("log"), dir.path().join("before"));
+    let (mut log, ..) = open_with(&home, small(), Ledger::maker()).unwrap();
+    commit_all(&mut log, 1..=100, entry);
+    copy_dir(&home, &before);
+    log.condense().unwrap();
+    log.settle();
+    log.commit(&entry(101)).unwrap();
+    log.close().unwrap();
+    let snapshot = &files(&home, ".snapshot")[0];
+    let len = fs::metadata(snapshot).unwrap().len();
+    let mut places: VecDeque<u64> = (0..len).step_by(7).collect();
+    while let Some(at) = places.pop_front() {
+        flip(snapshot, at);
+        // Flips of padding are harmless, and of nothing else.
+        match open(&home) {
+            Ok((.., told)) => assert_eq!(Ledger::of(&told), state_after(101), "byte {at}"),
+            Err(LogError::Corrupt { file, .. }) => assert_eq!(&file, snapshot),
+            Err(LogError::NewerVersion { .. }) => assert!((8..12).contains(&at)),
+            Err(other) => panic!("byte {at}: {other}"),
+        }
+        flip(snapshot, at);
+    }
+
+    flip(snapshot, place(snapshot, b"key3"));
+    assert!(matches!(open(&home), Err(LogError::Corrupt { .. })));
+    for segment in files(&before, ".log") {
+        fs::copy(&segment, home.join(segment.file_name().unwrap())).unwrap();
+    }
+    let (_, recovery, told) = open(&home).unwrap();
+    assert_eq!(Ledger::of(&told), state_after(101));
+    assert!(recovery.warnings[0].contains("read what it was made from"));
+}
