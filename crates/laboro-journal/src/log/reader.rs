@@ -21,10 +21,10 @@ pub enum Piece {
 /// Takes the pieces in order: those of the snapshot, then every later record.
 pub type Visit<'a> = dyn FnMut(Piece, u64, &[u8]) -> Result<(), String> + 'a;
 
-/// Streams everything a directory holds and returns the last record's number. Reads only. A hub
-/// that condenses meanwhile may take a file away: that is an error, and a second try is in order.
+/// Streams everything a directory holds and returns the last record's number. Reads only, and
+/// does not mind a hub that writes or condenses meanwhile.
 pub fn read(dir: &Path, visit: &mut Visit<'_>) -> Result<u64, LogError> {
-    let walked = walk(&Listing::read(dir)?, u64::MAX, visit)?;
+    let walked = walk(&Listing::read_held(dir)?, u64::MAX, visit)?;
     walked.damage.map_or(Ok(walked.last), Err)
 }
 

@@ -48,6 +48,24 @@ fn size_follows_the_state_and_not_the_history() {
 }
 
 #[test]
+fn a_large_state_is_condensed_less_often() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut log, ..) = open_with(dir.path(), eager(), Ledger::maker()).unwrap();
+    let own = |number: u64| format!("key{number}={number:0>900}").into_bytes();
+    commit_all(&mut log, 1..=20, own);
+    log.condense().unwrap();
+    log.settle();
+    // Twenty kilobytes of snapshot: not again before forty have come, whatever the options say.
+    commit_all(&mut log, 21..=60, own);
+    log.settle();
+    assert!(files(dir.path(), ".snapshot")[0].ends_with("00000000000000000020.snapshot"));
+    commit_all(&mut log, 61..=70, own);
+    log.settle();
+    let newest = files(dir.path(), ".snapshot").pop().unwrap();
+    assert!(!newest.ends_with("00000000000000000020.snapshot"));
+}
+
+#[test]
 fn condensing_on_request_leaves_one_snapshot_and_commits_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let (mut log, ..) = open_with(dir.path(), small(), Ledger::maker()).unwrap();

@@ -128,6 +128,18 @@ fn what_the_system_was_given_is_there_without_a_close() {
 }
 
 #[test]
+fn without_durability_little_is_held_back_and_a_drop_writes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::None, ..Options::default() };
+    let (mut log, ..) = open_with(dir.path(), options, None).unwrap();
+    commit_all(&mut log, 1..=600, long);
+    let seen = read(dir.path(), &mut |_, _, _| Ok(())).unwrap();
+    assert!((300..600).contains(&seen), "{seen}");
+    drop(log);
+    assert_eq!(read(dir.path(), &mut |_, _, _| Ok(())).unwrap(), 600);
+}
+
+#[test]
 fn a_replay_that_refuses_a_record_stops_the_opening() {
     let dir = tempfile::tempdir().unwrap();
     written(dir.path(), &["good", "odd"]);
