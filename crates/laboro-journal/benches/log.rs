@@ -27,7 +27,7 @@ fn main() {
 /// Commits a payload so many times and says how long each took.
 type Way = fn(&[u8], usize) -> Vec<Duration>;
 
-/// Prints the median round of each way and its ratio to the fair floor.
+/// Prints what each way takes and its ratio to the fair floor.
 fn compare(events: usize, commits: usize) {
     let ways: [(&str, Way); 3] =
         [("raw_append", raw_append), ("raw_overwrite", raw_overwrite), ("log", log)];
@@ -38,16 +38,23 @@ fn compare(events: usize, commits: usize) {
             taken.push(way(&payload, commits));
         }
     }
-    let floor = median(&rounds[0]);
-    println!("batches of {events} events of {EVENT_BYTES} bytes, a sync each, median of {ROUNDS}:");
+    println!("batches of {events} events of {EVENT_BYTES} bytes, a sync each, {ROUNDS} rounds:");
+    let (floor_p50, floor_mean) = (percentile(&rounds[0], 50), median(&rounds[0]));
     for (taken, (name, _)) in rounds.iter().zip(ways) {
-        let mean = median(taken);
-        let mut all: Vec<Duration> = taken.iter().flatten().copied().collect();
-        all.sort_unstable();
-        let p99 = all[all.len() * 99 / 100];
-        let ratio = mean.as_secs_f64() / floor.as_secs_f64();
-        println!("  {name:14} {mean:>9.1?} a commit, p99 {p99:>9.1?}, {ratio:.2} of raw_append");
+        let (p50, p99, mean) = (percentile(taken, 50), percentile(taken, 99), median(taken));
+        println!(
+            "  {name:14} p50 {p50:>8.1?} ({:.2} of raw_append)  p99 {p99:>8.1?}  mean {mean:>8.1?} ({:.2})",
+            p50.as_secs_f64() / floor_p50.as_secs_f64(),
+            mean.as_secs_f64() / floor_mean.as_secs_f64(),
+        );
     }
+}
+
+/// Over the commits of all rounds.
+fn percentile(rounds: &[Vec<Duration>], percent: usize) -> Duration {
+    let mut all: Vec<Duration> = rounds.iter().flatten().copied().collect();
+    all.sort_unstable();
+    all[all.len() * percent / 100]
 }
 
 /// The median over the rounds of a commit's mean time.
