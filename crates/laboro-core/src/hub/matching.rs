@@ -2,7 +2,7 @@
 //! is ready, so only what has just changed is looked at: classes that woke up, workers with new room.
 
 use super::Hub;
-use super::policy::{self, Choice, Room};
+use super::policy::{self, Choice, Room, Taker};
 use crate::effect::{Effect, Element, Grant, Idle, Reply, Standing};
 use crate::event::Event;
 use crate::id::TaskId;
@@ -122,7 +122,9 @@ impl Hub {
     /// Gives an offer what fits, at most so many tasks; then it waits on, or is answered.
     pub(super) fn serve(&mut self, offer: u32, quota: u32) {
         let waiting = self.presence.offer(offer).clone();
-        let grants = self.fill(offer, quota);
+        let taker =
+            Taker { worker: waiting.worker, kind: waiting.kind, lease_ms: waiting.lease_ms };
+        let grants = self.fill(taker, quota);
         let was_served = !grants.is_empty();
         let worker = self.state().workers().get(waiting.worker).id;
         match waiting.kind {
@@ -158,28 +160,27 @@ impl Hub {
             && Room::of(member, this, OfferKind::Push).slots > 0
     }
 
-    /// Leases what fits the offer's room.
-    fn fill(&mut self, offer: u32, quota: u32) -> Vec<Grant> {
-        let waiting = self.presence.offer(offer).clone();
+    /// Leases what fits the taker's room.
+    pub(super) fn fill(&mut self, taker: Taker, quota: u32) -> Vec<Grant> {
         let state = self.ledger.state();
-        let member = self.presence.member(waiting.worker).expect("an offer is a member's");
-        let worker = state.workers().get(waiting.worker);
+        let member = self.presence.member(taker.worker).expect("who takes is a member");
+        let worker = state.workers().get(taker.worker);
         let mut left = quota.min(policy::allowance(worker));
         if member.draining || left == 0 || state.group(worker.group).paused {
             return Vec::new();
         }
-        let mut room = Room::of(member, worker, waiting.kind);
+        let mut room = Room::of(member, worker, taker.kind);
         let mut grants = Vec::new();
         while left > 0 && room.slots > 0 {
             self.passes.just_now.clear();
             let (state, max) = (self.ledger.state(), self.config.passes_max);
-            match policy::choose(state, &self.presence, &mut self.passes, offer, &room, max) {
+            match policy::choose(state, &self.presence, &mut self.passes, taker, &room, max) {
                 Choice::Nothing => break,
                 Choice::Wait(class) => {
                     let serial = state.lanes().class(class).serial;
-                    self.passes.keepers.insert(class, (serial, waiting.worker));
-                    let member = self.presence.member_mut(waiting.worker);
-                    member.expect("an offer is a member's").kept_for = Some(serial);
+                    self.passes.keepers.insert(class, (serial, taker.worker));
+                    let member = self.presence.member_mut(taker.worker);
+                    member.expect("who takes is a member").kept_for = Some(serial);
                     break;
                 }
                 Choice::Take(class) => {
@@ -189,11 +190,11 @@ impl Hub {
                         && let Some(member) = self.presence.member_mut(keeper)
                     {
                         member.kept_for = None;
-                        if keeper != waiting.worker {
+                        if keeper != taker.worker {
                             self.ledger.look_at(keeper);
                         }
                     }
-                    self.take_from(class, offer, &mut room, &mut left, &mut grants);
+                    self.take_from(class, taker, &mut room, &mut left, &mut grants);
                 }
             }
         }
@@ -204,12 +205,11 @@ impl Hub {
     fn take_from(
         &mut self,
         class: u32,
-        offer: u32,
+        taker: Taker,
         room: &mut Room,
         left: &mut u32,
         grants: &mut Vec<Grant>,
     ) {
-        let waiting = self.presence.offer(offer).clone();
         let Some((_, &lane)) = self.state().lanes().class(class).lanes.first_key_value() else {
             return;
         };
@@ -217,11 +217,11 @@ impl Hub {
         loop {
             let task = self.head_of(lane);
             let share = {
-                let member = self.presence.member(waiting.worker).expect("an offer is a member's");
-                let worker = self.ledger.state().workers().get(waiting.worker);
+                let member = self.presence.member(taker.worker).expect("who takes is a member");
+                let worker = self.ledger.state().workers().get(taker.worker);
                 policy::share(member, worker, &needs)
             };
-            grants.push(self.grant(task, waiting.worker, waiting.lease_ms, share));
+            grants.push(self.grant(task, taker.worker, taker.lease_ms, share));
             room.take(&needs);
             *left -= 1;
             let fits = *left > 0 && needs.slots <= room.slots && needs.memory == 0;

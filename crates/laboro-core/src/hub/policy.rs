@@ -114,27 +114,34 @@ pub(super) fn allowance(worker: &Worker) -> u32 {
     }
 }
 
+/// A worker that takes tasks, and how it asked for them.
+#[derive(Clone, Copy)]
+pub(super) struct Taker {
+    pub(super) worker: u32,
+    pub(super) kind: OfferKind,
+    pub(super) lease_ms: Option<u64>,
+}
+
 /// The class that the offer takes from next, if any fits. Counts who was passed over.
 pub(super) fn choose(
     state: &State,
     presence: &Presence,
     passes: &mut super::matching::Passes,
-    offer: u32,
+    taker: Taker,
     room: &Room,
     passes_max: u32,
 ) -> Choice {
-    let waiting = presence.offer(offer);
-    let member = presence.member(waiting.worker).expect("an offer is a member's");
-    let worker = state.workers().get(waiting.worker);
+    let member = presence.member(taker.worker).expect("who takes is a member");
+    let worker = state.workers().get(taker.worker);
     for class in state.lanes().heads(worker.group) {
         let this = state.lanes().class(class);
         if !member.kinds.has(this.kind) {
             continue;
         }
-        match room.fit(member, worker, waiting.kind, &this.needs) {
+        match room.fit(member, worker, taker.kind, &this.needs) {
             Fit::Never => {}
             Fit::Yes => return Choice::Take(class),
-            Fit::Later if waiting.kind != OfferKind::Push => {}
+            Fit::Later if taker.kind != OfferKind::Push => {}
             Fit::Later if member.kept_for == Some(this.serial) => return Choice::Wait(class),
             Fit::Later => {
                 if passes.passed(class, this.serial) >= passes_max {

@@ -1,12 +1,13 @@
 //! Workers come, offer room, show signs of life and go.
 
 use super::Hub;
+use super::policy::Taker;
 use super::submit::check_name;
 use crate::command::{Drain, Join, Leave, Leaving, Offer, Patience, Route, WorkerRef};
 use crate::effect::{Effect, Idle, Refusal, Reply};
 use crate::event::{Back, Event};
 use crate::id::{GroupId, LeaseNo, Name, SessionId, TaskId, Token, WorkerId};
-use crate::presence::{Due, NewAnswer};
+use crate::presence::{Due, NewAnswer, OfferKind};
 
 impl Hub {
     pub(super) fn join(&mut self, join: Join) -> Result<Reply, Refusal> {
@@ -96,21 +97,23 @@ impl Hub {
             }
             Route::Answer { most: 0, .. } => Some(Reply::Nothing(self.idle_reason(worker))),
             Route::Answer { most, patience } => {
-                let until = match patience {
-                    Patience::Until(until) => until,
-                    Patience::None => self.ledger.now(),
-                };
                 let lease_ms = offer.lease_ms;
-                let answer = NewAnswer { worker, group, token, most, until, lease_ms };
-                let waiting = self.presence.add_answer(answer);
-                self.serve(waiting, u32::MAX);
-                let waits = patience != Patience::None
-                    && self.presence.answer_of(token).is_some()
-                    && self.idle_reason(worker) == Idle::Later;
-                if !waits {
-                    self.give_up(token);
+                let kind = OfferKind::Answer { token, most };
+                let grants = self.fill(Taker { worker, kind, lease_ms }, u32::MAX);
+                if !grants.is_empty() {
+                    let worker = self.state().workers().get(worker).id;
+                    return Some(Reply::Work { worker, grants });
                 }
-                None
+                let idle = self.idle_reason(worker);
+                match patience {
+                    Patience::Until(until) if idle == Idle::Later => {
+                        let answer = NewAnswer { worker, group, token, most, until, lease_ms };
+                        let waiting = self.presence.add_answer(answer);
+                        self.presence.queue(waiting);
+                        None
+                    }
+                    _ => Some(Reply::Nothing(idle)),
+                }
             }
         }
     }
@@ -197,9 +200,7 @@ impl Hub {
         }
         if drain != Drain::Lift {
             for offer in waiting {
-                if let crate::presence::OfferKind::Answer { token, .. } =
-                    self.presence.offer(offer).kind
-                {
+                if let OfferKind::Answer { token, .. } = self.presence.offer(offer).kind {
                     self.give_up(token);
                 }
             }
