@@ -1,0 +1,108 @@
+//! Finds the program a task names, and says in words why a spawn failed.
+//! posix_spawnp is of no use here: it looks in the PATH of its caller.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use crate::ending::Reason;
+
+/// What exec would be given: the name itself if it has a slash, else the first executable of that
+/// name in the task's PATH. `None` if there is none.
+pub(super) fn find(name: &CStr, path: &[u8], dir: Option<&CStr>) -> Option<CString> {
+    let bytes = name.to_bytes();
+    if bytes.contains(&b'/') {
+        return Some(name.to_owned());
+    }
+    if bytes.is_empty() {
+        return None;
+    }
+    for entry in path.split(|&byte| byte == b':') {
+        // An empty entry is the directory the task runs in, by old custom.
+        let entry: &[u8] = if entry.is_empty() { b"." } else { entry };
+        let candidate = [entry, b"/", bytes].concat();
+        if is_executable_file(&within(dir, &candidate)) {
+            return CString::new(candidate).ok();
+        }
+    }
+    None
+}
+
+fn is_executable_file(path: &Path) -> bool {
+    accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+        && fs::metadata(path).is_ok_and(|found| found.is_file())
+}
+
+/// Why it did not start. Looks again at what exec saw, so it is a best guess, made only now.
+pub(super) fn explain(
+    error: &io::Error,
+    program: &CStr,
+    dir: Option<&CStr>,
+    bytes: usize,
+) -> (Reason, String) {
+    if let Some(dir) = dir.map(path_of)
+        && let Err(why) = can_enter(dir)
+    {
+        return (Reason::Directory, format!("directory {}: {}", dir.display(), words(&why)));
+    }
+    let shown = path_of(program).display();
+    let file = within(dir, program.to_bytes());
+    let found = fs::metadata(&file);
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENOTDIR) if found.is_ok() => (
+            Reason::ProgramMissing,
+            format!("program {shown} is there, but the interpreter it names is not"),
+        ),
+        Some(libc::ENOENT | libc::ENOTDIR) => {
+            (Reason::ProgramMissing, format!("program {shown} not found"))
+        }
+        Some(libc::EACCES) => {
+            let why = match found {
+                Ok(found) if found.is_dir() => "is a directory".to_owned(),
+                Ok(found) if found.permissions().mode() & 0o111 == 0 => {
+                    format!("is not executable (mode {:o}): chmod +x it", found.mode() & 0o7777)
+                }
+                _ => "may not be executed: permission denied".to_owned(),
+            };
+            (Reason::NotExecutable, format!("program {shown} {why}"))
+        }
+        Some(libc::E2BIG) => (
+            Reason::TooLarge,
+            format!(
+                "arguments and environment of {shown} are too large for the system ({bytes} bytes \
+                 in all; one of them may have 131072): put them in a file"
+            ),
+        ),
+        Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE) => {
+            (Reason::Resources, format!("no room to start {shown} now: {}", words(error)))
+        }
+        _ => (Reason::NotExecutable, format!("program {shown}: {}", words(error))),
+    }
+}
+
+fn can_enter(dir: &Path) -> io::Result<()> {
+    if !fs::metadata(dir)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    Ok(accessat(CWD, dir, Access::EXEC_OK, AtFlags::EACCESS)?)
+}
+
+/// The system's words without the number std appends.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    text.to_lowercase()
+}
+
+fn path_of(text: &CStr) -> &Path {
+    Path::new(OsStr::from_bytes(text.to_bytes()))
+}
+
+fn within(dir: Option<&CStr>, path: &[u8]) -> PathBuf {
+    dir.map_or(Path::new(""), path_of).join(OsStr::from_bytes(path))
+}

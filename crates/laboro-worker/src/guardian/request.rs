@@ -1,0 +1,133 @@
+//! Takes a request off the socket and starts what it asks for.
+
+use std::borrow::Cow;
+use std::ffi::CStr;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+
+use libc::pid_t;
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+use super::spawn::{Pointers, restrain};
+use super::{Guardian, program};
+use crate::ending::Reason;
+use crate::wire::{Body, FDS_MAX, LaunchHead};
+
+/// The next packet and the descriptors that came with it, if there is one.
+pub(super) fn receive<'a>(
+    socket: &OwnedFd,
+    packet: &'a mut [u8],
+) -> io::Result<Option<(&'a [u8], Vec<OwnedFd>)>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let received = match recvmsg(socket, &mut [IoSliceMut::new(packet)], &mut control, flags) {
+        Ok(received) if received.bytes > 0 => received,
+        Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
+        Ok(_) | Err(Errno::CONNRESET) => return Err(io::ErrorKind::BrokenPipe.into()),
+        Err(error) => return Err(error.into()),
+    };
+    let fds = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => fds.collect(),
+        _ => Vec::new(),
+    });
+    let fds = fds.collect();
+    Ok(Some((&packet[..received.bytes], fds)))
+}
+
+/// The text of a launch, wherever it came.
+fn read_body<'a>(body: &Body<'a>, fds: &[OwnedFd]) -> io::Result<Cow<'a, [u8]>> {
+    match *body {
+        Body::Inline(text) => Ok(Cow::Borrowed(text)),
+        Body::InMemory(len) => {
+            let file = fds.last().ok_or_else(|| io::Error::other("a launch came without body"))?;
+            let len = usize::try_from(len).map_err(io::Error::other)?;
+            let mut text = vec![0; len];
+            let mut done = 0;
+            while done < len {
+                match rustix::io::pread(file, &mut text[done..], done as u64)? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    read => done += read,
+                }
+            }
+            Ok(Cow::Owned(text))
+        }
+    }
+}
+
+impl Guardian {
+    pub(super) fn launch(
+        &self,
+        head: &LaunchHead,
+        body: &Body,
+        fds: &[OwnedFd],
+    ) -> Result<pid_t, (Reason, String)> {
+        let text = read_body(body, fds)
+            .map_err(|error| (Reason::Resources, format!("cannot read its arguments: {error}")))?;
+        let strings = Strings::split(head, &text)
+            .ok_or_else(|| (Reason::Invalid, "a launch whose text does not add up".to_owned()))?;
+        let mut passed = fds.iter();
+        let mut stdio = [self.null.as_fd(); 3];
+        for (slot, _) in stdio.iter_mut().zip(head.passed).filter(|(_, passed)| *passed) {
+            *slot =
+                passed.next().ok_or_else(|| (Reason::Resources, OUT_OF_FDS.to_owned()))?.as_fd();
+        }
+        let name = strings.argv[0];
+        let path = strings.path();
+        let Some(file) = program::find(name, path, strings.dir) else {
+            let message = format!(
+                "program {} not found in PATH {}",
+                name.to_string_lossy(),
+                String::from_utf8_lossy(path)
+            );
+            return Err((Reason::ProgramMissing, message));
+        };
+        let argv = Pointers::new(strings.argv.iter().copied());
+        let env = Pointers::new(strings.env.iter().copied());
+        let mut spawned = self.spawner.spawn(&file, &argv, &env, strings.dir, stdio);
+        if spawned.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENOEXEC)) {
+            let rest = &strings.argv[1..];
+            let argv = [c"/bin/sh", &file].into_iter().chain(rest.iter().copied());
+            let argv = Pointers::new(argv);
+            spawned = self.spawner.spawn(c"/bin/sh", &argv, &env, strings.dir, stdio);
+        }
+        let pid =
+            spawned.map_err(|error| program::explain(&error, &file, strings.dir, text.len()))?;
+        restrain(pid, head.nice, &head.limits);
+        Ok(pid)
+    }
+}
+
+/// The kernel drops descriptors that the receiver has no room for.
+const OUT_OF_FDS: &str = "the guardian is out of file descriptors: raise the limit of open files";
+
+/// The strings of a launch, pointing into its text.
+struct Strings<'a> {
+    dir: Option<&'a CStr>,
+    argv: Vec<&'a CStr>,
+    env: Vec<&'a CStr>,
+}
+
+impl<'a> Strings<'a> {
+    /// `None` unless there are exactly as many as were promised, and at least a program.
+    fn split(head: &LaunchHead, text: &'a [u8]) -> Option<Strings<'a>> {
+        let mut strings = text
+            .split_inclusive(|&byte| byte == 0)
+            .map(|string| CStr::from_bytes_with_nul(string).ok());
+        let dir = if head.has_dir { Some(strings.next()??) } else { None };
+        let mut take = |count: u32| -> Option<Vec<&'a CStr>> {
+            let taken: Option<Vec<_>> = strings.by_ref().take(count as usize).collect();
+            taken.filter(|taken| taken.len() == count as usize)
+        };
+        let argv = take(head.argc).filter(|argv| !argv.is_empty())?;
+        let env = take(head.envc)?;
+        strings.next().is_none().then_some(Strings { dir, argv, env })
+    }
+
+    fn path(&self) -> &'a [u8] {
+        let value = self.env.iter().find_map(|entry| entry.to_bytes().strip_prefix(b"PATH="));
+        value.unwrap_or(b"/usr/local/bin:/usr/bin:/bin")
+    }
+}

@@ -1,0 +1,148 @@
+//! Starts one process with posix_spawn, which shares memory with its child until the exec instead
+//! of copying page tables. What posix_spawn cannot set is set right after, from outside.
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+
+use libc::{c_char, c_int, pid_t};
+use rustix::process::{Pid, Resource, Rlimit, prlimit, setpriority_pgrp};
+
+use crate::Limits;
+use crate::sys;
+
+/// The attributes every task is spawned with: its own process group, and no signal blocked or
+/// ignored, whatever the guardian blocks and ignores.
+pub(super) struct Spawner(libc::posix_spawnattr_t);
+
+impl Spawner {
+    pub fn new() -> io::Result<Spawner> {
+        let mut attr = MaybeUninit::<libc::posix_spawnattr_t>::uninit();
+        let mut all = sys::empty_set();
+        let none = sys::empty_set();
+        let flags = libc::POSIX_SPAWN_SETPGROUP
+            | libc::POSIX_SPAWN_SETSIGDEF
+            | libc::POSIX_SPAWN_SETSIGMASK;
+        // SAFETY: the attributes are initialised first and every pointer is to a live value.
+        unsafe {
+            libc::sigfillset(&raw mut all);
+            check(libc::posix_spawnattr_init(attr.as_mut_ptr()))?;
+            let attr = attr.as_mut_ptr();
+            check(libc::posix_spawnattr_setflags(attr, flags as _))?;
+            check(libc::posix_spawnattr_setpgroup(attr, 0))?;
+            check(libc::posix_spawnattr_setsigdefault(attr, &raw const all))?;
+            check(libc::posix_spawnattr_setsigmask(attr, &raw const none))?;
+        }
+        // SAFETY: posix_spawnattr_init succeeded.
+        Ok(Spawner(unsafe { attr.assume_init() }))
+    }
+
+    /// The directory is entered first, so a relative program is relative to it.
+    pub fn spawn(
+        &self,
+        program: &CStr,
+        argv: &Pointers,
+        env: &Pointers,
+        dir: Option<&CStr>,
+        stdio: [BorrowedFd; 3],
+    ) -> io::Result<pid_t> {
+        let mut actions = Actions::new()?;
+        for (target, fd) in (0..).zip(stdio) {
+            actions.dup2(fd, target)?;
+        }
+        if let Some(dir) = dir {
+            actions.chdir(dir)?;
+        }
+        let mut pid = 0;
+        // SAFETY: strings are NUL-terminated, the arrays end in null (see Pointers), and actions
+        // and attributes are initialised; none of them is changed.
+        check(unsafe {
+            libc::posix_spawn(
+                &raw mut pid,
+                program.as_ptr(),
+                &raw const actions.0,
+                &raw const self.0,
+                argv.0.as_ptr().cast(),
+                env.0.as_ptr().cast(),
+            )
+        })?;
+        Ok(pid)
+    }
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        // SAFETY: initialised in new, destroyed once.
+        unsafe { libc::posix_spawnattr_destroy(&raw mut self.0) };
+    }
+}
+
+/// A null-ended array of strings for exec. The strings live elsewhere, hence the lifetime.
+pub(super) struct Pointers<'a>(Vec<*const c_char>, std::marker::PhantomData<&'a CStr>);
+
+impl<'a> Pointers<'a> {
+    pub fn new(strings: impl Iterator<Item = &'a CStr>) -> Pointers<'a> {
+        let ends = strings.map(CStr::as_ptr).chain([ptr::null()]).collect();
+        Pointers(ends, std::marker::PhantomData)
+    }
+}
+
+/// Priority and limits, on a process that runs already. It is our unreaped child, so its pid is
+/// its own. What the system refuses (a raised limit, a lower nice) is left as it was.
+pub(super) fn restrain(pid: pid_t, nice: Option<i32>, limits: &Limits) {
+    let Some(pid) = Pid::from_raw(pid) else { return };
+    if let Some(nice) = nice {
+        // The group, because the process may have forked already.
+        let _ = setpriority_pgrp(Some(pid), nice);
+    }
+    for (resource, limit) in [
+        (Resource::As, limits.address_space_bytes),
+        (Resource::Cpu, limits.cpu_seconds),
+        (Resource::Fsize, limits.file_size_bytes),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Core, limits.core_bytes),
+    ] {
+        if limit.is_some() {
+            let _ = prlimit(Some(pid), resource, Rlimit { current: limit, maximum: limit });
+        }
+    }
+}
+
+struct Actions(libc::posix_spawn_file_actions_t);
+
+impl Actions {
+    fn new() -> io::Result<Actions> {
+        let mut actions = MaybeUninit::uninit();
+        // SAFETY: init fills it, and it is used only if init succeeded.
+        unsafe {
+            check(libc::posix_spawn_file_actions_init(actions.as_mut_ptr()))?;
+            Ok(Actions(actions.assume_init()))
+        }
+    }
+
+    fn dup2(&mut self, fd: BorrowedFd, target: c_int) -> io::Result<()> {
+        // SAFETY: the actions are initialised.
+        check(unsafe {
+            libc::posix_spawn_file_actions_adddup2(&raw mut self.0, fd.as_raw_fd(), target)
+        })
+    }
+
+    fn chdir(&mut self, dir: &CStr) -> io::Result<()> {
+        // SAFETY: the actions are initialised, and the path is copied.
+        check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&raw mut self.0, dir.as_ptr()) })
+    }
+}
+
+impl Drop for Actions {
+    fn drop(&mut self) {
+        // SAFETY: initialised in new, destroyed once.
+        unsafe { libc::posix_spawn_file_actions_destroy(&raw mut self.0) };
+    }
+}
+
+/// The spawn family returns its error instead of setting errno.
+fn check(errno: c_int) -> io::Result<()> {
+    if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+}

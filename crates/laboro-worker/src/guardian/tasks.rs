@@ -1,0 +1,217 @@
+//! The tasks that run: their process groups, their deadlines, and how they are told to end.
+//! Signals are sent only from here, and only to groups that cannot have become another's.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant, SystemTime};
+
+use libc::pid_t;
+
+use crate::ending::Usage;
+use crate::sys::{self, Reaped};
+use crate::wire::{Exit, LaunchHead, Report};
+
+#[derive(Default)]
+pub(super) struct Tasks {
+    tasks: BTreeMap<u64, Task>,
+    /// The processes not reaped yet.
+    by_pid: HashMap<pid_t, u64>,
+    deadlines: BTreeSet<(Instant, u64)>,
+    /// Told to end, their process is gone, others of their group still use the grace.
+    lingering: Vec<u64>,
+}
+
+struct Task {
+    /// Of the process and of its group.
+    pid: pid_t,
+    started: Instant,
+    grace: Duration,
+    deadline: Option<Instant>,
+    phase: Phase,
+    /// Set once the process is reaped.
+    left: Option<(Exit, Usage)>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Phase {
+    Running,
+    /// Had SIGTERM; the deadline is the end of the grace.
+    Told(Why),
+    Killed(Why),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Why {
+    TimedOut,
+    Stopped,
+}
+
+impl Tasks {
+    /// Returns the time of day it started.
+    pub fn add(&mut self, head: &LaunchHead, pid: pid_t, started: Instant) -> Duration {
+        let deadline = head.timeout.and_then(|timeout| started.checked_add(timeout));
+        let phase = Phase::Running;
+        let task = Task { pid, started, grace: head.grace, deadline, phase, left: None };
+        self.deadlines.extend(deadline.map(|at| (at, head.seq)));
+        self.by_pid.insert(pid, head.seq);
+        self.tasks.insert(head.seq, task);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        now.saturating_sub(started.elapsed())
+    }
+
+    pub fn contains(&self, seq: u64) -> bool {
+        self.tasks.contains_key(&seq)
+    }
+
+    pub fn oldest(&self) -> Option<u64> {
+        self.tasks.first_key_value().map(|(&seq, _)| seq)
+    }
+
+    pub fn is_task(&self, pid: pid_t) -> bool {
+        self.by_pid.contains_key(&pid)
+    }
+
+    pub fn all(&self) -> Vec<u64> {
+        self.tasks.keys().copied().collect()
+    }
+
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    /// Its process has ended and is not reaped. The rest of the group goes too, unless it was
+    /// told to end and has time left: behind a shell it is the group that does the work.
+    pub fn end_group_of(&self, pid: pid_t) {
+        let Some(task) = self.by_pid.get(&pid).and_then(|seq| self.tasks.get(seq)) else { return };
+        if !matches!(task.phase, Phase::Told(_)) {
+            sys::kill_group(pid, libc::SIGKILL);
+        }
+    }
+
+    /// The report of its end, unless others of its group still use the grace.
+    pub fn reaped(&mut self, pid: pid_t, reaped: &Reaped, now: Instant) -> Option<Report> {
+        let seq = self.by_pid.remove(&pid)?;
+        let task = self.tasks.get_mut(&seq)?;
+        let usage = Usage {
+            wall: now.saturating_duration_since(task.started),
+            user: reaped.user,
+            system: reaped.system,
+            max_rss_kib: reaped.max_rss_kib,
+        };
+        let exit = if libc::WIFSIGNALED(reaped.status) {
+            Exit::Signal(libc::WTERMSIG(reaped.status))
+        } else {
+            Exit::Code(libc::WEXITSTATUS(reaped.status))
+        };
+        task.left = Some((exit, usage));
+        if matches!(task.phase, Phase::Told(_)) && sys::kill_group(pid, 0) {
+            self.lingering.push(seq);
+            return None;
+        }
+        self.finish(seq)
+    }
+
+    /// The report of one lingering task whose group is gone. Members that are not our children
+    /// tell us nothing when they end, but their elders in the group are, or become so.
+    pub fn settled(&mut self, now: Instant) -> Option<Report> {
+        let at = self.lingering.iter().position(|seq| {
+            self.tasks.get(seq).is_none_or(|task| {
+                // A task with the same number can only be if the old group is gone.
+                !matches!(task.phase, Phase::Told(_))
+                    || self.by_pid.contains_key(&task.pid)
+                    || !sys::kill_group(task.pid, 0)
+            })
+        })?;
+        let seq = self.lingering.swap_remove(at);
+        if let Some(task) = self.tasks.get_mut(&seq)
+            && let Some((_, usage)) = &mut task.left
+        {
+            usage.wall = now.saturating_duration_since(task.started);
+        }
+        self.finish(seq)
+    }
+
+    fn finish(&mut self, seq: u64) -> Option<Report> {
+        let task = self.tasks.remove(&seq)?;
+        if let Some(at) = task.deadline {
+            self.deadlines.remove(&(at, seq));
+        }
+        let (exit, usage) = task.left?;
+        let exit = match task.phase {
+            Phase::Running => exit,
+            Phase::Told(Why::TimedOut) => Exit::TimedOut { killed: false },
+            Phase::Told(Why::Stopped) => Exit::Stopped { killed: false },
+            Phase::Killed(Why::TimedOut) => Exit::TimedOut { killed: true },
+            Phase::Killed(Why::Stopped) => Exit::Stopped { killed: true },
+        };
+        Some(Report::Ended { seq, exit, usage })
+    }
+
+    /// Ends the time of those whose deadline has come: first a word, then the knife.
+    pub fn expire(&mut self, now: Instant) {
+        while let Some(&(at, seq)) = self.deadlines.first()
+            && at <= now
+        {
+            self.deadlines.pop_first();
+            let Some(task) = self.tasks.get_mut(&seq) else { continue };
+            task.deadline = None;
+            let grace = task.grace;
+            match task.phase {
+                Phase::Running => self.end(seq, Why::TimedOut, grace, now),
+                Phase::Told(why) => task.kill(why),
+                Phase::Killed(_) => {}
+            }
+        }
+    }
+
+    /// Tells a task to end. One that was asked to stop before, or has no grace, is killed.
+    pub fn end(&mut self, seq: u64, why: Why, grace: Duration, now: Instant) {
+        let Some(task) = self.tasks.get_mut(&seq) else { return };
+        if let Some(at) = task.deadline.take() {
+            self.deadlines.remove(&(at, seq));
+        }
+        match task.phase {
+            Phase::Running if !grace.is_zero() => {
+                task.signal(libc::SIGTERM);
+                // A stopped process hears nothing until it goes on.
+                task.signal(libc::SIGCONT);
+                task.phase = Phase::Told(why);
+                task.deadline = now.checked_add(grace);
+                self.deadlines.extend(task.deadline.map(|at| (at, seq)));
+            }
+            Phase::Running => task.kill(why),
+            Phase::Told(first) => task.kill(first),
+            Phase::Killed(_) => {}
+        }
+    }
+
+    pub fn signal(&self, seq: u64, signal: i32) {
+        if let Some(task) = self.tasks.get(&seq) {
+            task.signal(signal);
+        }
+    }
+
+    pub fn kill_all(&self) {
+        for task in self.tasks.values() {
+            task.signal(libc::SIGKILL);
+        }
+    }
+}
+
+impl Task {
+    fn signal(&self, signal: i32) {
+        sys::kill_group(self.pid, signal);
+        if self.left.is_none() && self.has_left_its_group() {
+            sys::kill(self.pid, signal);
+        }
+    }
+
+    /// A process may move to another group of its session, and then misses what its own is told.
+    fn has_left_its_group(&self) -> bool {
+        sys::group_of(self.pid) != Some(self.pid)
+    }
+
+    fn kill(&mut self, why: Why) {
+        self.signal(libc::SIGKILL);
+        self.phase = Phase::Killed(why);
+    }
+}

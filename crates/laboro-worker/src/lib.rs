@@ -1,0 +1,20 @@
+//! Runs task processes on one machine: spawn, capture, limits, timeouts, ending.
+//!
+//! No process outlives its laboro: a small [`guardian`] process does the spawning, and ends
+//! everything it started when the program that asked for it is gone, however it went.
+//! Knows nothing of hubs, schedulers or the network.
+
+pub mod guardian;
+
+mod ending;
+mod launch;
+mod memory;
+mod proc;
+mod runner;
+mod sys;
+mod wire;
+
+pub use ending::{Ending, Reason, Usage};
+pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, WriteMode};
+pub use memory::{MemoryError, memory_available};
+pub use runner::{EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream};

@@ -1,0 +1,21 @@
+//! Reading meminfo, well formed and not.
+
+use super::*;
+
+#[test]
+fn the_available_line_is_read_in_bytes() {
+    let text = "MemTotal:  100 kB\nMemFree:  7 kB\nMemAvailable:   2048 kB\n";
+    assert_eq!(available_in(text), Some(2048 * 1024));
+}
+
+#[test]
+fn a_missing_or_odd_line_is_no_number() {
+    assert_eq!(available_in("MemTotal: 1 kB\n"), None);
+    assert_eq!(available_in("MemAvailable: lots\n"), None);
+    assert_eq!(available_in("MemAvailable: 99999999999999999999 kB\n"), None);
+}
+
+#[test]
+fn this_machine_has_some() {
+    assert!(memory_available().unwrap() > 1 << 20);
+}

@@ -1,0 +1,112 @@
+//! Reads /proc: who a process's parent and session are, what its environment says it belongs to.
+//! A process may go away between any two lines; what cannot be read is simply not there.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Seek};
+use std::process;
+
+use libc::pid_t;
+
+/// One line of the process table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub pid: pid_t,
+    pub parent: pid_t,
+    pub session: pid_t,
+    /// Ended and waiting to be reaped by its parent.
+    pub is_zombie: bool,
+}
+
+/// Every process there is.
+pub(crate) fn processes() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(process).collect()
+}
+
+fn process(pid: pid_t) -> Option<Process> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse_stat(pid, &stat)
+}
+
+/// The name in the second field may hold anything, brackets and newlines too; the fields that
+/// matter follow its last bracket.
+fn parse_stat(pid: pid_t, stat: &[u8]) -> Option<Process> {
+    let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+    let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let is_zombie = matches!(fields.next()?, "Z" | "X");
+    let parent = fields.next()?.parse().ok()?;
+    let session = fields.nth(1)?.parse().ok()?;
+    Some(Process { pid, parent, session, is_zombie })
+}
+
+/// The children of this single-threaded process, read from one open file: a few microseconds
+/// while they are few. The kernel may leave one out while others come and go.
+#[derive(Debug)]
+pub(crate) struct Children {
+    list: Option<File>,
+    text: String,
+}
+
+impl Children {
+    pub fn new() -> Children {
+        // Kernels without CONFIG_PROC_CHILDREN lack it; then the whole table is read.
+        let path = format!("/proc/self/task/{}/children", process::id());
+        Children { list: File::open(path).ok(), text: String::new() }
+    }
+
+    pub fn read(&mut self, into: &mut Vec<pid_t>) {
+        into.clear();
+        self.text.clear();
+        let listed = self.list.as_mut().is_some_and(|list| {
+            list.rewind().is_ok() && list.read_to_string(&mut self.text).is_ok()
+        });
+        if listed {
+            into.extend(
+                self.text.split_ascii_whitespace().filter_map(|pid| pid.parse::<pid_t>().ok()),
+            );
+        } else {
+            let me = process::id().cast_signed();
+            into.extend(processes().iter().filter(|p| p.parent == me).map(|p| p.pid));
+        }
+    }
+}
+
+/// The value of a variable in a process's first environment, if it starts with `prefix`: what
+/// follows the prefix. The process may have overwritten it; other users' is closed to us.
+pub(crate) fn environment_mark(pid: pid_t, prefix: &[u8]) -> Option<Vec<u8>> {
+    let file = File::open(format!("/proc/{pid}/environ")).ok()?;
+    find_mark(file, prefix)
+}
+
+/// A mark is short; what is longer is not ours.
+const MARK_BYTES_MAX: usize = 128;
+
+/// Reads in pieces, since an environment may have megabytes and the mark stand anywhere.
+fn find_mark(mut from: impl Read, prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut piece = [0; 4096];
+    let mut entry = Vec::new();
+    loop {
+        let len = match from.read(&mut piece) {
+            Ok(0) => break,
+            Ok(len) => len,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return None,
+        };
+        for &byte in &piece[..len] {
+            if byte == 0 {
+                if let Some(value) = entry.strip_prefix(prefix) {
+                    return Some(value.to_vec());
+                }
+                entry.clear();
+            } else if entry.len() <= MARK_BYTES_MAX {
+                entry.push(byte);
+            }
+        }
+    }
+    entry.strip_prefix(prefix).map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! The runner: launches processes through a guardian and tells what becomes of them.
+//!
+//! It has no loop of its own. [`EventSource::wait`] is the loop, on the thread that wants the
+//! events, so no event crosses threads; and a consumer that stops asking stops the reading of
+//! pipes, which stops the tasks that write, and no memory grows. Limits of time are the guardian's
+//! business and hold all the same.
+
+mod events;
+mod link;
+mod orphans;
+mod outgoing;
+mod prepare;
+mod table;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
+
+pub use events::EventSource;
+
+use crate::ending::{Ending, Reason, Usage};
+use crate::launch::Launch;
+use crate::wire::Request;
+use outgoing::Outgoing;
+use table::{State, Token};
+
+/// How a runner is set up; the defaults suit a program that calls `guardian::main_if_asked`.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The program that becomes the guardian: this one, unless `main` is not ours to change.
+    pub guardian: PathBuf,
+    /// How long after a task's process has ended its output may still come, when a process that
+    /// could not be found holds the pipe. Its group is killed, so this is hardly ever waited for.
+    pub linger: Duration,
+    pub orphans: Orphans,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            guardian: "/proc/self/exe".into(),
+            linger: Duration::from_millis(200),
+            orphans: Orphans::Marked,
+        }
+    }
+}
+
+/// Which processes are killed when the guardian is killed and its children become ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Orphans {
+    /// Those of the guardian's session or with our mark in their environment, and all below them.
+    /// A task's process that has left the session and cleared its environment escapes.
+    Marked,
+    /// Every child of this process but other guardians. For a program that starts no processes
+    /// other than through runners: nothing escapes.
+    All,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    #[error("cannot start guardian {program}: {source}")]
+    Guardian { program: PathBuf, source: io::Error },
+    #[error(
+        "guardian {0} did not answer within 10 s: its main must call guardian::main_if_asked first"
+    )]
+    Silent(PathBuf),
+    #[error("cannot set up the runner: {0}")]
+    System(#[from] io::Error),
+}
+
+/// What happens to a task, in this order: at most one `Started`, any number of `Output`, and
+/// exactly one `Ended`, after which nothing more comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunnerEvent {
+    Started {
+        id: u64,
+        pid: u32,
+    },
+    /// At most 64 KiB at a time; any bytes.
+    Output {
+        id: u64,
+        stream: Stream,
+        bytes: Vec<u8>,
+    },
+    Ended {
+        id: u64,
+        ending: Ending,
+        usage: Usage,
+        started: SystemTime,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// Launches processes. Dropping it ends them all at once.
+#[derive(Debug)]
+pub struct Runner {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: Options,
+    /// Tells our tasks from those of any other runner.
+    nonce: String,
+    next_seq: AtomicU64,
+    epoll: OwnedFd,
+    /// Written when there is news that no other descriptor shows.
+    wake: OwnedFd,
+    timer: OwnedFd,
+    state: Mutex<State>,
+}
+
+impl Runner {
+    /// Starts a guardian and makes this process a child subreaper, so that it inherits the
+    /// guardian's children should that be killed.
+    pub fn start(options: Options) -> Result<(Runner, EventSource), RunnerError> {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(io::Error::from)?;
+        let nonce = format!("{:016x}", RandomState::new().build_hasher().finish());
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
+        let wake =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(io::Error::from)?;
+        for (fd, token) in [(&wake, Token::Wake), (&timer, Token::Timer)] {
+            epoll::add(&epoll, fd, token.data(), epoll::EventFlags::IN).map_err(io::Error::from)?;
+        }
+        let link = link::Link::start(&options, &nonce, &wake)?;
+        link.register(&epoll)?;
+        let state = Mutex::new(State::new(link));
+        let next_seq = AtomicU64::new(1);
+        let shared = Arc::new(Shared { options, nonce, next_seq, epoll, wake, timer, state });
+        Ok((Runner { shared: Arc::clone(&shared) }, EventSource::new(shared)))
+    }
+
+    /// Never blocks on the guardian; opens the files the launch names. Whatever goes wrong comes
+    /// as `RunnerEvent::Ended`.
+    pub fn launch(&self, launch: Launch) {
+        let id = launch.id;
+        let seq = self.shared.next_seq.fetch_add(1, Ordering::Relaxed);
+        // Outside the lock, because opening a file can take its time.
+        let prepared = prepare::prepare(launch, seq, &self.shared.nonce);
+        let mut state = self.shared.lock();
+        match prepared {
+            _ if state.is_closing() => {
+                state.refuse(id, Reason::Invalid, "the runner has been shut down".into());
+            }
+            Ok(prepared) if state.claim(id, seq) => {
+                state.send(Outgoing::Launch(Box::new(prepared)), &self.shared.epoll);
+            }
+            Ok(_) => state.refuse(id, Reason::Invalid, format!("task {id} is already running")),
+            Err((reason, message)) => state.refuse(id, reason, message),
+        }
+        if state.has_undelivered() {
+            self.shared.wake();
+        }
+    }
+
+    /// SIGTERM to the task's group, SIGKILL after the grace. A second call kills at once.
+    pub fn stop(&self, id: u64, grace: Duration) {
+        self.control(id, |seq| Request::Stop { seq, grace });
+    }
+
+    pub fn stop_all(&self, grace: Duration) {
+        self.control_all(&Request::StopAll { grace });
+    }
+
+    /// Sends a signal to the task's group. It is not taken as a request to stop: an ending that
+    /// follows is the task's own.
+    pub fn signal(&self, id: u64, signal: i32) {
+        self.control(id, |seq| Request::Signal { seq, signal });
+    }
+
+    pub fn signal_all(&self, signal: i32) {
+        self.control_all(&Request::SignalAll { signal });
+    }
+
+    /// Kills whatever still runs and returns when nothing does. The event source then gives what
+    /// is left and ends.
+    pub fn shutdown(self) {
+        let watcher = self.shared.lock().close();
+        if let Some(watcher) = watcher {
+            // It only panics if it was broken, and then there is nothing to wait for.
+            let _ = watcher.join();
+        }
+    }
+
+    fn control(&self, id: u64, request: impl FnOnce(u64) -> Request<'static>) {
+        let mut state = self.shared.lock();
+        if let Some(&seq) = state.by_id.get(&id) {
+            let packet = crate::wire::control_packet(&request(seq));
+            state.send(Outgoing::Control(packet), &self.shared.epoll);
+        }
+    }
+
+    fn control_all(&self, request: &Request) {
+        let packet = crate::wire::control_packet(request);
+        self.shared.lock().send(Outgoing::Control(packet), &self.shared.epoll);
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.shared.lock().close();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the state")
+    }
+
+    fn wake(&self) {
+        // Full means that it is awake.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+}

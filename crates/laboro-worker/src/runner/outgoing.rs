@@ -1,0 +1,125 @@
+//! What goes to the guardian. Sent at once from the thread that asks; what the socket does not
+//! take waits in order, without pipes, and is sent as room comes.
+
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use rustix::event::epoll::{self, EventFlags};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::prepare::{End, Prepared};
+use super::table::{Pipe, State, Task};
+use crate::ending::Reason;
+use crate::wire::FDS_MAX;
+
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    Launch(Box<Prepared>),
+    Control(Vec<u8>),
+}
+
+impl State {
+    pub fn send(&mut self, outgoing: Outgoing, epoll: &OwnedFd) {
+        self.unsent.push_back(outgoing);
+        if self.unsent.len() == 1 {
+            self.send_waiting(epoll);
+        }
+    }
+
+    /// Sends until all is sent or the socket is full; then the socket is watched for room.
+    pub fn send_waiting(&mut self, epoll: &OwnedFd) {
+        while let Some(outgoing) = self.unsent.pop_front() {
+            let sent = match &outgoing {
+                Outgoing::Control(packet) => self.link.send(packet, &[]),
+                Outgoing::Launch(prepared) => self.send_launch(prepared, epoll),
+            };
+            match sent {
+                Ok(()) => {}
+                Err(Errno::AGAIN) => {
+                    self.unsent.push_front(outgoing);
+                    return self.link.watch_for_room(epoll, true);
+                }
+                // Lost, or being shut down: the loop will see it, and decide what becomes of them.
+                Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
+                    return self.unsent.push_front(outgoing);
+                }
+                Err(error) => {
+                    if let Outgoing::Launch(prepared) = outgoing {
+                        let message = format!("cannot hand it to the guardian: {error}");
+                        self.refuse_unsent(prepared.id, Reason::Resources, message);
+                    }
+                }
+            }
+        }
+        self.link.watch_for_room(epoll, false);
+    }
+
+    fn send_launch(&mut self, launch: &Prepared, epoll: &OwnedFd) -> rustix::io::Result<()> {
+        let mut theirs = Vec::with_capacity(2);
+        let mut pipes = [None, None];
+        for (pipe, _) in
+            pipes.iter_mut().zip(&launch.stdio[1..]).filter(|(_, end)| matches!(end, End::Pipe))
+        {
+            let (read, write) = match pipe_with(PipeFlags::CLOEXEC) {
+                Ok(ends) => ends,
+                Err(error) => {
+                    let message =
+                        format!("cannot make a pipe: {error}: raise the limit of open files");
+                    self.refuse_unsent(launch.id, Reason::Resources, message);
+                    return Ok(());
+                }
+            };
+            // Only our end: a task expects its output to block.
+            fcntl_setfl(&read, OFlags::NONBLOCK)?;
+            *pipe = Some(read);
+            theirs.push(write);
+        }
+        let mut write_ends = theirs.iter();
+        let mut fds: Vec<BorrowedFd> = Vec::with_capacity(FDS_MAX);
+        for end in &launch.stdio {
+            match end {
+                End::Null => {}
+                End::File(file) => fds.push(file.as_fd()),
+                End::Pipe => fds.extend(write_ends.next().map(AsFd::as_fd)),
+            }
+        }
+        fds.extend(launch.body.as_ref().map(AsFd::as_fd));
+        self.link.send(&launch.packet, &fds)?;
+        let task = Task::new(launch.id, pipes.map(|fd| fd.map(Pipe::new)), Instant::now());
+        self.add(launch.seq, task, epoll);
+        Ok(())
+    }
+}
+
+pub(super) fn send_packet(
+    socket: &OwnedFd,
+    packet: &[u8],
+    fds: &[BorrowedFd],
+) -> rustix::io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        assert!(control.push(SendAncillaryMessage::ScmRights(fds)), "there is room for four");
+    }
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    loop {
+        match sendmsg(socket, &[IoSlice::new(packet)], &mut control, flags) {
+            Err(Errno::INTR) => {}
+            sent => return sent.map(drop),
+        }
+    }
+}
+
+pub(super) fn interest(room: bool) -> EventFlags {
+    if room { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN }
+}
+
+pub(super) fn watch(epoll: &OwnedFd, socket: &OwnedFd, data: epoll::EventData, room: bool) {
+    // It can only fail if the socket is not registered, and then it is lost already.
+    let _ = epoll::modify(epoll, socket, data, interest(room));
+}

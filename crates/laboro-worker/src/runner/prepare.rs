@@ -1,0 +1,188 @@
+//! Turns a launch into the packet for the guardian and the files that go with it.
+//! Refuses what cannot be said to exec. Pipes are made later, when the packet leaves.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf, absolute};
+
+use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
+
+use crate::ending::Reason;
+use crate::launch::{Capture, Launch, Stdin, TASK_ID_VAR, WriteMode};
+use crate::wire::{Body, LaunchHead, PACKET_BYTES_MAX, launch_packet};
+
+/// A launch ready to be sent.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub id: u64,
+    pub seq: u64,
+    pub packet: Vec<u8>,
+    /// For stdin, stdout and stderr.
+    pub stdio: [End; 3],
+    /// The text of a launch too large for a packet.
+    pub body: Option<OwnedFd>,
+}
+
+/// What one of the three standard descriptors will be.
+#[derive(Debug)]
+pub(super) enum End {
+    Null,
+    File(OwnedFd),
+    Pipe,
+}
+
+type Refusal = (Reason, String);
+
+/// Beyond this exec fails for certain, whatever the stack limit: the kernel's own bound is 6 MiB.
+const TEXT_BYTES_MAX: usize = 8 << 20;
+
+/// Room in a packet for all that is not text.
+const HEAD_BYTES_MAX: usize = 256;
+
+pub(super) fn prepare(launch: Launch, seq: u64, nonce: &str) -> Result<Prepared, Refusal> {
+    let dir = launch.dir.as_deref().map(absolute).transpose().map_err(|error| {
+        (Reason::Directory, format!("directory {:?}: {error}", launch.dir.as_deref()))
+    })?;
+    let mut env = launch.env;
+    env.retain(|(name, _)| name != TASK_ID_VAR);
+    env.push((TASK_ID_VAR.into(), format!("{nonce}.{seq}").into()));
+    let text = text(dir.as_deref(), &launch.argv, &env)?;
+    let stdio = [
+        input(launch.stdin, dir.as_deref())?,
+        output(launch.stdout, dir.as_deref())?,
+        output(launch.stderr, dir.as_deref())?,
+    ];
+    let head = LaunchHead {
+        seq,
+        timeout: launch.timeout,
+        grace: launch.grace,
+        nice: launch.nice,
+        limits: launch.limits,
+        passed: stdio.each_ref().map(|end| !matches!(end, End::Null)),
+        has_dir: dir.is_some(),
+        argc: launch.argv.len() as u32,
+        envc: env.len() as u32,
+    };
+    let (packet, body) = if text.len() + HEAD_BYTES_MAX <= PACKET_BYTES_MAX {
+        (launch_packet(&head, &Body::Inline(&text)), None)
+    } else {
+        let body = file_of(&text).map_err(|error| no_room("its arguments", &error))?;
+        (launch_packet(&head, &Body::InMemory(text.len() as u64)), Some(body))
+    };
+    Ok(Prepared { id: launch.id, seq, packet, stdio, body })
+}
+
+fn text(
+    dir: Option<&Path>,
+    argv: &[std::ffi::OsString],
+    env: &[(std::ffi::OsString, std::ffi::OsString)],
+) -> Result<Vec<u8>, Refusal> {
+    if argv.is_empty() {
+        return Err((Reason::Invalid, "the command is empty".into()));
+    }
+    let mut text = Vec::with_capacity(2048);
+    if let Some(dir) = dir {
+        put(&mut text, &[dir.as_os_str()], "directory")?;
+    }
+    for (at, argument) in argv.iter().enumerate() {
+        put(&mut text, &[argument], &format_args!("argument {at}"))?;
+    }
+    for (name, value) in env {
+        let bytes = name.as_bytes();
+        if bytes.is_empty() || bytes.contains(&b'=') {
+            let message = format!("environment variable {name:?} has no name that can be set");
+            return Err((Reason::Invalid, message));
+        }
+        put(&mut text, &[name, OsStr::new("="), value], &format_args!("variable {name:?}"))?;
+    }
+    Ok(text)
+}
+
+/// One string and its NUL.
+fn put(
+    text: &mut Vec<u8>,
+    parts: &[&OsStr],
+    what: &(impl std::fmt::Display + ?Sized),
+) -> Result<(), Refusal> {
+    for part in parts.iter().map(|part| part.as_bytes()) {
+        if part.contains(&0) {
+            return Err((Reason::Invalid, format!("{what} has a NUL byte in it")));
+        }
+        if text.len() + part.len() >= TEXT_BYTES_MAX {
+            let message = format!(
+                "arguments and environment are too large (over {TEXT_BYTES_MAX} bytes): put them \
+                 in a file"
+            );
+            return Err((Reason::TooLarge, message));
+        }
+        text.extend_from_slice(part);
+    }
+    text.push(0);
+    Ok(())
+}
+
+fn input(stdin: Stdin, dir: Option<&Path>) -> Result<End, Refusal> {
+    match stdin {
+        Stdin::Null => Ok(End::Null),
+        Stdin::File(path) => open(&path, dir, "stdin", OpenOptions::new().read(true)),
+        Stdin::Bytes(bytes) => {
+            file_of(&bytes).map(End::File).map_err(|error| no_room("its stdin", &error))
+        }
+    }
+}
+
+fn output(capture: Capture, dir: Option<&Path>) -> Result<End, Refusal> {
+    let mut options = OpenOptions::new();
+    options.create(true);
+    match capture {
+        Capture::Null => Ok(End::Null),
+        Capture::Pipe => Ok(End::Pipe),
+        Capture::File(path, WriteMode::Append) => {
+            open(&path, dir, "output file", options.append(true))
+        }
+        Capture::File(path, WriteMode::Truncate) => {
+            open(&path, dir, "output file", options.write(true).truncate(true))
+        }
+    }
+}
+
+/// Without waiting, in case it is a named pipe nobody has at the other end; the task then has it
+/// as any program would.
+fn open(
+    path: &Path,
+    dir: Option<&Path>,
+    what: &str,
+    options: &mut OpenOptions,
+) -> Result<End, Refusal> {
+    let path: PathBuf = dir.map_or_else(|| path.to_owned(), |dir| dir.join(path));
+    let refusal = |error: io::Error| {
+        let reason = match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => Reason::Resources,
+            _ => Reason::Redirect,
+        };
+        (reason, format!("{what} {}: {error}", path.display()))
+    };
+    let file = options.custom_flags(libc::O_NONBLOCK).open(&path).map_err(refusal)?;
+    let file = OwnedFd::from(file);
+    let blocking =
+        fcntl_getfl(&file).and_then(|flags| fcntl_setfl(&file, flags - OFlags::NONBLOCK));
+    blocking.map_err(|error| refusal(error.into()))?;
+    Ok(End::File(file))
+}
+
+/// An unnamed file in memory, to be read from its start.
+fn file_of(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let file = memfd_create(c"laboro", MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(file);
+    file.write_all(bytes)?;
+    rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
+    Ok(file.into())
+}
+
+fn no_room(what: &str, error: &io::Error) -> Refusal {
+    (Reason::Resources, format!("no room in memory for {what}: {error}"))
+}

@@ -1,0 +1,165 @@
+//! What the runner knows of each task: its pipes, and whether it has ended.
+//! Changed under one lock, by the launching threads and by the loop.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use super::link::Link;
+use super::outgoing::Outgoing;
+use super::{RunnerEvent, Stream};
+use crate::ending::{Ending, Reason, Usage};
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub link: Link,
+    pub unsent: VecDeque<Outgoing>,
+    /// Every task that has not ended, sent or not.
+    pub by_id: HashMap<u64, u64>,
+    /// Those that were sent.
+    pub tasks: HashMap<u64, Task>,
+    /// Ended, with a pipe still held by somebody.
+    pub lingering: BTreeSet<(Instant, u64)>,
+    /// Endings that no descriptor will tell of.
+    undelivered: Vec<RunnerEvent>,
+    closing: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Task {
+    pub id: u64,
+    pub launched: Instant,
+    pub started: Option<SystemTime>,
+    pub pipes: [Option<Pipe>; 2],
+    pub ended: Option<(Ending, Usage)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Pipe {
+    pub fd: OwnedFd,
+}
+
+impl Pipe {
+    pub fn new(fd: OwnedFd) -> Pipe {
+        Pipe { fd }
+    }
+}
+
+impl Task {
+    pub fn new(id: u64, pipes: [Option<Pipe>; 2], launched: Instant) -> Task {
+        Task { id, launched, started: None, pipes, ended: None }
+    }
+}
+
+/// What a readiness is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Guardian,
+    Wake,
+    Timer,
+    Pipe(u64, Stream),
+}
+
+impl Token {
+    /// Sequence numbers start at one, which leaves the first few for the others.
+    pub fn data(self) -> EventData {
+        EventData::new_u64(match self {
+            Token::Guardian => 0,
+            Token::Wake => 1,
+            Token::Timer => 2,
+            Token::Pipe(seq, stream) => (seq << 2) | stream as u64,
+        })
+    }
+
+    pub fn of(data: EventData) -> Token {
+        match data.u64() {
+            0 => Token::Guardian,
+            1 => Token::Wake,
+            2 => Token::Timer,
+            pipe if pipe & 1 == 0 => Token::Pipe(pipe >> 2, Stream::Stdout),
+            pipe => Token::Pipe(pipe >> 2, Stream::Stderr),
+        }
+    }
+}
+
+impl State {
+    pub fn new(link: Link) -> State {
+        State {
+            link,
+            unsent: VecDeque::new(),
+            by_id: HashMap::new(),
+            tasks: HashMap::new(),
+            lingering: BTreeSet::new(),
+            undelivered: Vec::new(),
+            closing: false,
+        }
+    }
+
+    /// Takes an id for a task, unless one that has not ended has it.
+    pub fn claim(&mut self, id: u64, seq: u64) -> bool {
+        let entry = self.by_id.entry(id);
+        let is_free = matches!(entry, Entry::Vacant(_));
+        entry.or_insert(seq);
+        is_free
+    }
+
+    pub fn add(&mut self, seq: u64, task: Task, epoll: &OwnedFd) {
+        for (pipe, stream) in task.pipes.iter().zip([Stream::Stdout, Stream::Stderr]) {
+            if let Some(pipe) = pipe {
+                // Without memory for it the output is read at the end of the task.
+                let _ =
+                    epoll::add(epoll, &pipe.fd, Token::Pipe(seq, stream).data(), EventFlags::IN);
+            }
+        }
+        self.tasks.insert(seq, task);
+    }
+
+    /// A task that was taken and ends before it was sent.
+    pub fn refuse_unsent(&mut self, id: u64, reason: Reason, message: String) {
+        self.by_id.remove(&id);
+        self.refuse(id, reason, message);
+    }
+
+    /// A task that was not taken; another may have its id.
+    pub fn refuse(&mut self, id: u64, reason: Reason, message: String) {
+        let ending = Ending::NotStarted { reason, message };
+        let usage = Usage::default();
+        let started = SystemTime::now();
+        self.undelivered.push(RunnerEvent::Ended { id, ending, usage, started });
+    }
+
+    pub fn has_undelivered(&self) -> bool {
+        !self.undelivered.is_empty()
+    }
+
+    pub fn take_undelivered(&mut self, into: &mut Vec<RunnerEvent>) {
+        into.append(&mut self.undelivered);
+    }
+
+    /// Takes the task out and tells of its end. Whatever its pipes still held is given up.
+    pub fn finish(&mut self, seq: u64, into: &mut Vec<RunnerEvent>) {
+        let Some(task) = self.tasks.remove(&seq) else { return };
+        self.by_id.remove(&task.id);
+        let (ending, usage) = task.ended.expect("only the ended are finished");
+        let started = task.started.unwrap_or_else(|| SystemTime::now() - usage.wall);
+        into.push(RunnerEvent::Ended { id: task.id, ending, usage, started });
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    pub fn close(&mut self) -> Option<JoinHandle<()>> {
+        self.closing = true;
+        self.link.close()
+    }
+
+    /// How long until the first lingering task is given up.
+    pub fn next_linger(&self, now: Instant) -> Option<Duration> {
+        self.lingering.first().map(|&(at, _)| at.saturating_duration_since(now))
+    }
+}

@@ -1,0 +1,122 @@
+//! The few system calls rustix has no safe form of, each made safe here.
+//! Spawning is apart, in the guardian.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use libc::{c_int, pid_t};
+
+/// A child that has ended and not been reaped; it stays so, and with it its pid and its group's
+/// id stay taken. `Err` with ECHILD when there is no child at all.
+pub(crate) fn next_ended_child() -> io::Result<Option<pid_t>> {
+    // SAFETY: siginfo is plain data for which all zeroes is valid; waitid fills it.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the pointer is to a live siginfo.
+    check(unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, flags) })?;
+    // SAFETY: after a successful waitid the pid is set, zero if no child had ended.
+    let pid = unsafe { info.si_pid() };
+    Ok((pid != 0).then_some(pid))
+}
+
+/// How a child ended, by the kernel's count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reaped {
+    pub status: c_int,
+    pub user: Duration,
+    pub system: Duration,
+    pub max_rss_kib: u64,
+}
+
+/// Reaps one ended child.
+pub(crate) fn reap(pid: pid_t) -> io::Result<Option<Reaped>> {
+    let mut status = 0;
+    // SAFETY: rusage is plain data for which all zeroes is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live values.
+    let reaped = unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut usage) };
+    check(reaped)?;
+    Ok((reaped != 0).then(|| Reaped {
+        status,
+        user: duration(usage.ru_utime),
+        system: duration(usage.ru_stime),
+        max_rss_kib: usage.ru_maxrss.try_into().unwrap_or(0),
+    }))
+}
+
+/// Waits until some child ends and reaps it; ECHILD when there is none.
+pub(crate) fn reap_any_blocking() -> io::Result<pid_t> {
+    // SAFETY: a null status is allowed.
+    let pid = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
+    check(pid)?;
+    Ok(pid)
+}
+
+/// Signals one process; nobody there is not an error worth having.
+pub(crate) fn kill(pid: pid_t, signal: c_int) {
+    debug_assert!(pid > 0, "zero and below mean groups");
+    // SAFETY: kill takes any numbers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Signals a process group and says whether it has any member.
+pub(crate) fn kill_group(pgid: pid_t, signal: c_int) -> bool {
+    assert!(pgid > 1, "group {pgid} would be everybody");
+    // SAFETY: kill takes any numbers.
+    let done = unsafe { libc::kill(-pgid, signal) };
+    done == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+/// Blocks SIGCHLD for this thread and has it told by a descriptor instead.
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
+    let mut set = empty_set();
+    // SAFETY: the set is initialised and the signal number valid; the old mask is not wanted.
+    unsafe {
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+    }
+    // SAFETY: the set is initialised.
+    let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    check(fd)?;
+    // SAFETY: signalfd just made it for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+pub(crate) fn ignore(signal: c_int) {
+    // SAFETY: SIG_IGN runs no code of ours.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
+pub(crate) fn empty_set() -> libc::sigset_t {
+    // SAFETY: sigset is plain data, and sigemptyset initialises it.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        set
+    }
+}
+
+/// The group a process is in; `None` if it is gone.
+pub(crate) fn group_of(pid: pid_t) -> Option<pid_t> {
+    // SAFETY: getpgid takes any number.
+    let group = unsafe { libc::getpgid(pid) };
+    (group > 0).then_some(group)
+}
+
+/// Closes every descriptor but the standard three: what a careless parent left open. Only for a
+/// process that has opened none itself.
+pub(crate) fn close_inherited() {
+    // SAFETY: the caller vouches that nobody owns what is closed.
+    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+}
+
+fn check(result: c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+    Duration::from_secs(seconds) + Duration::from_micros(micros)
+}

@@ -1,0 +1,116 @@
+//! Who outlives whom: nobody outlives the program, whoever is killed first.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use laboro_worker::{Ending, Options, Orphans, Runner};
+
+use crate::rig::{Life, Rig, command, options, shell, until};
+
+/// A process that hears nothing but SIGKILL, one below it, one in a session of its own, and one of
+/// that kind with an empty environment; each says its number.
+const FAMILY: &str = "trap '' TERM HUP INT; echo $$; \
+    sh -c 'echo $$; while :; do sleep 1; done' & \
+    setsid sh -c 'sh -c \"echo \\$\\$; while :; do sleep 1; done\" & sleep 1000' & \
+    env -i setsid /bin/sh -c 'echo $$; while :; do /bin/sleep 1; done' & \
+    while :; do sleep 1; done";
+
+fn lives(lines: &[String]) -> Vec<Life> {
+    lines.iter().map(|line| Life::of(line)).collect()
+}
+
+#[test]
+fn kill_nine_of_the_program_takes_all_its_processes_along() {
+    let mut program =
+        Command::new(crate::rig::PROBE).arg(FAMILY).stdout(Stdio::piped()).spawn().unwrap();
+    let lines: Vec<_> = BufReader::new(program.stdout.take().unwrap())
+        .lines()
+        .take(4)
+        .map(Result::unwrap)
+        .collect();
+    let mut lives = lives(&lines);
+    lives.push(Life::of(&lives[0].parent().to_string()));
+    program.kill().unwrap();
+    program.wait().unwrap();
+    for life in lives {
+        until("every process is gone", || life.is_over());
+    }
+}
+
+#[test]
+fn dropping_the_runner_takes_all_its_processes_along() {
+    let mut rig = Rig::new();
+    rig.runner.launch(shell(1, FAMILY));
+    let lives = lives(&rig.said(1, 4));
+    drop(rig);
+    for life in lives {
+        until("every process is gone", || life.is_over());
+    }
+}
+
+#[test]
+fn kill_nine_of_the_guardian_takes_its_tasks_along_and_another_takes_over() {
+    let mut rig = Rig::new();
+    // Without the one that clears its environment: see the next test.
+    let marked = "trap '' TERM; echo $$; setsid sh -c 'echo $$; sleep 1000' & \
+                  while :; do sleep 1; done";
+    rig.runner.launch(shell(1, marked));
+    rig.runner.launch(command(2, &["sleep", "1000"]));
+    let lives = lives(&rig.said(1, 2));
+    let guardian = lives[0].parent().to_string();
+    Command::new("kill").args(["-9", &guardian]).status().unwrap();
+    let mut left = 2;
+    while left > 0 {
+        for event in rig.next() {
+            if let laboro_worker::RunnerEvent::Ended { ending, .. } = event {
+                assert_eq!(ending, Ending::GuardianLost);
+                left -= 1;
+            }
+        }
+    }
+    assert!(lives.iter().all(Life::is_over));
+    let again = rig.run(shell(3, "echo $PPID"));
+    assert_eq!(again.ending, Ending::Exited(0));
+    assert_ne!(again.text(), guardian);
+}
+
+#[test]
+fn a_program_with_no_other_children_ends_even_the_unmarked_when_the_guardian_is_killed() {
+    // In a program of its own, because the tests have other children.
+    let script =
+        "echo $PPID; env -i setsid /bin/sh -c 'echo $$; exec /bin/sleep 1000' & sleep 1000";
+    let mut program = Command::new(crate::rig::PROBE)
+        .arg("--all-orphans")
+        .arg(script)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines: Vec<_> = BufReader::new(program.stdout.take().unwrap())
+        .lines()
+        .take(2)
+        .map(Result::unwrap)
+        .collect();
+    let stray = Life::of(&lines[1]);
+    Command::new("kill").args(["-9", &lines[0]]).status().unwrap();
+    until("the stray is gone", || stray.is_over());
+    assert_eq!(program.wait().unwrap().code(), Some(Ending::GuardianLost.exit_code()));
+}
+
+#[test]
+fn a_guardian_ignores_what_a_person_might_send_it() {
+    let mut rig = Rig::new();
+    let said = rig.run(shell(1, "kill -TERM $PPID; kill -INT $PPID; kill -HUP $PPID; echo $PPID"));
+    assert_eq!(said.ending, Ending::Exited(0));
+    assert_eq!(rig.run(shell(2, "echo $PPID")).text(), said.text());
+}
+
+#[test]
+fn two_runners_leave_each_other_alone() {
+    let mut first = Rig::new();
+    let options = Options { orphans: Orphans::Marked, ..options() };
+    let (runner, events) = Runner::start(options).unwrap();
+    let second = Rig { runner, events };
+    first.runner.launch(shell(1, "echo here; read line; sleep 1000"));
+    drop(second);
+    assert_eq!(first.run(shell(2, "exit 4")).ending, Ending::Exited(4));
+}
