@@ -1,0 +1,123 @@
+//! What the guardian, the pipes and the events cost: `/bin/true`, two at a time, through a runner
+//! with both outputs captured, against a bare posix_spawn loop without any.
+//!
+//! `cargo bench --bench spawn [-- TASKS ROUNDS]`; prints tasks a second and core time a task.
+
+use std::ffi::CStr;
+use std::process;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use laboro_worker::{Launch, Options, Runner, RunnerEvent, guardian};
+
+const IN_FLIGHT: u64 = 2;
+
+fn main() {
+    guardian::main_if_asked();
+    let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
+    let tasks = numbers.first().copied().unwrap_or(4000);
+    let rounds = numbers.get(1).copied().unwrap_or(5);
+    println!("{tasks} times /bin/true, {IN_FLIGHT} in flight, {rounds} rounds");
+    let mut ratios = Vec::new();
+    for _ in 0..rounds {
+        let bare = measure(tasks, bare);
+        let ours = measure(tasks, through_runner);
+        ratios.push(ours.rate / bare.rate);
+        println!(
+            "bare {:6.0}/s {:5.0} us core | runner {:6.0}/s {:5.0} us core | ratio {:.3}",
+            bare.rate,
+            bare.core_us,
+            ours.rate,
+            ours.core_us,
+            ours.rate / bare.rate
+        );
+    }
+    ratios.sort_by(f64::total_cmp);
+    println!("median ratio {:.3}", ratios[ratios.len() / 2]);
+}
+
+struct Measured {
+    rate: f64,
+    core_us: f64,
+}
+
+/// Core time is that of the whole machine, so it includes the kernel's work for the exec wherever
+/// that was done; it means something only while nothing else runs.
+fn measure(tasks: u64, run: fn(u64)) -> Measured {
+    let busy = busy();
+    let begun = Instant::now();
+    run(tasks);
+    let wall = begun.elapsed();
+    let core = self::busy().saturating_sub(busy);
+    let n = tasks as f64;
+    Measured { rate: n / wall.as_secs_f64(), core_us: core.as_secs_f64() * 1e6 / n }
+}
+
+/// The time all cores were not idle, in ticks of 10 ms.
+fn busy() -> Duration {
+    let stat = std::fs::read_to_string("/proc/stat").expect("/proc is mounted");
+    let line = stat.lines().next().unwrap_or_default();
+    let fields = line.split_ascii_whitespace().skip(1).map(|field| field.parse().unwrap_or(0));
+    let ticks: u64 =
+        fields.enumerate().filter(|(at, _)| *at != 3 && *at != 4).map(|(_, t)| t).sum();
+    Duration::from_millis(10 * ticks)
+}
+
+fn through_runner(tasks: u64) {
+    let (runner, mut events) = Runner::start(Options::default()).expect("a runner starts");
+    for id in 0..IN_FLIGHT {
+        runner.launch(Launch::new(id, ["/bin/true"]));
+    }
+    let (mut launched, mut ended) = (IN_FLIGHT, 0);
+    while ended < tasks {
+        let batch = events.wait(None).expect("the guardian lives").expect("nobody shut it down");
+        for event in batch {
+            if let RunnerEvent::Ended { id, ending, .. } = event {
+                assert!(ending.is_success(), "task {id}: {ending:?}");
+                ended += 1;
+                if launched < tasks {
+                    runner.launch(Launch::new(launched, ["/bin/true"]));
+                    launched += 1;
+                }
+            }
+        }
+    }
+    runner.shutdown();
+}
+
+fn bare(tasks: u64) {
+    let (mut launched, mut ended) = (0, 0);
+    while ended < tasks {
+        while launched < tasks && launched - ended < IN_FLIGHT {
+            spawn(c"/bin/true");
+            launched += 1;
+        }
+        let mut status = 0;
+        // SAFETY: the pointer is to a live number.
+        if unsafe { libc::wait4(-1, &raw mut status, 0, ptr::null_mut()) } > 0 {
+            assert_eq!(status, 0);
+            ended += 1;
+        }
+    }
+}
+
+fn spawn(program: &CStr) {
+    let argv = [program.as_ptr().cast_mut(), ptr::null_mut()];
+    let env = [ptr::null_mut()];
+    let mut pid = 0;
+    // SAFETY: both arrays end in null, and null actions and attributes mean none.
+    let error = unsafe {
+        libc::posix_spawn(
+            &raw mut pid,
+            program.as_ptr(),
+            ptr::null(),
+            ptr::null(),
+            argv.as_ptr(),
+            env.as_ptr(),
+        )
+    };
+    if error != 0 {
+        eprintln!("cannot spawn: {}", std::io::Error::from_raw_os_error(error));
+        process::exit(1);
+    }
+}
