@@ -91,7 +91,7 @@ pub enum IfTaken {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskRef {
     Id(TaskId),
-    /// In the group of the command. `array/7` means an element.
+    /// In the group of the command. `array.7` means an element.
     Name(Name),
 }
 

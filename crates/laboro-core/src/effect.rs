@@ -63,7 +63,10 @@ pub struct Grant {
     pub name: Name,
     /// Counted from 0 inside an array.
     pub element: Option<Element>,
+    /// Counted from 1, with those that were lost.
     pub attempt: u16,
+    /// How many attempts have failed before.
+    pub fails: u16,
     pub work: Option<Arc<Work>>,
     pub profile: Arc<Profile>,
     pub share: Option<Box<Share>>,

@@ -197,25 +197,9 @@ impl Hub {
                 if let Some(slot) = state.find_name(group, name) {
                     return Some(state.id_of(slot));
                 }
-                self.find_element(group, name)
+                state.find_element(group, name)
             }
         }
-    }
-
-    /// `array/7`
-    fn find_element(&self, group: u32, name: &Name) -> Option<TaskId> {
-        let state = self.state();
-        let bytes = name.bytes();
-        let slash = bytes.iter().rposition(|&byte| byte == b'/')?;
-        let number: u32 = std::str::from_utf8(&bytes[slash + 1..]).ok()?.parse().ok()?;
-        let gate = state.find_name(group, &Name::new(&bytes[..slash]))?;
-        if !state.task(gate).is_gate() {
-            return None;
-        }
-        let (job, at) = state.array_of(gate);
-        let array = &state.job(job).arrays[at];
-        let position = number.checked_sub(1).filter(|&position| position < array.count)?;
-        Some(TaskId::new(state.job(job).id, array.first + position))
     }
 
     /// After a restart workers have one period to come back.

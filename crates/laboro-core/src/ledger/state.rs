@@ -11,7 +11,7 @@ use super::workers::Workers;
 use crate::effect::Change;
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::Counts;
-use crate::task::Outcome;
+use crate::task::{Outcome, State as TaskState};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,6 +67,20 @@ pub(crate) enum Timer {
 impl State {
     pub fn life(&self) -> u32 {
         self.life
+    }
+
+    /// The task of this name in a group; `array.7` is an element.
+    pub fn find_task(&self, group: &Name, name: &Name) -> Option<TaskId> {
+        let group = self.find_group(group)?;
+        match self.find_name(group, name) {
+            Some(slot) => Some(self.id_of(slot)),
+            None => self.find_element(group, name),
+        }
+    }
+
+    /// Where the task with this number is.
+    pub fn state_of(&self, task: TaskId) -> Option<TaskState> {
+        self.job(self.find_job(task.job)?).state_of(task.number())
     }
 
     /// Tasks that have a record of their own.
@@ -152,6 +166,21 @@ impl State {
         self.names.find(&self.tasks, |record| self.job(record.job).group, group, name)
     }
 
+    /// `array.7`
+    pub(crate) fn find_element(&self, group: u32, name: &Name) -> Option<TaskId> {
+        let bytes = name.bytes();
+        let dot = bytes.iter().rposition(|&byte| byte == b'.')?;
+        let number: u32 = std::str::from_utf8(&bytes[dot + 1..]).ok()?.parse().ok()?;
+        let gate = self.find_name(group, &Name::new(&bytes[..dot]))?;
+        if !self.task(gate).is_gate() {
+            return None;
+        }
+        let (job, at) = self.array_of(gate);
+        let array = &self.job(job).arrays[at];
+        let position = number.checked_sub(1).filter(|&position| position < array.count)?;
+        Some(TaskId::new(self.job(job).id, array.first + position))
+    }
+
     /// For tables of names beside the ledger, with the ledger's seed.
     pub(crate) fn hash_name(&self, name: &Name) -> u64 {
         self.names.hash(u32::MAX, name)
@@ -194,8 +223,8 @@ impl State {
         self.timers.first().copied()
     }
 
-    /// What people call it: its name, `array/5` for an element, else its id.
-    pub(crate) fn shown_name(&self, id: TaskId) -> Name {
+    /// What people call it: its name, `array.5` for an element, else its id.
+    pub fn shown_name(&self, id: TaskId) -> Name {
         if let Some(slot) = self.record_of(id)
             && !self.tasks[slot].name.is_empty()
         {
@@ -204,7 +233,7 @@ impl State {
         match self.array(id) {
             Some((_, array)) if !array.name.is_empty() => {
                 let mut name = array.name.bytes().to_vec();
-                name.extend_from_slice(format!("/{}", id.number() - array.first + 1).as_bytes());
+                name.extend_from_slice(format!(".{}", id.number() - array.first + 1).as_bytes());
                 Name::new(&name)
             }
             _ => Name::from(id.to_string()),
