@@ -1,0 +1,406 @@
+//! A batch for every kind of event, by the name of its golden file. What each shows is said by its fields.
+
+use laboro_core::restore::{
+    Restore, RestoredArray, RestoredAttempt, RestoredExtra, RestoredJob, RestoredPhase,
+    RestoredTask, RestoredTasks, RestoredWorker,
+};
+use laboro_core::{
+    Added, Back, Backoff, CommandWork, Event, GroupId, JobId, JobOptions, LeaseNo, Name, Needs,
+    NewArray, NewTask, Outcome, Profile, Program, Setting, Share, Standing, State, TaskId, Then,
+    Time, Values, Words, Work, WorkKind, WorkerId,
+};
+use std::sync::Arc;
+
+pub(super) const AT: Time = Time(1_700_000_000_000);
+
+pub(super) fn samples() -> Vec<(&'static str, Vec<Event>)> {
+    let mut samples = happenings();
+    samples.extend(pieces());
+    samples
+}
+
+fn happenings() -> Vec<(&'static str, Vec<Event>)> {
+    let (job, group, worker) = (JobId(3), GroupId(1), WorkerId(5));
+    let ranges = vec![(1, 4), (7, 7), (100, 1000)];
+    vec![
+        ("began", vec![Event::Began { life: 2, seed: 0x1234_5678_9abc_def0 }]),
+        ("group-made", vec![Event::GroupMade { group, name: "exp".into() }]),
+        ("group-paused", vec![Event::GroupPaused { group, paused: true }]),
+        ("job-made", vec![Event::JobMade { job, group, options: Box::new(job_options()) }]),
+        ("job-closed", vec![Event::JobClosed { job }]),
+        ("job-held", vec![Event::JobHeld { job, held: true }]),
+        ("job-stopped", vec![Event::JobStopped { job, stopped: true }]),
+        ("job-limited", vec![Event::JobLimited { job, max_running: Some(10), max_fails: None }]),
+        ("job-forgotten", vec![Event::JobForgotten { job }]),
+        ("added", vec![Event::Added(Box::new(added()))]),
+        ("added-one-by-one", (1..=3).map(added_alone).collect()),
+        ("preds-added", vec![Event::PredsAdded { task: task(9), preds: vec![task(7), array()] }]),
+        (
+            "renewed",
+            vec![Event::Renewed {
+                task: task(9),
+                preds: vec![task(8)],
+                memo: Some(bytes(b"memo")),
+            }],
+        ),
+        (
+            "worker-met",
+            vec![Event::WorkerMet {
+                worker,
+                group,
+                name: "node-17".into(),
+                dialect: "native".into(),
+                period_ms: Some(30_000),
+            }],
+        ),
+        ("worker-forgotten", vec![Event::WorkerForgotten { worker }]),
+        ("leased", vec![leased(7, Some(share()))]),
+        ("leased-run", (7..=10).map(|number| leased(number, None)).collect()),
+        ("finished", vec![finished(7, Outcome::Exit(-1), Then::Again(AT.after_ms(500)))]),
+        ("finished-run", (7..=10).map(succeeded).collect()),
+        (
+            "returned",
+            vec![Event::Returned { task: task(7), why: Back::Lapsed, preds: vec![task(6)] }],
+        ),
+        ("woken", vec![Event::Woken { task: task(7) }]),
+        ("cancelled", vec![Event::Cancelled { job, ranges: ranges.clone() }]),
+        ("held", vec![Event::Held { job, ranges: ranges.clone() }]),
+        ("released", vec![Event::Released { job, ranges: ranges.clone() }]),
+        ("retried", vec![Event::Retried { job, ranges: ranges.clone() }]),
+        ("prioritised", vec![Event::Prioritised { job, ranges: ranges.clone(), priority: -5 }]),
+        ("tasks-forgotten", vec![Event::TasksForgotten { job, ranges }]),
+        (
+            "judged",
+            vec![Event::Judged {
+                worker,
+                standing: Standing::OnHold,
+                reason: "4 of its last 10 failed".into(),
+                until: Some(AT.after_ms(10_000)),
+            }],
+        ),
+    ]
+}
+
+fn pieces() -> Vec<(&'static str, Vec<Event>)> {
+    let job = JobId(3);
+    let piece = |piece| vec![Event::Restored(Box::new(piece))];
+    let pairs = vec![(task(1), task(2)), (task(1), task(3)), (task(2), array())];
+    vec![
+        (
+            "restored-counters",
+            piece(Restore::Counters {
+                life: 2,
+                seed: 42,
+                next_lease: 1000,
+                next_job: 3,
+                next_worker: 6,
+                front: -7,
+                back: 9,
+            }),
+        ),
+        (
+            "restored-group",
+            piece(Restore::Group {
+                group: GroupId(1),
+                name: "exp".into(),
+                paused: false,
+                ever_used: true,
+            }),
+        ),
+        ("restored-worker", piece(Restore::Worker(Box::new(restored_worker())))),
+        ("restored-job", piece(Restore::Job(Box::new(restored_job())))),
+        ("restored-array", piece(Restore::Array(Box::new(restored_array())))),
+        (
+            "restored-elements",
+            State::ALL
+                .map(|state| Restore::Elements { job, state, ranges: vec![(5, 20), (30, 30)] })
+                .map(|piece| Event::Restored(Box::new(piece)))
+                .into(),
+        ),
+        (
+            "restored-failed-elements",
+            piece(Restore::FailedElements {
+                job,
+                outcome: Outcome::Signal(9),
+                ranges: vec![(21, 29)],
+            }),
+        ),
+        ("restored-tasks", piece(Restore::Tasks(Box::new(restored_tasks())))),
+        ("restored-followers", piece(Restore::Followers(vec![(array(), TaskId::whole(job, 50))]))),
+        ("restored-edges", piece(Restore::Edges(pairs))),
+        (
+            "restored-lane",
+            piece(Restore::Lane {
+                job,
+                profile: Profile::default(),
+                kind: WorkKind::Script,
+                turn: -3,
+                tasks: vec![task(4), task(5), task(9)],
+            }),
+        ),
+        (
+            "restored-lease",
+            piece(Restore::Lease {
+                task: task(7),
+                lease: LeaseNo::new(2, 999),
+                worker: WorkerId(5),
+                started: Time(AT.0 - 4000),
+                until: Some(AT.after_ms(26_000)),
+                share: Some(Box::new(share())),
+            }),
+        ),
+    ]
+}
+
+fn task(number: u32) -> TaskId {
+    TaskId::new(JobId(3), number)
+}
+
+fn array() -> TaskId {
+    TaskId::whole(JobId(2), 1)
+}
+
+fn bytes<T: for<'a> From<&'a [u8]>>(bytes: &[u8]) -> T {
+    T::from(bytes)
+}
+
+fn job_options() -> JobOptions {
+    JobOptions {
+        name: "sweep".into(),
+        open: true,
+        held: false,
+        max_running: Some(10),
+        max_fails: Some(3),
+        key: Some(bytes(b"key-1")),
+    }
+}
+
+fn profile() -> Profile {
+    Profile {
+        needs: Needs {
+            slots: 4,
+            memory: 8 << 30,
+            resources: vec![("gpu".into(), 2)],
+            tags: vec!["fast".into()],
+        },
+        priority: -5,
+        attempts: 3,
+        lost_max: 5,
+        backoff: Backoff { first_ms: 100, most_ms: 60_000 },
+        retry_on: vec![75, -1],
+        time_limit_ms: Some(3_600_000),
+        runs_anyway: true,
+    }
+}
+
+fn setting() -> Arc<Setting> {
+    Arc::new(Setting {
+        dir: Some(bytes(b"/data")),
+        env: vec![(bytes(b"LANG"), bytes(b"C"))],
+        stdin: Some(bytes(b"input")),
+        output: Some(bytes(b"out-%j.log")),
+    })
+}
+
+/// Work of every kind; two tasks share one, three share their setting.
+fn added() -> Added {
+    let (setting, body) = (setting(), Arc::<[u8]>::from(&b"echo hello\n"[..]));
+    let script = Arc::new(Work::Script {
+        kind: ".sh".into(),
+        body: Arc::clone(&body),
+        setting: Arc::clone(&setting),
+    });
+    let argv = Work::Command(CommandWork {
+        program: Program::Argv(vec![bytes(b"echo"), bytes(b"a b")]),
+        setting: Arc::clone(&setting),
+    });
+    let shell = Work::Command(CommandWork {
+        program: Program::Shell(bytes(b"echo $HOME")),
+        setting: Arc::default(),
+    });
+    let again = Work::Script { kind: ".py".into(), body, setting };
+    let works = [
+        Some(Arc::clone(&script)),
+        Some(Arc::new(argv)),
+        Some(script),
+        None,
+        Some(Arc::new(shell)),
+        Some(Arc::new(again)),
+        Some(Arc::new(Work::Named)),
+    ];
+    let tasks = works.into_iter().zip(1_u32..).map(|(work, number)| NewTask {
+        name: Name::from(format!("task-{number:04}")),
+        profile: u32::from(number > 4),
+        work,
+        preds: (1..number).filter(|pred| pred % 3 == 0).map(task).collect(),
+        memo: (number == 4).then(|| bytes(b"memo")),
+    });
+    Added {
+        job: JobId(3),
+        profiles: vec![Profile::default(), profile()],
+        arrays: vec![
+            new_array(Values::Numbers { first: -10, step: 5 }),
+            new_array(Values::List(vec![bytes(b"red"), bytes(b"green")].into())),
+        ],
+        tasks: tasks.collect(),
+    }
+}
+
+fn new_array(values: Values) -> NewArray {
+    NewArray {
+        name: "cells".into(),
+        count: 2,
+        profile: 1,
+        work: Arc::new(Work::Indexed {
+            program: bytes(b"./run"),
+            dir: bytes(b"/data"),
+            log_dir: bytes(b"/data/log"),
+        }),
+        values,
+        preds: vec![task(1)],
+        each: vec![array()],
+    }
+}
+
+/// Name and profile resemble the ones of the event before.
+fn added_alone(number: u32) -> Event {
+    Event::Added(Box::new(Added {
+        job: JobId(3),
+        profiles: vec![Profile::default()],
+        arrays: Vec::new(),
+        tasks: vec![NewTask {
+            name: Name::from(format!("task-{number:04}")),
+            profile: 0,
+            work: None,
+            preds: Default::default(),
+            memo: None,
+        }],
+    }))
+}
+
+fn leased(number: u32, share: Option<Share>) -> Event {
+    Event::Leased {
+        task: task(number),
+        lease: LeaseNo::new(2, u64::from(number) + 990),
+        worker: WorkerId(5),
+        until: Some(AT.after_ms(30_000)),
+        share: share.map(Box::new),
+    }
+}
+
+fn share() -> Share {
+    Share { indices: vec![("gpu".into(), 0b101), ("licence".into(), 1 << 127)] }
+}
+
+fn finished(number: u32, outcome: Outcome, then: Then) -> Event {
+    let words = Words { message: Some("out of memory".into()), memo: Some(bytes(b"memo")) };
+    let words = Some(Box::new(words));
+    Event::Finished { task: task(number), worker: WorkerId(5), outcome, then, words }
+}
+
+fn succeeded(number: u32) -> Event {
+    Event::Finished {
+        task: task(number),
+        worker: WorkerId(5),
+        outcome: Outcome::Success,
+        then: Then::Done,
+        words: None,
+    }
+}
+
+fn restored_worker() -> RestoredWorker {
+    RestoredWorker {
+        worker: WorkerId(5),
+        group: GroupId(1),
+        name: "node-17".into(),
+        dialect: "native".into(),
+        seen: Time(AT.0 - 1000),
+        period_ms: Some(30_000),
+        good: 100,
+        bad: 4,
+        since: 12,
+        recent: vec![(JobId(2), true), (JobId(3), false)],
+        tallies: vec![(JobId(2), 90, 0), (JobId(3), 10, 4)],
+        standing: Standing::Probation,
+        reason: Some("4 of its last 10 failed".into()),
+        until: Some(AT.after_ms(10_000)),
+        holds: 1,
+    }
+}
+
+fn restored_job() -> RestoredJob {
+    RestoredJob {
+        job: JobId(3),
+        group: GroupId(1),
+        options: job_options(),
+        stopped: true,
+        forgiven: 2,
+        submitted: Time(AT.0 - 60_000),
+        ended: Some(Time(AT.0 - 10)),
+        next_index: 1001,
+        failures: vec![(Outcome::Exit(1), 3), (Outcome::TimedOut, 1)],
+        good: 100,
+        bad: 4,
+    }
+}
+
+fn restored_array() -> RestoredArray {
+    RestoredArray {
+        job: JobId(3),
+        first: 5,
+        array: new_array(Values::Numbers { first: 0, step: 1 }),
+        profile: profile(),
+        waiting: 1,
+        failed: 0,
+        unfinished: 2,
+        bad: 0,
+    }
+}
+
+/// A task in every phase.
+fn restored_tasks() -> RestoredTasks {
+    let attempt = RestoredAttempt {
+        outcome: Outcome::Success,
+        worker: WorkerId(5),
+        started: Time(AT.0 - 2000),
+        took_ms: 1500,
+    };
+    let lost = RestoredAttempt { outcome: Outcome::Lost, ..attempt.clone() };
+    let extra = RestoredExtra {
+        memo: Some(bytes(b"memo")),
+        message: Some("done".into()),
+        past: vec![lost],
+        lapsed: Some((LeaseNo::new(2, 7), WorkerId(4))),
+    };
+    let phases = [
+        RestoredPhase::Waiting,
+        RestoredPhase::Blocked,
+        RestoredPhase::Ready,
+        RestoredPhase::Delayed(AT.after_ms(500)),
+        RestoredPhase::Held,
+        RestoredPhase::Leased,
+        RestoredPhase::Finished(attempt),
+        RestoredPhase::Cancelled,
+    ];
+    let work = Arc::new(Work::Command(CommandWork {
+        program: Program::Shell(bytes(b"make")),
+        setting: setting(),
+    }));
+    let tasks = phases.into_iter().zip(1_u32..).map(|(phase, number)| RestoredTask {
+        index: if number < 6 { number } else { number + 10 },
+        name: Name::from(format!("task-{number:04}")),
+        profile: u32::from(number == 5),
+        work: (number != 2).then(|| Arc::clone(&work)),
+        waiting: u32::from(number == 1),
+        failed: u32::from(number == 2),
+        fails: u16::from(number == 4),
+        lost: u16::from(number == 7),
+        extra: matches!(phase, RestoredPhase::Finished(_)).then(|| Box::new(extra.clone())),
+        phase,
+    });
+    RestoredTasks {
+        job: JobId(3),
+        profiles: vec![Profile::default(), profile()],
+        tasks: tasks.collect(),
+    }
+}

@@ -1,0 +1,227 @@
+//! Leases and results: the bulk of a journal. Each is a byte of flags and only what is not as expected,
+//! so that a run of neighbours takes two bytes an event.
+
+use super::deltas::Line;
+use super::{Decoder, Encoder};
+use crate::record::RecordError;
+use laboro_core::{Back, Event, LeaseNo, Outcome, Share, TaskId, Then, Time, Words, WorkerId};
+
+const TASK_GIVEN: u8 = 1;
+const LEASE_GIVEN: u8 = 2;
+const WORKER_GIVEN: u8 = 4;
+const UNTIL_GIVEN: u8 = 8;
+const SHARE_GIVEN: u8 = 16;
+
+/// Of a result; task and worker as above.
+const OUTCOME_GIVEN: u8 = 2;
+const WORDS_GIVEN: u8 = 8;
+
+impl Encoder {
+    pub(super) fn leased(
+        &mut self,
+        task: TaskId,
+        lease: LeaseNo,
+        worker: WorkerId,
+        until: Option<Time>,
+        share: Option<&Share>,
+    ) {
+        let mut flags = 0;
+        let mut mark = |flag, given: bool| flags |= if given { flag } else { 0 };
+        mark(TASK_GIVEN, task != self.last.next_task(Line::Leased));
+        mark(LEASE_GIVEN, lease != self.last.next_lease());
+        mark(WORKER_GIVEN, worker != self.last.worker);
+        mark(UNTIL_GIVEN, until != self.last.until);
+        mark(SHARE_GIVEN, share.is_some());
+        self.out.u8(flags);
+        if flags & TASK_GIVEN != 0 {
+            self.task(Line::Leased, task);
+        }
+        if flags & LEASE_GIVEN != 0 {
+            self.lease(lease);
+        }
+        if flags & WORKER_GIVEN != 0 {
+            self.worker(worker);
+        }
+        if flags & UNTIL_GIVEN != 0 {
+            self.option(until, Encoder::time);
+        }
+        if let Some(share) = share {
+            self.share(share);
+        }
+        self.last.set_task(Line::Leased, task);
+        (self.last.lease, self.last.until) = (lease, until);
+    }
+
+    pub(super) fn finished(
+        &mut self,
+        task: TaskId,
+        worker: WorkerId,
+        outcome: Outcome,
+        then: Then,
+        words: Option<&Words>,
+    ) {
+        let mut flags = 0;
+        let mut mark = |flag, given: bool| flags |= if given { flag } else { 0 };
+        mark(TASK_GIVEN, task != self.last.next_task(Line::Finished));
+        mark(OUTCOME_GIVEN, (outcome, then) != (Outcome::Success, Then::Done));
+        mark(WORKER_GIVEN, worker != self.last.worker);
+        mark(WORDS_GIVEN, words.is_some());
+        self.out.u8(flags);
+        if flags & TASK_GIVEN != 0 {
+            self.task(Line::Finished, task);
+        }
+        if flags & WORKER_GIVEN != 0 {
+            self.worker(worker);
+        }
+        if flags & OUTCOME_GIVEN != 0 {
+            self.outcome(outcome);
+            self.then(then);
+        }
+        if let Some(Words { message, memo }) = words {
+            self.option(message.as_deref(), |to, message| to.out.string(message.as_bytes()));
+            self.option(memo.as_deref(), |to, memo| to.out.string(memo));
+        }
+        self.last.set_task(Line::Finished, task);
+    }
+
+    pub(super) fn share(&mut self, share: &Share) {
+        self.list(&share.indices, |to, (name, bits)| {
+            to.out.string(name.bytes());
+            to.out.u128(*bits);
+        });
+    }
+
+    pub(super) fn outcome(&mut self, outcome: Outcome) {
+        let (code, detail) = match outcome {
+            Outcome::Success => (0, None),
+            Outcome::Exit(code) => (1, Some(code)),
+            Outcome::Signal(signal) => (2, Some(signal)),
+            Outcome::TimedOut => (3, None),
+            Outcome::Error => (4, None),
+            Outcome::Lost => (5, None),
+        };
+        self.out.u8(code);
+        if let Some(detail) = detail {
+            self.out.i64(i64::from(detail));
+        }
+    }
+
+    fn then(&mut self, then: Then) {
+        match then {
+            Then::Done => self.out.u8(0),
+            Then::Failed => self.out.u8(1),
+            Then::Again(time) => {
+                self.out.u8(2);
+                self.time(time);
+            }
+        }
+    }
+
+    pub(super) fn back(&mut self, back: Back) {
+        self.out.u8(match back {
+            Back::Lapsed => 0,
+            Back::Left => 1,
+            Back::Handed => 2,
+            Back::Revoked => 3,
+        });
+    }
+}
+
+impl Decoder<'_> {
+    pub(super) fn leased(&mut self) -> Result<Event, RecordError> {
+        let flags =
+            self.flags(TASK_GIVEN | LEASE_GIVEN | WORKER_GIVEN | UNTIL_GIVEN | SHARE_GIVEN)?;
+        let task = match flags & TASK_GIVEN {
+            0 => self.last.next_task(Line::Leased),
+            _ => self.task(Line::Leased)?,
+        };
+        let lease = match flags & LEASE_GIVEN {
+            0 => self.last.next_lease(),
+            _ => self.lease()?,
+        };
+        let worker = match flags & WORKER_GIVEN {
+            0 => self.last.worker,
+            _ => self.worker()?,
+        };
+        let until = match flags & UNTIL_GIVEN {
+            0 => self.last.until,
+            _ => self.option(Decoder::time)?,
+        };
+        let share = match flags & SHARE_GIVEN {
+            0 => None,
+            _ => Some(Box::new(self.share()?)),
+        };
+        self.last.set_task(Line::Leased, task);
+        (self.last.lease, self.last.until) = (lease, until);
+        Ok(Event::Leased { task, lease, worker, until, share })
+    }
+
+    pub(super) fn finished(&mut self) -> Result<Event, RecordError> {
+        let flags = self.flags(TASK_GIVEN | OUTCOME_GIVEN | WORKER_GIVEN | WORDS_GIVEN)?;
+        let task = match flags & TASK_GIVEN {
+            0 => self.last.next_task(Line::Finished),
+            _ => self.task(Line::Finished)?,
+        };
+        let worker = match flags & WORKER_GIVEN {
+            0 => self.last.worker,
+            _ => self.worker()?,
+        };
+        let (outcome, then) = match flags & OUTCOME_GIVEN {
+            0 => (Outcome::Success, Then::Done),
+            _ => (self.outcome()?, self.then()?),
+        };
+        let words = match flags & WORDS_GIVEN {
+            0 => None,
+            _ => Some(Box::new(Words {
+                message: self.option(|from| Ok(from.from.text()?.into()))?,
+                memo: self.option(|from| Ok(from.from.string()?.into()))?,
+            })),
+        };
+        self.last.set_task(Line::Finished, task);
+        Ok(Event::Finished { task, worker, outcome, then, words })
+    }
+
+    /// A flag that this version does not know would change what follows.
+    pub(super) fn flags(&mut self, known: u8) -> Result<u8, RecordError> {
+        match self.from.u8()? {
+            flags if flags & !known == 0 => Ok(flags),
+            _ => self.from.malformed("a flag that means nothing"),
+        }
+    }
+
+    pub(super) fn share(&mut self) -> Result<Share, RecordError> {
+        let indices = self.list(|from| Ok((from.plain_name()?, from.from.u128()?)))?;
+        Ok(Share { indices })
+    }
+
+    pub(super) fn outcome(&mut self) -> Result<Outcome, RecordError> {
+        Ok(match self.from.u8()? {
+            0 => Outcome::Success,
+            1 => Outcome::Exit(self.from.i32()?),
+            2 => Outcome::Signal(self.from.i32()?),
+            3 => Outcome::TimedOut,
+            4 => Outcome::Error,
+            5 => Outcome::Lost,
+            _ => return self.from.malformed("no such outcome"),
+        })
+    }
+
+    fn then(&mut self) -> Result<Then, RecordError> {
+        Ok(match self.from.u8()? {
+            0 => Then::Done,
+            1 => Then::Failed,
+            2 => Then::Again(self.time()?),
+            _ => return self.from.malformed("no such way to go on"),
+        })
+    }
+
+    pub(super) fn back(&mut self) -> Result<Back, RecordError> {
+        Ok(match self.from.u8()? {
+            0 => Back::Lapsed,
+            1 => Back::Left,
+            2 => Back::Handed,
+            3 => Back::Revoked,
+            _ => return self.from.malformed("no such way back"),
+        })
+    }
+}
