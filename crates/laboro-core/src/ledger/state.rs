@@ -110,8 +110,17 @@ impl State {
         JobId(self.next_job + 1)
     }
 
-    pub(crate) fn job_count(&self) -> usize {
+    pub fn job_count(&self) -> usize {
         self.job_ids.len()
+    }
+
+    pub fn worker_count(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// How many tasks of all groups are in a state.
+    pub fn tasks_in(&self, state: TaskState) -> u64 {
+        self.groups.iter().map(|group| u64::from(group.counts.of(state))).sum()
     }
 
     pub(crate) fn job(&self, slot: u32) -> &Job {
