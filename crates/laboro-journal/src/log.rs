@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 pub use backup::backup;
-pub use check::{Problem, Report, SnapshotReport, check};
+pub use check::{Problem, Report, SnapshotReport, check, check_with};
 pub use condense::{Fold, FoldMaker};
 pub use error::LogError;
 pub use options::{Durability, Options};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::LogError;
 use super::directory::Listing;
-use super::reader::{Walked, walk};
+use super::reader::{Piece, Walked, walk};
 
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -45,12 +45,25 @@ pub struct Problem {
 pub(super) const TRIES: usize = 100;
 
 pub fn check(dir: &Path) -> Result<Report, LogError> {
+    check_with(dir, || (), |(), _, _, _| Ok(())).map(|(report, ())| report)
+}
+
+/// The same, and shows all that is read to `visit`. If the list has to be made again, reading starts
+/// over with a new `T`.
+pub fn check_with<T>(
+    dir: &Path,
+    start: impl Fn() -> T,
+    mut visit: impl FnMut(&mut T, Piece, u64, &[u8]) -> Result<(), String>,
+) -> Result<(Report, T), LogError> {
     let mut tries = 1;
     loop {
         let listing = Listing::read_held(dir)?;
-        let walked = walk(&listing, u64::MAX, &mut |_, _, _| Ok(()))?;
+        let mut seen = start();
+        let walked = walk(&listing, u64::MAX, &mut |piece, number, payload| {
+            visit(&mut seen, piece, number, payload)
+        })?;
         if walked.damage.is_none() || tries == TRIES || !listing.is_stale(dir)? {
-            return Ok(report(walked));
+            return Ok((report(walked), seen));
         }
         tries += 1;
     }

@@ -23,7 +23,8 @@ pub struct Options {
     pub segment_bytes_min: u64,
     /// Segments grow to this; they are zeroed in the background.
     pub segment_bytes_max: u64,
-    /// A larger payload is refused.
+    /// A larger payload is refused. As large as the format allows unless told otherwise: a hub whose
+    /// batch is refused cannot go on.
     pub record_bytes_max: usize,
     /// Condense when the log has grown by this much (or by twice its last snapshot, if more).
     pub condense_after_bytes: u64,
@@ -35,7 +36,7 @@ impl Default for Options {
             durability: Durability::Sync,
             segment_bytes_min: 256 << 10,
             segment_bytes_max: 64 << 20,
-            record_bytes_max: 64 << 20,
+            record_bytes_max: RECORD_BYTES_CEILING,
             condense_after_bytes: 64 << 20,
         }
     }
