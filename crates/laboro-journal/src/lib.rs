@@ -1,7 +1,25 @@
 //! What Laboro remembers on disk. It decides nothing: it keeps what it is given and gives it back.
-//! `log` keeps bytes durably and in order and does not know what they mean; `outputs` keeps what tasks
-//! printed, which is less precious and much more.
+//! A `Journal` takes the hub's batches: `record` turns them into bytes, and `log` keeps bytes durably
+//! and in order and does not know what they mean. `outputs` keeps what tasks printed, which is less
+//! precious and much more.
+
+mod journal;
+mod memory;
+
+mod file;
+mod replay;
 
 pub mod log;
-pub mod outputs;
 pub mod record;
+
+mod check;
+
+pub mod outputs;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{Check, check};
+pub use file::FileJournal;
+pub use journal::{Journal, JournalError};
+pub use memory::MemoryJournal;

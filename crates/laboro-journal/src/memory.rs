@@ -1,0 +1,34 @@
+//! A journal without a disk, for tests and simulation. It keeps every batch, so it grows without end.
+
+use crate::journal::{Journal, JournalError};
+use laboro_core::{Batch, Effect, Event, Ledger, Time};
+
+#[derive(Debug, Default)]
+pub struct MemoryJournal {
+    batches: Vec<(Time, Vec<Event>)>,
+}
+
+impl MemoryJournal {
+    pub fn batches(&self) -> &[(Time, Vec<Event>)] {
+        &self.batches
+    }
+
+    /// What a hub that starts on this journal finds.
+    pub fn replayed(&self) -> Ledger {
+        let mut ledger = Ledger::default();
+        for (at, events) in &self.batches {
+            events.iter().for_each(|event| ledger.apply(*at, event));
+        }
+        ledger
+    }
+}
+
+impl Journal for MemoryJournal {
+    async fn commit(&mut self, mut batch: Batch) -> Result<Vec<Effect>, JournalError> {
+        let events = std::mem::take(&mut batch.events);
+        if !events.is_empty() {
+            self.batches.push((batch.at, events));
+        }
+        Ok(batch.release())
+    }
+}

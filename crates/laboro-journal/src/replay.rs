@@ -1,0 +1,44 @@
+//! From payloads to a ledger: what opening, condensing and checking have in common.
+
+use crate::record::Decoder;
+use laboro_core::{Ledger, Time};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    pub ledger: Ledger,
+    /// When the newest batch happened.
+    pub at: Time,
+    pub events: u64,
+    decoder: Decoder,
+}
+
+impl Replay {
+    /// Applies one record. After an error the ledger is half changed and of no use.
+    pub fn absorb(&mut self, payload: &[u8]) -> Result<(), String> {
+        // The ledger takes it for a broken promise of ours when an event does not fit, and panics. A
+        // journal that was tampered with, or written by a faulty hub, has to be an error all the same.
+        catch_unwind(AssertUnwindSafe(|| self.apply(payload)))
+            .unwrap_or_else(|panic| Err(format!("an event does not fit: {}", words(&*panic))))
+    }
+
+    fn apply(&mut self, payload: &[u8]) -> Result<(), String> {
+        let events = self.decoder.record(payload).map_err(|error| error.to_string())?;
+        self.at = events.at();
+        for event in events {
+            let event = event.map_err(|error| error.to_string())?;
+            self.ledger.apply(self.at, &event);
+            self.events += 1;
+        }
+        Ok(())
+    }
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+        (Some(words), _) => words,
+        (None, Some(words)) => words,
+        (None, None) => "no reason given",
+    }
+}
