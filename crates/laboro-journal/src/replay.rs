@@ -1,9 +1,19 @@
 //! From payloads to a ledger: what opening, condensing and checking have in common.
 
+use crate::journal::JournalError;
+use crate::log;
 use crate::record::Decoder;
 use laboro_core::{Ledger, Time};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// The ledger that a journal adds up to, without touching it. A hub may be writing meanwhile.
+pub fn read_ledger(dir: &Path) -> Result<Ledger, JournalError> {
+    let mut replay = Replay::default();
+    log::read(dir, &mut |_, _, payload| replay.absorb(payload))?;
+    Ok(replay.ledger)
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Replay {

@@ -1,0 +1,217 @@
+//! The world of a serving hub: a bounded inbox that many sessions write to, and the outbox that takes
+//! effects back to them. A full inbox makes sessions wait, which makes them stop reading.
+
+use crate::clock::Clock;
+use crate::outbox::{Delivery, Outbox};
+use crate::ring::World;
+use laboro_core::{Ask, Change, Command, Effect, Reply, SessionId, Time, Token};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{mpsc, oneshot};
+
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Commands that may wait for the engine.
+    pub inbox: usize,
+    /// Commands that one step takes at most.
+    pub step: usize,
+    /// Effects that may wait for one session before it is cut off.
+    pub session: usize,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions { inbox: 65_536, step: 16_384, session: 4096 }
+    }
+}
+
+/// What reaches the engine.
+pub(crate) enum Letter {
+    Ask {
+        command: Command,
+        answer: oneshot::Sender<Reply>,
+    },
+    /// Asked by a session that takes its answers from its own queue, under a token of its own.
+    SessionAsk {
+        session: SessionId,
+        tag: u64,
+        command: Command,
+    },
+    Open {
+        session: SessionId,
+        to: mpsc::Sender<Delivery>,
+    },
+    Close {
+        session: SessionId,
+    },
+    Watch {
+        command: Command,
+        to: mpsc::Sender<Arc<[Change]>>,
+    },
+}
+
+/// The hub is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost;
+
+impl std::fmt::Display for Lost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the hub has stopped")
+    }
+}
+
+impl std::error::Error for Lost {}
+
+/// Asks things of a running hub. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    letters: mpsc::Sender<Letter>,
+    next_session: Arc<AtomicU64>,
+    session_queue: usize,
+}
+
+/// A session's own queue of answers and work. Dropped: the session is closed.
+#[derive(Debug)]
+pub struct Subscription {
+    pub session: SessionId,
+    queue: mpsc::Receiver<Delivery>,
+    handle: Handle,
+}
+
+impl std::fmt::Debug for Letter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Letter::Ask { .. } => "ask",
+            Letter::SessionAsk { .. } => "session ask",
+            Letter::Open { .. } => "open",
+            Letter::Close { .. } => "close",
+            Letter::Watch { .. } => "watch",
+        })
+    }
+}
+
+impl Handle {
+    /// Waits for room in the inbox, then for the answer.
+    pub async fn ask(&self, command: Command) -> Result<Reply, Lost> {
+        let (answer, reply) = oneshot::channel();
+        self.letters.send(Letter::Ask { command, answer }).await.map_err(|_| Lost)?;
+        reply.await.map_err(|_| Lost)
+    }
+
+    pub async fn open_session(&self) -> Result<Subscription, Lost> {
+        let session = SessionId(self.next_session.fetch_add(1, Ordering::Relaxed));
+        let (to, queue) = mpsc::channel(self.session_queue);
+        self.letters.send(Letter::Open { session, to }).await.map_err(|_| Lost)?;
+        Ok(Subscription { session, queue, handle: self.clone() })
+    }
+
+    /// Changes as they happen, in order. A watcher that does not keep up is dropped.
+    pub async fn watch(&self, command: Command) -> Result<mpsc::Receiver<Arc<[Change]>>, Lost> {
+        let (to, changes) = mpsc::channel(self.session_queue);
+        self.letters.send(Letter::Watch { command, to }).await.map_err(|_| Lost)?;
+        Ok(changes)
+    }
+}
+
+impl Subscription {
+    /// Asks without waiting for the answer, which comes through `next` with this tag.
+    pub async fn ask(&self, tag: u64, command: Command) -> Result<(), Lost> {
+        let letter = Letter::SessionAsk { session: self.session, tag, command };
+        self.handle.letters.send(letter).await.map_err(|_| Lost)
+    }
+
+    /// `None`: the hub has stopped or has cut this session off.
+    pub async fn next(&mut self) -> Option<Delivery> {
+        self.queue.recv().await
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        // A full inbox only delays the cleaning up: the outbox notices the closed queue by itself.
+        let _ = self.handle.letters.try_send(Letter::Close { session: self.session });
+    }
+}
+
+/// The engine's side of the inbox.
+#[derive(Debug)]
+pub struct Server {
+    letters: mpsc::Receiver<Letter>,
+    buffer: Vec<Letter>,
+    outbox: Outbox,
+    clock: Clock,
+    step: usize,
+}
+
+pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
+    let (sender, letters) = mpsc::channel(options.inbox);
+    let server = Server {
+        letters,
+        buffer: Vec::with_capacity(options.step.min(1024)),
+        outbox: Outbox::default(),
+        clock,
+        step: options.step,
+    };
+    let handle = Handle {
+        letters: sender,
+        next_session: Arc::new(AtomicU64::new(1)),
+        session_queue: options.session,
+    };
+    (server, handle)
+}
+
+impl Server {
+    /// Sessions that were cut off because they did not take what was sent to them.
+    pub fn sessions_cut_off(&self) -> u64 {
+        self.outbox.cut_off()
+    }
+
+    fn open_letters(&mut self) -> Vec<Ask> {
+        let mut asks = Vec::with_capacity(self.buffer.len());
+        for letter in self.buffer.drain(..) {
+            match letter {
+                Letter::Ask { command, answer } => {
+                    asks.push(Ask { token: self.outbox.expect(answer), command });
+                }
+                Letter::SessionAsk { session, tag, command } => {
+                    asks.push(Ask { token: self.outbox.expect_for(session, tag), command });
+                }
+                Letter::Open { session, to } => self.outbox.open(session, to),
+                Letter::Close { session } => self.outbox.close(session),
+                Letter::Watch { command, to } => {
+                    asks.push(Ask { token: self.outbox.watch(to), command });
+                }
+            }
+        }
+        asks.extend(self.outbox.take_unwatched().map(|watch: Token| {
+            let command = Command::Unwatch(watch);
+            Ask { token: self.outbox.nobody(), command }
+        }));
+        asks
+    }
+}
+
+impl World for Server {
+    async fn gather(&mut self, deadline: Option<Time>) -> Option<(Time, Vec<Ask>)> {
+        let received = self.letters.recv_many(&mut self.buffer, self.step);
+        match deadline {
+            None => {
+                if received.await == 0 {
+                    return None;
+                }
+            }
+            Some(deadline) => {
+                let wait = self.clock.until(deadline);
+                if let Ok(0) = tokio::time::timeout(wait, received).await {
+                    return None;
+                }
+            }
+        }
+        let asks = self.open_letters();
+        Some((self.clock.now(), asks))
+    }
+
+    fn deliver(&mut self, effects: Vec<Effect>) {
+        self.outbox.deliver(effects);
+    }
+}

@@ -1,0 +1,12 @@
+//! Connects: the engine loop and what stands around it. The core decides, the journal remembers, and the
+//! world is whatever brings commands and takes effects; `ring` turns them round.
+
+mod clock;
+mod inbox;
+mod outbox;
+mod ring;
+
+pub use clock::Clock;
+pub use inbox::{Handle, Lost, Server, ServerOptions, Subscription, server};
+pub use outbox::Delivery;
+pub use ring::{World, run};

@@ -1,0 +1,181 @@
+//! The engine loop with its inbox and outbox: answers come, work is pushed, deadlines ring without anybody
+//! asking, and one peer that does not take what it is sent holds up nobody.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use laboro_core::*;
+use laboro_hub::{Clock, Delivery, Handle, ServerOptions};
+use laboro_journal::MemoryJournal;
+use std::time::Duration;
+
+/// Runs a test against a hub that lives as long as the test.
+fn with_hub<F: AsyncFnOnce(Handle)>(options: ServerOptions, test: F) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let clock = Clock::start();
+        let mut journal = MemoryJournal::default();
+        let (mut hub, first) = Hub::begin(Ledger::default(), Config::default(), clock.now(), 1);
+        laboro_journal::Journal::commit(&mut journal, first).await.unwrap();
+        let (mut server, handle) = laboro_hub::server(&options, clock);
+        tokio::select! {
+            () = test(handle) => {}
+            ended = laboro_hub::run(&mut hub, &mut server, &mut journal) => {
+                panic!("the hub ended first: {ended:?}");
+            }
+        }
+    });
+}
+
+async fn submit(handle: &Handle, count: u32) -> JobId {
+    let submit = Submit {
+        group: "default".into(),
+        job: SubmitTo::New(JobOptions::default()),
+        profiles: vec![Profile::default()],
+        tasks: Vec::new(),
+        arrays: vec![ArraySpec::numbered("", count, Work::Named)],
+        unknown_pred: UnknownPred::Refuse,
+        if_taken: IfTaken::Refuse,
+    };
+    match handle.ask(Command::Submit(submit)).await.unwrap() {
+        Reply::Submitted { job, .. } => job,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn join(session: SessionId, name: &str, slots: u32) -> Command {
+    Command::Join(Join {
+        group: "default".into(),
+        name: name.into(),
+        dialect: "test",
+        session,
+        kinds: Kinds::ALL,
+        tags: Vec::new(),
+        capacity: Capacity::slots(slots),
+        period_ms: None,
+        running: None,
+    })
+}
+
+fn worker(name: &str) -> WorkerRef {
+    WorkerRef::Name { group: "default".into(), name: name.into() }
+}
+
+fn push(name: &str) -> Command {
+    Command::Offer(Offer { worker: worker(name), route: Route::Push, lease_ms: None })
+}
+
+fn results(grants: &[Grant]) -> Vec<TaskResult> {
+    let result = |grant: &Grant| TaskResult {
+        lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+        outcome: Outcome::Success,
+        message: None,
+        memo: None,
+    };
+    grants.iter().map(result).collect()
+}
+
+#[test]
+fn work_is_pushed_to_a_session_and_its_results_are_answered_there() {
+    with_hub(ServerOptions::default(), async |handle| {
+        let job = submit(&handle, 3).await;
+        let mut session = handle.open_session().await.unwrap();
+        session.ask(1, join(session.session, "w", 2)).await.unwrap();
+        session.ask(2, push("w")).await.unwrap();
+        let mut done = 0;
+        let mut tags = Vec::new();
+        while done < 3 {
+            match session.next().await.unwrap() {
+                Delivery::Reply { tag, .. } => tags.push(tag),
+                Delivery::Work { grants, .. } => {
+                    done += grants.len();
+                    let report = Report { worker: worker("w"), results: results(&grants) };
+                    session.ask(3, Command::Report(report)).await.unwrap();
+                }
+                Delivery::Revoke { .. } => panic!("nothing was cancelled"),
+            }
+        }
+        assert_eq!(tags[..2], [1, 2], "answers come in the order of the questions");
+        let Reply::Jobs(jobs) = handle.ask(Command::Query(Query::Job(job))).await.unwrap() else {
+            panic!()
+        };
+        assert_eq!(jobs[0].counts.of(State::Done), 3);
+    });
+}
+
+#[test]
+fn patience_ends_by_the_clock_and_not_by_another_command() {
+    with_hub(ServerOptions::default(), async |handle| {
+        submit(&handle, 1).await;
+        let session = handle.open_session().await.unwrap();
+        for name in ["busy", "idle"] {
+            handle.ask(join(session.session, name, 1)).await.unwrap();
+        }
+        let offer = |name, patience| {
+            let route = Route::Answer { most: 1, patience };
+            Command::Offer(Offer { worker: worker(name), route, lease_ms: None })
+        };
+        let work = handle.ask(offer("busy", Patience::None)).await.unwrap();
+        assert!(matches!(work, Reply::Work { .. }), "{work:?}");
+        let soon = Clock::start().now().after_ms(30);
+        let nothing = handle.ask(offer("idle", Patience::Until(soon))).await.unwrap();
+        assert!(matches!(nothing, Reply::Nothing(Idle::Later)), "{nothing:?}");
+        assert!(Clock::start().now() >= soon, "it was not kept waiting");
+    });
+}
+
+#[test]
+fn a_session_that_does_not_take_its_work_is_cut_off_and_the_others_go_on() {
+    let options = ServerOptions { session: 1, ..ServerOptions::default() };
+    with_hub(options, async |handle| {
+        submit(&handle, 1000).await;
+        let mut deaf = handle.open_session().await.unwrap();
+        handle.ask(join(deaf.session, "deaf", 1)).await.unwrap();
+        // Two answers and one dispatch for a queue of one.
+        deaf.ask(1, push("deaf")).await.unwrap();
+        deaf.ask(2, push("deaf")).await.unwrap();
+        deaf.ask(3, push("deaf")).await.unwrap();
+
+        let mut good = handle.open_session().await.unwrap();
+        handle.ask(join(good.session, "good", 4)).await.unwrap();
+        handle.ask(push("good")).await.unwrap();
+        let Some(Delivery::Work { grants, .. }) = good.next().await else {
+            panic!("the good one waits for the deaf one");
+        };
+        assert_eq!(grants.len(), 4);
+
+        let first = tokio::time::timeout(Duration::from_secs(10), deaf.next()).await.unwrap();
+        assert!(first.is_some(), "what was in its queue is still there");
+        let end = tokio::time::timeout(Duration::from_secs(10), deaf.next()).await.unwrap();
+        assert!(end.is_none(), "then it finds itself cut off");
+    });
+}
+
+#[test]
+fn a_watcher_sees_changes_in_order_and_may_go_away() {
+    with_hub(ServerOptions::default(), async |handle| {
+        let mut changes = handle.watch(Command::Watch(Scope::All)).await.unwrap();
+        let job = submit(&handle, 2).await;
+        handle.ask(Command::Cancel(Selection { job, which: Which::Job })).await.unwrap();
+        let mut states = Vec::new();
+        while states.last() != Some(&State::Cancelled) {
+            for change in changes.recv().await.unwrap().iter() {
+                if let Change::Tasks { first: 1, last: 2, state, .. } = change {
+                    states.push(*state);
+                }
+            }
+        }
+        assert_eq!(states, [State::Waiting, State::Ready, State::Cancelled]);
+        drop(changes);
+        for _ in 0..3 {
+            submit(&handle, 1).await;
+        }
+    });
+}
+
+#[test]
+fn a_hub_that_has_stopped_says_so() {
+    let (server, handle) = laboro_hub::server(&ServerOptions::default(), Clock::start());
+    drop(server);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let answer = runtime.block_on(handle.ask(Command::Query(Query::Groups)));
+    assert_eq!(answer.unwrap_err().to_string(), "the hub has stopped");
+}
