@@ -1,0 +1,259 @@
+//! What can be typed. Only shapes and help texts; what it means is in `commands`.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Runs very many jobs, on one machine or on many.
+#[derive(Debug, Parser)]
+#[command(name = "laboro", version, about, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run tasks on this machine: a file of commands, a flow, or a command with values.
+    Run(Box<Run>),
+    /// Show what a task printed.
+    Logs(Logs),
+    /// Draw the tasks of a job file and what comes after what.
+    Graph(Graph),
+    /// Check, copy or mend the journal of a hub or a run.
+    Journal(Journal),
+}
+
+const RUN_HELP: &str = "\
+Examples:
+  laboro run jobs.txt                          one shell command a line
+  laboro run -- gzip -k {} ::: *.csv           a command for each value
+  ls *.csv | laboro run -- gzip -k {}          values from a pipe
+  laboro run --array 1-1000 -- ./sim --seed {} numbers
+  laboro run -- ./fit {1} {2} ::: a b ::: 1 2  all combinations (--zip: side by side)
+  laboro run flow.toml                         tasks with names, dependencies, sweeps
+  laboro run tasks.jsonl                       one JSON task a line
+  laboro run --runs DIR                        every script below DIR, results in outputs/
+
+The same command typed again goes on where it was. Placeholders: {} value, {.} without
+extension, {/} base name, {//} directory, {ext} extension, {#} index, {name} task name,
+{1} {2} of several lists.
+
+Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 state or disk trouble, 130 interrupted.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = RUN_HELP)]
+pub(crate) struct Run {
+    /// A job file: .toml is a flow, .jsonl one JSON task a line, anything else one command a line.
+    #[arg(conflicts_with_all = ["runs", "words"])]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Run every .sh and .m file below this directory; results go to outputs/ beside it.
+    #[arg(long, value_name = "DIR", conflicts_with = "words")]
+    pub(crate) runs: Option<PathBuf>,
+
+    /// Numbers to run the command with: 1-1000 or 0-100:10.
+    #[arg(long, value_name = "FIRST-LAST[:STEP]")]
+    pub(crate) array: Option<String>,
+
+    /// Take the values of several lists side by side instead of all combinations.
+    #[arg(long)]
+    pub(crate) zip: bool,
+
+    /// Values from the pipe end with a NUL byte, as `find -print0` writes them.
+    #[arg(short = '0', long)]
+    pub(crate) null: bool,
+
+    /// How many slots: tasks that run at once. Default: the number of cores.
+    #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N")]
+    pub(crate) slots: Option<u32>,
+
+    /// Start nothing more while less memory than this is available, such as 2G.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+
+    /// End an attempt that takes longer, such as 90s or 2h.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+
+    /// How long a task has between SIGTERM and SIGKILL.
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub(crate) grace: String,
+
+    /// How often a task may be tried.
+    #[arg(long, value_name = "N")]
+    pub(crate) attempts: Option<u32>,
+
+    /// Stop when more tasks than this have failed.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_fails: Option<u32>,
+
+    /// Run tasks with this niceness.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) nice: Option<i32>,
+
+    /// Something countable that tasks may need, such as gpu=4.
+    #[arg(long = "resource", value_name = "NAME=N")]
+    pub(crate) resources: Vec<String>,
+
+    /// A tag that tasks may require.
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+
+    /// The shell for lines of commands.
+    #[arg(long, value_name = "PATH", default_value = "/bin/sh")]
+    pub(crate) shell: PathBuf,
+
+    /// With --runs: what makes a run good.
+    #[arg(long, value_enum, default_value_t = Success::ResLine, requires = "runs")]
+    pub(crate) success: Success,
+
+    /// Also write what each task prints to files in this directory: NAME.out and NAME.err.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output_dir: Option<PathBuf>,
+
+    /// Show lines as they come, with the task's name before them.
+    #[arg(long)]
+    pub(crate) tee: bool,
+
+    /// Print what tasks print, in the order of the input.
+    #[arg(short = 'k', long, conflicts_with = "tee")]
+    pub(crate) keep_order: bool,
+
+    /// How much of each stream of a task is kept.
+    #[arg(long, value_name = "SIZE", default_value = "64M")]
+    pub(crate) output_limit: String,
+
+    /// Only say what is wrong with the job, run nothing.
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Show what would run, run nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Where the state is kept. Default: .laboro beside the job file, or here.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+
+    /// How safe a recorded result is.
+    #[arg(long, value_enum, default_value_t = Durability::Sync)]
+    pub(crate) durability: Durability,
+
+    /// Run what failed before once more.
+    #[arg(long)]
+    pub(crate) retry_failed: bool,
+
+    /// Forget what was done before and run everything.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// One JSON event a line on standard output.
+    #[arg(long, conflicts_with_all = ["tee", "keep_order"])]
+    pub(crate) json: bool,
+
+    /// The command and its values.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) words: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Success {
+    /// The last line of output with `RES:` in it decides; none is failure.
+    ResLine,
+    /// The exit code decides.
+    ExitCode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durability {
+    /// Survives a power cut.
+    Sync,
+    /// Survives a crash of the program.
+    Os,
+    None,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Logs {
+    /// The task's name or number.
+    pub(crate) task: String,
+
+    /// Wait for more until the task ends.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+
+    /// Only standard output.
+    #[arg(long, conflicts_with = "stderr")]
+    pub(crate) stdout: bool,
+
+    /// Only standard error.
+    #[arg(long)]
+    pub(crate) stderr: bool,
+
+    /// Which attempt, counted from 1. Default: the last.
+    #[arg(long, value_name = "N")]
+    pub(crate) attempt: Option<u16>,
+
+    /// Where the state is. Default: .laboro here.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+
+    /// Which run, by the first letters of its id. Default: the latest.
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: Option<String>,
+
+    /// The task's record and output as JSON.
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Graph {
+    /// A job file.
+    pub(crate) file: PathBuf,
+
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    pub(crate) format: GraphFormat,
+
+    /// Write to this file instead of standard output; .svg and .dot choose the format.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    Text,
+    Svg,
+    Dot,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Journal {
+    #[command(subcommand)]
+    pub(crate) command: JournalCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalCommand {
+    /// Read all of a journal and say what is in it and what is wrong with it. Changes nothing; a hub
+    /// may be running.
+    Check {
+        /// The journal's directory.
+        dir: PathBuf,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a consistent copy, also of a running hub's journal.
+    Backup {
+        dir: PathBuf,
+        /// A directory that does not exist yet.
+        to: PathBuf,
+    },
+    /// After damage: save what can be saved and say what was lost.
+    Repair { dir: PathBuf },
+}

@@ -1,0 +1,78 @@
+//! `laboro journal`: check, backup, repair.
+
+use crate::args::{Journal, JournalCommand};
+use crate::exit::Exit;
+use crate::output::bytes;
+use laboro_journal::log;
+use serde_json::json;
+
+pub(crate) fn run(args: Journal) -> anyhow::Result<Exit> {
+    match args.command {
+        JournalCommand::Check { dir, json } => check(&dir, json),
+        JournalCommand::Backup { dir, to } => {
+            let report = log::backup(&dir, &to)?;
+            println!(
+                "copied {} to {}: {} records up to number {}",
+                dir.display(),
+                to.display(),
+                report.records,
+                report.last_number
+            );
+            Ok(Exit::Done)
+        }
+        JournalCommand::Repair { dir } => {
+            let repair = log::repair(&dir)?;
+            println!("{repair}");
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn check(dir: &std::path::Path, as_json: bool) -> anyhow::Result<Exit> {
+    let check = laboro_journal::check(dir)?;
+    let exit = if check.problem.is_some() { Exit::Trouble } else { Exit::Done };
+    let tasks = check.tasks.iter().filter(|(_, count)| *count > 0);
+    if as_json {
+        let tasks: serde_json::Map<String, serde_json::Value> =
+            tasks.map(|(state, count)| (state.word().to_owned(), (*count).into())).collect();
+        let report = json!({
+            "dir": dir.display().to_string(),
+            "problem": check.problem,
+            "records": check.log.records,
+            "last_number": check.log.last_number,
+            "segments": check.log.segments,
+            "log_bytes": check.log.log_bytes,
+            "events": check.events,
+            "jobs": check.jobs,
+            "workers": check.workers,
+            "tasks": tasks,
+            "notes": check.log.notes,
+        });
+        println!("{report}");
+        return Ok(exit);
+    }
+    println!(
+        "{}: {} records up to number {} in {} segments, {}; {} events",
+        dir.display(),
+        check.log.records,
+        check.log.last_number,
+        check.log.segments,
+        bytes(check.log.log_bytes),
+        check.events
+    );
+    let tasks: Vec<String> =
+        tasks.map(|(state, count)| format!("{count} {}", state.word())).collect();
+    let tasks = if tasks.is_empty() { "no tasks".to_owned() } else { tasks.join(", ") };
+    println!("{} jobs, {} workers, {tasks}", check.jobs, check.workers);
+    for note in &check.log.notes {
+        println!("note: {note}");
+    }
+    match &check.problem {
+        Some(problem) => println!(
+            "wrong: {problem}\n`laboro journal repair {}` saves what can be saved",
+            dir.display()
+        ),
+        None => println!("nothing is wrong with it"),
+    }
+    Ok(exit)
+}

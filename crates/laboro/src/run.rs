@@ -1,0 +1,180 @@
+//! Runs a plan on this machine: an embedded hub with a durable journal and one local worker, both on this
+//! thread. Everything that is recorded survives whatever ends the program.
+
+mod agent;
+mod layout;
+mod order;
+mod process;
+mod results;
+mod show;
+mod state;
+mod summary;
+mod tee;
+
+pub(crate) use state::RunDir;
+
+use crate::exit::{Exit, usage};
+use agent::{Agent, Ended};
+use anyhow::{Context, anyhow};
+use laboro_core::{
+    Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
+    Selection, Which,
+};
+use laboro_hub::{Clock, Handle, Server, ServerOptions};
+use laboro_journal::{FileJournal, Journal, log};
+use laboro_plan::Plan;
+use layout::Layout;
+use show::Display;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+pub(crate) struct Options {
+    pub(crate) slots: u32,
+    pub(crate) resources: Vec<(String, u32)>,
+    pub(crate) tags: Vec<String>,
+    /// Nothing more starts while less memory is available.
+    pub(crate) memory_free: Option<u64>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) grace: Duration,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) max_fails: Option<u32>,
+    pub(crate) nice: Option<i32>,
+    pub(crate) shell: PathBuf,
+    /// A line with `RES:` decides, not the exit code.
+    pub(crate) res_line: bool,
+    /// Where result files of scripts go.
+    pub(crate) results_dir: Option<PathBuf>,
+    pub(crate) output_dir: Option<PathBuf>,
+    pub(crate) output_limit: u64,
+    pub(crate) state: PathBuf,
+    pub(crate) durability: log::Durability,
+    pub(crate) retry_failed: bool,
+    pub(crate) fresh: bool,
+    pub(crate) show: Show,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Show {
+    pub(crate) quiet: bool,
+    pub(crate) json: bool,
+    pub(crate) tee: bool,
+    pub(crate) keep_order: bool,
+}
+
+/// The group of a run's only job.
+pub(crate) const GROUP: &str = "default";
+
+pub(crate) fn execute(plan: Plan, options: Options) -> anyhow::Result<Exit> {
+    let started = Instant::now();
+    let plan = Rc::new(plan);
+    let layout = Layout::new(&plan, &options).map_err(usage)?;
+    if layout.count() == 0 {
+        eprintln!("{}: no tasks, nothing to do", plan.source);
+        return Ok(Exit::Done);
+    }
+    // The guardian starts while the state is being read.
+    let agent = Agent::start()?;
+    let dir = RunDir::open(&options.state, &plan, &options)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, drive(plan, layout, options, dir, agent, started))
+}
+
+async fn drive(
+    plan: Rc<Plan>,
+    layout: Layout,
+    options: Options,
+    dir: RunDir,
+    starting: agent::Starting,
+    started: Instant,
+) -> anyhow::Result<Exit> {
+    let RunDir { path, mut journal, ledger, outputs, .. } = dir;
+    let clock = Clock::start();
+    let seed = layout::seed();
+    let config = Config {
+        limits: Limits { tasks_a_submit: usize::MAX, ..Limits::default() },
+        keep: Keep { age_ms: u64::MAX, ..Keep::default() },
+        conduct: laboro_core::Conduct { rule: laboro_core::ConductRule::Off, ..Default::default() },
+        ..Config::default()
+    };
+    let (mut hub, first) = Hub::begin(ledger, config, clock.now(), seed);
+    journal.commit(first).await.context("the state cannot be written")?;
+    let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
+
+    let work = async {
+        let before = submit(&handle, &layout, &options).await?;
+        let display = Display::new(options.show, &plan, &before, started);
+        let mut agent = Agent::new(
+            starting,
+            Rc::clone(&plan),
+            layout,
+            options,
+            handle.clone(),
+            outputs,
+            display,
+            &path,
+        )
+        .await?;
+        let how = agent.run().await?;
+        let after = job_view(&handle).await?;
+        agent.finish(how, &before, &after, &path)
+    };
+    // Whichever ends first: the work, or the hub because the journal failed.
+    tokio::select! {
+        biased;
+        exit = work => exit,
+        failed = turn(&mut hub, &mut server, &mut journal) => Err(failed),
+    }
+}
+
+async fn turn(hub: &mut Hub, server: &mut Server, journal: &mut FileJournal) -> anyhow::Error {
+    match laboro_hub::run(hub, server, journal).await {
+        Ok(()) => anyhow!("the hub stopped"),
+        Err(error) => anyhow::Error::new(error)
+            .context("the state cannot be written; what was recorded before is safe: make room and type the same command again"),
+    }
+}
+
+/// Submits the job, or finds it where it was. Gives what was there before this run.
+async fn submit(handle: &Handle, layout: &Layout, options: &Options) -> anyhow::Result<JobView> {
+    let known = matches!(handle.ask(Command::Query(Query::Job(JOB))).await?, Reply::Jobs(_));
+    if !known {
+        let job = JobOptions { max_fails: options.max_fails, ..JobOptions::default() };
+        match handle.ask(Command::Submit(layout.submit(job))).await? {
+            Reply::Submitted { .. } => {}
+            Reply::Refused(refusal) => return Err(usage(refusal)),
+            other => return Err(anyhow!("the hub answered {other:?}")),
+        }
+    } else {
+        let job = Selection { job: JOB, which: Which::Job };
+        let limit =
+            Command::Limit { job: JOB, max_running: None, max_fails: Some(options.max_fails) };
+        handle.ask(limit).await?;
+        handle.ask(Command::Release(job.clone())).await?;
+        if options.retry_failed {
+            handle.ask(Command::Retry(job)).await?;
+        }
+    }
+    job_view(handle).await
+}
+
+/// A run's state holds this one job.
+pub(crate) const JOB: JobId = JobId(1);
+
+async fn job_view(handle: &Handle) -> anyhow::Result<JobView> {
+    match handle.ask(Command::Query(Query::Job(JOB))).await? {
+        Reply::Jobs(mut jobs) if jobs.len() == 1 => Ok(jobs.remove(0)),
+        other => Err(anyhow!("the hub answered {other:?}")),
+    }
+}
+
+/// What the run is over with.
+pub(crate) fn exit_of(how: Ended, counts: &Counts) -> Exit {
+    use laboro_core::State;
+    match how {
+        Ended::Interrupted => Exit::Interrupted,
+        Ended::Finished if counts.of(State::Done) as u64 == counts.total() => Exit::Done,
+        Ended::Finished => Exit::SomeFailed,
+    }
+}

@@ -1,0 +1,81 @@
+//! Prints what tasks printed, in the order of the input: the next one as soon as it has ended. What comes
+//! too early waits in the store, not in memory.
+
+use anyhow::Context;
+use laboro_journal::outputs::{Key, Reader, Stream, Streams};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+pub(crate) struct Order {
+    reader: Reader,
+    /// Ranges of numbers that are still to come, the next one last.
+    to_come: Vec<(u32, u32)>,
+    /// Ended tasks whose turn has not come, with their last attempt.
+    ended: BTreeMap<u32, u16>,
+}
+
+impl Order {
+    pub(crate) fn new(outputs: &Path, mut order: Vec<(u32, u32)>) -> anyhow::Result<Order> {
+        order.reverse();
+        let reader = Reader::open(outputs).context("the outputs cannot be read")?;
+        Ok(Order { reader, to_come: order, ended: BTreeMap::new() })
+    }
+
+    /// A task that ended in an earlier run.
+    pub(crate) fn ended_before(&mut self, index: u32) -> anyhow::Result<()> {
+        let attempts = self.reader.attempts(super::JOB.0, index)?;
+        self.ended.insert(index, attempts.last().copied().unwrap_or(1));
+        Ok(())
+    }
+
+    /// A task has ended for good. Its output was flushed before.
+    pub(crate) fn ended(&mut self, index: u32, attempt: u16) -> anyhow::Result<()> {
+        self.ended.insert(index, attempt);
+        self.print_ready()
+    }
+
+    pub(crate) fn print_ready(&mut self) -> anyhow::Result<()> {
+        if self.to_come.last().is_some_and(|(next, _)| self.ended.contains_key(next)) {
+            self.reader.refresh()?;
+        }
+        while let Some((next, last)) = self.to_come.last_mut() {
+            let Some(attempt) = self.ended.remove(next) else { break };
+            let index = *next;
+            if next == last {
+                self.to_come.pop();
+            } else {
+                *next += 1;
+            }
+            self.print(index, attempt)?;
+        }
+        Ok(())
+    }
+
+    /// The run is over: what has ended behind something that has not.
+    pub(crate) fn print_rest(&mut self) -> anyhow::Result<()> {
+        self.reader.refresh()?;
+        let rest = std::mem::take(&mut self.ended);
+        let order = std::mem::take(&mut self.to_come);
+        for (first, last) in order.into_iter().rev() {
+            for (&index, &attempt) in rest.range(first..=last) {
+                self.print(index, attempt)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn print(&self, index: u32, attempt: u16) -> anyhow::Result<()> {
+        let key = Key { job: super::JOB.0, index, attempt };
+        let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
+        for chunk in self.reader.read(key, Streams::Both) {
+            let (stream, bytes) = chunk?;
+            match stream {
+                Stream::Stdout => out.write_all(&bytes)?,
+                Stream::Stderr => err.write_all(&bytes)?,
+            }
+        }
+        out.flush()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! What a person sees while it runs: a bar on a terminal, a line now and then elsewhere, JSON events for
+//! programs, failures at once with the end of what they said.
+
+use super::Show;
+use super::summary::Summary;
+use super::tee::Tee;
+use crate::output::{duration, safe};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use laboro_core::{JobView, Outcome, State};
+use laboro_plan::Plan;
+use laboro_worker::Usage;
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+pub(crate) struct Display {
+    show: Show,
+    bar: Option<ProgressBar>,
+    tee: Tee,
+    total: u64,
+    before: u64,
+    started: Instant,
+    next_line: Instant,
+    line_every: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress {
+    pub(crate) done: u64,
+    pub(crate) failed: u64,
+    pub(crate) running: u64,
+}
+
+/// An attempt that has ended.
+pub(crate) struct EndView<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) index: u32,
+    pub(crate) attempt: u16,
+    pub(crate) outcome: Outcome,
+    pub(crate) message: Option<String>,
+    pub(crate) again: bool,
+    pub(crate) usage: &'a Usage,
+    pub(crate) stderr_tail: &'a [u8],
+}
+
+/// How many lines of stderr are shown with a failure.
+const TAIL_LINES: usize = 5;
+
+impl Display {
+    pub(crate) fn new(show: Show, plan: &Plan, before: &JobView, started: Instant) -> Display {
+        let total = before.counts.total();
+        let done = u64::from(before.counts.of(State::Done));
+        let is_terminal = std::io::stderr().is_terminal();
+        let wants_bar = is_terminal && !show.quiet && !show.json;
+        let bar = wants_bar.then(|| {
+            let style = "{bar:30.green/dim} {pos}/{len}  {msg}  {elapsed}  left {eta}";
+            let bar =
+                ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
+            bar.set_style(ProgressStyle::with_template(style).expect("the template is ours"));
+            bar.set_position(done);
+            bar.reset_eta();
+            bar
+        });
+        let line_every = Duration::from_secs(2);
+        let next_line = started + line_every;
+        let display = Display {
+            show,
+            bar,
+            tee: Tee::default(),
+            total,
+            before: done,
+            started,
+            next_line,
+            line_every,
+        };
+        let source = safe(&plan.source);
+        let failed = before.counts.of(State::Failed);
+        if show.json {
+            display
+                .json(&json!({ "event": "begin", "tasks": total, "done": done, "failed": failed }));
+        } else if !show.quiet && before.counts.unfinished() < total {
+            let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+            display
+                .say(&format!("{source}: going on where it was, {done} of {total} done{failed}"));
+        }
+        display
+    }
+
+    fn json(&self, event: &serde_json::Value) {
+        // A reader that has gone away is no reason to stop the work.
+        let _ = writeln!(std::io::stdout().lock(), "{event}");
+    }
+
+    /// Words for people, above the bar.
+    pub(crate) fn say(&self, words: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{words}")),
+            None => eprintln!("{words}"),
+        }
+    }
+
+    pub(crate) fn started(&mut self, name: &str, index: u32, attempt: u16) {
+        if self.show.json {
+            self.json(
+                &json!({ "event": "start", "task": name, "index": index, "attempt": attempt }),
+            );
+        }
+    }
+
+    pub(crate) fn ended(&mut self, end: &EndView<'_>, progress: &Progress) {
+        if self.show.json {
+            self.json_end(end);
+        } else if !end.outcome.is_success() {
+            self.failure(end);
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.before + progress.done + progress.failed);
+        }
+    }
+
+    fn json_end(&self, end: &EndView<'_>) {
+        let (code, signal) = match end.outcome {
+            Outcome::Success => (Some(0), None),
+            Outcome::Exit(code) => (Some(code), None),
+            Outcome::Signal(signal) => (None, Some(signal)),
+            _ => (None, None),
+        };
+        self.json(&json!({
+            "event": "end",
+            "task": end.name,
+            "index": end.index,
+            "attempt": end.attempt,
+            "outcome": end.outcome.to_string(),
+            "exit_code": code,
+            "signal": signal,
+            "message": end.message,
+            "again": end.again,
+            "wall_s": end.usage.wall.as_secs_f64(),
+            "cpu_s": (end.usage.user + end.usage.system).as_secs_f64(),
+            "max_rss_kib": end.usage.max_rss_kib,
+        }));
+    }
+
+    fn failure(&self, end: &EndView<'_>) {
+        let tried = if end.again { ", will be tried again" } else { "" };
+        let why =
+            end.message.as_ref().map_or(String::new(), |message| format!(": {}", safe(message)));
+        let took = duration(end.usage.wall);
+        let mut words =
+            format!("{} failed ({}) after {took}{tried}{why}", safe(end.name), end.outcome);
+        let tail = String::from_utf8_lossy(end.stderr_tail);
+        let lines: Vec<&str> = tail.lines().collect();
+        for line in lines.iter().skip(lines.len().saturating_sub(TAIL_LINES)) {
+            words.push_str(&format!("\n    {}", safe(line)));
+        }
+        self.say(&words);
+    }
+
+    pub(crate) fn tee(&mut self, id: u64, name: &str, is_stderr: bool, bytes: &[u8]) {
+        let lines = self.tee.take(id, is_stderr, bytes);
+        self.print_lines(name, lines.into_iter().map(|line| (is_stderr, line)));
+    }
+
+    pub(crate) fn tee_end(&mut self, id: u64, name: &str) {
+        if self.show.tee {
+            let left = self.tee.end(id);
+            self.print_lines(name, left.into_iter());
+        }
+    }
+
+    fn print_lines(&self, name: &str, lines: impl Iterator<Item = (bool, String)>) {
+        let name = safe(name);
+        let print = || {
+            for (is_stderr, line) in lines {
+                let text = format!("{name}: {line}\n");
+                let _ = if is_stderr {
+                    std::io::stderr().lock().write_all(text.as_bytes())
+                } else {
+                    std::io::stdout().lock().write_all(text.as_bytes())
+                };
+            }
+        };
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    /// Now and then.
+    pub(crate) fn tick(&mut self, progress: &Progress) {
+        let now = Instant::now();
+        if let Some(bar) = &self.bar {
+            let passed = now.duration_since(self.started).as_secs_f64();
+            let rate = (progress.done + progress.failed) as f64 / passed.max(0.001);
+            let failed = if progress.failed > 0 {
+                format!(", {} failed", progress.failed)
+            } else {
+                String::new()
+            };
+            bar.set_message(format!("{} running{failed}, {}", progress.running, per_second(rate)));
+        } else if now >= self.next_line && !self.show.quiet && !self.show.json {
+            let passed = now.duration_since(self.started);
+            let ended = progress.done + progress.failed;
+            let rate = ended as f64 / passed.as_secs_f64().max(0.001);
+            let left = self.total.saturating_sub(self.before + ended);
+            let left = match rate > 0.0 {
+                true => format!(", {} left", duration(Duration::from_secs_f64(left as f64 / rate))),
+                false => String::new(),
+            };
+            eprintln!(
+                "{} of {} done, {} failed, {} running, {}{left}",
+                self.before + progress.done,
+                self.total,
+                progress.failed,
+                progress.running,
+                per_second(rate)
+            );
+            // Less and less often: a day's log stays readable.
+            self.line_every = (self.line_every * 2).min(Duration::from_secs(60));
+            self.next_line = now + self.line_every;
+        }
+    }
+
+    pub(crate) fn finish(&mut self, summary: &Summary<'_>) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        if self.show.json {
+            self.json(&summary.json(self.started.elapsed()));
+        } else if !self.show.quiet {
+            eprint!("{}", summary.text(self.started.elapsed()));
+        }
+    }
+}
+
+fn per_second(rate: f64) -> String {
+    if rate >= 10.0 {
+        format!("{rate:.0}/s")
+    } else if rate >= 0.1 {
+        format!("{rate:.1}/s")
+    } else {
+        format!("{:.1}/min", rate * 60.0)
+    }
+}

@@ -1,0 +1,154 @@
+//! What a run came to: counts, time, the slowest, the failed and how to run them again.
+
+use super::agent::Ended;
+use super::show::EndView;
+use crate::exit::Exit;
+use crate::output::{bytes, duration, safe};
+use laboro_core::{JobView, State};
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+
+/// Adds up attempts as they end. What it keeps of single tasks is bounded.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) done: u64,
+    pub(crate) failed: u64,
+    cpu: Duration,
+    max_rss_kib: u64,
+    slowest: Vec<(Duration, String)>,
+    failures: Vec<(String, String)>,
+}
+
+const SLOWEST: usize = 3;
+const FAILURES: usize = 10;
+
+impl Tally {
+    pub(crate) fn add(&mut self, end: &EndView<'_>) {
+        self.cpu += end.usage.user + end.usage.system;
+        self.max_rss_kib = self.max_rss_kib.max(end.usage.max_rss_kib);
+        if end.outcome.is_success() {
+            self.done += 1;
+        } else if !end.again {
+            self.failed += 1;
+            if self.failures.len() < FAILURES {
+                self.failures.push((end.name.to_owned(), end.outcome.to_string()));
+            }
+        }
+        let wall = end.usage.wall;
+        if self.slowest.len() < SLOWEST
+            || self.slowest.last().is_some_and(|(least, _)| wall > *least)
+        {
+            self.slowest.push((wall, end.name.to_owned()));
+            self.slowest.sort_by(|a, b| b.0.cmp(&a.0));
+            self.slowest.truncate(SLOWEST);
+        }
+    }
+}
+
+pub(crate) struct Summary<'a> {
+    pub(crate) how: Ended,
+    pub(crate) before: &'a JobView,
+    pub(crate) after: &'a JobView,
+    pub(crate) tally: &'a Tally,
+    pub(crate) path: &'a Path,
+    pub(crate) exit: Exit,
+}
+
+impl Summary<'_> {
+    pub(crate) fn text(&self, wall: Duration) -> String {
+        let counts = &self.after.counts;
+        let total = counts.total();
+        let done = counts.of(State::Done);
+        let failed = counts.of(State::Failed);
+        let mut text = String::new();
+        if self.before.counts.unfinished() == 0 && self.tally.done + self.tally.failed == 0 {
+            text.push_str(&format!("nothing to do: {done} of {total} tasks are done"));
+            if failed > 0 {
+                text.push_str(&format!(", {failed} failed (--retry-failed runs them again)"));
+            }
+            text.push_str("; --fresh runs everything again\n");
+            return text;
+        }
+        text.push_str(&format!("{done} of {total} tasks done"));
+        let others: Vec<String> = [State::Failed, State::Blocked, State::Cancelled]
+            .into_iter()
+            .filter(|&state| counts.of(state) > 0)
+            .map(|state| format!("{} {}", counts.of(state), state.word()))
+            .collect();
+        if !others.is_empty() {
+            text.push_str(&format!(", {}", others.join(", ")));
+        }
+        let left = counts.unfinished() - u64::from(counts.of(State::Blocked));
+        if left > 0 {
+            text.push_str(&format!(", {left} not run"));
+        }
+        let ended = self.tally.done + self.tally.failed;
+        let rate = ended as f64 / wall.as_secs_f64().max(0.001);
+        text.push_str(&format!(
+            " in {} ({} of CPU, {rate:.0} tasks/s, largest {})\n",
+            duration(wall),
+            duration(self.tally.cpu),
+            bytes(self.tally.max_rss_kib * 1024)
+        ));
+        if let Some((longest, _)) = self.tally.slowest.first()
+            && *longest >= Duration::from_millis(100)
+            && ended > 1
+        {
+            let slowest = self.tally.slowest.iter();
+            let names: Vec<String> =
+                slowest.map(|(took, name)| format!("{} {}", safe(name), duration(*took))).collect();
+            text.push_str(&format!("slowest: {}\n", names.join(", ")));
+        }
+        self.say_failures(&mut text, failed);
+        if self.after.stopped {
+            text.push_str("stopped after too many failures; the same command goes on\n");
+        } else if self.how == Ended::Interrupted {
+            text.push_str("interrupted; the same command goes on where it was\n");
+        }
+        text
+    }
+
+    fn say_failures(&self, text: &mut String, failed: u32) {
+        if failed == 0 {
+            return;
+        }
+        if !self.tally.failures.is_empty() {
+            text.push_str("failed:\n");
+        }
+        for (name, outcome) in &self.tally.failures {
+            text.push_str(&format!("  {}  {outcome}\n", safe(name)));
+        }
+        let shown = self.tally.failures.len() as u64;
+        if self.tally.failed > shown {
+            text.push_str(&format!("  and {} more\n", self.tally.failed - shown));
+        }
+        let name = self.tally.failures.first().map_or("TASK", |(name, _)| name.as_str());
+        text.push_str(&format!(
+            "see one: laboro logs {}   run them again: the same command with --retry-failed\n",
+            safe(name)
+        ));
+    }
+
+    pub(crate) fn json(&self, wall: Duration) -> serde_json::Value {
+        let counts = &self.after.counts;
+        let mut by_state = serde_json::Map::new();
+        for state in State::ALL {
+            by_state.insert(state.word().to_owned(), counts.of(state).into());
+        }
+        json!({
+            "event": "summary",
+            "tasks": counts.total(),
+            "counts": by_state,
+            "ran_done": self.tally.done,
+            "ran_failed": self.tally.failed,
+            "wall_s": wall.as_secs_f64(),
+            "cpu_s": self.tally.cpu.as_secs_f64(),
+            "max_rss_kib": self.tally.max_rss_kib,
+            "stopped": self.after.stopped,
+            "interrupted": self.how == Ended::Interrupted,
+            "ok": self.exit == Exit::Done,
+            "state": self.path.display().to_string(),
+        })
+    }
+}
