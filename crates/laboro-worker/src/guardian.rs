@@ -151,9 +151,8 @@ impl Guardian {
     }
 
     fn reap(&mut self, now: Instant) {
-        let mut signal = [0_u8; 128];
-        // One signal may stand for many children; how many are said is of no interest.
-        while rustix::io::read(&self.signals, &mut signal).is_ok_and(|len| len == signal.len()) {}
+        // Signals do not queue, so there is one at most, which may stand for many children.
+        let _ = rustix::io::read(&self.signals, &mut [0_u8; 128]);
         self.strays.look_soon();
         loop {
             match sys::next_ended_child() {

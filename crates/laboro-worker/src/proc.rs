@@ -2,7 +2,8 @@
 //! A process may go away between any two lines; what cannot be read is simply not there.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::FileExt;
 use std::process;
 
 use libc::pid_t;
@@ -46,29 +47,39 @@ fn parse_stat(pid: pid_t, stat: &[u8]) -> Option<Process> {
 #[derive(Debug)]
 pub(crate) struct Children {
     list: Option<File>,
-    text: String,
+    text: Vec<u8>,
 }
 
 impl Children {
     pub fn new() -> Children {
         // Kernels without CONFIG_PROC_CHILDREN lack it; then the whole table is read.
         let path = format!("/proc/self/task/{}/children", process::id());
-        Children { list: File::open(path).ok(), text: String::new() }
+        Children { list: File::open(path).ok(), text: vec![0; 8192] }
     }
 
     pub fn read(&mut self, into: &mut Vec<pid_t>) {
         into.clear();
-        self.text.clear();
-        let listed = self.list.as_mut().is_some_and(|list| {
-            list.rewind().is_ok() && list.read_to_string(&mut self.text).is_ok()
-        });
-        if listed {
-            into.extend(
-                self.text.split_ascii_whitespace().filter_map(|pid| pid.parse::<pid_t>().ok()),
-            );
+        if let Some(text) = self.read_list() {
+            let words = text.split(u8::is_ascii_whitespace);
+            let words = words.filter_map(|word| std::str::from_utf8(word).ok());
+            into.extend(words.filter_map(|word| word.parse::<pid_t>().ok()));
         } else {
             let me = process::id().cast_signed();
             into.extend(processes().iter().filter(|p| p.parent == me).map(|p| p.pid));
+        }
+    }
+
+    fn read_list(&mut self) -> Option<&[u8]> {
+        let list = self.list.as_ref()?;
+        let mut len = 0;
+        loop {
+            let read = list.read_at(&mut self.text[len..], len as u64).ok()?;
+            len += read;
+            // The kernel gives a page at a time, so half of one is all there is.
+            if read < 2048 {
+                return Some(&self.text[..len]);
+            }
+            self.text.resize(len + 8192, 0);
         }
     }
 }

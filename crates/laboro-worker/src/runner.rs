@@ -124,7 +124,8 @@ struct Shared {
 
 impl Runner {
     /// Starts a guardian and makes this process a child subreaper, so that it inherits the
-    /// guardian's children should that be killed.
+    /// guardian's children should that be killed. It then also inherits what other children of
+    /// it leave behind; a program that has such should reap them.
     pub fn start(options: Options) -> Result<(Runner, EventSource), RunnerError> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(io::Error::from)?;

@@ -139,19 +139,31 @@ impl Turn<'_> {
             self.state.send_waiting(&self.shared.epoll);
         }
         if flags != epoll::EventFlags::OUT {
-            self.reports();
+            // Whether there is more, the next turn says.
+            self.packet();
         }
     }
 
-    fn reports(&mut self) {
-        while let Some(packet) = self.state.link.receive(self.buffer, &self.shared.epoll) {
-            let packet = packet.to_vec();
-            let mut rest = packet.as_slice();
-            while let Some(report) = read_report(&mut rest) {
-                self.report(report);
+    /// Takes one packet of reports, and says whether there was one.
+    fn packet(&mut self) -> bool {
+        let Some(packet) = self.state.link.receive(self.buffer, &self.shared.epoll) else {
+            return false;
+        };
+        // The buffer is wanted for the output of the tasks it tells of.
+        let packet = packet.to_vec();
+        let mut rest = packet.as_slice();
+        let mut started = Vec::new();
+        while let Some(report) = read_report(&mut rest) {
+            if let Report::Started { seq, .. } = report {
+                started.push(seq);
             }
-            debug_assert!(rest.is_empty(), "the guardian is of our own kind");
+            self.report(report);
         }
+        for seq in started {
+            self.state.watch_pipes(seq, &self.shared.epoll);
+        }
+        debug_assert!(rest.is_empty(), "the guardian is of our own kind");
+        true
     }
 
     fn report(&mut self, report: Report) {
@@ -190,6 +202,7 @@ impl Turn<'_> {
         if self.state.tasks.contains_key(&seq) {
             let until = Instant::now() + self.shared.options.linger;
             self.state.lingering.insert((until, seq));
+            self.state.watch_pipes(seq, &self.shared.epoll);
             self.set_timer();
         }
     }
@@ -211,7 +224,7 @@ impl Turn<'_> {
         let slot = &mut task.pipes[stream as usize];
         let Some(pipe) = slot else { return 0 };
         loop {
-            match rustix::io::read(&pipe.fd, &mut self.buffer[..READ_BYTES]) {
+            match rustix::io::read(&*pipe, &mut self.buffer[..READ_BYTES]) {
                 Ok(0) => *slot = None,
                 Ok(len) => {
                     let bytes = self.buffer[..len].to_vec();
@@ -267,7 +280,7 @@ impl Turn<'_> {
     /// the end of everything.
     fn guardian_gone(&mut self) -> Result<bool, RunnerError> {
         // It may have told of some endings before its own.
-        self.reports();
+        while self.packet() {}
         let ending = if self.state.is_closing() {
             Ending::Stopped { killed: true }
         } else {

@@ -13,7 +13,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::prepare::{End, Prepared};
-use super::table::{Pipe, State, Task};
+use super::table::{State, Task};
 use crate::ending::Reason;
 use crate::wire::FDS_MAX;
 
@@ -36,7 +36,7 @@ impl State {
         while let Some(outgoing) = self.unsent.pop_front() {
             let sent = match &outgoing {
                 Outgoing::Control(packet) => self.link.send(packet, &[]),
-                Outgoing::Launch(prepared) => self.send_launch(prepared, epoll),
+                Outgoing::Launch(prepared) => self.send_launch(prepared),
             };
             match sent {
                 Ok(()) => {}
@@ -59,7 +59,7 @@ impl State {
         self.link.watch_for_room(epoll, false);
     }
 
-    fn send_launch(&mut self, launch: &Prepared, epoll: &OwnedFd) -> rustix::io::Result<()> {
+    fn send_launch(&mut self, launch: &Prepared) -> rustix::io::Result<()> {
         let mut theirs = Vec::with_capacity(2);
         let mut pipes = [None, None];
         for (pipe, _) in
@@ -90,8 +90,7 @@ impl State {
         }
         fds.extend(launch.body.as_ref().map(AsFd::as_fd));
         self.link.send(&launch.packet, &fds)?;
-        let task = Task::new(launch.id, pipes.map(|fd| fd.map(Pipe::new)), Instant::now());
-        self.add(launch.seq, task, epoll);
+        self.tasks.insert(launch.seq, Task::new(launch.id, pipes, Instant::now()));
         Ok(())
     }
 }

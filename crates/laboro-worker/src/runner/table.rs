@@ -34,24 +34,14 @@ pub(super) struct Task {
     pub id: u64,
     pub launched: Instant,
     pub started: Option<SystemTime>,
-    pub pipes: [Option<Pipe>; 2],
+    pub pipes: [Option<OwnedFd>; 2],
+    pub is_watched: bool,
     pub ended: Option<(Ending, Usage)>,
 }
 
-#[derive(Debug)]
-pub(super) struct Pipe {
-    pub fd: OwnedFd,
-}
-
-impl Pipe {
-    pub fn new(fd: OwnedFd) -> Pipe {
-        Pipe { fd }
-    }
-}
-
 impl Task {
-    pub fn new(id: u64, pipes: [Option<Pipe>; 2], launched: Instant) -> Task {
-        Task { id, launched, started: None, pipes, ended: None }
+    pub fn new(id: u64, pipes: [Option<OwnedFd>; 2], launched: Instant) -> Task {
+        Task { id, launched, started: None, pipes, is_watched: false, ended: None }
     }
 }
 
@@ -107,15 +97,17 @@ impl State {
         is_free
     }
 
-    pub fn add(&mut self, seq: u64, task: Task, epoll: &OwnedFd) {
+    /// Has the pipes of a task read as something comes. Not before its start is told, so that
+    /// its output comes after that; a task that ends at once is read at its end and never watched.
+    pub fn watch_pipes(&mut self, seq: u64, epoll: &OwnedFd) {
+        let Some(task) = self.tasks.get_mut(&seq).filter(|task| !task.is_watched) else { return };
+        task.is_watched = true;
         for (pipe, stream) in task.pipes.iter().zip([Stream::Stdout, Stream::Stderr]) {
             if let Some(pipe) = pipe {
                 // Without memory for it the output is read at the end of the task.
-                let _ =
-                    epoll::add(epoll, &pipe.fd, Token::Pipe(seq, stream).data(), EventFlags::IN);
+                let _ = epoll::add(epoll, pipe, Token::Pipe(seq, stream).data(), EventFlags::IN);
             }
         }
-        self.tasks.insert(seq, task);
     }
 
     /// A task that was taken and ends before it was sent.

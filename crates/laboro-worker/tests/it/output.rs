@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use laboro_worker::{Capture, Ending, Launch, Reason, RunnerEvent, Stdin, WriteMode};
 
-use crate::rig::{Dir, Life, PATIENCE, Rig, command, shell, until};
+use crate::rig::{Dir, Life, Rig, command, shell, until};
 
 #[test]
 fn a_hundred_megabytes_come_through() {
@@ -98,11 +98,8 @@ fn a_named_pipe_without_a_writer_does_not_hold_up_the_launch() {
 fn a_consumer_that_stops_taking_stops_the_task_and_no_memory_grows() {
     let mut rig = Rig::new();
     rig.runner.launch(command(1, &["sh", "-c", "echo $$; exec cat /dev/zero"]));
-    let pid = loop {
-        let batch = rig.events.wait(Some(PATIENCE)).unwrap().unwrap();
-        if let Some(RunnerEvent::Started { pid, .. }) = batch.first() {
-            break *pid;
-        }
+    let RunnerEvent::Started { pid, .. } = rig.next()[0] else {
+        panic!("a start is told first");
     };
     // Nothing is taken from here on. Zeros never have to be waited for, so a sleeping cat waits
     // for room in its pipe.

@@ -111,7 +111,7 @@ fn limits_take_effect() {
         nice: Some(7),
         ..shell(
             1,
-            "trap 'ulimit -n; ulimit -c; ulimit -v; ulimit -t; nice; exit' USR1; \
+            "trap 'ulimit -n; ulimit -c; ulimit -v; ulimit -t; nice; exit 0' USR1; \
                     echo here; while :; do sleep 0.01; done",
         )
     });
