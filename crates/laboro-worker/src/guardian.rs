@@ -13,6 +13,7 @@ mod spawn;
 mod strays;
 mod tasks;
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::io;
@@ -26,15 +27,17 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::net::{SocketType, sockopt};
 
+use crate::ending::Usage;
 use crate::proc::Children;
 use crate::sys;
-use crate::wire::{PACKET_BYTES_MAX, Report, Request};
+use crate::wire::{Exit, LaunchHead, PACKET_BYTES_MAX, Report, Request};
 use outbox::Outbox;
+use request::Waiting;
 use spawn::Spawner;
 use strays::Strays;
 use tasks::{Tasks, Why};
 
-/// The hidden argument; the nonce of the runner follows.
+/// The hidden argument; the nonce of the runner and how many tasks may run at once follow.
 pub(crate) const ARGUMENT: &str = "__guardian";
 
 /// Becomes a guardian, and never returns, if this process was started as one. To be called first
@@ -43,7 +46,9 @@ pub fn main_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) {
         let nonce = arguments.next().unwrap_or_default();
-        let Err(error) = Guardian::new(&nonce).and_then(|mut guardian| guardian.run());
+        let at_once = arguments.next().and_then(|word| word.to_str()?.parse().ok());
+        let at_once = at_once.unwrap_or(usize::MAX);
+        let Err(error) = Guardian::new(&nonce, at_once).and_then(|mut guardian| guardian.run());
         if error.kind() != io::ErrorKind::BrokenPipe {
             eprintln!("laboro: guardian: {error}");
             exit(1);
@@ -61,11 +66,14 @@ struct Guardian {
     tasks: Tasks,
     strays: Strays,
     outbox: Outbox,
+    at_once: usize,
+    /// Launches for which there is no room yet. The runner sends few ahead.
+    waiting: VecDeque<Waiting>,
 }
 
 impl Guardian {
     /// The socket to the runner comes as stdin.
-    fn new(nonce: &OsStr) -> io::Result<Guardian> {
+    fn new(nonce: &OsStr, at_once: usize) -> io::Result<Guardian> {
         sys::close_inherited();
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         if sockopt::socket_type(&socket) != Ok(SocketType::SEQPACKET) {
@@ -89,6 +97,8 @@ impl Guardian {
             tasks: Tasks::default(),
             strays: Strays::new(nonce.as_bytes()),
             outbox: Outbox::default(),
+            at_once,
+            waiting: VecDeque::new(),
         })
     }
 
@@ -123,11 +133,21 @@ impl Guardian {
         if requested {
             self.answer(packet)?;
         }
+        if self.has_room()
+            && let Some(waiting) = self.waiting.pop_front()
+        {
+            self.launch(&waiting);
+        }
         Ok(())
     }
 
+    fn has_room(&self) -> bool {
+        self.tasks.len() < self.at_once
+    }
+
     fn wait(&self) -> io::Result<(bool, bool)> {
-        let due = [self.tasks.next_deadline(), self.strays.due(), self.outbox.due()];
+        let next = (self.has_room() && !self.waiting.is_empty()).then(Instant::now);
+        let due = [self.tasks.next_deadline(), self.strays.due(), self.outbox.due(), next];
         let timeout = due.into_iter().flatten().min().map(|at| {
             let left = at.saturating_duration_since(Instant::now());
             Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
@@ -186,18 +206,19 @@ impl Guardian {
         let now = Instant::now();
         match request {
             Request::Launch(head, body) => {
-                let report = match self.launch(&head, &body, &fds) {
-                    Ok(pid) => {
-                        self.strays.started(head.seq);
-                        let at = self.tasks.add(&head, pid, now);
-                        Report::Started { seq: head.seq, pid: pid.cast_unsigned(), at }
-                    }
-                    Err((reason, message)) => Report::NotStarted { seq: head.seq, reason, message },
-                };
-                self.outbox.push(&report);
+                let waiting = Waiting::new(head, &body, fds);
+                if self.has_room() && self.waiting.is_empty() {
+                    self.launch(&waiting);
+                } else {
+                    self.waiting.push_back(waiting);
+                }
             }
-            Request::Stop { seq, grace } => self.tasks.end(seq, Why::Stopped, grace, now),
+            Request::Stop { seq, grace } => {
+                self.stop_waiting(|head| head.seq == seq);
+                self.tasks.end(seq, Why::Stopped, grace, now);
+            }
             Request::StopAll { grace } => {
+                self.stop_waiting(|_| true);
                 for seq in self.tasks.all() {
                     self.tasks.end(seq, Why::Stopped, grace, now);
                 }
@@ -212,6 +233,32 @@ impl Guardian {
         Ok(())
     }
 
+    fn launch(&mut self, waiting: &Waiting) {
+        let now = Instant::now();
+        let seq = waiting.head.seq;
+        let report = match self.spawn(waiting) {
+            Ok(pid) => {
+                self.strays.started(seq);
+                let at = self.tasks.add(&waiting.head, pid, now);
+                Report::Started { seq, pid: pid.cast_unsigned(), at }
+            }
+            Err((reason, message)) => Report::NotStarted { seq, reason, message },
+        };
+        self.outbox.push(&report);
+    }
+
+    /// Those that have not begun never do.
+    fn stop_waiting(&mut self, which: impl Fn(&LaunchHead) -> bool) {
+        self.waiting.retain(|waiting| {
+            let is_stopped = which(&waiting.head);
+            if is_stopped {
+                let (seq, exit) = (waiting.head.seq, Exit::Stopped { killed: false });
+                self.outbox.push(&Report::Ended { seq, exit, usage: Usage::default() });
+            }
+            !is_stopped
+        });
+    }
+
     /// Killing the children is enough: theirs become ours as they die, until there are none.
     fn kill_everything(&mut self) {
         self.tasks.kill_all();
@@ -219,8 +266,10 @@ impl Guardian {
         let mut pids = Vec::new();
         loop {
             children.read(&mut pids);
-            for &pid in &pids {
-                sys::kill(pid, libc::SIGKILL);
+            let killed = pids.iter().filter(|&&pid| sys::kill(pid, libc::SIGKILL)).count();
+            if killed == 0 && !pids.is_empty() {
+                // All that is left runs as another user; waiting for it would help nobody.
+                return;
             }
             match sys::reap_any_blocking() {
                 Ok(_) => {

@@ -14,6 +14,7 @@ mod table;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +29,6 @@ pub use events::EventSource;
 use crate::ending::{Ending, Reason, Usage};
 use crate::launch::Launch;
 use crate::wire::Request;
-use outgoing::Outgoing;
 use table::{State, Token};
 
 /// How a runner is set up; the defaults suit a program that calls `guardian::main_if_asked`.
@@ -40,6 +40,9 @@ pub struct Options {
     /// could not be found holds the pipe. Its group is killed, so this is hardly ever waited for.
     pub linger: Duration,
     pub orphans: Orphans,
+    /// How many tasks run at once; further ones wait in the order of their launch. A program that
+    /// launches a few ahead has the next begin the moment one ends, without being asked.
+    pub at_once: Option<NonZeroUsize>,
 }
 
 impl Default for Options {
@@ -48,6 +51,7 @@ impl Default for Options {
             guardian: "/proc/self/exe".into(),
             linger: Duration::from_millis(200),
             orphans: Orphans::Marked,
+            at_once: None,
         }
     }
 }
@@ -103,7 +107,8 @@ pub enum Stream {
     Stderr,
 }
 
-/// Launches processes. Dropping it ends them all at once.
+/// Launches processes. Dropping it ends them all, and waits until they have; a program that calls
+/// `std::process::exit` leaves that to the guardian.
 #[derive(Debug)]
 pub struct Runner {
     shared: Arc<Shared>,
@@ -140,7 +145,9 @@ impl Runner {
         }
         let link = link::Link::start(&options, &nonce, &wake)?;
         link.register(&epoll)?;
-        let state = Mutex::new(State::new(link));
+        // Twice as many, so that the guardian has the next at hand when one ends.
+        let ahead_max = options.at_once.map_or(usize::MAX, |n| n.get().saturating_mul(2));
+        let state = Mutex::new(State::new(link, ahead_max));
         let next_seq = AtomicU64::new(1);
         let shared = Arc::new(Shared { options, nonce, next_seq, epoll, wake, timer, state });
         Ok((Runner { shared: Arc::clone(&shared) }, EventSource::new(shared)))
@@ -153,68 +160,82 @@ impl Runner {
         let seq = self.shared.next_seq.fetch_add(1, Ordering::Relaxed);
         // Outside the lock, because opening a file can take its time.
         let prepared = prepare::prepare(launch, seq, &self.shared.nonce);
-        let mut state = self.shared.lock();
-        match prepared {
+        self.lock_and_wake(|state| match prepared {
             _ if state.is_closing() => {
                 state.refuse(id, Reason::Invalid, "the runner has been shut down".into());
             }
             Ok(prepared) if state.claim(id, seq) => {
-                state.send(Outgoing::Launch(Box::new(prepared)), &self.shared.epoll);
+                state.unsent.push_back(Box::new(prepared));
+                state.send_waiting(&self.shared.epoll);
             }
             Ok(_) => state.refuse(id, Reason::Invalid, format!("task {id} is already running")),
             Err((reason, message)) => state.refuse(id, reason, message),
-        }
-        if state.has_undelivered() {
-            self.shared.wake();
-        }
+        });
     }
 
     /// SIGTERM to the task's group, SIGKILL after the grace. A second call kills at once.
+    /// A task that has not begun never does.
     pub fn stop(&self, id: u64, grace: Duration) {
-        self.control(id, |seq| Request::Stop { seq, grace });
+        self.lock_and_wake(|state| state.stop_unsent(|launch| launch.id == id));
+        self.order(id, |seq| Request::Stop { seq, grace });
     }
 
     pub fn stop_all(&self, grace: Duration) {
-        self.control_all(&Request::StopAll { grace });
+        self.lock_and_wake(|state| state.stop_unsent(|_| true));
+        self.order_all(&Request::StopAll { grace });
     }
 
     /// Sends a signal to the task's group. It is not taken as a request to stop: an ending that
     /// follows is the task's own.
     pub fn signal(&self, id: u64, signal: i32) {
-        self.control(id, |seq| Request::Signal { seq, signal });
+        self.order(id, |seq| Request::Signal { seq, signal });
     }
 
     pub fn signal_all(&self, signal: i32) {
-        self.control_all(&Request::SignalAll { signal });
+        self.order_all(&Request::SignalAll { signal });
     }
 
     /// Kills whatever still runs and returns when nothing does. The event source then gives what
     /// is left and ends.
     pub fn shutdown(self) {
-        let watcher = self.shared.lock().close();
-        if let Some(watcher) = watcher {
-            // It only panics if it was broken, and then there is nothing to wait for.
-            let _ = watcher.join();
-        }
+        drop(self);
     }
 
-    fn control(&self, id: u64, request: impl FnOnce(u64) -> Request<'static>) {
+    fn lock_and_wake(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.shared.lock();
-        if let Some(&seq) = state.by_id.get(&id) {
-            let packet = crate::wire::control_packet(&request(seq));
-            state.send(Outgoing::Control(packet), &self.shared.epoll);
+        change(&mut state);
+        if state.has_undelivered() {
+            self.shared.wake();
         }
     }
 
-    fn control_all(&self, request: &Request) {
+    fn order(&self, id: u64, request: impl FnOnce(u64) -> Request<'static>) {
+        let seq = self.shared.lock().by_id.get(&id).copied();
+        if let Some(seq) = seq {
+            self.order_all(&request(seq));
+        }
+    }
+
+    fn order_all(&self, request: &Request) {
         let packet = crate::wire::control_packet(request);
-        self.shared.lock().send(Outgoing::Control(packet), &self.shared.epoll);
+        let mut state = self.shared.lock();
+        state.orders.push_back(packet);
+        state.send_waiting(&self.shared.epoll);
     }
 }
 
 impl Drop for Runner {
+    /// Waits as `shutdown` does: a program that ended before its orphans did would leave them.
     fn drop(&mut self) {
-        self.shared.lock().close();
+        let watcher = {
+            let mut state = self.shared.lock();
+            state.close();
+            state.link.take_watcher()
+        };
+        if let Some(watcher) = watcher {
+            // It only panics if it was broken, and then there is nothing to wait for.
+            let _ = watcher.join();
+        }
     }
 }
 

@@ -53,11 +53,13 @@ pub(crate) fn reap_any_blocking() -> io::Result<pid_t> {
     Ok(pid)
 }
 
-/// Signals one process; nobody there is not an error worth having.
-pub(crate) fn kill(pid: pid_t, signal: c_int) {
-    debug_assert!(pid > 0, "zero and below mean groups");
+/// Signals one process, and says whether we may: a process of another user is beyond us. Nobody
+/// there is not an error worth having.
+pub(crate) fn kill(pid: pid_t, signal: c_int) -> bool {
+    assert!(pid > 1, "process {pid} is a group, or everybody's parent");
     // SAFETY: kill takes any numbers.
-    unsafe { libc::kill(pid, signal) };
+    let done = unsafe { libc::kill(pid, signal) };
+    done == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EPERM)
 }
 
 /// Signals a process group and says whether it has any member.

@@ -1,6 +1,5 @@
 //! Takes a request off the socket and starts what it asks for.
 
-use std::borrow::Cow;
 use std::ffi::CStr;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -37,10 +36,23 @@ pub(super) fn receive<'a>(
     Ok(Some((&packet[..received.bytes], fds)))
 }
 
+/// A launch in full, to be started now or later.
+pub(super) struct Waiting {
+    pub head: LaunchHead,
+    text: io::Result<Vec<u8>>,
+    fds: Vec<OwnedFd>,
+}
+
+impl Waiting {
+    pub fn new(head: LaunchHead, body: &Body, fds: Vec<OwnedFd>) -> Waiting {
+        Waiting { head, text: read_body(body, &fds), fds }
+    }
+}
+
 /// The text of a launch, wherever it came.
-fn read_body<'a>(body: &Body<'a>, fds: &[OwnedFd]) -> io::Result<Cow<'a, [u8]>> {
+fn read_body(body: &Body, fds: &[OwnedFd]) -> io::Result<Vec<u8>> {
     match *body {
-        Body::Inline(text) => Ok(Cow::Borrowed(text)),
+        Body::Inline(text) => Ok(text.to_vec()),
         Body::InMemory(len) => {
             let file = fds.last().ok_or_else(|| io::Error::other("a launch came without body"))?;
             let len = usize::try_from(len).map_err(io::Error::other)?;
@@ -52,21 +64,18 @@ fn read_body<'a>(body: &Body<'a>, fds: &[OwnedFd]) -> io::Result<Cow<'a, [u8]>> 
                     read => done += read,
                 }
             }
-            Ok(Cow::Owned(text))
+            Ok(text)
         }
     }
 }
 
 impl Guardian {
-    pub(super) fn launch(
-        &self,
-        head: &LaunchHead,
-        body: &Body,
-        fds: &[OwnedFd],
-    ) -> Result<pid_t, (Reason, String)> {
-        let text = read_body(body, fds)
+    pub(super) fn spawn(&self, waiting: &Waiting) -> Result<pid_t, (Reason, String)> {
+        let Waiting { head, text, fds } = waiting;
+        let text = text
+            .as_ref()
             .map_err(|error| (Reason::Resources, format!("cannot read its arguments: {error}")))?;
-        let strings = Strings::split(head, &text)
+        let strings = Strings::split(head, text)
             .ok_or_else(|| (Reason::Invalid, "a launch whose text does not add up".to_owned()))?;
         let mut passed = fds.iter();
         let mut stdio = [self.null.as_fd(); 3];

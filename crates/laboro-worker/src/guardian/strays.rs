@@ -99,6 +99,8 @@ impl Strays {
                 Owner::OneUpTo(seq) => tasks.oldest().is_none_or(|oldest| oldest > seq),
             };
             if is_over {
+                // At once, so that one that forks as fast as it can is there when it is killed.
+                sys::kill(pid, libc::SIGSTOP);
                 over.push((pid, known.owner));
             }
         }

@@ -66,6 +66,10 @@ impl Tasks {
         self.tasks.first_key_value().map(|(&seq, _)| seq)
     }
 
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
     pub fn is_task(&self, pid: pid_t) -> bool {
         self.by_pid.contains_key(&pid)
     }

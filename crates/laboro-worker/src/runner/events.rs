@@ -1,7 +1,7 @@
 //! The loop: waits for the guardian and the pipes and turns what they say into events.
 //! Runs on the thread of whoever wants the events, and only while it is asked for them.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,10 +10,9 @@ use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdTimerFlags, timerfd_settime};
 
 use super::link::Link;
-use super::outgoing::Outgoing;
 use super::table::{State, Token};
 use super::{RunnerError, RunnerEvent, Shared, Stream};
-use crate::ending::{Ending, Reason, Usage};
+use crate::ending::{Ending, Usage};
 use crate::wire::{Exit, PACKET_BYTES_MAX, Report, read_report};
 
 /// What becomes of the tasks. Dropping it ends them all at once.
@@ -90,6 +89,10 @@ impl EventSource {
                 Err(error) => result = Err(error),
             }
         }
+        if !turn.state.unsent.is_empty() {
+            // The ended have made room.
+            turn.state.send_waiting(&shared.epoll);
+        }
         turn.state.take_undelivered(turn.events);
         if result.is_err() {
             // So that the next call does not wait for what will not come; what happened is told
@@ -116,6 +119,12 @@ impl std::fmt::Debug for EventSource {
 impl AsFd for EventSource {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.epoll.as_fd()
+    }
+}
+
+impl AsRawFd for EventSource {
+    fn as_raw_fd(&self) -> RawFd {
+        self.shared.epoll.as_raw_fd()
     }
 }
 
@@ -295,17 +304,13 @@ impl Turn<'_> {
             }
         }
         if self.state.is_closing() {
-            for outgoing in std::mem::take(&mut self.state.unsent) {
-                if let Outgoing::Launch(launch) = outgoing {
-                    let message = "the runner was shut down before it started".to_owned();
-                    self.state.refuse_unsent(launch.id, Reason::Invalid, message);
-                }
-            }
+            self.state.stop_unsent(|_| true);
             return Ok(self.state.tasks.is_empty());
         }
         self.state.link = Link::start(&self.shared.options, &self.shared.nonce, &self.shared.wake)?;
         self.state.link.register(&self.shared.epoll)?;
-        self.state.send_waiting(&self.shared.epoll);
+        // They were for the one that is gone.
+        self.state.orders.clear();
         Ok(false)
     }
 }

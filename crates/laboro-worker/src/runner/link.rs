@@ -2,6 +2,7 @@
 //! end and then sees to the orphans.
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -48,6 +49,7 @@ impl Link {
             .arg0("laboro-guardian")
             .arg(guardian::ARGUMENT)
             .arg(nonce)
+            .arg(options.at_once.map_or(usize::MAX, NonZeroUsize::get).to_string())
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null());
         let (mut guardian, registered) = Guardians::spawn(&mut command).map_err(failed)?;
@@ -113,8 +115,11 @@ impl Link {
     }
 
     /// The guardian takes this as its order to end everything.
-    pub fn close(&mut self) -> Option<JoinHandle<()>> {
+    pub fn close(&self) {
         let _ = shutdown(&self.socket, Shutdown::Both);
+    }
+
+    pub fn take_watcher(&mut self) -> Option<JoinHandle<()>> {
         self.watcher.take()
     }
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use libc::pid_t;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::Orphans;
 use crate::launch::TASK_ID_VAR;
@@ -50,11 +51,13 @@ pub(super) fn kill(guardian: pid_t, nonce: &str, which: Orphans) {
         if ours.is_empty() {
             return;
         }
-        let dying: Vec<_> = ours.iter().map(|&pid| (pid, end(pid))).collect();
+        let dying: Vec<_> = ours.iter().filter_map(|&pid| Some((pid, end(pid)?))).collect();
+        if dying.is_empty() {
+            // They run as another user and are beyond us.
+            return;
+        }
         for (pid, fd) in dying {
-            if let Some(fd) = fd {
-                await_end(&fd);
-            }
+            await_end(&fd);
             // Fails if it is another's child, who then reaps it.
             let _ = sys::reap(pid);
         }
@@ -89,11 +92,14 @@ fn family(table: &[Process], guardian: pid_t, prefix: &[u8], which: Orphans) -> 
     }
 }
 
-/// The descriptor comes first, so that it and the signal mean the same process.
+/// `None` if we may not. One that is gone by itself counts as ended here: another round follows.
 fn end(pid: pid_t) -> Option<OwnedFd> {
     let fd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-    sys::kill(pid, libc::SIGKILL);
-    Some(fd)
+    // By descriptor, which no other process can have come to mean.
+    match pidfd_send_signal(&fd, Signal::KILL) {
+        Err(Errno::PERM) => None,
+        Ok(()) | Err(_) => Some(fd),
+    }
 }
 
 /// Until it has ended, or for a while: then the next round looks again.

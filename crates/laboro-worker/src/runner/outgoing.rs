@@ -1,5 +1,5 @@
-//! What goes to the guardian. Sent at once from the thread that asks; what the socket does not
-//! take waits in order, without pipes, and is sent as room comes.
+//! What goes to the guardian. Sent at once from the thread that asks; what there is no room for
+//! waits in order, without pipes, and is sent as room comes.
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -14,49 +14,60 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::prepare::{End, Prepared};
 use super::table::{State, Task};
-use crate::ending::Reason;
+use crate::ending::{Ending, Reason};
 use crate::wire::FDS_MAX;
 
-#[derive(Debug)]
-pub(super) enum Outgoing {
-    Launch(Box<Prepared>),
-    Control(Vec<u8>),
-}
-
 impl State {
-    pub fn send(&mut self, outgoing: Outgoing, epoll: &OwnedFd) {
-        self.unsent.push_back(outgoing);
-        if self.unsent.len() == 1 {
-            self.send_waiting(epoll);
+    /// Sends until all is sent, the guardian has as many as it shall have, or the socket is full;
+    /// then the socket is watched for room. Orders go first: they are about what was sent before.
+    pub fn send_waiting(&mut self, epoll: &OwnedFd) {
+        loop {
+            let sent = if let Some(packet) = self.orders.pop_front() {
+                let sent = self.link.send(&packet, &[]);
+                if sent == Err(Errno::AGAIN) {
+                    self.orders.push_front(packet);
+                }
+                sent
+            } else if self.tasks.len() < self.ahead_max
+                && let Some(launch) = self.unsent.pop_front()
+            {
+                let sent = self.send_launch(&launch);
+                match sent {
+                    // When it is lost, the loop will see it and decide what becomes of them.
+                    Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
+                        self.unsent.push_front(launch);
+                    }
+                    Err(error) => {
+                        let message = format!("cannot hand it to the guardian: {error}");
+                        self.refuse_unsent(launch.id, Reason::Resources, message);
+                    }
+                    Ok(()) => {}
+                }
+                sent
+            } else {
+                return self.link.watch_for_room(epoll, false);
+            };
+            match sent {
+                Err(Errno::AGAIN) => return self.link.watch_for_room(epoll, true),
+                Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => return,
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 
-    /// Sends until all is sent or the socket is full; then the socket is watched for room.
-    pub fn send_waiting(&mut self, epoll: &OwnedFd) {
-        while let Some(outgoing) = self.unsent.pop_front() {
-            let sent = match &outgoing {
-                Outgoing::Control(packet) => self.link.send(packet, &[]),
-                Outgoing::Launch(prepared) => self.send_launch(prepared),
-            };
-            match sent {
-                Ok(()) => {}
-                Err(Errno::AGAIN) => {
-                    self.unsent.push_front(outgoing);
-                    return self.link.watch_for_room(epoll, true);
-                }
-                // Lost, or being shut down: the loop will see it, and decide what becomes of them.
-                Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
-                    return self.unsent.push_front(outgoing);
-                }
-                Err(error) => {
-                    if let Outgoing::Launch(prepared) = outgoing {
-                        let message = format!("cannot hand it to the guardian: {error}");
-                        self.refuse_unsent(prepared.id, Reason::Resources, message);
-                    }
-                }
+    /// Takes back what was not sent yet, as a stop that cost nothing.
+    pub fn stop_unsent(&mut self, which: impl Fn(&Prepared) -> bool) {
+        let mut ids = Vec::new();
+        self.unsent.retain(|launch| {
+            let is_stopped = which(launch);
+            if is_stopped {
+                ids.push(launch.id);
             }
+            !is_stopped
+        });
+        for id in ids {
+            self.end_unsent(id, Ending::Stopped { killed: false });
         }
-        self.link.watch_for_room(epoll, false);
     }
 
     fn send_launch(&mut self, launch: &Prepared) -> rustix::io::Result<()> {

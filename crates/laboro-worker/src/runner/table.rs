@@ -4,20 +4,23 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::os::fd::OwnedFd;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::link::Link;
-use super::outgoing::Outgoing;
+use super::prepare::Prepared;
 use super::{RunnerEvent, Stream};
 use crate::ending::{Ending, Reason, Usage};
 
 #[derive(Debug)]
 pub(super) struct State {
     pub link: Link,
-    pub unsent: VecDeque<Outgoing>,
+    /// Packets about tasks that were sent.
+    pub orders: VecDeque<Vec<u8>>,
+    pub unsent: VecDeque<Box<Prepared>>,
+    /// How many tasks the guardian may have, running and waiting.
+    pub ahead_max: usize,
     /// Every task that has not ended, sent or not.
     pub by_id: HashMap<u64, u64>,
     /// Those that were sent.
@@ -77,10 +80,12 @@ impl Token {
 }
 
 impl State {
-    pub fn new(link: Link) -> State {
+    pub fn new(link: Link, ahead_max: usize) -> State {
         State {
             link,
+            orders: VecDeque::new(),
             unsent: VecDeque::new(),
+            ahead_max,
             by_id: HashMap::new(),
             tasks: HashMap::new(),
             lingering: BTreeSet::new(),
@@ -112,13 +117,20 @@ impl State {
 
     /// A task that was taken and ends before it was sent.
     pub fn refuse_unsent(&mut self, id: u64, reason: Reason, message: String) {
+        self.end_unsent(id, Ending::NotStarted { reason, message });
+    }
+
+    pub fn end_unsent(&mut self, id: u64, ending: Ending) {
         self.by_id.remove(&id);
-        self.refuse(id, reason, message);
+        self.deliver(id, ending);
     }
 
     /// A task that was not taken; another may have its id.
     pub fn refuse(&mut self, id: u64, reason: Reason, message: String) {
-        let ending = Ending::NotStarted { reason, message };
+        self.deliver(id, Ending::NotStarted { reason, message });
+    }
+
+    fn deliver(&mut self, id: u64, ending: Ending) {
         let usage = Usage::default();
         let started = SystemTime::now();
         self.undelivered.push(RunnerEvent::Ended { id, ending, usage, started });
@@ -145,9 +157,9 @@ impl State {
         self.closing
     }
 
-    pub fn close(&mut self) -> Option<JoinHandle<()>> {
+    pub fn close(&mut self) {
         self.closing = true;
-        self.link.close()
+        self.link.close();
     }
 
     /// How long until the first lingering task is given up.

@@ -1,7 +1,7 @@
 //! Who outlives whom: nobody outlives the program, whoever is killed first.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use laboro_worker::{Ending, Options, Orphans, Runner};
 
@@ -15,6 +15,12 @@ const FAMILY: &str = "trap '' TERM HUP INT; echo $$; \
     env -i setsid /bin/sh -c 'echo $$; while :; do /bin/sleep 1; done' & \
     while :; do sleep 1; done";
 
+/// Leaves the pipe open, so that the program may say more.
+fn first_lines(program: &mut Child, count: usize) -> Vec<String> {
+    let lines = BufReader::new(program.stdout.as_mut().unwrap()).lines();
+    lines.take(count).map(Result::unwrap).collect()
+}
+
 fn lives(lines: &[String]) -> Vec<Life> {
     lines.iter().map(|line| Life::of(line)).collect()
 }
@@ -23,11 +29,7 @@ fn lives(lines: &[String]) -> Vec<Life> {
 fn kill_nine_of_the_program_takes_all_its_processes_along() {
     let mut program =
         Command::new(crate::rig::PROBE).arg(FAMILY).stdout(Stdio::piped()).spawn().unwrap();
-    let lines: Vec<_> = BufReader::new(program.stdout.take().unwrap())
-        .lines()
-        .take(4)
-        .map(Result::unwrap)
-        .collect();
+    let lines = first_lines(&mut program, 4);
     let mut lives = lives(&lines);
     lives.push(Life::of(&lives[0].parent().to_string()));
     program.kill().unwrap();
@@ -43,9 +45,7 @@ fn dropping_the_runner_takes_all_its_processes_along() {
     rig.runner.launch(shell(1, FAMILY));
     let lives = lives(&rig.said(1, 4));
     drop(rig);
-    for life in lives {
-        until("every process is gone", || life.is_over());
-    }
+    assert!(lives.iter().all(Life::is_over));
 }
 
 #[test]
@@ -85,15 +85,11 @@ fn a_program_with_no_other_children_ends_even_the_unmarked_when_the_guardian_is_
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines: Vec<_> = BufReader::new(program.stdout.take().unwrap())
-        .lines()
-        .take(2)
-        .map(Result::unwrap)
-        .collect();
+    let lines = first_lines(&mut program, 2);
     let stray = Life::of(&lines[1]);
     Command::new("kill").args(["-9", &lines[0]]).status().unwrap();
-    until("the stray is gone", || stray.is_over());
     assert_eq!(program.wait().unwrap().code(), Some(Ending::GuardianLost.exit_code()));
+    until("the stray is gone", || stray.is_over());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Processes that a task leaves behind.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use laboro_worker::{Ending, Launch};
 
@@ -104,4 +104,31 @@ fn one_that_moved_to_another_group_is_stopped_all_the_same() {
     rig.said(1, 1);
     rig.runner.stop(1, Duration::from_secs(100));
     assert_eq!(rig.finish(1).ending, Ending::Stopped { killed: false });
+}
+
+/// Its number changes all the time, so that every list of processes is too old.
+#[test]
+fn one_that_forks_without_end_is_caught() {
+    let dir = Dir::new("comet");
+    let comet = "import os\n\
+                 os.setsid()\n\
+                 while os.path.exists('.'):\n    \
+                     if os.fork(): os._exit(0)\n    \
+                     open('alive', 'w').close()\n";
+    fs::write(dir.at("comet.py"), comet).unwrap();
+    let script = "python3 comet.py & until [ -e alive ]; do sleep 0.01; done";
+    let mut rig = Rig::new();
+    let ended = rig.run(Launch { dir: Some(dir.0.clone()), ..shell(1, script) });
+    assert_eq!(ended.ending, Ending::Exited(0));
+    until("nobody says any more that he is alive", || {
+        let _ = fs::remove_file(dir.at("alive"));
+        let since = Instant::now();
+        while since.elapsed() < Duration::from_millis(300) {
+            if dir.at("alive").exists() {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    });
 }

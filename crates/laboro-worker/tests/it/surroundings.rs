@@ -117,8 +117,9 @@ fn limits_take_effect() {
     });
     rig.said(1, 1);
     rig.runner.signal(1, 10);
-    assert_eq!(rig.said(1, 5), ["40", "0", "1048576", "500", "7"]);
-    assert_eq!(rig.finish(1).ending, Ending::Exited(0));
+    let ended = rig.finish(1);
+    assert_eq!(ended.text(), "40\n0\n1048576\n500\n7");
+    assert_eq!(ended.ending, Ending::Exited(0));
 }
 
 #[test]
@@ -126,7 +127,8 @@ fn a_task_over_its_cpu_limit_is_ended_by_the_system() {
     let limits = Limits { cpu_seconds: Some(1), core_bytes: Some(0), ..Limits::default() };
     let ended = Rig::new().run(Launch { limits, ..shell(1, "while :; do :; done") });
     assert!(matches!(ended.ending, Ending::Signalled(9 | 24)), "{:?}", ended.ending);
-    assert!(ended.usage.user + ended.usage.system >= Duration::from_millis(900));
+    // The limit is checked by ticks of the clock, which need not agree with the time used.
+    assert!(ended.usage.user + ended.usage.system >= Duration::from_millis(500));
 }
 
 #[test]
