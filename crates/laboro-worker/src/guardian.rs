@@ -129,14 +129,15 @@ impl Guardian {
         if self.strays.is_due(now) {
             self.strays.sweep(&self.tasks);
         }
-        self.outbox.flush(&self.socket, now)?;
-        if requested {
-            self.answer(packet)?;
-        }
         if self.has_room()
             && let Some(waiting) = self.waiting.pop_front()
         {
+            // Before the news of what ended: that would have the runner compete for the core.
             self.launch(&waiting);
+        }
+        self.outbox.flush(&self.socket, now)?;
+        if requested {
+            self.answer(packet)?;
         }
         Ok(())
     }
