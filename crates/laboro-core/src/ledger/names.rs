@@ -10,7 +10,9 @@ use std::hash::{BuildHasher, Hasher};
 
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    table: HashTable<u32>,
+    /// Half of the hash stands beside the handle, so that neither growing the table nor passing a
+    /// wrong entry touches the records, which are scattered over memory.
+    table: HashTable<(u32, u32)>,
     hasher: FixedState,
 }
 
@@ -22,10 +24,14 @@ impl Names {
     }
 
     pub(crate) fn hash(&self, group: u32, name: &Name) -> u64 {
+        spread(self.short_hash(group, name))
+    }
+
+    fn short_hash(&self, group: u32, name: &Name) -> u32 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write_u32(group);
         hasher.write(name.bytes());
-        hasher.finish()
+        (hasher.finish() >> 32) as u32
     }
 
     /// `group_of` tells the group of a record's job.
@@ -36,35 +42,30 @@ impl Names {
         group: u32,
         name: &Name,
     ) -> Option<u32> {
-        let same = |&slot: &u32| {
-            let record = &tasks[slot];
-            record.name == *name && group_of(record) == group
+        let short = self.short_hash(group, name);
+        let same = |&(hash, slot): &(u32, u32)| {
+            hash == short && {
+                let record = &tasks[slot];
+                record.name == *name && group_of(record) == group
+            }
         };
-        self.table.find(self.hash(group, name), same).copied()
+        self.table.find(spread(short), same).map(|&(_, slot)| slot)
     }
 
-    pub(crate) fn insert(
-        &mut self,
-        tasks: &Slab<Record>,
-        group_of: impl Fn(&Record) -> u32,
-        group: u32,
-        slot: u32,
-    ) {
-        let hash = self.hash(group, &tasks[slot].name);
-        let hasher = &self.hasher;
-        self.table.insert_unique(hash, slot, |&other| {
-            let record = &tasks[other];
-            let mut hasher = hasher.build_hasher();
-            hasher.write_u32(group_of(record));
-            hasher.write(record.name.bytes());
-            hasher.finish()
-        });
+    pub(crate) fn insert(&mut self, tasks: &Slab<Record>, group: u32, slot: u32) {
+        let short = self.short_hash(group, &tasks[slot].name);
+        self.table.insert_unique(spread(short), (short, slot), |&(hash, _)| spread(hash));
     }
 
     pub(crate) fn remove(&mut self, group: u32, name: &Name, slot: u32) {
-        let hash = self.hash(group, name);
-        if let Ok(entry) = self.table.find_entry(hash, |&other| other == slot) {
+        let short = self.short_hash(group, name);
+        if let Ok(entry) = self.table.find_entry(spread(short), |&(_, other)| other == slot) {
             entry.remove();
         }
     }
+}
+
+/// The table wants its bits at both ends.
+fn spread(short: u32) -> u64 {
+    u64::from(short).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

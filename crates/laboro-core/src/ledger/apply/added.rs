@@ -75,10 +75,7 @@ impl State {
         if self.tasks[slot].name.is_empty() {
             return;
         }
-        let jobs = &self.jobs;
-        let group_of =
-            |record: &Record| jobs[record.job].as_ref().expect("a job in use is there").group;
-        self.names.insert(&self.tasks, group_of, group, slot);
+        self.names.insert(&self.tasks, group, slot);
     }
 
     fn add_array(&mut self, job: u32, array: &NewArray, profile: u32) -> usize {
