@@ -1,0 +1,396 @@
+//! From the words of a script to commands. Small on purpose: one profile a submit, few defaults.
+//!
+//! `submit [GROUP] a b<a,c x[10]<a y[10]~x slots=2 gpu=1 tag=t priority=1 attempts=3 lost=0 backoff=100`
+//! `  retry_on=3 anyway kind=command open held max_running=1 max_fails=0 key=k into=1 taken=merge unknown=ignore`
+//! `join w slots=4 memory=9 gpu=2 tag=t kinds=named period=1000 running=1/1@1.0 session=2 group=g`
+//! `push w lease=5` · `pull w 3 until=50 lease=5` · `report w a=ok 1/2@1.0=1 b=sig9` · `return w a<b front`
+//! `cancel 1 2-5,7` · `hold 1` · `release 1 held` · `retry 1 failed` · `prioritise 5 1 2-3`
+
+use laboro_core::*;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+type Parsed<T> = Result<T, String>;
+
+pub fn configure(config: &mut Config, words: &str) -> Parsed<()> {
+    for word in words.split_whitespace() {
+        let (key, value) = word.split_once('=').ok_or("a setting is key=value")?;
+        match key {
+            "conduct" => {
+                config.conduct.rule = match value {
+                    "off" => ConductRule::Off,
+                    "compared" => ConductRule::Compared,
+                    "fixed" => ConductRule::Fixed,
+                    _ => return Err(format!("no such rule: {value}")),
+                }
+            }
+            "results_min" => config.conduct.results_min = number(value)?,
+            "passes" => config.passes_max = number(value)?,
+            "keep_jobs" => config.keep.jobs = number(value)?,
+            "keep_ms" => config.keep.age_ms = number(value)?,
+            "keep_tasks" => config.keep.tasks_of_open_job = number(value)?,
+            "keep_worker_ms" => config.keep.worker_ms = number(value)?,
+            "slice" => config.keep.slice = number(value)?,
+            "tasks" => config.limits.tasks = number(value)?,
+            "tasks_a_submit" => config.limits.tasks_a_submit = number(value)?,
+            _ => return Err(format!("no such setting: {key}")),
+        }
+    }
+    Ok(())
+}
+
+pub fn parse(line: &str) -> Parsed<Command> {
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    Ok(match verb {
+        "submit" => submit(&words)?,
+        "close" => Command::Close(job(&words)?),
+        "join" => join(&words)?,
+        "push" | "pull" => offer(verb, &words)?,
+        "withdraw" => Command::Withdraw(token(&words)?),
+        "report" => report(&words)?,
+        "renew" => Command::Renew(worker(&words)?),
+        "return" => hand_back(&words)?,
+        "leave" => leave(&words)?,
+        "cancel" => Command::Cancel(selection(&words)?),
+        "hold" => Command::Hold(selection(&words)?),
+        "release" => Command::Release(selection(&words)?),
+        "retry" => Command::Retry(selection(&words)?),
+        "prioritise" => {
+            let priority = number(words.first().ok_or("no priority")?)?;
+            Command::Prioritise(selection(&words[1..])?, priority)
+        }
+        "limit" => limit(&words)?,
+        "pause" => Command::Pause(first(&words)?.into()),
+        "resume" => Command::Resume(first(&words)?.into()),
+        "drain" => {
+            let how = match words.get(1).copied() {
+                None => Drain::All,
+                Some("at_once") => Drain::AtOnce,
+                Some("lift") => Drain::Lift,
+                Some(slots) => Drain::Slots(number(slots)?),
+            };
+            Command::Drain(worker(&words)?, how)
+        }
+        "eject" => Command::Eject(worker(&words)?, words[1..].join(" ")),
+        "pardon" => Command::Pardon(worker(&words)?),
+        "forget" => Command::Forget(job(&words)?),
+        "query" => Command::Query(query(&words)?),
+        "watch" => Command::Watch(match words.first() {
+            Some(job) => Scope::Job(JobId(number(job)?)),
+            None => Scope::All,
+        }),
+        "unwatch" => Command::Unwatch(token(&words)?),
+        _ => return Err(format!("no such command: {verb}")),
+    })
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Parsed<T> {
+    text.parse().map_err(|_| format!("not a number here: {text}"))
+}
+
+fn first<'a>(words: &[&'a str]) -> Parsed<&'a str> {
+    words.first().copied().ok_or_else(|| "a word is missing".into())
+}
+
+fn job(words: &[&str]) -> Parsed<JobId> {
+    Ok(JobId(number(first(words)?)?))
+}
+
+fn token(words: &[&str]) -> Parsed<Token> {
+    Ok(Token(number(first(words)?.trim_start_matches('#'))?))
+}
+
+/// `w` is in the group `default`, `g:w` in g.
+fn worker(words: &[&str]) -> Parsed<WorkerRef> {
+    let (group, name) = first(words)?.split_once(':').unwrap_or(("default", first(words)?));
+    Ok(WorkerRef::Name { group: group.into(), name: name.into() })
+}
+
+fn task_id(text: &str) -> Option<TaskId> {
+    let (job, index) = text.split_once('/')?;
+    let job = JobId(job.parse().ok()?);
+    match index.strip_suffix("..") {
+        Some(first) => Some(TaskId::whole(job, first.parse().ok()?)),
+        None => Some(TaskId::new(job, index.parse().ok()?)),
+    }
+}
+
+fn lease_no(text: &str) -> Parsed<LeaseNo> {
+    let (life, count) = text.split_once('.').ok_or("a lease is life.count")?;
+    Ok(LeaseNo::new(number(life)?, number(count)?))
+}
+
+/// `1/2` is an id, everything else a name.
+fn task_ref(text: &str) -> TaskRef {
+    task_id(text).map_or_else(|| TaskRef::Name(text.into()), TaskRef::Id)
+}
+
+fn task_refs(text: &str) -> Vec<TaskRef> {
+    text.split(',').filter(|word| !word.is_empty()).map(task_ref).collect()
+}
+
+fn submit(words: &[&str]) -> Parsed<Command> {
+    let mut submit = Submit {
+        group: "default".into(),
+        job: SubmitTo::New(JobOptions::default()),
+        profiles: vec![Profile::default()],
+        tasks: Vec::new(),
+        arrays: Vec::new(),
+        unknown_pred: UnknownPred::Refuse,
+        if_taken: IfTaken::Refuse,
+    };
+    let mut options = JobOptions::default();
+    let mut work = None;
+    let mut items = Vec::new();
+    for word in words {
+        if !setting(word, &mut submit, &mut options, &mut work)? {
+            items.push(*word);
+        }
+    }
+    if matches!(submit.job, SubmitTo::New(_)) {
+        submit.job = SubmitTo::New(options);
+    }
+    for word in items {
+        item(word, &mut submit, work.clone())?;
+    }
+    Ok(Command::Submit(submit))
+}
+
+/// False: the word is a task or an array.
+fn setting(
+    word: &str,
+    submit: &mut Submit,
+    options: &mut JobOptions,
+    work: &mut Option<Work>,
+) -> Parsed<bool> {
+    let profile = &mut submit.profiles[0];
+    match word {
+        "open" => options.open = true,
+        "held" => options.held = true,
+        "anyway" => profile.runs_anyway = true,
+        _ => {
+            let Some((key, value)) = word.split_once('=') else { return Ok(false) };
+            match key {
+                "group" => submit.group = value.into(),
+                "into" => submit.job = SubmitTo::Add(JobId(number(value)?)),
+                "name" => options.name = value.into(),
+                "max_running" => options.max_running = Some(number(value)?),
+                "max_fails" => options.max_fails = Some(number(value)?),
+                "key" => options.key = Some(value.as_bytes().into()),
+                "slots" => profile.needs.slots = number(value)?,
+                "memory" => profile.needs.memory = number(value)?,
+                "gpu" => profile.needs.resources.push(("gpu".into(), number(value)?)),
+                "tag" => profile.needs.tags.push(value.into()),
+                "priority" => profile.priority = number(value)?,
+                "attempts" => profile.attempts = number(value)?,
+                "lost" => profile.lost_max = number(value)?,
+                "backoff" => profile.backoff.first_ms = number(value)?,
+                "backoff_most" => profile.backoff.most_ms = number(value)?,
+                "retry_on" => profile.retry_on.push(number(value)?),
+                "unknown" => submit.unknown_pred = UnknownPred::Ignore,
+                "taken" => {
+                    submit.if_taken = if value == "merge" { IfTaken::Merge } else { IfTaken::Same };
+                }
+                "kind" => *work = Some(some_work(value)),
+                _ => return Err(format!("no such setting: {key}")),
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// `_` has no name; `x[10]` is an array; `<` its predecessors; `~` element by element.
+fn item(word: &str, submit: &mut Submit, work: Option<Work>) -> Parsed<()> {
+    let (head, each) = word.split_once('~').unwrap_or((word, ""));
+    let (head, preds) = head.split_once('<').unwrap_or((head, ""));
+    let Some((name, count)) = head.split_once('[') else {
+        let name = if head == "_" { Name::default() } else { head.into() };
+        let preds: SmallVec<[TaskRef; 1]> = task_refs(preds).into();
+        let work = work.map(Arc::new);
+        submit.tasks.push(TaskSpec { name, profile: 0, work, preds, memo: None });
+        return Ok(());
+    };
+    let count = number(count.trim_end_matches(']'))?;
+    let mut array = ArraySpec::numbered(name, count, work.unwrap_or(Work::Named));
+    (array.preds, array.each) = (task_refs(preds), task_refs(each));
+    submit.arrays.push(array);
+    Ok(())
+}
+
+fn some_work(kind: &str) -> Work {
+    match kind {
+        "command" => Work::Command(CommandWork {
+            program: Program::Shell(b"true".as_slice().into()),
+            setting: Arc::default(),
+        }),
+        "script" => Work::Script {
+            kind: ".sh".into(),
+            body: Arc::from(b"true".as_slice()),
+            setting: Arc::default(),
+        },
+        _ => Work::Named,
+    }
+}
+
+fn join(words: &[&str]) -> Parsed<Command> {
+    let (group, name) = first(words)?.split_once(':').unwrap_or(("default", first(words)?));
+    let mut join = Join {
+        group: group.into(),
+        name: name.into(),
+        dialect: "test",
+        session: SessionId(1),
+        kinds: Kinds::ALL,
+        tags: Vec::new(),
+        capacity: Capacity::slots(1),
+        period_ms: None,
+        running: None,
+    };
+    for word in &words[1..] {
+        let (key, value) = word.split_once('=').ok_or_else(|| format!("what is {word}"))?;
+        match key {
+            "slots" => join.capacity.slots = number(value)?,
+            "memory" => join.capacity.memory = number(value)?,
+            "gpu" => join.capacity.resources.push(("gpu".into(), number(value)?)),
+            "tag" => join.tags.push(value.into()),
+            "period" => join.period_ms = Some(number(value)?),
+            "session" => join.session = SessionId(number(value)?),
+            "kinds" => join.kinds = Kinds::of(&[some_work(value).kind()]),
+            "running" => {
+                let mut running = Vec::new();
+                for word in value.split(',').filter(|word| *word != "nothing") {
+                    let (task, lease) = word.split_once('@').ok_or("running=1/1@1.0")?;
+                    running.push((task_id(task).ok_or("running=1/1@1.0")?, lease_no(lease)?));
+                }
+                join.running = Some(running);
+            }
+            _ => return Err(format!("no such setting: {key}")),
+        }
+    }
+    Ok(Command::Join(join))
+}
+
+fn offer(verb: &str, words: &[&str]) -> Parsed<Command> {
+    let (mut most, mut patience, mut lease_ms) = (1, Patience::None, None);
+    for word in &words[1..] {
+        match word.split_once('=') {
+            None => most = number(word)?,
+            Some(("until", value)) => patience = Patience::Until(Time(number(value)?)),
+            Some(("lease", value)) => lease_ms = Some(number(value)?),
+            _ => return Err(format!("what is {word}")),
+        }
+    }
+    let route = if verb == "push" { Route::Push } else { Route::Answer { most, patience } };
+    Ok(Command::Offer(Offer { worker: worker(words)?, route, lease_ms }))
+}
+
+/// `a`, `1/2`, or with its number `1/2@1.0`.
+fn lease_ref(text: &str) -> Parsed<LeaseRef> {
+    match text.split_once('@') {
+        None => Ok(LeaseRef::Held(task_ref(text))),
+        Some((task, lease)) => {
+            let task = task_id(task).ok_or("a lease number goes with an id")?;
+            Ok(LeaseRef::Number { task, lease: lease_no(lease)? })
+        }
+    }
+}
+
+fn report(words: &[&str]) -> Parsed<Command> {
+    let mut results = Vec::new();
+    for word in &words[1..] {
+        let (lease, outcome) = word.split_once('=').ok_or("a result is task=outcome")?;
+        let outcome = match outcome {
+            "ok" => Outcome::Success,
+            "timeout" => Outcome::TimedOut,
+            "error" => Outcome::Error,
+            "lost" => Outcome::Lost,
+            other => match other.strip_prefix("sig") {
+                Some(signal) => Outcome::Signal(number(signal)?),
+                None => Outcome::Exit(number(other)?),
+            },
+        };
+        results.push(TaskResult { lease: lease_ref(lease)?, outcome, message: None, memo: None });
+    }
+    Ok(Command::Report(Report { worker: worker(words)?, results }))
+}
+
+fn hand_back(words: &[&str]) -> Parsed<Command> {
+    let mut place = Place::Back;
+    let mut tasks = Vec::new();
+    for word in &words[1..] {
+        if *word == "front" {
+            place = Place::Front;
+            continue;
+        }
+        let (lease, preds) = word.split_once('<').unwrap_or((word, ""));
+        tasks.push(Returned { lease: lease_ref(lease)?, preds: task_refs(preds) });
+    }
+    Ok(Command::Return(Return { worker: worker(words)?, tasks, place }))
+}
+
+fn leave(words: &[&str]) -> Parsed<Command> {
+    let (mut how, mut session) = (Leaving::Gone, None);
+    for word in &words[1..] {
+        match word.split_once('=') {
+            Some(("away", ms)) => how = Leaving::Away { grace_ms: number(ms)? },
+            Some(("session", value)) => session = Some(SessionId(number(value)?)),
+            _ => return Err(format!("what is {word}")),
+        }
+    }
+    Ok(Command::Leave(Leave { worker: worker(words)?, session, how }))
+}
+
+fn selection(words: &[&str]) -> Parsed<Selection> {
+    let which = match words.get(1) {
+        None => Which::Job,
+        Some(word) => match State::ALL.into_iter().find(|state| state.word() == *word) {
+            Some(state) => Which::InState(state),
+            None => {
+                let mut ranges = Vec::new();
+                for range in word.split(',') {
+                    let (first, last) = range.split_once('-').unwrap_or((range, range));
+                    ranges.push((number(first)?, number(last)?));
+                }
+                Which::Ranges(ranges)
+            }
+        },
+    };
+    Ok(Selection { job: job(words)?, which })
+}
+
+fn limit(words: &[&str]) -> Parsed<Command> {
+    let (mut max_running, mut max_fails) = (None, None);
+    for word in &words[1..] {
+        let (key, value) = word.split_once('=').ok_or("a limit is key=value")?;
+        let value = if value == "none" { None } else { Some(number(value)?) };
+        match key {
+            "max_running" => max_running = Some(value),
+            "max_fails" => max_fails = Some(value),
+            _ => return Err(format!("no such limit: {key}")),
+        }
+    }
+    Ok(Command::Limit { job: job(words)?, max_running, max_fails })
+}
+
+fn query(words: &[&str]) -> Parsed<Query> {
+    let group = || Name::from("default");
+    let second = words.get(1).copied();
+    Ok(match (first(words)?, second) {
+        ("groups", _) => Query::Groups,
+        ("group", Some(name)) => Query::Group(name.into()),
+        ("jobs", name) => Query::Jobs { group: name.map(Name::from), from: JobId(0), most: 100 },
+        ("job", Some(job)) => Query::Job(JobId(number(job)?)),
+        ("tasks", Some(job)) => {
+            let wanted = words.get(2);
+            let state = wanted.and_then(|word| State::ALL.into_iter().find(|s| s.word() == *word));
+            Query::Tasks { job: JobId(number(job)?), state, from: 1, most: 5 }
+        }
+        ("task", Some(task)) => Query::Task { group: group(), task: task_ref(task) },
+        ("explain", Some(task)) => Query::Explain { group: group(), task: task_ref(task) },
+        ("workers", name) => {
+            Query::Workers { group: name.map(Name::from), from: WorkerId(0), most: 100 }
+        }
+        ("worker", Some(_)) => Query::Worker(worker(&words[1..])?),
+        _ => return Err("what is asked".into()),
+    })
+}

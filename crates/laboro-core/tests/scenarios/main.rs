@@ -1,0 +1,29 @@
+//! What the core promises, told as scripts: see `script.rs` for the language. One file a family.
+
+mod command;
+mod script;
+mod show;
+
+macro_rules! scenarios {
+    ($($name:ident: $file:literal,)*) => {
+        $(#[test]
+        fn $name() {
+            script::check($file);
+        })*
+
+        #[test]
+        fn every_script_is_played() {
+            let folder = format!("{}/tests/scenarios", env!("CARGO_MANIFEST_DIR"));
+            let listed = [$($file),*];
+            for entry in std::fs::read_dir(folder).expect("the folder is there") {
+                let name = entry.expect("the folder can be read").file_name();
+                let name = name.to_str().expect("names are plain");
+                assert!(!name.ends_with(".txt") || listed.contains(&name), "{name} is not listed");
+            }
+        }
+    };
+}
+
+scenarios! {
+    submits_are_all_or_none: "submit.txt",
+}
