@@ -5,6 +5,7 @@ mod apply;
 mod check;
 mod condense;
 mod describe;
+mod elements;
 mod graph;
 mod index_set;
 mod jobs;
