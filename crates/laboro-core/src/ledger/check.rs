@@ -124,10 +124,13 @@ impl State {
             let id = self.id_of(slot);
             return Err(format!("{id} waits for {} but {waiting} are unfinished", record.waiting));
         }
-        if matches!(record.phase, Phase::Ready(_) | Phase::Leased { .. })
-            && waiting > 0
-            && !self.profiles.get(record.profile).runs_anyway
-        {
+        // Who runs anyway may be running already when a predecessor is run again.
+        let early = match record.phase {
+            Phase::Ready(_) => waiting > 0,
+            Phase::Leased { .. } => waiting > 0 && !self.profiles.get(record.profile).runs_anyway,
+            _ => false,
+        };
+        if early {
             return Err(format!("{} goes before its predecessors", self.id_of(slot)));
         }
         Ok(())

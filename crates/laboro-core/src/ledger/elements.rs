@@ -11,36 +11,81 @@ use crate::task::State as TaskState;
 use smallvec::SmallVec;
 
 impl State {
-    /// Moves elements without a record that wait: all of them as the gate's predecessors say, or each
-    /// as its own do.
+    /// Moves elements that have not started: all of them as the gate's predecessors say, or each as its
+    /// own do.
     pub(in crate::ledger) fn settle_array(&mut self, gate: u32, end: End) {
         let (job, at) = self.array_of(gate);
         let array = &self.job(job).arrays[at];
         let range = (array.first, array.last());
-        let by_element = !array.each.is_empty();
         match self.gate_fate(gate) {
-            TaskState::Ready if by_element => {
-                let this = self.job(job);
-                let mut waiting: Vec<(u32, u32)> =
-                    this.set(TaskState::Waiting).runs(range.0, range.1).collect();
-                waiting.extend(this.set(TaskState::Blocked).runs(range.0, range.1));
-                for (first, last) in waiting {
-                    self.settle_elements(job, at, first, last, end);
-                }
-            }
+            TaskState::Ready => self.settle_elements(job, at, range, end),
             fate => {
-                for from in [TaskState::Waiting, TaskState::Blocked] {
-                    if from != fate {
-                        self.move_fresh(job, at, range, from, fate, end);
-                    }
-                }
-                let records: Vec<u32> =
-                    self.job(job).pages.range(range.0, range.1).map(|(_, slot)| slot).collect();
-                for slot in records {
-                    self.settle_record(slot, end);
-                }
+                self.move_idle(job, at, range, fate, end);
+                self.settle_records(job, range, end);
             }
         }
+    }
+
+    /// Puts elements where the elements they wait for let them be: those without a record as runs.
+    fn settle_elements(&mut self, job: u32, at: usize, range: (u32, u32), end: End) {
+        for (first, last, fate) in self.element_fates(job, at, range) {
+            self.move_idle(job, at, (first, last), fate, end);
+        }
+        self.settle_records(job, range, end);
+    }
+
+    fn move_idle(&mut self, job: u32, at: usize, range: (u32, u32), to: TaskState, end: End) {
+        for from in [TaskState::Waiting, TaskState::Blocked, TaskState::Ready] {
+            let is_there = self.job(job).set(from).runs(range.0, range.1).next().is_some();
+            if from != to && is_there {
+                self.move_fresh(job, at, range, from, to, end);
+            }
+        }
+    }
+
+    fn settle_records(&mut self, job: u32, (first, last): (u32, u32), end: End) {
+        let records: SmallVec<[u32; 8]> =
+            self.job(job).pages.range(first, last).map(|(_, slot)| slot).collect();
+        for slot in records {
+            self.settle_record(slot, end);
+        }
+    }
+
+    /// What the elements of other arrays allow these, as runs: an array of millions is a few of them.
+    fn element_fates(
+        &self,
+        job: u32,
+        at: usize,
+        (first, last): (u32, u32),
+    ) -> SmallVec<[(u32, u32, TaskState); 2]> {
+        let array = &self.job(job).arrays[at];
+        let runs_anyway = self.profiles.get(array.profile).runs_anyway;
+        let mut runs: SmallVec<[(u32, u32, TaskState); 2]> = SmallVec::new();
+        runs.push((first, last, TaskState::Ready));
+        for &pred in &array.each {
+            // An array that is forgotten was finished.
+            let Some((pred_job, pred_array)) = self.array(pred) else { continue };
+            let (pred_job, pred_first) = (self.job(pred_job), pred_array.first);
+            let mut split = SmallVec::new();
+            for (first, last, fate) in runs {
+                let mut from = first;
+                while from <= last {
+                    let here = pred_first + (from - array.first);
+                    let (allowed, length) = pred_job.ended_run(here, last - from + 1);
+                    let to = match allowed {
+                        Some(true) => fate,
+                        Some(false) if runs_anyway => fate,
+                        Some(false) => TaskState::Blocked,
+                        None if fate == TaskState::Blocked => fate,
+                        None => TaskState::Waiting,
+                    };
+                    split.push((from, from + (length - 1), to));
+                    from += length;
+                }
+            }
+            runs = split;
+        }
+        runs
     }
 
     /// What the elements of other arrays allow this one.
@@ -65,24 +110,6 @@ impl State {
             }
         }
         fate
-    }
-
-    fn settle_elements(&mut self, job: u32, at: usize, first: u32, last: u32, end: End) {
-        for index in first..=last {
-            let this = self.job(job);
-            if let Some(slot) = this.pages.find(index) {
-                self.settle_record(slot, end);
-                continue;
-            }
-            let from = [TaskState::Waiting, TaskState::Blocked]
-                .into_iter()
-                .find(|&state| this.set(state).contains(index));
-            let Some(from) = from else { continue };
-            let to = self.element_fate(job, at, index);
-            if from != to {
-                self.move_fresh(job, at, (index, index), from, to, end);
-            }
-        }
     }
 
     /// Moves elements without a record from one state to another, and in or out of the lane.
@@ -180,7 +207,7 @@ impl State {
             array.bad += count;
         }
         let (gate, all_ended, bad) = (array.gate, array.unfinished == 0, array.bad > 0);
-        self.tell_followers(job, at, (first, last), good);
+        self.tell_followers(job, at, (first, last));
         if all_ended {
             self.tell_succs(gate, if bad { News::Failed } else { News::Done });
         }
@@ -201,10 +228,10 @@ impl State {
         if all_had_ended {
             self.tell_succs(gate, News::Reopened);
         }
-        self.tell_followers(job, at, (first, last), true);
+        self.tell_followers(job, at, (first, last));
     }
 
-    fn tell_followers(&mut self, job: u32, at: usize, (first, last): (u32, u32), good: bool) {
+    fn tell_followers(&mut self, job: u32, at: usize, (first, last): (u32, u32)) {
         if self.job(job).arrays[at].followers.is_empty() {
             return;
         }
@@ -216,15 +243,9 @@ impl State {
                 continue; // All its elements wait anyway, and are settled when the gate opens.
             }
             let (their_job, their_at) = self.array_of(gate);
-            let offset = follower.number() - start;
-            let range = (first + offset, last + offset);
-            let runs_anyway = self.profiles.get(self.tasks[gate].profile).runs_anyway;
-            if !good && !runs_anyway {
-                let (waiting, blocked) = (TaskState::Waiting, TaskState::Blocked);
-                self.move_fresh(their_job, their_at, range, waiting, blocked, End::Front);
-            } else {
-                self.settle_elements(their_job, their_at, range.0, range.1, End::Front);
-            }
+            let their = |index: u32| follower.number() + (index - start);
+            let range = (their(first), their(last));
+            self.settle_elements(their_job, their_at, range, End::Front);
         }
     }
 }

@@ -204,7 +204,7 @@ impl IndexSet {
     }
 
     /// The first number at or after `from` that is no member.
-    fn next_gap(&self, from: u32) -> u32 {
+    pub(crate) fn next_gap(&self, from: u32) -> u32 {
         match &self.0 {
             Form::Run(first, end) => {
                 if (*first..*end).contains(&from) {

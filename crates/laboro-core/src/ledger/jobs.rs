@@ -102,6 +102,18 @@ impl Job {
         State::ALL.into_iter().find(|&state| self.set(state).contains(index))
     }
 
+    /// Whether the task ended, and well; and for how many of the next `most` tasks that is so.
+    pub(crate) fn ended_run(&self, index: u32, most: u32) -> (Option<bool>, u32) {
+        let ends = [(State::Done, true), (State::Failed, false), (State::Cancelled, false)];
+        for (state, good) in ends {
+            if self.set(state).contains(index) {
+                return (Some(good), (self.set(state).next_gap(index) - index).min(most));
+            }
+        }
+        let next = ends.into_iter().filter_map(|(state, _)| self.set(state).next(index)).min();
+        (None, next.map_or(most, |next| (next - index).min(most)))
+    }
+
     /// Nothing of it may start: a person or too many failures say so, or enough of it runs.
     pub(crate) fn is_parked(&self) -> bool {
         self.options.held

@@ -186,17 +186,13 @@ impl State {
 
     /// Puts a task where its predecessors let it be: blocked, waiting, or ready at one end of its lane.
     pub(in crate::ledger) fn place(&mut self, slot: u32, from: Option<TaskState>, end: End) {
+        let to = self.fate(slot);
+        self.put(slot, from, to, end);
+    }
+
+    fn put(&mut self, slot: u32, from: Option<TaskState>, to: TaskState, end: End) {
         let record = &self.tasks[slot];
         let (job, index) = (record.job, record.index);
-        let mut to = self.own_fate(slot);
-        if to == TaskState::Ready
-            && let Some(at) = self.job(job).array_at(index)
-        {
-            to = self.gate_fate(self.job(job).arrays[at].gate);
-            if to == TaskState::Ready {
-                to = self.element_fate(job, at, index);
-            }
-        }
         match to {
             TaskState::Ready => self.enqueue(slot, end),
             TaskState::Blocked => self.tasks[slot].phase = Phase::Blocked,
@@ -204,6 +200,22 @@ impl State {
         }
         if from != Some(to) {
             self.count(job, index, from, Some(to));
+        }
+    }
+
+    /// What its predecessors allow a task: its own, those of its array, those of its element.
+    fn fate(&self, slot: u32) -> TaskState {
+        let record = &self.tasks[slot];
+        let (job, index) = (record.job, record.index);
+        let own = self.own_fate(slot);
+        match self.job(job).array_at(index) {
+            Some(at) if own == TaskState::Ready => {
+                match self.gate_fate(self.job(job).arrays[at].gate) {
+                    TaskState::Ready => self.element_fate(job, at, index),
+                    other => other,
+                }
+            }
+            _ => own,
         }
     }
 
@@ -265,12 +277,18 @@ impl State {
         }
     }
 
-    /// Puts a task that waits where it may be now.
+    /// Puts a task that has not started where it may be now. Who is ready and may not start any more, as
+    /// its predecessor runs again, waits again.
     pub(in crate::ledger) fn settle_record(&mut self, slot: u32, end: End) {
-        match self.tasks[slot].phase {
-            Phase::Waiting => self.place(slot, Some(TaskState::Waiting), end),
-            Phase::Blocked => self.place(slot, Some(TaskState::Blocked), end),
-            _ => {}
+        let state = self.tasks[slot].state();
+        let Some(from @ (TaskState::Waiting | TaskState::Blocked | TaskState::Ready)) = state
+        else {
+            return;
+        };
+        let to = self.fate(slot);
+        if from != to {
+            self.pull_out(slot);
+            self.put(slot, Some(from), to, end);
         }
     }
 

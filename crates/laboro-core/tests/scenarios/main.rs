@@ -26,4 +26,5 @@ macro_rules! scenarios {
 
 scenarios! {
     submits_are_all_or_none: "submit.txt",
+    tasks_come_after_their_predecessors: "after.txt",
 }

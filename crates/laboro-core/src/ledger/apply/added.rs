@@ -184,17 +184,7 @@ impl State {
     pub(super) fn preds_added(&mut self, task: TaskId, preds: &[TaskId]) {
         let Some(slot) = self.record_of(task) else { return };
         self.link_all(slot, preds);
-        let state = self.tasks[slot].state();
-        let Some(from @ (TaskState::Waiting | TaskState::Blocked | TaskState::Ready)) = state
-        else {
-            return;
-        };
-        let record = &self.tasks[slot];
-        let still_ready = from == TaskState::Ready && record.waiting == 0 && record.failed == 0;
-        if !still_ready {
-            self.pull_out(slot);
-            self.place(slot, Some(from), End::Back);
-        }
+        self.settle_record(slot, End::Back);
     }
 
     pub(super) fn renewed(&mut self, task: TaskId, preds: &[TaskId], memo: Option<&Arc<[u8]>>) {
