@@ -28,6 +28,11 @@ pub struct JobId(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerId(pub u32);
 
+impl WorkerId {
+    /// Whoever ran an element that lost its record since.
+    pub(crate) const UNKNOWN: WorkerId = WorkerId(u32::MAX);
+}
+
 /// One task: its job and its number in the job, counted from 1.
 ///
 /// The same type also names a whole array, by the number of its first element and a mark, so that a

@@ -3,7 +3,7 @@
 use super::Hub;
 use super::policy::{Fit, Room};
 use crate::effect::Standing;
-use crate::id::TaskId;
+use crate::id::{TaskId, WorkerId};
 use crate::ledger::Phase;
 use crate::presence::OfferKind;
 use crate::task::{Needs, State, WorkKind};
@@ -62,9 +62,10 @@ impl Hub {
 
     fn explain_failed(&self, id: TaskId) -> String {
         let (outcome, by) = match self.record_phase(id) {
-            Some(Phase::Finished { outcome, worker, .. }) => {
+            Some(Phase::Finished { outcome, worker, .. }) if worker != WorkerId::UNKNOWN => {
                 (Some(outcome), format!(" on {}", self.worker_name(worker)))
             }
+            Some(Phase::Finished { outcome, .. }) => (Some(outcome), String::new()),
             _ => {
                 let state = self.state();
                 let job = state.job(state.find_job(id.job).expect("the task was found"));

@@ -169,7 +169,9 @@ impl Hub {
                     outcome: None,
                 });
             }
-            Phase::Finished { outcome, worker, took_ms, started } => {
+            Phase::Finished { outcome, worker, took_ms, started }
+                if worker != WorkerId::UNKNOWN =>
+            {
                 let ended = Some(started.after_ms(u64::from(took_ms)));
                 let outcome = Some(outcome);
                 view.attempts.push(AttemptView { worker, started, ended, outcome });

@@ -214,6 +214,18 @@ impl Lanes {
         }
     }
 
+    /// Puts a task right before another that stands in a lane.
+    pub(crate) fn push_before(&mut self, tasks: &mut Slab<Record>, other: u32, slot: u32) {
+        let Link { lane, prev, .. } = *link_mut(&mut tasks[other]);
+        link_mut(&mut tasks[other]).prev = slot;
+        set_link(&mut tasks[slot], Link { lane, prev, next: other });
+        if prev == NONE {
+            self.lanes[lane].head = slot;
+        } else {
+            link_mut(&mut tasks[prev]).next = slot;
+        }
+    }
+
     fn take_turn(&mut self, end: End) -> i64 {
         match end {
             End::Front => {

@@ -1,7 +1,7 @@
 //! New tasks and arrays, and new predecessors of old ones.
 
 use crate::event::Added;
-use crate::id::TaskId;
+use crate::id::{TaskId, WorkerId};
 use crate::ledger::jobs::Array;
 use crate::ledger::lanes::End;
 use crate::ledger::record::{Link, Phase, Record};
@@ -134,7 +134,7 @@ impl State {
         }
     }
 
-    fn link_all(&mut self, succ: u32, preds: &[TaskId]) {
+    pub(super) fn link_all(&mut self, succ: u32, preds: &[TaskId]) {
         for &pred in preds {
             match self.slot_for(pred) {
                 Some(pred) => self.link(pred, succ),
@@ -143,23 +143,37 @@ impl State {
         }
     }
 
-    /// An element of an array that has no record: it gets one when it can still end, because its
-    /// successor hangs on it.
+    /// An element of an array that has no record: it gets one unless it is done, because its successor
+    /// hangs on it.
     fn link_element(&mut self, pred: TaskId, succ: u32) {
         let Some(job) = self.find_job(pred.job) else { return };
         let this = self.job(job);
         let Some(at) = this.array_at(pred.index) else { return };
-        match this.state_of(pred.index) {
-            Some(TaskState::Done) | None => {}
-            Some(TaskState::Failed | TaskState::Cancelled) => self.tasks[succ].failed += 1,
-            Some(state) => {
-                let slot = self.materialise(job, at, pred.index, state);
-                self.link(slot, succ);
+        let slot = match this.state_of(pred.index) {
+            Some(TaskState::Done) | None => return,
+            Some(TaskState::Failed) => {
+                let phase = self.unfold_failure(job, pred.index);
+                self.touch(job, at, pred.index, phase)
             }
-        }
+            Some(TaskState::Cancelled) => self.touch(job, at, pred.index, Phase::Cancelled),
+            Some(state) => self.materialise(job, at, pred.index, state),
+        };
+        self.link(slot, succ);
     }
 
-    /// A record for an element in whatever unfinished state it is; it stands where it stood.
+    /// How an element failed; who ran it is not known any more.
+    fn unfold_failure(&mut self, job: u32, index: u32) -> Phase {
+        let started = self.at;
+        let failed = &mut self.job_mut(job).failed_elements;
+        let found = failed.iter_mut().find(|(_, set)| set.contains(index));
+        let (&outcome, set) = found.expect("an element that failed is known by how");
+        set.remove(index);
+        failed.retain(|_, set| !set.is_empty());
+        Phase::Finished { outcome, worker: WorkerId::UNKNOWN, took_ms: 0, started }
+    }
+
+    /// A record for an element in whatever unfinished state it is; a ready one stands with
+    /// the rest of its array.
     pub(in crate::ledger) fn materialise(
         &mut self,
         job: u32,
@@ -174,9 +188,10 @@ impl State {
         };
         let slot = self.touch(job, at, index, phase);
         if state == TaskState::Ready {
+            let gate = self.job(job).arrays[at].gate;
+            self.lanes.push_before(&mut self.tasks, gate, slot);
             self.job_mut(job).arrays[at].fresh.remove(index);
             self.settle_gate(job, at, End::Back);
-            self.enqueue(slot, End::Back);
         }
         slot
     }

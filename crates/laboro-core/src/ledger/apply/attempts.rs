@@ -4,7 +4,7 @@ use crate::event::{Back, Share, Then, Words};
 use crate::id::{LeaseNo, TaskId, Time, WorkerId};
 use crate::ledger::lanes::End;
 use crate::ledger::moves::News;
-use crate::ledger::record::{Past, Phase};
+use crate::ledger::record::{Past, Phase, Record};
 use crate::ledger::state::{State, Timer};
 use crate::ledger::workers::NewLease;
 use crate::task::{Outcome, State as TaskState};
@@ -115,21 +115,31 @@ impl State {
         }
     }
 
-    /// Tells whoever waits, and folds an element back into its array.
+    /// Tells whoever waits, and folds an element back into its array. One that ended badly and that
+    /// something waits for keeps its record: a retry must reach what waits.
     pub(in crate::ledger) fn ended_for_good(&mut self, slot: u32, good: bool) {
         let record = &self.tasks[slot];
         let (job, index) = (record.job, record.index);
         self.tell_succs(slot, if good { News::Done } else { News::Failed });
         if let Some(at) = self.job(job).array_at(index) {
-            if let Phase::Finished { outcome, .. } = self.tasks[slot].phase
-                && !good
-            {
-                self.job_mut(job).failed_elements.entry(outcome).or_default().insert(index);
+            let mut succs = self.graph.succs_of(self.tasks[slot].succs);
+            if good || succs.next().is_none() {
+                self.fold_ended(slot);
             }
-            self.graph.detach(&mut self.tasks, slot);
-            self.fold(slot);
             self.elements_ended(job, at, (index, index), good);
         }
+    }
+
+    /// An element that ended is a number in a range again.
+    pub(in crate::ledger) fn fold_ended(&mut self, slot: u32) {
+        let Record { job, index, phase, .. } = self.tasks[slot];
+        if let Phase::Finished { outcome, .. } = phase
+            && !outcome.is_success()
+        {
+            self.job_mut(job).failed_elements.entry(outcome).or_default().insert(index);
+        }
+        self.graph.detach(&mut self.tasks, slot);
+        self.fold(slot);
     }
 
     fn note_result(&mut self, slot: u32, worker: WorkerId, outcome: Outcome) {
@@ -166,17 +176,9 @@ impl State {
         if why != Back::Handed {
             record.extra_mut().lapsed = Some((lease.no, worker));
         }
-        self.link_preds(slot, preds);
+        self.link_all(slot, preds);
         let end = if why == Back::Handed { End::Back } else { End::Front };
         self.place(slot, Some(TaskState::Leased), end);
-    }
-
-    fn link_preds(&mut self, slot: u32, preds: &[TaskId]) {
-        for &pred in preds {
-            if let Some(pred) = self.slot_for(pred) {
-                self.link(pred, slot);
-            }
-        }
     }
 
     pub(super) fn woken(&mut self, task: TaskId) {
@@ -208,13 +210,15 @@ impl State {
     /// Keeps what the last attempt left before another run overwrites it.
     pub(super) fn remember_attempt(&mut self, slot: u32) {
         let record = &mut self.tasks[slot];
-        if let Phase::Finished { outcome, worker, took_ms, started } = record.phase {
+        if let Phase::Finished { outcome, worker, took_ms, started } = record.phase
+            && worker != WorkerId::UNKNOWN
+        {
             record.extra_mut().past.push(Past { outcome, worker, started, took_ms });
         }
     }
 }
 
-fn count_attempt(record: &mut crate::ledger::Record, outcome: Outcome) {
+fn count_attempt(record: &mut Record, outcome: Outcome) {
     if outcome == Outcome::Lost {
         record.lost = record.lost.saturating_add(1);
     } else {

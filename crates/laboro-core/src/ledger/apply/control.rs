@@ -89,8 +89,12 @@ impl State {
             self.remember_attempt(slot);
             let record = &mut self.tasks[slot];
             (record.fails, record.lost) = (0, 0);
+            let index = record.index;
             self.place(slot, Some(from), End::Back);
             self.tell_succs(slot, News::Reopened);
+            if let Some(at) = self.job(job).array_at(index) {
+                self.elements_reopened(job, at, (index, index));
+            }
         }
         self.each_array_part(job, ranges, |state, at, range| {
             state.forget_failures(job, range);

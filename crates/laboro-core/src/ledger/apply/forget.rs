@@ -13,6 +13,11 @@ impl State {
         for slot in self.records_in(job, ranges) {
             if let Some(state) = self.tasks[slot].state().filter(|state| state.is_finished()) {
                 let index = self.tasks[slot].index;
+                if self.job(job).array_at(index).is_some() {
+                    // Elements cost next to nothing and are forgotten with their job.
+                    self.fold_ended(slot);
+                    continue;
+                }
                 self.uncount_failure(slot);
                 self.count(job, index, Some(state), None);
                 self.drop_record(slot);
