@@ -1,12 +1,14 @@
 //! Leases that end without a result: they lapse, are handed back, or are taken back.
 
 use super::Hub;
+use super::submit::Search;
 use crate::command::{LeaseRef, Place, Return};
 use crate::effect::{Refusal, Reply};
 use crate::event::{Back, Event, Then};
 use crate::id::{Name, TaskId, WorkerId};
 use crate::ledger::Phase;
 use crate::task::Outcome;
+use std::collections::BTreeSet;
 
 /// What a lease reference means now.
 pub(super) enum Claim {
@@ -103,6 +105,7 @@ impl Hub {
             (worker.id, worker.group)
         };
         let mut tasks: Vec<(TaskId, Vec<TaskId>)> = Vec::with_capacity(back.tasks.len());
+        let mut known = BTreeSet::new();
         for returned in &back.tasks {
             let task = match self.claim(id, group, &returned.lease)? {
                 Claim::Live(task) => task,
@@ -110,7 +113,7 @@ impl Hub {
                     return Err(Refusal::NotYours(self.state().shown_name(task)));
                 }
             };
-            if tasks.iter().any(|(other, _)| *other == task) {
+            if !known.insert(task) {
                 return Err(Refusal::NameTwice(self.state().shown_name(task)));
             }
             let preds: Vec<TaskId> = returned
@@ -118,9 +121,9 @@ impl Hub {
                 .iter()
                 .filter_map(|pred| self.find_task(Some(group), pred))
                 .collect();
-            self.check_no_cycle(task, &preds)?;
             tasks.push((task, preds));
         }
+        self.check_no_cycle(&tasks)?;
         let why = match back.place {
             Place::Back => Back::Handed,
             Place::Front => Back::Left,
@@ -129,5 +132,22 @@ impl Hub {
             self.ledger.post(Event::Returned { task, why, preds });
         }
         Ok(Reply::Ok)
+    }
+
+    /// May tasks that are there come after these?
+    fn check_no_cycle(&self, tasks: &[(TaskId, Vec<TaskId>)]) -> Result<(), Refusal> {
+        if tasks.iter().all(|(_, preds)| preds.is_empty()) {
+            return Ok(());
+        }
+        let mut search = Search::new(self.state(), self.config.limits.cycle_search);
+        for (task, preds) in tasks {
+            preds.iter().for_each(|&pred| search.plan(pred, *task));
+        }
+        for (task, preds) in tasks {
+            if search.would_close(*task, preds)? {
+                return Err(Refusal::Cycle(self.state().shown_name(*task)));
+            }
+        }
+        Ok(())
     }
 }

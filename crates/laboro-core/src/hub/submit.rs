@@ -8,7 +8,7 @@ use crate::command::{IfTaken, Submit, SubmitTo};
 use crate::effect::{Refusal, Reply};
 use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId};
-use cycle::Search;
+pub(super) use cycle::Search;
 use draft::{Draft, Renewed};
 
 impl Hub {
@@ -53,11 +53,12 @@ impl Hub {
             let group = GroupId(self.group_or_new(submit.group));
             self.ledger.post(Event::JobMade { job, group, options: Box::new(options) });
         }
+        // First they are not finished any more, then others come to wait for them, then they for others.
+        for Renewed { task, memo } in drafted.renewed {
+            self.ledger.post(Event::Renewed { task, preds: Vec::new(), memo });
+        }
         if !drafted.added.tasks.is_empty() || !drafted.added.arrays.is_empty() {
             self.ledger.post(Event::Added(Box::new(drafted.added)));
-        }
-        for Renewed { task, preds, memo } in drafted.renewed {
-            self.ledger.post(Event::Renewed { task, preds, memo });
         }
         for (task, preds) in drafted.merged {
             self.ledger.post(Event::PredsAdded { task, preds });
@@ -142,18 +143,6 @@ impl Hub {
         let group = self.state().groups().len() as u32;
         self.ledger.post(Event::GroupMade { group: GroupId(group), name });
         group
-    }
-
-    /// May a task that is there come after these?
-    pub(super) fn check_no_cycle(&self, task: TaskId, preds: &[TaskId]) -> Result<(), Refusal> {
-        if preds.is_empty() {
-            return Ok(());
-        }
-        let mut search = Search::new(self.state(), self.config.limits.cycle_search);
-        if search.would_close(task, preds, false)? {
-            return Err(Refusal::Cycle(self.state().shown_name(task)));
-        }
-        Ok(())
     }
 
     pub(super) fn close(&mut self, job: JobId) -> Result<Reply, Refusal> {

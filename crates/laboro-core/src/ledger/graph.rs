@@ -71,6 +71,10 @@ impl Graph {
     pub(crate) fn detach(&mut self, tasks: &mut Slab<Record>, slot: u32) {
         let tail = std::mem::replace(&mut tasks[slot].succs, NONE);
         self.loosen(tail, Side::Succs);
+        self.detach_preds(tasks, slot);
+    }
+
+    pub(crate) fn detach_preds(&mut self, tasks: &mut Slab<Record>, slot: u32) {
         let tail = std::mem::replace(&mut tasks[slot].preds, NONE);
         self.loosen(tail, Side::Preds);
     }

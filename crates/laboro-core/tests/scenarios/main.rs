@@ -26,5 +26,6 @@ macro_rules! scenarios {
 
 scenarios! {
     submits_are_all_or_none: "submit.txt",
+    what_is_there_already_is_merged: "merge.txt",
     tasks_come_after_their_predecessors: "after.txt",
 }

@@ -8,7 +8,8 @@ use crate::event::Added;
 use crate::hub::Hub;
 use crate::id::{Name, TaskId};
 use crate::task::{NewTask, Profile, State};
-use hashbrown::HashTable;
+use foldhash::fast::FixedState;
+use hashbrown::{HashSet, HashTable};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -49,7 +50,6 @@ pub(super) struct Drafted {
 /// A finished task that starts over.
 pub(super) struct Renewed {
     pub(super) task: TaskId,
-    pub(super) preds: Vec<TaskId>,
     pub(super) memo: Option<Arc<[u8]>>,
 }
 
@@ -219,7 +219,7 @@ impl Draft {
         if hub.state().graph().len() + edges > limits.edges {
             return Err(Refusal::Limit { what: "dependencies", most: limits.edges as u64 });
         }
-        look.check_cycles(&arrows, &task_preds)?;
+        look.check_cycles(&arrows, &array_preds, &task_preds)?;
 
         let mut drafted = Drafted {
             added: Added {
@@ -236,6 +236,7 @@ impl Draft {
             drafted.added.arrays.push(array.placed(preds, each));
         }
         let base = array_count as u32;
+        let mut renewed: HashSet<TaskId, FixedState> = HashSet::default();
         // Where the new tasks stand, for those that merge into one.
         let mut places: Vec<u32> = Vec::new();
         let merges = self.fate.iter().any(|fate| matches!(fate, Fate::Twin(_)));
@@ -255,7 +256,13 @@ impl Draft {
                 Fate::Merged => drafted.merged.push((self.ids[node], preds.to_vec())),
                 Fate::Renewed => {
                     let (task, memo) = (self.ids[node], task.memo);
-                    drafted.renewed.push(Renewed { task, preds: preds.to_vec(), memo });
+                    // The same name may stand here more than once.
+                    if renewed.insert(task) {
+                        drafted.renewed.push(Renewed { task, memo });
+                    }
+                    if !preds.is_empty() {
+                        drafted.merged.push((task, preds.to_vec()));
+                    }
                 }
                 Fate::Twin(other) => {
                     let place = places[(other - base) as usize] as usize;
@@ -312,6 +319,14 @@ impl Lookup<'_> {
         if let Some(found) = self.hub.find_task(self.draft.group, pred) {
             return Ok(Some(found));
         }
+        if let TaskRef::Name(name) = pred
+            && let Some((local, position)) = self.local_element(name)
+        {
+            // For cycles an element is its array: none has predecessors that the others have not.
+            arrows.push(Arrow { pred: local, succ: self.head(node as u32) });
+            let array = self.draft.ids[local as usize];
+            return Ok(Some(TaskId::new(array.job, array.number() + position)));
+        }
         match self.draft.unknown_pred {
             UnknownPred::Ignore => Ok(None),
             UnknownPred::Refuse => {
@@ -340,6 +355,21 @@ impl Lookup<'_> {
         self.draft.names.find(hash, |&other| self.name(other as usize) == name).copied()
     }
 
+    /// `array/7` of an array in the same submit: its node, and the position counted from 0.
+    fn local_element(&self, name: &Name) -> Option<(u32, u32)> {
+        let (array, number) = name.split_element()?;
+        let local = self.local(&array)?;
+        let count = self.arrays.get(local as usize)?.count;
+        let position = number.checked_sub(1).filter(|&position| position < count)?;
+        Some((local, position))
+    }
+
+    fn is_done(&self, id: TaskId) -> bool {
+        let state = self.hub.state();
+        let record = state.record_of(id).map(|slot| state.task(slot));
+        record.is_some_and(|record| record.state() == Some(State::Done))
+    }
+
     fn check_same_count(
         &self,
         array: &ArraySpec,
@@ -353,10 +383,10 @@ impl Lookup<'_> {
         if !pred.is_whole() {
             return Err(Refusal::NotAnArray(shown));
         }
-        let local = self.draft.ids[..self.arrays.len()].iter().position(|&id| id == pred);
-        let count = match local {
-            Some(node) => self.arrays[node].count,
-            None => self.hub.state().array(pred).map_or(0, |(_, array)| array.count),
+        // Arrays of a submit are all new, so their ids ascend.
+        let count = match self.draft.ids[..self.arrays.len()].binary_search(&pred) {
+            Ok(node) => self.arrays[node].count,
+            Err(_) => self.hub.state().array(pred).map_or(0, |(_, array)| array.count),
         };
         if count != array.count {
             return Err(Refusal::UnequalArrays { array: array.name.clone(), other: shown });
@@ -367,6 +397,7 @@ impl Lookup<'_> {
     fn check_cycles(
         &self,
         arrows: &[Arrow],
+        array_preds: &[(Vec<TaskId>, Vec<TaskId>)],
         task_preds: &[SmallVec<[TaskId; 2]>],
     ) -> Result<(), Refusal> {
         // Whoever names only those before it cannot close a cycle among new tasks.
@@ -381,12 +412,21 @@ impl Lookup<'_> {
             return Ok(());
         }
         let mut search = Search::new(self.hub.state(), self.hub.config.limits.cycle_search);
-        for (&succ, preds) in self.draft.ids[base..].iter().zip(task_preds) {
-            preds.iter().for_each(|&pred| search.plan(pred, succ));
+        for (&id, array) in self.draft.ids.iter().zip(self.arrays) {
+            search.plan_array(id, array.count);
+        }
+        for (&array, (preds, each)) in self.draft.ids.iter().zip(array_preds) {
+            preds.iter().for_each(|&pred| search.plan(pred, array));
+            each.iter().for_each(|&pred| search.plan_each(pred, array));
+        }
+        for (at, (&id, preds)) in self.draft.ids[base..].iter().zip(task_preds).enumerate() {
+            preds.iter().for_each(|&pred| search.plan(pred, id));
+            if self.draft.fate[base + at] == Fate::Renewed && self.is_done(id) {
+                search.detach(id);
+            }
         }
         for (at, preds) in task_preds.iter().enumerate().filter(|(at, _)| old(*at)) {
-            let detached = self.draft.fate[base + at] == Fate::Renewed;
-            if search.would_close(self.draft.ids[base + at], preds, detached)? {
+            if search.would_close(self.draft.ids[base + at], preds)? {
                 return Err(Refusal::Cycle(self.name(base + at).clone()));
             }
         }

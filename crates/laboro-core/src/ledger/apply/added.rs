@@ -4,6 +4,7 @@ use crate::event::Added;
 use crate::id::{TaskId, WorkerId};
 use crate::ledger::jobs::Array;
 use crate::ledger::lanes::End;
+use crate::ledger::moves::News;
 use crate::ledger::record::{Link, Phase, Record};
 use crate::ledger::state::State;
 use crate::task::{NewArray, NewTask, State as TaskState};
@@ -24,6 +25,12 @@ impl State {
             slots.push(self.add_task(job, task, profiles[task.profile as usize]));
         }
 
+        // Counted before they are linked: a task may come after one of the elements.
+        for &at in &arrays {
+            let array = &self.job(job).arrays[at];
+            let range = (array.first, array.last());
+            self.count_range(job, range, None, TaskState::Waiting);
+        }
         for (&at, array) in arrays.iter().zip(&added.arrays) {
             self.link_array(job, at, array);
         }
@@ -32,9 +39,7 @@ impl State {
         }
 
         for at in arrays {
-            let array = &self.job(job).arrays[at];
-            let (range, gate) = ((array.first, array.last()), array.gate);
-            self.count_range(job, range, None, TaskState::Waiting);
+            let gate = self.job(job).arrays[at].gate;
             self.settle_array(gate, End::Back);
         }
         for slot in slots {
@@ -209,8 +214,12 @@ impl State {
         self.unend(job);
         self.uncount_failure(slot);
         self.remember_attempt(slot);
-        // What waited for the run before has been told; this run is nobody's predecessor yet.
-        self.graph.detach(&mut self.tasks, slot);
+        if from == TaskState::Done {
+            // What waited for the run before has been told; this run is nobody's predecessor yet.
+            self.graph.detach(&mut self.tasks, slot);
+        } else {
+            self.graph.detach_preds(&mut self.tasks, slot);
+        }
         let record = &mut self.tasks[slot];
         (record.waiting, record.failed, record.fails, record.lost) = (0, 0, 0, 0);
         if let Some(memo) = memo {
@@ -218,5 +227,8 @@ impl State {
         }
         self.link_all(slot, preds);
         self.place(slot, Some(from), End::Back);
+        if matches!(from, TaskState::Failed | TaskState::Cancelled) {
+            self.tell_succs(slot, News::Reopened);
+        }
     }
 }
