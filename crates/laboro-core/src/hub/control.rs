@@ -63,17 +63,21 @@ impl Hub {
         let job = selection.job;
         if selection.which == Which::Job {
             let slot = self.find_job(job)?;
-            if self.state().job(slot).options.held {
+            let this = self.state().job(slot);
+            let (held, stopped) = (this.options.held, this.stopped);
+            if held {
                 self.ledger.post(Event::JobHeld { job, held: false });
             }
-            if self.state().job(slot).stopped {
+            if stopped {
                 self.ledger.post(Event::JobStopped { job, stopped: false });
             }
-            let held = Selection { job, which: Which::InState(State::Held) };
-            return match self.select(&held, |state| state == State::Held) {
-                Ok(ranges) => self.change(&ranges, |ranges| Event::Released { job, ranges }),
-                Err(_) => Ok(Reply::Changed { tasks: 0 }),
+            let each = Selection { job, which: Which::InState(State::Held) };
+            let changed = match self.select(&each, |state| state == State::Held) {
+                Ok(ranges) => self.change(&ranges, |ranges| Event::Released { job, ranges })?,
+                Err(_) => Reply::Changed { tasks: 0 },
             };
+            let all = Reply::Changed { tasks: self.state().job(slot).counts.unfinished() };
+            return Ok(if held || stopped { all } else { changed });
         }
         let ranges = self.select(selection, |state| state == State::Held)?;
         self.change(&ranges, |ranges| Event::Released { job, ranges })

@@ -2,21 +2,22 @@
 //! is ready, so only what has just changed is looked at: classes that woke up, workers with new room.
 
 use super::Hub;
-use super::policy::{self, Choice, Room, Taker};
+use super::policy::{self, Choice, Fit, Room, Taker};
 use crate::effect::{Effect, Element, Grant, Idle, Reply, Standing};
 use crate::event::Event;
 use crate::id::TaskId;
 use crate::ledger::Phase;
 use crate::presence::OfferKind;
-use hashbrown::HashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// How often classes were passed over by smaller tasks since they last got something.
 #[derive(Debug, Default)]
 pub(super) struct Passes {
-    counts: HashMap<u64, u32, foldhash::fast::FixedState>,
-    /// Serials of classes that were passed over in the search under way.
-    just_now: Vec<u64>,
+    /// By the handle of the class, with its serial.
+    counts: Vec<(u64, u32)>,
+    /// Classes that were passed over in the search under way, with their serials.
+    just_now: Vec<(u32, u64)>,
     /// Which worker is kept free for a class, one for each, with the class's serial.
     keepers: BTreeMap<u32, (u64, u32)>,
 }
@@ -27,21 +28,30 @@ impl Passes {
         if self.keepers.contains_key(&class) {
             return 0;
         }
-        self.just_now.push(serial);
-        self.counts.get(&serial).copied().unwrap_or(0)
+        self.just_now.push((class, serial));
+        match self.counts.get(class as usize) {
+            Some(&(known, count)) if known == serial => count,
+            _ => 0,
+        }
     }
 
     /// Something was taken from behind those that were passed over.
     fn overtaken(&mut self) {
-        for serial in self.just_now.drain(..) {
-            *self.counts.entry(serial).or_insert(0) += 1;
+        for (class, serial) in self.just_now.drain(..) {
+            let at = class as usize;
+            if at >= self.counts.len() {
+                self.counts.resize(at + 1, (0, 0));
+            }
+            let (known, count) = &mut self.counts[at];
+            *count = if *known == serial { count.saturating_add(1) } else { 1 };
+            *known = serial;
         }
     }
 
     /// The class got something; gives the worker that was kept free for it.
-    fn served(&mut self, class: u32, serial: u64) -> Option<u32> {
-        if !self.counts.is_empty() {
-            self.counts.remove(&serial);
+    fn served(&mut self, class: u32) -> Option<u32> {
+        if let Some(count) = self.counts.get_mut(class as usize) {
+            *count = (0, 0);
         }
         if self.keepers.is_empty() {
             return None;
@@ -54,9 +64,7 @@ impl Hub {
     pub(super) fn settle(&mut self) {
         while !self.ledger.nothing_awake() {
             for worker in self.ledger.take_loosened() {
-                if let Some(offer) = self.presence.member(worker).and_then(|member| member.push) {
-                    self.serve(offer, u32::MAX);
-                }
+                self.look_again(worker);
             }
             for class in self.ledger.take_awake() {
                 self.find_workers(class);
@@ -65,14 +73,25 @@ impl Hub {
         }
     }
 
+    /// The worker may have more room than before. Its offers take a new turn, so that they are new to
+    /// every class that had tried them before.
+    fn look_again(&mut self, worker: u32) {
+        let Some(member) = self.presence.member(worker) else { return };
+        let offers: SmallVec<[u32; 4]> =
+            member.push.iter().chain(&member.answers).copied().collect();
+        for offer in offers {
+            self.presence.unqueue(offer);
+            self.serve(offer, u32::MAX);
+        }
+    }
+
     /// Whoever is kept free for a class that wants nothing any more goes back to work.
     fn dismiss_keepers(&mut self) {
         let mut keepers = std::mem::take(&mut self.passes.keepers);
         keepers.retain(|&class, &mut (serial, worker)| {
-            let kept = self.presence.member(worker).is_some_and(|m| m.kept_for == Some(serial));
-            let wanted = kept
-                && self.state().lanes().class(class).serial == serial
-                && !self.class_is_idle(class);
+            let wanted = self.state().lanes().class(class).serial == serial
+                && !self.class_is_idle(class)
+                && self.can_keep(worker, class, serial);
             if !wanted && let Some(member) = self.presence.member_mut(worker) {
                 member.kept_for = None;
                 self.ledger.look_at(worker);
@@ -80,6 +99,20 @@ impl Hub {
             wanted
         });
         self.passes.keepers = keepers;
+    }
+
+    /// Is the worker still kept for the class, and will it be able to take from it?
+    fn can_keep(&self, worker: u32, class: u32, serial: u64) -> bool {
+        let Some(member) = self.presence.member(worker) else { return false };
+        let this = self.state().workers().get(worker);
+        let room = Room::of(member, this, OfferKind::Push);
+        let class = self.state().lanes().class(class);
+        member.kept_for == Some(serial)
+            && member.push.is_some()
+            && !member.draining
+            && this.record.standing == Standing::Good
+            && member.kinds.has(class.kind)
+            && room.fit(member, this, OfferKind::Push, &class.needs) != Fit::Never
     }
 
     /// Gives the tasks of a class that woke up to those who wait, least recently served first, and about
@@ -166,6 +199,9 @@ impl Hub {
         let member = self.presence.member(taker.worker).expect("who takes is a member");
         let worker = state.workers().get(taker.worker);
         let mut left = quota.min(policy::allowance(worker));
+        if let OfferKind::Answer { most, .. } = taker.kind {
+            left = left.min(most);
+        }
         if member.draining || left == 0 || state.group(worker.group).paused {
             return Vec::new();
         }
@@ -185,8 +221,7 @@ impl Hub {
                 }
                 Choice::Take(class) => {
                     self.passes.overtaken();
-                    let serial = state.lanes().class(class).serial;
-                    if let Some(keeper) = self.passes.served(class, serial)
+                    if let Some(keeper) = self.passes.served(class)
                         && let Some(member) = self.presence.member_mut(keeper)
                     {
                         member.kept_for = None;

@@ -28,17 +28,14 @@ pub(super) enum Fit {
 
 impl Room {
     pub(super) fn of(member: &Member, worker: &Worker, kind: OfferKind) -> Room {
-        match kind {
-            OfferKind::Push => {
-                let slots = member.capacity.slots.saturating_sub(member.fewer_slots);
-                Room {
-                    slots: slots.saturating_sub(worker.used.slots),
-                    memory: member.capacity.memory.saturating_sub(worker.used.memory),
-                }
-            }
-            // Who asks for n tasks gets n tasks of one slot each: it says nothing of what it has.
-            OfferKind::Answer { most, .. } => Room { slots: most, memory: member.capacity.memory },
-        }
+        let slots = member.capacity.slots.saturating_sub(member.fewer_slots);
+        let free = slots.saturating_sub(worker.used.slots);
+        let slots = match kind {
+            OfferKind::Push => free,
+            // Who asks for n tasks gets n of one slot each whatever it has, or bigger ones that fit.
+            OfferKind::Answer { most, .. } => free.max(most),
+        };
+        Room { slots, memory: member.capacity.memory.saturating_sub(worker.used.memory) }
     }
 
     pub(super) fn take(&mut self, needs: &Needs) {

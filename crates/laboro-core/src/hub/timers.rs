@@ -15,11 +15,10 @@ impl Hub {
                 break;
             }
             match timer {
-                Timer::Delay(slot) => {
-                    let task = self.state().id_of(slot);
+                Timer::Delay(task) => {
                     self.ledger.post(Event::Woken { task });
                 }
-                Timer::Lease(lease) => {
+                Timer::Lease(_, lease) => {
                     let task = self.state().id_of(self.state().workers().lease(lease).task);
                     self.take_back(task, Back::Lapsed);
                 }

@@ -66,8 +66,8 @@ impl State {
         }
         for (at, timer) in &self.timers {
             let task = match *timer {
-                super::Timer::Delay(slot) => self.id_of(slot),
-                super::Timer::Lease(lease) => self.id_of(self.workers.lease(lease).task),
+                super::Timer::Delay(task) => task,
+                super::Timer::Lease(_, lease) => self.id_of(self.workers.lease(lease).task),
             };
             writeln!(out, "timer {} {task}", at.0)?;
         }

@@ -162,7 +162,7 @@ impl State {
         match record.phase {
             Phase::Ready(_) => self.lanes.unlink(&mut self.tasks, slot),
             Phase::Delayed { until } => {
-                self.timers.remove(&(until, Timer::Delay(slot)));
+                self.timers.remove(&(until, Timer::Delay(self.id_of(slot))));
             }
             Phase::Leased { .. } => unreachable!("a lease ends before its task moves"),
             _ => {}
@@ -176,7 +176,7 @@ impl State {
         let profile = self.profiles.get(self.tasks[slot].profile);
         let ended = self.workers.end(lease, &profile.needs);
         if let Some(until) = ended.until {
-            self.timers.remove(&(until, Timer::Lease(lease)));
+            self.timers.remove(&(until, Timer::Lease(ended.no, lease)));
         }
         if self.loosened.last() != Some(&ended.worker) {
             self.loosened.push(ended.worker);
@@ -316,6 +316,6 @@ impl State {
     /// Delays a task until a time that has not come.
     pub(in crate::ledger) fn delay(&mut self, slot: u32, until: Time) {
         self.tasks[slot].phase = Phase::Delayed { until };
-        self.timers.insert((until, Timer::Delay(slot)));
+        self.timers.insert((until, Timer::Delay(self.id_of(slot))));
     }
 }

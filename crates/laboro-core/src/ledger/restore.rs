@@ -220,13 +220,13 @@ impl State {
             Restore::Lane { job, profile, kind, turn, tasks } => {
                 self.restore_lane(*job, profile, *kind, *turn, tasks);
             }
-            Restore::Lease { task, lease, worker, started, until, share } => {
+            Restore::Lease { task, lease: no, worker, started, until, share } => {
                 let slot = self.record_of(*task).expect("a leased task is there");
                 let worker = self.live_worker(*worker);
                 let needs = &self.profiles.get(self.tasks[slot].profile).needs;
                 let lease = self.workers.grant(
                     NewLease {
-                        no: *lease,
+                        no: *no,
                         task: slot,
                         worker,
                         started: *started,
@@ -237,7 +237,7 @@ impl State {
                 );
                 self.tasks[slot].phase = Phase::Leased { lease };
                 if let Some(until) = until {
-                    self.timers.insert((*until, Timer::Lease(lease)));
+                    self.timers.insert((*until, Timer::Lease(*no, lease)));
                 }
             }
         }
@@ -303,7 +303,8 @@ impl State {
             record.phase = phase;
             let slot = self.tasks.insert(record);
             if let Phase::Delayed { until } = phase {
-                self.timers.insert((until, Timer::Delay(slot)));
+                let id = TaskId::new(from.job, task.index);
+                self.timers.insert((until, Timer::Delay(id)));
             }
             let this = self.jobs[job].as_mut().expect("a job in use is there");
             this.pages.put(task.index, slot);

@@ -58,10 +58,11 @@ pub(crate) struct Group {
 /// What the ledger waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// The record's delay is over.
-    Delay(u32),
-    /// The lease's time is over.
-    Lease(u32),
+    /// The task's delay is over.
+    Delay(TaskId),
+    /// The time of the lease at this handle is over. Its number comes first: of those that end together
+    /// the oldest goes first, whatever handles they have.
+    Lease(LeaseNo, u32),
 }
 
 impl State {

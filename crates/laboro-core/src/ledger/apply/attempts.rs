@@ -46,7 +46,7 @@ impl State {
         let lease = self.workers.grant(grant, needs);
         self.tasks[slot].phase = Phase::Leased { lease };
         if let Some(until) = until {
-            self.timers.insert((until, Timer::Lease(lease)));
+            self.timers.insert((until, Timer::Lease(no, lease)));
         }
         self.count(job, index, Some(TaskState::Ready), Some(TaskState::Leased));
     }
@@ -192,17 +192,17 @@ impl State {
     /// Live leases that end by themselves get one more period after a restart.
     pub(super) fn extend_leases(&mut self) {
         let at = self.at;
-        let ends: Vec<(Time, u32)> = (self.timers.iter())
+        let ends: Vec<(Time, LeaseNo, u32)> = (self.timers.iter())
             .filter_map(|&(until, timer)| match timer {
-                Timer::Lease(lease) => Some((until, lease)),
+                Timer::Lease(no, lease) => Some((until, no, lease)),
                 Timer::Delay(_) => None,
             })
             .collect();
-        for (until, lease) in ends {
+        for (until, no, lease) in ends {
             let period_ms = until.since_ms(self.workers.lease(lease).started);
             let later = until.max(at.after_ms(period_ms));
-            self.timers.remove(&(until, Timer::Lease(lease)));
-            self.timers.insert((later, Timer::Lease(lease)));
+            self.timers.remove(&(until, Timer::Lease(no, lease)));
+            self.timers.insert((later, Timer::Lease(no, lease)));
             self.workers.lease_mut(lease).until = Some(later);
         }
     }
