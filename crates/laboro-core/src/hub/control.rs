@@ -109,6 +109,13 @@ impl Hub {
             Which::Job => self.state().job(self.find_job(job)?).all(),
             _ => self.select(selection, |state| !state.is_finished())?,
         };
+        let limits = &self.config.limits;
+        let odd = self.state().job(self.find_job(job)?).odd_elements(&ranges);
+        let room = limits.tasks.saturating_sub(self.state().records());
+        let most = limits.tasks_a_submit.min(room) as u64;
+        if odd > most {
+            return Err(Refusal::Limit { what: "elements with a priority of their own", most });
+        }
         self.change(&ranges, |ranges| Event::Prioritised { job, ranges, priority })
     }
 

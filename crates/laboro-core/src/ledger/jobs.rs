@@ -102,6 +102,29 @@ impl Job {
         State::ALL.into_iter().find(|&state| self.set(state).contains(index))
     }
 
+    /// Elements of an array inside the ranges that have not ended, as runs by state.
+    pub(crate) fn unfinished_in(&self, at: usize, ranges: &Ranges) -> Vec<(State, (u32, u32))> {
+        let array = &self.arrays[at];
+        let mut runs = Vec::new();
+        for &(first, last) in ranges {
+            let (first, last) = (first.max(array.first), last.min(array.last()));
+            for state in State::ALL.into_iter().filter(|state| !state.is_finished()) {
+                runs.extend(self.set(state).runs(first, last).map(|run| (state, run)));
+            }
+        }
+        runs
+    }
+
+    /// How many elements would need a record to differ from the rest of their array.
+    pub(crate) fn odd_elements(&self, ranges: &Ranges) -> u64 {
+        let count = |at: usize| {
+            let runs = self.unfinished_in(at, ranges);
+            let count: u64 = runs.iter().map(|(_, (a, b))| u64::from(b - a) + 1).sum();
+            if count == u64::from(self.arrays[at].unfinished) { 0 } else { count }
+        };
+        (0..self.arrays.len()).map(count).sum()
+    }
+
     /// Whether the task ended, and well; and for how many of the next `most` tasks that is so.
     pub(crate) fn ended_run(&self, index: u32, most: u32) -> (Option<bool>, u32) {
         let ends = [(State::Done, true), (State::Failed, false), (State::Cancelled, false)];

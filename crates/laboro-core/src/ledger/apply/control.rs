@@ -132,20 +132,22 @@ impl State {
 
     pub(super) fn prioritised(&mut self, job: JobId, ranges: &Ranges, priority: i32) {
         let job = self.live_job(job);
-        self.each_array_part(job, ranges, |state, at, range| {
-            let array = &state.job(job).arrays[at];
-            if range == (array.first, array.last()) {
-                state.reprofile_array(job, at, priority);
-            } else {
-                // A part of an array that differs from the rest: these get records.
-                let fresh: Vec<u32> = (array.fresh.runs(range.0, range.1))
-                    .flat_map(|(first, last)| first..=last)
-                    .collect();
-                for index in fresh {
-                    state.materialise(job, at, index, TaskState::Ready);
+        for at in 0..self.job(job).arrays.len() {
+            let part = self.job(job).unfinished_in(at, ranges);
+            let count: u32 = part.iter().map(|(_, (first, last))| last - first + 1).sum();
+            if count == self.job(job).arrays[at].unfinished {
+                self.reprofile_array(job, at, priority);
+                continue;
+            }
+            // A part of an array that differs from the rest: these get records.
+            for (state, (first, last)) in part {
+                for index in first..=last {
+                    if self.job(job).pages.find(index).is_none() {
+                        self.materialise(job, at, index, state);
+                    }
                 }
             }
-        });
+        }
         for slot in self.records_in(job, ranges) {
             if self.tasks[slot].state().is_none_or(TaskState::is_finished) {
                 continue;
