@@ -180,7 +180,7 @@ impl std::fmt::Display for Refusal {
             Refusal::JobClosed(job) => write!(f, "job {job} is closed and takes no more tasks"),
             Refusal::JobNotFinished(job) => write!(f, "job {job} is not finished"),
             Refusal::NameTaken(name) => write!(f, "the name {name} is taken in this group"),
-            Refusal::NameTwice(name) => write!(f, "the name {name} stands twice in one submit"),
+            Refusal::NameTwice(name) => write!(f, "the name {name} stands twice in one request"),
             Refusal::BadName { name, why } => write!(f, "the name {name} {why}"),
             Refusal::BadProfile(n) => write!(f, "there is no profile {n} in this submit"),
             Refusal::UnknownPred { task, pred } => {

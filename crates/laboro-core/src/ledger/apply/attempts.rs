@@ -173,7 +173,8 @@ impl State {
             let started = lease.started;
             record.extra_mut().past.push(Past { outcome: Outcome::Lost, worker, started, took_ms });
         }
-        if why != Back::Handed {
+        // What was taken back ends where it runs: its end is no result.
+        if matches!(why, Back::Lapsed | Back::Left) {
             record.extra_mut().lapsed = Some((lease.no, worker));
         }
         self.link_all(slot, preds);
