@@ -115,15 +115,17 @@ impl State {
         }
     }
 
-    /// Tells whoever waits, and folds an element back into its array. One that ended badly and that
-    /// something waits for keeps its record: a retry must reach what waits.
+    /// Tells whoever waits, and folds an element back into its array. One that ended badly keeps its
+    /// record if it has predecessors or successors of its own: a retry must find them.
     pub(in crate::ledger) fn ended_for_good(&mut self, slot: u32, good: bool) {
         let record = &self.tasks[slot];
         let (job, index) = (record.job, record.index);
         self.tell_succs(slot, if good { News::Done } else { News::Failed });
         if let Some(at) = self.job(job).array_at(index) {
-            let mut succs = self.graph.succs_of(self.tasks[slot].succs);
-            if good || succs.next().is_none() {
+            let record = &self.tasks[slot];
+            let succs = self.graph.succs_of(record.succs).next();
+            let preds = self.graph.preds_of(record.preds).next();
+            if good || (succs.is_none() && preds.is_none() && record.failed == 0) {
                 self.fold_ended(slot);
             }
             self.elements_ended(job, at, (index, index), good);
