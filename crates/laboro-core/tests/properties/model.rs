@@ -1,0 +1,394 @@
+//! What should be true, told as plainly as possible: maps and full walks, no indexes, no counters. It
+//! follows the events and refuses those that must not happen; where a task stands is worked out anew
+//! each time it is asked. It knows nothing of who is connected.
+
+use laboro_core::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Default)]
+pub struct Model {
+    pub groups: Vec<Group>,
+    pub jobs: BTreeMap<JobId, Job>,
+    pub tasks: BTreeMap<TaskId, Task>,
+    pub arrays: BTreeMap<TaskId, Array>,
+    pub workers: BTreeMap<WorkerId, Worker>,
+    leases_seen: BTreeSet<LeaseNo>,
+}
+
+#[derive(Debug)]
+pub struct Group {
+    pub name: Name,
+    pub paused: bool,
+}
+
+#[derive(Debug)]
+pub struct Job {
+    pub group: GroupId,
+    pub options: JobOptions,
+    pub stopped: bool,
+    next: u32,
+}
+
+#[derive(Debug)]
+pub struct Task {
+    pub name: Name,
+    pub kind: WorkKind,
+    pub profile: Profile,
+    pub phase: Phase,
+    pub array: Option<TaskId>,
+    deps: Vec<Dep>,
+    /// Who may still come with a late result.
+    late: Option<WorkerId>,
+    /// An element that ended is again what its array is.
+    pub ended_once: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    Idle,
+    Delayed(Time),
+    Held,
+    Leased { lease: LeaseNo, worker: WorkerId, share: Option<Share> },
+    Done,
+    Failed,
+    Cancelled,
+}
+
+#[derive(Debug)]
+pub struct Array {
+    pub count: u32,
+    deps: Vec<Dep>,
+    each: Vec<TaskId>,
+    runs_anyway: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dep {
+    On(TaskId),
+    /// It failed and is forgotten: nobody can run it again.
+    Broken,
+}
+
+#[derive(Debug)]
+pub struct Worker {
+    pub group: GroupId,
+    pub standing: Standing,
+}
+
+impl Model {
+    pub fn state(&self, id: TaskId) -> State {
+        let task = &self.tasks[&id];
+        match task.phase {
+            Phase::Idle => self.fate(id),
+            Phase::Delayed(_) => State::Delayed,
+            Phase::Held => State::Held,
+            Phase::Leased { .. } => State::Leased,
+            Phase::Done => State::Done,
+            Phase::Failed => State::Failed,
+            Phase::Cancelled => State::Cancelled,
+        }
+    }
+
+    /// Where its predecessors let a task be: its own first, then its array's, then those of its element.
+    fn fate(&self, id: TaskId) -> State {
+        let task = &self.tasks[&id];
+        let own = self.allowed(&task.deps, task.profile.runs_anyway);
+        let Some(array_id) = task.array.filter(|_| own == State::Ready) else { return own };
+        let array = &self.arrays[&array_id];
+        let all = self.allowed(&array.deps, array.runs_anyway);
+        if all != State::Ready {
+            return all;
+        }
+        let position = id.index - array_id.number();
+        let each: Vec<Dep> = (array.each.iter())
+            .map(|other| TaskId::new(other.job, other.number() + position))
+            // An array that is forgotten stands in nobody's way.
+            .filter(|pred| self.tasks.contains_key(pred))
+            .map(Dep::On)
+            .collect();
+        self.allowed(&each, array.runs_anyway)
+    }
+
+    /// Element by element after an array that is forgotten: if that one had failed, its follower is blocked
+    /// until it is looked at again, so both are right.
+    pub fn is_unclear(&self, id: TaskId) -> bool {
+        let array = self.tasks[&id].array.map(|array| &self.arrays[&array]);
+        array.is_some_and(|array| array.each.iter().any(|other| !self.arrays.contains_key(other)))
+    }
+
+    fn allowed(&self, deps: &[Dep], runs_anyway: bool) -> State {
+        let ends: Vec<Option<bool>> = deps.iter().map(|&dep| self.ended_well(dep)).collect();
+        if !runs_anyway && ends.contains(&Some(false)) {
+            State::Blocked
+        } else if ends.contains(&None) {
+            State::Waiting
+        } else {
+            State::Ready
+        }
+    }
+
+    /// `None` while it has not ended.
+    fn ended_well(&self, dep: Dep) -> Option<bool> {
+        let Dep::On(id) = dep else { return Some(false) };
+        if !id.is_whole() {
+            return match self.tasks[&id].phase {
+                Phase::Done => Some(true),
+                Phase::Failed | Phase::Cancelled => Some(false),
+                _ => None,
+            };
+        }
+        let ends: Vec<Option<bool>> =
+            self.elements(id).map(|element| self.ended_well(Dep::On(element))).collect();
+        if ends.contains(&None) { None } else { Some(!ends.contains(&Some(false))) }
+    }
+
+    fn elements(&self, whole: TaskId) -> impl Iterator<Item = TaskId> + use<> {
+        let first = whole.number();
+        let count = self.arrays[&whole].count;
+        (first..first + count).map(move |index| TaskId::new(whole.job, index))
+    }
+
+    pub fn in_job(&self, job: JobId) -> impl Iterator<Item = (&TaskId, &Task)> {
+        self.tasks.range(TaskId::new(job, 0)..=TaskId::new(job, u32::MAX))
+    }
+
+    pub fn running(&self, job: JobId) -> u32 {
+        let leased = |task: &Task| matches!(task.phase, Phase::Leased { .. });
+        self.in_job(job).filter(|(_, task)| leased(task)).count() as u32
+    }
+
+    /// May tasks of the job start at all?
+    pub fn is_open(&self, job: JobId) -> bool {
+        let this = &self.jobs[&job];
+        let full = this.options.max_running.is_some_and(|most| self.running(job) >= most);
+        !this.options.held && !this.stopped && !full && !self.groups[this.group.0 as usize].paused
+    }
+
+    pub fn leases(&self) -> Vec<(TaskId, LeaseNo, WorkerId)> {
+        let live = |(&id, task): (&TaskId, &Task)| match &task.phase {
+            Phase::Leased { lease, worker, .. } => Some((id, *lease, *worker)),
+            _ => None,
+        };
+        self.tasks.iter().filter_map(live).collect()
+    }
+
+    pub fn follow(&mut self, at: Time, event: &Event) {
+        match event {
+            Event::Began { .. } => {}
+            Event::GroupMade { group, name } => {
+                assert_eq!(group.0 as usize, self.groups.len());
+                self.groups.push(Group { name: name.clone(), paused: false });
+            }
+            Event::GroupPaused { group, paused } => {
+                self.groups[group.0 as usize].paused = *paused;
+            }
+            Event::JobMade { job, group, options } => {
+                let options = (**options).clone();
+                let made = Job { group: *group, options, stopped: false, next: 1 };
+                assert!(self.jobs.insert(*job, made).is_none(), "job {job} is made twice");
+            }
+            Event::JobClosed { job } => self.job(*job).options.open = false,
+            Event::JobHeld { job, held } => self.job(*job).options.held = *held,
+            Event::JobStopped { job, stopped } => self.job(*job).stopped = *stopped,
+            Event::JobLimited { job, max_running, max_fails } => {
+                let options = &mut self.job(*job).options;
+                (options.max_running, options.max_fails) = (*max_running, *max_fails);
+            }
+            Event::JobForgotten { job } => {
+                let ids: Vec<TaskId> = self.in_job(*job).map(|(&id, _)| id).collect();
+                self.forget(&ids);
+                self.jobs.remove(job);
+            }
+            Event::Added(added) => self.added(added),
+            Event::PredsAdded { task, preds } => self.add_preds(*task, preds),
+            Event::Renewed { task, preds, .. } => {
+                let renewed = self.tasks.get_mut(task).expect("it is there");
+                let was_done = renewed.phase == Phase::Done;
+                renewed.phase = Phase::Idle;
+                renewed.deps.clear();
+                // What waited for the run before has been told; a failed one is still waited for.
+                if was_done {
+                    for other in self.tasks.values_mut() {
+                        other.deps.retain(|dep| *dep != Dep::On(*task));
+                    }
+                    for array in self.arrays.values_mut() {
+                        array.deps.retain(|dep| *dep != Dep::On(*task));
+                    }
+                }
+                self.add_preds(*task, preds);
+            }
+            Event::WorkerMet { worker, group, .. } => {
+                let fresh = Worker { group: *group, standing: Standing::Good };
+                self.workers.entry(*worker).or_insert(fresh);
+            }
+            Event::WorkerForgotten { worker } => {
+                assert!(self.leases().iter().all(|(.., holder)| holder != worker));
+                self.workers.remove(worker);
+            }
+            Event::Judged { worker, standing, .. } => {
+                self.workers.get_mut(worker).expect("it is there").standing = *standing;
+            }
+            Event::Leased { task, lease, worker, share, .. } => {
+                assert!(self.is_open(task.job), "{task} of a parked job is leased");
+                assert_eq!(self.state(*task), State::Ready, "{task} is leased");
+                assert!(self.leases_seen.insert(*lease), "lease {lease} is used twice");
+                let (lease, worker) = (*lease, *worker);
+                let share = share.as_deref().cloned();
+                let task = self.tasks.get_mut(task).expect("it is there");
+                task.phase = Phase::Leased { lease, worker, share };
+                task.late = None;
+            }
+            Event::Finished { task, worker, then, .. } => {
+                let id = task;
+                let task = self.tasks.get_mut(task).expect("it is there");
+                match &task.phase {
+                    Phase::Leased { worker: holder, .. } => assert_eq!(holder, worker, "{id}"),
+                    Phase::Done | Phase::Failed | Phase::Cancelled => panic!("{id} ends twice"),
+                    _ => assert_eq!(task.late, Some(*worker), "{id} was never given to it"),
+                }
+                task.late = None;
+                task.ended_once = true;
+                task.phase = match then {
+                    Then::Done => Phase::Done,
+                    Then::Failed => Phase::Failed,
+                    Then::Again(until) if *until > at => Phase::Delayed(*until),
+                    Then::Again(_) => Phase::Idle,
+                };
+            }
+            Event::Returned { task, why, preds } => {
+                let back = self.tasks.get_mut(task).expect("it is there");
+                let Phase::Leased { worker, .. } = back.phase else { panic!("{task} not leased") };
+                back.phase = Phase::Idle;
+                back.late = matches!(why, Back::Lapsed | Back::Left).then_some(worker);
+                self.add_preds(*task, preds);
+            }
+            Event::Woken { task } => {
+                let task = self.tasks.get_mut(task).expect("it is there");
+                assert!(matches!(task.phase, Phase::Delayed(until) if until <= at));
+                task.phase = Phase::Idle;
+            }
+            Event::Cancelled { job, ranges } => self.change(*job, ranges, |phase| {
+                let ended = matches!(phase, Phase::Done | Phase::Failed | Phase::Cancelled);
+                (!ended).then_some(Phase::Cancelled)
+            }),
+            Event::Held { job, ranges } => self.change(*job, ranges, |phase| {
+                matches!(phase, Phase::Idle | Phase::Delayed(_)).then_some(Phase::Held)
+            }),
+            Event::Released { job, ranges } => self
+                .change(*job, ranges, |phase| matches!(phase, Phase::Held).then_some(Phase::Idle)),
+            Event::Retried { job, ranges } => self.change(*job, ranges, |phase| {
+                matches!(phase, Phase::Failed | Phase::Cancelled).then_some(Phase::Idle)
+            }),
+            Event::Prioritised { job, ranges, priority } => {
+                for id in self.selected(*job, ranges) {
+                    let task = self.tasks.get_mut(&id).expect("it is there");
+                    if !matches!(task.phase, Phase::Done | Phase::Failed | Phase::Cancelled) {
+                        task.profile.priority = *priority;
+                    }
+                }
+            }
+            Event::TasksForgotten { job, ranges } => {
+                let ids: Vec<TaskId> = (self.selected(*job, ranges).into_iter())
+                    .filter(|id| self.tasks[id].array.is_none())
+                    .collect();
+                self.forget(&ids);
+            }
+            Event::Restored(_) => panic!("nobody posts a piece of a snapshot"),
+        }
+    }
+
+    fn job(&mut self, id: JobId) -> &mut Job {
+        self.jobs.get_mut(&id).expect("events name only jobs that are there")
+    }
+
+    fn added(&mut self, added: &Added) {
+        let mut next = self.jobs[&added.job].next;
+        for array in &added.arrays {
+            let whole = TaskId::whole(added.job, next);
+            let profile = &added.profiles[array.profile as usize];
+            let (runs_anyway, count) = (profile.runs_anyway, array.count);
+            let deps = array.preds.iter().map(|&pred| Dep::On(pred)).collect();
+            let each = array.each.clone();
+            self.arrays.insert(whole, Array { count, deps, each, runs_anyway });
+            for index in next..next + count {
+                let task = Task::new(&array.name, array.work.kind(), profile, Some(whole));
+                self.tasks.insert(TaskId::new(added.job, index), task);
+            }
+            next += count;
+        }
+        for task in &added.tasks {
+            let kind = task.work.as_ref().map_or(WorkKind::Named, |work| work.kind());
+            let profile = &added.profiles[task.profile as usize];
+            let mut new = Task::new(&task.name, kind, profile, None);
+            new.deps = task.preds.iter().map(|&pred| Dep::On(pred)).collect();
+            self.tasks.insert(TaskId::new(added.job, next), new);
+            next += 1;
+        }
+        self.job(added.job).next = next;
+    }
+
+    fn add_preds(&mut self, task: TaskId, preds: &[TaskId]) {
+        let deps = preds.iter().map(|&pred| Dep::On(pred));
+        self.tasks.get_mut(&task).expect("it is there").deps.extend(deps);
+    }
+
+    fn selected(&self, job: JobId, ranges: &Ranges) -> Vec<TaskId> {
+        let inside = |index: u32| ranges.iter().any(|&(a, b)| (a..=b).contains(&index));
+        self.in_job(job).map(|(&id, _)| id).filter(|id| inside(id.index)).collect()
+    }
+
+    fn change(&mut self, job: JobId, ranges: &Ranges, to: impl Fn(&Phase) -> Option<Phase>) {
+        for id in self.selected(job, ranges) {
+            let task = self.tasks.get_mut(&id).expect("it is there");
+            if let Some(phase) = to(&task.phase) {
+                task.ended_once |= phase == Phase::Cancelled;
+                task.phase = phase;
+            }
+        }
+    }
+
+    /// What came after a forgotten task keeps in mind how it ended.
+    fn forget(&mut self, ids: &[TaskId]) {
+        let gone: BTreeSet<TaskId> = ids.iter().copied().collect();
+        let whole_gone =
+            |id: &TaskId| id.is_whole() && gone.contains(&TaskId::new(id.job, id.number()));
+        let is_gone = |id: &TaskId| gone.contains(id) || whole_gone(id);
+        let mut verdicts = BTreeMap::new();
+        let deps = self.tasks.values().map(|task| &task.deps);
+        for dep in deps.chain(self.arrays.values().map(|array| &array.deps)).flatten() {
+            if let Dep::On(id) = dep
+                && is_gone(id)
+            {
+                let ended = self.ended_well(*dep).expect("only what ended is forgotten");
+                verdicts.insert(*id, ended);
+            }
+        }
+        let settle = |deps: &mut Vec<Dep>| {
+            deps.retain(|dep| !matches!(dep, Dep::On(id) if verdicts.get(id) == Some(&true)));
+            for dep in deps {
+                if matches!(dep, Dep::On(id) if verdicts.contains_key(id)) {
+                    *dep = Dep::Broken;
+                }
+            }
+        };
+        self.tasks.values_mut().for_each(|task| settle(&mut task.deps));
+        self.arrays.values_mut().for_each(|array| settle(&mut array.deps));
+        self.arrays.retain(|id, _| !whole_gone(id));
+        self.tasks.retain(|id, _| !gone.contains(id));
+    }
+}
+
+impl Task {
+    fn new(name: &Name, kind: WorkKind, profile: &Profile, array: Option<TaskId>) -> Task {
+        Task {
+            name: name.clone(),
+            kind,
+            profile: profile.clone(),
+            phase: Phase::Idle,
+            array,
+            deps: Vec::new(),
+            late: None,
+            ended_once: false,
+        }
+    }
+}
