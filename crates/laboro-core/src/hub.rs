@@ -215,8 +215,7 @@ impl Hub {
                 self.presence.admit(slot);
                 self.presence.set_alive_until(slot, period_ms.map(|ms| now.after_ms(ms)));
             } else {
-                self.presence
-                    .set_timer(now.after_ms(self.config.keep.worker_ms), Due::Worker(slot));
+                self.expect_back(slot);
             }
             if let Some(until) = self.state().workers().get(slot).record.until {
                 self.presence.set_timer(until, Due::Conduct(slot));

@@ -19,6 +19,8 @@ pub(crate) struct Presence {
     waiting: Vec<BTreeMap<u64, u32>>,
     turn: u64,
     timers: BTreeSet<(Time, Due)>,
+    /// Since when workers are away that were here. One timer each, however often they come and go.
+    away: HashMap<u32, Time, foldhash::fast::FixedState>,
     /// Up to which turn nobody who waits fits a class: its serial and the turn, by its handle.
     tried: Vec<(u64, u64)>,
     pub(crate) watches: BTreeMap<Token, Scope>,
@@ -66,8 +68,10 @@ pub(crate) enum OfferKind {
 pub(crate) enum Due {
     /// Patience of an offer is over.
     Offer(u32),
-    /// A worker has given no sign of life, or is long away.
+    /// A worker has given no sign of life.
     Worker(u32),
+    /// A worker is long away.
+    Away(u32),
     /// A worker's hold or ejection is over.
     Conduct(u32),
 }
@@ -137,6 +141,18 @@ impl Presence {
                 self.timers.insert((until, Due::Worker(worker)));
             }
         }
+    }
+
+    /// The worker is not here; look again then, if not earlier.
+    pub(crate) fn set_away_until(&mut self, worker: u32, since: Time, look_at: Time) {
+        if self.away.insert(worker, since).is_none() {
+            self.timers.insert((look_at, Due::Away(worker)));
+        }
+    }
+
+    /// Since when the worker is away, which is looked at now.
+    pub(crate) fn take_away(&mut self, worker: u32) -> Option<Time> {
+        self.away.remove(&worker).filter(|_| self.member(worker).is_none())
     }
 
     /// The timer of this worker rang.

@@ -35,11 +35,18 @@ impl Hub {
                     wait as f64 / 1000.0
                 )
             }
-            State::Waiting => format!("it waits for {}", self.name_preds(id, false)),
-            State::Blocked => format!(
-                "it is blocked: {} failed or was cancelled; a retry of that releases it",
-                self.name_preds(id, true)
-            ),
+            State::Waiting => {
+                let preds = self.name_preds(id, false);
+                format!("it waits for {}", preds.unwrap_or_else(|| "others".into()))
+            }
+            State::Blocked => match self.name_preds(id, true) {
+                Some(preds) => format!(
+                    "it is blocked: {preds} failed or was cancelled; a retry of that releases it"
+                ),
+                None => "it is blocked: what it comes after failed and is forgotten; \
+                    cancel it, or submit it anew"
+                    .into(),
+            },
             State::Ready => self.explain_ready(id),
         }
     }
@@ -77,8 +84,8 @@ impl Hub {
         format!("it failed{how}; `retry` runs it again")
     }
 
-    /// The first few predecessors that stand in the way.
-    fn name_preds(&self, id: TaskId, failed: bool) -> String {
+    /// The first few predecessors that stand in the way. `None`: they are forgotten.
+    fn name_preds(&self, id: TaskId, failed: bool) -> Option<String> {
         let state = self.state();
         let in_the_way = |phase: Option<State>| match phase {
             Some(State::Failed | State::Cancelled) => failed,
@@ -117,9 +124,9 @@ impl Hub {
             }
         }
         match (names.is_empty(), more) {
-            (true, _) => "a task that is forgotten".into(),
-            (false, 0) => names.join(", "),
-            (false, more) => format!("{} and {more} more", names.join(", ")),
+            (true, _) => None,
+            (false, 0) => Some(names.join(", ")),
+            (false, more) => Some(format!("{} and {more} more", names.join(", "))),
         }
     }
 

@@ -75,24 +75,12 @@ impl Hub {
         let keep = &self.config.keep;
         let slot = self.state().find_job(job).expect("a result's job is there");
         let this = self.state().job(slot);
-        let finished = this.counts.of(State::Done);
-        if !this.options.open || finished < keep.tasks_of_open_job.saturating_add(keep.slice) {
+        let done = this.counts.of(State::Done) - this.done_elements;
+        if !this.options.open || done < keep.tasks_of_open_job.saturating_add(keep.slice) {
             return;
         }
-        let mut ranges = Vec::new();
-        let mut left = keep.slice;
-        for (first, last) in this.set(State::Done).all_runs() {
-            // Elements of arrays cost next to nothing and go with their job.
-            if this.array_at(first).is_some() {
-                continue;
-            }
-            let last = last.min(first + (left - 1));
-            left -= last - first + 1;
-            ranges.push((first, last));
-            if left == 0 {
-                break;
-            }
-        }
+        // Elements of arrays cost next to nothing and go with their job.
+        let ranges = this.first_done(keep.slice);
         if !ranges.is_empty() {
             self.ledger.post(Event::TasksForgotten { job, ranges });
         }

@@ -51,7 +51,12 @@ impl Hub {
         let taken = drafted.taken();
         if let SubmitTo::New(options) = submit.job {
             let group = GroupId(self.group_or_new(submit.group));
+            let open = options.open;
             self.ledger.post(Event::JobMade { job, group, options: Box::new(options) });
+            if !open && drafted.added.tasks.is_empty() && drafted.added.arrays.is_empty() {
+                // Nothing in it will ever end, so it ends now and is forgotten in its time.
+                self.ledger.post(Event::JobClosed { job });
+            }
         }
         // First they are not finished any more, then others come to wait for them, then they for others.
         for Renewed { task, memo } in drafted.renewed {

@@ -32,6 +32,7 @@ impl Hub {
                     }
                 }
                 Due::Worker(worker) => self.worker_is_due(worker),
+                Due::Away(worker) => self.away_is_due(worker),
                 Due::Conduct(worker) => {
                     if self.is_known(worker) {
                         self.standing_is_due(worker);
@@ -41,23 +42,29 @@ impl Hub {
         }
     }
 
-    /// No sign of life for a period: its leases lapse. Long away and nothing held: forgotten.
+    /// No sign of life for a period: its leases lapse.
     fn worker_is_due(&mut self, worker: u32) {
         let now = self.ledger.now();
         self.presence.timer_rang(worker);
         match self.presence.member(worker).map(|member| member.alive_until) {
             Some(Some(until)) if until > now => self.presence.set_alive_until(worker, Some(until)),
             Some(Some(_)) => self.dismiss(worker, Back::Lapsed),
-            Some(None) => {}
-            None if self.is_known(worker) => {
-                let this = self.state().workers().get(worker);
-                let away = now.since_ms(this.seen) >= self.config.keep.worker_ms;
-                if away && this.leases == 0 && this.record.standing != Standing::Ejected {
-                    let worker = this.id;
-                    self.ledger.post(Event::WorkerForgotten { worker });
-                }
-            }
-            None => {}
+            Some(None) | None => {}
+        }
+    }
+
+    /// Long away: forgotten, unless it was ejected and must not come back as somebody new.
+    fn away_is_due(&mut self, worker: u32) {
+        let (now, keep_ms) = (self.ledger.now(), self.config.keep.worker_ms);
+        let Some(since) = self.presence.take_away(worker) else { return };
+        let this = self.state().workers().get(worker);
+        if now.since_ms(since) < keep_ms {
+            self.presence.set_away_until(worker, since, since.after_ms(keep_ms));
+        } else if this.record.standing == Standing::Ejected {
+            self.presence.set_away_until(worker, since, now.after_ms(keep_ms));
+        } else {
+            let worker = this.id;
+            self.ledger.post(Event::WorkerForgotten { worker });
         }
     }
 

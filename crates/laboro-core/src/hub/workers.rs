@@ -7,7 +7,7 @@ use crate::command::{Drain, Join, Leave, Leaving, Offer, Patience, Route, Worker
 use crate::effect::{Effect, Idle, Refusal, Reply};
 use crate::event::{Back, Event};
 use crate::id::{GroupId, LeaseNo, Name, SessionId, TaskId, Token, WorkerId};
-use crate::presence::{Due, NewAnswer, OfferKind};
+use crate::presence::{NewAnswer, OfferKind};
 
 impl Hub {
     pub(super) fn join(&mut self, join: Join) -> Result<Reply, Refusal> {
@@ -176,8 +176,14 @@ impl Hub {
             let reply = Reply::Nothing(Idle::Later);
             self.effects.push(Effect::Reply { token, reply });
         }
-        let forget = self.ledger.now().after_ms(self.config.keep.worker_ms);
-        self.presence.set_timer(forget, Due::Worker(worker));
+        self.expect_back(worker);
+    }
+
+    /// A worker that does not come back is forgotten some day.
+    pub(super) fn expect_back(&mut self, worker: u32) {
+        let now = self.ledger.now();
+        let look_at = now.after_ms(self.config.keep.worker_ms);
+        self.presence.set_away_until(worker, now, look_at);
     }
 
     pub(super) fn drain(&mut self, worker: &WorkerRef, drain: Drain) -> Result<Reply, Refusal> {

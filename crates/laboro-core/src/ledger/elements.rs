@@ -201,7 +201,11 @@ impl State {
         good: bool,
     ) {
         let count = last - first + 1;
-        let array = &mut self.job_mut(job).arrays[at];
+        let this = self.job_mut(job);
+        if good {
+            this.done_elements += count;
+        }
+        let array = &mut this.arrays[at];
         array.unfinished -= count;
         if !good {
             array.bad += count;

@@ -33,6 +33,8 @@ pub(crate) struct Job {
     pub(crate) failed_elements: BTreeMap<Outcome, IndexSet>,
     /// How many tasks failed which way and have not been retried.
     pub(crate) failures: BTreeMap<Outcome, u32>,
+    /// Elements of arrays that are done.
+    pub(crate) done_elements: u32,
     /// Results of attempts, for comparing workers.
     pub(crate) good: u32,
     pub(crate) bad: u32,
@@ -83,6 +85,7 @@ impl Job {
             lanes: Vec::new(),
             failed_elements: BTreeMap::new(),
             failures: BTreeMap::new(),
+            done_elements: 0,
             good: 0,
             bad: 0,
         }
@@ -100,6 +103,24 @@ impl Job {
 
     pub(crate) fn state_of(&self, index: u32) -> Option<State> {
         State::ALL.into_iter().find(|&state| self.set(state).contains(index))
+    }
+
+    /// The first tasks that are done, at most so many, elements of arrays left out.
+    pub(crate) fn first_done(&self, most: u32) -> Ranges {
+        let (mut ranges, mut left, mut from) = (Vec::new(), most, 1);
+        while let Some(first) = self.set(State::Done).next(from).filter(|_| left > 0) {
+            if let Some(at) = self.array_at(first) {
+                from = self.arrays[at].last() + 1;
+                continue;
+            }
+            let next_array = self.arrays.partition_point(|array| array.first <= first);
+            let border = self.arrays.get(next_array).map_or(u32::MAX, |array| array.first);
+            let end = self.set(State::Done).next_gap(first).min(border).min(first + left);
+            ranges.push((first, end - 1));
+            left -= end - first;
+            from = end;
+        }
+        ranges
     }
 
     /// Elements of an array inside the ranges that have not ended, as runs by state.
@@ -146,6 +167,11 @@ impl Job {
 
     pub(crate) fn failed_now(&self) -> u32 {
         self.counts.of(State::Failed)
+    }
+
+    /// What is run again is not forgiven in advance.
+    pub(crate) fn forgive_no_more_than_failed(&mut self) {
+        self.forgiven = self.forgiven.min(self.failed_now());
     }
 
     /// Everything that the job has or had.

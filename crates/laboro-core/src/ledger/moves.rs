@@ -35,6 +35,7 @@ impl State {
             debug_assert!(was_there, "{}/{index} was not {}", this.id, from.word());
             this.counts.take(from, 1);
             group.counts.take(from, 1);
+            this.forgive_no_more_than_failed();
         }
         if let Some(to) = to {
             let is_new = this.sets[to as usize].insert(index);
@@ -62,6 +63,7 @@ impl State {
         if let Some(from) = from {
             this.counts.take(from, count);
             group.counts.take(from, count);
+            this.forgive_no_more_than_failed();
         }
         this.sets[to as usize].insert_range(first, last);
         this.counts.add(to, count);

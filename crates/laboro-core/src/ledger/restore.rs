@@ -266,7 +266,9 @@ impl State {
         let job = self.live_job(from.job);
         let profile = self.profiles.intern(&from.profile, 1);
         let at = self.put_array(job, from.first, &from.array, profile);
-        let array = &mut self.job_mut(job).arrays[at];
+        let this = self.job_mut(job);
+        this.done_elements += from.array.count - from.unfinished - from.bad;
+        let array = &mut this.arrays[at];
         (array.unfinished, array.bad) = (from.unfinished, from.bad);
         let gate = array.gate;
         (self.tasks[gate].waiting, self.tasks[gate].failed) = (from.waiting, from.failed);

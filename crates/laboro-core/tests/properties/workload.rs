@@ -103,9 +103,13 @@ fn command(world: &World, dice: &mut Dice) -> Command {
         95 => Command::Eject(some_worker(world, dice), "a test says so".into()),
         96 => Command::Pardon(some_worker(world, dice)),
         97..=98 => Command::Forget(some_job(world, dice)),
-        _ => match world.waiting.keys().next() {
-            Some(&token) => Command::Withdraw(token),
-            None => Command::Query(Query::Groups),
+        _ => match (world.waiting.keys().next(), some_task(world, dice)) {
+            (Some(&token), _) if dice.one_in(2) => Command::Withdraw(token),
+            (_, Some(task)) => {
+                let task = TaskRef::Id(task);
+                Command::Query(Query::Explain { group: dice.of(&GROUPS).into(), task })
+            }
+            _ => Command::Query(Query::Groups),
         },
     }
 }

@@ -29,6 +29,8 @@ scenarios! {
     nobody_waits_beside_work_that_fits: "matching.txt",
     the_higher_priority_goes_first: "priority.txt",
     a_lease_ends_once: "leases.txt",
+    what_is_finished_is_forgotten: "forget.txt",
+    failures_are_counted: "fails.txt",
     what_is_there_already_is_merged: "merge.txt",
     tasks_come_after_their_predecessors: "after.txt",
 }
