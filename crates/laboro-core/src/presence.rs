@@ -23,6 +23,8 @@ pub(crate) struct Presence {
     away: HashMap<u32, Time, foldhash::fast::FixedState>,
     /// Up to which turn nobody who waits fits a class: its serial and the turn, by its handle.
     tried: Vec<(u64, u64)>,
+    /// For each group the furthest of these turns.
+    tried_most: Vec<u64>,
     pub(crate) watches: BTreeMap<Token, Scope>,
 }
 
@@ -290,7 +292,23 @@ impl Presence {
         }
     }
 
-    pub(crate) fn set_tried(&mut self, class: u32, serial: u64, turn: u64) {
+    /// Some class may have found that the offer does not fit.
+    pub(crate) fn may_have_been_tried(&self, offer: u32) -> bool {
+        let WaitingOffer { turn, group, .. } = self.offers[offer];
+        self.tried_most.get(group as usize).is_some_and(|&most| turn <= most)
+    }
+
+    /// The last turn that was given out.
+    pub(crate) fn last_turn(&self) -> u64 {
+        self.turn
+    }
+
+    pub(crate) fn set_tried(&mut self, group: u32, class: u32, serial: u64, turn: u64) {
+        let at = group as usize;
+        if at >= self.tried_most.len() {
+            self.tried_most.resize(at + 1, 0);
+        }
+        self.tried_most[at] = self.tried_most[at].max(turn);
         let at = class as usize;
         if at >= self.tried.len() {
             self.tried.resize(at + 1, (0, 0));

@@ -62,25 +62,32 @@ impl Passes {
 
 impl Hub {
     pub(super) fn settle(&mut self) {
-        while !self.ledger.nothing_awake() {
+        loop {
+            if !self.passes.keepers.is_empty() {
+                self.dismiss_keepers();
+            }
+            if self.ledger.nothing_awake() {
+                return;
+            }
             for worker in self.ledger.take_loosened() {
                 self.look_again(worker);
             }
             for class in self.ledger.take_awake() {
                 self.find_workers(class);
             }
-            self.dismiss_keepers();
         }
     }
 
-    /// The worker may have more room than before. Its offers take a new turn, so that they are new to
-    /// every class that had tried them before.
+    /// The worker may have more room than before. Offers that a class may have tried take a new turn, so
+    /// that they are new to it.
     fn look_again(&mut self, worker: u32) {
         let Some(member) = self.presence.member(worker) else { return };
         let offers: SmallVec<[u32; 4]> =
             member.push.iter().chain(&member.answers).copied().collect();
         for offer in offers {
-            self.presence.unqueue(offer);
+            if self.presence.may_have_been_tried(offer) {
+                self.presence.unqueue(offer);
+            }
             self.serve(offer, u32::MAX);
         }
     }
@@ -123,16 +130,20 @@ impl Hub {
             (this.group, this.serial)
         };
         let mut after = self.presence.tried(class, serial);
+        let (mut quota, mut round_end) = (0, 0);
         loop {
             if self.class_is_idle(class) {
                 return;
             }
             let Some((turn, offer)) = self.presence.next_waiting(group, after) else { break };
-            let quota = self.fair_share(class, group);
+            if turn > round_end {
+                quota = self.fair_share(class, group);
+                round_end = self.presence.last_turn();
+            }
             self.serve(offer, quota);
             after = turn;
         }
-        self.presence.set_tried(class, serial, after);
+        self.presence.set_tried(group, class, serial, after);
     }
 
     fn class_is_idle(&self, class: u32) -> bool {

@@ -1,7 +1,8 @@
 //! Which task goes to which worker. Whoever wants another rule changes this file.
 //!
 //! A worker takes from the best class that fits it: classes stand in the order of their best lane, by
-//! priority and then by age. A class whose task is too big for the worker's free room is passed over,
+//! priority and then by age, except that the lanes of an open job go to the end each time they are served:
+//! such a job may never run out of tasks. A class whose task is too big for the worker's free room is passed over,
 //! but not for ever: after `passes_max` times the worker is kept free for it.
 
 use crate::command::Capacity;

@@ -292,6 +292,24 @@ impl Lanes {
         }
     }
 
+    /// The lane goes behind all others of its priority, unless it is alone.
+    pub(crate) fn yield_turn(&mut self, lane: u32) {
+        let Lane { class, order: old, listed, .. } = self.lanes[lane];
+        let group = self.classes[class].group as usize;
+        if !listed || (self.classes[class].lanes.len() == 1 && self.heads[group].len() == 1) {
+            return;
+        }
+        let before = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
+        self.classes[class].lanes.remove(&old);
+        self.lanes[lane].order.turn = self.take_turn(End::Back);
+        let order = self.lanes[lane].order;
+        self.classes[class].lanes.insert(order, lane);
+        let after = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
+        if before != after {
+            self.move_head(class, before, after);
+        }
+    }
+
     fn move_head(&mut self, class: u32, before: Option<Order>, after: Option<Order>) {
         let group = self.classes[class].group as usize;
         if group >= self.heads.len() {

@@ -31,6 +31,7 @@ scenarios! {
     a_lease_ends_once: "leases.txt",
     what_is_finished_is_forgotten: "forget.txt",
     failures_are_counted: "fails.txt",
+    nobody_waits_for_ever: "fair.txt",
     what_is_there_already_is_merged: "merge.txt",
     tasks_come_after_their_predecessors: "after.txt",
 }

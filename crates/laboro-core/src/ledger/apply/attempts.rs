@@ -21,13 +21,19 @@ impl State {
     ) {
         self.next_lease = self.next_lease.max(no.count() + 1);
         let worker = self.live_worker(worker);
-        let slot = match self.record_of(task) {
+        let (slot, lane) = match self.record_of(task) {
             Some(slot) => {
+                let lane = self.lane_at(slot);
                 self.pull_out(slot);
-                slot
+                (slot, lane)
             }
             None => self.touch_fresh(task),
         };
+        // An open job may go on for ever: it takes turns with the others. A closed one ends some day, and
+        // goes first when it came first.
+        if self.job(self.tasks[slot].job).options.open {
+            self.lanes.yield_turn(lane);
+        }
         let record = &mut self.tasks[slot];
         let (job, index) = (record.job, record.index);
         if let Some(extra) = &mut record.extra {
@@ -51,12 +57,21 @@ impl State {
         self.count(job, index, Some(TaskState::Ready), Some(TaskState::Leased));
     }
 
-    fn touch_fresh(&mut self, task: TaskId) -> u32 {
+    /// The record, and the lane that its array stands in.
+    fn touch_fresh(&mut self, task: TaskId) -> (u32, u32) {
         let job = self.live_job(task.job);
         let at = self.job(job).array_at(task.index).expect("a task without a record is an element");
+        let lane = self.lane_at(self.job(job).arrays[at].gate);
         self.job_mut(job).arrays[at].fresh.remove(task.index);
         self.settle_gate(job, at, End::Back);
-        self.touch(job, at, task.index, Phase::Waiting)
+        (self.touch(job, at, task.index, Phase::Waiting), lane)
+    }
+
+    fn lane_at(&self, slot: u32) -> u32 {
+        match self.tasks[slot].phase {
+            Phase::Ready(link) | Phase::Gate(link) => link.lane,
+            other => unreachable!("only what stands in a lane is leased, not {other:?}"),
+        }
     }
 
     pub(super) fn finished(
