@@ -25,7 +25,7 @@ pub(crate) use record::Phase;
 pub(crate) use slab::{NONE, Slab};
 pub use state::State;
 pub(crate) use state::Timer;
-pub(crate) use workers::{TrackRecord, Worker};
+pub(crate) use workers::{RECENT, Tally, TrackRecord, Worker};
 
 use crate::event::Event;
 use crate::id::Time;

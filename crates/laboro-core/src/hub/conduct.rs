@@ -4,22 +4,26 @@
 //! After at least `results_min` results: too small a share of good ones ejects a worker, too many
 //! failures among the last ten put it on hold. A worker on hold is looked at again when what it ran is
 //! in, or when its time is over; if no result came meanwhile, one task on probation decides.
-//! By the compared rule a failure counts only where others succeed on the same job. As long as others are
-//! at work on it but have too few results to tell, a worker whose last ten all failed waits for them.
+//! By the compared rule a failure counts only where others succeed on the same job, and only beyond twice
+//! the share that fails there for others: tasks that fail by chance do so for everybody. As long as others
+//! are at work on it but have too few results to tell, a worker whose last ten all failed waits for them.
 
 use super::Hub;
 use crate::command::{ConductRule, WorkerRef};
 use crate::effect::{Refusal, Reply, Standing};
 use crate::event::Event;
 use crate::id::{JobId, Time};
-use crate::ledger::{TrackRecord, Worker};
+use crate::ledger::{RECENT, Tally, TrackRecord, Worker};
 use crate::presence::Due;
 use crate::task::State;
+use smallvec::SmallVec;
 
 /// What the last results say about a worker.
 struct Evidence {
-    /// Failures among the last ten that are its own fault.
+    /// Failures among the last ten that are its own fault, beyond what may happen to anybody.
     recent_bad: u32,
+    /// The same with those.
+    recent_failed: u32,
     /// Failures among the last ten that nobody can tell yet.
     unsure: u32,
     recent: u32,
@@ -54,13 +58,15 @@ impl Hub {
     fn judge_good(&mut self, slot: u32) {
         let rules = &self.config.conduct;
         let seen = self.evidence(slot);
-        if seen.good_share < rules.good_share_min && seen.recent >= rules.results_min {
+        // No more than the last ten are known.
+        let enough = seen.recent >= rules.results_min.min(RECENT as u32);
+        if seen.good_share < rules.good_share_min && enough {
             let percent = seen.good_share * 100.0;
             self.put_out(slot, &format!("only {percent:.0} % of its results were good"));
         } else if seen.recent_bad > rules.recent_failures_max {
-            let bad = seen.recent_bad;
+            let bad = seen.recent_failed;
             self.put_on_hold(slot, &format!("{bad} of its last {} results failed", seen.recent));
-        } else if seen.unsure == seen.recent && seen.recent >= rules.results_min {
+        } else if seen.unsure == seen.recent && enough {
             self.put_on_hold(
                 slot,
                 "all of its last results failed, and others have none yet to compare",
@@ -74,7 +80,7 @@ impl Hub {
         let seen = self.evidence(slot);
         let no_news = self.record(slot).since == 0;
         if seen.recent_bad > rules.recent_failures_max && !no_news {
-            let bad = seen.recent_bad;
+            let bad = seen.recent_failed;
             self.put_out(slot, &format!("{bad} of its last {} results failed", seen.recent));
         } else if no_news || seen.unsure > 0 {
             self.set_standing(slot, Standing::Probation, "one task decides", None);
@@ -120,53 +126,74 @@ impl Hub {
 
     fn evidence(&self, slot: u32) -> Evidence {
         let record = self.record(slot);
-        let mut seen = Evidence { recent_bad: 0, unsure: 0, recent: 0, good_share: 1.0 };
-        for &(job, good) in &record.recent {
-            seen.recent += 1;
-            if !good {
-                match self.fault(slot, job) {
-                    Fault::Own => seen.recent_bad += 1,
-                    Fault::Unsure => seen.unsure += 1,
-                    Fault::Jobs => {}
+        let mut seen = Evidence {
+            recent_bad: 0,
+            recent_failed: 0,
+            unsure: 0,
+            recent: record.recent.len() as u32,
+            good_share: 1.0,
+        };
+        let mut judged: SmallVec<[JobId; RECENT]> = SmallVec::new();
+        for &(job, _) in &record.recent {
+            if judged.contains(&job) {
+                continue;
+            }
+            judged.push(job);
+            let results = || record.recent.iter().filter(|(other, _)| *other == job);
+            let bad = results().filter(|(_, good)| !good).count() as u32;
+            match self.fault(slot, job) {
+                Fault::Own(chance) => {
+                    let pardoned = pardoned(chance, results().count() as u32);
+                    seen.recent_failed += bad;
+                    seen.recent_bad += bad.saturating_sub(pardoned.min(PARDONED_MOST));
                 }
+                Fault::Unsure => seen.unsure += bad,
+                Fault::Jobs => {}
             }
         }
-        seen.good_share = match self.config.conduct.rule {
-            ConductRule::Fixed => share(record.good, record.bad),
-            _ => {
-                let own =
-                    record.tallies.iter().filter(|tally| self.fault(slot, tally.job) == Fault::Own);
-                let bad: u64 = own.map(|tally| u64::from(tally.bad)).sum();
-                share(record.good, bad)
-            }
+        let bad = match self.config.conduct.rule {
+            ConductRule::Fixed => record.bad,
+            _ => record.tallies.iter().map(|tally| self.own_failures(slot, *tally)).sum(),
         };
+        seen.good_share = share(record.good, bad);
         seen
+    }
+
+    /// How many failures on a job are the worker's own.
+    fn own_failures(&self, slot: u32, tally: Tally) -> u64 {
+        match self.fault(slot, tally.job) {
+            Fault::Own(chance) => {
+                let pardoned = pardoned(chance, tally.good.saturating_add(tally.bad));
+                u64::from(tally.bad.saturating_sub(pardoned))
+            }
+            Fault::Jobs | Fault::Unsure => 0,
+        }
     }
 
     /// Whose fault are failures of this worker on this job?
     fn fault(&self, slot: u32, job: JobId) -> Fault {
         let rules = &self.config.conduct;
         if rules.rule == ConductRule::Fixed {
-            return Fault::Own;
+            return Fault::Own(0.0);
         }
         let Some(job_slot) = self.state().find_job(job) else { return Fault::Jobs };
         let this = self.state().job(job_slot);
         let own = self.record(slot).tally(job);
         let good = this.good.saturating_sub(own.good);
         let bad = this.bad.saturating_sub(own.bad);
-        if good + bad < rules.others_min {
+        if good.saturating_add(bad) < rules.others_min {
             let worker = self.state().workers().get(slot);
-            return if self.others_at_work(worker, this.counts.of(State::Leased)) || good + bad > 0 {
+            return if self.others_at_work(worker, this.counts.of(State::Leased))
+                || good > 0
+                || bad > 0
+            {
                 Fault::Unsure
             } else {
                 Fault::Jobs
             };
         }
-        if share(u64::from(good), u64::from(bad)) >= rules.good_share_min {
-            Fault::Own
-        } else {
-            Fault::Jobs
-        }
+        let good_share = share(u64::from(good), u64::from(bad));
+        if good_share >= rules.good_share_min { Fault::Own(1.0 - good_share) } else { Fault::Jobs }
     }
 
     /// A job with more tasks running than this worker has is run by others too.
@@ -214,9 +241,10 @@ impl Hub {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Fault {
-    Own,
+    /// Its own, where this share fails for others.
+    Own(f64),
     /// It fails for others too, or nobody else works on it.
     Jobs,
     /// Others are at it and have too few results.
@@ -225,4 +253,13 @@ enum Fault {
 
 fn share(good: u64, bad: u64) -> f64 {
     if good + bad == 0 { 1.0 } else { good as f64 / (good + bad) as f64 }
+}
+
+/// Of the last ten no more than this are pardoned: if all ten fail, a worker stands out anywhere.
+const PARDONED_MOST: u32 = 7;
+
+/// How many failures among so many results are nobody's fault, where this share fails for others: twice
+/// that share, and one more, since few results scatter.
+fn pardoned(chance: f64, results: u32) -> u32 {
+    if chance <= 0.0 { 0 } else { (2.0 * chance * f64::from(results)).floor() as u32 + 1 }
 }

@@ -32,6 +32,8 @@ scenarios! {
     what_is_finished_is_forgotten: "forget.txt",
     failures_are_counted: "fails.txt",
     nobody_waits_for_ever: "fair.txt",
+    a_ban_goes_by_fixed_thresholds: "ban.txt",
+    conduct_is_judged_by_comparison: "conduct.txt",
     what_is_there_already_is_merged: "merge.txt",
     tasks_come_after_their_predecessors: "after.txt",
 }
