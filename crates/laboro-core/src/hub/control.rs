@@ -176,15 +176,19 @@ impl Hub {
 /// Tasks of the job in these states within these ranges, ascending and joined.
 fn runs_in(job: &Job, states: &[State], within: &Ranges) -> Ranges {
     let end = job.next_index;
+    let within = within.iter().map(|&(first, last)| (first.max(1), last.min(end - 1)));
     let mut runs: Ranges = Vec::new();
-    for &(first, last) in within {
-        let last = last.min(end - 1);
+    // Joined first: however often the same is said, it is looked up once.
+    for (first, last) in joined(within.filter(|(first, last)| first <= last).collect()) {
         for &state in states {
-            if first <= last {
-                runs.extend(job.set(state).runs(first, last));
-            }
+            runs.extend(job.set(state).runs(first, last));
         }
     }
+    joined(runs)
+}
+
+/// Ascending, and those that touch as one.
+fn joined(mut runs: Ranges) -> Ranges {
     runs.sort_unstable();
     let mut joined: Ranges = Vec::with_capacity(runs.len());
     for (first, last) in runs {

@@ -90,7 +90,8 @@ impl State {
 
     fn note_change(&mut self, job: crate::id::JobId, first: u32, last: u32, state: TaskState) {
         if self.collects_changes {
-            let (worker, outcome) = self.actor;
+            // Who did what goes with the first change; what follows from it is nobody's doing.
+            let (worker, outcome) = std::mem::take(&mut self.actor);
             self.changes.push(Change::Tasks { job, first, last, state, worker, outcome });
         }
     }

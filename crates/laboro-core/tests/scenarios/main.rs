@@ -34,6 +34,10 @@ scenarios! {
     nobody_waits_for_ever: "fair.txt",
     a_ban_goes_by_fixed_thresholds: "ban.txt",
     conduct_is_judged_by_comparison: "conduct.txt",
+    a_restart_changes_nothing_but_the_life: "restart.txt",
+    an_array_of_ten_millions_is_a_few_ranges: "arrays.txt",
+    people_stay_in_control: "control.txt",
+    whoever_watches_is_told: "watch.txt",
     what_is_there_already_is_merged: "merge.txt",
     tasks_come_after_their_predecessors: "after.txt",
 }
