@@ -132,11 +132,11 @@ impl Name {
         self.0.is_empty()
     }
 
-    /// `array/7` as the name of the array and the number.
+    /// `array.7` as the name of the array and the number.
     pub(crate) fn split_element(&self) -> Option<(Name, u32)> {
-        let slash = self.0.iter().rposition(|&byte| byte == b'/')?;
-        let number = std::str::from_utf8(&self.0[slash + 1..]).ok()?.parse().ok()?;
-        Some((Name::new(&self.0[..slash]), number))
+        let dot = self.0.iter().rposition(|&byte| byte == b'.')?;
+        let number = std::str::from_utf8(&self.0[dot + 1..]).ok()?.parse().ok()?;
+        Some((Name::new(&self.0[..dot]), number))
     }
 
     pub fn len(&self) -> usize {

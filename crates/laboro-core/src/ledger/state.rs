@@ -178,10 +178,8 @@ impl State {
 
     /// `array.7`
     pub(crate) fn find_element(&self, group: u32, name: &Name) -> Option<TaskId> {
-        let bytes = name.bytes();
-        let dot = bytes.iter().rposition(|&byte| byte == b'.')?;
-        let number: u32 = std::str::from_utf8(&bytes[dot + 1..]).ok()?.parse().ok()?;
-        let gate = self.find_name(group, &Name::new(&bytes[..dot]))?;
+        let (array, number) = name.split_element()?;
+        let gate = self.find_name(group, &array)?;
         if !self.task(gate).is_gate() {
             return None;
         }

@@ -317,12 +317,12 @@ fn report(words: &[&str]) -> Parsed<Command> {
     Ok(Command::Report(Report { worker: worker(words)?, results }))
 }
 
-/// `x/3-5` are three elements.
+/// `x.3-5` are three elements.
 fn elements(text: &str) -> Parsed<Vec<String>> {
-    let range = text.split_once('/').and_then(|(x, range)| Some((x, range.split_once('-')?)));
+    let range = text.split_once('.').and_then(|(x, range)| Some((x, range.split_once('-')?)));
     let Some((array, (first, last))) = range else { return Ok(vec![text.into()]) };
     let (first, last): (u32, u32) = (number(first)?, number(last)?);
-    Ok((first..=last).map(|element| format!("{array}/{element}")).collect())
+    Ok((first..=last).map(|element| format!("{array}.{element}")).collect())
 }
 
 fn hand_back(words: &[&str]) -> Parsed<Command> {

@@ -194,7 +194,7 @@ fn show_added(added: &Added) -> String {
 fn show_grants(grants: &[Grant]) -> String {
     join(grants.iter().map(|grant| {
         let name = match (&grant.element, grant.name.is_empty()) {
-            (Some(element), _) => format!("{}/{}", grant.name, element.position + 1),
+            (Some(element), _) => format!("{}.{}", grant.name, element.position + 1),
             (None, true) => grant.task.to_string(),
             (None, false) => grant.name.to_string(),
         };
