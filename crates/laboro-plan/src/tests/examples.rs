@@ -105,7 +105,7 @@ fn run_example(name: &str) -> (String, tempfile::TempDir) {
 fn hello_draws_its_picture() {
     let (output, _dir) = run_example("hello.txt");
     let rows: Vec<&str> = output.lines().collect();
-    assert_eq!(rows.len(), 40);
+    assert_eq!(rows.len(), 24);
     assert!(rows.iter().all(|row| row.len() == 78), "{output}");
     assert!(output.matches('@').count() > 300, "{output}");
 }
