@@ -1,0 +1,212 @@
+//! Runs the manual: every block of README.md and docs/*.md that says so is run as written, in order, in a
+//! scratch directory a page, with the real program first in PATH. What the marks of a block mean is in
+//! CONTRIBUTING.md. Not a test of the program: it tells whether the manual still says the truth.
+#![allow(clippy::unwrap_used)] // A test may fail where it likes, also in the functions it calls.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+#[test]
+fn the_readme_is_true() {
+    run_page("README.md");
+}
+
+#[test]
+fn the_page_about_run_is_true() {
+    run_page("docs/run.md");
+}
+
+#[test]
+fn the_page_about_job_files_is_true() {
+    run_page("docs/job-files.md");
+}
+
+#[test]
+fn the_page_about_the_state_is_true() {
+    run_page("docs/state.md");
+}
+
+/// A page nobody runs would be the first to go stale.
+#[test]
+fn every_page_that_has_commands_to_run_is_run() {
+    let tested = ["docs/job-files.md", "docs/run.md", "docs/state.md"];
+    let entries = fs::read_dir(repository().join("docs")).unwrap();
+    let mut pages: Vec<String> = entries
+        .map(|entry| format!("docs/{}", entry.unwrap().file_name().to_str().unwrap()))
+        .filter(|page| page.ends_with(".md"))
+        .filter(|page| blocks(page).iter().any(|block| !matches!(block.mark, Mark::Shown)))
+        .collect();
+    pages.sort();
+    assert_eq!(pages, tested, "each has a test of its own above");
+}
+
+#[test]
+fn links_within_the_repository_lead_somewhere() {
+    for page in
+        ["README.md", "CONTRIBUTING.md", "docs/run.md", "docs/job-files.md", "docs/state.md"]
+    {
+        let path = repository().join(page);
+        let text = fs::read_to_string(&path).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            let found = path.parent().unwrap().join(file).exists();
+            assert!(found || link.starts_with("https://"), "{page}: {link} is not there");
+        }
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run_page(page: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    copy(&repository().join("crates/laboro/tests/manual"), dir.path());
+    copy(&repository().join("examples"), &dir.path().join("examples"));
+    let mut printed: Option<String> = None;
+    for block in blocks(page) {
+        let place = format!("{page}:{}", block.line);
+        match block.mark {
+            Mark::Shown => {}
+            Mark::File(name) => fs::write(dir.path().join(name), block.text).unwrap(),
+            Mark::Run { status } => {
+                let (code, output) = run(dir.path(), &block.text);
+                assert_eq!(code, Some(status), "{place}: status; it printed:\n{output}");
+                printed = Some(output);
+            }
+            Mark::Prints => {
+                let output = printed.as_deref().expect("what is printed follows what is run");
+                check_lines(&place, &block.text, output);
+            }
+        }
+    }
+}
+
+/// What a person would see: both streams, in order. Stops at the first command that fails.
+fn run(dir: &Path, commands: &str) -> (Option<i32>, String) {
+    let program = Path::new(env!("CARGO_BIN_EXE_laboro"));
+    let mut path = program.parent().unwrap().as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    let seen = tempfile::NamedTempFile::new().unwrap();
+    let to = || Stdio::from(File::options().append(true).open(seen.path()).unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-e", "-c", commands]).current_dir(dir).env("PATH", path).env("LC_ALL", "C.UTF-8");
+    let status = shell.stdin(Stdio::null()).stdout(to()).stderr(to()).status().unwrap();
+    (status.code(), String::from_utf8_lossy(&fs::read(seen.path()).unwrap()).into_owned())
+}
+
+/// Each line shown must be among those printed, in this order. `…` in it stands for anything.
+fn check_lines(place: &str, shown: &str, printed: &str) {
+    let mut rest = printed.lines();
+    for line in shown.lines().filter(|line| !line.trim().is_empty() && line.trim() != "…") {
+        let found = rest.any(|candidate| matches(&steady(line), &steady(candidate)));
+        assert!(found, "{place}: `{line}` was not printed, or not in this order:\n{printed}");
+    }
+}
+
+fn matches(shown: &str, printed: &str) -> bool {
+    let mut parts = shown.trim_end().split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = printed.trim_end().strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, between)) = parts.split_last() else { return rest.is_empty() };
+    for part in between {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// What differs from run to run becomes a `~`: times, rates and sizes, which have a point or a unit, and the
+/// numbers of processes and moments, which are long.
+fn steady(line: &str) -> String {
+    let mut steady = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, number) = rest.split_at(at);
+        let end = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(number.len());
+        let (number, after) = number.split_at(end);
+        let unit = ["/s", " tasks/s", "s left", "s of CPU", "s,"];
+        let varies = number.trim_end_matches('.').contains('.')
+            || number.len() > 8
+            || unit.iter().any(|unit| after.starts_with(unit));
+        steady.push_str(before);
+        steady.push_str(if varies { "~" } else { number });
+        rest = after;
+    }
+    steady + rest
+}
+
+struct Block {
+    line: usize,
+    mark: Mark,
+    text: String,
+}
+
+enum Mark {
+    Run { status: i32 },
+    Prints,
+    File(String),
+    Shown,
+}
+
+/// The fenced blocks of a page.
+fn blocks(page: &str) -> Vec<Block> {
+    let text = fs::read_to_string(repository().join(page)).unwrap();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut is_inside = false;
+    for (at, line) in text.lines().enumerate() {
+        match line.strip_prefix("```") {
+            Some(_) if is_inside => is_inside = false,
+            Some(info) => {
+                is_inside = true;
+                let mark = mark(info).unwrap_or_else(|| panic!("{page}:{}: ```{info}", at + 1));
+                blocks.push(Block { line: at + 1, mark, text: String::new() });
+            }
+            None if is_inside => {
+                let block = blocks.last_mut().expect("pushed when its fence was read");
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            None => {}
+        }
+    }
+    assert!(!is_inside, "{page}: the last block has no end");
+    blocks
+}
+
+/// The words after the language; `None` if they mean nothing, so that a slip is not a block left out.
+fn mark(info: &str) -> Option<Mark> {
+    let words: Vec<&str> = info.split_whitespace().skip(1).collect();
+    match words.as_slice() {
+        [] => Some(Mark::Shown),
+        ["run"] => Some(Mark::Run { status: 0 }),
+        ["run", status] => {
+            let status = status.strip_prefix("status=")?.parse().ok()?;
+            Some(Mark::Run { status })
+        }
+        ["prints"] => Some(Mark::Prints),
+        [file] => Some(Mark::File(file.strip_prefix("file=")?.to_owned())),
+        _ => None,
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap();
+        // What somebody ran in the examples is no part of them.
+        if name == ".laboro" {
+            continue;
+        }
+        let to = to.join(name);
+        if path.is_dir() {
+            copy(&path, &to);
+        } else {
+            fs::copy(&path, &to).unwrap();
+        }
+    }
+}

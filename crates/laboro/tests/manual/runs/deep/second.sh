@@ -1,0 +1,2 @@
+echo second
+echo "RES: 0.95"

@@ -1,0 +1,2 @@
+echo first
+echo RES: 0.93
