@@ -43,17 +43,32 @@ fn every_page_that_has_commands_to_run_is_run() {
 
 #[test]
 fn links_within_the_repository_lead_somewhere() {
-    for page in
-        ["README.md", "CONTRIBUTING.md", "docs/run.md", "docs/job-files.md", "docs/state.md"]
-    {
+    let pages =
+        ["README.md", "CONTRIBUTING.md", "docs/run.md", "docs/job-files.md", "docs/state.md"];
+    for page in pages {
         let path = repository().join(page);
         let text = fs::read_to_string(&path).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let file = link.split('#').next().unwrap_or_default();
-            let found = path.parent().unwrap().join(file).exists();
-            assert!(found || link.starts_with("https://"), "{page}: {link} is not there");
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.starts_with("https://")) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => path.clone(),
+                file => path.parent().unwrap().join(file),
+            };
+            assert!(target.exists(), "{page}: {link} is not there");
+            let is_found = heading.is_empty()
+                || fs::read_to_string(target).unwrap().lines().any(|line| anchor(line) == heading);
+            assert!(is_found, "{page}: {link} has no such heading");
         }
     }
+}
+
+/// What a heading is called in links; nothing for other lines.
+fn anchor(line: &str) -> String {
+    let heading = line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'));
+    let kept =
+        heading.unwrap_or_default().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
 fn repository() -> PathBuf {
@@ -75,9 +90,9 @@ fn run_page(page: &str) {
                 assert_eq!(code, Some(status), "{place}: status; it printed:\n{output}");
                 printed = Some(output);
             }
-            Mark::Prints => {
+            Mark::Prints(numbers) => {
                 let output = printed.as_deref().expect("what is printed follows what is run");
-                check_lines(&place, &block.text, output);
+                check_lines(&place, &block.text, output, numbers);
             }
         }
     }
@@ -98,10 +113,11 @@ fn run(dir: &Path, commands: &str) -> (Option<i32>, String) {
 }
 
 /// Each line shown must be among those printed, in this order. `…` in it stands for anything.
-fn check_lines(place: &str, shown: &str, printed: &str) {
+fn check_lines(place: &str, shown: &str, printed: &str, numbers: Numbers) {
     let mut rest = printed.lines();
     for line in shown.lines().filter(|line| !line.trim().is_empty() && line.trim() != "…") {
-        let found = rest.any(|candidate| matches(&steady(line), &steady(candidate)));
+        let found =
+            rest.any(|candidate| matches(&steady(line, numbers), &steady(candidate, numbers)));
         assert!(found, "{place}: `{line}` was not printed, or not in this order:\n{printed}");
     }
 }
@@ -120,24 +136,34 @@ fn matches(shown: &str, printed: &str) -> bool {
 }
 
 /// What differs from run to run becomes a `~`: times, rates and sizes, which have a point or a unit, and the
-/// numbers of processes and moments, which are long.
-fn steady(line: &str) -> String {
+/// numbers of processes and moments and the ids of runs, which are long; or every number.
+fn steady(line: &str, numbers: Numbers) -> String {
     let mut steady = String::new();
     let mut rest = line;
-    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
-        let (before, number) = rest.split_at(at);
-        let end = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(number.len());
-        let (number, after) = number.split_at(end);
-        let unit = ["/s", " tasks/s", "s left", "s of CPU", "s,"];
-        let varies = number.trim_end_matches('.').contains('.')
+    while let Some(at) = rest.find(|c: char| c.is_ascii_hexdigit()) {
+        steady.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let word = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let is_id = word == 16 && rest[..word].bytes().all(|byte| byte.is_ascii_hexdigit());
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(digits);
+        let number = number.trim_end_matches('.');
+        let varies = number.contains('.')
             || number.len() > 8
-            || unit.iter().any(|unit| after.starts_with(unit));
-        steady.push_str(before);
-        steady.push_str(if varies { "~" } else { number });
-        rest = after;
+            || number.len() == digits && UNITS.iter().any(|unit| after.starts_with(unit))
+            || numbers == Numbers::Any && !number.is_empty();
+        let taken = match (is_id, number.len()) {
+            (true, _) => word,
+            (false, 0) => 1,
+            (false, length) => length,
+        };
+        steady.push_str(if is_id || varies { "~" } else { &rest[..taken] });
+        rest = &rest[taken..];
     }
     steady + rest
 }
+
+const UNITS: [&str; 3] = ["/s", " tasks/s", "s left"];
 
 struct Block {
     line: usize,
@@ -147,9 +173,17 @@ struct Block {
 
 enum Mark {
     Run { status: i32 },
-    Prints,
+    Prints(Numbers),
     File(String),
     Shown,
+}
+
+/// Which numbers must be as shown.
+#[derive(Clone, Copy, PartialEq)]
+enum Numbers {
+    Counts,
+    /// Each may be another one.
+    Any,
 }
 
 /// The fenced blocks of a page.
@@ -187,7 +221,8 @@ fn mark(info: &str) -> Option<Mark> {
             let status = status.strip_prefix("status=")?.parse().ok()?;
             Some(Mark::Run { status })
         }
-        ["prints"] => Some(Mark::Prints),
+        ["prints"] => Some(Mark::Prints(Numbers::Counts)),
+        ["like"] => Some(Mark::Prints(Numbers::Any)),
         [file] => Some(Mark::File(file.strip_prefix("file=")?.to_owned())),
         _ => None,
     }
