@@ -41,6 +41,8 @@ extension, {/} base name, {//} directory, {ext} extension, {#} index, {name} tas
 
 Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 state or disk trouble, 130 interrupted.";
 
+pub(crate) const DEFAULT_SHELL: &str = "/bin/sh";
+
 #[derive(Debug, ClapArgs)]
 #[command(after_help = RUN_HELP)]
 pub(crate) struct Run {
@@ -101,7 +103,7 @@ pub(crate) struct Run {
     pub(crate) tags: Vec<String>,
 
     /// The shell for lines of commands.
-    #[arg(long, value_name = "PATH", default_value = "/bin/sh")]
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SHELL)]
     pub(crate) shell: PathBuf,
 
     /// With --runs: what makes a run good.
@@ -148,7 +150,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) fresh: bool,
 
-    /// Say nothing but errors.
+    /// Say nothing but what went wrong.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 

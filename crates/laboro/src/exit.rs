@@ -1,5 +1,6 @@
 //! Exit statuses, the same for every command. Documented in the manual; scripts rely on them.
 
+use crate::output::say;
 use std::process::ExitCode;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,22 +29,22 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Lets an error carry the status that it ends the program with.
-impl std::fmt::Display for Exit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Exit::Done => "done",
-            Exit::SomeFailed => "some tasks failed",
-            Exit::Usage => "nothing was run",
-            Exit::Trouble => "the state is as it was",
-            Exit::Interrupted => "interrupted",
-        })
-    }
+/// An error of the person who typed the command.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
+
+pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
+    Usage(message.to_string()).into()
 }
 
-impl std::error::Error for Exit {}
-
-/// An error of the person who typed the command.
-pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
-    anyhow::Error::new(Exit::Usage).context(message.to_string())
+/// Says what went wrong, and gives the status for it.
+pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
+    let io = error.downcast_ref::<std::io::Error>();
+    if io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
+        // Whoever read what we print has seen enough.
+        return Exit::Done;
+    }
+    say(format_args!("laboro: {error:#}"));
+    if error.is::<Usage>() { Exit::Usage } else { Exit::Trouble }
 }

@@ -7,7 +7,6 @@ mod output;
 mod run;
 
 use clap::Parser;
-use exit::Exit;
 
 // The core is 10 to 25 % faster with it than with the system's allocator.
 #[global_allocator]
@@ -26,9 +25,5 @@ fn main() -> std::process::ExitCode {
         args::Command::Graph(graph) => commands::graph::run(&graph),
         args::Command::Journal(journal) => commands::journal::run(journal),
     };
-    let exit = result.unwrap_or_else(|error| {
-        eprintln!("laboro: {error:#}");
-        error.downcast_ref::<Exit>().copied().unwrap_or(Exit::Trouble)
-    });
-    exit.into()
+    result.unwrap_or_else(|error| exit::of_error(&error)).into()
 }

@@ -1,6 +1,19 @@
 //! Small shared ways of showing things to people: durations, sizes, names that are safe on a terminal.
 
+use std::io::Write;
 use std::time::Duration;
+
+/// Words for people. That nobody reads them any more is no reason to stop, as it would be with `eprintln`.
+pub(crate) fn say(words: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{words}");
+}
+
+/// Data. A reader that has seen enough is an error like any other; `main` knows what to make of it.
+pub(crate) fn print(data: impl std::fmt::Display) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{data}")?;
+    out.flush()
+}
 
 pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -34,6 +47,15 @@ pub(crate) fn safe(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// A word as it can be typed in a shell.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +67,13 @@ mod tests {
         assert_eq!(duration(Duration::from_secs(7384)), "2h03m");
         assert_eq!(bytes(17), "17 B");
         assert_eq!(bytes(1536), "1.5 KiB");
+    }
+
+    #[test]
+    fn words_are_quoted_when_a_shell_would_not_take_them_as_they_are() {
+        assert_eq!(shell_word("fit.3"), "fit.3");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

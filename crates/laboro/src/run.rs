@@ -2,11 +2,15 @@
 //! thread. Everything that is recorded survives whatever ends the program.
 
 mod agent;
+mod attempts;
 mod layout;
+mod memory;
 mod order;
 mod process;
 mod results;
+mod running;
 mod show;
+mod signals;
 mod state;
 mod summary;
 mod tee;
@@ -14,7 +18,8 @@ mod tee;
 pub(crate) use state::RunDir;
 
 use crate::exit::{Exit, usage};
-use agent::{Agent, Ended};
+use crate::output::say;
+use agent::{Agent, Ended, Setup};
 use anyhow::{Context, anyhow};
 use laboro_core::{
     Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
@@ -65,12 +70,21 @@ pub(crate) struct Show {
 /// The group of a run's only job.
 pub(crate) const GROUP: &str = "default";
 
-pub(crate) fn execute(plan: Plan, options: Options) -> anyhow::Result<Exit> {
+/// Whether this is the first run of its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    First,
+    Again,
+}
+
+pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> {
     let started = Instant::now();
+    let fails_max = plan.job.fails_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+    options.max_fails = options.max_fails.or(fails_max);
     let plan = Rc::new(plan);
     let layout = Layout::new(&plan, &options).map_err(usage)?;
     if layout.count() == 0 {
-        eprintln!("{}: no tasks, nothing to do", plan.source);
+        say(format_args!("{}: no tasks, nothing to do", plan.source));
         return Ok(Exit::Done);
     }
     // The guardian starts while the state is being read.
@@ -103,22 +117,14 @@ async fn drive(
     let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
 
     let work = async {
-        let before = submit(&handle, &layout, &options).await?;
+        let (start, before) = submit(&handle, &layout, &options).await?;
         let display = Display::new(options.show, &plan, &before, started);
-        let mut agent = Agent::new(
-            starting,
-            Rc::clone(&plan),
-            layout,
-            options,
-            handle.clone(),
-            outputs,
-            display,
-            &path,
-        )
-        .await?;
+        let handle = handle.clone();
+        let setup = Setup { starting, layout, options, handle, outputs, display, path, start };
+        let mut agent = Agent::new(setup).await?;
         let how = agent.run().await?;
-        let after = job_view(&handle).await?;
-        agent.finish(how, &before, &after, &path)
+        let after = agent.job_view().await?;
+        agent.finish(how, &before, &after)
     };
     // Whichever ends first: the work, or the hub because the journal failed.
     tokio::select! {
@@ -137,7 +143,11 @@ async fn turn(hub: &mut Hub, server: &mut Server, journal: &mut FileJournal) -> 
 }
 
 /// Submits the job, or finds it where it was. Gives what was there before this run.
-async fn submit(handle: &Handle, layout: &Layout, options: &Options) -> anyhow::Result<JobView> {
+async fn submit(
+    handle: &Handle,
+    layout: &Layout,
+    options: &Options,
+) -> anyhow::Result<(Start, JobView)> {
     let known = matches!(handle.ask(Command::Query(Query::Job(JOB))).await?, Reply::Jobs(_));
     if !known {
         let job = JobOptions { max_fails: options.max_fails, ..JobOptions::default() };
@@ -156,7 +166,8 @@ async fn submit(handle: &Handle, layout: &Layout, options: &Options) -> anyhow::
             handle.ask(Command::Retry(job)).await?;
         }
     }
-    job_view(handle).await
+    let start = if known { Start::Again } else { Start::First };
+    Ok((start, job_view(handle).await?))
 }
 
 /// A run's state holds this one job.
@@ -174,7 +185,7 @@ pub(crate) fn exit_of(how: Ended, counts: &Counts) -> Exit {
     use laboro_core::State;
     match how {
         Ended::Interrupted => Exit::Interrupted,
-        Ended::Finished if counts.of(State::Done) as u64 == counts.total() => Exit::Done,
+        Ended::Finished if u64::from(counts.of(State::Done)) == counts.total() => Exit::Done,
         Ended::Finished => Exit::SomeFailed,
     }
 }

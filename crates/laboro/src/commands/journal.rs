@@ -2,7 +2,7 @@
 
 use crate::args::{Journal, JournalCommand};
 use crate::exit::Exit;
-use crate::output::bytes;
+use crate::output::{bytes, print};
 use laboro_journal::log;
 use serde_json::json;
 
@@ -11,18 +11,18 @@ pub(crate) fn run(args: Journal) -> anyhow::Result<Exit> {
         JournalCommand::Check { dir, json } => check(&dir, json),
         JournalCommand::Backup { dir, to } => {
             let report = log::backup(&dir, &to)?;
-            println!(
+            print(format_args!(
                 "copied {} to {}: {} records up to number {}",
                 dir.display(),
                 to.display(),
                 report.records,
                 report.last_number
-            );
+            ))?;
             Ok(Exit::Done)
         }
         JournalCommand::Repair { dir } => {
             let repair = log::repair(&dir)?;
-            println!("{repair}");
+            print(repair)?;
             Ok(Exit::Done)
         }
     }
@@ -48,10 +48,10 @@ fn check(dir: &std::path::Path, as_json: bool) -> anyhow::Result<Exit> {
             "tasks": tasks,
             "notes": check.log.notes,
         });
-        println!("{report}");
+        print(report)?;
         return Ok(exit);
     }
-    println!(
+    print(format_args!(
         "{}: {} records up to number {} in {} segments, {}; {} events",
         dir.display(),
         check.log.records,
@@ -59,20 +59,20 @@ fn check(dir: &std::path::Path, as_json: bool) -> anyhow::Result<Exit> {
         check.log.segments,
         bytes(check.log.log_bytes),
         check.events
-    );
+    ))?;
     let tasks: Vec<String> =
         tasks.map(|(state, count)| format!("{count} {}", state.word())).collect();
     let tasks = if tasks.is_empty() { "no tasks".to_owned() } else { tasks.join(", ") };
-    println!("{} jobs, {} workers, {tasks}", check.jobs, check.workers);
+    print(format_args!("{} jobs, {} workers, {tasks}", check.jobs, check.workers))?;
     for note in &check.log.notes {
-        println!("note: {note}");
+        print(format_args!("note: {note}"))?;
     }
     match &check.problem {
-        Some(problem) => println!(
+        Some(problem) => print(format_args!(
             "wrong: {problem}\n`laboro journal repair {}` saves what can be saved",
             dir.display()
-        ),
-        None => println!("nothing is wrong with it"),
+        ))?,
+        None => print("nothing is wrong with it")?,
     }
     Ok(exit)
 }

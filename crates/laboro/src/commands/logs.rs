@@ -2,12 +2,13 @@
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
+use crate::output::{print, say};
 use crate::run::{GROUP, JOB, RunDir};
 use anyhow::Context;
 use laboro_core::{Ledger, Name, State, TaskId};
 use laboro_journal::outputs::{End, Key, Reader, Stream, Streams};
 use laboro_journal::read_ledger;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,20 +21,10 @@ pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
     let dir = RunDir::find(&root, args.run.as_deref())?;
     let task = find(&dir, &args.task)?;
     let reader = Reader::open(dir.join("outputs")).context("the outputs cannot be read")?;
-    let result = match args.json {
-        true => as_json(&reader, args, task),
-        false => print(reader, &dir, args, task),
-    };
-    match result {
-        // Whoever read it has seen enough.
-        Err(error) if is_broken_pipe(&error) => Ok(Exit::Done),
-        other => other,
+    match args.json {
+        true => as_json(&reader, &dir, args, task),
+        false => show(reader, &dir, args, task),
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io = error.downcast_ref::<std::io::Error>();
-    io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// By name, else by number.
@@ -55,10 +46,19 @@ fn ledger(dir: &Path) -> anyhow::Result<Ledger> {
     read_ledger(&journal).with_context(|| format!("{} cannot be read", journal.display()))
 }
 
+/// The attempt that is asked for; none if the task has not been started.
 fn key(reader: &Reader, args: &Logs, task: TaskId) -> anyhow::Result<Option<Key>> {
-    let attempt = match args.attempt {
-        Some(attempt) => Some(attempt),
-        None => reader.attempts(task.job.0, task.index)?.last().copied(),
+    let attempts = reader.attempts(task.job.0, task.index)?;
+    let attempt = match (args.attempt, attempts.last()) {
+        (None, last) => last.copied(),
+        (Some(attempt), _) if attempts.contains(&attempt) => Some(attempt),
+        (Some(attempt), last) if args.follow && last.is_none_or(|&last| attempt > last) => None,
+        (Some(attempt), _) => {
+            let known: Vec<String> = attempts.iter().map(u16::to_string).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let task = &args.task;
+            return Err(usage(format!("task {task} has no attempt {attempt}; it has {known}")));
+        }
     };
     Ok(attempt.map(|attempt| Key { job: task.job.0, index: task.index, attempt }))
 }
@@ -82,7 +82,7 @@ fn write(stream: Stream, bytes: &[u8]) -> std::io::Result<()> {
     }
 }
 
-fn print(mut reader: Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::Result<Exit> {
+fn show(mut reader: Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::Result<Exit> {
     // A task that has not started yet is waited for, if there is a run that may start it.
     let mut key_found = key(&reader, args, task)?;
     while key_found.is_none() && args.follow && may_still_run(dir, task)? {
@@ -91,19 +91,25 @@ fn print(mut reader: Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::R
         key_found = key(&reader, args, task)?;
     }
     let Some(key) = key_found else {
-        eprintln!("laboro: task {} has printed nothing: it has not run", args.task);
+        say(format_args!("laboro: task {} has printed nothing: it has not run", args.task));
         return Ok(Exit::Done);
     };
-    if !args.follow {
-        for chunk in reader.read(key, streams(args)) {
-            let (stream, bytes) = chunk?;
-            write(stream, &bytes)?;
-        }
-        say_truncated(reader.end(key)?.as_ref());
-        return Ok(Exit::Done);
+    if args.follow {
+        return follow(reader, dir, key, streams(args));
     }
-    let mut follow = reader.follow(key, streams(args));
+    for chunk in reader.read(key, streams(args)) {
+        let (stream, bytes) = chunk?;
+        write(stream, &bytes)?;
+    }
+    say_truncated(reader.end(key)?.as_ref());
+    Ok(Exit::Done)
+}
+
+fn follow(mut reader: Reader, dir: &Path, key: Key, streams: Streams) -> anyhow::Result<Exit> {
+    let mut follow = reader.follow(key, streams);
     loop {
+        // Asked before the last look, so that nothing is written between the two.
+        let run_is_over = !is_running(dir);
         while let Some(chunk) = follow.poll(&mut reader) {
             let (stream, bytes) = chunk?;
             write(stream, &bytes)?;
@@ -112,30 +118,43 @@ fn print(mut reader: Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::R
             say_truncated(Some(end));
             return Ok(Exit::Done);
         }
+        if run_is_over {
+            say("laboro: the run was cut short; the same command of `laboro run` goes on");
+            return Ok(Exit::Done);
+        }
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
 fn may_still_run(dir: &Path, task: TaskId) -> anyhow::Result<bool> {
-    Ok(ledger(dir)?.state_of(task).is_some_and(|state| !state.is_finished()))
+    let is_running = is_running(dir);
+    let unfinished = ledger(dir)?.state_of(task).is_some_and(|state| !state.is_finished());
+    Ok(is_running && unfinished)
+}
+
+/// Whether the process that wrote its number beside the journal is there. Trying its lock would be surer,
+/// and would get in the way of a run that starts at that moment.
+fn is_running(dir: &Path) -> bool {
+    let lock = std::fs::read_to_string(dir.join("journal/lock")).unwrap_or_default();
+    let process = lock.trim().parse::<u32>();
+    process.is_ok_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
 }
 
 fn say_truncated(end: Option<&End>) {
     if let Some(end) = end.filter(|end| end.truncated()) {
         let dropped = end.stdout.dropped + end.stderr.dropped;
-        eprintln!(
+        say(format_args!(
             "laboro: {dropped} more bytes were not kept; --output-limit of `laboro run` keeps more"
-        );
+        ));
     }
 }
 
-fn as_json(reader: &Reader, args: &Logs, task: TaskId) -> anyhow::Result<Exit> {
+fn as_json(reader: &Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::Result<Exit> {
+    let state = ledger(dir)?.state_of(task).map(State::word);
+    let mut record = json!({ "task": args.task, "index": task.index, "state": state });
     let Some(key) = key(reader, args, task)? else {
-        let state = State::Waiting.word();
-        println!(
-            "{}",
-            json!({ "task": args.task, "index": task.index, "attempt": null, "state": state })
-        );
+        record["attempt"] = Value::Null;
+        print(record)?;
         return Ok(Exit::Done);
     };
     let text = |streams| -> anyhow::Result<String> {
@@ -158,16 +177,10 @@ fn as_json(reader: &Reader, args: &Logs, task: TaskId) -> anyhow::Result<Exit> {
             "truncated": end.truncated(),
         })
     });
-    println!(
-        "{}",
-        json!({
-            "task": args.task,
-            "index": task.index,
-            "attempt": key.attempt,
-            "ended": ending,
-            "stdout": text(Streams::Stdout)?,
-            "stderr": text(Streams::Stderr)?,
-        })
-    );
+    record["attempt"] = key.attempt.into();
+    record["ended"] = ending.into();
+    record["stdout"] = text(Streams::Stdout)?.into();
+    record["stderr"] = text(Streams::Stderr)?.into();
+    print(record)?;
     Ok(Exit::Done)
 }

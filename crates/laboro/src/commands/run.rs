@@ -3,14 +3,15 @@
 
 use crate::args::{Durability, Run};
 use crate::exit::{Exit, usage};
+use crate::output::say;
 use crate::run::{Options, Show, execute};
 use anyhow::Context;
 use laboro_journal::log;
 use laboro_plan::{
-    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Plan, parse_duration, parse_lines,
-    parse_size, read_runs,
+    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Plan, QuantityError, parse_duration,
+    parse_lines, parse_size, read_runs,
 };
-use std::io::BufReader;
+use std::io::{BufReader, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
@@ -19,15 +20,14 @@ pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
     plan.validate().map_err(usage)?;
     if args.check {
         let tasks = plan.task_count();
-        eprintln!("{}: {tasks} tasks, nothing wrong", plan.source);
+        say(format_args!("{}: {tasks} tasks, nothing wrong", plan.source));
         return Ok(Exit::Done);
     }
     if args.dry_run {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        return match plan.dry_run(&mut out) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(Exit::Done),
-        };
+        plan.dry_run(&mut out)?;
+        out.flush()?;
+        return Ok(Exit::Done);
     }
     let options = options(&args)?;
     execute(plan, options)
@@ -75,7 +75,6 @@ fn stdin_has_values() -> bool {
 }
 
 fn options(args: &Run) -> anyhow::Result<Options> {
-    let time = |text: &Option<String>| text.as_deref().map(parse_duration).transpose();
     let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let slots = args.slots.unwrap_or_else(cores);
     if slots == 0 {
@@ -97,9 +96,9 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         slots,
         resources,
         tags: args.tags.clone(),
-        memory_free: args.memory.as_deref().map(parse_size).transpose().map_err(usage)?,
-        timeout: time(&args.timeout).map_err(usage)?,
-        grace: parse_duration(&args.grace).map_err(usage)?,
+        memory_free: quantity("--memory", args.memory.as_deref(), parse_size)?,
+        timeout: quantity("--timeout", args.timeout.as_deref(), parse_duration)?,
+        grace: quantity("--grace", Some(&args.grace), parse_duration)?.unwrap_or_default(),
         attempts: args.attempts,
         max_fails: args.max_fails,
         nice: args.nice,
@@ -107,7 +106,8 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         res_line: args.runs.is_some() && args.success == crate::args::Success::ResLine,
         results_dir: args.runs.as_deref().map(beside).transpose()?,
         output_dir: args.output_dir.clone(),
-        output_limit: parse_size(&args.output_limit).map_err(usage)?,
+        output_limit: quantity("--output-limit", Some(&args.output_limit), parse_size)?
+            .unwrap_or_default(),
         state: state_root(args)?,
         durability: match args.durability {
             Durability::Sync => log::Durability::Sync,
@@ -123,6 +123,16 @@ fn options(args: &Run) -> anyhow::Result<Options> {
             keep_order: args.keep_order,
         },
     })
+}
+
+/// The value of an option, or words that name the option.
+fn quantity<T>(
+    option: &str,
+    text: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, QuantityError>,
+) -> anyhow::Result<Option<T>> {
+    let parsed = text.map(parse).transpose();
+    parsed.map_err(|error| usage(format!("{option}: {error}")))
 }
 
 /// `outputs/` beside the directory of scripts.

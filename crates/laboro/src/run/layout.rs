@@ -1,10 +1,12 @@
 //! How the parts of a plan are numbered in their job: first the arrays, then the tasks, each in the order of
 //! the plan. The hub knows numbers and names; what an element runs is made from the plan when its turn comes.
 
+use crate::output::{bytes, safe};
+use crate::run::memory::memory_total;
 use crate::run::{GROUP, Options};
 use laboro_core::{
-    ArraySpec, Backoff, IfTaken, JobOptions, Name, Needs, Profile, Submit, SubmitTo, TaskRef,
-    TaskSpec, UnknownPred, Values, Work,
+    ArraySpec, Backoff, Grant, IfTaken, JobOptions, Name, Needs, Profile, Submit, SubmitTo,
+    TaskRef, TaskSpec, UnknownPred, Values, Work,
 };
 use laboro_plan::{Element, On, Part, Plan, Settings};
 use std::collections::HashMap;
@@ -56,7 +58,9 @@ impl Layout {
                 }
             };
             layout.one_slot_each &= profile.needs == Needs::default();
-            check_fits(part, &profile.needs, options)?;
+            if !known.contains_key(&profile) {
+                check_fits(part, &profile.needs, options)?;
+            }
             let number = *known.entry(profile).or_insert_with_key(|profile| {
                 layout.profiles.push(profile.clone());
                 layout.profiles.len() as u32 - 1
@@ -109,36 +113,38 @@ impl Layout {
         }
     }
 
-    /// What the task with this number runs.
-    pub(crate) fn element(&self, index: u32) -> Option<Element> {
-        if index >= self.tasks_from {
-            let at = *self.tasks.get((index - self.tasks_from) as usize)?;
-            let Part::Task(task) = &self.plan.parts[at] else { return None };
-            return Some(Element {
+    /// What the task with this number runs, and its place in its array, from 1.
+    pub(crate) fn element(&self, index: u32) -> Option<(Element, u32)> {
+        let (part, place) = self.find(index)?;
+        let element = match &self.plan.parts[part] {
+            Part::Array(array) => array.element(u64::from(place))?,
+            Part::Task(task) => Element {
                 name: task.name.clone(),
                 work: task.work.clone(),
                 settings: Settings::clone(&task.settings),
-            });
+            },
+        };
+        Some((element, place + 1))
+    }
+
+    /// The part that the task with this number belongs to, and its place there, from 0.
+    fn find(&self, index: u32) -> Option<(usize, u32)> {
+        if index >= self.tasks_from {
+            let at = *self.tasks.get((index - self.tasks_from) as usize)?;
+            return Some((at, 0));
         }
         let at = self.arrays.partition_point(|&(first, _)| first <= index).checked_sub(1)?;
         let (first, part) = self.arrays[at];
-        let Part::Array(array) = &self.plan.parts[part] else { return None };
-        array.element(u64::from(index - first))
+        Some((part, index - first))
     }
 
-    pub(crate) fn name(&self, index: u32) -> String {
-        if index >= self.tasks_from {
-            let at = self.tasks.get((index - self.tasks_from) as usize);
-            return at.map_or_else(String::new, |&at| self.plan.parts[at].name().to_owned());
-        }
-        let at = self.arrays.partition_point(|&(first, _)| first <= index);
-        let Some(&(first, part)) = at.checked_sub(1).and_then(|at| self.arrays.get(at)) else {
-            return String::new();
-        };
-        match &self.plan.parts[part] {
-            Part::Array(array) => array.element_name(u64::from(index - first)),
-            Part::Task(task) => task.name.clone(),
-        }
+    /// Whether the hub knows a task by other settings than this plan gives it. How long it may take is not
+    /// asked of the hub.
+    pub(crate) fn differs(&self, grant: &Grant) -> bool {
+        let Some((part, _)) = self.find(grant.task.index) else { return false };
+        let ours = &self.profiles[self.profile_of[part] as usize];
+        let known = &*grant.profile;
+        known != ours && *known != Profile { time_limit_ms: known.time_limit_ms, ..ours.clone() }
     }
 
     /// Numbers of all tasks in the order of the input.
@@ -191,10 +197,15 @@ fn profile<T>(settings: &Settings<T>, options: &Options) -> Profile {
 
 /// What this machine can never run is said before anything runs.
 fn check_fits(part: &Part, needs: &Needs, options: &Options) -> Result<(), String> {
-    let name = part.name();
+    let name = safe(part.name());
     if needs.slots > options.slots {
         let (wants, has) = (needs.slots, options.slots);
         return Err(format!("task {name} needs {wants} slots and there are {has}: raise -j"));
+    }
+    let memory = memory_total();
+    if needs.memory > memory {
+        let (wants, has) = (bytes(needs.memory), bytes(memory));
+        return Err(format!("task {name} needs {wants} of memory and this machine has {has}"));
     }
     for (resource, wants) in &needs.resources {
         let has = options.resources.iter().find(|(known, _)| resource.bytes() == known.as_bytes());

@@ -4,7 +4,7 @@
 use anyhow::Context;
 use laboro_journal::outputs::{Key, Reader, Stream, Streams};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 pub(crate) struct Order {
@@ -13,13 +13,14 @@ pub(crate) struct Order {
     to_come: Vec<(u32, u32)>,
     /// Ended tasks whose turn has not come, with their last attempt.
     ended: BTreeMap<u32, u16>,
+    has_no_reader: bool,
 }
 
 impl Order {
     pub(crate) fn new(outputs: &Path, mut order: Vec<(u32, u32)>) -> anyhow::Result<Order> {
         order.reverse();
         let reader = Reader::open(outputs).context("the outputs cannot be read")?;
-        Ok(Order { reader, to_come: order, ended: BTreeMap::new() })
+        Ok(Order { reader, to_come: order, ended: BTreeMap::new(), has_no_reader: false })
     }
 
     /// A task that ended in an earlier run.
@@ -65,17 +66,27 @@ impl Order {
         Ok(())
     }
 
-    fn print(&self, index: u32, attempt: u16) -> anyhow::Result<()> {
+    fn print(&mut self, index: u32, attempt: u16) -> anyhow::Result<()> {
+        if self.has_no_reader {
+            return Ok(());
+        }
         let key = Key { job: super::JOB.0, index, attempt };
         let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
         for chunk in self.reader.read(key, Streams::Both) {
             let (stream, bytes) = chunk?;
-            match stream {
-                Stream::Stdout => out.write_all(&bytes)?,
-                Stream::Stderr => err.write_all(&bytes)?,
+            let written = match stream {
+                Stream::Stdout => out.write_all(&bytes).and_then(|()| out.flush()),
+                Stream::Stderr => err.write_all(&bytes),
+            };
+            match written {
+                // A reader that has gone away is no reason to stop the work.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    self.has_no_reader = true;
+                    return Ok(());
+                }
+                other => other.context("the outputs cannot be printed")?,
             }
         }
-        out.flush()?;
         Ok(())
     }
 }

@@ -1,6 +1,9 @@
 //! From an element of a plan to the process that runs it.
 
+use crate::args::DEFAULT_SHELL;
+use crate::output::shell_word;
 use crate::run::Options;
+use anyhow::Context;
 use laboro_plan::{Element, ScriptKind, Stdin as PlanStdin, Work};
 use laboro_worker::{Capture, Launch, Limits, Stdin, WriteMode};
 use std::ffi::{OsStr, OsString};
@@ -17,11 +20,21 @@ pub(crate) struct Launcher {
 /// Which attempt of which task.
 pub(crate) struct Attempt<'a> {
     pub(crate) id: u64,
-    pub(crate) index: u32,
+    /// The element's place in its array, from 1.
+    pub(crate) place: u32,
     pub(crate) number: u16,
     pub(crate) slots: u32,
     /// Names and indices of the resources it got.
     pub(crate) share: &'a [(String, Vec<u32>)],
+}
+
+/// A launch and what belongs to it.
+pub(crate) struct Prepared {
+    pub(crate) launch: Launch,
+    /// As a person would type it.
+    pub(crate) command: String,
+    /// A file that is to be removed afterwards.
+    pub(crate) script: Option<PathBuf>,
 }
 
 impl Launcher {
@@ -33,20 +46,17 @@ impl Launcher {
         }
     }
 
-    /// A script is written to a file first; the path is given back to be removed afterwards.
-    pub(crate) fn launch(
+    /// A script is written to a file first.
+    pub(crate) fn prepare(
         &self,
         element: Element,
         attempt: &Attempt<'_>,
         options: &Options,
-    ) -> std::io::Result<(Launch, Option<PathBuf>)> {
+    ) -> anyhow::Result<Prepared> {
         let mut script = None;
         let argv: Vec<OsString> = match element.work {
             Work::Argv(argv) => argv,
-            Work::Shell { line } => match plain_words(&line) {
-                Some(words) => words,
-                None => vec![self.shell.clone().into(), "-c".into(), line],
-            },
+            Work::Shell { line } => self.shell_words(line),
             Work::Script(body) => {
                 let path = self.write_script(attempt.id, &body.kind, &body.body)?;
                 let mut argv = interpreter(&body.kind, &path);
@@ -55,6 +65,7 @@ impl Launcher {
                 argv
             }
         };
+        let command = typed(&argv);
         let settings = element.settings;
         let mut env = self.base_env.clone();
         let own = settings.env.into_iter().map(|(name, value)| (OsString::from(name), value));
@@ -63,7 +74,7 @@ impl Launcher {
         }
         set(&mut env, "LABORO_TASK".into(), element.name.into());
         set(&mut env, "LABORO_JOB".into(), "1".into());
-        set(&mut env, "LABORO_INDEX".into(), attempt.index.to_string().into());
+        set(&mut env, "LABORO_INDEX".into(), attempt.place.to_string().into());
         set(&mut env, "LABORO_ATTEMPT".into(), attempt.number.to_string().into());
         set(&mut env, "LABORO_SLOTS".into(), attempt.slots.to_string().into());
         for (name, indices) in attempt.share {
@@ -97,17 +108,30 @@ impl Launcher {
             nice: options.nice,
             limits: Limits::default(),
         };
-        Ok((launch, script))
+        Ok(Prepared { launch, command, script })
     }
 
-    fn write_script(&self, id: u64, kind: &ScriptKind, body: &[u8]) -> std::io::Result<PathBuf> {
-        std::fs::create_dir_all(&self.scripts)?;
+    fn shell_words(&self, line: OsString) -> Vec<OsString> {
+        // Whoever names a shell wants it to see every line.
+        let plain = (self.shell == Path::new(DEFAULT_SHELL)).then(|| plain_words(&line)).flatten();
+        plain.unwrap_or_else(|| vec![self.shell.clone().into(), "-c".into(), line])
+    }
+
+    fn write_script(&self, id: u64, kind: &ScriptKind, body: &[u8]) -> anyhow::Result<PathBuf> {
         let extension = if *kind == ScriptKind::Matlab { "m" } else { "sh" };
         // Octave wants a name that could be a function's.
         let path = self.scripts.join(format!("script_{id}.{extension}"));
-        std::fs::write(&path, body)?;
+        std::fs::create_dir_all(&self.scripts)
+            .and_then(|()| std::fs::write(&path, body))
+            .with_context(|| format!("{} cannot be written", path.display()))?;
         Ok(path)
     }
+}
+
+/// A command line as a person would type it.
+fn typed(argv: &[OsString]) -> String {
+    let words: Vec<String> = argv.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
+    words.join(" ")
 }
 
 fn interpreter(kind: &ScriptKind, script: &Path) -> Vec<OsString> {

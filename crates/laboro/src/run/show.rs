@@ -4,7 +4,7 @@
 use super::Show;
 use super::summary::Summary;
 use super::tee::Tee;
-use crate::output::{duration, safe};
+use crate::output::{duration, safe, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use laboro_core::{JobView, Outcome, State};
 use laboro_plan::Plan;
@@ -17,8 +17,11 @@ pub(crate) struct Display {
     show: Show,
     bar: Option<ProgressBar>,
     tee: Tee,
+    /// All tasks of the job, and those that were done before this run.
     total: u64,
-    before: u64,
+    done_before: u64,
+    /// Tasks that have an end and get no other in this run.
+    ended_before: u64,
     started: Instant,
     next_line: Instant,
     line_every: Duration,
@@ -32,15 +35,15 @@ pub(crate) struct Progress {
 }
 
 /// An attempt that has ended.
-pub(crate) struct EndView<'a> {
-    pub(crate) name: &'a str,
+pub(crate) struct EndView {
+    pub(crate) name: String,
     pub(crate) index: u32,
     pub(crate) attempt: u16,
     pub(crate) outcome: Outcome,
     pub(crate) message: Option<String>,
     pub(crate) again: bool,
-    pub(crate) usage: &'a Usage,
-    pub(crate) stderr_tail: &'a [u8],
+    pub(crate) usage: Usage,
+    pub(crate) stderr_tail: Vec<u8>,
 }
 
 /// How many lines of stderr are shown with a failure.
@@ -50,6 +53,7 @@ impl Display {
     pub(crate) fn new(show: Show, plan: &Plan, before: &JobView, started: Instant) -> Display {
         let total = before.counts.total();
         let done = u64::from(before.counts.of(State::Done));
+        let failed = u64::from(before.counts.of(State::Failed));
         let is_terminal = std::io::stderr().is_terminal();
         let wants_bar = is_terminal && !show.quiet && !show.json;
         let bar = wants_bar.then(|| {
@@ -57,7 +61,7 @@ impl Display {
             let bar =
                 ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
             bar.set_style(ProgressStyle::with_template(style).expect("the template is ours"));
-            bar.set_position(done);
+            bar.set_position(done + failed);
             bar.reset_eta();
             bar
         });
@@ -68,20 +72,20 @@ impl Display {
             bar,
             tee: Tee::default(),
             total,
-            before: done,
+            done_before: done,
+            ended_before: done + failed,
             started,
             next_line,
             line_every,
         };
         let source = safe(&plan.source);
-        let failed = before.counts.of(State::Failed);
         if show.json {
             display
                 .json(&json!({ "event": "begin", "tasks": total, "done": done, "failed": failed }));
         } else if !show.quiet && before.counts.unfinished() < total {
             let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             display
-                .say(&format!("{source}: going on where it was, {done} of {total} done{failed}"));
+                .note(&format!("{source}: going on where it was, {done} of {total} done{failed}"));
         }
         display
     }
@@ -91,11 +95,18 @@ impl Display {
         let _ = writeln!(std::io::stdout().lock(), "{event}");
     }
 
-    /// Words for people, above the bar.
-    pub(crate) fn say(&self, words: &str) {
+    /// What went wrong, above the bar.
+    fn say(&self, words: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{words}")),
-            None => eprintln!("{words}"),
+            Some(bar) => bar.suspend(|| say(words)),
+            None => say(words),
+        }
+    }
+
+    /// What a person who wants it quiet need not know.
+    pub(crate) fn note(&self, words: &str) {
+        if !self.show.quiet {
+            self.say(words);
         }
     }
 
@@ -107,18 +118,18 @@ impl Display {
         }
     }
 
-    pub(crate) fn ended(&mut self, end: &EndView<'_>, progress: &Progress) {
+    pub(crate) fn ended(&mut self, end: &EndView, progress: &Progress) {
         if self.show.json {
             self.json_end(end);
         } else if !end.outcome.is_success() {
             self.failure(end);
         }
         if let Some(bar) = &self.bar {
-            bar.set_position(self.before + progress.done + progress.failed);
+            bar.set_position(self.ended_before + progress.done + progress.failed);
         }
     }
 
-    fn json_end(&self, end: &EndView<'_>) {
+    fn json_end(&self, end: &EndView) {
         let (code, signal) = match end.outcome {
             Outcome::Success => (Some(0), None),
             Outcome::Exit(code) => (Some(code), None),
@@ -141,14 +152,14 @@ impl Display {
         }));
     }
 
-    fn failure(&self, end: &EndView<'_>) {
+    fn failure(&self, end: &EndView) {
         let tried = if end.again { ", will be tried again" } else { "" };
         let why =
             end.message.as_ref().map_or(String::new(), |message| format!(": {}", safe(message)));
         let took = duration(end.usage.wall);
         let mut words =
-            format!("{} failed ({}) after {took}{tried}{why}", safe(end.name), end.outcome);
-        let tail = String::from_utf8_lossy(end.stderr_tail);
+            format!("{} failed ({}) after {took}{tried}{why}", safe(&end.name), end.outcome);
+        let tail = String::from_utf8_lossy(&end.stderr_tail);
         let lines: Vec<&str> = tail.lines().collect();
         for line in lines.iter().skip(lines.len().saturating_sub(TAIL_LINES)) {
             words.push_str(&format!("\n    {}", safe(line)));
@@ -202,19 +213,19 @@ impl Display {
             let passed = now.duration_since(self.started);
             let ended = progress.done + progress.failed;
             let rate = ended as f64 / passed.as_secs_f64().max(0.001);
-            let left = self.total.saturating_sub(self.before + ended);
+            let left = self.total.saturating_sub(self.ended_before + ended);
             let left = match rate > 0.0 {
                 true => format!(", {} left", duration(Duration::from_secs_f64(left as f64 / rate))),
                 false => String::new(),
             };
-            eprintln!(
+            say(format_args!(
                 "{} of {} done, {} failed, {} running, {}{left}",
-                self.before + progress.done,
+                self.done_before + progress.done,
                 self.total,
                 progress.failed,
                 progress.running,
                 per_second(rate)
-            );
+            ));
             // Less and less often: a day's log stays readable.
             self.line_every = (self.line_every * 2).min(Duration::from_secs(60));
             self.next_line = now + self.line_every;
@@ -228,7 +239,16 @@ impl Display {
         if self.show.json {
             self.json(&summary.json(self.started.elapsed()));
         } else if !self.show.quiet {
-            eprint!("{}", summary.text(self.started.elapsed()));
+            say(summary.text(self.started.elapsed()).trim_end());
+        }
+    }
+}
+
+impl Drop for Display {
+    /// Whatever ends the run, the words that follow stand on a line of their own.
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Where a run keeps its state: a directory of its own below `.laboro`, named after what is run, so that
 //! the same command finds it again and another one does not get in its way.
 
+use crate::output::say;
 use crate::run::Options;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use laboro_core::Ledger;
+use laboro_journal::log::{self, LogError};
 use laboro_journal::outputs::{self, Writer};
-use laboro_journal::{FileJournal, log};
+use laboro_journal::{FileJournal, JournalError};
 use laboro_plan::Plan;
 use std::path::{Path, PathBuf};
 
@@ -29,17 +31,16 @@ impl RunDir {
             let log_options = log::Options { durability: options.durability, ..Default::default() };
             FileJournal::open(&path.join("journal"), log_options)
         };
-        let (mut journal, mut ledger, mut recovery) = open()?;
-        if options.fresh {
-            // Only with its lock in hand is it sure that nobody else uses it.
-            drop(journal);
-            std::fs::remove_dir_all(&path)
-                .and_then(|()| std::fs::create_dir_all(&path))
-                .with_context(|| format!("{} cannot be emptied", path.display()))?;
-            (journal, ledger, recovery) = open()?;
+        let mut opened = open();
+        if options.fresh && !matches!(&opened, Err(JournalError::Log(LogError::Locked { .. }))) {
+            // Moved aside while its lock is held, so that nobody begins to use it; damaged or not.
+            discard(&path).with_context(|| format!("{} cannot be emptied", path.display()))?;
+            drop(opened);
+            opened = open();
         }
+        let (journal, ledger, recovery) = opened.map_err(explain)?;
         for warning in &recovery.warnings {
-            eprintln!("laboro: {warning}");
+            say(format_args!("laboro: {warning}"));
         }
         let limits =
             outputs::Config { stream_bytes_max: options.output_limit, ..Default::default() };
@@ -73,5 +74,28 @@ impl RunDir {
                 }
             }
         }
+    }
+}
+
+/// A directory that is being removed can no longer be mistaken for a run, whenever that is cut short.
+fn discard(path: &Path) -> std::io::Result<()> {
+    let aside = path.with_extension(format!("old-{}", std::process::id()));
+    std::fs::rename(path, &aside)?;
+    std::fs::create_dir_all(path)?;
+    std::fs::remove_dir_all(&aside)
+}
+
+/// In the words of a run, not of a hub.
+fn explain(error: JournalError) -> anyhow::Error {
+    match error {
+        JournalError::Log(LogError::Locked { dir, pid }) => {
+            let by = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+            anyhow!(
+                "this job is already running{by}: wait for it or end it; --state DIR runs it \
+                 beside the other one [{} is in use]",
+                dir.display()
+            )
+        }
+        other => other.into(),
     }
 }

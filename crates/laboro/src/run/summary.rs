@@ -3,7 +3,7 @@
 use super::agent::Ended;
 use super::show::EndView;
 use crate::exit::Exit;
-use crate::output::{bytes, duration, safe};
+use crate::output::{bytes, duration, safe, shell_word};
 use laboro_core::{JobView, State};
 use serde_json::json;
 use std::path::Path;
@@ -24,7 +24,7 @@ const SLOWEST: usize = 3;
 const FAILURES: usize = 10;
 
 impl Tally {
-    pub(crate) fn add(&mut self, end: &EndView<'_>) {
+    pub(crate) fn add(&mut self, end: &EndView) {
         self.cpu += end.usage.user + end.usage.system;
         self.max_rss_kib = self.max_rss_kib.max(end.usage.max_rss_kib);
         if end.outcome.is_success() {
@@ -32,15 +32,15 @@ impl Tally {
         } else if !end.again {
             self.failed += 1;
             if self.failures.len() < FAILURES {
-                self.failures.push((end.name.to_owned(), end.outcome.to_string()));
+                self.failures.push((end.name.clone(), end.outcome.to_string()));
             }
         }
         let wall = end.usage.wall;
         if self.slowest.len() < SLOWEST
             || self.slowest.last().is_some_and(|(least, _)| wall > *least)
         {
-            self.slowest.push((wall, end.name.to_owned()));
-            self.slowest.sort_by(|a, b| b.0.cmp(&a.0));
+            self.slowest.push((wall, end.name.clone()));
+            self.slowest.sort_by_key(|(took, _)| std::cmp::Reverse(*took));
             self.slowest.truncate(SLOWEST);
         }
     }
@@ -125,9 +125,22 @@ impl Summary<'_> {
         }
         let name = self.tally.failures.first().map_or("TASK", |(name, _)| name.as_str());
         text.push_str(&format!(
-            "see one: laboro logs {}   run them again: the same command with --retry-failed\n",
-            safe(name)
+            "see one: {} {}   run them again: the same command with --retry-failed\n",
+            self.logs_command(),
+            safe(&shell_word(name))
         ));
+    }
+
+    /// With the directory of the state, if `laboro logs` would not find it from here.
+    fn logs_command(&self) -> String {
+        let root = self.path.parent().unwrap_or(self.path);
+        let here = std::env::current_dir().map(|dir| dir.join(".laboro"));
+        match here.is_ok_and(|here| here == root || root == Path::new(".laboro")) {
+            true => "laboro logs".to_owned(),
+            false => {
+                format!("laboro logs --state {}", safe(&shell_word(&root.to_string_lossy())))
+            }
+        }
     }
 
     pub(crate) fn json(&self, wall: Duration) -> serde_json::Value {

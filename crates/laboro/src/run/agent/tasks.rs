@@ -1,0 +1,142 @@
+//! The life of a task in the agent: its start, what it prints, its end.
+
+use super::{Agent, OUTPUTS_TROUBLE, Stopping};
+use crate::run::process::Attempt;
+use crate::run::running::{Running, stored_ending};
+use crate::run::show::EndView;
+use anyhow::Context;
+use laboro_core::{Grant, TaskResult};
+use laboro_journal::outputs::Stream as StoredStream;
+use laboro_worker::{Ending, RunnerEvent, Stream, Usage};
+use std::time::SystemTime;
+
+impl Agent {
+    pub(super) fn start_more(&mut self) -> anyhow::Result<()> {
+        while let Some(grant) = self.queue.front() {
+            if self.slots_used + grant.profile.needs.slots > self.options.slots {
+                return Ok(());
+            }
+            let (wait, words) = self.memory.wait();
+            if let Some(words) = words {
+                self.display.note(&words);
+            }
+            if wait {
+                return Ok(());
+            }
+            let grant = self.queue.pop_front().expect("looked at just now");
+            self.begin(grant)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, grant: Grant) -> anyhow::Result<()> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let index = grant.task.index;
+        self.say_once_if_settings_differ(&grant);
+        let (element, place) =
+            self.layout.element(index).expect("the hub grants only what was submitted");
+        let name = element.name.clone();
+        let number = self.attempts.begin(index, grant.attempt)?;
+        let slots = grant.profile.needs.slots;
+        let attempt = Attempt { id, place, number, slots, share: &share(&grant) };
+        let prepared = self.launcher.prepare(element, &attempt, &self.options)?;
+        let running = Running::new(grant, name, number, &prepared, &self.options)?;
+        self.slots_used += slots;
+        self.display.started(&running.name, index, number);
+        self.running.insert(id, running);
+        self.runner.launch(prepared.launch);
+        Ok(())
+    }
+
+    /// A job keeps what it was submitted with; who types other settings later should know.
+    fn say_once_if_settings_differ(&mut self, grant: &Grant) {
+        if !self.has_said_settings_differ && self.layout.differs(grant) {
+            self.has_said_settings_differ = true;
+            self.display.note(
+                "attempts, needs and priorities stay what they were when this job was first run; \
+                 --fresh takes the new ones and runs everything again",
+            );
+        }
+    }
+
+    pub(super) fn happened(&mut self, events: Vec<RunnerEvent>) -> anyhow::Result<()> {
+        for event in events {
+            match event {
+                RunnerEvent::Started { .. } => {}
+                RunnerEvent::Output { id, stream, bytes } => self.printed(id, stream, &bytes)?,
+                RunnerEvent::Ended { id, ending, usage, started } => {
+                    self.end(id, &ending, usage, started)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn printed(&mut self, id: u64, stream: Stream, bytes: &[u8]) -> anyhow::Result<()> {
+        let Some(running) = self.running.get_mut(&id) else { return Ok(()) };
+        let is_stderr = stream == Stream::Stderr;
+        let stored = if is_stderr { StoredStream::Stderr } else { StoredStream::Stdout };
+        self.outputs.append(running.key(), stored, bytes).context(OUTPUTS_TROUBLE)?;
+        running.printed(is_stderr, bytes).context("a file of --output-dir cannot be written")?;
+        if self.options.show.tee {
+            self.display.tee(id, &running.name, is_stderr, bytes);
+        }
+        Ok(())
+    }
+
+    fn end(
+        &mut self,
+        id: u64,
+        ending: &Ending,
+        usage: Usage,
+        started: SystemTime,
+    ) -> anyhow::Result<()> {
+        let Some(running) = self.running.remove(&id) else { return Ok(()) };
+        self.slots_used -= running.slots();
+        let stored = stored_ending(ending, &usage, started);
+        self.outputs.end(running.key(), stored).context(OUTPUTS_TROUBLE)?;
+        self.display.tee_end(id, &running.name);
+        let stopped_by_us =
+            self.stopping != Stopping::No && matches!(ending, Ending::Stopped { .. });
+        if stopped_by_us || *ending == Ending::GuardianLost {
+            self.returned.push(running.given_back());
+            return Ok(());
+        }
+        let outcome = running.outcome(ending);
+        let again = running.is_tried_again(outcome);
+        if let Some(results) = self.results.as_mut().filter(|_| !again) {
+            // Before it is recorded, so that what is recorded has its file.
+            self.outputs.flush().context(OUTPUTS_TROUBLE)?;
+            results.write(&running, outcome.is_success(), ending, started, &usage)?;
+        }
+        let message = match ending {
+            Ending::NotStarted { message, .. } => Some(message.clone()),
+            _ => None,
+        };
+        let result = TaskResult {
+            lease: running.lease(),
+            outcome,
+            message: message.as_deref().map(Into::into),
+            memo: None,
+        };
+        let view = EndView {
+            name: running.name.clone(),
+            index: running.task.index,
+            attempt: running.attempt,
+            outcome,
+            message,
+            again,
+            usage,
+            stderr_tail: running.stderr_tail().to_vec(),
+        };
+        self.ended.push((result, view));
+        Ok(())
+    }
+}
+
+fn share(grant: &Grant) -> Vec<(String, Vec<u32>)> {
+    let indices = grant.share.iter().flat_map(|share| &share.indices);
+    let bits = |bits: u128| (0..128).filter(|bit| bits >> bit & 1 == 1).collect();
+    indices.map(|(name, mask)| (name.to_string(), bits(*mask))).collect()
+}

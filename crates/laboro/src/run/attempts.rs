@@ -1,0 +1,44 @@
+//! Numbers attempts as a person counts them: every time a task was started, over all runs of a job. The hub
+//! counts only what failed or was lost, so a task that was stopped, or retried by request, would get a number
+//! whose output is already in the store.
+
+use anyhow::Context;
+use laboro_journal::outputs::Reader;
+use std::collections::HashMap;
+use std::path::Path;
+
+pub(crate) struct Attempts {
+    /// What earlier runs left; none if this is the first.
+    earlier: Option<Reader>,
+    /// The latest attempt of each task that this run started and that has not ended for good.
+    begun: HashMap<u32, u16>,
+}
+
+impl Attempts {
+    pub(crate) fn first_run() -> Attempts {
+        Attempts { earlier: None, begun: HashMap::new() }
+    }
+
+    pub(crate) fn after(outputs: &Path) -> anyhow::Result<Attempts> {
+        let earlier = Reader::open(outputs).context("the outputs cannot be read")?;
+        Ok(Attempts { earlier: Some(earlier), begun: HashMap::new() })
+    }
+
+    /// The number of the attempt that begins now.
+    pub(crate) fn begin(&mut self, index: u32, hub_says: u16) -> anyhow::Result<u16> {
+        let before = match (self.begun.get(&index), &self.earlier) {
+            (Some(&begun), _) => begun,
+            (None, Some(earlier)) => {
+                earlier.attempts(super::JOB.0, index)?.last().copied().unwrap_or(0)
+            }
+            (None, None) => 0,
+        };
+        let number = hub_says.max(before.saturating_add(1));
+        self.begun.insert(index, number);
+        Ok(number)
+    }
+
+    pub(crate) fn ended_for_good(&mut self, index: u32) {
+        self.begun.remove(&index);
+    }
+}

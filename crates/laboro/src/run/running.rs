@@ -1,0 +1,187 @@
+//! One attempt while it runs: what it printed last, the files it is copied to, how its end is to be read.
+
+use super::process::Prepared;
+use super::results::ResLine;
+use super::{JOB, Options};
+use anyhow::Context;
+use laboro_core::{Grant, LeaseNo, LeaseRef, Outcome, Profile, Returned, TaskId};
+use laboro_journal::outputs::{Ending as StoredEnding, Key};
+use laboro_worker::{Ending, Usage};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub(crate) struct Running {
+    pub(crate) task: TaskId,
+    pub(crate) name: String,
+    /// Counted over all runs of the job.
+    pub(crate) attempt: u16,
+    /// As a person would type it, for result files.
+    pub(crate) command: String,
+    lease: LeaseNo,
+    fails: u16,
+    profile: Arc<Profile>,
+    stderr_tail: Vec<u8>,
+    res_line: Option<ResLine>,
+    script: Option<PathBuf>,
+    /// Copies of stdout and stderr.
+    files: Option<[File; 2]>,
+}
+
+/// How much of the end of stderr is shown with a failure.
+const TAIL_BYTES: usize = 2048;
+
+impl Running {
+    pub(crate) fn new(
+        grant: Grant,
+        name: String,
+        attempt: u16,
+        prepared: &Prepared,
+        options: &Options,
+    ) -> anyhow::Result<Running> {
+        let copies = |dir: &PathBuf| copies(dir, &name, grant.task.index);
+        Ok(Running {
+            files: options.output_dir.as_ref().map(copies).transpose()?,
+            task: grant.task,
+            name,
+            attempt,
+            command: prepared.command.clone(),
+            lease: grant.lease,
+            fails: grant.fails,
+            profile: grant.profile,
+            stderr_tail: Vec::new(),
+            res_line: options.res_line.then(ResLine::default),
+            script: prepared.script.clone(),
+        })
+    }
+
+    pub(crate) fn slots(&self) -> u32 {
+        self.profile.needs.slots
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        Key { job: JOB.0, index: self.task.index, attempt: self.attempt }
+    }
+
+    pub(crate) fn lease(&self) -> LeaseRef {
+        LeaseRef::Number { task: self.task, lease: self.lease }
+    }
+
+    pub(crate) fn printed(&mut self, is_stderr: bool, bytes: &[u8]) -> std::io::Result<()> {
+        if is_stderr {
+            self.stderr_tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
+            let over = self.stderr_tail.len().saturating_sub(TAIL_BYTES);
+            self.stderr_tail.drain(..over);
+        } else if let Some(line) = &mut self.res_line {
+            line.take(bytes);
+        }
+        match &mut self.files {
+            Some(files) => files[usize::from(is_stderr)].write_all(bytes),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn stderr_tail(&self) -> &[u8] {
+        &self.stderr_tail
+    }
+
+    pub(crate) fn outcome(&self, ending: &Ending) -> Outcome {
+        match (ending, &self.res_line) {
+            (Ending::Exited(_), Some(line)) if line.is_good() => Outcome::Success,
+            (Ending::Exited(0), None) => Outcome::Success,
+            (Ending::Exited(code), _) => Outcome::Exit(*code),
+            (Ending::Signalled(signal), _) => Outcome::Signal(*signal),
+            (Ending::TimedOut { .. }, _) => Outcome::TimedOut,
+            (Ending::NotStarted { .. }, _) => Outcome::Error,
+            (Ending::Stopped { .. } | Ending::GuardianLost, _) => Outcome::Lost,
+        }
+    }
+
+    /// The hub decides; this says the same, so that people see whether a failure is final.
+    pub(crate) fn is_tried_again(&self, outcome: Outcome) -> bool {
+        let retry_on = &self.profile.retry_on;
+        let worth_it = match outcome {
+            Outcome::Success => false,
+            Outcome::Exit(code) => retry_on.is_empty() || retry_on.contains(&code),
+            _ => true,
+        };
+        worth_it && self.fails.saturating_add(1) < self.profile.attempts
+    }
+
+    /// To be run again as if it had not been started.
+    pub(crate) fn given_back(&self) -> Returned {
+        Returned { lease: self.lease(), preds: Vec::new() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(script) = &self.script {
+            // Left behind it costs nothing but room.
+            let _ = std::fs::remove_file(script);
+        }
+    }
+}
+
+/// Both are made when the attempt begins, so that nothing of an earlier attempt is left in them.
+fn copies(dir: &Path, name: &str, index: u32) -> anyhow::Result<[File; 2]> {
+    let make = |ending| {
+        let path = dir.join(format!("{}.{ending}", file_name(name, index)));
+        File::create(&path).with_context(|| format!("{} cannot be written", path.display()))
+    };
+    Ok([make("out")?, make("err")?])
+}
+
+/// A file system takes no longer names than 255 bytes.
+const FILE_NAME_BYTES_MAX: usize = 240;
+
+/// A file name for a task's output: no directories, and no two tasks the same, whatever their names.
+fn file_name(name: &str, index: u32) -> String {
+    let mut safe = name.replace('%', "%25").replace('/', "%2F").replace('\0', "%00");
+    if safe.len() > FILE_NAME_BYTES_MAX {
+        let fits = (0..FILE_NAME_BYTES_MAX - 20).rev().find(|&at| safe.is_char_boundary(at));
+        safe.truncate(fits.unwrap_or(0));
+        safe.push_str(&format!("%~{index}"));
+    }
+    safe
+}
+
+pub(crate) fn stored_ending(ending: &Ending, usage: &Usage, started: SystemTime) -> StoredEnding {
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let (kind, code) = match ending {
+        Ending::Exited(code) => (0, *code),
+        Ending::Signalled(signal) => (1, *signal),
+        Ending::TimedOut { .. } => (2, 0),
+        Ending::NotStarted { .. } => (3, ending.exit_code()),
+        Ending::Stopped { .. } => (4, 0),
+        Ending::GuardianLost => (5, 0),
+    };
+    let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    StoredEnding {
+        kind,
+        code,
+        started_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+        wall_us: micros(usage.wall),
+        user_us: micros(usage.user),
+        sys_us: micros(usage.system),
+        max_rss_kib: usage.max_rss_kib,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_tasks_share_an_output_file() {
+        assert_eq!(file_name("fit.3", 3), "fit.3");
+        assert_eq!(file_name("a/b", 1), "a%2Fb");
+        assert_eq!(file_name("a%2Fb", 1), "a%252Fb");
+        assert_eq!(file_name("..", 1), "..");
+        let long = "é".repeat(300);
+        assert_ne!(file_name(&long, 1), file_name(&long, 2));
+        assert!(file_name(&long, u32::MAX).len() < FILE_NAME_BYTES_MAX);
+    }
+}
