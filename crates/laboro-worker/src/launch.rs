@@ -22,6 +22,7 @@ pub struct Launch {
     /// Where it runs; without one, where the program was when the runner started.
     pub dir: Option<PathBuf>,
     pub stdin: Stdin,
+    /// The same file as for stderr is opened once, as by `> file 2>&1`.
     pub stdout: Capture,
     pub stderr: Capture,
     /// After this long the process group is told to end (SIGTERM).

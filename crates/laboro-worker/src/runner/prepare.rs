@@ -51,11 +51,17 @@ pub(super) fn prepare(launch: Launch, seq: u64, nonce: &str) -> Result<Prepared,
     env.retain(|(name, _)| name != TASK_ID_VAR);
     env.push((TASK_ID_VAR.into(), format!("{nonce}.{seq}").into()));
     let text = text(dir.as_deref(), &launch.argv, &env)?;
-    let stdio = [
-        input(launch.stdin, dir.as_deref())?,
-        output(launch.stdout, dir.as_deref())?,
-        output(launch.stderr, dir.as_deref())?,
-    ];
+    let stdin = input(launch.stdin, dir.as_deref())?;
+    let both = matches!(launch.stdout, Capture::File(..)) && launch.stdout == launch.stderr;
+    let stdout = output(launch.stdout, dir.as_deref())?;
+    let stderr = match &stdout {
+        End::File(file) if both => {
+            let same = file.try_clone();
+            End::File(same.map_err(|error| (Reason::Resources, format!("stderr: {error}")))?)
+        }
+        _ => output(launch.stderr, dir.as_deref())?,
+    };
+    let stdio = [stdin, stdout, stderr];
     let head = LaunchHead {
         seq,
         timeout: launch.timeout,

@@ -71,6 +71,22 @@ fn files_are_read_written_and_appended_to_in_the_tasks_directory() {
 }
 
 #[test]
+fn both_streams_in_one_file_keep_what_the_other_wrote() {
+    let dir = Dir::new("both");
+    fs::write(dir.at("out"), "something old and longer\n").unwrap();
+    let mut rig = Rig::new();
+    let file = Capture::File("out".into(), WriteMode::Truncate);
+    let ended = rig.run(Launch {
+        dir: Some(dir.0.clone()),
+        stdout: file.clone(),
+        stderr: file,
+        ..shell(1, "echo 1; echo 2 >&2; echo 3")
+    });
+    assert_eq!(ended.ending, Ending::Exited(0));
+    assert_eq!(fs::read_to_string(dir.at("out")).unwrap(), "1\n2\n3\n");
+}
+
+#[test]
 fn a_file_that_cannot_be_opened_is_named() {
     let mut rig = Rig::new();
     let stdin = Stdin::File("/no/such/input".into());
