@@ -45,6 +45,20 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
         // Whoever read what we print has seen enough.
         return Exit::Done;
     }
-    say(format_args!("laboro: {error:#}"));
+    say(format_args!("laboro: {}", words(error)));
     if error.is::<Usage>() { Exit::Usage } else { Exit::Trouble }
+}
+
+/// The whole chain of causes, without those that the one before has said already.
+fn words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if words.is_empty() {
+            words = cause;
+        } else if !words.ends_with(&cause) {
+            words = format!("{words}: {cause}");
+        }
+    }
+    words
 }

@@ -82,8 +82,10 @@ impl Launcher {
             let variable = format!("LABORO_{}", name.to_uppercase().replace('-', "_"));
             set(&mut env, variable.into(), list.join(",").into());
         }
-        let file = |path: OsString| Capture::File(path.into(), WriteMode::Truncate);
-        let (stdout, stderr) = (settings.output.stdout, settings.output.stderr);
+        let capture = |path: Option<OsString>| match path {
+            Some(path) => Capture::File(path.into(), WriteMode::Truncate),
+            None => Capture::Pipe,
+        };
         let launch = Launch {
             id: attempt.id,
             argv,
@@ -94,15 +96,8 @@ impl Launcher {
                 Some(PlanStdin::Text(text)) => Stdin::Bytes(text.as_bytes().to_vec()),
                 Some(PlanStdin::File(path)) => Stdin::File(path.into()),
             },
-            stderr: match &stderr {
-                // Both into one file: the second must not cut off the first.
-                Some(path) if stdout.as_ref() == Some(path) => {
-                    Capture::File(path.into(), WriteMode::Append)
-                }
-                Some(path) => file(path.clone()),
-                None => Capture::Pipe,
-            },
-            stdout: stdout.map_or(Capture::Pipe, file),
+            stdout: capture(settings.output.stdout),
+            stderr: capture(settings.output.stderr),
             timeout: settings.timeout.or(options.timeout),
             grace: options.grace,
             nice: options.nice,
