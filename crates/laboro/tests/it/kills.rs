@@ -1,0 +1,127 @@
+//! `kill -9` at any moment: what was recorded stays recorded, what was not runs again, and no process of the
+//! job is left behind.
+
+use crate::rig::{Life, Rig, events, until};
+use rustix::process::Signal;
+use std::collections::{BTreeMap, BTreeSet};
+
+const TASKS: usize = 1000;
+const KILLS: usize = 40;
+const SLOTS: usize = 4;
+
+#[test]
+fn slow_forty_kills_lose_nothing_and_repeat_nothing_that_was_recorded() {
+    let rig = Rig::new();
+    // `>>` is O_APPEND, and one short write is one line.
+    rig.write("jobs.txt", "echo $LABORO_TASK >> ran\n".repeat(TASKS));
+    let mut recorded: BTreeSet<String> = BTreeSet::new();
+    // Where the file stood when a task was known to be recorded: nothing of it may come later.
+    let mut recorded_at: BTreeMap<String, usize> = BTreeMap::new();
+    let mut random = Random(0x5eed);
+    for round in 0..KILLS {
+        let live = rig.laboro(["run", "--json", "-j4", "jobs.txt"]).start();
+        // After some number of ends and some spinning, so that every stage is hit, the opening too.
+        let (ends, spins) = (random.below(20), random.below(2_000_000));
+        until("enough has ended", || count_ends(&live.out()) >= ends);
+        (0..spins).for_each(|i| {
+            std::hint::black_box(i);
+        });
+        live.signal(Signal::KILL);
+        let ran = live.wait();
+        let out = ran.out();
+        // The last line may be cut short.
+        let whole = &out[..out.rfind('\n').map_or(0, |end| end + 1)];
+        let ended = events(whole).into_iter().filter(|event| event["event"] == "end");
+        let ended: Vec<String> =
+            ended.map(|end| end["task"].as_str().unwrap().to_owned()).collect();
+        let lines = rig.lines("ran");
+        for task in ended {
+            assert!(recorded.insert(task.clone()), "round {round}: {task} ended twice");
+            recorded_at.insert(task, lines.len());
+        }
+        let done = rig.journal()["tasks"]["done"].as_u64().unwrap_or(0) as usize;
+        assert!(done >= recorded.len(), "round {round}: {done} recorded of {}", recorded.len());
+    }
+    rig.run(["-j4", "jobs.txt"]).expect(0).says(&format!("{TASKS} of {TASKS} tasks done in"));
+    let lines = rig.lines("ran");
+    let ran: BTreeSet<&str> = lines.iter().map(String::as_str).collect();
+    assert_eq!(ran.len(), TASKS, "every task has left its mark");
+    for (task, at) in recorded_at {
+        assert!(!lines[at..].contains(&task), "task {task} ran again after it was recorded");
+    }
+    // Only what was on loan at a kill may have run twice: a slot has one task and one more ahead.
+    assert!(lines.len() <= TASKS + KILLS * SLOTS * 2, "{} lines", lines.len());
+}
+
+fn count_ends(out: &str) -> usize {
+    out.matches("\"event\":\"end\"").count()
+}
+
+/// Enough for choosing moments.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+}
+
+#[test]
+fn no_process_of_the_job_survives_its_run() {
+    let rig = Rig::new();
+    // One that hears nothing but SIGKILL, one below it, one in a session of its own, and one of that kind
+    // with nothing in its environment.
+    let family = "trap '' TERM HUP INT; echo $$ >> pids; \
+        sh -c 'echo $$ >> pids; while :; do sleep 1; done' & \
+        setsid sh -c 'echo $$ >> pids; while :; do sleep 1; done' & \
+        env -i setsid /bin/sh -c 'echo $$ >> pids; while :; do /bin/sleep 1; done' & \
+        while :; do sleep 1; done\n";
+    rig.write("jobs.txt", family.repeat(3));
+    let live = rig.laboro(["run", "-j3", "jobs.txt"]).start();
+    until("all processes run", || rig.lines("pids").len() == 12);
+    let lives: Vec<Life> = rig.lines("pids").iter().map(|pid| Life::of(pid)).collect();
+    live.signal(Signal::KILL);
+    live.wait();
+    for life in &lives {
+        until("it is gone", || life.is_over());
+    }
+}
+
+#[test]
+fn a_killed_task_runs_again_and_its_outputs_are_kept_apart() {
+    let rig = Rig::new();
+    rig.write(
+        "jobs.txt",
+        "echo attempt $LABORO_ATTEMPT; touch begun; until [ -e go ]; do sleep 0.01; done; echo end\n",
+    );
+    for round in 1..=3 {
+        let live = rig.laboro(["run", "jobs.txt"]).start();
+        until("it runs", || rig.at("begun").exists());
+        let said = format!("attempt {round}\n");
+        until("what it said is kept", || rig.laboro(["logs", "1"]).run().out() == said);
+        live.signal(Signal::KILL);
+        live.wait();
+        std::fs::remove_file(rig.at("begun")).unwrap();
+    }
+    rig.write("go", "");
+    rig.run(["jobs.txt"]).expect(0);
+    assert_eq!(rig.laboro(["logs", "1"]).run().out(), "attempt 4\nend\n");
+    assert_eq!(rig.laboro(["logs", "--attempt", "2", "1"]).run().out(), "attempt 2\n");
+}
+
+#[test]
+fn scripts_killed_after_their_result_was_written_are_in_the_table() {
+    let rig = Rig::new();
+    for i in 0..30 {
+        rig.write(&format!("runs/{i}.sh"), "echo RES: fine\n");
+    }
+    let live = rig.laboro(["run", "--json", "-j2", "--runs", "runs"]).start();
+    until("some have ended", || count_ends(&live.out()) > 5);
+    live.signal(Signal::KILL);
+    live.wait();
+    rig.run(["--runs", "runs"]).expect(0);
+    assert_eq!(rig.lines("outputs/runexp.am").len(), 60);
+    assert!(rig.lines("outputs/runexp.am").iter().skip(1).step_by(2).all(|line| line == "1"));
+}

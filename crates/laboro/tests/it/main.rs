@@ -1,0 +1,22 @@
+//! `laboro run` and its companions from outside: the real program, real processes, a directory a test.
+
+// The lint knows test functions, not the functions they share.
+#![allow(clippy::unwrap_used)]
+
+mod rig;
+
+mod checks;
+mod examples;
+mod flows;
+mod inputs;
+mod interrupts;
+mod kills;
+mod limits;
+mod logs;
+mod outputs;
+mod progress;
+mod room;
+mod scripts;
+mod state;
+mod surroundings;
+mod terminal;

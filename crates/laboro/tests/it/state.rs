@@ -1,0 +1,145 @@
+//! What is remembered between runs, and what happens when it cannot be.
+
+use crate::rig::{LABORO, Rig, until};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+#[test]
+fn the_same_command_again_runs_nothing_twice() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "echo 1 >> ran\necho 2 >> ran; test -e mended\necho 3 >> ran\n");
+    rig.run(["jobs.txt"]).expect(1);
+    rig.run(["jobs.txt"]).expect(1).says("nothing to do");
+    assert_eq!(rig.sorted_lines("ran"), ["1", "2", "3"]);
+    rig.write("mended", "");
+    rig.run(["--retry-failed", "jobs.txt"]).expect(0).says("3 of 3 tasks done");
+    assert_eq!(rig.sorted_lines("ran"), ["1", "2", "2", "3"]);
+    rig.run(["--retry-failed", "jobs.txt"]).expect(0).says("nothing to do");
+}
+
+#[test]
+fn fresh_runs_everything_again() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "echo 1 >> ran\necho 2 >> ran\n");
+    rig.run(["jobs.txt"]).expect(0);
+    rig.run(["--fresh", "jobs.txt"]).expect(0).says("2 of 2 tasks done");
+    assert_eq!(rig.sorted_lines("ran"), ["1", "1", "2", "2"]);
+    rig.run(["jobs.txt"]).expect(0).says("nothing to do");
+    assert_eq!(rig.journal()["jobs"], 1);
+}
+
+#[test]
+fn fresh_helps_against_a_damaged_journal() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "true\n");
+    rig.run(["jobs.txt"]).expect(0);
+    let journal = rig.run_dir().join("journal");
+    for entry in std::fs::read_dir(&journal).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "log") {
+            let mut bytes = std::fs::read(&path).unwrap();
+            // Past the head, in the middle of what was recorded.
+            bytes[60..90].fill(0xaa);
+            std::fs::write(&path, bytes).unwrap();
+        }
+    }
+    rig.run(["jobs.txt"]).expect(3).says("laboro journal repair");
+    rig.run(["--fresh", "jobs.txt"]).expect(0).says("1 of 1 tasks done");
+}
+
+#[test]
+fn a_changed_job_is_another_run() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "echo a >> ran\n");
+    rig.run(["jobs.txt"]).expect(0);
+    rig.write("jobs.txt", "echo a >> ran\necho b >> ran\n");
+    rig.run(["jobs.txt"]).expect(0).says("2 of 2 tasks done");
+    assert_eq!(rig.sorted_lines("ran"), ["a", "a", "b"]);
+    // Comments and blank lines change nothing of what is run.
+    rig.write("jobs.txt", "# a comment\necho a >> ran\n\necho b >> ran\n");
+    rig.run(["jobs.txt"]).expect(0).says("nothing to do");
+}
+
+#[test]
+fn a_job_goes_on_with_another_timeout_but_not_with_other_attempts_unnoticed() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "sleep 1000; :\n");
+    rig.run(["--timeout", "100ms", "jobs.txt"]).expect(1).says("timed out");
+    let again = ["--retry-failed", "--timeout", "200ms", "jobs.txt"];
+    let ran = rig.run(again);
+    assert!(!ran.expect(1).err().contains("stay what they were"), "{}", ran.err());
+    let ran = rig.run(["--attempts", "5"].iter().chain(&again));
+    ran.expect(1).says("stay what they were");
+}
+
+#[test]
+fn two_runs_of_one_job_at_once_are_one_too_many() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "touch begun; until [ -e go ]; do :; done\n");
+    let first = rig.laboro(["run", "jobs.txt"]).start();
+    until("the first runs", || rig.at("begun").exists());
+    let second = rig.run(["jobs.txt"]);
+    second.expect(3).says(&format!("already running (process {})", first.pid())).says("--state");
+    rig.run(["--fresh", "jobs.txt"]).expect(3).says("already running");
+    // Elsewhere it may run, and so may another job here.
+    rig.run(["--state", "elsewhere", "--timeout", "100ms", "jobs.txt"]).expect(1);
+    rig.run(["--", "true"]).expect(0);
+    rig.write("go", "");
+    first.wait().expect(0).says("1 of 1 tasks done");
+}
+
+#[test]
+fn the_state_is_beside_the_job_file_or_where_it_is_put() {
+    let rig = Rig::new();
+    rig.write("jobs/jobs.txt", "pwd > where\n");
+    rig.run(["jobs/jobs.txt"]).expect(0);
+    assert!(rig.at("jobs/.laboro").is_dir() && !rig.at(".laboro").exists());
+    assert!(rig.at("where").exists(), "tasks run where the command was typed");
+    rig.run(["--state", "s/t", "jobs/jobs.txt"]).expect(0).says("1 of 1 tasks done");
+    let logs = rig.laboro(["logs", "--state", "s/t", "1"]).run();
+    logs.expect(0);
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    let rig = Rig::new();
+    rig.write("file", "");
+    let ran = rig.run(["--state", "file/state", "--", "true"]);
+    ran.expect(3).says("file/state").says("--state DIR puts it elsewhere");
+}
+
+#[test]
+fn a_read_only_directory_is_named() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "true\n");
+    let mut program = Command::new("./laboro");
+    program.args(["run", "jobs.txt"]);
+    std::fs::copy(LABORO, rig.at("laboro")).unwrap();
+    if rustix::process::geteuid().is_root() {
+        // Root may write everywhere, so somebody else has to try.
+        program.uid(65534).gid(65534);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(rig.dir(), mode).unwrap();
+    } else {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o555);
+        std::fs::set_permissions(rig.dir(), mode).unwrap();
+    }
+    let ran = rig.call(program).run();
+    ran.expect(3).says("cannot be made; --state DIR puts it elsewhere").says("Permission denied");
+}
+
+#[test]
+fn a_task_that_was_stopped_counts_its_attempts_on() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "echo attempt $LABORO_ATTEMPT; touch begun; test -e go || sleep 1000\n");
+    let live = rig.laboro(["run", "--grace", "100ms", "jobs.txt"]).start();
+    until("it runs", || rig.at("begun").exists());
+    live.signal(rustix::process::Signal::INT);
+    until("it is noticed", || live.err().contains("once more ends them now"));
+    live.signal(rustix::process::Signal::INT);
+    live.wait().expect(130);
+    rig.write("go", "");
+    rig.run(["jobs.txt"]).expect(0);
+    assert_eq!(rig.laboro(["logs", "1"]).run().out(), "attempt 2\n");
+    assert_eq!(rig.laboro(["logs", "--attempt", "1", "1"]).run().out(), "attempt 1\n");
+}

@@ -1,0 +1,96 @@
+//! What a task finds around it.
+
+use crate::rig::Rig;
+
+#[test]
+fn a_task_knows_who_it_is() {
+    let rig = Rig::new();
+    rig.write(
+        "flow.toml",
+        r#"
+        [defaults]
+        output = { stdout = "{name}.env" }
+        [[task]]
+        name = "one"
+        foreach = ["a", "b"]
+        command = "env"
+        [[task]]
+        name = "two"
+        foreach = ["c", "d", "e"]
+        command = "env"
+        [[task]]
+        name = "alone"
+        slots = 2
+        resources = { gpu = 2, "licence-x" = 1 }
+        command = "env"
+        "#,
+    );
+    let resources = ["--resource", "gpu=4", "--resource", "licence-x=1"];
+    rig.run(["-j2", "flow.toml"].iter().chain(&resources)).expect(0);
+    let value = |task: &str, name: &str| {
+        let lines = rig.lines(&format!("{task}.env"));
+        lines.iter().find_map(|line| line.strip_prefix(&format!("{name}="))).map(str::to_owned)
+    };
+    for (task, index) in
+        [("one.1", "1"), ("one.2", "2"), ("two.1", "1"), ("two.3", "3"), ("alone", "1")]
+    {
+        assert_eq!(value(task, "LABORO_TASK").as_deref(), Some(task));
+        assert_eq!(value(task, "LABORO_INDEX").as_deref(), Some(index), "{task}");
+        assert_eq!(value(task, "LABORO_JOB").as_deref(), Some("1"));
+        assert_eq!(value(task, "LABORO_ATTEMPT").as_deref(), Some("1"));
+    }
+    assert_eq!(value("one.1", "LABORO_SLOTS").as_deref(), Some("1"));
+    assert_eq!(value("alone", "LABORO_SLOTS").as_deref(), Some("2"));
+    assert_eq!(value("alone", "LABORO_GPU").as_deref(), Some("0,1"));
+    assert_eq!(value("alone", "LABORO_LICENCE_X").as_deref(), Some("0"));
+    assert_eq!(value("one.1", "LABORO_GPU"), None);
+}
+
+#[test]
+fn tasks_at_the_same_time_never_share_a_resource() {
+    let rig = Rig::new();
+    rig.write(
+        "flow.toml",
+        r#"
+        [[task]]
+        name = "t"
+        foreach = "1-30"
+        resources = { gpu = 1 }
+        command = "mkdir held.$LABORO_GPU && rmdir held.$LABORO_GPU"
+        "#,
+    );
+    rig.run(["-j4", "--resource", "gpu=2", "flow.toml"]).expect(0);
+}
+
+#[test]
+fn the_environment_and_the_directory_are_passed_on() {
+    let rig = Rig::new();
+    let ran = rig
+        .laboro(["run", "-k", "--", "sh", "-c", "echo $FROM_OUTSIDE; pwd -P"])
+        .env("FROM_OUTSIDE", "here")
+        .run();
+    let dir = rig.dir().canonicalize().unwrap();
+    assert_eq!(ran.expect(0).out(), format!("here\n{}\n", dir.display()));
+}
+
+#[test]
+fn niceness_reaches_the_task() {
+    let rig = Rig::new();
+    // Set right after the spawn, so the first look may be too early.
+    let look = "until [ \"$(nice)\" = 7 ]; do :; done; nice";
+    assert_eq!(rig.run(["-k", "--nice", "7", "--", look]).expect(0).out(), "7\n");
+}
+
+#[test]
+fn values_of_any_bytes_arrive_as_they_are() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let rig = Rig::new();
+    let value = OsStr::from_bytes(b"a\xff\xfeb \"'\n\\x");
+    let words = ["run", "-k", "--", "printf", "%s", "{}", ":::"].map(OsStr::new);
+    let ran = rig.laboro(words.into_iter().chain([value])).run();
+    assert_eq!(ran.expect(0).out, value.as_bytes());
+    let words = ["run", "-k", "--", "printf %s {} ; :", ":::"].map(OsStr::new);
+    let ran = rig.laboro(words.into_iter().chain([value])).run();
+    assert_eq!(ran.expect(0).out, value.as_bytes());
+}
