@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crate::plan::{On, Part, Plan};
 use crate::settings::{Settings, Stdin};
@@ -17,6 +18,16 @@ pub struct Fingerprint([u8; 32]);
 impl Fingerprint {
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// The same plan in another place, where relative paths mean something else.
+    #[must_use]
+    pub fn within(&self, place: &Path) -> Fingerprint {
+        let mut digest = Digest(blake3::Hasher::new());
+        digest.word("laboro place 1");
+        digest.bytes(&self.0);
+        digest.bytes(place.as_os_str().as_bytes());
+        Fingerprint(*digest.0.finalize().as_bytes())
     }
 }
 
