@@ -23,8 +23,8 @@ const LATEST: &str = "latest";
 
 impl RunDir {
     pub(crate) fn open(root: &Path, plan: &Plan, options: &Options) -> anyhow::Result<RunDir> {
-        let id = &plan.fingerprint().to_string()[..16];
-        let path = root.join(id);
+        let id = id(root, plan)?;
+        let path = root.join(&id);
         let make = || format!("{} cannot be made; --state DIR puts it elsewhere", path.display());
         std::fs::create_dir_all(&path).with_context(make)?;
         let open = || {
@@ -45,7 +45,10 @@ impl RunDir {
         let limits =
             outputs::Config { stream_bytes_max: options.output_limit, ..Default::default() };
         let outputs = Writer::open(path.join("outputs"), limits)?;
-        std::fs::write(root.join(LATEST), id).with_context(make)?;
+        let draft = path.join(LATEST);
+        std::fs::write(&draft, &id)
+            .and_then(|()| std::fs::rename(&draft, root.join(LATEST)))
+            .with_context(make)?;
         Ok(RunDir { path, journal, ledger, outputs })
     }
 
@@ -64,7 +67,8 @@ impl RunDir {
                     .filter_map(|entry| Some(entry.ok()?.path()))
                     .filter(|path| path.is_dir())
                     .filter(|path| {
-                        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(id))
+                        let name = path.file_name().unwrap_or_default().to_string_lossy();
+                        name.starts_with(id) && !name.contains(DISCARDED)
                     })
                     .collect();
                 match found.len() {
@@ -77,12 +81,37 @@ impl RunDir {
     }
 }
 
-/// A directory that is being removed can no longer be mistaken for a run, whenever that is cut short.
+/// Names the run after what is run and where: typed in another directory, the same words do other things.
+/// A directory that holds its own state may be moved.
+fn id(root: &Path, plan: &Plan) -> anyhow::Result<String> {
+    let plan = plan.fingerprint();
+    let here = std::env::current_dir()
+        .and_then(|here| here.canonicalize())
+        .context("the current directory is gone")?;
+    let beside =
+        root.parent().map(|dir| if dir.as_os_str().is_empty() { here.as_path() } else { dir });
+    let is_here = beside.and_then(|dir| dir.canonicalize().ok()).is_some_and(|dir| dir == here);
+    let id = if is_here { plan } else { plan.within(&here) };
+    Ok(id.to_string()[..16].to_owned())
+}
+
+/// In the name of a directory that is being removed.
+const DISCARDED: &str = ".discarded-";
+
+/// Renamed first, so that it can no longer be mistaken for a run, whenever the rest is cut short.
 fn discard(path: &Path) -> std::io::Result<()> {
-    let aside = path.with_extension(format!("old-{}", std::process::id()));
-    std::fs::rename(path, &aside)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned() + DISCARDED;
+    let root = path.parent().unwrap_or(path);
+    std::fs::rename(path, root.join(format!("{name}{}", std::process::id())))?;
     std::fs::create_dir_all(path)?;
-    std::fs::remove_dir_all(&aside)
+    for entry in std::fs::read_dir(root)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(&name) {
+            // Another run may be removing it too.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(())
 }
 
 /// In the words of a run, not of a hub.

@@ -101,6 +101,39 @@ fn the_state_is_beside_the_job_file_or_where_it_is_put() {
 }
 
 #[test]
+fn the_same_words_in_another_directory_are_another_run() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "echo x >> ran\n");
+    rig.write("a/.keep", "");
+    rig.write("b/.keep", "");
+    for dir in ["a", "b", "."] {
+        let ran = || {
+            let mut command = Command::new("sh");
+            let line = format!("cd {dir} && exec \"$0\" run \"$1\"");
+            command.args(["-c", &line, LABORO]).arg(rig.at("jobs.txt"));
+            rig.call(command).run()
+        };
+        ran().expect(0).says("1 of 1 tasks done in");
+        ran().expect(0).says("nothing to do");
+        assert_eq!(rig.lines(&format!("{dir}/ran")), ["x"]);
+    }
+}
+
+#[test]
+fn a_directory_may_be_moved_with_its_state() {
+    let rig = Rig::new();
+    rig.write("old/jobs.txt", "true\n");
+    let run = |dir: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("cd {dir} && exec \"$0\" run jobs.txt"), LABORO]);
+        rig.call(command).run()
+    };
+    run("old").expect(0).says("1 of 1 tasks done in");
+    std::fs::rename(rig.at("old"), rig.at("new")).unwrap();
+    run("new").expect(0).says("nothing to do");
+}
+
+#[test]
 fn a_directory_that_cannot_be_written_is_named() {
     let rig = Rig::new();
     rig.write("file", "");
