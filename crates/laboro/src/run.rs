@@ -3,6 +3,7 @@
 
 mod agent;
 mod attempts;
+mod files;
 mod layout;
 mod memory;
 mod order;
@@ -70,13 +71,6 @@ pub(crate) struct Show {
 /// The group of a run's only job.
 pub(crate) const GROUP: &str = "default";
 
-/// Whether this is the first run of its job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
-    First,
-    Again,
-}
-
 pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> {
     let started = Instant::now();
     let fails_max = plan.job.fails_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
@@ -87,6 +81,7 @@ pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> 
         say(format_args!("{}: no tasks, nothing to do", plan.source));
         return Ok(Exit::Done);
     }
+    files::make_room(&options).map_err(usage)?;
     // The guardian starts while the state is being read.
     let agent = Agent::start()?;
     let dir = RunDir::open(&options.state, &plan, &options)?;
@@ -117,10 +112,10 @@ async fn drive(
     let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
 
     let work = async {
-        let (start, before) = submit(&handle, &layout, &options).await?;
+        let before = submit(&handle, &layout, &options).await?;
         let display = Display::new(options.show, &plan, &before, started);
         let handle = handle.clone();
-        let setup = Setup { starting, layout, options, handle, outputs, display, path, start };
+        let setup = Setup { starting, layout, options, handle, outputs, display, path };
         let mut agent = Agent::new(setup).await?;
         let how = agent.run().await?;
         let after = agent.job_view().await?;
@@ -143,11 +138,7 @@ async fn turn(hub: &mut Hub, server: &mut Server, journal: &mut FileJournal) -> 
 }
 
 /// Submits the job, or finds it where it was. Gives what was there before this run.
-async fn submit(
-    handle: &Handle,
-    layout: &Layout,
-    options: &Options,
-) -> anyhow::Result<(Start, JobView)> {
+async fn submit(handle: &Handle, layout: &Layout, options: &Options) -> anyhow::Result<JobView> {
     let known = matches!(handle.ask(Command::Query(Query::Job(JOB))).await?, Reply::Jobs(_));
     if !known {
         let job = JobOptions { max_fails: options.max_fails, ..JobOptions::default() };
@@ -166,8 +157,7 @@ async fn submit(
             handle.ask(Command::Retry(job)).await?;
         }
     }
-    let start = if known { Start::Again } else { Start::First };
-    Ok((start, job_view(handle).await?))
+    job_view(handle).await
 }
 
 /// A run's state holds this one job.

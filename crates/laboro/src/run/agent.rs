@@ -14,7 +14,7 @@ use super::running::{Running, stored_ending};
 use super::show::{Display, EndView, Progress};
 use super::signals::Signals;
 use super::summary::{Summary, Tally};
-use super::{GROUP, JOB, Layout, Options, Start, job_view};
+use super::{GROUP, JOB, Layout, Options, job_view};
 use crate::exit::Exit;
 use anyhow::{Context, anyhow};
 use laboro_core::{
@@ -53,7 +53,6 @@ pub(crate) struct Setup {
     pub(crate) display: Display,
     /// The directory of the run's state.
     pub(crate) path: PathBuf,
-    pub(crate) start: Start,
 }
 
 pub(crate) struct Agent {
@@ -113,7 +112,7 @@ impl Agent {
     }
 
     pub(crate) async fn new(setup: Setup) -> anyhow::Result<Agent> {
-        let Setup { starting, layout, options, handle, outputs, display, path, start } = setup;
+        let Setup { starting, layout, options, handle, outputs, display, path } = setup;
         let stored = path.join("outputs");
         if let Some(dir) = &options.output_dir {
             std::fs::create_dir_all(dir)
@@ -127,10 +126,7 @@ impl Agent {
             readiness: readiness(&starting.source)?,
             source: starting.source,
             runner: starting.runner,
-            attempts: match start {
-                Start::First => Attempts::first_run(),
-                Start::Again => Attempts::after(&stored)?,
-            },
+            attempts: Attempts::open(&stored)?,
             memory: MemoryGuard::new(options.memory_free),
             order: None,
             results: results.map(|dir| Results::open(dir, &stored)).transpose()?,

@@ -8,30 +8,24 @@ use std::collections::HashMap;
 use std::path::Path;
 
 pub(crate) struct Attempts {
-    /// What earlier runs left; none if this is the first.
-    earlier: Option<Reader>,
+    /// What earlier runs left, also one whose journal is lost.
+    earlier: Reader,
     /// The latest attempt of each task that this run started and that has not ended for good.
     begun: HashMap<u32, u16>,
 }
 
 impl Attempts {
-    pub(crate) fn first_run() -> Attempts {
-        Attempts { earlier: None, begun: HashMap::new() }
-    }
-
-    pub(crate) fn after(outputs: &Path) -> anyhow::Result<Attempts> {
+    /// Knows what is in the store now, and need not know what comes.
+    pub(crate) fn open(outputs: &Path) -> anyhow::Result<Attempts> {
         let earlier = Reader::open(outputs).context("the outputs cannot be read")?;
-        Ok(Attempts { earlier: Some(earlier), begun: HashMap::new() })
+        Ok(Attempts { earlier, begun: HashMap::new() })
     }
 
     /// The number of the attempt that begins now.
     pub(crate) fn begin(&mut self, index: u32, hub_says: u16) -> anyhow::Result<u16> {
-        let before = match (self.begun.get(&index), &self.earlier) {
-            (Some(&begun), _) => begun,
-            (None, Some(earlier)) => {
-                earlier.attempts(super::JOB.0, index)?.last().copied().unwrap_or(0)
-            }
-            (None, None) => 0,
+        let before = match self.begun.get(&index) {
+            Some(&begun) => begun,
+            None => self.earlier.attempts(super::JOB.0, index)?.last().copied().unwrap_or(0),
         };
         let number = hub_says.max(before.saturating_add(1));
         self.begun.insert(index, number);

@@ -2,7 +2,7 @@
 //! job is left behind.
 
 use crate::rig::{Life, Rig, events, until};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
 
 const TASKS: usize = 1000;
@@ -66,6 +66,44 @@ impl Random {
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % end
     }
+}
+
+#[test]
+fn with_less_durability_a_kill_costs_repeats_and_nothing_else() {
+    for durability in ["os", "none"] {
+        let rig = Rig::new();
+        rig.write("jobs.txt", "echo $LABORO_TASK >> ran; echo out $LABORO_TASK\n".repeat(40));
+        let run = ["run", "--json", "-j2", "--durability", durability, "jobs.txt"];
+        for _ in 0..3 {
+            let live = rig.laboro(run).start();
+            until("some have ended", || count_ends(&live.out()) >= 4);
+            live.signal(Signal::KILL);
+            live.wait();
+        }
+        rig.laboro(run).run().expect(0);
+        let ran: BTreeSet<String> = rig.lines("ran").into_iter().collect();
+        assert_eq!(ran.len(), 40, "{durability}");
+        for task in ["1", "20", "40"] {
+            let logs = rig.laboro(["logs", task]).run();
+            assert_eq!(logs.expect(0).out(), format!("out {task}\n"), "{durability}");
+        }
+    }
+}
+
+#[test]
+fn a_killed_guardian_is_replaced_and_its_tasks_run_again() {
+    let rig = Rig::new();
+    rig.write(
+        "jobs.txt",
+        "echo $PPID >> begun; until [ -e go ]; do sleep 0.01; done; echo end\n".repeat(2),
+    );
+    let live = rig.laboro(["run", "-k", "-j2", "jobs.txt"]).start();
+    until("both run", || rig.lines("begun").len() == 2);
+    let guardian = rig.lines("begun")[0].parse().unwrap();
+    kill_process(Pid::from_raw(guardian).unwrap(), Signal::KILL).unwrap();
+    until("both run again", || rig.lines("begun").len() == 4);
+    rig.write("go", "");
+    assert_eq!(live.wait().expect(0).out(), "end\nend\n");
 }
 
 #[test]

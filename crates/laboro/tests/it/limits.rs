@@ -87,3 +87,18 @@ fn as_many_tasks_run_at_once_as_there_are_slots() {
     rig.write("alone.txt", format!("{alone}\n").repeat(20));
     rig.run(["-j1", "alone.txt"]).expect(0);
 }
+
+#[test]
+fn many_slots_get_the_open_files_they_need_or_are_refused() {
+    let rig = Rig::new();
+    // All of them at once: nobody ends before the last has begun.
+    let meet = "touch here.{}; until [ $(ls | grep -c here) -ge 40 ]; do sleep 0.05; done";
+    let run = |limits: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("{limits}; exec \"$0\" run -j40 --array 1-40 -- \"$1\"")]);
+        shell.args([crate::rig::LABORO, meet]);
+        rig.call(shell).run()
+    };
+    run("ulimit -n 80").expect(2).says("-j 40 needs 144 open files and 80 are allowed");
+    run("ulimit -Hn 400; ulimit -Sn 80").expect(0).says("40 of 40 tasks done");
+}

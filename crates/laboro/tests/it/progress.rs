@@ -37,7 +37,7 @@ fn a_failure_is_shown_at_once_with_the_end_of_its_stderr() {
 }
 
 #[test]
-fn the_summary_counts_names_the_slowest_and_says_how_to_go_on() {
+fn the_summary_counts_and_says_what_took_long_and_how_to_go_on() {
     let rig = Rig::new();
     rig.write("jobs.txt", "sleep 0.3\ntrue\nexit 1\n");
     let ran = rig.run(["jobs.txt"]);
