@@ -184,7 +184,7 @@ impl Agent {
                 from = next;
             }
         }
-        order.print_ready()?;
+        self.display.above(|| order.print_ready())?;
         self.order = Some(order);
         Ok(())
     }
@@ -297,7 +297,7 @@ impl Agent {
             self.outputs.seal().context(OUTPUTS_TROUBLE)?;
         }
         if let Some(order) = &mut self.order {
-            order.print_rest()?;
+            self.display.above(|| order.print_rest())?;
         }
         if let Some(results) = &mut self.results {
             results.close()?;

@@ -42,6 +42,8 @@ pub(crate) struct EndView {
     pub(crate) outcome: Outcome,
     pub(crate) message: Option<String>,
     pub(crate) again: bool,
+    /// It printed more than is kept.
+    pub(crate) truncated: bool,
     pub(crate) usage: Usage,
     pub(crate) stderr_tail: Vec<u8>,
 }
@@ -95,12 +97,17 @@ impl Display {
         let _ = writeln!(std::io::stdout().lock(), "{event}");
     }
 
-    /// What went wrong, above the bar.
-    fn say(&self, words: &str) {
+    /// Lets something be printed where the bar is not.
+    pub(crate) fn above<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.bar {
-            Some(bar) => bar.suspend(|| say(words)),
-            None => say(words),
+            Some(bar) => bar.suspend(print),
+            None => print(),
         }
+    }
+
+    /// What went wrong.
+    fn say(&self, words: &str) {
+        self.above(|| say(words));
     }
 
     /// What a person who wants it quiet need not know.
@@ -146,6 +153,7 @@ impl Display {
             "signal": signal,
             "message": end.message,
             "again": end.again,
+            "truncated": end.truncated,
             "wall_s": end.usage.wall.as_secs_f64(),
             "cpu_s": (end.usage.user + end.usage.system).as_secs_f64(),
             "max_rss_kib": end.usage.max_rss_kib,
@@ -181,7 +189,7 @@ impl Display {
 
     fn print_lines(&self, name: &str, lines: impl Iterator<Item = (bool, String)>) {
         let name = safe(name);
-        let print = || {
+        self.above(|| {
             for (is_stderr, line) in lines {
                 let text = format!("{name}: {line}\n");
                 let _ = if is_stderr {
@@ -190,11 +198,7 @@ impl Display {
                     std::io::stdout().lock().write_all(text.as_bytes())
                 };
             }
-        };
-        match &self.bar {
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        }
+        });
     }
 
     /// Now and then.

@@ -14,6 +14,8 @@ use std::time::Duration;
 pub(crate) struct Tally {
     pub(crate) done: u64,
     pub(crate) failed: u64,
+    /// Attempts that printed more than is kept.
+    truncated: u64,
     cpu: Duration,
     max_rss_kib: u64,
     slowest: Vec<(Duration, String)>,
@@ -27,6 +29,7 @@ impl Tally {
     pub(crate) fn add(&mut self, end: &EndView) {
         self.cpu += end.usage.user + end.usage.system;
         self.max_rss_kib = self.max_rss_kib.max(end.usage.max_rss_kib);
+        self.truncated += u64::from(end.truncated);
         if end.outcome.is_success() {
             self.done += 1;
         } else if !end.again {
@@ -99,6 +102,10 @@ impl Summary<'_> {
             let names: Vec<String> =
                 slowest.map(|(took, name)| format!("{} {}", safe(name), duration(*took))).collect();
             text.push_str(&format!("slowest: {}\n", names.join(", ")));
+        }
+        if self.tally.truncated > 0 {
+            let cut = self.tally.truncated;
+            text.push_str(&format!("cut off: {cut} printed more than --output-limit keeps\n"));
         }
         self.say_failures(&mut text, failed);
         if self.after.stopped {

@@ -121,7 +121,8 @@ fn a_hundred_megabytes_are_kept() {
 fn more_than_the_limit_is_dropped_and_that_is_said() {
     let rig = Rig::new();
     let line = "head -c 5000 /dev/zero | tr '\\0' x; echo short >&2";
-    rig.run(["--output-limit", "1K", "--", line]).expect(0);
+    let ran = rig.run(["--output-limit", "1K", "--", line]);
+    ran.expect(0).says("cut off: 1 printed more than --output-limit keeps");
     let logs = rig.laboro(["logs", "1"]).run();
     assert_eq!(logs.expect(0).out(), "x".repeat(1024));
     logs.says("short\n").says("3976 more bytes were not kept; --output-limit");

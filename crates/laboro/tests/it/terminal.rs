@@ -55,6 +55,20 @@ fn a_bar_shows_done_failed_running_rate_and_what_is_left() {
 }
 
 #[test]
+fn what_tasks_print_never_shares_a_line_with_the_bar() {
+    for how in ["-k", "--tee"] {
+        let rig = Rig::new();
+        rig.write("jobs.txt", "echo printed; sleep 0.3\n".repeat(4));
+        let ran = on_a_terminal(&rig, &["run", how, "-j2", "jobs.txt"]).run();
+        let shown = ran.expect(0).out().replace("\u{1b}[2K", "");
+        let lines = shown.split(['\r', '\n']).filter(|line| line.contains("printed"));
+        let lines: Vec<&str> =
+            lines.map(|line| line.trim_start_matches(['1', '2', '3', '4', ':', ' '])).collect();
+        assert_eq!(lines, ["printed"; 4], "{shown:?}");
+    }
+}
+
+#[test]
 fn control_c_typed_at_a_terminal_waits_for_the_tasks() {
     let rig = Rig::new();
     // Had the terminal's signal reached it, it would end otherwise.

@@ -112,7 +112,7 @@ impl Agent {
             if !end.again {
                 self.attempts.ended_for_good(end.index);
                 if let Some(order) = &mut self.order {
-                    order.ended(end.index, end.attempt)?;
+                    self.display.above(|| order.ended(end.index, end.attempt))?;
                 }
             }
         }

@@ -95,7 +95,7 @@ impl Agent {
         let Some(running) = self.running.remove(&id) else { return Ok(()) };
         self.slots_used -= running.slots();
         let stored = stored_ending(ending, &usage, started);
-        self.outputs.end(running.key(), stored).context(OUTPUTS_TROUBLE)?;
+        let kept = self.outputs.end(running.key(), stored).context(OUTPUTS_TROUBLE)?;
         self.display.tee_end(id, &running.name);
         let stopped_by_us =
             self.stopping != Stopping::No && matches!(ending, Ending::Stopped { .. });
@@ -127,6 +127,7 @@ impl Agent {
             outcome,
             message,
             again,
+            truncated: kept.truncated(),
             usage,
             stderr_tail: running.stderr_tail().to_vec(),
         };
