@@ -57,27 +57,4 @@ pub(crate) fn shell_word(word: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_and_sizes_read_well() {
-        assert_eq!(duration(Duration::from_millis(1234)), "1.23s");
-        assert_eq!(duration(Duration::from_secs(75)), "1m15s");
-        assert_eq!(duration(Duration::from_secs(7384)), "2h03m");
-        assert_eq!(bytes(17), "17 B");
-        assert_eq!(bytes(1536), "1.5 KiB");
-    }
-
-    #[test]
-    fn words_are_quoted_when_a_shell_would_not_take_them_as_they_are() {
-        assert_eq!(shell_word("fit.3"), "fit.3");
-        assert_eq!(shell_word("it's"), "'it'\\''s'");
-        assert_eq!(shell_word(""), "''");
-    }
-
-    #[test]
-    fn terminal_escapes_are_not_passed_on() {
-        assert_eq!(safe("a\u{1b}[2Jb\tc\n"), "a\\u{1b}[2Jb\tc\\n");
-    }
-}
+mod tests;
