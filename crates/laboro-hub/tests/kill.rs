@@ -2,9 +2,6 @@
 //! whose completion it acknowledged runs again.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-// The lint knows test functions, not the functions they share.
-#![allow(clippy::unwrap_used)]
-
 use laboro_core::*;
 use laboro_hub::{Clock, Handle, ServerOptions};
 use laboro_journal::{FileJournal, Journal, log};
