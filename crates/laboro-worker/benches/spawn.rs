@@ -1,8 +1,8 @@
 //! What the guardian, the pipes and the events cost: `/bin/true`, two at a time, through a runner
-//! with both outputs captured, against a bare posix_spawn loop without any. The runner is measured
-//! twice: with launches a few ahead, as a worker has them, and each launched when one has ended.
-//! Only an idle machine tells the truth: where cores are scarce, a runner's three processes get
-//! more turns than the one of the loop, and the ratio rises past one.
+//! with both outputs captured, against two threads that spawn and wait, without any. The runner is
+//! measured twice: with launches a few ahead, as a worker has them, and each launched when one has
+//! ended. Only an idle machine tells the truth: where cores are scarce, the threads of a runner get
+//! more turns than the two of the loop, and the ratio rises past one.
 //!
 //! `cargo bench --bench spawn [-- TASKS ROUNDS]`; prints tasks a second and core time a task.
 
@@ -94,23 +94,24 @@ fn through_runner(tasks: u64, ahead: u64) {
     runner.shutdown();
 }
 
+/// A thread a slot, each spawning and waiting in turn.
 fn bare(tasks: u64) {
-    let (mut launched, mut ended) = (0, 0);
-    while ended < tasks {
-        while launched < tasks && launched - ended < IN_FLIGHT {
-            spawn(c"/bin/true");
-            launched += 1;
+    std::thread::scope(|scope| {
+        for slot in 0..IN_FLIGHT {
+            scope.spawn(move || {
+                for _ in (slot..tasks).step_by(IN_FLIGHT as usize) {
+                    let pid = spawn(c"/bin/true");
+                    let mut status = 0;
+                    // SAFETY: the pointer is to a live number.
+                    let ended = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+                    assert_eq!((ended, status), (pid, 0));
+                }
+            });
         }
-        let mut status = 0;
-        // SAFETY: the pointer is to a live number.
-        if unsafe { libc::wait4(-1, &raw mut status, 0, ptr::null_mut()) } > 0 {
-            assert_eq!(status, 0);
-            ended += 1;
-        }
-    }
+    });
 }
 
-fn spawn(program: &CStr) {
+fn spawn(program: &CStr) -> libc::pid_t {
     let argv = [program.as_ptr().cast_mut(), ptr::null_mut()];
     let env = [ptr::null_mut()];
     let mut pid = 0;
@@ -129,4 +130,5 @@ fn spawn(program: &CStr) {
         eprintln!("cannot spawn: {}", std::io::Error::from_raw_os_error(error));
         process::exit(1);
     }
+    pid
 }
