@@ -1,5 +1,5 @@
 //! The smallest program with a runner, for tests that need one to kill: runs a shell script as a
-//! task, passes its output on, and is its guardian too.
+//! task, or as many, passes their output on, and is their guardian too. Ends with the first task.
 
 use std::env;
 use std::io::{self, Write};
@@ -15,13 +15,20 @@ fn main() -> ExitCode {
         arguments.remove(0);
         options.orphans = Orphans::All;
     }
-    let Some(script) = arguments.pop() else {
-        eprintln!("usage: runner-probe [--all-orphans] SCRIPT");
+    let mut times = Some(1);
+    if arguments.first().is_some_and(|first| first == "--times") && arguments.len() > 1 {
+        arguments.remove(0);
+        times = arguments.remove(0).to_str().and_then(|times| times.parse().ok());
+    }
+    let (Some(script), Some(times)) = (arguments.pop(), times) else {
+        eprintln!("usage: runner-probe [--all-orphans] [--times COUNT] SCRIPT");
         return ExitCode::from(2);
     };
     let argv = ["sh".into(), "-c".into(), script];
-    let launch = Launch { env: env::vars_os().collect(), ..Launch::new(1, argv) };
-    match run(options, launch) {
+    let env: Vec<_> = env::vars_os().collect();
+    let launches =
+        (1..=times).map(|id| Launch { env: env.clone(), ..Launch::new(id, argv.iter().cloned()) });
+    match run(options, launches) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(255)),
         Err(error) => {
             eprintln!("runner-probe: {error}");
@@ -30,9 +37,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: Options, launch: Launch) -> Result<i32, Box<dyn std::error::Error>> {
+fn run(
+    options: Options,
+    launches: impl Iterator<Item = Launch>,
+) -> Result<i32, Box<dyn std::error::Error>> {
     let (runner, mut events) = Runner::start(options)?;
-    runner.launch(launch);
+    launches.for_each(|launch| runner.launch(launch));
     while let Some(batch) = events.wait(None)? {
         for event in batch {
             match event {

@@ -2,11 +2,12 @@
 //! kills all that is left of them when its runner is gone, also by kill -9.
 //!
 //! It is the same program started again with a hidden argument, in its own session, and a child
-//! subreaper: whatever a task leaves behind becomes its child. One thread, one loop, no async.
-//! It never blocks on its runner. It does block while an exec is under way, so a program on a
-//! file system that hangs holds up the tasks behind it.
+//! subreaper: whatever a task leaves behind becomes its child. One loop, no async, and a few
+//! threads that only spawn. It never blocks on its runner, nor on an exec; but programs on a file
+//! system that hangs, one for each of those threads, hold up the tasks behind them.
 
 mod outbox;
+mod pool;
 mod program;
 mod request;
 mod spawn;
@@ -20,7 +21,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::exit;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -31,9 +32,9 @@ use crate::ending::Usage;
 use crate::proc::Children;
 use crate::sys;
 use crate::wire::{Exit, LaunchHead, PACKET_BYTES_MAX, Report, Request};
-use outbox::Outbox;
+use outbox::{Outbox, START_HELD};
+use pool::{Main, Pool, Spawned};
 use request::Waiting;
-use spawn::Spawner;
 use strays::Strays;
 use tasks::{Tasks, Why};
 
@@ -61,15 +62,32 @@ struct Guardian {
     socket: OwnedFd,
     /// Readable when a child has ended.
     signals: OwnedFd,
-    null: OwnedFd,
-    spawner: Spawner,
+    pool: Pool,
     tasks: Tasks,
     strays: Strays,
     outbox: Outbox,
     at_once: usize,
     /// Launches for which there is no room yet. The runner sends few ahead.
     waiting: VecDeque<Waiting>,
+    /// When the last launch was handed to a spawner.
+    handed: Instant,
+    /// A child has ended of which its spawner has not told yet.
+    reaps_again: bool,
 }
+
+/// What the loop woke up for.
+#[derive(Default)]
+struct News {
+    requested: bool,
+    ended: bool,
+}
+
+/// How many launches may wait for a spawner before requests stay in the socket: a launch holds
+/// descriptors here, and none there.
+const BACKLOG_MAX: usize = 16;
+
+/// How many requests are answered before the ended get their turn.
+const REQUESTS_MAX: usize = 16;
 
 impl Guardian {
     /// The socket to the runner comes as stdin.
@@ -91,21 +109,23 @@ impl Guardian {
         }
         Ok(Guardian {
             socket,
+            // Before the pool, whose threads are to have SIGCHLD blocked too.
             signals: sys::child_signals()?,
-            null,
-            spawner: Spawner::new()?,
+            pool: Pool::start(at_once, null)?,
             tasks: Tasks::default(),
             strays: Strays::new(nonce.as_bytes()),
             outbox: Outbox::default(),
             at_once,
             waiting: VecDeque::new(),
+            handed: Instant::now(),
+            reaps_again: false,
         })
     }
 
     /// Ends only with the runner: `BrokenPipe` when it is gone, or another error that makes going
     /// on senseless. Either way nothing is left running.
     fn run(&mut self) -> io::Result<Infallible> {
-        self.outbox.push(&Report::Ready);
+        self.outbox.push_end(0, &Report::Ready, Instant::now());
         let mut packet = vec![0; PACKET_BYTES_MAX];
         let ended = loop {
             if let Err(error) = self.turn(&mut packet) {
@@ -116,51 +136,74 @@ impl Guardian {
         Err(ended)
     }
 
-    /// Waits for something and does it: the ended first, since their room is wanted, then what is
-    /// due, then at most one launch, since a launch takes long.
+    /// Waits for something and does it: the ended first, since their room is wanted, and the next
+    /// are begun before the news of the last, which would have the runner compete for the core.
     fn turn(&mut self, packet: &mut [u8]) -> io::Result<()> {
-        let (requested, ended) = self.wait()?;
+        let news = self.wait()?;
         let now = Instant::now();
-        if ended {
+        self.take_spawned(now);
+        if news.ended || self.reaps_again {
             self.reap(now);
         }
         self.tasks.expire(now);
         self.settle(now);
+        self.hand_out(now);
+        if news.requested {
+            for _ in 0..REQUESTS_MAX {
+                if self.is_behind() || !self.answer(packet, now)? {
+                    break;
+                }
+            }
+        }
         if self.strays.is_due(now) {
             self.strays.sweep(&self.tasks);
         }
-        if self.has_room()
-            && let Some(waiting) = self.waiting.pop_front()
-        {
-            // Before the news of what ended: that would have the runner compete for the core.
-            self.launch(&waiting);
+        if self.waiting.is_empty() {
+            // The runner may have more.
+            self.outbox.hurry(now);
         }
-        self.outbox.flush(&self.socket, now)?;
-        if requested {
-            self.answer(packet)?;
-        }
-        Ok(())
+        self.outbox.flush(&self.socket, now)
     }
 
     fn has_room(&self) -> bool {
         self.tasks.len() < self.at_once
     }
 
-    fn wait(&self) -> io::Result<(bool, bool)> {
-        let next = (self.has_room() && !self.waiting.is_empty()).then(Instant::now);
-        let due = [self.tasks.next_deadline(), self.strays.due(), self.outbox.due(), next];
-        let timeout = due.into_iter().flatten().min().map(|at| {
-            let left = at.saturating_duration_since(Instant::now());
+    /// Whether the spawners have so much to do that requests must wait.
+    fn is_behind(&self) -> bool {
+        self.tasks.any_starting() && self.pool.backlog() >= BACKLOG_MAX
+    }
+
+    fn wait(&self) -> io::Result<News> {
+        let is_behind = self.is_behind();
+        let now = Instant::now();
+        // What starts is mostly done in this time, and this wakes us less often than being told.
+        let spawned = self.tasks.any_starting().then_some(self.handed + START_HELD);
+        let spawned = spawned.filter(|&at| at > now);
+        let again = self.reaps_again.then(|| now + START_HELD);
+        let due = [self.tasks.next_deadline(), self.strays.due(), self.outbox.due()];
+        let mut due = due.into_iter().chain([spawned, again]).flatten().min();
+        let main = match due {
+            Some(at) if !is_behind && !self.reaps_again => Main::LooksInAt(at),
+            _ => Main::Asleep,
+        };
+        if !self.pool.may_sleep(main) {
+            due = Some(now);
+        }
+        let timeout = due.map(|at| {
+            let left = at.saturating_duration_since(now);
             Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
         });
+        let read = if is_behind { PollFlags::empty() } else { PollFlags::IN };
         let write = if self.outbox.is_blocked() { PollFlags::OUT } else { PollFlags::empty() };
         let mut fds = [
-            PollFd::new(&self.socket, PollFlags::IN | PollFlags::RDHUP | write),
+            PollFd::new(&self.socket, PollFlags::RDHUP | read | write),
             PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.pool.waker(), PollFlags::IN),
         ];
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}
-            Err(Errno::INTR) => return Ok((false, false)),
+            Err(Errno::INTR) => return Ok(News::default()),
             Err(error) => return Err(error.into()),
         }
         let socket = fds[0].revents();
@@ -168,22 +211,59 @@ impl Guardian {
         if socket.intersects(PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        Ok((socket.contains(PollFlags::IN), !fds[1].revents().is_empty()))
+        if !fds[2].revents().is_empty() {
+            self.pool.clear_waker();
+        }
+        let requested = socket.contains(PollFlags::IN);
+        Ok(News { requested, ended: !fds[1].revents().is_empty() })
+    }
+
+    /// Hears from the spawners what came of launches, and says whether they had anything to say.
+    fn take_spawned(&mut self, now: Instant) -> bool {
+        let spawned = self.pool.take_done();
+        let any = !spawned.is_empty();
+        for Spawned { head, began, began_at, result } in spawned {
+            let seq = head.seq;
+            match result {
+                Ok(pid) => {
+                    self.tasks.started(&head, pid, began, now);
+                    let at = began_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                    let report = Report::Started { seq, pid: pid.cast_unsigned(), at };
+                    self.outbox.push_start(seq, report, now);
+                }
+                Err((reason, message)) => {
+                    self.tasks.not_started(seq);
+                    let report = Report::NotStarted { seq, reason, message };
+                    self.outbox.push_end(seq, &report, now);
+                }
+            }
+        }
+        any
     }
 
     fn reap(&mut self, now: Instant) {
         // Signals do not queue, so there is one at most, which may stand for many children.
         let _ = rustix::io::read(&self.signals, &mut [0_u8; 128]);
         self.strays.look_soon();
+        self.reaps_again = false;
         loop {
             match sys::next_ended_child() {
                 Ok(Some(pid)) => {
+                    if !self.tasks.is_task(pid) && !sys::is_child_of_this_thread(pid) {
+                        // Its spawner is about to tell whose it is; until then it stays a zombie,
+                        // and its number its own. Or its exec failed, and the spawner reaps it.
+                        if self.take_spawned(now) {
+                            continue;
+                        }
+                        self.reaps_again = true;
+                        return;
+                    }
                     // Before the reaping, while the group's id cannot have become another's.
                     self.tasks.end_group_of(pid);
                     let Ok(Some(reaped)) = sys::reap(pid) else { return };
                     self.strays.forget(pid);
-                    if let Some(report) = self.tasks.reaped(pid, &reaped, now) {
-                        self.outbox.push(&report);
+                    if let Some((seq, report)) = self.tasks.reaped(pid, &reaped, now) {
+                        self.outbox.push_end(seq, &report, now);
                     }
                 }
                 Ok(None) => return,
@@ -194,32 +274,43 @@ impl Guardian {
 
     /// Reports the tasks whose process ended in its grace and whose group is gone by now.
     fn settle(&mut self, now: Instant) {
-        while let Some(report) = self.tasks.settled(now) {
-            self.outbox.push(&report);
+        while let Some((seq, report)) = self.tasks.settled(now) {
+            self.outbox.push_end(seq, &report, now);
             self.strays.look_soon();
         }
     }
 
-    fn answer(&mut self, packet: &mut [u8]) -> io::Result<()> {
-        let Some((packet, fds)) = request::receive(&self.socket, packet)? else { return Ok(()) };
+    /// Begins what there is room for.
+    fn hand_out(&mut self, now: Instant) {
+        while self.has_room()
+            && let Some(launch) = self.waiting.pop_front()
+        {
+            let seq = launch.head.seq;
+            self.tasks.starting(seq);
+            self.strays.starting(seq);
+            self.handed = now;
+            self.pool.give(launch);
+        }
+    }
+
+    /// Says whether there was a request.
+    fn answer(&mut self, packet: &mut [u8], now: Instant) -> io::Result<bool> {
+        let Some((packet, fds)) = request::receive(&self.socket, packet)? else {
+            return Ok(false);
+        };
         let request = crate::wire::read_request(packet)
             .ok_or_else(|| io::Error::other("the runner sent a packet that makes no sense"))?;
-        let now = Instant::now();
         match request {
             Request::Launch(head, body) => {
-                let waiting = Waiting::new(head, &body, fds);
-                if self.has_room() && self.waiting.is_empty() {
-                    self.launch(&waiting);
-                } else {
-                    self.waiting.push_back(waiting);
-                }
+                self.waiting.push_back(Waiting::new(head, &body, fds));
+                self.hand_out(now);
             }
             Request::Stop { seq, grace } => {
-                self.stop_waiting(|head| head.seq == seq);
+                self.stop_waiting(|head| head.seq == seq, now);
                 self.tasks.end(seq, Why::Stopped, grace, now);
             }
             Request::StopAll { grace } => {
-                self.stop_waiting(|_| true);
+                self.stop_waiting(|_| true, now);
                 for seq in self.tasks.all() {
                     self.tasks.end(seq, Why::Stopped, grace, now);
                 }
@@ -231,40 +322,38 @@ impl Guardian {
                 }
             }
         }
-        Ok(())
-    }
-
-    fn launch(&mut self, waiting: &Waiting) {
-        let now = Instant::now();
-        let seq = waiting.head.seq;
-        let report = match self.spawn(waiting) {
-            Ok(pid) => {
-                self.strays.started(seq);
-                let at = self.tasks.add(&waiting.head, pid, now);
-                Report::Started { seq, pid: pid.cast_unsigned(), at }
-            }
-            Err((reason, message)) => Report::NotStarted { seq, reason, message },
-        };
-        self.outbox.push(&report);
+        Ok(true)
     }
 
     /// Those that have not begun never do.
-    fn stop_waiting(&mut self, which: impl Fn(&LaunchHead) -> bool) {
-        self.waiting.retain(|waiting| {
-            let is_stopped = which(&waiting.head);
-            if is_stopped {
-                let (seq, exit) = (waiting.head.seq, Exit::Stopped { killed: false });
-                self.outbox.push(&Report::Ended { seq, exit, usage: Usage::default() });
-            }
-            !is_stopped
-        });
+    fn stop_waiting(&mut self, which: impl Fn(&LaunchHead) -> bool, now: Instant) {
+        let begun = self.pool.take_back(&which);
+        for launch in &begun {
+            self.tasks.not_started(launch.head.seq);
+        }
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let (stopped, waiting): (VecDeque<_>, _) = waiting.partition(|launch| which(&launch.head));
+        self.waiting = waiting;
+        for LaunchHead { seq, .. } in begun.into_iter().chain(stopped).map(Waiting::into_head) {
+            let (exit, usage) = (Exit::Stopped { killed: false }, Usage::default());
+            self.outbox.push_end(seq, &Report::Ended { seq, exit, usage }, now);
+        }
     }
 
     /// Killing the children is enough: theirs become ours as they die, until there are none.
     fn kill_everything(&mut self) {
+        self.pool.close();
         self.tasks.kill_all();
-        let mut children = Children::new();
+        // A spawn under way may come to be after we have looked, and one that hangs has to be
+        // killed before it ends.
+        let mut children = Children::of_all_threads();
         let mut pids = Vec::new();
+        while !self.pool.wait_quiet(Duration::from_millis(1)) {
+            children.read(&mut pids);
+            pids.iter().for_each(|&pid| sys::kill_child(pid));
+        }
+        self.take_spawned(Instant::now());
+        self.tasks.kill_all();
         loop {
             children.read(&mut pids);
             let killed = pids.iter().filter(|&&pid| sys::kill(pid, libc::SIGKILL)).count();

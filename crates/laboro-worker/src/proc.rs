@@ -8,6 +8,8 @@ use std::process;
 
 use libc::pid_t;
 
+use crate::sys;
+
 /// One line of the process table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
@@ -42,45 +44,63 @@ fn parse_stat(pid: pid_t, stat: &[u8]) -> Option<Process> {
     Some(Process { pid, parent, session, is_zombie })
 }
 
-/// The children of this single-threaded process, read from one open file: a few microseconds
-/// while they are few. The kernel may leave one out while others come and go.
+/// The children of this process, read from open files: a few microseconds while they are few.
+/// The kernel may leave one out while others come and go.
 #[derive(Debug)]
 pub(crate) struct Children {
-    list: Option<File>,
+    /// One a thread. Kernels without CONFIG_PROC_CHILDREN have none; then the whole table is read.
+    lists: Vec<File>,
+    is_of_all_threads: bool,
     text: Vec<u8>,
 }
 
 impl Children {
-    pub fn new() -> Children {
-        // Kernels without CONFIG_PROC_CHILDREN lack it; then the whole table is read.
-        let path = format!("/proc/self/task/{}/children", process::id());
-        Children { list: File::open(path).ok(), text: vec![0; 8192] }
+    /// Of the main thread, which is to read them: those this process inherited, but not those that
+    /// other threads spawned.
+    pub fn of_main_thread() -> Children {
+        let list = File::open(format!("/proc/self/task/{}/children", process::id()));
+        Children {
+            lists: list.into_iter().collect(),
+            is_of_all_threads: false,
+            text: vec![0; 8192],
+        }
+    }
+
+    /// Of the threads there are now.
+    pub fn of_all_threads() -> Children {
+        let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let lists = threads.filter_map(|thread| File::open(thread.path().join("children")).ok());
+        Children { lists: lists.collect(), is_of_all_threads: true, text: vec![0; 8192] }
     }
 
     pub fn read(&mut self, into: &mut Vec<pid_t>) {
         into.clear();
-        if let Some(text) = self.read_list() {
+        let all_read = self.lists.iter().all(|list| {
+            let Some(text) = read_list(list, &mut self.text) else { return false };
             let words = text.split(u8::is_ascii_whitespace);
             let words = words.filter_map(|word| std::str::from_utf8(word).ok());
             into.extend(words.filter_map(|word| word.parse::<pid_t>().ok()));
-        } else {
+            true
+        });
+        if self.lists.is_empty() || !all_read {
+            into.clear();
             let me = process::id().cast_signed();
             into.extend(processes().iter().filter(|p| p.parent == me).map(|p| p.pid));
+            into.retain(|&pid| self.is_of_all_threads || sys::is_child_of_this_thread(pid));
         }
     }
+}
 
-    fn read_list(&mut self) -> Option<&[u8]> {
-        let list = self.list.as_ref()?;
-        let mut len = 0;
-        loop {
-            let read = list.read_at(&mut self.text[len..], len as u64).ok()?;
-            len += read;
-            // The kernel gives a page at a time, so half of one is all there is.
-            if read < 2048 {
-                return Some(&self.text[..len]);
-            }
-            self.text.resize(len + 8192, 0);
+fn read_list<'a>(list: &File, text: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    let mut len = 0;
+    loop {
+        let read = list.read_at(&mut text[len..], len as u64).ok()?;
+        len += read;
+        // The kernel gives a page at a time, so half of one is all there is.
+        if read < 2048 {
+            return Some(&text[..len]);
         }
+        text.resize(len + 8192, 0);
     }
 }
 

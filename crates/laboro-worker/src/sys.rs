@@ -2,10 +2,13 @@
 //! Spawning is apart, in the guardian.
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use libc::{c_int, pid_t};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+};
 
 /// A child that has ended and not been reaped; it stays so, and with it its pid and its group's
 /// id stay taken. `Err` with ECHILD when there is no child at all.
@@ -18,6 +21,17 @@ pub(crate) fn next_ended_child() -> io::Result<Option<pid_t>> {
     // SAFETY: after a successful waitid the pid is set, zero if no child had ended.
     let pid = unsafe { info.si_pid() };
     Ok((pid != 0).then_some(pid))
+}
+
+/// Whether a process, ended or not, is a child of the calling thread: one it spawned, or one that
+/// this process inherited if it is the main thread. Those that other threads spawned are not.
+pub(crate) fn is_child_of_this_thread(pid: pid_t) -> bool {
+    let Ok(id) = libc::id_t::try_from(pid) else { return false };
+    // SAFETY: siginfo is plain data for which all zeroes is valid.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WNOTHREAD;
+    // SAFETY: the pointer is to a live siginfo.
+    unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) == 0 }
 }
 
 /// How a child ended, by the kernel's count.
@@ -62,6 +76,19 @@ pub(crate) fn kill(pid: pid_t, signal: c_int) -> bool {
     done == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EPERM)
 }
 
+/// Kills a child that somebody else may reap at any time, so that the number alone proves nothing.
+pub(crate) fn kill_child(pid: pid_t) {
+    let Some(fd) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+    else {
+        return;
+    };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    // It fails for all that is not our child.
+    if waitid(WaitId::PidFd(fd.as_fd()), options).is_ok() {
+        let _ = pidfd_send_signal(&fd, Signal::KILL);
+    }
+}
+
 /// Signals a process group and says whether it has any member.
 pub(crate) fn kill_group(pgid: pid_t, signal: c_int) -> bool {
     assert!(pgid > 1, "group {pgid} would be everybody");
@@ -70,7 +97,8 @@ pub(crate) fn kill_group(pgid: pid_t, signal: c_int) -> bool {
     done == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
-/// Blocks SIGCHLD for this thread and has it told by a descriptor instead.
+/// Blocks SIGCHLD for this thread, and for those it starts from now on, and has it told by a
+/// descriptor instead.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     let mut set = empty_set();
     // SAFETY: the set is initialised and the signal number valid; the old mask is not wanted.

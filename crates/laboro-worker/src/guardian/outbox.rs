@@ -11,32 +11,55 @@ use rustix::net::{SendFlags, send};
 
 use crate::wire::{PACKET_BYTES_MAX, Report, write_report};
 
-/// News of a start waits this long for company: a task that short needs one packet, not two, and
-/// wakes the runner once. The report carries its own time.
-const START_HELD: Duration = Duration::from_millis(2);
+/// News of a start waits this long for that of its end: a task that short needs one packet, not
+/// two, its pipes are never watched, and it wakes the runner once. The report carries its own time.
+pub(super) const START_HELD: Duration = Duration::from_millis(2);
+
+/// News of an end waits this long while the guardian has enough to do.
+const END_HELD: Duration = Duration::from_millis(2);
 
 /// The longest report, a message of 8 KiB.
 const REPORT_BYTES_MAX: usize = 9 * 1024;
 
 #[derive(Default)]
 pub(super) struct Outbox {
+    /// Starts that are held, in the order in which they become due. Few, since none stays long.
+    starts: VecDeque<Start>,
     packets: VecDeque<Vec<u8>>,
-    state: State,
+    /// When the packets are to leave.
+    due: Option<Instant>,
+    /// The socket is full.
+    is_blocked: bool,
 }
 
-#[derive(Clone, Copy, Default)]
-enum State {
-    #[default]
-    Empty,
-    /// Only starts so far.
-    Held(Instant),
-    Urgent,
-    /// The socket is full.
-    Blocked,
+struct Start {
+    seq: u64,
+    due: Instant,
+    report: Report,
 }
 
 impl Outbox {
-    pub fn push(&mut self, report: &Report) {
+    pub fn push_start(&mut self, seq: u64, report: Report, now: Instant) {
+        self.starts.push_back(Start { seq, due: now + START_HELD, report });
+    }
+
+    /// The last that is said of a task.
+    pub fn push_end(&mut self, seq: u64, report: &Report, now: Instant) {
+        if let Some(at) = self.starts.iter().position(|start| start.seq == seq)
+            && let Some(start) = self.starts.remove(at)
+        {
+            self.write(&start.report);
+        }
+        self.write(report);
+        self.due = self.due.or(Some(now + END_HELD));
+    }
+
+    /// Nothing but starts is held any longer.
+    pub fn hurry(&mut self, now: Instant) {
+        self.due = self.due.map(|due| due.min(now));
+    }
+
+    fn write(&mut self, report: &Report) {
         let packet = match self.packets.pop_back() {
             Some(last) if last.len() + REPORT_BYTES_MAX <= PACKET_BYTES_MAX => last,
             full => {
@@ -45,36 +68,36 @@ impl Outbox {
             }
         };
         self.packets.push_back(write_report(packet, report));
-        self.state = match (self.state, report) {
-            (State::Empty, Report::Started { .. }) => State::Held(Instant::now() + START_HELD),
-            (State::Blocked, _) => State::Blocked,
-            (State::Held(until), Report::Started { .. }) => State::Held(until),
-            (State::Empty | State::Held(_) | State::Urgent, _) => State::Urgent,
-        };
     }
 
     /// When `flush` should be called, if nothing else happens.
     pub fn due(&self) -> Option<Instant> {
-        match self.state {
-            State::Empty | State::Blocked => None,
-            State::Held(until) => Some(until),
-            State::Urgent => Some(Instant::now()),
+        if self.is_blocked {
+            return None;
         }
+        let start = self.starts.front().map(|start| start.due);
+        start.into_iter().chain(self.due).min()
     }
 
     pub fn is_blocked(&self) -> bool {
-        matches!(self.state, State::Blocked)
+        self.is_blocked
     }
 
     pub fn flush(&mut self, socket: &OwnedFd, now: Instant) -> io::Result<()> {
-        if matches!(self.state, State::Held(until) if until > now) {
+        let due = self.starts.iter().take_while(|start| start.due <= now).count();
+        for start in self.starts.drain(..due).collect::<Vec<_>>() {
+            self.write(&start.report);
+            self.due = Some(now);
+        }
+        if self.due.is_none_or(|due| due > now) {
             return Ok(());
         }
+        self.is_blocked = false;
         while let Some(packet) = self.packets.front() {
             match send(socket, packet, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Ok(_) => drop(self.packets.pop_front()),
                 Err(Errno::AGAIN) => {
-                    self.state = State::Blocked;
+                    self.is_blocked = true;
                     return Ok(());
                 }
                 Err(Errno::INTR) => {}
@@ -84,7 +107,7 @@ impl Outbox {
                 Err(error) => return Err(error.into()),
             }
         }
-        self.state = State::Empty;
+        self.due = None;
         Ok(())
     }
 }

@@ -1,16 +1,17 @@
-//! Takes a request off the socket and starts what it asks for.
+//! Takes a request off the socket, and starts what a launch asks for. When and on which thread is
+//! decided elsewhere.
 
 use std::ffi::CStr;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use libc::pid_t;
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::spawn::{Pointers, restrain};
-use super::{Guardian, program};
+use super::program;
+use super::spawn::{Pointers, Spawner, restrain};
 use crate::ending::Reason;
 use crate::wire::{Body, FDS_MAX, LaunchHead};
 
@@ -47,6 +48,50 @@ impl Waiting {
     pub fn new(head: LaunchHead, body: &Body, fds: Vec<OwnedFd>) -> Waiting {
         Waiting { head, text: read_body(body, &fds), fds }
     }
+
+    /// Closes its descriptors.
+    pub fn into_head(self) -> LaunchHead {
+        self.head
+    }
+
+    /// Returns once the program runs. Standard descriptors that were not passed become `null`.
+    pub fn start(&self, spawner: &Spawner, null: BorrowedFd) -> Result<pid_t, (Reason, String)> {
+        let Waiting { head, text, fds } = self;
+        let text = text
+            .as_ref()
+            .map_err(|error| (Reason::Resources, format!("cannot read its arguments: {error}")))?;
+        let strings = Strings::split(head, text)
+            .ok_or_else(|| (Reason::Invalid, "a launch whose text does not add up".to_owned()))?;
+        let mut passed = fds.iter();
+        let mut stdio = [null; 3];
+        for (slot, _) in stdio.iter_mut().zip(head.passed).filter(|(_, passed)| *passed) {
+            *slot =
+                passed.next().ok_or_else(|| (Reason::Resources, OUT_OF_FDS.to_owned()))?.as_fd();
+        }
+        let name = strings.argv[0];
+        let path = strings.path();
+        let Some(file) = program::find(name, path, strings.dir) else {
+            let message = format!(
+                "program {} not found in PATH {}",
+                name.to_string_lossy(),
+                String::from_utf8_lossy(path)
+            );
+            return Err((Reason::ProgramMissing, message));
+        };
+        let argv = Pointers::new(strings.argv.iter().copied());
+        let env = Pointers::new(strings.env.iter().copied());
+        let mut spawned = spawner.spawn(&file, &argv, &env, strings.dir, stdio);
+        if spawned.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENOEXEC)) {
+            let rest = &strings.argv[1..];
+            let argv = [c"/bin/sh", &file].into_iter().chain(rest.iter().copied());
+            let argv = Pointers::new(argv);
+            spawned = spawner.spawn(c"/bin/sh", &argv, &env, strings.dir, stdio);
+        }
+        let pid =
+            spawned.map_err(|error| program::explain(&error, &file, strings.dir, text.len()))?;
+        restrain(pid, head.nice, &head.limits);
+        Ok(pid)
+    }
 }
 
 /// The text of a launch, wherever it came.
@@ -66,46 +111,6 @@ fn read_body(body: &Body, fds: &[OwnedFd]) -> io::Result<Vec<u8>> {
             }
             Ok(text)
         }
-    }
-}
-
-impl Guardian {
-    pub(super) fn spawn(&self, waiting: &Waiting) -> Result<pid_t, (Reason, String)> {
-        let Waiting { head, text, fds } = waiting;
-        let text = text
-            .as_ref()
-            .map_err(|error| (Reason::Resources, format!("cannot read its arguments: {error}")))?;
-        let strings = Strings::split(head, text)
-            .ok_or_else(|| (Reason::Invalid, "a launch whose text does not add up".to_owned()))?;
-        let mut passed = fds.iter();
-        let mut stdio = [self.null.as_fd(); 3];
-        for (slot, _) in stdio.iter_mut().zip(head.passed).filter(|(_, passed)| *passed) {
-            *slot =
-                passed.next().ok_or_else(|| (Reason::Resources, OUT_OF_FDS.to_owned()))?.as_fd();
-        }
-        let name = strings.argv[0];
-        let path = strings.path();
-        let Some(file) = program::find(name, path, strings.dir) else {
-            let message = format!(
-                "program {} not found in PATH {}",
-                name.to_string_lossy(),
-                String::from_utf8_lossy(path)
-            );
-            return Err((Reason::ProgramMissing, message));
-        };
-        let argv = Pointers::new(strings.argv.iter().copied());
-        let env = Pointers::new(strings.env.iter().copied());
-        let mut spawned = self.spawner.spawn(&file, &argv, &env, strings.dir, stdio);
-        if spawned.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENOEXEC)) {
-            let rest = &strings.argv[1..];
-            let argv = [c"/bin/sh", &file].into_iter().chain(rest.iter().copied());
-            let argv = Pointers::new(argv);
-            spawned = self.spawner.spawn(c"/bin/sh", &argv, &env, strings.dir, stdio);
-        }
-        let pid =
-            spawned.map_err(|error| program::explain(&error, &file, strings.dir, text.len()))?;
-        restrain(pid, head.nice, &head.limits);
-        Ok(pid)
     }
 }
 

@@ -43,7 +43,7 @@ impl Strays {
     pub fn new(nonce: &[u8]) -> Strays {
         Strays {
             prefix: [TASK_ID_VAR.as_bytes(), b"=", nonce, b"."].concat(),
-            children: Children::new(),
+            children: Children::of_main_thread(),
             pids: Vec::new(),
             known: HashMap::new(),
             newest: 0,
@@ -52,7 +52,7 @@ impl Strays {
         }
     }
 
-    pub fn started(&mut self, seq: u64) {
+    pub fn starting(&mut self, seq: u64) {
         self.newest = self.newest.max(seq);
     }
 
@@ -89,7 +89,8 @@ impl Strays {
                 .retain(|pid, known| begun - known.seen < HEIRS_KEPT || self.pids.contains(pid));
         }
         let mut over = Vec::new();
-        for &pid in self.pids.iter().filter(|&&pid| !tasks.is_task(pid)) {
+        // The tasks' own processes are children of the threads that spawned them, and not here.
+        for &pid in &self.pids {
             let known = self.known.entry(pid).or_insert_with(|| {
                 let owner = owner(pid, &self.prefix);
                 Known { owner: owner.map_or(Owner::OneUpTo(self.newest), Owner::Task), seen: begun }

@@ -1,8 +1,8 @@
-//! The tasks that run: their process groups, their deadlines, and how they are told to end.
+//! The tasks that run or start: their process groups, their deadlines, how they are told to end.
 //! Signals are sent only from here, and only to groups that cannot have become another's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
@@ -12,12 +12,23 @@ use crate::wire::{Exit, LaunchHead, Report};
 
 #[derive(Default)]
 pub(super) struct Tasks {
+    /// Being spawned; their processes are not known yet.
+    starting: BTreeMap<u64, Starting>,
     tasks: BTreeMap<u64, Task>,
     /// The processes not reaped yet.
     by_pid: HashMap<pid_t, u64>,
     deadlines: BTreeSet<(Instant, u64)>,
     /// Told to end, their process is gone, others of their group still use the grace.
     lingering: Vec<u64>,
+}
+
+/// What a task shall hear once it has a process.
+#[derive(Default)]
+struct Starting {
+    /// Each once, the last sent last.
+    signals: Vec<i32>,
+    /// With this grace.
+    stop: Option<Duration>,
 }
 
 struct Task {
@@ -46,28 +57,50 @@ pub(super) enum Why {
 }
 
 impl Tasks {
-    /// Returns the time of day it started.
-    pub fn add(&mut self, head: &LaunchHead, pid: pid_t, started: Instant) -> Duration {
+    pub fn starting(&mut self, seq: u64) {
+        self.starting.insert(seq, Starting::default());
+    }
+
+    /// It was not started after all.
+    pub fn not_started(&mut self, seq: u64) {
+        self.starting.remove(&seq);
+    }
+
+    /// It has a process, which now hears what it was sent meanwhile.
+    pub fn started(&mut self, head: &LaunchHead, pid: pid_t, started: Instant, now: Instant) {
         let deadline = head.timeout.and_then(|timeout| started.checked_add(timeout));
         let phase = Phase::Running;
         let task = Task { pid, started, grace: head.grace, deadline, phase, left: None };
         self.deadlines.extend(deadline.map(|at| (at, head.seq)));
         self.by_pid.insert(pid, head.seq);
         self.tasks.insert(head.seq, task);
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        now.saturating_sub(started.elapsed())
+        let Some(orders) = self.starting.remove(&head.seq) else { return };
+        for signal in orders.signals {
+            self.signal(head.seq, signal);
+        }
+        if let Some(grace) = orders.stop {
+            self.end(head.seq, Why::Stopped, grace, now);
+        }
     }
 
+    /// One that starts may have left a stray already.
     pub fn contains(&self, seq: u64) -> bool {
-        self.tasks.contains_key(&seq)
+        self.tasks.contains_key(&seq) || self.starting.contains_key(&seq)
     }
 
     pub fn oldest(&self) -> Option<u64> {
-        self.tasks.first_key_value().map(|(&seq, _)| seq)
+        let running = self.tasks.first_key_value().map(|(&seq, _)| seq);
+        let starting = self.starting.first_key_value().map(|(&seq, _)| seq);
+        running.into_iter().chain(starting).min()
     }
 
+    /// Those that start have their room already.
     pub fn len(&self) -> usize {
-        self.tasks.len()
+        self.tasks.len() + self.starting.len()
+    }
+
+    pub fn any_starting(&self) -> bool {
+        !self.starting.is_empty()
     }
 
     pub fn is_task(&self, pid: pid_t) -> bool {
@@ -75,7 +108,7 @@ impl Tasks {
     }
 
     pub fn all(&self) -> Vec<u64> {
-        self.tasks.keys().copied().collect()
+        self.tasks.keys().chain(self.starting.keys()).copied().collect()
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {
@@ -92,7 +125,7 @@ impl Tasks {
     }
 
     /// The report of its end, unless others of its group still use the grace.
-    pub fn reaped(&mut self, pid: pid_t, reaped: &Reaped, now: Instant) -> Option<Report> {
+    pub fn reaped(&mut self, pid: pid_t, reaped: &Reaped, now: Instant) -> Option<(u64, Report)> {
         let seq = self.by_pid.remove(&pid)?;
         let task = self.tasks.get_mut(&seq)?;
         let usage = Usage {
@@ -116,7 +149,7 @@ impl Tasks {
 
     /// The report of one lingering task whose group is gone. Members that are not our children
     /// tell us nothing when they end, but their elders in the group are, or become so.
-    pub fn settled(&mut self, now: Instant) -> Option<Report> {
+    pub fn settled(&mut self, now: Instant) -> Option<(u64, Report)> {
         let at = self.lingering.iter().position(|seq| {
             self.tasks.get(seq).is_none_or(|task| {
                 // A task with the same number can only be if the old group is gone.
@@ -134,7 +167,7 @@ impl Tasks {
         self.finish(seq)
     }
 
-    fn finish(&mut self, seq: u64) -> Option<Report> {
+    fn finish(&mut self, seq: u64) -> Option<(u64, Report)> {
         let task = self.tasks.remove(&seq)?;
         if let Some(at) = task.deadline {
             self.deadlines.remove(&(at, seq));
@@ -147,7 +180,7 @@ impl Tasks {
             Phase::Killed(Why::TimedOut) => Exit::TimedOut { killed: true },
             Phase::Killed(Why::Stopped) => Exit::Stopped { killed: true },
         };
-        Some(Report::Ended { seq, exit, usage })
+        Some((seq, Report::Ended { seq, exit, usage }))
     }
 
     /// Ends the time of those whose deadline has come: first a word, then the knife.
@@ -169,6 +202,10 @@ impl Tasks {
 
     /// Tells a task to end. One that was asked to stop before, or has no grace, is killed.
     pub fn end(&mut self, seq: u64, why: Why, grace: Duration, now: Instant) {
+        if let Some(orders) = self.starting.get_mut(&seq) {
+            let grace = if orders.stop.is_some() { Duration::ZERO } else { grace };
+            orders.stop = Some(grace);
+        }
         let Some(task) = self.tasks.get_mut(&seq) else { return };
         if let Some(at) = task.deadline.take() {
             self.deadlines.remove(&(at, seq));
@@ -188,7 +225,13 @@ impl Tasks {
         }
     }
 
-    pub fn signal(&self, seq: u64, signal: i32) {
+    pub fn signal(&mut self, seq: u64, signal: i32) {
+        if let Some(orders) = self.starting.get_mut(&seq)
+            && (1..=SIGNAL_MAX).contains(&signal)
+        {
+            orders.signals.retain(|&earlier| earlier != signal);
+            orders.signals.push(signal);
+        }
         if let Some(task) = self.tasks.get(&seq) {
             task.signal(signal);
         }
@@ -200,6 +243,9 @@ impl Tasks {
         }
     }
 }
+
+/// The last there is.
+const SIGNAL_MAX: i32 = 64;
 
 impl Task {
     fn signal(&self, signal: i32) {

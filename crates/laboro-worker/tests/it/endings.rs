@@ -1,10 +1,11 @@
 //! Every way to end, and every way not to begin.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use laboro_worker::{Ending, Launch, Reason};
+use laboro_worker::{Ending, Launch, Reason, RunnerEvent};
 
 use crate::rig::{Dir, Life, Rig, command, shell, until};
 
@@ -74,11 +75,57 @@ fn a_second_stop_kills_at_once() {
 }
 
 #[test]
-fn a_stop_without_grace_kills_and_reaches_one_still_on_its_way() {
+fn a_stop_without_grace_kills() {
     let mut rig = Rig::new();
-    rig.runner.launch(shell(1, "trap '' TERM; while :; do sleep 1; done"));
+    rig.runner.launch(shell(1, "trap '' TERM; echo here; while :; do sleep 1; done"));
+    rig.said(1, 1);
     rig.runner.stop(1, Duration::ZERO);
     assert_eq!(rig.finish(1).ending, Ending::Stopped { killed: true });
+}
+
+/// Whether it waits, is being spawned, or runs: it either never begins or is killed.
+#[test]
+fn a_stop_reaches_every_launch_still_on_its_way() {
+    let mut rig = Rig::new();
+    for id in 0..200 {
+        rig.runner.launch(shell(id, "trap '' TERM; while :; do sleep 1; done"));
+        rig.runner.stop(id, Duration::ZERO);
+    }
+    let (mut started, mut ended) = (HashSet::new(), HashSet::new());
+    while ended.len() < 200 {
+        for event in rig.next() {
+            match event {
+                RunnerEvent::Started { id, .. } => assert!(started.insert(id)),
+                RunnerEvent::Output { .. } => panic!("none of them speaks"),
+                RunnerEvent::Ended { id, ending, .. } => {
+                    let killed = started.contains(&id);
+                    assert_eq!(ending, Ending::Stopped { killed });
+                    assert!(ended.insert(id));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_signal_reaches_a_launch_still_on_its_way() {
+    let mut rig = Rig::new();
+    for id in 0..50 {
+        rig.runner.launch(command(id, &["sleep", "1000"]));
+        // In another order it would stay as it is for good.
+        for signal in [libc::SIGSTOP, libc::SIGCONT, libc::SIGUSR1] {
+            rig.runner.signal(id, signal);
+        }
+    }
+    let mut ended = 0;
+    while ended < 50 {
+        for event in rig.next() {
+            if let RunnerEvent::Ended { ending, .. } = event {
+                assert_eq!(ending, Ending::Signalled(libc::SIGUSR1));
+                ended += 1;
+            }
+        }
+    }
 }
 
 #[test]
@@ -118,7 +165,7 @@ fn all_can_be_stopped_and_signalled_together() {
     let mut left = 3;
     while left > 0 {
         for event in rig.next() {
-            if let laboro_worker::RunnerEvent::Ended { ending, .. } = event {
+            if let RunnerEvent::Ended { ending, .. } = event {
                 assert_eq!(ending, Ending::Stopped { killed: false });
                 left -= 1;
             }

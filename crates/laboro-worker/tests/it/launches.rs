@@ -1,6 +1,7 @@
 //! Many launches, and how a runner begins and ends.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::num::NonZeroUsize;
 use std::process::Command;
 use std::time::Duration;
@@ -35,6 +36,67 @@ fn a_thousand_short_tasks_each_start_once_and_end_once() {
     }
 }
 
+/// The threads that spawn get a turn only when nobody else wants one, so many a task has ended
+/// before they can say that it has begun.
+#[test]
+fn a_task_that_ends_before_its_spawner_has_said_so_is_not_lost() {
+    let mut rig = Rig::new();
+    let guardian = rig.run(shell(0, "echo $PPID")).text().to_owned();
+    hold_back_spawners(&guardian);
+    let cores = std::thread::available_parallelism().unwrap().get() as u64;
+    let busy = 1..=cores;
+    for id in busy.clone() {
+        rig.runner.launch(shell(id, "while :; do :; done"));
+    }
+    let short = 100..300;
+    for id in short.clone() {
+        rig.runner.launch(shell(id, &format!("echo {id}; exit {}", id % 200)));
+    }
+    let (mut started, mut said) = (HashSet::new(), HashMap::new());
+    let mut ended = HashMap::new();
+    while ended.len() < 200 + cores as usize {
+        if ended.len() == 200 {
+            for id in busy.clone() {
+                rig.runner.stop(id, Duration::ZERO);
+            }
+        }
+        for event in rig.next() {
+            match event {
+                RunnerEvent::Started { id, .. } => assert!(started.insert(id)),
+                RunnerEvent::Output { id, bytes, .. } => {
+                    assert!(started.contains(&id));
+                    assert!(said.insert(id, bytes).is_none());
+                }
+                RunnerEvent::Ended { id, ending, .. } => {
+                    assert!(started.contains(&id));
+                    assert!(ended.insert(id, ending).is_none());
+                }
+            }
+        }
+    }
+    for id in short {
+        assert_eq!(ended[&id], Ending::Exited((id % 200) as i32));
+        assert_eq!(said[&id], format!("{id}\n").into_bytes());
+    }
+}
+
+fn hold_back_spawners(guardian: &str) {
+    let mut found = 0;
+    for thread in fs::read_dir(format!("/proc/{guardian}/task")).unwrap() {
+        let thread = thread.unwrap();
+        if fs::read_to_string(thread.path().join("comm")).unwrap() == "task-spawner\n" {
+            let tid = thread.file_name().to_str().unwrap().parse().unwrap();
+            // SAFETY: sched_param is plain data.
+            let none: libc::sched_param = unsafe { std::mem::zeroed() };
+            let policy = libc::SCHED_IDLE | libc::SCHED_RESET_ON_FORK;
+            // SAFETY: the pointer is to a live value.
+            assert_eq!(unsafe { libc::sched_setscheduler(tid, policy, &raw const none) }, 0);
+            found += 1;
+        }
+    }
+    assert!(found > 0, "guardian {guardian} has no spawners");
+}
+
 #[test]
 fn more_launches_than_the_socket_holds_all_run() {
     let mut rig = Rig::new();
@@ -67,25 +129,28 @@ fn no_more_run_at_once_than_wanted_and_the_waiting_can_be_stopped() {
     for id in [3, 19] {
         rig.runner.stop(id, Duration::from_secs(100));
     }
-    let (mut started, mut ended, mut stopped) = (Vec::new(), 0, Vec::new());
-    while ended < 20 {
+    let (mut begun, mut stopped) = (Vec::new(), Vec::new());
+    while begun.len() + stopped.len() < 20 {
         for event in rig.next() {
             match event {
-                RunnerEvent::Started { id, .. } => started.push(id),
+                RunnerEvent::Started { id, .. } => assert!(![3, 19].contains(&id)),
                 RunnerEvent::Output { bytes, .. } => assert!(matches!(&*bytes, b"1\n" | b"2\n")),
+                RunnerEvent::Ended { id, ending: Ending::Exited(0), started, .. } => {
+                    begun.push((started, id));
+                }
                 RunnerEvent::Ended { id, ending, .. } => {
-                    ended += 1;
-                    if ending != Ending::Exited(0) {
-                        assert_eq!(ending, Ending::Stopped { killed: false });
-                        stopped.push(id);
-                    }
+                    assert_eq!(ending, Ending::Stopped { killed: false });
+                    stopped.push(id);
                 }
             }
         }
     }
     stopped.sort_unstable();
     assert_eq!(stopped, [3, 19]);
-    assert_eq!(started, (0..19).filter(|&id| id != 3).collect::<Vec<_>>());
+    // Two that begin at once may be told of in any order, but each began in its turn.
+    begun.sort_unstable();
+    let begun: Vec<u64> = begun.into_iter().map(|(_, id)| id).collect();
+    assert_eq!(begun, (0..19).filter(|&id| id != 3).collect::<Vec<_>>());
 }
 
 #[test]

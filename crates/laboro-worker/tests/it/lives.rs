@@ -1,5 +1,6 @@
 //! Who outlives whom: nobody outlives the program, whoever is killed first.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
@@ -37,6 +38,36 @@ fn kill_nine_of_the_program_takes_all_its_processes_along() {
     for life in lives {
         until("every process is gone", || life.is_over());
     }
+}
+
+#[test]
+fn kill_nine_in_a_storm_of_launches_leaves_nobody() {
+    for lines_first in [1, 2, 5, 20, 100] {
+        let storm = format!("{}-{lines_first}", std::process::id());
+        let mut program = Command::new(crate::rig::PROBE)
+            .args(["--times", "400", "echo $PPID; exec sleep 1000"])
+            .env("LABORO_TEST_STORM", &storm)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let guardian = Life::of(&first_lines(&mut program, lines_first)[0]);
+        program.kill().unwrap();
+        program.wait().unwrap();
+        until("the guardian is gone", || guardian.is_over());
+        let left: Vec<u32> = with_variable(&format!("LABORO_TEST_STORM={storm}"));
+        assert!(left.is_empty(), "{left:?} live on");
+    }
+}
+
+/// The processes that were given this variable, with its value.
+fn with_variable(wanted: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap();
+    let pids = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let has = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|entry| entry == wanted.as_bytes())
+    };
+    pids.filter(has).collect()
 }
 
 #[test]
