@@ -158,8 +158,8 @@ impl Guardian {
         if self.strays.is_due(now) {
             self.strays.sweep(&self.tasks);
         }
-        if self.waiting.is_empty() {
-            // The runner may have more.
+        if self.waiting.len() <= self.at_once / 2 {
+            // The runner may have more, and has to send it before these are begun.
             self.outbox.hurry(now);
         }
         self.outbox.flush(&self.socket, now)

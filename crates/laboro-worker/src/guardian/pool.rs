@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
@@ -83,13 +84,15 @@ impl Pool {
             work: Condvar::new(),
             quiet: Condvar::new(),
         });
-        let cores = thread::available_parallelism()?.get();
-        for _ in 0..cores.min(at_once).clamp(1, THREADS_MAX) {
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        for number in 0..cores.min(at_once).clamp(1, THREADS_MAX) {
             let shared = Arc::clone(&shared);
-            thread::Builder::new()
-                .name("task-spawner".into())
-                .stack_size(STACK_BYTES)
-                .spawn(move || shared.work())?;
+            let thread = thread::Builder::new().name("task-spawner".into());
+            match thread.stack_size(STACK_BYTES).spawn(move || shared.work()) {
+                // Where processes are scarce one will do.
+                Err(_) if number > 0 => break,
+                started => drop(started?),
+            }
         }
         Ok(Pool(shared))
     }
