@@ -100,6 +100,7 @@ impl Hub {
 
     pub(super) fn hand_back(&mut self, back: Return) -> Result<Reply, Refusal> {
         let worker = self.find_worker(&back.worker)?;
+        self.note_alive(worker);
         let (id, group) = {
             let worker = self.state().workers().get(worker);
             (worker.id, worker.group)

@@ -11,6 +11,7 @@ use crate::task::{Outcome, State};
 impl Hub {
     pub(super) fn report(&mut self, report: Report) -> Result<Reply, Refusal> {
         let slot = self.find_worker(&report.worker)?;
+        self.note_alive(slot);
         let (worker, group) = {
             let worker = self.state().workers().get(slot);
             (worker.id, worker.group)
@@ -49,6 +50,11 @@ impl Hub {
         let state = self.state();
         let record = state.task(state.record_of(task).expect("a claimed task has a record"));
         let profile = state.profiles().get(record.profile);
+        if outcome == Outcome::Lost {
+            // As if its worker had gone: counted by itself, and not for ever.
+            let too_often = record.lost >= profile.lost_max;
+            return if too_often { Then::Failed } else { Then::Again(self.ledger.now()) };
+        }
         let worth_it = match outcome {
             Outcome::Exit(code) => profile.retry_on.is_empty() || profile.retry_on.contains(&code),
             _ => true,

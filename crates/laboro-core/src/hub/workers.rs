@@ -64,8 +64,9 @@ impl Hub {
         for task in lost {
             self.take_back(task, Back::Lapsed);
         }
-        let held = self.leases_of(worker);
-        let is_unknown = |lease: &(TaskId, LeaseNo)| !held.contains(lease);
+        let mut held = self.leases_of(worker);
+        held.sort_unstable();
+        let is_unknown = |lease: &(TaskId, LeaseNo)| held.binary_search(lease).is_err();
         running.into_iter().filter(is_unknown).map(|(task, _)| task).collect()
     }
 
@@ -89,6 +90,7 @@ impl Hub {
         }
         let group = self.state().workers().get(worker).group;
         self.presence.admit(worker);
+        self.note_alive(worker);
         match offer.route {
             Route::Push => {
                 let waiting = self.presence.add_push(worker, group, offer.lease_ms);
@@ -124,6 +126,15 @@ impl Hub {
             let gone = self.presence.drop_offer(offer);
             let reply = Reply::Nothing(self.idle_reason(gone.worker));
             self.effects.push(Effect::Reply { token, reply });
+        }
+    }
+
+    /// Whatever a worker says shows that it is alive.
+    pub(super) fn note_alive(&mut self, worker: u32) {
+        let period_ms = self.state().workers().get(worker).period_ms;
+        let Some(until) = period_ms.map(|ms| self.ledger.now().after_ms(ms)) else { return };
+        if self.presence.member(worker).is_some_and(|m| m.alive_until.is_none_or(|at| at < until)) {
+            self.presence.set_alive_until(worker, Some(until));
         }
     }
 
