@@ -291,3 +291,16 @@ pub enum Values {
     /// Element i stands for the i-th of these, as the submitter wrote them.
     List(Arc<[Box<[u8]>]>),
 }
+
+impl Values {
+    /// Is there a value for each of so many elements?
+    pub(crate) fn suit(&self, count: u32) -> bool {
+        match self {
+            Values::Numbers { first, step } => {
+                let span = step.checked_mul(i64::from(count.saturating_sub(1)));
+                span.and_then(|span| first.checked_add(span)).is_some()
+            }
+            Values::List(values) => values.len() == count as usize,
+        }
+    }
+}

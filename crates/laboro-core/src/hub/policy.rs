@@ -30,13 +30,14 @@ pub(super) enum Fit {
 impl Room {
     pub(super) fn of(member: &Member, worker: &Worker, kind: OfferKind) -> Room {
         let slots = member.capacity.slots.saturating_sub(member.fewer_slots);
-        let free = slots.saturating_sub(worker.used.slots);
+        let free = u64::from(slots).saturating_sub(worker.used.slots) as u32;
         let slots = match kind {
             OfferKind::Push => free,
             // Who asks for n tasks gets n of one slot each whatever it has, or bigger ones that fit.
             OfferKind::Answer { most, .. } => free.max(most),
         };
-        Room { slots, memory: member.capacity.memory.saturating_sub(worker.used.memory) }
+        let memory = u128::from(member.capacity.memory).saturating_sub(worker.used.memory) as u64;
+        Room { slots, memory }
     }
 
     pub(super) fn take(&mut self, needs: &Needs) {

@@ -24,11 +24,14 @@ impl Hub {
                 Ok(Reply::Groups(vec![self.group_view(group)]))
             }
             Query::Jobs { group, from, most } => {
-                let group = group.as_ref().map(|group| self.find_group(group)).transpose()?;
-                let jobs = state
-                    .jobs_from(*from)
-                    .filter(|&slot| group.is_none_or(|group| state.job(slot).group == group));
-                Ok(Reply::Jobs(jobs.take(page(*most)).map(|slot| self.job_view(slot)).collect()))
+                let slots: Vec<u32> = match group {
+                    Some(group) => {
+                        let group = self.find_group(group)?;
+                        state.jobs_of_group(group, *from).take(page(*most)).collect()
+                    }
+                    None => state.jobs_from(*from).take(page(*most)).collect(),
+                };
+                Ok(Reply::Jobs(slots.into_iter().map(|slot| self.job_view(slot)).collect()))
             }
             Query::Job(job) => Ok(Reply::Jobs(vec![self.job_view(self.find_job(*job)?)])),
             Query::Tasks { job, state, from, most } => self.tasks(*job, *state, *from, page(*most)),
@@ -200,7 +203,7 @@ impl Hub {
             draining: member.is_some_and(|member| member.draining),
             slots: member
                 .map_or(0, |member| member.capacity.slots.saturating_sub(member.fewer_slots)),
-            slots_used: worker.used.slots,
+            slots_used: u32::try_from(worker.used.slots).unwrap_or(u32::MAX),
             leases: leases.map(|lease| lease_of(state, lease)).collect(),
             lease_count: worker.leases,
             succeeded: record.good,

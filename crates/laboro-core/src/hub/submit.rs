@@ -79,10 +79,10 @@ impl Hub {
         if submit.group.is_empty() {
             return Err(Refusal::BadName { name: Name::default(), why: "is empty" });
         }
-        if submit.tasks.len() > limits.tasks_a_submit {
-            return over("tasks in one submit", limits.tasks_a_submit);
-        }
         let records = submit.tasks.len() + submit.arrays.len();
+        if records > limits.tasks_a_submit {
+            return over("tasks and arrays in one submit", limits.tasks_a_submit);
+        }
         if self.state().records() + records > limits.tasks {
             return over("tasks", limits.tasks);
         }
@@ -115,6 +115,10 @@ impl Hub {
             if array.count > limits.array_elements {
                 let most = u64::from(limits.array_elements);
                 return Err(Refusal::Limit { what: "elements in an array", most });
+            }
+            if !array.values.suit(array.count) {
+                let (name, why) = (array.name.clone(), "has not a value for every element");
+                return Err(Refusal::BadName { name, why });
             }
             count += u64::from(array.count);
         }

@@ -6,7 +6,7 @@ mod attempts;
 mod control;
 mod forget;
 
-use super::state::{Group, State};
+use super::state::State;
 use crate::effect::Change;
 use crate::event::Event;
 use crate::id::{JobId, Time};
@@ -19,14 +19,7 @@ impl State {
         match event {
             Event::Began { life, seed } => self.began(*life, *seed),
             Event::GroupMade { group, name } => {
-                debug_assert_eq!(group.0 as usize, self.groups.len(), "groups are counted");
-                self.groups.push(Group {
-                    id: *group,
-                    name: name.clone(),
-                    paused: false,
-                    ever_used: false,
-                    counts: Default::default(),
-                });
+                self.add_group(*group, name);
             }
             Event::GroupPaused { group, paused } => {
                 self.groups[group.0 as usize].paused = *paused;
@@ -110,8 +103,7 @@ impl State {
         self.life = life;
         self.next_lease = 0;
         if self.seed == 0 {
-            self.seed = seed;
-            self.names.seed(seed);
+            self.set_seed(seed);
         }
         self.extend_leases();
     }
@@ -125,6 +117,7 @@ impl State {
         if let Some(ended) = job.ended {
             self.ended.insert((ended, id));
         }
+        self.groups[job.group as usize].jobs.insert(id);
         let slot = self.jobs.insert(Some(Box::new(job)));
         self.job_ids.insert(id, slot);
     }

@@ -138,14 +138,14 @@ impl State {
 
     fn check_worker(&self, slot: u32) -> Result<u32, String> {
         let worker = self.workers.get(slot);
-        let (mut count, mut slots) = (0, 0);
+        let (mut count, mut slots) = (0, 0u64);
         for lease in self.workers.leases_of(slot) {
             let task = self.workers.lease(lease).task;
             if self.tasks[task].phase != (Phase::Leased { lease }) {
                 return Err(format!("worker {} holds {} twice", worker.name, self.id_of(task)));
             }
             count += 1;
-            slots += self.profiles.get(self.tasks[task].profile).needs.slots;
+            slots += u64::from(self.profiles.get(self.tasks[task].profile).needs.slots);
         }
         if (count, slots) != (worker.leases, worker.used.slots) {
             return Err(format!("worker {} miscounts its leases", worker.name));

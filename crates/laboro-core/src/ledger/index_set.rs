@@ -107,10 +107,16 @@ impl IndexSet {
                 return true;
             }
         }
-        let (chunks, len, _) = self.spill();
-        let Some(chunk) = chunks.get_mut((index >> CHUNK_BITS) as usize) else { return false };
+        let (chunks, len, low) = self.spill();
+        let at = index >> CHUNK_BITS;
+        let Some(chunk) = chunks.get_mut(at as usize) else { return false };
         let was = chunk.clear(index & (CHUNK - 1));
         *len -= u32::from(was);
+        // Whoever takes from the front does not walk over what is empty each time.
+        if at == *low {
+            let empty = chunks[at as usize..].iter().take_while(|chunk| chunk.count() == 0);
+            *low += empty.count() as u32;
+        }
         if *len == 0 {
             *self = IndexSet::default();
         }

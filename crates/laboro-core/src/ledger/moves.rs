@@ -43,9 +43,19 @@ impl State {
             this.counts.add(to, 1);
             group.counts.add(to, 1);
             let id = this.id;
-            let limited = this.options.max_running.is_some();
+            let leased = this.counts.of(TaskState::Leased);
+            // Only the task that fills the job, or makes room in a full one, changes anything.
+            let crosses = this.options.max_running.is_some_and(|most| {
+                (to == TaskState::Leased && leased == most)
+                    || (from == Some(TaskState::Leased) && leased + 1 == most)
+            });
             self.note_change(id, index, index, to);
-            self.after_count(job, from, Some(to), limited);
+            if crosses {
+                self.refresh_lanes(job);
+            }
+            if to.is_finished() {
+                self.end_if_finished(job);
+            }
         }
     }
 
@@ -70,20 +80,7 @@ impl State {
         group.counts.add(to, count);
         let id = this.id;
         self.note_change(id, first, last, to);
-        self.after_count(job, from, Some(to), false);
-    }
-
-    fn after_count(
-        &mut self,
-        job: u32,
-        from: Option<TaskState>,
-        to: Option<TaskState>,
-        limited: bool,
-    ) {
-        if limited && (from == Some(TaskState::Leased) || to == Some(TaskState::Leased)) {
-            self.refresh_lanes(job);
-        }
-        if to.is_some_and(TaskState::is_finished) {
+        if to.is_finished() {
             self.end_if_finished(job);
         }
     }

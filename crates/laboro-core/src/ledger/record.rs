@@ -70,11 +70,13 @@ impl Link {
 pub(crate) struct Extra {
     pub(crate) memo: Option<Arc<[u8]>>,
     pub(crate) message: Option<Box<str>>,
-    /// Attempts before the last.
+    /// Attempts before the last, the oldest first, at most `PAST_MOST`.
     pub(crate) past: Vec<Past>,
     /// The lease that lapsed last, while nobody else has taken or finished the task.
     pub(crate) lapsed: Option<(LeaseNo, WorkerId)>,
 }
+
+const PAST_MOST: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Past {
@@ -129,6 +131,15 @@ impl Record {
 
     pub(crate) fn extra_mut(&mut self) -> &mut Extra {
         self.extra.get_or_insert_default()
+    }
+
+    /// A task that is run again and again remembers its last attempts, not all of them.
+    pub(crate) fn remember(&mut self, attempt: Past) {
+        let past = &mut self.extra_mut().past;
+        if past.len() == PAST_MOST {
+            past.remove(0);
+        }
+        past.push(attempt);
     }
 
     pub(crate) fn memo(&self) -> Option<&Arc<[u8]>> {

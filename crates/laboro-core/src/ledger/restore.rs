@@ -171,21 +171,15 @@ impl State {
         match piece {
             Restore::Counters { life, seed, next_lease, next_job, next_worker, front, back } => {
                 self.life = *life;
-                self.seed = *seed;
-                self.names.seed(*seed);
+                self.set_seed(*seed);
                 self.next_lease = *next_lease;
                 self.next_job = *next_job;
                 self.workers.next = *next_worker;
                 self.lanes.set_turns(Turns { front: *front, back: *back });
             }
             Restore::Group { group, name, paused, ever_used } => {
-                self.groups.push(super::state::Group {
-                    id: *group,
-                    name: name.clone(),
-                    paused: *paused,
-                    ever_used: *ever_used,
-                    counts: Default::default(),
-                });
+                let made = self.add_group(*group, name);
+                (made.paused, made.ever_used) = (*paused, *ever_used);
             }
             Restore::Worker(worker) => self.restore_worker(worker),
             Restore::Job(job) => {

@@ -21,6 +21,7 @@ pub struct State {
     pub(in crate::ledger) life: u32,
     pub(in crate::ledger) seed: u64,
     pub(in crate::ledger) groups: Vec<Group>,
+    pub(in crate::ledger) group_names: HashMap<Name, u32, foldhash::fast::FixedState>,
     pub(in crate::ledger) tasks: Slab<Record>,
     pub(in crate::ledger) names: Names,
     pub(in crate::ledger) jobs: Slab<Option<Box<Job>>>,
@@ -53,6 +54,7 @@ pub(crate) struct Group {
     /// Something was submitted to it.
     pub(crate) ever_used: bool,
     pub(crate) counts: Counts,
+    pub(in crate::ledger) jobs: BTreeSet<JobId>,
 }
 
 /// What the ledger waits for.
@@ -102,9 +104,31 @@ impl State {
         &self.groups
     }
 
-    /// Groups are few: a hub has tens of them, and a session asks once.
     pub(crate) fn find_group(&self, name: &Name) -> Option<u32> {
-        self.groups.iter().position(|group| group.name == *name).map(|at| at as u32)
+        self.group_names.get(name).copied()
+    }
+
+    pub(in crate::ledger) fn add_group(&mut self, id: GroupId, name: &Name) -> &mut Group {
+        debug_assert_eq!(id.0 as usize, self.groups.len(), "groups are counted");
+        self.group_names.insert(name.clone(), id.0);
+        self.groups.push(Group {
+            id,
+            name: name.clone(),
+            paused: false,
+            ever_used: false,
+            counts: Counts::default(),
+            jobs: BTreeSet::new(),
+        });
+        self.groups.last_mut().expect("just pushed")
+    }
+
+    /// Tables of names that peers choose are seeded, so that nobody can choose ones that collide. Only
+    /// while they are empty.
+    pub(in crate::ledger) fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+        self.names.seed(seed);
+        self.workers.seed(seed);
+        self.keys = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(seed));
     }
 
     pub(crate) fn next_job(&self) -> JobId {
@@ -138,6 +162,11 @@ impl State {
 
     pub(crate) fn jobs_from(&self, id: JobId) -> impl Iterator<Item = u32> + '_ {
         self.job_ids.range(id..).map(|(_, &slot)| slot)
+    }
+
+    pub(crate) fn jobs_of_group(&self, group: u32, id: JobId) -> impl Iterator<Item = u32> + '_ {
+        let jobs = self.groups[group as usize].jobs.range(id..);
+        jobs.map(|id| self.find_job(*id).expect("a group's jobs are there"))
     }
 
     pub(crate) fn job_by_key(&self, group: u32, key: &[u8]) -> Option<JobId> {

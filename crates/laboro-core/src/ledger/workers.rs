@@ -29,8 +29,9 @@ pub(crate) struct Worker {
 /// What its leases take of a worker.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Used {
-    pub(crate) slots: u32,
-    pub(crate) memory: u64,
+    /// Wider than what one task may need: who pulls may hold more than it has room for.
+    pub(crate) slots: u64,
+    pub(crate) memory: u128,
     pub(crate) resources: Vec<(Name, u128)>,
 }
 
@@ -86,6 +87,12 @@ pub(crate) struct Workers {
 impl Workers {
     pub(crate) fn len(&self) -> usize {
         self.workers.len()
+    }
+
+    /// Only before the first worker.
+    pub(crate) fn seed(&mut self, seed: u64) {
+        debug_assert!(self.by_name.is_empty(), "the seed is set once");
+        self.by_name = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(seed));
     }
 
     pub(crate) fn get(&self, slot: u32) -> &Worker {
@@ -178,8 +185,8 @@ impl Workers {
         let holder = &mut self.workers[worker];
         let prev = holder.last_lease;
         holder.leases += 1;
-        holder.used.slots += needs.slots;
-        holder.used.memory += needs.memory;
+        holder.used.slots += u64::from(needs.slots);
+        holder.used.memory += u128::from(needs.memory);
         for (name, bits) in share.iter().flat_map(|share| &share.indices) {
             match holder.used.resources.iter_mut().find(|(n, _)| n == name) {
                 Some((_, used)) => *used |= bits,
@@ -224,8 +231,8 @@ impl Workers {
             holder.last_lease = lease.prev;
         }
         holder.leases -= 1;
-        holder.used.slots -= needs.slots;
-        holder.used.memory -= needs.memory;
+        holder.used.slots -= u64::from(needs.slots);
+        holder.used.memory -= u128::from(needs.memory);
         for (name, bits) in lease.share.iter().flat_map(|share| &share.indices) {
             let used = holder.used.resources.iter_mut().find(|(n, _)| n == name);
             used.expect("what is given back was taken").1 &= !bits;
@@ -283,11 +290,8 @@ impl TrackRecord {
             }
         };
         let tally = &mut self.tallies[at];
-        if good {
-            tally.good += 1;
-        } else {
-            tally.bad += 1;
-        }
+        let count = if good { &mut tally.good } else { &mut tally.bad };
+        *count = count.saturating_add(1);
     }
 
     pub(crate) fn judge(&mut self, standing: Standing, reason: Box<str>, until: Option<Time>) {

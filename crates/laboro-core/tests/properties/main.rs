@@ -61,7 +61,7 @@ fn promises_hold_for_many_seeds() {
         return;
     }
     let mut kinds = HashSet::new();
-    for seed in 0..number("LABORO_SEEDS").unwrap_or(400) {
+    for seed in 0..number("LABORO_SEEDS").unwrap_or(250) {
         let outcome = std::panic::catch_unwind(|| run(seed, Dice::Seeded(seed), STEPS, 5));
         match outcome {
             Ok(world) => kinds.extend(world.kinds),
@@ -76,7 +76,7 @@ fn promises_hold_for_many_seeds() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: number("LABORO_CASES").unwrap_or(100) as u32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: number("LABORO_CASES").unwrap_or(60) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The same with draws that can be shortened to the few that matter.
     #[test]

@@ -241,7 +241,7 @@ fn pred(world: &World, dice: &mut Dice, _group: &Name, own: &[Name]) -> Option<T
         4 => Some(TaskRef::Name(Name::from(format!("a{}", dice.below(ARRAY_NAMES))))),
         5 => {
             let (array, element) = (dice.below(ARRAY_NAMES), dice.between(1, 5));
-            Some(TaskRef::Name(Name::from(format!("a{array}/{element}"))))
+            Some(TaskRef::Name(Name::from(format!("a{array}.{element}"))))
         }
         _ => some_task(world, dice).map(TaskRef::Id),
     }

@@ -3,7 +3,7 @@
 //! `submit [GROUP] a b<a,c x[10]<a y[10]~x slots=2 gpu=1 tag=t priority=1 attempts=3 lost=0 backoff=100`
 //! `  retry_on=3 anyway kind=command open held max_running=1 max_fails=0 key=k into=1 taken=merge unknown=ignore`
 //! `join w slots=4 memory=9 gpu=2 tag=t kinds=named period=1000 running=1/1@1.0 session=2 group=g`
-//! `push w lease=5` · `pull w 3 until=50 lease=5` · `report w a=ok 1/2@1.0=1 x/1-9=sig9` · `return w a<b front`
+//! `push w lease=5` · `pull w 3 until=50 lease=5` · `report w a=ok 1/2@1.0=1 x.1-9=sig9` · `return w a<b front`
 //! `cancel 1 2-5,7` · `hold 1` · `release 1 held` · `retry 1 failed` · `prioritise 5 1 2-3`
 
 use laboro_core::*;

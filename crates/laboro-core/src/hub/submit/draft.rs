@@ -355,7 +355,7 @@ impl Lookup<'_> {
         self.draft.names.find(hash, |&other| self.name(other as usize) == name).copied()
     }
 
-    /// `array/7` of an array in the same submit: its node, and the position counted from 0.
+    /// `array.7` of an array in the same submit: its node, and the position counted from 0.
     fn local_element(&self, name: &Name) -> Option<(u32, u32)> {
         let (array, number) = name.split_element()?;
         let local = self.local(&array)?;

@@ -119,7 +119,7 @@ impl State {
             }
             Then::Again(until) => {
                 count_attempt(record, outcome);
-                record.extra_mut().past.push(Past { outcome, worker, started, took_ms });
+                record.remember(Past { outcome, worker, started, took_ms });
                 if until > at {
                     self.delay(slot, until);
                     self.count(job, index, Some(from), Some(TaskState::Delayed));
@@ -165,11 +165,8 @@ impl State {
         }
         let good = outcome.is_success();
         let job = self.job_mut(self.tasks[slot].job);
-        if good {
-            job.good += 1;
-        } else {
-            job.bad += 1;
-        }
+        let count = if good { &mut job.good } else { &mut job.bad };
+        *count = count.saturating_add(1);
         let id = job.id;
         if let Some(worker) = self.workers.find(worker) {
             let at = self.at;
@@ -188,7 +185,7 @@ impl State {
         if why == Back::Lapsed {
             record.lost = record.lost.saturating_add(1);
             let started = lease.started;
-            record.extra_mut().past.push(Past { outcome: Outcome::Lost, worker, started, took_ms });
+            record.remember(Past { outcome: Outcome::Lost, worker, started, took_ms });
         }
         // What was taken back ends where it runs: its end is no result.
         if matches!(why, Back::Lapsed | Back::Left) {
@@ -231,7 +228,7 @@ impl State {
         if let Phase::Finished { outcome, worker, took_ms, started } = record.phase
             && worker != WorkerId::UNKNOWN
         {
-            record.extra_mut().past.push(Past { outcome, worker, started, took_ms });
+            record.remember(Past { outcome, worker, started, took_ms });
         }
     }
 }

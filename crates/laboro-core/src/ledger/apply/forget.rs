@@ -56,6 +56,7 @@ impl State {
         let gone = self.jobs.remove(job, None).expect("a job in use is there");
         self.job_ids.remove(&id);
         let group = &mut self.groups[gone.group as usize];
+        group.jobs.remove(&id);
         for state in TaskState::ALL {
             group.counts.take(state, gone.counts.of(state));
         }
