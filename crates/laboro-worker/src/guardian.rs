@@ -309,6 +309,7 @@ impl Guardian {
                 self.stop_waiting(|head| head.seq == seq, now);
                 self.tasks.end(seq, Why::Stopped, grace, now);
             }
+            Request::Recall => self.stop_waiting(|_| true, now),
             Request::StopAll { grace } => {
                 self.stop_waiting(|_| true, now);
                 for seq in self.tasks.all() {

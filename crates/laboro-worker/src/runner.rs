@@ -180,6 +180,12 @@ impl Runner {
         self.order(id, |seq| Request::Stop { seq, grace });
     }
 
+    /// Launches that have not begun never do, and end as stopped. What runs goes on.
+    pub fn recall(&self) {
+        self.lock_and_wake(|state| state.stop_unsent(|_| true));
+        self.order_all(&Request::Recall);
+    }
+
     pub fn stop_all(&self, grace: Duration) {
         self.lock_and_wake(|state| state.stop_unsent(|_| true));
         self.order_all(&Request::StopAll { grace });

@@ -23,6 +23,8 @@ pub(crate) enum Request<'a> {
         seq: u64,
         grace: Duration,
     },
+    /// What has not begun never does; what runs goes on.
+    Recall,
     StopAll {
         grace: Duration,
     },
@@ -125,6 +127,7 @@ pub(crate) fn control_packet(request: &Request) -> Vec<u8> {
             out.u64(*seq);
             out.u64(u64::from(signal.cast_unsigned()));
         }
+        Request::Recall => out.u8(5),
         Request::SignalAll { signal } => {
             out.u8(4);
             out.u64(u64::from(signal.cast_unsigned()));
@@ -148,6 +151,7 @@ pub(crate) fn read_request(packet: &[u8]) -> Option<Request<'_>> {
         2 => Request::StopAll { grace: from.duration()? },
         3 => Request::Signal { seq: from.u64()?, signal: from.i32()? },
         4 => Request::SignalAll { signal: from.i32()? },
+        5 => Request::Recall,
         _ => return None,
     };
     from.0.is_empty().then_some(request)

@@ -83,7 +83,7 @@ pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> 
     }
     files::make_room(&options).map_err(usage)?;
     // The guardian starts while the state is being read.
-    let agent = Agent::start()?;
+    let agent = Agent::start(&layout, &options)?;
     let dir = RunDir::open(&options.state, &plan, &options)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();

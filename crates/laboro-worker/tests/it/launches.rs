@@ -154,6 +154,44 @@ fn no_more_run_at_once_than_wanted_and_the_waiting_can_be_stopped() {
 }
 
 #[test]
+fn recalled_launches_never_begin_and_what_runs_goes_on() {
+    let at_once = NonZeroUsize::new(2);
+    let (runner, events) = Runner::start(Options { at_once, ..options() }).unwrap();
+    let mut rig = Rig { runner, events };
+    let dir = Dir::new("recall");
+    for id in 0..10 {
+        let script = "touch $$.here; until [ -e go ]; do sleep 0.01; done";
+        rig.runner.launch(Launch { dir: Some(dir.0.clone()), ..shell(id, script) });
+    }
+    let (mut begun, mut recalled, mut ended) = (Vec::new(), Vec::new(), Vec::new());
+    while ended.len() < 2 {
+        for event in rig.next() {
+            match event {
+                RunnerEvent::Started { id, .. } => begun.push(id),
+                RunnerEvent::Ended { id, ending: Ending::Stopped { killed: false }, .. } => {
+                    recalled.push(id);
+                }
+                RunnerEvent::Ended { id, ending, .. } => {
+                    assert_eq!(ending, Ending::Exited(0));
+                    ended.push(id);
+                }
+                RunnerEvent::Output { .. } => panic!("they print nothing"),
+            }
+        }
+        if begun.len() == 2 && recalled.is_empty() {
+            rig.runner.recall();
+        }
+        if recalled.len() == 8 {
+            fs::write(dir.0.join("go"), "").unwrap();
+        }
+    }
+    recalled.sort_unstable();
+    assert_eq!(recalled, (2..10).collect::<Vec<_>>());
+    begun.sort_unstable();
+    assert_eq!(begun, [0, 1]);
+}
+
+#[test]
 fn launches_may_come_from_many_threads() {
     let mut rig = Rig::new();
     let runner = &rig.runner;

@@ -24,11 +24,13 @@ use laboro_hub::{Handle, Subscription};
 use laboro_journal::outputs::{Key, Writer};
 use laboro_worker::{Ending, EventSource, Runner, Usage};
 use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use talk::{OTHER, given_back};
 use tokio::io::unix::AsyncFd;
+use tokio::time::sleep_until;
 
 /// How a run is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,7 @@ pub(crate) enum Ended {
 pub(crate) struct Starting {
     runner: Runner,
     source: EventSource,
+    is_ahead: bool,
 }
 
 /// What an agent is made of.
@@ -75,8 +78,16 @@ pub(crate) struct Agent {
     tally: Tally,
     queue: VecDeque<Grant>,
     running: HashMap<u64, Running>,
+    /// Of launched tasks, also of those that have not begun.
     slots_used: u32,
+    /// Slots that may be launched, and that the hub may grant, beyond those there are.
+    launch_ahead: u32,
+    grant_ahead: u32,
+    /// Launched tasks that have begun.
+    begun: usize,
     next_id: u64,
+    /// Since when something has ended and is not reported.
+    unreported_since: Option<Instant>,
     /// Ended, not reported yet.
     ended: Vec<(TaskResult, EndView)>,
     /// Reported and not recorded yet, one entry a report.
@@ -102,18 +113,33 @@ enum Stopping {
 
 const TICK: Duration = Duration::from_millis(100);
 const FLUSH_EVERY: Duration = Duration::from_millis(200);
+/// While there is enough to do, results are reported together: each report costs a sync of the disk.
+const REPORT_EVERY: Duration = Duration::from_millis(5);
 
 impl Agent {
-    pub(crate) fn start() -> anyhow::Result<Starting> {
-        let options =
-            laboro_worker::Options { orphans: laboro_worker::Orphans::All, ..Default::default() };
+    pub(crate) fn start(layout: &Layout, options: &Options) -> anyhow::Result<Starting> {
+        // Tasks of one slot wait for their room at the guardian, which starts the next the moment one
+        // ends. With a limit of failures or a memory to watch, nothing may start that is not asked for.
+        let is_ahead =
+            layout.one_slot_each && options.max_fails.is_none() && options.memory_free.is_none();
+        let options = laboro_worker::Options {
+            orphans: laboro_worker::Orphans::All,
+            at_once: NonZeroUsize::new(options.slots as usize).filter(|_| is_ahead),
+            ..Default::default()
+        };
         let (runner, source) = Runner::start(options)?;
-        Ok(Starting { runner, source })
+        Ok(Starting { runner, source, is_ahead })
     }
 
     pub(crate) async fn new(setup: Setup) -> anyhow::Result<Agent> {
         let Setup { starting, layout, options, handle, outputs, display, path } = setup;
         let stored = path.join("outputs");
+        // Enough at the guardian that no slot stands empty, and enough behind them that the disk is not
+        // waited for.
+        let (launch_ahead, grant_ahead) = match starting.is_ahead {
+            true => (options.slots.clamp(2, 64), options.slots.saturating_mul(4).clamp(8, 256)),
+            false => (0, 0),
+        };
         if let Some(dir) = &options.output_dir {
             std::fs::create_dir_all(dir)
                 .with_context(|| format!("{} cannot be made", dir.display()))?;
@@ -139,7 +165,11 @@ impl Agent {
             queue: VecDeque::new(),
             running: HashMap::new(),
             slots_used: 0,
+            launch_ahead,
+            grant_ahead,
+            begun: 0,
             next_id: 1,
+            unreported_since: None,
             ended: Vec::new(),
             unrecorded: VecDeque::new(),
             returned: Vec::new(),
@@ -195,6 +225,7 @@ impl Agent {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let mut look = false;
+            let report_at = self.unreported_since.unwrap_or_else(Instant::now) + REPORT_EVERY;
             tokio::select! {
                 biased;
                 () = signals.next() => self.interrupted().await?,
@@ -211,6 +242,7 @@ impl Agent {
                     self.delivered(delivery.ok_or_else(|| anyhow!("the hub stopped"))?)?;
                     look = true;
                 }
+                () = sleep_until(report_at.into()), if self.unreported_since.is_some() => look = true,
                 _ = tick.tick() => {
                     self.display.tick(&self.progress());
                     self.flush_now_and_then()?;
@@ -218,7 +250,9 @@ impl Agent {
                 }
             }
             self.start_more()?;
-            self.report().await?;
+            if self.report_is_due() {
+                self.report().await?;
+            }
             if look && let Some(how) = self.is_over().await? {
                 return Ok(how);
             }
@@ -226,21 +260,27 @@ impl Agent {
     }
 
     fn progress(&self) -> Progress {
-        let running = self.running.len() as u64;
+        let running = self.running_now() as u64;
         Progress { done: self.tally.done, failed: self.tally.failed, running }
+    }
+
+    /// News of a start may be on its way; but who has room for a launch starts it.
+    fn running_now(&self) -> usize {
+        self.running.len().min(self.options.slots as usize)
     }
 
     async fn interrupted(&mut self) -> anyhow::Result<()> {
         match self.stopping {
             Stopping::No => {
                 self.stopping = Stopping::Draining;
-                let running = self.running.len();
+                let running = self.running_now();
                 self.display.note(&format!(
                     "stopping: {running} running tasks are waited for; once more ends them now"
                 ));
                 self.ask(OTHER, Command::Drain(self.worker.clone(), Drain::All)).await?;
                 let held = std::mem::take(&mut self.queue);
                 self.returned.extend(held.iter().map(given_back));
+                self.runner.recall();
             }
             Stopping::Draining | Stopping::Killing => {
                 self.stopping = Stopping::Killing;
@@ -259,7 +299,8 @@ impl Agent {
     }
 
     async fn is_over(&mut self) -> anyhow::Result<Option<Ended>> {
-        if !self.running.is_empty() || !self.queue.is_empty() || self.unanswered > 0 {
+        let is_idle = self.running.is_empty() && self.queue.is_empty() && self.ended.is_empty();
+        if !is_idle || self.unanswered > 0 {
             return Ok(None);
         }
         if self.stopping != Stopping::No {

@@ -15,6 +15,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) struct Running {
     pub(crate) task: TaskId,
+    /// It may have been launched before there was room for it.
+    pub(crate) has_begun: bool,
     pub(crate) name: String,
     /// Counted over all runs of the job.
     pub(crate) attempt: u16,
@@ -45,6 +47,7 @@ impl Running {
         Ok(Running {
             files: options.output_dir.as_ref().map(copies).transpose()?,
             task: grant.task,
+            has_begun: false,
             name,
             attempt,
             command: prepared.command.clone(),

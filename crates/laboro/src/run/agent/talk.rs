@@ -1,6 +1,6 @@
 //! What the agent says to the hub and hears from it: joining, grants, reports, answers.
 
-use super::{Agent, OUTPUTS_TROUBLE, Stopping};
+use super::{Agent, OUTPUTS_TROUBLE, REPORT_EVERY, Stopping};
 use crate::run::GROUP;
 use crate::run::memory::memory_total;
 use anyhow::{Context, anyhow};
@@ -17,9 +17,6 @@ pub(super) const OTHER: u64 = 0;
 
 impl Agent {
     pub(super) async fn join(&mut self) -> anyhow::Result<()> {
-        // With a limit of failures nothing may start that the hub has not just allowed.
-        let is_ahead = self.layout.one_slot_each && self.options.max_fails.is_none();
-        let ahead = if is_ahead { self.options.slots.clamp(2, 64) } else { 0 };
         let resources = &self.options.resources;
         let join = Join {
             group: GROUP.into(),
@@ -29,7 +26,7 @@ impl Agent {
             kinds: Kinds::ALL,
             tags: self.options.tags.iter().map(|tag| tag.as_str().into()).collect(),
             capacity: Capacity {
-                slots: self.options.slots.saturating_add(ahead),
+                slots: self.options.slots.saturating_add(self.grant_ahead),
                 memory: memory_total(),
                 resources: resources.iter().map(|(name, n)| (name.as_str().into(), *n)).collect(),
             },
@@ -82,11 +79,23 @@ impl Agent {
         Ok(())
     }
 
+    pub(super) fn report_is_due(&mut self) -> bool {
+        if self.ended.is_empty() && self.returned.is_empty() {
+            return false;
+        }
+        let since = *self.unreported_since.get_or_insert_with(Instant::now);
+        let to_do = self.queue.len() + self.running.len() - self.begun;
+        to_do < self.options.slots as usize
+            || self.stopping != Stopping::No
+            || since.elapsed() >= REPORT_EVERY
+    }
+
     /// Results go to the hub in one report, after what the tasks printed has left this program.
     pub(super) async fn report(&mut self) -> anyhow::Result<()> {
         if self.ended.is_empty() && self.returned.is_empty() {
             return Ok(());
         }
+        self.unreported_since = None;
         self.outputs.flush().context(OUTPUTS_TROUBLE)?;
         self.last_flush = Instant::now();
         if !self.ended.is_empty() {

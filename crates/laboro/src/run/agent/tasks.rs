@@ -13,7 +13,8 @@ use std::time::SystemTime;
 impl Agent {
     pub(super) fn start_more(&mut self) -> anyhow::Result<()> {
         while let Some(grant) = self.queue.front() {
-            if self.slots_used + grant.profile.needs.slots > self.options.slots {
+            let room = self.options.slots.saturating_add(self.launch_ahead);
+            if self.slots_used + grant.profile.needs.slots > room {
                 return Ok(());
             }
             let (wait, words) = self.memory.wait();
@@ -43,7 +44,6 @@ impl Agent {
         let prepared = self.launcher.prepare(element, &attempt, &self.options)?;
         let running = Running::new(grant, name, number, &prepared, &self.options)?;
         self.slots_used += slots;
-        self.display.started(&running.name, index, number);
         self.running.insert(id, running);
         self.runner.launch(prepared.launch);
         Ok(())
@@ -63,7 +63,7 @@ impl Agent {
     pub(super) fn happened(&mut self, events: Vec<RunnerEvent>) -> anyhow::Result<()> {
         for event in events {
             match event {
-                RunnerEvent::Started { .. } => {}
+                RunnerEvent::Started { id, .. } => self.started(id),
                 RunnerEvent::Output { id, stream, bytes } => self.printed(id, stream, &bytes)?,
                 RunnerEvent::Ended { id, ending, usage, started } => {
                     self.end(id, &ending, usage, started)?;
@@ -71,6 +71,16 @@ impl Agent {
             }
         }
         Ok(())
+    }
+
+    fn started(&mut self, id: u64) {
+        if let Some(running) = self.running.get_mut(&id)
+            && !running.has_begun
+        {
+            running.has_begun = true;
+            self.begun += 1;
+            self.display.started(&running.name, running.task.index, running.attempt);
+        }
     }
 
     fn printed(&mut self, id: u64, stream: Stream, bytes: &[u8]) -> anyhow::Result<()> {
@@ -92,13 +102,22 @@ impl Agent {
         usage: Usage,
         started: SystemTime,
     ) -> anyhow::Result<()> {
+        let stopped_by_us =
+            self.stopping != Stopping::No && matches!(ending, Ending::Stopped { .. });
+        if !stopped_by_us {
+            // Also what could not be started was tried.
+            self.started(id);
+        }
         let Some(running) = self.running.remove(&id) else { return Ok(()) };
         self.slots_used -= running.slots();
+        if !running.has_begun {
+            self.returned.push(running.given_back());
+            return Ok(());
+        }
+        self.begun -= 1;
         let stored = stored_ending(ending, &usage, started);
         let kept = self.outputs.end(running.key(), stored).context(OUTPUTS_TROUBLE)?;
         self.display.tee_end(id, &running.name);
-        let stopped_by_us =
-            self.stopping != Stopping::No && matches!(ending, Ending::Stopped { .. });
         if stopped_by_us || *ending == Ending::GuardianLost {
             self.returned.push(running.given_back());
             return Ok(());
