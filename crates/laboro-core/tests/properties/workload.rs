@@ -48,6 +48,7 @@ fn pass_time(world: &mut World, dice: &mut Dice) {
 enum News {
     Joined(Box<Join>),
     Pushes(WorkerId),
+    Left(WorkerId),
 }
 
 impl News {
@@ -57,6 +58,7 @@ impl News {
             Command::Offer(Offer { worker: WorkerRef::Id(id), route: Route::Push, .. }) => {
                 Some(News::Pushes(*id))
             }
+            Command::Leave(Leave { worker: WorkerRef::Id(id), .. }) => Some(News::Left(*id)),
             _ => None,
         }
     }
@@ -74,6 +76,11 @@ impl News {
             (News::Pushes(worker), Some(Reply::Ok)) => {
                 if let Some(crew) = world.crew.get_mut(&worker) {
                     crew.pushes = crew.connected;
+                }
+            }
+            (News::Left(worker), Some(Reply::Ok)) => {
+                if let Some(crew) = world.crew.get_mut(&worker) {
+                    (crew.pushes, crew.connected, crew.draining) = (false, false, false);
                 }
             }
             _ => {}
