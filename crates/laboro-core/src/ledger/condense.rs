@@ -194,6 +194,7 @@ impl State {
                     worker: id,
                     started: lease.started,
                     until: lease.until,
+                    period_ms: lease.period_ms,
                     share: lease.share.clone(),
                 });
             }

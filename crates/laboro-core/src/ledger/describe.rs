@@ -52,11 +52,12 @@ impl State {
             for lease in self.workers.leases_of(slot).map(|lease| self.workers.lease(lease)) {
                 writeln!(
                     out,
-                    "  lease {} {} {:?} {:?} {:?}",
+                    "  lease {} {} {:?} {:?} {:?} {:?}",
                     lease.no,
                     self.id_of(lease.task),
                     lease.started,
                     lease.until,
+                    lease.period_ms,
                     lease.share
                 )?;
             }

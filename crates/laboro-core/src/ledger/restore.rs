@@ -63,6 +63,7 @@ pub enum Restore {
         worker: WorkerId,
         started: Time,
         until: Option<Time>,
+        period_ms: Option<u64>,
         share: Option<Box<Share>>,
     },
 }
@@ -214,7 +215,7 @@ impl State {
             Restore::Lane { job, profile, kind, turn, tasks } => {
                 self.restore_lane(*job, profile, *kind, *turn, tasks);
             }
-            Restore::Lease { task, lease: no, worker, started, until, share } => {
+            Restore::Lease { task, lease: no, worker, started, until, period_ms, share } => {
                 let slot = self.record_of(*task).expect("a leased task is there");
                 let worker = self.live_worker(*worker);
                 let needs = &self.profiles.get(self.tasks[slot].profile).needs;
@@ -225,6 +226,7 @@ impl State {
                         worker,
                         started: *started,
                         until: *until,
+                        period_ms: *period_ms,
                         share: share.clone(),
                     },
                     needs,

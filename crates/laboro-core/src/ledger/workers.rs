@@ -70,6 +70,8 @@ pub(crate) struct Lease {
     pub(crate) worker: u32,
     pub(crate) started: Time,
     pub(crate) until: Option<Time>,
+    /// How long it was given for, which a restart gives it once more.
+    pub(crate) period_ms: Option<u64>,
     pub(crate) share: Option<Box<Share>>,
     prev: u32,
     next: u32,
@@ -181,7 +183,7 @@ impl Workers {
     }
 
     pub(crate) fn grant(&mut self, grant: NewLease, needs: &Needs) -> u32 {
-        let NewLease { no, task, worker, started, until, share } = grant;
+        let NewLease { no, task, worker, started, until, period_ms, share } = grant;
         let holder = &mut self.workers[worker];
         let prev = holder.last_lease;
         holder.leases += 1;
@@ -193,8 +195,17 @@ impl Workers {
                 None => holder.used.resources.push((name.clone(), *bits)),
             }
         }
-        let slot =
-            self.leases.insert(Lease { no, task, worker, started, until, share, prev, next: NONE });
+        let slot = self.leases.insert(Lease {
+            no,
+            task,
+            worker,
+            started,
+            until,
+            period_ms,
+            share,
+            prev,
+            next: NONE,
+        });
         let holder = &mut self.workers[worker];
         holder.last_lease = slot;
         if prev == NONE {
@@ -212,6 +223,7 @@ impl Workers {
             worker: NONE,
             started: Time(0),
             until: None,
+            period_ms: None,
             share: None,
             prev: NONE,
             next: NONE,
@@ -247,6 +259,7 @@ pub(crate) struct NewLease {
     pub(crate) worker: u32,
     pub(crate) started: Time,
     pub(crate) until: Option<Time>,
+    pub(crate) period_ms: Option<u64>,
     pub(crate) share: Option<Box<Share>>,
 }
 

@@ -47,6 +47,7 @@ impl State {
             worker,
             started,
             until,
+            period_ms: until.map(|until| until.since_ms(started)),
             share: share.map(|share| Box::new(share.clone())),
         };
         let lease = self.workers.grant(grant, needs);
@@ -214,7 +215,7 @@ impl State {
             })
             .collect();
         for (until, no, lease) in ends {
-            let period_ms = until.since_ms(self.workers.lease(lease).started);
+            let Some(period_ms) = self.workers.lease(lease).period_ms else { continue };
             let later = until.max(at.after_ms(period_ms));
             self.timers.remove(&(until, Timer::Lease(no, lease)));
             self.timers.insert((later, Timer::Lease(no, lease)));

@@ -146,6 +146,7 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 worker: WorkerId(5),
                 started: Time(AT.0 - 4000),
                 until: Some(AT.after_ms(26_000)),
+                period_ms: Some(30_000),
                 share: Some(Box::new(share())),
             }),
         ),

@@ -174,6 +174,7 @@ fn restore() -> impl Strategy<Value = Restore> {
             worker,
             started,
             until,
+            period_ms: until.map(|until| until.0),
             share: share.map(Box::new)
         }),
     ]

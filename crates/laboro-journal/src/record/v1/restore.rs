@@ -72,13 +72,14 @@ impl Encoder {
                 self.out.i64(*turn);
                 self.tasks(Line::Other, tasks);
             }
-            Restore::Lease { task, lease, worker, started, until, share } => {
+            Restore::Lease { task, lease, worker, started, until, period_ms, share } => {
                 self.out.u8(tag::RESTORED_LEASE);
                 self.task(Line::Leased, *task);
                 self.lease(*lease);
                 self.worker(*worker);
                 self.time(*started);
                 self.option(*until, Encoder::time);
+                self.option(*period_ms, |to, ms| to.out.u64(ms));
                 self.option(share.as_deref(), Encoder::share);
             }
         }
@@ -292,6 +293,7 @@ impl Decoder<'_> {
                 worker: self.worker()?,
                 started: self.time()?,
                 until: self.option(Decoder::time)?,
+                period_ms: self.option(|from| from.from.u64())?,
                 share: self.option(|from| from.share().map(Box::new))?,
             },
             _ => return Ok(None),
