@@ -1,3 +1,5 @@
+//! How times, sizes and foreign text are shown.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Which lines go without a shell.
+
 use super::*;
 
 #[test]

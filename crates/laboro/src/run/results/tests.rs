@@ -1,3 +1,5 @@
+//! What makes a result good.
+
 use super::*;
 
 fn good(pieces: &[&str]) -> bool {

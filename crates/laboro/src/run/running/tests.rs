@@ -1,3 +1,5 @@
+//! One attempt while it runs.
+
 use super::*;
 
 #[test]
