@@ -12,7 +12,7 @@ fn restart(history: &mut Vec<(Time, Event)>, now: u64) -> Hub {
     let mut ledger = Ledger::default();
     history.iter().for_each(|(at, event)| ledger.apply(*at, event));
     // Half of the restarts are from a snapshot.
-    if now % 200 == 0 {
+    if now.is_multiple_of(200) {
         let mut condensed = Ledger::default();
         ledger.condense(&mut |event| condensed.apply(Time(0), &event));
         assert_eq!(condensed.describe(), ledger.describe());
