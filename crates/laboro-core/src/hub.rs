@@ -11,8 +11,6 @@ mod query;
 mod report;
 mod submit;
 mod sweep;
-#[cfg(test)]
-mod tests;
 mod timers;
 mod workers;
 

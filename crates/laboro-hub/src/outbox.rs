@@ -116,7 +116,8 @@ impl Outbox {
         if let Some(to) = self.sessions.get(&session)
             && to.try_send(what).is_err()
         {
-            // Full or gone. Its worker's leases lapse as those of any worker that went away.
+            // Full or gone. The leases of its worker lapse when its period is over; whoever serves a
+            // worker without one has to say that it left.
             self.sessions.remove(&session);
             self.cut_off += 1;
         }
