@@ -184,8 +184,10 @@ pub struct Offer {
 pub enum Route {
     /// The reply carries up to `most` tasks, at the latest when patience ends.
     Answer { most: u32, patience: Patience },
-    /// Stands until the worker leaves: whatever fits its free capacity is sent to its session.
-    Push,
+    /// Stands until the worker leaves: whatever fits its free capacity is sent to its session, and up to
+    /// `ahead` small tasks beyond it, so that a slot that becomes free need not wait for the hub. Said
+    /// again, the new number holds.
+    Push { ahead: u32 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,6 +38,8 @@ pub(crate) struct Member {
     pub(crate) draining: bool,
     /// Slots that are not to be used any more.
     pub(crate) fewer_slots: u32,
+    /// How many small tasks it takes beyond its slots.
+    pub(crate) ahead: u32,
     /// The standing offer, if it made one.
     pub(crate) push: Option<u32>,
     pub(crate) answers: SmallVec<[u32; 2]>,
@@ -101,6 +103,7 @@ impl Presence {
                 capacity: Capacity::default(),
                 draining: false,
                 fewer_slots: 0,
+                ahead: 0,
                 push: None,
                 answers: SmallVec::new(),
                 alive_until: None,

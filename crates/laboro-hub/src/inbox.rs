@@ -2,9 +2,10 @@
 //! effects back to them. A full inbox makes sessions wait, which makes them stop reading.
 
 use crate::clock::Clock;
-use crate::outbox::{Delivery, Outbox};
+use crate::outbox::Outbox;
 use crate::ring::World;
 use laboro_core::{Ask, Change, Command, Effect, Reply, SessionId, Time, Token};
+use laboro_dialects::session::Delivery;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
@@ -36,6 +37,11 @@ pub(crate) enum Letter {
         session: SessionId,
         tag: u64,
         command: Command,
+    },
+    /// All that one turn of a session asked, in one letter.
+    SessionAsks {
+        session: SessionId,
+        asks: Vec<(u64, Command)>,
     },
     Open {
         session: SessionId,
@@ -83,6 +89,7 @@ impl std::fmt::Debug for Letter {
         f.write_str(match self {
             Letter::Ask { .. } => "ask",
             Letter::SessionAsk { .. } => "session ask",
+            Letter::SessionAsks { .. } => "session asks",
             Letter::Open { .. } => "open",
             Letter::Close { .. } => "close",
             Letter::Watch { .. } => "watch",
@@ -118,6 +125,17 @@ impl Subscription {
     pub async fn ask(&self, tag: u64, command: Command) -> Result<(), Lost> {
         let letter = Letter::SessionAsk { session: self.session, tag, command };
         self.handle.letters.send(letter).await.map_err(|_| Lost)
+    }
+
+    /// Asks several things in order, without waiting for the answers.
+    pub async fn ask_all(&self, asks: Vec<(u64, Command)>) -> Result<(), Lost> {
+        let letter = Letter::SessionAsks { session: self.session, asks };
+        self.handle.letters.send(letter).await.map_err(|_| Lost)
+    }
+
+    /// What has arrived already. `None` says only that nothing is there now.
+    pub fn try_next(&mut self) -> Option<Delivery> {
+        self.queue.try_recv().ok()
     }
 
     /// `None`: the hub has stopped or has cut this session off.
@@ -175,6 +193,12 @@ impl Server {
                 }
                 Letter::SessionAsk { session, tag, command } => {
                     asks.push(Ask { token: self.outbox.expect_for(session, tag), command });
+                }
+                Letter::SessionAsks { session, asks: several } => {
+                    asks.extend(several.into_iter().map(|(tag, command)| Ask {
+                        token: self.outbox.expect_for(session, tag),
+                        command,
+                    }));
                 }
                 Letter::Open { session, to } => self.outbox.open(session, to),
                 Letter::Close { session } => self.outbox.close(session),

@@ -5,8 +5,9 @@ mod clock;
 mod inbox;
 mod outbox;
 mod ring;
+pub mod security;
 
 pub use clock::Clock;
 pub use inbox::{Handle, Lost, Server, ServerOptions, Subscription, server};
-pub use outbox::Delivery;
+pub use laboro_dialects::session::Delivery;
 pub use ring::{World, run};

@@ -1,28 +1,11 @@
 //! Takes effects to whoever waits for them. Never waits itself: a session or watcher whose queue is full
 //! is cut off and counted, so that one slow peer cannot hold up the others.
 
-use laboro_core::{Change, Effect, Grant, LeaseNo, Reply, SessionId, TaskId, Token, WorkerId};
+use laboro_core::{Change, Effect, Reply, SessionId, Token};
+use laboro_dialects::session::Delivery;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
-
-/// What arrives at a session.
-#[derive(Debug)]
-pub enum Delivery {
-    /// The answer to what was asked with this tag.
-    Reply {
-        tag: u64,
-        reply: Reply,
-    },
-    Work {
-        worker: WorkerId,
-        grants: Vec<Grant>,
-    },
-    Revoke {
-        worker: WorkerId,
-        leases: Vec<(TaskId, LeaseNo)>,
-    },
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {

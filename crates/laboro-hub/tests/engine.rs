@@ -60,7 +60,7 @@ fn worker(name: &str) -> WorkerRef {
 }
 
 fn push(name: &str) -> Command {
-    Command::Offer(Offer { worker: worker(name), route: Route::Push, lease_ms: None })
+    Command::Offer(Offer { worker: worker(name), route: Route::Push { ahead: 0 }, lease_ms: None })
 }
 
 fn results(grants: &[Grant]) -> Vec<TaskResult> {

@@ -201,7 +201,7 @@ impl Hub {
         let this = self.state().workers().get(worker);
         !member.draining
             && policy::allowance(this) > 0
-            && Room::of(member, this, OfferKind::Push).slots > 0
+            && !Room::of(member, this, OfferKind::Push).is_full()
     }
 
     /// Leases what fits the taker's room.
@@ -218,7 +218,7 @@ impl Hub {
         }
         let mut room = Room::of(member, worker, taker.kind);
         let mut grants = Vec::new();
-        while left > 0 && room.slots > 0 {
+        while left > 0 && !room.is_full() {
             self.passes.just_now.clear();
             let (state, max) = (self.ledger.state(), self.config.passes_max);
             match policy::choose(state, &self.presence, &mut self.passes, taker, &room, max) {
@@ -270,7 +270,7 @@ impl Hub {
             grants.push(self.grant(task, taker.worker, taker.lease_ms, share));
             room.take(&needs);
             *left -= 1;
-            let fits = *left > 0 && needs.slots <= room.slots && needs.memory == 0;
+            let fits = *left > 0 && room.has_slots(&needs) && needs.memory == 0;
             if !fits || !needs.resources.is_empty() || !self.state().lanes().lane(lane).listed {
                 return;
             }

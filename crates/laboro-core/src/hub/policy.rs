@@ -15,7 +15,9 @@ use crate::task::Needs;
 
 /// Room at a worker for one round of matching.
 pub(super) struct Room {
-    pub(super) slots: u32,
+    slots: u32,
+    /// Beyond the slots, for small tasks only.
+    ahead: u32,
     memory: u64,
 }
 
@@ -31,17 +33,31 @@ impl Room {
     pub(super) fn of(member: &Member, worker: &Worker, kind: OfferKind) -> Room {
         let slots = member.capacity.slots.saturating_sub(member.fewer_slots);
         let free = u64::from(slots).saturating_sub(worker.used.slots) as u32;
-        let slots = match kind {
-            OfferKind::Push => free,
+        let beyond = worker.used.slots.saturating_sub(u64::from(slots));
+        let (slots, ahead) = match kind {
+            OfferKind::Push => (free, u64::from(member.ahead).saturating_sub(beyond) as u32),
             // Who asks for n tasks gets n of one slot each whatever it has, or bigger ones that fit.
-            OfferKind::Answer { most, .. } => free.max(most),
+            OfferKind::Answer { most, .. } => (free.max(most), 0),
         };
         let memory = u128::from(member.capacity.memory).saturating_sub(worker.used.memory) as u64;
-        Room { slots, memory }
+        Room { slots, ahead, memory }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.slots == 0 && self.ahead == 0
+    }
+
+    /// Is there a slot for each that the task needs, or is it small enough to be sent ahead?
+    pub(super) fn has_slots(&self, needs: &Needs) -> bool {
+        needs.slots <= self.slots || self.ahead > 0 && is_small(needs)
     }
 
     pub(super) fn take(&mut self, needs: &Needs) {
-        self.slots -= needs.slots;
+        if needs.slots <= self.slots {
+            self.slots -= needs.slots;
+        } else {
+            self.ahead -= 1;
+        }
         self.memory = self.memory.saturating_sub(needs.memory);
     }
 
@@ -64,7 +80,7 @@ impl Room {
         {
             return Fit::Never;
         }
-        let free_now = needs.slots <= self.slots
+        let free_now = self.has_slots(needs)
             && needs.memory <= self.memory
             && needs
                 .resources
@@ -72,6 +88,11 @@ impl Room {
                 .all(|(name, count)| free_bits(all, worker, name).count_ones() >= *count);
         if free_now { Fit::Yes } else { Fit::Later }
     }
+}
+
+/// One slot and nothing else that could be short.
+fn is_small(needs: &Needs) -> bool {
+    needs.slots == 1 && needs.memory == 0 && needs.resources.is_empty()
 }
 
 /// Which ones of its resources a task gets: the lowest that are free.

@@ -46,6 +46,7 @@ impl Hub {
         member.tags.sort();
         member.capacity = join.capacity;
         member.kept_for = None;
+        member.ahead = 0;
         self.presence.set_alive_until(slot, join.period_ms.map(|ms| now.after_ms(ms)));
         let unknown = join.running.map_or(Vec::new(), |running| self.compare(slot, &running));
         self.ledger.look_at(slot);
@@ -92,7 +93,8 @@ impl Hub {
         self.presence.admit(worker);
         self.note_alive(worker);
         match offer.route {
-            Route::Push => {
+            Route::Push { ahead } => {
+                self.presence.admit(worker).ahead = ahead;
                 let waiting = self.presence.add_push(worker, group, offer.lease_ms);
                 self.serve(waiting, u32::MAX);
                 Some(Reply::Ok)

@@ -55,9 +55,9 @@ impl News {
     fn of(command: &Command) -> Option<News> {
         match command {
             Command::Join(join) => Some(News::Joined(Box::new(join.clone()))),
-            Command::Offer(Offer { worker: WorkerRef::Id(id), route: Route::Push, .. }) => {
-                Some(News::Pushes(*id))
-            }
+            Command::Offer(Offer {
+                worker: WorkerRef::Id(id), route: Route::Push { .. }, ..
+            }) => Some(News::Pushes(*id)),
             Command::Leave(Leave { worker: WorkerRef::Id(id), .. }) => Some(News::Left(*id)),
             _ => None,
         }
@@ -313,7 +313,7 @@ fn join(world: &World, dice: &mut Dice) -> Command {
 
 fn offer(world: &World, dice: &mut Dice) -> Command {
     let route = match dice.below(5) {
-        0 | 1 => Route::Push,
+        0 | 1 => Route::Push { ahead: 0 },
         2 => Route::Answer { most: dice.between(0, 4), patience: Patience::None },
         _ => {
             let until = world.now.after_ms(u64::from(dice.between(0, 2000)));
@@ -459,7 +459,11 @@ pub fn finish(world: &mut World) {
             Crew { join, pushes: true, connected: true, draining: false, slots: 10_000 },
         );
         let worker = WorkerRef::Id(worker);
-        world.ask(Command::Offer(Offer { worker, route: Route::Push, lease_ms: None }));
+        world.ask(Command::Offer(Offer {
+            worker,
+            route: Route::Push { ahead: 0 },
+            lease_ms: None,
+        }));
     }
     for _ in 0..10_000 {
         world.pass(20_000);

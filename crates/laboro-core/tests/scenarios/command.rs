@@ -271,16 +271,20 @@ fn join(words: &[&str]) -> Parsed<Command> {
 }
 
 fn offer(verb: &str, words: &[&str]) -> Parsed<Command> {
-    let (mut most, mut patience, mut lease_ms) = (1, Patience::None, None);
+    let (mut most, mut patience, mut lease_ms, mut ahead) = (1, Patience::None, None, 0);
     for word in &words[1..] {
         match word.split_once('=') {
             None => most = number(word)?,
             Some(("until", value)) => patience = Patience::Until(Time(number(value)?)),
             Some(("lease", value)) => lease_ms = Some(number(value)?),
+            Some(("ahead", value)) => ahead = number(value)?,
             _ => return Err(format!("what is {word}")),
         }
     }
-    let route = if verb == "push" { Route::Push } else { Route::Answer { most, patience } };
+    let route = match verb {
+        "push" => Route::Push { ahead },
+        _ => Route::Answer { most, patience },
+    };
     Ok(Command::Offer(Offer { worker: worker(words)?, route, lease_ms }))
 }
 

@@ -27,6 +27,7 @@ macro_rules! scenarios {
 scenarios! {
     submits_are_all_or_none: "submit.txt",
     nobody_waits_beside_work_that_fits: "matching.txt",
+    small_tasks_go_ahead: "ahead.txt",
     the_higher_priority_goes_first: "priority.txt",
     a_lease_ends_once: "leases.txt",
     what_is_finished_is_forgotten: "forget.txt",

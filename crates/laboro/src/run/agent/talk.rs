@@ -38,7 +38,8 @@ impl Agent {
             Reply::Joined { .. } => {}
             other => return Err(anyhow!("the hub answered {other:?}")),
         }
-        let offer = Offer { worker: self.worker.clone(), route: Route::Push, lease_ms: None };
+        let offer =
+            Offer { worker: self.worker.clone(), route: Route::Push { ahead: 0 }, lease_ms: None };
         self.ask(OTHER, Command::Offer(offer)).await
     }
 

@@ -1,0 +1,108 @@
+//! One conversation with one peer, whatever its dialect: bytes and deliveries come in; bytes to say, things
+//! to ask of the hub and output to keep go out. Who carries the bytes and how long anything takes is not
+//! decided here.
+
+mod output;
+
+pub use output::{Chunk, HangUp, Output, Stream};
+
+use bytes::BytesMut;
+use laboro_core::{Grant, LeaseNo, Name, Reply, SessionId, TaskId, Time, WorkerId};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// The hub's side of a conversation. Whoever drives it calls one method at a time, then does what stands
+/// in the output, and closes the connection when the output says so.
+pub trait Session: Send {
+    /// The connection stands. Some dialects speak first.
+    fn open(&mut self, now: Time, out: &mut Output);
+
+    /// Takes all whole messages off the front of `input`. What it leaves is the beginning of the next one,
+    /// and it hangs up when that would grow beyond the limits.
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output);
+
+    /// The hub answers, sends work or takes it back.
+    fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output);
+
+    /// When `tick` is to be called at the latest.
+    fn deadline(&self) -> Option<Time>;
+
+    fn tick(&mut self, now: Time, out: &mut Output);
+
+    /// The connection is gone, from whichever side. What is asked now still reaches the hub; what is said
+    /// does not reach anybody.
+    fn close(&mut self, now: Time, out: &mut Output);
+}
+
+/// What arrives at a session from the hub.
+#[derive(Debug)]
+pub enum Delivery {
+    /// The answer to what was asked with this tag.
+    Reply {
+        tag: u64,
+        reply: Reply,
+    },
+    Work {
+        worker: WorkerId,
+        grants: Vec<Grant>,
+    },
+    Revoke {
+        worker: WorkerId,
+        leases: Vec<(TaskId, LeaseNo)>,
+    },
+}
+
+/// What a session knows about the place where it takes place.
+#[derive(Clone)]
+pub struct Place {
+    pub session: SessionId,
+    /// The group that the door is bound to.
+    pub group: Name,
+    pub peer: Option<IpAddr>,
+    /// The largest message taken, in bytes.
+    pub message_max: usize,
+    /// How long leases run on when a connection is lost.
+    pub grace_ms: u64,
+    pub gate: Arc<dyn Gate>,
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Place")
+            .field("session", &self.session)
+            .field("group", &self.group)
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who may come in. The hub keeps the tokens; a session only hands over what the peer showed.
+pub trait Gate: Send + Sync {
+    /// May whoever shows this secret work here? Gives the group it is bound to, if to one.
+    fn admit_worker(
+        &self,
+        secret: &[u8],
+        peer: Option<IpAddr>,
+        now: Time,
+    ) -> Result<Admitted, Denied>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// `None`: any group.
+    pub group: Option<Name>,
+}
+
+/// In words for the peer: what was wrong and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied(pub String);
+
+/// A gate without a lock, for doors whose dialect has no authentication and for tests.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenGate;
+
+impl Gate for OpenGate {
+    fn admit_worker(&self, _: &[u8], _: Option<IpAddr>, _: Time) -> Result<Admitted, Denied> {
+        Ok(Admitted { group: None })
+    }
+}

@@ -1,0 +1,90 @@
+//! What a session wants done. Filled by the session, emptied by whoever drives it.
+
+use bytes::{Bytes, BytesMut};
+use laboro_core::{Command, LeaseNo, TaskId};
+
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Bytes for the peer, in order. Write a message to it, then call `end_message`.
+    pub say: BytesMut,
+    /// Where each message in `say` ends. A byte stream has no use for it, a websocket has.
+    ends: Vec<usize>,
+    /// Asked of the hub, with the tag that the reply will carry.
+    pub ask: Vec<(u64, Command)>,
+    /// Output of tasks, to be kept. Before anything asked in the same output is done, it is handed over.
+    pub keep: Vec<Chunk>,
+    /// The conversation is over once everything above is done.
+    pub hang_up: Option<HangUp>,
+}
+
+/// A piece of what a task wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    pub task: TaskId,
+    pub lease: LeaseNo,
+    pub attempt: u16,
+    pub stream: Stream,
+    pub bytes: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    Out,
+    Err,
+}
+
+/// Why a session ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HangUp {
+    /// Everything is said.
+    Finished,
+    /// The peer said what its dialect does not have. Counted.
+    Malformed(String),
+    /// The peer may not come in. Counted.
+    Denied(String),
+    /// The peer was silent for too long. Counted.
+    Silent,
+}
+
+impl Output {
+    /// What was written to `say` since the last call is one message.
+    pub fn end_message(&mut self) {
+        self.ends.push(self.say.len());
+    }
+
+    pub fn say_message(&mut self, message: &[u8]) {
+        self.say.extend_from_slice(message);
+        self.end_message();
+    }
+
+    pub fn ask(&mut self, tag: u64, command: Command) {
+        self.ask.push((tag, command));
+    }
+
+    /// The first reason stands.
+    pub fn hang_up(&mut self, why: HangUp) {
+        self.hang_up.get_or_insert(why);
+    }
+
+    pub fn malformed(&mut self, why: impl Into<String>) {
+        self.hang_up(HangUp::Malformed(why.into()));
+    }
+
+    /// Everything to be said, as one piece.
+    pub fn take_bytes(&mut self) -> BytesMut {
+        self.ends.clear();
+        self.say.split()
+    }
+
+    /// Everything to be said, message by message.
+    pub fn take_messages(&mut self) -> Vec<Bytes> {
+        let mut from = 0;
+        let all = self.say.split().freeze();
+        let cut = |end: usize| {
+            let message = all.slice(from..end);
+            from = end;
+            message
+        };
+        self.ends.drain(..).map(cut).collect()
+    }
+}

@@ -1,0 +1,172 @@
+//! The worker's side of a conversation, whatever its dialect: work comes in as assignments, results and
+//! output go out as bytes. Running anything is not done here, and neither is connecting.
+
+use crate::session::Stream;
+use bytes::{Bytes, BytesMut};
+use laboro_core::{Outcome, Time, Work};
+use std::sync::Arc;
+
+/// Driven by whoever holds the connection and the processes: one method at a time, then everything that
+/// stands in the orders is done.
+pub trait WorkerSide: Send {
+    /// A connection stands, the first or a later one. Says who this is and what still runs.
+    fn open(&mut self, now: Time, out: &mut Orders);
+
+    /// Takes all whole messages off the front of `input`.
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders);
+
+    /// Something happened at the worker. Also called without a connection: what matters is said later.
+    fn tell(&mut self, now: Time, news: News, out: &mut Orders);
+
+    /// When `tick` is to be called at the latest.
+    fn deadline(&self) -> Option<Time>;
+
+    fn tick(&mut self, now: Time, out: &mut Orders);
+
+    /// The connection is gone. What was said without an answer is said again after the next `open`.
+    fn lost(&mut self, now: Time);
+
+    /// How many bytes of output wait to be said or answered. Whoever reads pipes stops while it is high.
+    fn unsaid(&self) -> usize;
+
+    /// Nothing is left to say: every result has its answer.
+    fn is_settled(&self) -> bool;
+}
+
+/// How one assignment is known between the worker and its side of the conversation. Never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub u64);
+
+#[derive(Debug, Default)]
+pub struct Orders {
+    /// Bytes for the peer, in order; see `end_message`.
+    pub say: BytesMut,
+    ends: Vec<usize>,
+    pub orders: Vec<Order>,
+    /// The connection shall be closed, for this reason.
+    pub hang_up: Option<Parting>,
+}
+
+impl Orders {
+    /// What was written to `say` since the last call is one message.
+    pub fn end_message(&mut self) {
+        self.ends.push(self.say.len());
+    }
+
+    pub fn order(&mut self, order: Order) {
+        self.orders.push(order);
+    }
+
+    /// The first reason stands.
+    pub fn hang_up(&mut self, why: Parting) {
+        self.hang_up.get_or_insert(why);
+    }
+
+    /// Everything to be said, as one piece.
+    pub fn take_bytes(&mut self) -> BytesMut {
+        self.ends.clear();
+        self.say.split()
+    }
+
+    /// Everything to be said, message by message.
+    pub fn take_messages(&mut self) -> Vec<Bytes> {
+        let mut from = 0;
+        let all = self.say.split().freeze();
+        let cut = |end: usize| {
+            let message = all.slice(from..end);
+            from = end;
+            message
+        };
+        self.ends.drain(..).map(cut).collect()
+    }
+}
+
+/// What the worker is told to do.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// The hub knows this worker now, under this name.
+    Welcome {
+        name: String,
+    },
+    Start(Box<Assignment>),
+    /// End it; its result does not count any more.
+    Cancel(Key),
+    /// Have so many slots less from now on.
+    GiveUpSlots(u32),
+    /// Take nothing more, finish what runs, leave.
+    Drain,
+    /// End everything and leave.
+    StopNow,
+}
+
+/// One task to run.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    pub key: Key,
+    /// For people and for `LABORO_TASK`.
+    pub name: String,
+    pub job: u64,
+    pub index: u32,
+    pub attempt: u16,
+    pub work: Arc<Work>,
+    /// Of an array's element: what its placeholders stand for.
+    pub value: Option<Value>,
+    pub slots: u32,
+    pub memory: u64,
+    pub time_limit_ms: Option<u64>,
+    /// Which ones of each countable resource.
+    pub resources: Vec<(String, Vec<u32>)>,
+}
+
+/// What one element of an array stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// Counted from 0.
+    pub position: u32,
+    pub bytes: Bytes,
+}
+
+/// What happened at the worker.
+#[derive(Clone, Debug)]
+pub enum News {
+    Started(Key),
+    Wrote {
+        key: Key,
+        stream: Stream,
+        bytes: Bytes,
+    },
+    Ended {
+        key: Key,
+        how: Ended,
+    },
+    /// The worker could not even begin, or gives back what it has not begun.
+    Returned(Key),
+    /// So many small tasks shall be sent beyond the free slots.
+    Ahead(u32),
+    /// No more work, please; what runs is finished.
+    Draining,
+    /// Everything is finished or given back: say goodbye.
+    Leaving,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub outcome: Outcome,
+    pub message: Option<String>,
+    pub wall_ms: u64,
+    pub cpu_ms: u64,
+    pub peak_memory: u64,
+}
+
+/// Why a worker's side ends a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parting {
+    /// Everything is said; do not come back.
+    Finished,
+    /// The hub will not have this worker; do not come back.
+    Refused(String),
+    /// The hub said what its dialect does not have; try again later.
+    Malformed(String),
+    /// Silence or a planned new start; try again at once.
+    Again(String),
+}
