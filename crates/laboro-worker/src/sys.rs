@@ -10,17 +10,38 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
 };
 
+/// Which children are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    AnyThread,
+    /// Those the calling thread spawned, and those this process inherited if it is the main one.
+    ThisThread,
+}
+
 /// A child that has ended and not been reaped; it stays so, and with it its pid and its group's
 /// id stay taken. `Err` with ECHILD when there is no child at all.
-pub(crate) fn next_ended_child() -> io::Result<Option<pid_t>> {
+pub(crate) fn next_ended_child(whose: Whose) -> io::Result<Option<pid_t>> {
     // SAFETY: siginfo is plain data for which all zeroes is valid; waitid fills it.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    let only = if whose == Whose::ThisThread { libc::__WNOTHREAD } else { 0 };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | only;
     // SAFETY: the pointer is to a live siginfo.
     check(unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, flags) })?;
     // SAFETY: after a successful waitid the pid is set, zero if no child had ended.
     let pid = unsafe { info.si_pid() };
     Ok((pid != 0).then_some(pid))
+}
+
+/// Waits until a child of the calling thread has ended, or is one no more, and leaves it unreaped.
+pub(crate) fn wait_for_end(pid: pid_t) {
+    let Ok(id) = libc::id_t::try_from(pid) else { return };
+    let flags = libc::WEXITED | libc::WNOWAIT | libc::__WNOTHREAD;
+    // SAFETY: siginfo is plain data for which all zeroes is valid.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live siginfo.
+    while check(unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) })
+        .is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
+    {}
 }
 
 /// Whether a process, ended or not, is a child of the calling thread: one it spawned, or one that

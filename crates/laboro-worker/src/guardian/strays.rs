@@ -13,7 +13,7 @@ use libc::pid_t;
 use super::tasks::Tasks;
 use crate::launch::TASK_ID_VAR;
 use crate::proc::{self, Children, environment_mark};
-use crate::sys;
+use crate::sys::{self, Whose};
 
 pub(super) struct Strays {
     /// What the mark of our tasks starts with: the variable and the runner's nonce.
@@ -65,11 +65,6 @@ impl Strays {
         self.known.remove(&pid);
     }
 
-    /// The kernel says there is no child at all.
-    pub fn none_left(&mut self) {
-        self.is_wanted = false;
-    }
-
     pub fn due(&self) -> Option<Instant> {
         self.is_wanted.then_some(self.not_before)
     }
@@ -82,6 +77,13 @@ impl Strays {
     /// told like any end, and so leads here again.
     pub fn sweep(&mut self, tasks: &Tasks) {
         let begun = Instant::now();
+        if sys::next_ended_child(Whose::ThisThread).is_err() {
+            // The kernel says that there is none, as nearly always, and sooner than a list would.
+            self.known.clear();
+            self.is_wanted = false;
+            self.not_before = begun + NONE_REST;
+            return;
+        }
         self.children.read(&mut self.pids);
         if !self.known.is_empty() {
             // The heirs of a stray just killed are not our children yet.
@@ -135,6 +137,9 @@ impl Strays {
         }
     }
 }
+
+/// How long nobody looks again after there was none.
+const NONE_REST: Duration = Duration::from_millis(5);
 
 /// How long the heirs of a killed stray may take to become our children.
 const HEIRS_KEPT: Duration = Duration::from_secs(1);

@@ -99,10 +99,6 @@ impl Tasks {
         self.tasks.len() + self.starting.len()
     }
 
-    pub fn any_starting(&self) -> bool {
-        !self.starting.is_empty()
-    }
-
     pub fn is_task(&self, pid: pid_t) -> bool {
         self.by_pid.contains_key(&pid)
     }

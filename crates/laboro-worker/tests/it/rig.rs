@@ -34,7 +34,7 @@ impl Outcome {
 }
 
 pub fn options() -> Options {
-    Options { guardian: PROBE.into(), ..Options::default() }
+    Options { guardian: PROBE.into(), at_once: crate::AT_ONCE, ..Options::default() }
 }
 
 impl Rig {
