@@ -145,8 +145,10 @@ impl Runner {
         }
         let link = link::Link::start(&options, &nonce, &wake)?;
         link.register(&epoll)?;
-        // Twice as many, so that the guardian has the next at hand when one ends.
-        let ahead_max = options.at_once.map_or(usize::MAX, |n| n.get().saturating_mul(2));
+        // So many more than run that the guardian has the next at hand when one ends, and that
+        // news of short tasks can come together.
+        let ahead_max = |n: NonZeroUsize| n.get().saturating_add(n.get().max(AHEAD_MIN));
+        let ahead_max = options.at_once.map_or(usize::MAX, ahead_max);
         let state = Mutex::new(State::new(link, ahead_max));
         let next_seq = AtomicU64::new(1);
         let shared = Arc::new(Shared { options, nonce, next_seq, epoll, wake, timer, state });
@@ -244,6 +246,9 @@ impl Drop for Runner {
         }
     }
 }
+
+/// How many launches the guardian may have beyond those that run, however few may run.
+const AHEAD_MIN: usize = 8;
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {

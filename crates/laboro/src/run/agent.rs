@@ -137,7 +137,7 @@ impl Agent {
         // Enough at the guardian that no slot stands empty, and enough behind them that the disk is not
         // waited for.
         let (launch_ahead, grant_ahead) = match starting.is_ahead {
-            true => (options.slots.clamp(2, 64), options.slots.saturating_mul(4).clamp(8, 256)),
+            true => (options.slots.clamp(8, 64), options.slots.saturating_mul(4).clamp(64, 256)),
             false => (0, 0),
         };
         if let Some(dir) = &options.output_dir {
