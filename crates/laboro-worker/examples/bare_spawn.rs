@@ -1,5 +1,8 @@
 //! The floor for any program that runs processes: spawns a program N times, so many at once, and does
 //! nothing else. No capture, no journal, no guardian. `bare_spawn N SLOTS PROGRAM`.
+//!
+//! The program gets the number of its turn, as from xargs and the others: a /bin/true with an
+//! argument looks whether it is asked for help, sets its locale first, and takes a quarter longer.
 
 use std::process::{Child, Command, ExitCode, Stdio};
 
@@ -18,8 +21,9 @@ fn main() -> ExitCode {
         .map(|slot| {
             let program = program.clone();
             std::thread::spawn(move || {
-                for _ in (slot..count).step_by(slots) {
+                for number in (slot..count).step_by(slots) {
                     let child: std::io::Result<Child> = Command::new(&program)
+                        .arg((number + 1).to_string())
                         .stdin(Stdio::null())
                         .stdout(Stdio::null())
                         .stderr(Stdio::null())
