@@ -150,7 +150,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) fresh: bool,
 
-    /// Say nothing but what went wrong.
+    /// Say nothing of the tasks, not even of failures: the exit status tells.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 

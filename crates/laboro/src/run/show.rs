@@ -128,7 +128,7 @@ impl Display {
     pub(crate) fn ended(&mut self, end: &EndView, progress: &Progress) {
         if self.show.json {
             self.json_end(end);
-        } else if !end.outcome.is_success() {
+        } else if !end.outcome.is_success() && !self.show.quiet {
             self.failure(end);
         }
         if let Some(bar) = &self.bar {
