@@ -1,6 +1,7 @@
 //! What the outside must do once a batch is durable: reply, dispatch, revoke, notify; and the views
 //! that replies carry. Views are plain data: whoever shows them chooses the words.
 
+use crate::command::Drain;
 use crate::event::{Event, Share};
 use crate::id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
 use crate::job::Counts;
@@ -47,6 +48,12 @@ pub enum Effect {
         session: SessionId,
         worker: WorkerId,
         leases: Vec<(TaskId, LeaseNo)>,
+    },
+    /// The worker shall have less room, or leave.
+    Stop {
+        session: SessionId,
+        worker: WorkerId,
+        drain: Drain,
     },
     Notify {
         watch: Token,

@@ -7,7 +7,7 @@ mod output;
 pub use output::{Chunk, HangUp, Output, Stream};
 
 use bytes::BytesMut;
-use laboro_core::{Grant, LeaseNo, Name, Reply, SessionId, TaskId, Time, WorkerId};
+use laboro_core::{Drain, Grant, LeaseNo, Name, Reply, SessionId, TaskId, Time, WorkerId};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -49,6 +49,12 @@ pub enum Delivery {
     Revoke {
         worker: WorkerId,
         leases: Vec<(TaskId, LeaseNo)>,
+    },
+    /// The worker shall have less room, or leave. A dialect without a word for it lets it pass: the hub
+    /// gives such a worker nothing more in any case.
+    Stop {
+        worker: WorkerId,
+        drain: Drain,
     },
 }
 

@@ -79,6 +79,9 @@ impl Outbox {
                 Effect::Revoke { session, worker, leases } => {
                     self.send(session, Delivery::Revoke { worker, leases });
                 }
+                Effect::Stop { session, worker, drain } => {
+                    self.send(session, Delivery::Stop { worker, drain });
+                }
                 Effect::Notify { watch, changes } => self.notify(watch, changes),
             }
         }

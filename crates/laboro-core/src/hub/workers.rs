@@ -214,6 +214,10 @@ impl Hub {
         }
         let session = member.session;
         let waiting: Vec<u32> = member.answers.to_vec();
+        if let Some(session) = session {
+            let worker = self.state().workers().get(slot).id;
+            self.effects.push(Effect::Stop { session, worker, drain });
+        }
         if drain == Drain::AtOnce {
             self.revoke_all(slot, session);
         }

@@ -161,7 +161,7 @@ impl World {
                         "a live lease is revoked"
                     );
                 }
-                Effect::Notify { .. } => {}
+                Effect::Stop { .. } | Effect::Notify { .. } => {}
             }
         }
         dispatched.into_iter().for_each(|worker| self.check_room(worker));

@@ -103,6 +103,9 @@ impl Names {
                 let leases = leases.iter().map(|(task, lease)| format!("{task}@{lease}"));
                 vec![format!("revoke {} {}", self.worker(*worker), join(leases))]
             }
+            Effect::Stop { worker, drain, .. } => {
+                vec![format!("stop {} {drain:?}", self.worker(*worker))]
+            }
             Effect::Notify { watch, changes } => {
                 let show = |change: &Change| format!("notify #{} {}", watch.0, self.change(change));
                 changes.iter().map(show).collect()
