@@ -3,3 +3,5 @@
 
 pub mod session;
 pub mod worker;
+
+pub mod fuq2;

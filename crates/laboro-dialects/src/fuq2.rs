@@ -1,0 +1,22 @@
+//! fuq version 2, and Laboro's own worker protocol, which is the same conversation with more fields: 16-byte
+//! headers, msgpack bodies, requests and responses paired by number. The hub is the foreman. What is on the
+//! wire is told in `spec/fuq.md`; nothing here opens a connection.
+
+mod frame;
+mod header;
+mod pack;
+mod payload;
+mod status;
+
+mod native;
+mod talk;
+
+mod foreman;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+pub use foreman::{Foreman, Mode, Plain};
+pub use header::Numbering;
+pub use worker::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};

@@ -1,0 +1,396 @@
+//! The hub's side of the conversation: work goes out as JOBs, results come in as UPDATEs. Laboro workers
+//! (`native`) and originals (`plain`) differ in how they say who they are and what ended; everything else is
+//! the same and is here. One request of ours is under way at a time, so work that arrives meanwhile forms
+//! the next batch.
+
+mod asked;
+mod native;
+mod plain;
+mod requests;
+
+pub use plain::Plain;
+
+use super::frame::{self, Message};
+use super::header::{Kind, SAY_HELLO, Trouble, counts};
+use super::talk::{Heard, Side, Talk};
+use super::{Numbering, native as wire};
+use crate::session::{Delivery, HangUp, Output, Place, Session};
+use asked::Asked;
+use bytes::BytesMut;
+use laboro_core::{
+    Command, Grant, LeaseNo, Leave, Leaving, Offer, Refusal, Reply, Route, TaskId, Time, WorkerId,
+    WorkerRef,
+};
+use requests::{Request, Requests};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Who is served at this door.
+#[derive(Clone, Debug)]
+pub enum Mode {
+    /// Laboro workers with a token.
+    Native,
+    /// Originals, and whoever speaks like them.
+    Plain(Plain),
+}
+
+#[derive(Debug)]
+pub struct Foreman {
+    place: Place,
+    mode: Mode,
+    talk: Talk,
+    phase: Phase,
+    requests: Requests,
+    /// What an original has: it knows no leases.
+    held: BTreeMap<TaskId, Held>,
+    /// What a Laboro worker has: only the number matters.
+    running: u32,
+    slots: u32,
+    /// The worker wants no more work: it need not be told.
+    drains: bool,
+    period_ms: Option<u64>,
+    heard_at: Time,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Has not said who it is.
+    Strange,
+    /// Waits for the hub to know it.
+    Joining {
+        hello: u32,
+        who: WorkerRef,
+        /// Free and running, as it said itself.
+        given: (u32, u32),
+        ahead: u32,
+        running: Vec<Held>,
+    },
+    Working {
+        worker: WorkerId,
+        who: WorkerRef,
+    },
+    /// Was known and must say again who it is.
+    Again {
+        who: WorkerRef,
+    },
+    /// Has said goodbye.
+    Left,
+}
+
+/// One task at the worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Held {
+    task: TaskId,
+    lease: LeaseNo,
+    /// What its number in its job has more than its number in its array, as originals count.
+    base: u32,
+}
+
+/// A stranger must say HELLO within this time.
+const HELLO_MS: u64 = 30_000;
+/// And its HELLO must not be larger.
+const HELLO_BYTES_MAX: usize = 4 << 20;
+
+impl Foreman {
+    pub fn new(place: Place, mode: Mode) -> Foreman {
+        let numbering = match &mode {
+            Mode::Native => Numbering::Current,
+            Mode::Plain(plain) => plain.numbering,
+        };
+        Foreman {
+            place,
+            mode,
+            talk: Talk::new(Side::Foreman, numbering),
+            phase: Phase::Strange,
+            requests: Requests::default(),
+            held: BTreeMap::new(),
+            running: 0,
+            slots: 0,
+            drains: false,
+            period_ms: None,
+            heard_at: Time::default(),
+        }
+    }
+
+    fn is_native(&self) -> bool {
+        matches!(self.mode, Mode::Native)
+    }
+
+    fn greet(&mut self, out: &mut Output) {
+        if let Mode::Plain(Plain { greets: true, .. }) = self.mode {
+            self.talk.greet(&mut out.say);
+            out.end_message();
+        }
+    }
+
+    fn body_max(&self) -> usize {
+        match self.phase {
+            Phase::Strange => self.place.message_max.min(HELLO_BYTES_MAX),
+            _ => self.place.message_max,
+        }
+    }
+
+    fn hear(&mut self, now: Time, message: Message, out: &mut Output) {
+        match self.talk.hear(message) {
+            Heard::Request(request) => self.take_request(now, request, out),
+            Heard::Response(response) => self.take_response(now, response, out),
+            Heard::Nothing | Heard::Greeting => {}
+            Heard::Overflow(seq) => {
+                self.talk.refuse(&mut out.say, seq, Trouble::Overflow, 0);
+                out.end_message();
+            }
+            Heard::BadSeq { seq, why } => {
+                if self.talk.knows_laboro() {
+                    self.talk.refuse(&mut out.say, seq, Trouble::BadSeq, 0);
+                    out.end_message();
+                }
+                out.malformed(format!("message number {seq} {why}"));
+            }
+            Heard::Anew => self.start_anew(out),
+        }
+        while out.hang_up.is_none()
+            && let Some(request) = self.talk.next_queued()
+        {
+            self.take_request(now, request, out);
+        }
+    }
+
+    fn take_request(&mut self, now: Time, request: Message, out: &mut Output) {
+        let seq = request.header.seq;
+        let result = match (request.header.kind, &self.phase) {
+            (Kind::Hello, _) if self.is_native() => self.native_hello(now, &request, out),
+            (Kind::Hello, _) => self.plain_hello(now, &request, out),
+            (Kind::Update, Phase::Working { .. }) if self.is_native() => {
+                self.native_update(&request, out)
+            }
+            (Kind::Update, Phase::Working { .. }) => self.plain_update(&request, out),
+            (Kind::Update, Phase::Strange) if self.is_native() => {
+                out.malformed("an UPDATE before the HELLO");
+                return;
+            }
+            (Kind::Update, _) => {
+                self.talk.answer(&mut out.say, seq, SAY_HELLO);
+                out.end_message();
+                return;
+            }
+            (kind, _) => {
+                out.malformed(format!("{kind:?} from a worker"));
+                return;
+            }
+        };
+        if let Err(error) = result {
+            out.malformed(format!("{:?} number {seq}: {error}", request.header.kind));
+        }
+    }
+
+    fn take_response(&mut self, now: Time, response: Message, out: &mut Output) {
+        let header = response.header;
+        let Some(request) = self.requests.answered(header.seq) else { return };
+        if header.kind == Kind::Ok {
+            self.requests.go_on();
+            return;
+        }
+        match (request, Trouble::of(header.subtype)) {
+            (_, Trouble::BadSeq) => out.malformed("the peer does not accept our numbers"),
+            (request, Trouble::Overflow) => {
+                for task in self.requests.again(now, request) {
+                    self.note_gone(task);
+                }
+            }
+            (Request::Job(grants), _) => {
+                // Somebody else may have room; if it comes back here, it waits.
+                self.requests.hold_jobs(now);
+                for grant in grants {
+                    self.note_gone(grant.task);
+                    self.hand_back((grant.task, grant.lease), out);
+                }
+            }
+            // What it does not run need not be ended.
+            (Request::Cancel(_) | Request::Stop(_), _) => {}
+        }
+    }
+
+    fn note_given(&mut self, grants: &[Grant]) {
+        if self.is_native() {
+            self.running = self.running.saturating_add(grants.len() as u32);
+        } else {
+            let held = grants.iter().map(plain::held_by);
+            self.held.extend(held.map(|held| (held.task, held)));
+        }
+    }
+
+    fn note_gone(&mut self, task: TaskId) {
+        if self.is_native() {
+            self.running = self.running.saturating_sub(1);
+        } else {
+            self.held.remove(&task);
+        }
+    }
+
+    /// Free and running, as this side counts them.
+    fn counts(&self) -> u32 {
+        let running = if self.is_native() { self.running } else { self.held.len() as u32 };
+        counts(self.slots.saturating_sub(running), running)
+    }
+
+    /// The hub knows the worker: it is answered, and whatever it holds without a lease is ended.
+    fn joined(&mut self, worker: WorkerId, unknown: &[TaskId], out: &mut Output) {
+        let phase = std::mem::replace(&mut self.phase, Phase::Strange);
+        let Phase::Joining { hello, who, given, ahead, running } = phase else {
+            self.phase = phase;
+            return;
+        };
+        self.talk.answer_hello(&mut out.say, hello, counts(given.0, given.1));
+        out.end_message();
+        self.running = running.len().saturating_sub(unknown.len()) as u32;
+        let unknown: BTreeSet<TaskId> = unknown.iter().copied().collect();
+        let is_unknown = |held: &&Held| unknown.contains(&held.task);
+        self.requests.cancels.extend(running.iter().filter(is_unknown));
+        if !self.is_native() {
+            self.held = running.into_iter().map(|held| (held.task, held)).collect();
+        }
+        self.phase = Phase::Working { worker, who };
+        let route = Route::Push { ahead };
+        let offer = Offer { worker: WorkerRef::Id(worker), route, lease_ms: None };
+        out.ask(Asked::Nothing.tag(), Command::Offer(offer));
+    }
+
+    fn refused(&mut self, refusal: &Refusal, out: &mut Output) {
+        if let Phase::Joining { hello, .. } = self.phase {
+            self.deny(hello, refusal.to_string(), out);
+        }
+    }
+
+    /// Turns the peer away, with the reason if it can read one.
+    fn deny(&mut self, hello: u32, why: String, out: &mut Output) {
+        if self.talk.knows_laboro() {
+            self.talk.refuse_with(&mut out.say, hello, &why);
+            out.end_message();
+        }
+        self.phase = Phase::Strange;
+        out.hang_up(HangUp::Denied(why));
+    }
+
+    /// The UPDATE is dealt with, or the hub has forgotten this worker meanwhile.
+    fn answer_update(&mut self, seq: u32, reply: &Reply, out: &mut Output) {
+        let arg0 = match reply {
+            Reply::Refused(Refusal::NoSuchWorker(_)) if self.phase != Phase::Left => {
+                self.expect_hello();
+                SAY_HELLO
+            }
+            _ => self.counts(),
+        };
+        self.talk.answer(&mut out.say, seq, arg0);
+        out.end_message();
+    }
+
+    /// After a RESET everything that was not answered is said again, once there is a new HELLO.
+    fn start_anew(&mut self, out: &mut Output) {
+        for task in self.requests.all_again() {
+            self.note_gone(task);
+        }
+        self.expect_hello();
+        self.greet(out);
+    }
+
+    fn expect_hello(&mut self) {
+        if let Phase::Working { who, .. } = &self.phase {
+            self.phase = Phase::Again { who: who.clone() };
+        }
+    }
+
+    fn revoke(&mut self, leases: Vec<(TaskId, LeaseNo)>) {
+        for (task, lease) in leases {
+            let base = self.held.get(&task).map_or(0, |held| held.base);
+            self.requests.revoke(Held { task, lease, base });
+        }
+    }
+
+    /// Says the next request, if it is time for one.
+    fn flush(&mut self, now: Time, out: &mut Output) {
+        if self.talk.answer_reset(&mut out.say) {
+            out.end_message();
+            self.start_anew(out);
+        }
+        let Phase::Working { worker, .. } = self.phase else { return };
+        if out.hang_up.is_none() {
+            self.say_requests(now, worker, out);
+        }
+    }
+}
+
+impl Session for Foreman {
+    fn open(&mut self, now: Time, out: &mut Output) {
+        self.heard_at = now;
+        self.greet(out);
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
+        while out.hang_up.is_none() {
+            match frame::take(input, self.talk.numbering(), self.body_max()) {
+                Ok(Some(message)) => {
+                    self.heard_at = now;
+                    self.hear(now, message, out);
+                }
+                Ok(None) => break,
+                Err(error) => out.malformed(error.to_string()),
+            }
+        }
+        self.flush(now, out);
+    }
+
+    fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output) {
+        match delivery {
+            Delivery::Reply { tag, reply } => match (Asked::of(tag), reply) {
+                (Asked::Join, Reply::Joined { worker, unknown }) => {
+                    self.joined(worker, &unknown, out);
+                }
+                (Asked::Join, Reply::Refused(refusal)) => self.refused(&refusal, out),
+                (Asked::Look, reply) => self.plain_join(reply, out),
+                (Asked::Update(seq), reply) => self.answer_update(seq, &reply, out),
+                (Asked::Join | Asked::Nothing, _) => {}
+            },
+            Delivery::Work { grants, .. } => self.requests.ready.extend(grants),
+            Delivery::Revoke { leases, .. } => self.revoke(leases),
+            Delivery::Stop { drain, .. } => self.stop(drain),
+        }
+        self.flush(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let silent = match self.phase {
+            Phase::Joining { .. } => None,
+            Phase::Working { .. } => self.period_ms.map(|ms| self.heard_at.after_ms(ms)),
+            Phase::Strange | Phase::Again { .. } | Phase::Left => {
+                Some(self.heard_at.after_ms(HELLO_MS))
+            }
+        };
+        [silent, self.requests.held_until()].into_iter().flatten().min()
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Output) {
+        self.requests.look_at_holds(now);
+        let silent_ms = now.since_ms(self.heard_at);
+        match self.phase {
+            Phase::Strange | Phase::Again { .. } if silent_ms >= HELLO_MS => {
+                out.hang_up(HangUp::Silent);
+            }
+            Phase::Working { .. } if self.period_ms.is_some_and(|ms| silent_ms >= ms) => {
+                out.hang_up(HangUp::Silent);
+            }
+            Phase::Left if silent_ms >= HELLO_MS => out.hang_up(HangUp::Finished),
+            _ => {}
+        }
+        self.flush(now, out);
+    }
+
+    fn close(&mut self, _: Time, out: &mut Output) {
+        let worker = match std::mem::replace(&mut self.phase, Phase::Left) {
+            Phase::Joining { who, .. } | Phase::Again { who } => who,
+            Phase::Working { worker, .. } => WorkerRef::Id(worker),
+            Phase::Strange | Phase::Left => return,
+        };
+        let how = Leaving::Away { grace_ms: self.place.grace_ms };
+        let leave = Leave { worker, session: Some(self.place.session), how };
+        out.ask(Asked::Nothing.tag(), Command::Leave(leave));
+    }
+}

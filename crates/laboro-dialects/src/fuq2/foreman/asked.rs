@@ -1,0 +1,32 @@
+//! What was asked of the hub, folded into the tag that its reply carries.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nobody waits for the reply.
+    Nothing,
+    Join,
+    /// What a worker held when it was last here.
+    Look,
+    /// The last thing an UPDATE with this number asks: its reply answers the UPDATE.
+    Update(u32),
+}
+
+impl Asked {
+    pub(super) fn tag(self) -> u64 {
+        match self {
+            Asked::Nothing => 0,
+            Asked::Join => 1,
+            Asked::Look => 2,
+            Asked::Update(seq) => 1 << 32 | u64::from(seq),
+        }
+    }
+
+    pub(super) fn of(tag: u64) -> Asked {
+        match tag {
+            1 => Asked::Join,
+            2 => Asked::Look,
+            tag if tag >> 32 == 1 => Asked::Update(tag as u32),
+            _ => Asked::Nothing,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Originals at the foreman: they have no names on the wire and know no leases, run one program with a
+//! number, and report one task at a time.
+
+use super::super::Numbering;
+use super::super::frame::Message;
+use super::super::header::LABORO;
+use super::super::pack::{PackError, Reader};
+use super::super::payload::{Hello, JobDescription, JobStatusUpdate, RUNNING, Task, TaskPair};
+use super::super::status::outcome_of;
+use super::asked::Asked;
+use super::{Foreman, Held, Mode, Phase};
+use crate::session::Output;
+use bytes::Bytes;
+use laboro_core::{
+    Capacity, Command, Grant, JobId, Join, Kinds, LeaseNo, LeaseRef, Name, Query, Reply, Report,
+    TaskId, TaskRef, TaskResult, Time, Values, Work, WorkKind, WorkerRef, WorkerView,
+};
+
+/// How originals are met at a door.
+#[derive(Clone, Debug, Default)]
+pub struct Plain {
+    /// What the door knows of the worker, where it has logged in before. `None`: the connection is all there
+    /// is to know it by.
+    pub name: Option<Name>,
+    pub tags: Vec<Name>,
+    /// OK(0) first: on a byte stream, not on a websocket.
+    pub greets: bool,
+    pub numbering: Numbering,
+}
+
+impl Plain {
+    /// On a byte stream, as the text has it.
+    pub fn tcp() -> Plain {
+        Plain { greets: true, ..Plain::default() }
+    }
+
+    /// On a websocket, after a login that gave this name.
+    pub fn websocket(name: Name, tags: Vec<Name>) -> Plain {
+        Plain { name: Some(name), tags, ..Plain::default() }
+    }
+}
+
+impl Foreman {
+    pub(super) fn plain_hello(
+        &mut self,
+        now: Time,
+        request: &Message,
+        out: &mut Output,
+    ) -> Result<(), PackError> {
+        let hello = Hello::read(&request.body)?;
+        self.talk.meet_laboro(request.header.padding == LABORO);
+        let name = match (&self.mode, &self.phase) {
+            (
+                _,
+                Phase::Working { who: WorkerRef::Name { name, .. }, .. }
+                | Phase::Again { who: WorkerRef::Name { name, .. } },
+            ) => name.clone(),
+            (Mode::Plain(Plain { name: Some(name), .. }), _) => name.clone(),
+            _ => {
+                let peer = self.place.peer.map_or("local".to_owned(), |peer| peer.to_string());
+                Name::from(format!("fuq-{peer}-{}-{}", now.0, self.place.session.0))
+            }
+        };
+        let free = u32::try_from(hello.free.max(0)).unwrap_or(u32::MAX);
+        let given = (free, hello.running.len() as u32);
+        self.slots = free.saturating_add(given.1);
+        let running: Vec<Held> =
+            (hello.running.iter()).filter_map(|task| held_of(task.job.id, task.task)).collect();
+        let who = WorkerRef::Name { group: self.place.group.clone(), name };
+        out.ask(Asked::Look.tag(), Command::Query(Query::Worker(who.clone())));
+        self.phase = Phase::Joining { hello: request.header.seq, who, given, ahead: 0, running };
+        Ok(())
+    }
+
+    /// Now that the leases are known, what runs there can be said with them.
+    pub(super) fn plain_join(&mut self, reply: Reply, out: &mut Output) {
+        let Phase::Joining { who: WorkerRef::Name { group, name }, running, .. } = &mut self.phase
+        else {
+            return;
+        };
+        let view = match reply {
+            Reply::Workers(mut views) => views.pop(),
+            _ => None,
+        };
+        let leases = view.as_ref().map_or(&[][..], |view| &view.leases[..]);
+        for held in running.iter_mut() {
+            let found = leases.iter().find(|(task, _)| *task == held.task);
+            held.lease = found.map_or(LeaseNo(0), |&(_, lease)| lease);
+        }
+        // A view shows a page of leases. When there are more, what is not shown must not be taken back.
+        let is_whole = |view: &WorkerView| view.leases.len() as u64 == u64::from(view.lease_count);
+        let says = view.as_ref().is_none_or(is_whole);
+        let unsent = self.requests.unsent();
+        let said: Vec<(TaskId, LeaseNo)> =
+            running.iter().map(|held| (held.task, held.lease)).chain(unsent).collect();
+        let join = Join {
+            group: group.clone(),
+            name: name.clone(),
+            dialect: "fuq2",
+            session: self.place.session,
+            kinds: Kinds::of(&[WorkKind::Indexed]),
+            tags: match &self.mode {
+                Mode::Plain(plain) => plain.tags.clone(),
+                Mode::Native => Vec::new(),
+            },
+            capacity: Capacity::slots(self.slots),
+            // No sign of life is agreed on; the connection is one.
+            period_ms: None,
+            running: says.then_some(said),
+        };
+        out.ask(Asked::Join.tag(), Command::Join(join));
+    }
+
+    pub(super) fn plain_update(
+        &mut self,
+        request: &Message,
+        out: &mut Output,
+    ) -> Result<(), PackError> {
+        let Phase::Working { worker, .. } = self.phase else { return Ok(()) };
+        let seq = request.header.seq;
+        self.requests.release_jobs();
+        let update = if request.body.is_empty() {
+            JobStatusUpdate::default()
+        } else {
+            JobStatusUpdate::read(&mut Reader::new(&request.body))?
+        };
+        let worker = WorkerRef::Id(worker);
+        let Some(Held { task, .. }) = held_of(update.job, update.task) else {
+            out.ask(Asked::Update(seq).tag(), Command::Renew(worker));
+            return Ok(());
+        };
+        let lease = match self.held.remove(&task) {
+            Some(Held { lease, .. }) => LeaseRef::Number { task, lease },
+            None => LeaseRef::Held(TaskRef::Id(task)),
+        };
+        let (outcome, message) = outcome_of(update.success, &update.status);
+        let results = vec![TaskResult { lease, outcome, message, memo: None }];
+        out.ask(Asked::Update(seq).tag(), Command::Report(Report { worker, results }));
+        Ok(())
+    }
+}
+
+/// A task as originals name it is a job and a number in its array, counted from 1. An array that is not the
+/// first of its job starts later: how much is told by the upper half of the job's number, which originals
+/// only repeat.
+pub(super) fn pair_of(held: &Held) -> TaskPair {
+    let Held { task, base, .. } = *held;
+    let number = task.index.saturating_sub(base);
+    TaskPair { job: job_number(task.job, base), task: number.into(), lease: None }
+}
+
+fn job_number(job: JobId, base: u32) -> u64 {
+    u64::from(base) << 32 | u64::from(job.0)
+}
+
+/// What a job's number and a task's number mean, if they can mean something.
+fn held_of(job: u64, task: i64) -> Option<Held> {
+    let base = (job >> 32) as u32;
+    let index = u32::try_from(task).ok().filter(|&task| task > 0)?.checked_add(base)?;
+    let task = TaskId::new(JobId(job as u32), index);
+    (!task.is_whole()).then_some(Held { task, lease: LeaseNo(0), base })
+}
+
+pub(super) fn held_by(grant: &Grant) -> Held {
+    let number = grant.element.as_ref().map_or(1, |element| element.position + 1);
+    let base = grant.task.index.saturating_sub(number);
+    Held { task: grant.task, lease: grant.lease, base }
+}
+
+pub(super) fn task_of(grant: &Grant) -> Task {
+    let held = held_by(grant);
+    let pair = pair_of(&held);
+    let part = |bytes: &[u8]| Bytes::copy_from_slice(bytes);
+    let (command, dir, log_dir) = match grant.work.as_deref() {
+        Some(Work::Indexed { program, dir, log_dir }) => (part(program), part(dir), part(log_dir)),
+        // Not offered, so not given.
+        _ => Default::default(),
+    };
+    let tasks = match &grant.element {
+        // How many there are is not known here; there are at least as many.
+        None => pair.task,
+        Some(element) => match &element.values {
+            Values::Numbers { .. } => pair.task,
+            Values::List(list) => list.len() as i64,
+        },
+    };
+    let name = part(grant.name.bytes());
+    let job = JobDescription { id: pair.job, name, tasks, dir, log_dir, command, status: RUNNING };
+    Task { task: pair.task, job }
+}

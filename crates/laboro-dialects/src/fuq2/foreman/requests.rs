@@ -1,0 +1,250 @@
+//! What is to be asked of the worker, in which order, and what was asked and has no answer yet. JOB, CANCEL
+//! and STOP are kept as what they mean until they are said, so that what comes late still joins a batch and
+//! what is taken back before was never said.
+
+use super::super::header::{AT_ONCE, Kind};
+use super::super::payload::{self, TaskPair};
+use super::super::talk::Wear;
+use super::asked::Asked;
+use super::{Foreman, Held, native, plain, wire};
+use crate::session::{HangUp, Output};
+use bytes::BytesMut;
+use laboro_core::{
+    Command, Drain, Grant, LeaseNo, LeaseRef, Outcome, Place, Report, Return, Returned, TaskId,
+    TaskResult, Time, WorkerId, WorkerRef,
+};
+use std::collections::VecDeque;
+
+/// Tasks that one JOB carries at most. Large enough that the cost of a message is nothing beside theirs.
+const JOB_TASKS_MAX: usize = 4096;
+/// How long work waits that the worker had no room for, when no UPDATE comes before.
+const NO_ROOM_MS: u64 = 50;
+
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    pub(super) ready: VecDeque<Grant>,
+    pub(super) cancels: Vec<Held>,
+    stop: Option<Drain>,
+    /// The worker was told to end everything: nothing else is worth saying.
+    stopped: bool,
+    under_way: Vec<(u32, Request)>,
+    /// No room for more JOBs until then.
+    jobs_held: Option<Time>,
+    /// The worker's queue was full: nothing until then.
+    all_held: Option<Time>,
+}
+
+#[derive(Debug)]
+pub(super) enum Request {
+    Job(Vec<Grant>),
+    Cancel(Vec<Held>),
+    Stop(Drain),
+}
+
+impl Requests {
+    pub(super) fn answered(&mut self, seq: u32) -> Option<Request> {
+        let at = self.under_way.iter().position(|(asked, _)| *asked == seq)?;
+        Some(self.under_way.remove(at).1)
+    }
+
+    /// An answer without trouble: the peer's queue has room again.
+    pub(super) fn go_on(&mut self) {
+        self.all_held = None;
+    }
+
+    /// Results came, so there is room again.
+    pub(super) fn release_jobs(&mut self) {
+        self.jobs_held = None;
+    }
+
+    pub(super) fn hold_jobs(&mut self, now: Time) {
+        self.jobs_held = Some(now.after_ms(NO_ROOM_MS));
+    }
+
+    /// To be said later. Gives the tasks that the worker does not have after all.
+    pub(super) fn again(&mut self, now: Time, request: Request) -> Vec<TaskId> {
+        self.all_held = Some(now.after_ms(NO_ROOM_MS));
+        self.put_back(request)
+    }
+
+    /// Everything without an answer is to be said later.
+    pub(super) fn all_again(&mut self) -> Vec<TaskId> {
+        (self.jobs_held, self.all_held) = (None, None);
+        let under_way = std::mem::take(&mut self.under_way);
+        under_way.into_iter().flat_map(|(_, request)| self.put_back(request)).collect()
+    }
+
+    fn put_back(&mut self, request: Request) -> Vec<TaskId> {
+        match request {
+            Request::Job(grants) => {
+                let tasks = grants.iter().map(|grant| grant.task).collect();
+                grants.into_iter().rev().for_each(|grant| self.ready.push_front(grant));
+                return tasks;
+            }
+            Request::Cancel(leases) => self.cancels.extend(leases),
+            Request::Stop(drain) => self.stop = Some(drain),
+        }
+        Vec::new()
+    }
+
+    /// Work that the worker has not got, or may not have got: it does not run there yet, but will.
+    pub(super) fn unsent(&self) -> impl Iterator<Item = (TaskId, LeaseNo)> {
+        let under_way = self.under_way.iter().flat_map(|(_, request)| match request {
+            Request::Job(grants) => &grants[..],
+            Request::Cancel(_) | Request::Stop(_) => &[],
+        });
+        under_way.chain(&self.ready).map(|grant| (grant.task, grant.lease))
+    }
+
+    /// Takes it out of what is to be said, or has it ended.
+    pub(super) fn revoke(&mut self, held: Held) {
+        match self.ready.iter().position(|grant| grant.lease == held.lease) {
+            Some(at) => drop(self.ready.remove(at)),
+            None => self.cancels.push(held),
+        }
+    }
+
+    pub(super) fn held_until(&self) -> Option<Time> {
+        let jobs = self.jobs_held.filter(|_| !self.ready.is_empty());
+        [jobs, self.all_held].into_iter().flatten().min()
+    }
+
+    pub(super) fn look_at_holds(&mut self, now: Time) {
+        let is_over = |until: &Time| *until <= now;
+        self.jobs_held.take_if(|until| is_over(until));
+        self.all_held.take_if(|until| is_over(until));
+    }
+}
+
+impl Foreman {
+    pub(super) fn stop(&mut self, drain: Drain) {
+        let stop = &mut self.requests.stop;
+        match (drain, *stop) {
+            // It asked for that itself.
+            (Drain::All, _) if self.drains => {}
+            // What was said cannot be taken back; what was not said is.
+            (Drain::Lift, _) => *stop = None,
+            (_, Some(Drain::AtOnce)) => {}
+            (Drain::Slots(more), Some(Drain::Slots(slots))) => {
+                *stop = Some(Drain::Slots(slots.saturating_add(more)));
+            }
+            (Drain::Slots(_), Some(Drain::All)) => {}
+            (drain, _) => *stop = Some(drain),
+        }
+    }
+
+    pub(super) fn say_requests(&mut self, now: Time, worker: WorkerId, out: &mut Output) {
+        if self.requests.stopped {
+            return;
+        }
+        if self.requests.stop == Some(Drain::AtOnce) && self.talk.may_interrupt() {
+            self.say_stop(Drain::AtOnce, AT_ONCE, out);
+            self.requests.stopped = true;
+            return;
+        }
+        self.requests.look_at_holds(now);
+        if !self.talk.may_ask() || self.requests.all_held.is_some() {
+            return;
+        }
+        let has_jobs = !self.requests.ready.is_empty() && self.requests.jobs_held.is_none();
+        if !has_jobs && self.requests.cancels.is_empty() && self.requests.stop.is_none() {
+            return;
+        }
+        match self.talk.wear() {
+            Wear::Fine => {}
+            Wear::Reset => {
+                self.talk.ask_reset(&mut out.say);
+                out.end_message();
+                return;
+            }
+            Wear::Reconnect => return out.hang_up(HangUp::Finished),
+        }
+        if let Some(drain) = self.requests.stop.take() {
+            let slots = match drain {
+                Drain::Slots(slots) => slots.min(self.slots),
+                _ => self.slots,
+            };
+            self.slots -= slots;
+            self.say_stop(drain, slots.max(1), out);
+        } else if !self.requests.cancels.is_empty() {
+            self.say_cancel(out);
+        } else {
+            self.say_job(worker, out);
+        }
+    }
+
+    fn say_stop(&mut self, drain: Drain, arg0: u32, out: &mut Output) {
+        let seq = self.talk.ask(&mut out.say, Kind::Stop, arg0);
+        out.end_message();
+        self.requests.under_way.push((seq, Request::Stop(drain)));
+    }
+
+    fn say_cancel(&mut self, out: &mut Output) {
+        let count = self.requests.cancels.len().min(JOB_TASKS_MAX);
+        let cancels: Vec<Held> = self.requests.cancels.drain(..count).collect();
+        let name = if self.is_native() { native::pair_of } else { plain::pair_of };
+        let pairs: Vec<TaskPair> = cancels.iter().map(name).collect();
+        let body = |to: &mut BytesMut| payload::write_pairs(to, &pairs);
+        let seq = self.talk.ask_with(&mut out.say, Kind::Cancel, body);
+        out.end_message();
+        self.requests.under_way.push((seq, Request::Cancel(cancels)));
+    }
+
+    fn say_job(&mut self, worker: WorkerId, out: &mut Output) {
+        let most = if self.is_native() { JOB_TASKS_MAX } else { 1 };
+        let count = self.requests.ready.len().min(most);
+        let mut grants: Vec<Grant> = self.requests.ready.drain(..count).collect();
+        let mut body = BytesMut::new();
+        loop {
+            self.write_job(&mut body, &grants);
+            if body.len() <= self.place.message_max {
+                break;
+            }
+            // Too much for one message: half of it may do.
+            let rest = grants.split_off(grants.len() / 2);
+            if grants.is_empty() {
+                self.fail_oversized(worker, &rest, body.len(), out);
+                return;
+            }
+            rest.into_iter().rev().for_each(|grant| self.requests.ready.push_front(grant));
+            body.clear();
+        }
+        let seq = self.talk.ask_with(&mut out.say, Kind::Job, |to| to.extend_from_slice(&body));
+        out.end_message();
+        self.note_given(&grants);
+        self.requests.under_way.push((seq, Request::Job(grants)));
+    }
+
+    fn write_job(&self, to: &mut BytesMut, grants: &[Grant]) {
+        if self.is_native() {
+            wire::write_job(to, grants);
+        } else {
+            let tasks: Vec<payload::Task> = grants.iter().map(plain::task_of).collect();
+            payload::write_tasks(to, &tasks);
+        }
+    }
+
+    /// It fits no message, so no attempt can succeed.
+    fn fail_oversized(&self, worker: WorkerId, grants: &[Grant], bytes: usize, out: &mut Output) {
+        let most = self.place.message_max;
+        let words = format!("its description has {bytes} bytes; a message takes at most {most}");
+        let results = (grants.iter())
+            .map(|grant| TaskResult {
+                lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+                outcome: Outcome::Error,
+                message: Some(words.as_str().into()),
+                memo: None,
+            })
+            .collect();
+        let report = Report { worker: WorkerRef::Id(worker), results };
+        out.ask(Asked::Nothing.tag(), Command::Report(report));
+    }
+
+    pub(super) fn hand_back(&self, (task, lease): (TaskId, LeaseNo), out: &mut Output) {
+        let super::Phase::Working { worker, .. } = self.phase else { return };
+        let lease = LeaseRef::Number { task, lease };
+        let tasks = vec![Returned { lease, preds: Vec::new() }];
+        let back = Return { worker: WorkerRef::Id(worker), tasks, place: Place::Front };
+        out.ask(Asked::Nothing.tag(), Command::Return(back));
+    }
+}

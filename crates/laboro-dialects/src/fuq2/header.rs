@@ -1,0 +1,136 @@
+//! The 16 bytes that open every message, in both numberings of the message types. Knows nothing of bodies,
+//! except which messages have one.
+
+use bytes::{BufMut, BytesMut};
+
+pub(crate) const MAGIC: u16 = 0xC047;
+pub(super) const HEADER_BYTES: usize = 16;
+/// In the padding of a HELLO and of its answer: Laboro speaks here.
+pub(super) const LABORO: u32 = u32::from_le_bytes(*b"LABO");
+/// STOP with this number means at once.
+pub(crate) const AT_ONCE: u32 = u32::MAX;
+/// OK with this number means: say HELLO.
+pub(super) const SAY_HELLO: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Ok,
+    Hello,
+    Job,
+    Update,
+    Cancel,
+    Stop,
+    Error,
+    Reset,
+}
+
+/// Which numbers the message types have. LIST came between CANCEL and STOP and moved those behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Numbering {
+    #[default]
+    Current,
+    Older,
+}
+
+impl Numbering {
+    pub(super) fn number(self, kind: Kind) -> u8 {
+        let older = match kind {
+            Kind::Ok => return 1,
+            Kind::Hello => return 2,
+            Kind::Job => return 3,
+            Kind::Update => return 4,
+            Kind::Cancel => return 5,
+            Kind::Stop => 6,
+            Kind::Error => 7,
+            Kind::Reset => 8,
+        };
+        older + u8::from(self == Numbering::Current)
+    }
+
+    pub(super) fn kind(self, number: u8) -> Option<Kind> {
+        let kinds = [
+            Kind::Ok,
+            Kind::Hello,
+            Kind::Job,
+            Kind::Update,
+            Kind::Cancel,
+            Kind::Stop,
+            Kind::Error,
+            Kind::Reset,
+        ];
+        kinds.into_iter().find(|&kind| self.number(kind) == number)
+    }
+}
+
+/// Why a request was not done: the subtype of an ERROR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    Overflow,
+    NoProcs,
+    /// From here on only between Laboro peers.
+    BadSeq,
+    NoSuchJob,
+    /// The hub will not have this worker. The only one with a body: the reason, in words.
+    Refused,
+    /// What a stranger may say.
+    Other(u8),
+}
+
+impl Trouble {
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Trouble::Overflow => 1,
+            Trouble::NoProcs => 2,
+            Trouble::BadSeq => 3,
+            Trouble::NoSuchJob => 4,
+            Trouble::Refused => 5,
+            Trouble::Other(code) => code,
+        }
+    }
+
+    pub(super) fn of(code: u8) -> Trouble {
+        match code {
+            1 => Trouble::Overflow,
+            2 => Trouble::NoProcs,
+            3 => Trouble::BadSeq,
+            4 => Trouble::NoSuchJob,
+            5 => Trouble::Refused,
+            other => Trouble::Other(other),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) kind: Kind,
+    /// An error code; 0 in everything else.
+    pub(super) subtype: u8,
+    pub(super) seq: u32,
+    pub(super) padding: u32,
+    pub(super) arg0: u32,
+}
+
+impl Header {
+    pub(super) fn write(&self, numbering: Numbering, say: &mut BytesMut) {
+        say.put_u16_le(MAGIC);
+        say.put_u8(numbering.number(self.kind));
+        say.put_u8(self.subtype);
+        say.put_u32_le(self.seq);
+        say.put_u32_le(self.padding);
+        say.put_u32_le(self.arg0);
+    }
+
+    pub(super) fn has_body(&self) -> bool {
+        match self.kind {
+            Kind::Hello | Kind::Job | Kind::Update | Kind::Cancel => true,
+            Kind::Error => Trouble::of(self.subtype) == Trouble::Refused,
+            Kind::Ok | Kind::Stop | Kind::Reset => false,
+        }
+    }
+}
+
+/// Free processors and running tasks, as an OK carries them. All ones would mean something else.
+pub(super) fn counts(free: u32, running: u32) -> u32 {
+    const MOST: u32 = 0xFFFE;
+    free.min(MOST) << 16 | running.min(MOST)
+}

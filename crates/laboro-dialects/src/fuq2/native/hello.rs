@@ -1,0 +1,156 @@
+//! Who a worker is, what it has and what runs there.
+
+use super::super::pack::{
+    PackError, Reader, write_array, write_bin, write_map, write_str, write_uint,
+};
+use super::super::payload::{self, TASKS_MAX};
+use super::{LABORO, read_lease, text, write_lease};
+use bytes::{Bytes, BytesMut};
+use laboro_core::{LeaseNo, Name, TaskId};
+
+const KEYS: [&str; 14] = [
+    "Version",
+    "Token",
+    "Name",
+    "Group",
+    "Tags",
+    "Slots",
+    "Memory",
+    "Resources",
+    "Ahead",
+    "Period",
+    "Pid",
+    "Host",
+    "Program",
+    "Running",
+];
+/// Tags or kinds of resources that a worker may have.
+const FEATURES_MAX: usize = 1024;
+/// Of the fields; readers of another number go on, because they skip what they do not know.
+const VERSION: u64 = 1;
+
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(in super::super) struct Hello {
+    pub(in super::super) token: Vec<u8>,
+    pub(in super::super) name: Name,
+    /// Empty: the one of the door.
+    pub(in super::super) group: Name,
+    pub(in super::super) tags: Vec<Name>,
+    pub(in super::super) slots: u32,
+    pub(in super::super) memory: u64,
+    pub(in super::super) resources: Vec<(Name, u32)>,
+    pub(in super::super) ahead: u32,
+    /// How long the hub waits for a sign of life. 0: as long as it likes.
+    pub(in super::super) period_ms: u64,
+    pub(in super::super) pid: u32,
+    pub(in super::super) host: String,
+    /// Which program, of which version.
+    pub(in super::super) program: String,
+    pub(in super::super) running: Vec<(TaskId, LeaseNo)>,
+}
+
+impl Hello {
+    pub(in super::super) fn write(&self, to: &mut BytesMut) {
+        write_map(to, 3);
+        let free = i64::from(self.slots).saturating_sub(self.running.len() as i64).max(0);
+        payload::Hello { free, running: Vec::new() }.write_fields(to);
+        write_str(to, LABORO.as_bytes());
+        write_map(to, KEYS.len());
+        for (at, key) in KEYS.iter().enumerate() {
+            write_str(to, key.as_bytes());
+            self.write_field(at, to);
+        }
+    }
+
+    fn write_field(&self, at: usize, to: &mut BytesMut) {
+        match at {
+            0 => write_uint(to, VERSION),
+            1 => write_bin(to, &self.token),
+            2 => write_str(to, self.name.bytes()),
+            3 => write_str(to, self.group.bytes()),
+            4 => {
+                write_array(to, self.tags.len());
+                self.tags.iter().for_each(|tag| write_str(to, tag.bytes()));
+            }
+            5 => write_uint(to, self.slots.into()),
+            6 => write_uint(to, self.memory),
+            7 => {
+                write_array(to, self.resources.len());
+                for (name, count) in &self.resources {
+                    write_array(to, 2);
+                    write_str(to, name.bytes());
+                    write_uint(to, (*count).into());
+                }
+            }
+            8 => write_uint(to, self.ahead.into()),
+            9 => write_uint(to, self.period_ms),
+            10 => write_uint(to, self.pid.into()),
+            11 => write_str(to, self.host.as_bytes()),
+            12 => write_str(to, self.program.as_bytes()),
+            _ => {
+                write_array(to, self.running.len());
+                self.running.iter().for_each(|&lease| write_lease(to, lease));
+            }
+        }
+    }
+
+    /// `None`: it has no fields of ours.
+    pub(in super::super) fn read(body: &Bytes) -> Result<Option<Hello>, PackError> {
+        if body.is_empty() {
+            return Ok(None);
+        }
+        let mut hello = None;
+        Reader::new(body).fields(&["NumProcs", "Running", LABORO], |at, from| {
+            if at < 2 {
+                return from.skip();
+            }
+            let ours = hello.insert(Hello::default());
+            from.fields(&KEYS, |at, from| ours.read_field(at, from))
+        })?;
+        Ok(hello)
+    }
+
+    fn read_field(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+        match at {
+            0 => from.skip()?,
+            1 => self.token = from.bytes()?.to_vec(),
+            2 => self.name = Name::new(from.bytes()?),
+            3 => self.group = Name::new(from.bytes()?),
+            4 => self.tags = from.list(FEATURES_MAX, |from| from.bytes().map(Name::new))?,
+            5 => self.slots = from.small()?,
+            6 => self.memory = from.uint()?,
+            7 => self.resources = from.list(FEATURES_MAX, read_resource)?,
+            8 => self.ahead = from.small()?,
+            9 => self.period_ms = from.uint()?,
+            10 => self.pid = from.small()?,
+            11 => self.host = text(from.bytes()?),
+            12 => self.program = text(from.bytes()?),
+            _ => self.running = from.list(TASKS_MAX, read_lease)?,
+        }
+        Ok(())
+    }
+}
+
+fn read_resource(from: &mut Reader<'_>) -> Result<(Name, u32), PackError> {
+    let mut resource = (Name::default(), 0);
+    from.tuple(2, |at, from| {
+        match at {
+            0 => resource.0 = Name::new(from.bytes()?),
+            _ => resource.1 = from.small()?,
+        }
+        Ok(())
+    })?;
+    Ok(resource)
+}
+
+/// Whatever prints a hello does not print the secret in it.
+impl std::fmt::Debug for Hello {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hello")
+            .field("name", &self.name)
+            .field("group", &self.group)
+            .field("slots", &self.slots)
+            .field("running", &self.running.len())
+            .finish_non_exhaustive()
+    }
+}

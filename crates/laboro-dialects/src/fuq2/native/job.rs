@@ -1,0 +1,265 @@
+//! Work going to a worker: a JOB of batches. The tasks of a batch have everything in common but what stands
+//! in their tuples `[index, lease, attempt, value, share]`.
+
+use super::super::pack::{
+    PackError, Reader, write_array, write_bin, write_int, write_map, write_nil, write_str,
+    write_uint,
+};
+use super::super::payload::{JobDescription, RUNNING, TASKS_MAX};
+use super::LABORO;
+use super::work::{read_work, write_work};
+use bytes::{BufMut, Bytes, BytesMut};
+use laboro_core::{Element, Grant, JobId, LeaseNo, Share, TaskId, Values, Work};
+use std::sync::Arc;
+
+const KEYS: [&str; 7] = ["Work", "Base", "Numbers", "Slots", "Memory", "Limit", "Tasks"];
+
+/// Writes the grants as the body of a JOB, in order; neighbours that have their work in common share it.
+pub(in super::super) fn write_job(to: &mut BytesMut, grants: &[Grant]) {
+    let batches = grants.chunk_by(is_alike);
+    // Most jobs are one array or all different; the number of batches is written when it is known.
+    let at = to.len();
+    to.put_slice(&[0xDD, 0, 0, 0, 0]);
+    let mut count: u32 = 0;
+    for batch in batches {
+        count += 1;
+        write_batch(to, batch);
+    }
+    to[at + 1..at + 5].copy_from_slice(&count.to_be_bytes());
+}
+
+fn is_alike(one: &Grant, other: &Grant) -> bool {
+    let same_work = match (&one.work, &other.work) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        _ => false,
+    };
+    let same_values = match (&one.element, &other.element) {
+        (Some(one), Some(other)) => match (&one.values, &other.values) {
+            (Values::List(one), Values::List(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one == other,
+        },
+        _ => false,
+    };
+    same_work
+        && same_values
+        && one.task.job == other.task.job
+        && base(one) == base(other)
+        && Arc::ptr_eq(&one.profile, &other.profile)
+}
+
+/// The number of the element at position 0.
+fn base(grant: &Grant) -> Option<u32> {
+    grant.element.as_ref().map(|element| grant.task.index.saturating_sub(element.position))
+}
+
+fn write_batch(to: &mut BytesMut, batch: &[Grant]) {
+    let first = &batch[0];
+    write_map(to, 3);
+    write_str(to, b"Task");
+    write_uint(to, first.task.index.into());
+    write_str(to, b"JobDescription");
+    // The name is all that is left to say; missing keys are zero.
+    write_map(to, 3);
+    write_str(to, b"JobId");
+    write_uint(to, first.task.job.0.into());
+    write_str(to, b"Name");
+    write_str(to, first.name.bytes());
+    write_str(to, b"Status");
+    write_uint(to, RUNNING);
+
+    write_str(to, LABORO.as_bytes());
+    let numbers = match &first.element {
+        Some(Element { values: Values::Numbers { first, step }, .. }) => Some((*first, *step)),
+        _ => None,
+    };
+    let needs = &first.profile.needs;
+    let limit_ms = first.profile.time_limit_ms;
+    let keys = [
+        true,
+        first.element.is_some(),
+        numbers.is_some(),
+        needs.slots != 1,
+        needs.memory != 0,
+        limit_ms.is_some(),
+        true,
+    ];
+    write_map(to, keys.iter().filter(|&&present| present).count());
+    for (at, key) in KEYS.iter().enumerate().filter(|&(at, _)| keys[at]) {
+        write_str(to, key.as_bytes());
+        match at {
+            0 => write_work(to, first.work.as_deref()),
+            1 => write_uint(to, base(first).unwrap_or(0).into()),
+            2 => {
+                let (first, step) = numbers.unwrap_or_default();
+                write_array(to, 2);
+                write_int(to, first);
+                write_int(to, step);
+            }
+            3 => write_uint(to, needs.slots.into()),
+            4 => write_uint(to, needs.memory),
+            5 => write_uint(to, limit_ms.unwrap_or(0)),
+            _ => {
+                write_array(to, batch.len());
+                batch.iter().for_each(|grant| write_task(to, grant));
+            }
+        }
+    }
+}
+
+fn write_task(to: &mut BytesMut, grant: &Grant) {
+    let value = grant.element.as_ref().and_then(|element| match &element.values {
+        Values::Numbers { .. } => None,
+        Values::List(list) => list.get(element.position as usize),
+    });
+    let length = match (&grant.share, value) {
+        (Some(_), _) => 5,
+        (None, Some(_)) => 4,
+        (None, None) => 3,
+    };
+    write_array(to, length);
+    write_uint(to, grant.task.index.into());
+    write_uint(to, grant.lease.0);
+    write_uint(to, grant.attempt.into());
+    if length > 3 {
+        match value {
+            Some(value) => write_bin(to, value),
+            None => write_nil(to),
+        }
+    }
+    if let Some(share) = &grant.share {
+        write_share(to, share);
+    }
+}
+
+/// Which ones of each resource: `[[name, bits as 16 bytes], ...]`.
+fn write_share(to: &mut BytesMut, share: &Share) {
+    write_array(to, share.indices.len());
+    for (name, bits) in &share.indices {
+        write_array(to, 2);
+        write_str(to, name.bytes());
+        write_bin(to, &bits.to_be_bytes());
+    }
+}
+
+/// A batch as it arrives.
+#[derive(Debug, Default)]
+pub(in super::super) struct Batch {
+    pub(in super::super) job: JobId,
+    pub(in super::super) name: Bytes,
+    /// `None`: of a kind that this version does not know.
+    pub(in super::super) work: Option<Arc<Work>>,
+    pub(in super::super) base: Option<u32>,
+    pub(in super::super) numbers: Option<(i64, i64)>,
+    pub(in super::super) slots: u32,
+    pub(in super::super) memory: u64,
+    pub(in super::super) time_limit_ms: Option<u64>,
+    pub(in super::super) tasks: Vec<Given>,
+}
+
+/// One task of a batch.
+#[derive(Debug, Default)]
+pub(in super::super) struct Given {
+    pub(in super::super) index: u32,
+    pub(in super::super) lease: LeaseNo,
+    pub(in super::super) attempt: u16,
+    pub(in super::super) value: Option<Bytes>,
+    pub(in super::super) share: Vec<(String, Vec<u32>)>,
+}
+
+impl Batch {
+    pub(in super::super) fn read_all(body: &Bytes) -> Result<Vec<Batch>, PackError> {
+        let mut left = TASKS_MAX;
+        Reader::new(body).list(TASKS_MAX, |from| {
+            let batch = Batch::read(from, left)?;
+            left -= batch.tasks.len();
+            Ok(batch)
+        })
+    }
+
+    fn read(from: &mut Reader<'_>, tasks_max: usize) -> Result<Batch, PackError> {
+        let mut batch = Batch { slots: 1, ..Batch::default() };
+        from.fields(&["Task", "JobDescription", LABORO], |at, from| match at {
+            0 => from.skip(),
+            1 => {
+                let described = JobDescription::read(from)?;
+                let wanted = "a job's number";
+                let job = u32::try_from(described.id).map_err(|_| PackError::Range { wanted })?;
+                batch.job = JobId(job);
+                batch.name = described.name;
+                Ok(())
+            }
+            _ => from.fields(&KEYS, |at, from| batch.read_field(at, from, tasks_max)),
+        })?;
+        Ok(batch)
+    }
+
+    fn read_field(
+        &mut self,
+        at: usize,
+        from: &mut Reader<'_>,
+        tasks_max: usize,
+    ) -> Result<(), PackError> {
+        match at {
+            0 => self.work = read_work(from)?.map(Arc::new),
+            1 => self.base = Some(from.small()?),
+            2 => {
+                let mut numbers = (0, 0);
+                from.tuple(2, |at, from| {
+                    *(if at == 0 { &mut numbers.0 } else { &mut numbers.1 }) = from.int()?;
+                    Ok(())
+                })?;
+                self.numbers = Some(numbers);
+            }
+            3 => self.slots = from.small()?,
+            4 => self.memory = from.uint()?,
+            5 => self.time_limit_ms = Some(from.uint()?),
+            _ => self.tasks = from.list(tasks_max, Given::read)?,
+        }
+        Ok(())
+    }
+
+    /// Counted from 0 inside the array.
+    pub(in super::super) fn position(&self, given: &Given) -> Option<u32> {
+        self.base.map(|base| given.index.saturating_sub(base))
+    }
+
+    pub(in super::super) fn task(&self, given: &Given) -> TaskId {
+        TaskId::new(self.job, given.index)
+    }
+}
+
+impl Given {
+    fn read(from: &mut Reader<'_>) -> Result<Given, PackError> {
+        let mut given = Given::default();
+        from.tuple(5, |at, from| {
+            match at {
+                0 => given.index = from.small()?,
+                1 => given.lease = LeaseNo(from.uint()?),
+                2 => {
+                    let wanted = "the number of an attempt";
+                    let attempt = from.small()?;
+                    given.attempt =
+                        u16::try_from(attempt).map_err(|_| PackError::Range { wanted })?;
+                }
+                3 => given.value = if from.nil() { None } else { Some(from.shared()?) },
+                _ => given.share = from.list(1024, read_share)?,
+            }
+            Ok(())
+        })?;
+        Ok(given)
+    }
+}
+
+fn read_share(from: &mut Reader<'_>) -> Result<(String, Vec<u32>), PackError> {
+    let (mut name, mut bits) = (String::new(), 0u128);
+    from.tuple(2, |at, from| {
+        let bytes = from.bytes()?;
+        if at == 0 {
+            name = super::text(bytes);
+        } else {
+            bits = bytes.iter().take(16).fold(0, |bits, &byte| bits << 8 | u128::from(byte));
+        }
+        Ok(())
+    })?;
+    Ok((name, (0..128).filter(|n| bits >> n & 1 == 1).collect()))
+}

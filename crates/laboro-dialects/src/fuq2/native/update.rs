@@ -1,0 +1,220 @@
+//! What a worker tells: output, results, tasks it gives back, and what it wants. With nothing in it, it is a
+//! sign of life. A result is a tuple `[job, index, lease, outcome, code, message, wall, cpu, memory]` that
+//! ends where the rest is zero.
+
+use super::super::pack::{
+    PackError, Reader, write_array, write_bin, write_bool, write_int, write_map, write_str,
+    write_uint,
+};
+use super::super::payload::TASKS_MAX;
+use super::{LABORO, read_lease, text, write_lease};
+use crate::session::{Chunk, Stream};
+use crate::worker::Ended;
+use bytes::{Bytes, BytesMut};
+use laboro_core::{JobId, LeaseNo, LeaseRef, Outcome, TaskId, TaskResult};
+
+const KEYS: [&str; 6] = ["Chunks", "Results", "Back", "Ahead", "Drain", "Leave"];
+
+/// One thing that a worker has to say about a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) enum Item {
+    Chunk(Chunk),
+    Ended { task: TaskId, lease: LeaseNo, how: Ended },
+    Back { task: TaskId, lease: LeaseNo },
+}
+
+impl Item {
+    pub(in super::super) fn lease(&self) -> LeaseNo {
+        match self {
+            Item::Chunk(chunk) => chunk.lease,
+            Item::Ended { lease, .. } | Item::Back { lease, .. } => *lease,
+        }
+    }
+}
+
+/// An UPDATE as it arrives.
+#[derive(Debug, Default)]
+pub(in super::super) struct Update {
+    pub(in super::super) chunks: Vec<Chunk>,
+    pub(in super::super) results: Vec<TaskResult>,
+    pub(in super::super) back: Vec<(TaskId, LeaseNo)>,
+    pub(in super::super) ahead: Option<u32>,
+    pub(in super::super) drains: bool,
+    pub(in super::super) leaves: bool,
+}
+
+/// What is said of the worker itself, beside the items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Wishes {
+    pub(in super::super) ahead: Option<u32>,
+    pub(in super::super) drains: bool,
+    pub(in super::super) leaves: bool,
+}
+
+pub(in super::super) fn write_update(to: &mut BytesMut, items: &[Item], wishes: Wishes) {
+    let count = |wanted: fn(&Item) -> bool| items.iter().filter(|item| wanted(item)).count();
+    let chunks = count(|item| matches!(item, Item::Chunk(_)));
+    let results = count(|item| matches!(item, Item::Ended { .. }));
+    let back = items.len() - chunks - results;
+    let keys =
+        [chunks > 0, results > 0, back > 0, wishes.ahead.is_some(), wishes.drains, wishes.leaves];
+
+    write_map(to, 1);
+    write_str(to, LABORO.as_bytes());
+    write_map(to, keys.iter().filter(|&&present| present).count());
+    for (at, key) in KEYS.iter().enumerate().filter(|&(at, _)| keys[at]) {
+        write_str(to, key.as_bytes());
+        match at {
+            0 => {
+                write_array(to, chunks);
+                items.iter().for_each(|item| {
+                    if let Item::Chunk(chunk) = item {
+                        write_chunk(to, chunk);
+                    }
+                });
+            }
+            1 => {
+                write_array(to, results);
+                items.iter().for_each(|item| {
+                    if let Item::Ended { task, lease, how } = item {
+                        write_result(to, *task, *lease, how);
+                    }
+                });
+            }
+            2 => {
+                write_array(to, back);
+                items.iter().for_each(|item| {
+                    if let Item::Back { task, lease } = item {
+                        write_lease(to, (*task, *lease));
+                    }
+                });
+            }
+            3 => write_uint(to, wishes.ahead.unwrap_or(0).into()),
+            _ => write_bool(to, true),
+        }
+    }
+}
+
+/// `[job, index, lease, attempt, stream, bytes]`
+fn write_chunk(to: &mut BytesMut, chunk: &Chunk) {
+    write_array(to, 6);
+    write_uint(to, chunk.task.job.0.into());
+    write_uint(to, chunk.task.index.into());
+    write_uint(to, chunk.lease.0);
+    write_uint(to, chunk.attempt.into());
+    write_uint(to, if chunk.stream == Stream::Out { 1 } else { 2 });
+    write_bin(to, &chunk.bytes);
+}
+
+fn write_result(to: &mut BytesMut, task: TaskId, lease: LeaseNo, how: &Ended) {
+    let (outcome, code) = match how.outcome {
+        Outcome::Success => (0, 0),
+        Outcome::Exit(code) => (1, code),
+        Outcome::Signal(signal) => (2, signal),
+        Outcome::TimedOut => (3, 0),
+        Outcome::Error => (4, 0),
+        Outcome::Lost => (5, 0),
+    };
+    let message = how.message.as_deref().unwrap_or("");
+    let tail =
+        [code != 0, !message.is_empty(), how.wall_ms != 0, how.cpu_ms != 0, how.peak_memory != 0];
+    let length = 4 + tail.iter().rposition(|&there| there).map_or(0, |at| at + 1);
+    write_array(to, length);
+    write_uint(to, task.job.0.into());
+    write_uint(to, task.index.into());
+    write_uint(to, lease.0);
+    write_uint(to, outcome);
+    for at in 4..length {
+        match at {
+            4 => write_int(to, code.into()),
+            5 => write_str(to, message.as_bytes()),
+            6 => write_uint(to, how.wall_ms),
+            7 => write_uint(to, how.cpu_ms),
+            _ => write_uint(to, how.peak_memory),
+        }
+    }
+}
+
+impl Update {
+    pub(in super::super) fn read(body: &Bytes) -> Result<Update, PackError> {
+        let mut update = Update::default();
+        if body.is_empty() {
+            return Ok(update);
+        }
+        Reader::new(body).fields(&[LABORO], |_, from| {
+            from.fields(&KEYS, |at, from| update.read_field(at, from))
+        })?;
+        Ok(update)
+    }
+
+    fn read_field(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+        match at {
+            0 => self.chunks = from.list(TASKS_MAX, read_chunk)?,
+            1 => self.results = from.list(TASKS_MAX, read_result)?,
+            2 => self.back = from.list(TASKS_MAX, read_lease)?,
+            3 => self.ahead = Some(from.small()?),
+            4 => self.drains = from.bool()?,
+            _ => self.leaves = from.bool()?,
+        }
+        Ok(())
+    }
+}
+
+fn read_chunk(from: &mut Reader<'_>) -> Result<Chunk, PackError> {
+    let mut chunk = Chunk {
+        task: TaskId::default(),
+        lease: LeaseNo(0),
+        attempt: 0,
+        stream: Stream::Out,
+        bytes: Bytes::new(),
+    };
+    from.tuple(6, |at, from| {
+        match at {
+            0 => chunk.task.job = JobId(from.small()?),
+            1 => chunk.task.index = from.small()?,
+            2 => chunk.lease = LeaseNo(from.uint()?),
+            3 => {
+                let wanted = "the number of an attempt";
+                chunk.attempt =
+                    u16::try_from(from.small()?).map_err(|_| PackError::Range { wanted })?;
+            }
+            4 => chunk.stream = if from.uint()? == 2 { Stream::Err } else { Stream::Out },
+            _ => chunk.bytes = from.shared()?,
+        }
+        Ok(())
+    })?;
+    Ok(chunk)
+}
+
+fn read_result(from: &mut Reader<'_>) -> Result<TaskResult, PackError> {
+    let (mut task, mut lease) = (TaskId::default(), LeaseNo(0));
+    let (mut outcome, mut code, mut message) = (0, 0, None);
+    from.tuple(6, |at, from| {
+        match at {
+            0 => task.job = JobId(from.small()?),
+            1 => task.index = from.small()?,
+            2 => lease = LeaseNo(from.uint()?),
+            3 => outcome = from.uint()?,
+            4 => {
+                let wanted = "an exit code";
+                code = i32::try_from(from.int()?).map_err(|_| PackError::Range { wanted })?;
+            }
+            _ => {
+                let words = from.bytes()?;
+                message = (!words.is_empty()).then(|| text(words).into_boxed_str());
+            }
+        }
+        Ok(())
+    })?;
+    let outcome = match outcome {
+        0 => Outcome::Success,
+        1 => Outcome::Exit(code),
+        2 => Outcome::Signal(code),
+        3 => Outcome::TimedOut,
+        5 => Outcome::Lost,
+        // And whatever a later version has: it has words at least.
+        _ => Outcome::Error,
+    };
+    let lease = LeaseRef::Number { task, lease };
+    Ok(TaskResult { lease, outcome, message, memo: None })
+}

@@ -1,0 +1,133 @@
+//! What there is to run, as a tuple: `[kind, ...]`, the kind being a number.
+
+use super::super::pack::{
+    PackError, Reader, write_array, write_bin, write_nil, write_str, write_uint,
+};
+use super::text;
+use bytes::BytesMut;
+use laboro_core::{CommandWork, Program, Setting, Work};
+use std::sync::Arc;
+
+const NAMED: u64 = 0;
+const ARGV: u64 = 1;
+const SHELL: u64 = 2;
+const SCRIPT: u64 = 3;
+const INDEXED: u64 = 4;
+/// Words of a command, or variables of its environment.
+const WORDS_MAX: usize = 131_072;
+
+/// `None` is work that has only a name.
+pub(super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
+    match work {
+        None | Some(Work::Named) => {
+            write_array(to, 1);
+            write_uint(to, NAMED);
+        }
+        Some(Work::Command(CommandWork { program, setting })) => {
+            write_array(to, 6);
+            match program {
+                Program::Argv(words) => {
+                    write_uint(to, ARGV);
+                    write_array(to, words.len());
+                    words.iter().for_each(|word| write_bin(to, word));
+                }
+                Program::Shell(line) => {
+                    write_uint(to, SHELL);
+                    write_bin(to, line);
+                }
+            }
+            write_setting(to, setting);
+        }
+        Some(Work::Script { kind, body, setting }) => {
+            write_array(to, 7);
+            write_uint(to, SCRIPT);
+            write_str(to, kind.as_bytes());
+            write_bin(to, body);
+            write_setting(to, setting);
+        }
+        Some(Work::Indexed { program, dir, log_dir }) => {
+            write_array(to, 4);
+            write_uint(to, INDEXED);
+            [program, dir, log_dir].into_iter().for_each(|bytes| write_bin(to, bytes));
+        }
+    }
+}
+
+/// Four elements: directory, environment, input, output.
+fn write_setting(to: &mut BytesMut, setting: &Setting) {
+    write_optional(to, setting.dir.as_deref());
+    write_array(to, setting.env.len());
+    for (name, value) in &setting.env {
+        write_array(to, 2);
+        write_bin(to, name);
+        write_bin(to, value);
+    }
+    write_optional(to, setting.stdin.as_deref());
+    write_optional(to, setting.output.as_deref());
+}
+
+fn write_optional(to: &mut BytesMut, bytes: Option<&[u8]>) {
+    match bytes {
+        None => write_nil(to),
+        Some(bytes) => write_bin(to, bytes),
+    }
+}
+
+/// `None`: a kind that this version does not know.
+pub(super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>, PackError> {
+    let mut kind = NAMED;
+    let mut words: Vec<Box<[u8]>> = Vec::new();
+    let mut body: Arc<[u8]> = Arc::from([]);
+    let mut setting = Setting::default();
+    from.tuple(7, |at, from| {
+        match (at, kind) {
+            (0, _) => kind = from.uint()?,
+            (1, ARGV) => words = from.list(WORDS_MAX, read_box)?,
+            (1, SHELL | SCRIPT) | (1..=3, INDEXED) => words.push(read_box(from)?),
+            (2, SCRIPT) => body = Arc::from(from.bytes()?),
+            (2..=5, ARGV | SHELL) => read_setting(&mut setting, at - 2, from)?,
+            (3..=6, SCRIPT) => read_setting(&mut setting, at - 3, from)?,
+            _ => from.skip()?,
+        }
+        Ok(())
+    })?;
+    let setting = Arc::new(setting);
+    let mut words = words.into_iter();
+    let mut next = || words.next().unwrap_or_default();
+    Ok(Some(match kind {
+        NAMED => Work::Named,
+        ARGV => Work::Command(CommandWork { program: Program::Argv(words.collect()), setting }),
+        SHELL => Work::Command(CommandWork { program: Program::Shell(next()), setting }),
+        SCRIPT => Work::Script { kind: text(&next()).into(), body, setting },
+        INDEXED => Work::Indexed { program: next(), dir: next(), log_dir: next() },
+        _ => return Ok(None),
+    }))
+}
+
+fn read_setting(setting: &mut Setting, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+    match at {
+        0 => setting.dir = read_optional(from)?,
+        1 => {
+            setting.env = from.list(WORDS_MAX, |from| {
+                let mut variable = (Box::default(), Box::default());
+                from.tuple(2, |at, from| {
+                    let word = read_box(from)?;
+                    *(if at == 0 { &mut variable.0 } else { &mut variable.1 }) = word;
+                    Ok(())
+                })?;
+                Ok(variable)
+            })?;
+        }
+        2 => setting.stdin = read_optional(from)?,
+        _ => setting.output = read_optional(from)?,
+    }
+    Ok(())
+}
+
+fn read_box(from: &mut Reader<'_>) -> Result<Box<[u8]>, PackError> {
+    from.bytes().map(Box::from)
+}
+
+fn read_optional(from: &mut Reader<'_>) -> Result<Option<Box<[u8]>>, PackError> {
+    if from.nil() { Ok(None) } else { read_box(from).map(Some) }
+}

@@ -1,0 +1,9 @@
+//! What the dialect promises: bytes against the originals', the numbers of a conversation, and whole
+//! conversations between a real hub core, the foreman and a worker.
+
+mod golden;
+mod hostile;
+mod native;
+mod plain;
+mod rig;
+mod talk;

@@ -1,0 +1,220 @@
+//! A hub core, the foreman and a Laboro worker, talking to each other.
+
+use super::rig::{Rig, ended};
+use crate::fuq2::{Mode, NativeWorker, WorkerSettings};
+use crate::session::{HangUp, Stream};
+use crate::worker::{News, Order, Parting, WorkerSide};
+use bytes::Bytes;
+use laboro_core::{
+    ArraySpec, Command, CommandWork, Drain, Needs, Outcome, Profile, Program, Setting, State,
+    Values, Work, WorkerRef,
+};
+use std::sync::Arc;
+
+fn rig(slots: u32, ahead: u32) -> Rig<NativeWorker> {
+    let settings = WorkerSettings { ahead, ..WorkerSettings::new("w", slots) };
+    Rig::new(Mode::Native, NativeWorker::new(settings))
+}
+
+fn command(words: &[&str]) -> Work {
+    let words = words.iter().map(|word| Box::from(word.as_bytes())).collect();
+    Work::Command(CommandWork { program: Program::Argv(words), setting: Arc::default() })
+}
+
+fn who() -> WorkerRef {
+    WorkerRef::Name { group: "default".into(), name: "w".into() }
+}
+
+#[test]
+fn an_array_runs_to_its_end() {
+    let mut rig = rig(2, 10);
+    assert!(matches!(&rig.orders[..], [Order::Welcome { name }] if name == "w"));
+    let job = rig.submit(1000, command(&["true"]));
+    assert_eq!(rig.run_all(), 1000);
+    assert_eq!(rig.count(job, State::Done), 1000);
+    assert!(rig.worker.is_settled());
+}
+
+#[test]
+fn a_task_arrives_with_all_that_it_needs() {
+    let mut rig = rig(8, 0);
+    let work = Work::Command(CommandWork {
+        program: Program::Shell(Box::from(&b"echo {}"[..])),
+        setting: Arc::new(Setting {
+            dir: Some(Box::from(&b"/data"[..])),
+            env: vec![(Box::from(&b"A"[..]), Box::from(&b"\xFF"[..]))],
+            stdin: Some(Box::default()),
+            output: Some(Box::from(&b"out/{}"[..])),
+        }),
+    });
+    let list: Vec<Box<[u8]>> = vec![Box::from(&b"x"[..]), Box::from(&b"y z"[..])];
+    let array = ArraySpec {
+        values: Values::List(list.into()),
+        ..ArraySpec::numbered("greet", 2, work.clone())
+    };
+    let needs = Needs { slots: 3, memory: 0, ..Needs::default() };
+    rig.submit_arrays(
+        vec![array],
+        Profile { needs, time_limit_ms: Some(9000), ..Profile::default() },
+    );
+    let started = rig.started();
+    assert_eq!(started.len(), 2);
+    let second = &started[1];
+    assert_eq!(*second.work, work);
+    assert_eq!((second.name.as_str(), second.index, second.attempt), ("greet.2", 2, 1));
+    assert_eq!((second.slots, second.time_limit_ms), (3, Some(9000)));
+    let value = second.value.as_ref().unwrap();
+    assert_eq!((value.position, &value.bytes[..]), (1, &b"y z"[..]));
+}
+
+#[test]
+fn every_kind_of_work_survives_the_wire() {
+    let setting = Arc::new(Setting { dir: Some(Box::from(&b"/d"[..])), ..Setting::default() });
+    let kinds = [
+        Work::Named,
+        command(&["a", "", "b c"]),
+        Work::Script { kind: ".sh".into(), body: Arc::from(&b"echo\n"[..]), setting },
+        Work::Indexed {
+            program: Box::from(&b"/bin/p"[..]),
+            dir: Box::from(&b"/tmp"[..]),
+            log_dir: Box::from(&b"/log"[..]),
+        },
+    ];
+    for work in kinds {
+        let mut rig = rig(1, 0);
+        rig.submit(1, work.clone());
+        assert_eq!(*rig.started()[0].work, work);
+    }
+}
+
+#[test]
+fn failures_keep_their_codes_and_words() {
+    let mut rig = rig(4, 0);
+    let job = rig.submit(3, command(&["false"]));
+    let keys: Vec<_> = rig.started().iter().map(|assignment| assignment.key).collect();
+    let mut error = ended(Outcome::Error);
+    error.message = Some("no such program".into());
+    let outcomes = [ended(Outcome::Exit(3)), ended(Outcome::Signal(9)), error];
+    rig.tell_all(keys.into_iter().zip(outcomes).map(|(key, how)| News::Ended { key, how }));
+    assert_eq!(rig.count(job, State::Failed), 3);
+}
+
+#[test]
+fn output_reaches_the_store_before_the_result() {
+    let mut rig = rig(1, 0);
+    rig.submit(1, command(&["echo"]));
+    let key = rig.started()[0].key;
+    let wrote = |stream, text: &'static [u8]| News::Wrote { key, stream, bytes: Bytes::from(text) };
+    rig.tell_all([
+        wrote(Stream::Out, b"one\n"),
+        wrote(Stream::Err, b"two\n"),
+        News::Ended { key, how: ended(Outcome::Success) },
+    ]);
+    let kept: Vec<(Stream, &[u8])> = rig.kept.iter().map(|c| (c.stream, &c.bytes[..])).collect();
+    assert_eq!(kept, [(Stream::Out, &b"one\n"[..]), (Stream::Err, &b"two\n"[..])]);
+    assert_eq!(rig.worker.unsaid(), 0);
+}
+
+#[test]
+fn what_was_not_answered_is_said_again_on_the_next_connection() {
+    let mut rig = rig(2, 0);
+    let job = rig.submit(2, command(&["true"]));
+    let keys: Vec<_> = rig.started().iter().map(|assignment| assignment.key).collect();
+    rig.cut();
+    rig.tell(News::Ended { key: keys[0], how: ended(Outcome::Success) });
+    assert!(!rig.worker.is_settled());
+    rig.reconnect(Mode::Native);
+    assert_eq!(rig.count(job, State::Done), 1);
+    // The other one was kept, not started anew.
+    assert_eq!(rig.count(job, State::Leased), 1);
+    assert!(rig.started().is_empty() && rig.cancelled().is_empty());
+    rig.tell(News::Ended { key: keys[1], how: ended(Outcome::Success) });
+    assert_eq!(rig.count(job, State::Done), 2);
+}
+
+#[test]
+fn what_went_to_others_meanwhile_is_ended() {
+    let mut rig = rig(1, 0);
+    let job = rig.submit(1, command(&["sleep"]));
+    let key = rig.started()[0].key;
+    rig.cut();
+    rig.pass(10_001);
+    assert_eq!(rig.count(job, State::Ready), 1);
+    rig.reconnect(Mode::Native);
+    assert_eq!(rig.cancelled(), [key]);
+    assert_eq!(rig.started().len(), 1, "it runs anew, under a new lease");
+}
+
+#[test]
+fn a_cancelled_task_is_ended_at_the_worker() {
+    let mut rig = rig(2, 0);
+    let job = rig.submit(2, command(&["sleep"]));
+    let keys: Vec<_> = rig.started().iter().map(|assignment| assignment.key).collect();
+    let which = laboro_core::Which::Ranges(vec![(1, 1)]);
+    rig.ask(Command::Cancel(laboro_core::Selection { job, which }));
+    assert_eq!(rig.cancelled(), keys[..1]);
+    rig.tell(News::Ended { key: keys[0], how: ended(Outcome::Signal(9)) });
+    assert_eq!(rig.count(job, State::Cancelled), 1);
+}
+
+#[test]
+fn a_silent_worker_gives_signs_of_life() {
+    let mut rig = rig(1, 0);
+    let job = rig.submit(1, command(&["sleep"]));
+    rig.started();
+    rig.pass(300_000);
+    assert_eq!(rig.count(job, State::Leased), 1);
+    assert_eq!((&rig.hang_up, &rig.parting), (&None, &None));
+}
+
+#[test]
+fn a_worker_that_says_nothing_is_left_and_leaves_itself() {
+    let mut rig = rig(1, 0);
+    rig.connected = false;
+    rig.pass(60_000);
+    assert!(matches!(rig.parting, Some(Parting::Again(_))));
+    rig.connected = true;
+    let mut out = crate::session::Output::default();
+    crate::session::Session::tick(&mut rig.foreman, rig.now, &mut out);
+    assert_eq!(out.hang_up, Some(HangUp::Silent));
+}
+
+#[test]
+fn a_drained_worker_finishes_and_says_goodbye() {
+    let mut rig = rig(2, 0);
+    let job = rig.submit(5, command(&["true"]));
+    let keys: Vec<_> = rig.started().iter().map(|assignment| assignment.key).collect();
+    rig.ask(Command::Drain(who(), Drain::All));
+    assert!(matches!(rig.orders.last(), Some(Order::Drain)));
+    let success = |&key| News::Ended { key, how: ended(Outcome::Success) };
+    rig.tell_all(keys.iter().map(success));
+    assert!(rig.started().is_empty());
+    rig.tell(News::Leaving);
+    assert_eq!(rig.parting, Some(Parting::Finished));
+    assert_eq!((rig.count(job, State::Done), rig.count(job, State::Ready)), (2, 3));
+}
+
+#[test]
+fn stop_at_once_ends_everything() {
+    let mut rig = rig(2, 0);
+    let job = rig.submit(2, command(&["sleep"]));
+    rig.started();
+    rig.ask(Command::Drain(who(), Drain::AtOnce));
+    assert!(matches!(rig.orders.last(), Some(Order::StopNow)));
+    assert_eq!(rig.parting, Some(Parting::Finished));
+    assert_eq!(rig.count(job, State::Ready), 2);
+}
+
+#[test]
+fn a_worker_that_drains_of_its_own_is_not_told_to() {
+    let mut rig = rig(2, 0);
+    let job = rig.submit(3, command(&["true"]));
+    let keys: Vec<_> = rig.started().iter().map(|assignment| assignment.key).collect();
+    rig.tell(News::Draining);
+    rig.tell(News::Returned(keys[0]));
+    rig.tell(News::Ended { key: keys[1], how: ended(Outcome::Success) });
+    rig.tell(News::Leaving);
+    assert!(!rig.orders.iter().any(|order| matches!(order, Order::Drain)));
+    assert_eq!((rig.count(job, State::Done), rig.count(job, State::Ready)), (1, 2));
+    assert_eq!(rig.parting, Some(Parting::Finished));
+}

@@ -1,0 +1,418 @@
+//! Originals at the foreman, byte by byte against a conversation of the original programs; and our worker at
+//! an original foreman.
+
+use super::rig::{Rig, ended, place};
+use crate::fuq2::frame::{self, Message};
+use crate::fuq2::header::{AT_ONCE, Header, Kind, Numbering, SAY_HELLO, Trouble};
+use crate::fuq2::payload::{self, Hello, JobDescription, JobStatusUpdate, Task, TaskPair};
+use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
+use crate::session::{Delivery, Output, Session};
+use crate::worker::{News, Order, Orders, Parting, WorkerSide};
+use bytes::BytesMut;
+use laboro_core::{
+    ArraySpec, Command, Drain, LeaseRef, Outcome, Profile, Query, Refusal, Reply, Selection, State,
+    Time, Which, Work, WorkerId, WorkerRef,
+};
+
+fn indexed() -> Work {
+    let part = |text: &str| Box::from(text.as_bytes());
+    Work::Indexed { program: part("/bin/true"), dir: part("/tmp"), log_dir: part("/logs") }
+}
+
+fn tcp() -> Mode {
+    Mode::Plain(Plain { name: Some("vm".into()), ..Plain::tcp() })
+}
+
+fn rig(slots: u32) -> Rig<PlainWorker> {
+    Rig::new(tcp(), PlainWorker::new(PlainSettings::tcp("vm", slots)))
+}
+
+fn who() -> WorkerRef {
+    WorkerRef::Name { group: "default".into(), name: "vm".into() }
+}
+
+#[test]
+fn an_array_runs_one_task_a_job() {
+    let mut rig = rig(3);
+    let job = rig.submit(50, indexed());
+    let first = rig.started();
+    let names: Vec<&str> = first.iter().map(|assignment| assignment.name.as_str()).collect();
+    assert_eq!(names, ["sim_1", "sim_2", "sim_3"]);
+    assert_eq!(*first[0].work, indexed());
+    let success = |key| News::Ended { key, how: ended(Outcome::Success) };
+    rig.tell_all(first.iter().map(|assignment| success(assignment.key)));
+    assert_eq!(rig.run_all(), 47);
+    assert_eq!(rig.count(job, State::Done), 50);
+}
+
+#[test]
+fn only_what_the_dialect_can_carry_is_given() {
+    let mut rig = rig(3);
+    let job = rig.submit(5, Work::Named);
+    assert!(rig.started().is_empty());
+    assert_eq!(rig.count(job, State::Ready), 5);
+}
+
+#[test]
+fn arrays_of_one_job_are_told_apart() {
+    let mut rig = rig(8);
+    let arrays =
+        vec![ArraySpec::numbered("a", 2, indexed()), ArraySpec::numbered("b", 2, indexed())];
+    let job = rig.submit_arrays(arrays, Profile::default());
+    let started = rig.started();
+    let names: Vec<&str> = started.iter().map(|assignment| assignment.name.as_str()).collect();
+    assert_eq!(names, ["a_1", "a_2", "b_1", "b_2"]);
+    rig.tell(News::Ended { key: started[2].key, how: ended(Outcome::Exit(3)) });
+    assert_eq!(rig.count(job, State::Failed), 1);
+    rig.ask(Command::Cancel(Selection { job, which: Which::Ranges(vec![(4, 4)]) }));
+    assert_eq!(rig.cancelled(), [started[3].key]);
+}
+
+#[test]
+fn what_still_runs_after_a_reconnect_is_kept() {
+    let mut rig = rig(2);
+    let job = rig.submit(2, indexed());
+    let started = rig.started();
+    rig.cut();
+    rig.tell(News::Ended { key: started[0].key, how: ended(Outcome::Success) });
+    rig.reconnect(tcp());
+    assert_eq!((rig.count(job, State::Done), rig.count(job, State::Leased)), (1, 1));
+    assert!(rig.started().is_empty() && rig.cancelled().is_empty());
+    rig.tell(News::Ended { key: started[1].key, how: ended(Outcome::Success) });
+    assert_eq!(rig.count(job, State::Done), 2);
+}
+
+#[test]
+fn a_worker_that_forgot_its_tasks_gets_them_again() {
+    let mut rig = rig(2);
+    let job = rig.submit(2, indexed());
+    rig.started();
+    rig.cut();
+    rig.worker = PlainWorker::new(PlainSettings::tcp("vm", 2));
+    rig.reconnect(tcp());
+    assert_eq!(rig.started().len(), 2);
+    assert_eq!(rig.count(job, State::Leased), 2);
+}
+
+#[test]
+fn a_stopped_worker_leaves_when_nothing_runs() {
+    let mut rig = rig(3);
+    rig.submit(2, indexed());
+    let started = rig.started();
+    rig.ask(Command::Drain(who(), Drain::Slots(1)));
+    assert!(matches!(rig.orders.last(), Some(Order::GiveUpSlots(1))));
+    rig.ask(Command::Drain(who(), Drain::All));
+    assert!(matches!(rig.orders.last(), Some(Order::Drain)));
+    for assignment in started {
+        assert_eq!(rig.parting, None);
+        rig.tell(News::Ended { key: assignment.key, how: ended(Outcome::Success) });
+    }
+    assert_eq!(rig.parting, Some(Parting::Finished));
+}
+
+/// The foreman alone, with the test as the worker and as the hub.
+struct Bare {
+    foreman: Foreman,
+    asked: Vec<(u64, Command)>,
+    said: Vec<Message>,
+    out: Output,
+}
+
+const NOW: Time = Time(1000);
+
+impl Bare {
+    fn new(plain: Plain) -> Bare {
+        let foreman = Foreman::new(place(1), Mode::Plain(plain));
+        let (asked, said) = (Vec::new(), Vec::new());
+        let mut bare = Bare { foreman, asked, said, out: Output::default() };
+        bare.foreman.open(NOW, &mut bare.out);
+        bare.collect();
+        bare
+    }
+
+    fn collect(&mut self) {
+        self.asked = std::mem::take(&mut self.out.ask);
+        let mut said = self.out.take_bytes();
+        self.said.clear();
+        while let Ok(Some(message)) = frame::take(&mut said, Numbering::Current, 1 << 20) {
+            self.said.push(message);
+        }
+    }
+
+    fn hear(&mut self, bytes: BytesMut) {
+        let mut bytes = bytes;
+        self.foreman.receive(NOW, &mut bytes, &mut self.out);
+        self.collect();
+    }
+
+    fn reply(&mut self, tag: u64, reply: Reply) {
+        self.foreman.deliver(NOW, Delivery::Reply { tag, reply }, &mut self.out);
+        self.collect();
+    }
+
+    /// Says HELLO and is known.
+    fn join(&mut self, hello: BytesMut) {
+        self.hear(hello);
+        assert!(matches!(self.asked[..], [(_, Command::Query(Query::Worker(_)))]));
+        self.reply(self.asked[0].0, Reply::Refused(Refusal::NoSuchWorker("vm".into())));
+        assert!(matches!(self.asked[..], [(_, Command::Join(_))]));
+        let joined = Reply::Joined { worker: WorkerId(1), unknown: Vec::new() };
+        self.reply(self.asked[0].0, joined);
+    }
+}
+
+fn bytes(kind: Kind, seq: u32, subtype: u8, arg0: u32) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    Header { kind, subtype, seq, padding: 0, arg0 }.write(Numbering::Current, &mut bytes);
+    bytes
+}
+
+fn with_body(kind: Kind, seq: u32, body: impl FnOnce(&mut BytesMut)) -> BytesMut {
+    let mut rest = BytesMut::new();
+    body(&mut rest);
+    let mut bytes = bytes(kind, seq, 0, rest.len() as u32);
+    bytes.unsplit(rest);
+    bytes
+}
+
+fn hello(free: i64) -> BytesMut {
+    with_body(Kind::Hello, 0, |to| Hello { free, running: Vec::new() }.write(to))
+}
+
+#[test]
+fn the_greeting_has_number_one_and_is_not_said_on_a_websocket() {
+    let bare = Bare::new(Plain::tcp());
+    let greeting = bare.said[0].header;
+    assert_eq!((greeting.kind, greeting.seq, greeting.arg0), (Kind::Ok, 1, 0));
+    assert!(Bare::new(Plain::websocket("vm".into(), Vec::new())).said.is_empty());
+}
+
+#[test]
+fn a_hello_is_answered_with_what_it_said() {
+    let mut bare = Bare::new(Plain::tcp());
+    bare.join(hello(2));
+    let answer = bare.said[0].header;
+    assert_eq!((answer.seq, answer.arg0, answer.padding), (0, 2 << 16, 0));
+    let mut bare = Bare::new(Plain::tcp());
+    bare.join(hello(70_000));
+    assert_eq!(bare.said[0].header.arg0, 0xFFFE << 16);
+}
+
+#[test]
+fn a_hello_without_a_body_is_a_worker_of_unknown_size() {
+    let mut bare = Bare::new(Plain::tcp());
+    bare.join(bytes(Kind::Hello, 0, 0, 0));
+    assert_eq!(bare.said[0].header.arg0, 0);
+}
+
+#[test]
+fn an_update_before_the_hello_is_told_to_say_it() {
+    let mut bare = Bare::new(Plain::tcp());
+    bare.hear(with_body(Kind::Update, 4, |to| JobStatusUpdate::default().write(to)));
+    assert_eq!((bare.said[0].header.seq, bare.said[0].header.arg0), (4, SAY_HELLO));
+}
+
+#[test]
+fn an_update_is_answered_when_its_result_is_safe() {
+    let mut bare = Bare::new(Plain::tcp());
+    bare.join(hello(2));
+    let status = "error encountered: signal: killed".into();
+    let update = JobStatusUpdate { job: 3, task: 2, status, ..JobStatusUpdate::default() };
+    bare.hear(with_body(Kind::Update, 2, |to| update.write(to)));
+    assert!(bare.said.is_empty());
+    let [(tag, Command::Report(report))] = &bare.asked[..] else { panic!("a report") };
+    assert_eq!(report.results[0].outcome, Outcome::Signal(9));
+    assert!(matches!(report.results[0].lease, LeaseRef::Held(_)));
+    bare.reply(*tag, Reply::Reported(vec![Ok(())]));
+    assert_eq!((bare.said[0].header.kind, bare.said[0].header.seq), (Kind::Ok, 2));
+}
+
+#[test]
+fn wrong_numbers_of_an_original_end_the_conversation_without_a_word() {
+    let mut bare = Bare::new(Plain::tcp());
+    bare.join(hello(2));
+    bare.hear(with_body(Kind::Update, 3, |to| JobStatusUpdate::default().write(to)));
+    assert!(bare.said.is_empty() && bare.out.hang_up.is_some());
+}
+
+#[test]
+fn a_connection_that_ends_leaves_its_leases_for_the_grace_time() {
+    let mut bare = Bare::new(Plain::tcp());
+    bare.join(hello(2));
+    bare.foreman.close(NOW, &mut bare.out);
+    bare.collect();
+    assert!(matches!(&bare.asked[..], [(_, Command::Leave(_))]));
+}
+
+/// The worker alone, with the test as the foreman.
+struct Lone {
+    worker: PlainWorker,
+    orders: Vec<Order>,
+    said: Vec<Message>,
+    parting: Option<Parting>,
+}
+
+impl Lone {
+    /// Known to its foreman, with so many slots.
+    fn new(slots: u32) -> Lone {
+        let worker = PlainWorker::new(PlainSettings::tcp("vm", slots));
+        let mut lone = Lone { worker, orders: Vec::new(), said: Vec::new(), parting: None };
+        let mut out = Orders::default();
+        lone.worker.open(NOW, &mut out);
+        lone.collect(out);
+        assert!(lone.said.is_empty(), "the foreman speaks first");
+        lone.hear(bytes(Kind::Ok, 1, 0, 0));
+        assert_eq!(lone.said[0].header.kind, Kind::Hello);
+        lone.hear(bytes(Kind::Ok, 0, 0, slots << 16));
+        lone
+    }
+
+    fn collect(&mut self, mut out: Orders) {
+        self.orders = std::mem::take(&mut out.orders);
+        self.parting = out.hang_up.take();
+        let mut said = out.take_bytes();
+        self.said.clear();
+        while let Ok(Some(message)) = frame::take(&mut said, Numbering::Current, 1 << 20) {
+            self.said.push(message);
+        }
+    }
+
+    fn hear(&mut self, bytes: BytesMut) {
+        let (mut bytes, mut out) = (bytes, Orders::default());
+        self.worker.receive(NOW, &mut bytes, &mut out);
+        self.collect(out);
+    }
+
+    fn said(&self) -> Vec<(Kind, u32, u32)> {
+        self.said.iter().map(|m| (m.header.kind, m.header.seq, m.header.arg0)).collect()
+    }
+}
+
+fn job(seq: u32, tasks: &[(u64, i64)]) -> BytesMut {
+    let task = |&(id, task): &(u64, i64)| Task {
+        task,
+        job: JobDescription { id, name: "two".into(), ..JobDescription::default() },
+    };
+    let tasks: Vec<Task> = tasks.iter().map(task).collect();
+    with_body(Kind::Job, seq, |to| payload::write_tasks(to, &tasks))
+}
+
+#[test]
+fn a_job_is_taken_whole_or_not_at_all() {
+    let mut lone = Lone::new(2);
+    lone.hear(job(3, &[(1, 1), (1, 2)]));
+    assert_eq!(lone.said(), [(Kind::Ok, 3, 2)]);
+    assert_eq!(lone.orders.len(), 2);
+    lone.hear(job(5, &[(1, 3)]));
+    assert_eq!(lone.said(), [(Kind::Error, 5, 2)]);
+    assert_eq!(Trouble::of(lone.said[0].header.subtype), Trouble::NoProcs);
+    assert!(lone.orders.is_empty());
+}
+
+#[test]
+fn a_cancelled_task_reports_how_it_ended() {
+    let mut lone = Lone::new(2);
+    lone.hear(job(3, &[(3, 1), (3, 2)]));
+    let whole = [TaskPair { job: 3, task: -1, lease: None }];
+    lone.hear(with_body(Kind::Cancel, 5, |to| payload::write_pairs(to, &whole)));
+    assert_eq!(lone.said(), [(Kind::Ok, 5, 2 << 16)]);
+    let Order::Cancel(key) = lone.orders[0] else { panic!("a cancel") };
+    let mut out = Orders::default();
+    let news = News::Ended { key, how: ended(Outcome::Signal(9)) };
+    lone.worker.tell(NOW, news, &mut out);
+    lone.collect(out);
+    let mut from = crate::fuq2::pack::Reader::new(&lone.said[0].body);
+    let update = JobStatusUpdate::read(&mut from).unwrap();
+    assert_eq!(&update.status[..], b"error encountered: signal: killed");
+    let unknown = [TaskPair { job: 9, task: 1, lease: None }];
+    lone.hear(bytes(Kind::Ok, 6, 0, 0));
+    lone.hear(with_body(Kind::Cancel, 7, |to| payload::write_pairs(to, &unknown)));
+    assert_eq!(lone.said(), [(Kind::Ok, 7, 0)], "originals know no error for it");
+}
+
+#[test]
+fn stop_counts_down_and_zero_means_all() {
+    let mut lone = Lone::new(3);
+    lone.hear(bytes(Kind::Stop, 3, 0, 1));
+    assert_eq!(lone.said(), [(Kind::Ok, 3, 2 << 16)]);
+    lone.hear(job(5, &[(1, 1)]));
+    lone.hear(bytes(Kind::Stop, 7, 0, 0));
+    assert_eq!(lone.said(), [(Kind::Ok, 7, 1)]);
+    assert_eq!(lone.parting, None);
+    let mut idle = Lone::new(2);
+    idle.hear(bytes(Kind::Stop, 3, 0, 2));
+    assert_eq!((idle.said(), &idle.parting), (vec![(Kind::Ok, 3, 0)], &Some(Parting::Finished)));
+    let mut busy = Lone::new(2);
+    busy.hear(job(3, &[(1, 1)]));
+    busy.hear(bytes(Kind::Stop, 5, 0, AT_ONCE));
+    assert!(matches!(busy.orders[..], [Order::StopNow]));
+    assert_eq!((busy.said(), &busy.parting), (vec![(Kind::Ok, 5, 0)], &Some(Parting::Finished)));
+}
+
+#[test]
+fn a_foreman_that_forgot_the_worker_is_told_again() {
+    let mut lone = Lone::new(2);
+    lone.hear(job(3, &[(1, 1)]));
+    let Order::Start(assignment) = &lone.orders[0] else { panic!("a start") };
+    let news = News::Ended { key: assignment.key, how: ended(Outcome::Success) };
+    let mut out = Orders::default();
+    lone.worker.tell(NOW, news, &mut out);
+    lone.collect(out);
+    assert_eq!(lone.said()[0].0, Kind::Update);
+    lone.hear(bytes(Kind::Ok, 4, 0, SAY_HELLO));
+    assert_eq!(lone.said()[0].0, Kind::Hello);
+    let told = Hello::read(&lone.said[0].body).unwrap();
+    assert_eq!(told.running.len(), 1, "until its result is answered, it counts as running");
+    lone.hear(bytes(Kind::Ok, 6, 0, 0));
+    assert_eq!(lone.said()[0].0, Kind::Update);
+    lone.hear(bytes(Kind::Ok, 8, 0, 0));
+    assert!(lone.worker.is_settled());
+}
+
+/// The node's half of a real conversation is fed to our foreman, and the foreman's half to our worker: each
+/// answers what the original answered.
+#[test]
+fn our_worker_answers_an_original_foreman_as_an_original_does() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/golden/fuq-conversation.jsonl");
+    let text = std::fs::read_to_string(path).expect("the golden data is in the tree");
+    let mut worker = PlainWorker::new(PlainSettings::websocket("vm", 2));
+    let mut said = BytesMut::new();
+    let mut keys = Vec::new();
+    let mut out = Orders::default();
+    worker.open(NOW, &mut out);
+    said.unsplit(out.take_bytes());
+    for line in text.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let Some(hex) = line["hex"].as_str() else { continue };
+        let mut bytes: BytesMut = (0..hex.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+            .collect();
+        let mut out = Orders::default();
+        if line["dir"] == "foreman->node" {
+            worker.receive(NOW, &mut bytes, &mut out);
+        } else {
+            // A task ends when the original's did.
+            if line["decoded"]["type"] == "UPDATE" {
+                let data = &line["decoded"]["data"];
+                let meant = (data["JobId"].as_u64().unwrap(), data["Task"].as_u64().unwrap());
+                let outcome = match data["Status"].as_str().unwrap() {
+                    "done" => Outcome::Success,
+                    "error encountered: exit status 1" => Outcome::Exit(1),
+                    _ => Outcome::Signal(9),
+                };
+                let at = keys.iter().position(|(task, _)| *task == meant).unwrap();
+                let (_, key) = keys.remove(at);
+                worker.tell(NOW, News::Ended { key, how: ended(outcome) }, &mut out);
+            }
+            said.unsplit(out.take_bytes());
+            assert_eq!(said.split_to(bytes.len().min(said.len())), bytes, "{line}");
+        }
+        said.unsplit(out.take_bytes());
+        keys.extend(out.orders.iter().filter_map(|order| match order {
+            Order::Start(start) => Some(((start.job, u64::from(start.index)), start.key)),
+            _ => None,
+        }));
+    }
+    assert!(said.is_empty(), "nothing more was said");
+}

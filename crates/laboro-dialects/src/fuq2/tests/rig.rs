@@ -1,0 +1,266 @@
+//! A hub core with one foreman and one worker, joined by byte buffers. Time stands still unless told.
+
+use crate::fuq2::{Foreman, Mode};
+use crate::session::{Chunk, Delivery, HangUp, OpenGate, Output, Place, Session};
+use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, WorkerSide};
+use bytes::BytesMut;
+use laboro_core::{
+    ArraySpec, Ask, Command, Config, Effect, Hub, JobId, JobOptions, Ledger, Name, Outcome,
+    Profile, Query, Reply, SessionId, State, Submit, SubmitTo, Time, Token, UnknownPred, Work,
+};
+use std::sync::Arc;
+
+pub(super) struct Rig<W> {
+    pub(super) now: Time,
+    pub(super) hub: Hub,
+    pub(super) foreman: Foreman,
+    pub(super) worker: W,
+    pub(super) connected: bool,
+    session: u64,
+    to_worker: BytesMut,
+    to_foreman: BytesMut,
+    pub(super) orders: Vec<Order>,
+    pub(super) kept: Vec<Chunk>,
+    pub(super) hang_up: Option<HangUp>,
+    pub(super) parting: Option<Parting>,
+    next_token: u64,
+    /// The answers to what the test itself asked.
+    pub(super) replies: Vec<Reply>,
+}
+
+const TEST: u64 = 1 << 62;
+
+pub(super) fn place(session: u64) -> Place {
+    Place {
+        session: SessionId(session),
+        group: Name::from("default"),
+        peer: None,
+        message_max: 1 << 20,
+        grace_ms: 10_000,
+        gate: Arc::new(OpenGate),
+    }
+}
+
+pub(super) fn ended(outcome: Outcome) -> Ended {
+    Ended { outcome, message: None, wall_ms: 0, cpu_ms: 0, peak_memory: 0 }
+}
+
+impl<W: WorkerSide> Rig<W> {
+    pub(super) fn new(mode: Mode, worker: W) -> Rig<W> {
+        let now = Time(1_000_000);
+        let (hub, _) = Hub::begin(Ledger::default(), Config::default(), now, 7);
+        let mut rig = Rig {
+            now,
+            hub,
+            foreman: Foreman::new(place(1), mode),
+            worker,
+            connected: false,
+            session: 1,
+            to_worker: BytesMut::new(),
+            to_foreman: BytesMut::new(),
+            orders: Vec::new(),
+            kept: Vec::new(),
+            hang_up: None,
+            parting: None,
+            next_token: 0,
+            replies: Vec::new(),
+        };
+        rig.connect();
+        rig
+    }
+
+    fn connect(&mut self) {
+        self.connected = true;
+        let mut out = Output::default();
+        self.foreman.open(self.now, &mut out);
+        self.do_output(out);
+        let mut out = Orders::default();
+        self.worker.open(self.now, &mut out);
+        self.do_orders(out);
+        self.settle();
+    }
+
+    /// Both sides lose the connection; what was under way is lost with it.
+    pub(super) fn cut(&mut self) {
+        self.connected = false;
+        self.to_worker.clear();
+        self.to_foreman.clear();
+        let mut out = Output::default();
+        self.foreman.close(self.now, &mut out);
+        self.do_output(out);
+        self.worker.lost(self.now);
+    }
+
+    pub(super) fn reconnect(&mut self, mode: Mode) {
+        self.session += 1;
+        self.foreman = Foreman::new(place(self.session), mode);
+        (self.hang_up, self.parting) = (None, None);
+        self.connect();
+    }
+
+    /// Carries bytes to and fro until nobody has anything to say.
+    pub(super) fn settle(&mut self) {
+        while self.connected && !(self.to_worker.is_empty() && self.to_foreman.is_empty()) {
+            let mut input = self.to_foreman.split();
+            let mut out = Output::default();
+            self.foreman.receive(self.now, &mut input, &mut out);
+            assert!(input.is_empty() || self.hang_up.is_some() || out.hang_up.is_some());
+            self.do_output(out);
+            let mut input = self.to_worker.split();
+            let mut out = Orders::default();
+            self.worker.receive(self.now, &mut input, &mut out);
+            self.do_orders(out);
+        }
+    }
+
+    fn do_output(&mut self, mut out: Output) {
+        self.to_worker.unsplit(out.take_bytes());
+        self.kept.append(&mut out.keep);
+        self.hang_up = self.hang_up.take().or(out.hang_up);
+        let session = self.session;
+        let asks = (out.ask.drain(..))
+            .map(|(tag, command)| Ask { token: Token(session << 48 | tag), command })
+            .collect();
+        self.step(asks);
+    }
+
+    fn step(&mut self, asks: Vec<Ask>) {
+        let effects = self.hub.step(self.now, asks).release();
+        for effect in effects {
+            let delivery = match effect {
+                Effect::Reply { token, reply } if token.0 >= TEST => {
+                    self.replies.push(reply);
+                    continue;
+                }
+                Effect::Reply { token, .. } if token.0 >> 48 != self.session => continue,
+                Effect::Reply { token, reply } => {
+                    Delivery::Reply { tag: token.0 & ((1 << 48) - 1), reply }
+                }
+                Effect::Dispatch { worker, grants, .. } => Delivery::Work { worker, grants },
+                Effect::Revoke { worker, leases, .. } => Delivery::Revoke { worker, leases },
+                Effect::Stop { worker, drain, .. } => Delivery::Stop { worker, drain },
+                Effect::Notify { .. } => continue,
+            };
+            let mut out = Output::default();
+            self.foreman.deliver(self.now, delivery, &mut out);
+            self.do_output(out);
+        }
+    }
+
+    fn do_orders(&mut self, mut out: Orders) {
+        self.to_foreman.unsplit(out.take_bytes());
+        self.orders.append(&mut out.orders);
+        self.parting = self.parting.take().or(out.hang_up);
+    }
+
+    pub(super) fn tell(&mut self, news: News) {
+        let mut out = Orders::default();
+        self.worker.tell(self.now, news, &mut out);
+        self.do_orders(out);
+        self.settle();
+    }
+
+    /// Says several things before anyone can answer.
+    pub(super) fn tell_all(&mut self, news: impl IntoIterator<Item = News>) {
+        for news in news {
+            let mut out = Orders::default();
+            self.worker.tell(self.now, news, &mut out);
+            self.do_orders(out);
+        }
+        self.settle();
+    }
+
+    pub(super) fn ask(&mut self, command: Command) -> Reply {
+        self.next_token += 1;
+        self.step(vec![Ask { token: Token(TEST + self.next_token), command }]);
+        self.settle();
+        self.replies.pop().expect("every command has an answer")
+    }
+
+    /// An array of so many tasks with this work.
+    pub(super) fn submit(&mut self, count: u32, work: Work) -> JobId {
+        self.submit_arrays(vec![ArraySpec::numbered("sim", count, work)], Profile::default())
+    }
+
+    pub(super) fn submit_arrays(&mut self, arrays: Vec<ArraySpec>, profile: Profile) -> JobId {
+        let submit = Submit {
+            group: Name::from("default"),
+            job: SubmitTo::New(JobOptions::default()),
+            profiles: vec![profile],
+            tasks: Vec::new(),
+            arrays,
+            unknown_pred: UnknownPred::Refuse,
+            if_taken: laboro_core::IfTaken::Refuse,
+        };
+        match self.ask(Command::Submit(submit)) {
+            Reply::Submitted { job, .. } => job,
+            other => panic!("not submitted: {other:?}"),
+        }
+    }
+
+    /// Time passes, and whoever waits for it is called.
+    pub(super) fn pass(&mut self, ms: u64) {
+        let end = self.now.after_ms(ms);
+        loop {
+            let due = [self.foreman.deadline(), self.worker.deadline(), self.hub.next_deadline()];
+            let due = due.into_iter().flatten().min().unwrap_or(end).max(Time(self.now.0 + 1));
+            self.now = due.min(end);
+            self.step(Vec::new());
+            if self.connected && self.foreman.deadline().is_some_and(|at| at <= self.now) {
+                let mut out = Output::default();
+                self.foreman.tick(self.now, &mut out);
+                self.do_output(out);
+            }
+            if self.worker.deadline().is_some_and(|at| at <= self.now) {
+                let mut out = Orders::default();
+                self.worker.tick(self.now, &mut out);
+                self.do_orders(out);
+            }
+            self.settle();
+            if self.now >= end {
+                return;
+            }
+        }
+    }
+
+    /// What was started since the last call.
+    pub(super) fn started(&mut self) -> Vec<Assignment> {
+        let is_start = |order: &mut Order| matches!(order, Order::Start(_));
+        let started = self.orders.extract_if(.., is_start);
+        started
+            .filter_map(|order| match order {
+                Order::Start(assignment) => Some(*assignment),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Runs everything that is given until nothing more comes.
+    pub(super) fn run_all(&mut self) -> usize {
+        let mut count = 0;
+        loop {
+            let started = self.started();
+            if started.is_empty() {
+                return count;
+            }
+            count += started.len();
+            let success = |key| News::Ended { key, how: ended(Outcome::Success) };
+            self.tell_all(started.iter().map(|assignment| success(assignment.key)));
+        }
+    }
+
+    pub(super) fn cancelled(&self) -> Vec<Key> {
+        let cancelled = |order: &Order| match order {
+            Order::Cancel(key) => Some(*key),
+            _ => None,
+        };
+        self.orders.iter().filter_map(cancelled).collect()
+    }
+
+    pub(super) fn count(&mut self, job: JobId, state: State) -> u32 {
+        match self.ask(Command::Query(Query::Job(job))) {
+            Reply::Jobs(jobs) => jobs[0].counts.of(state),
+            other => panic!("no job: {other:?}"),
+        }
+    }
+}

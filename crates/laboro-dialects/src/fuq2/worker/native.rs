@@ -1,0 +1,274 @@
+//! A worker at a Laboro hub. A task's key is the number of its lease, so nothing has to be looked up twice.
+//! Running is somebody else's business, and so is connecting again.
+
+mod incoming;
+mod unsaid;
+
+use super::WorkerSettings;
+use crate::fuq2::frame;
+use crate::fuq2::header::{Kind, Numbering, counts};
+use crate::fuq2::native::{self as wire, Wishes};
+use crate::fuq2::talk::{Side, Talk, Wear};
+use crate::session::Chunk;
+use crate::worker::{Key, News, Orders, Parting, WorkerSide};
+use bytes::BytesMut;
+use laboro_core::{LeaseNo, Name, TaskId, Time};
+use std::collections::HashMap;
+use unsaid::Unsaid;
+
+#[derive(Debug)]
+pub struct NativeWorker {
+    settings: WorkerSettings,
+    talk: Talk,
+    phase: Phase,
+    /// What was given to this worker and is not settled: it runs, or its result has no answer yet.
+    tasks: HashMap<Key, Live>,
+    /// How many of these have not ended.
+    running: u32,
+    slots: u32,
+    unsaid: Unsaid,
+    /// Wants no more work.
+    drains: bool,
+    /// When something was last said: the hub waits for signs of life.
+    said_at: Time,
+    heard_at: Time,
+    /// The hub's queue was full: nothing is asked until then.
+    held_until: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Away,
+    /// Waits for the answer to its HELLO.
+    Greeting,
+    Working,
+    /// Everything is over.
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    task: TaskId,
+    attempt: u16,
+    ended: bool,
+}
+
+/// After ERROR(Overflow), when no other answer comes.
+const OVERFLOW_MS: u64 = 50;
+
+impl NativeWorker {
+    pub fn new(settings: WorkerSettings) -> NativeWorker {
+        let slots = settings.slots;
+        let mut talk = Talk::new(Side::Worker, Numbering::Current);
+        talk.meet_laboro(true);
+        NativeWorker {
+            settings,
+            talk,
+            phase: Phase::Away,
+            tasks: HashMap::new(),
+            running: 0,
+            slots,
+            unsaid: Unsaid::default(),
+            drains: false,
+            said_at: Time::default(),
+            heard_at: Time::default(),
+            held_until: None,
+        }
+    }
+
+    fn say_hello(&mut self, now: Time, out: &mut Orders) {
+        let settings = &self.settings;
+        let mut running: Vec<(TaskId, LeaseNo)> =
+            self.tasks.iter().map(|(key, live)| (live.task, LeaseNo(key.0))).collect();
+        running.sort_unstable();
+        let hello = wire::Hello {
+            token: settings.token.clone(),
+            name: Name::from(settings.name.as_str()),
+            group: settings.group.as_deref().map(Name::from).unwrap_or_default(),
+            tags: settings.tags.iter().map(|tag| Name::from(tag.as_str())).collect(),
+            slots: self.slots,
+            memory: settings.memory,
+            resources: (settings.resources.iter())
+                .map(|(name, count)| (Name::from(name.as_str()), *count))
+                .collect(),
+            ahead: if self.drains { 0 } else { settings.ahead },
+            period_ms: settings.period_ms,
+            pid: settings.pid,
+            host: settings.host.clone(),
+            program: settings.program.clone(),
+            running,
+        };
+        self.talk.ask_with(&mut out.say, Kind::Hello, |to| hello.write(to));
+        out.end_message();
+        (self.phase, self.said_at) = (Phase::Greeting, now);
+    }
+
+    /// Says what there is to say, if it is time for it.
+    fn flush(&mut self, now: Time, out: &mut Orders) {
+        if out.hang_up.is_some() {
+            return;
+        }
+        if self.talk.answer_reset(&mut out.say) {
+            out.end_message();
+            self.start_anew(now, out);
+        }
+        let is_due = self.unsaid.is_due() || now >= self.sign_due();
+        let may_ask = self.phase == Phase::Working && self.talk.may_ask();
+        if !may_ask || !is_due || self.held_until.is_some_and(|until| until > now) {
+            return;
+        }
+        self.held_until = None;
+        match self.talk.wear() {
+            Wear::Fine => {}
+            Wear::Reset => {
+                self.talk.ask_reset(&mut out.say);
+                out.end_message();
+                self.said_at = now;
+                return;
+            }
+            Wear::Reconnect => {
+                return out.hang_up(Parting::Again("the numbers of messages ran out".into()));
+            }
+        }
+        let NativeWorker { unsaid, talk, tasks, .. } = self;
+        let (items, wishes) = unsaid.take(|item| tasks.contains_key(&Key(item.lease().0)));
+        talk.ask_with(&mut out.say, Kind::Update, |to| wire::write_update(to, items, wishes));
+        out.end_message();
+        self.said_at = now;
+    }
+
+    /// A connection or its numbers begin anew.
+    fn start_anew(&mut self, now: Time, out: &mut Orders) {
+        self.unsaid.say_again();
+        self.held_until = None;
+        self.say_hello(now, out);
+    }
+
+    fn counts(&self) -> u32 {
+        counts(self.slots.saturating_sub(self.running), self.running)
+    }
+
+    /// When a sign of life is due.
+    fn sign_due(&self) -> Time {
+        self.said_at.after_ms(self.settings.period_ms / 3)
+    }
+
+    /// The task is not this worker's any more.
+    fn forget(&mut self, key: Key) {
+        if let Some(live) = self.tasks.remove(&key)
+            && !live.ended
+        {
+            self.running -= 1;
+        }
+    }
+
+    /// Marks the end of a task that runs; false if there is none of this key.
+    fn end(&mut self, key: Key) -> Option<Live> {
+        let live = self.tasks.get_mut(&key).filter(|live| !live.ended)?;
+        live.ended = true;
+        self.running -= 1;
+        Some(*live)
+    }
+}
+
+impl WorkerSide for NativeWorker {
+    fn open(&mut self, now: Time, out: &mut Orders) {
+        if self.phase == Phase::Gone {
+            return out.hang_up(Parting::Finished);
+        }
+        self.talk.restart();
+        self.heard_at = now;
+        self.start_anew(now, out);
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
+        while out.hang_up.is_none() {
+            match frame::take(input, self.talk.numbering(), self.settings.message_max) {
+                Ok(Some(message)) => {
+                    self.heard_at = now;
+                    self.hear(now, message, out);
+                }
+                Ok(None) => break,
+                Err(error) => out.hang_up(Parting::Malformed(error.to_string())),
+            }
+        }
+        self.flush(now, out);
+    }
+
+    fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
+        match news {
+            News::Started(_) => {}
+            News::Wrote { key, stream, bytes } => {
+                if let Some(&Live { task, attempt, ended: false }) = self.tasks.get(&key)
+                    && !bytes.is_empty()
+                {
+                    let lease = LeaseNo(key.0);
+                    let chunk = Chunk { task, lease, attempt, stream, bytes };
+                    self.unsaid.push(wire::Item::Chunk(chunk));
+                }
+            }
+            News::Ended { key, how } => {
+                if let Some(Live { task, .. }) = self.end(key) {
+                    self.unsaid.push(wire::Item::Ended { task, lease: LeaseNo(key.0), how });
+                }
+            }
+            News::Returned(key) => {
+                if let Some(Live { task, .. }) = self.end(key) {
+                    self.unsaid.push(wire::Item::Back { task, lease: LeaseNo(key.0) });
+                }
+            }
+            News::Ahead(ahead) => {
+                self.settings.ahead = ahead;
+                self.unsaid.wish(Wishes { ahead: Some(ahead), ..Wishes::default() });
+            }
+            News::Draining => {
+                self.drains = true;
+                self.unsaid.wish(Wishes { drains: true, ..Wishes::default() });
+            }
+            News::Leaving => {
+                self.drains = true;
+                self.unsaid.wish(Wishes { leaves: true, ..Wishes::default() });
+            }
+        }
+        self.flush(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let silence = self.said_at.max(self.heard_at).after_ms(self.settings.period_ms);
+        match self.phase {
+            Phase::Away | Phase::Gone => None,
+            Phase::Greeting => Some(silence),
+            Phase::Working if !self.talk.may_ask() => Some(silence),
+            Phase::Working => Some(self.held_until.unwrap_or(Time::NEVER).min(self.sign_due())),
+        }
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Orders) {
+        let waits = match self.phase {
+            Phase::Greeting => true,
+            Phase::Working => !self.talk.may_ask(),
+            Phase::Away | Phase::Gone => false,
+        };
+        let silent_ms = now.since_ms(self.said_at.max(self.heard_at));
+        if waits && silent_ms >= self.settings.period_ms {
+            let why = format!("the hub was silent for {silent_ms} ms");
+            return out.hang_up(Parting::Again(why));
+        }
+        self.flush(now, out);
+    }
+
+    fn lost(&mut self, _: Time) {
+        if self.phase != Phase::Gone {
+            self.phase = Phase::Away;
+        }
+        self.unsaid.say_again();
+    }
+
+    fn unsaid(&self) -> usize {
+        self.unsaid.bytes()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.unsaid.is_empty()
+    }
+}

@@ -1,0 +1,230 @@
+//! What the hub says, and what the worker does about it.
+
+use super::{Live, NativeWorker, OVERFLOW_MS, Phase};
+use crate::fuq2::frame::Message;
+use crate::fuq2::header::{AT_ONCE, Kind, SAY_HELLO, Trouble, counts};
+use crate::fuq2::native::{Batch, Given, Item};
+use crate::fuq2::pack::PackError;
+use crate::fuq2::payload;
+use crate::fuq2::talk::Heard;
+use crate::worker::{Assignment, Ended, Key, Order, Orders, Parting, Value};
+use bytes::Bytes;
+use laboro_core::{Outcome, Time, Work};
+use std::collections::hash_map;
+use std::sync::Arc;
+
+/// Tasks that may be here at a time, so that a hub gone wild cannot fill the memory.
+const TASKS_MAX: usize = 200_000;
+
+impl NativeWorker {
+    pub(super) fn hear(&mut self, now: Time, message: Message, out: &mut Orders) {
+        match self.talk.hear(message) {
+            Heard::Request(request) => self.take_request(request, out),
+            Heard::Response(response) => self.take_response(now, &response, out),
+            Heard::Nothing | Heard::Greeting => {}
+            Heard::Overflow(seq) => {
+                self.talk.refuse(&mut out.say, seq, Trouble::Overflow, 0);
+                out.end_message();
+            }
+            Heard::BadSeq { seq, why } => {
+                self.talk.refuse(&mut out.say, seq, Trouble::BadSeq, 0);
+                out.end_message();
+                out.hang_up(Parting::Malformed(format!("message number {seq} {why}")));
+            }
+            Heard::Anew => self.start_anew(now, out),
+        }
+        while out.hang_up.is_none()
+            && let Some(request) = self.talk.next_queued()
+        {
+            self.take_request(request, out);
+        }
+    }
+
+    fn take_request(&mut self, request: Message, out: &mut Orders) {
+        let seq = request.header.seq;
+        let result = match request.header.kind {
+            Kind::Job => self.take_job(&request, out),
+            Kind::Cancel => self.take_cancel(&request, out),
+            Kind::Stop => {
+                self.take_stop(seq, request.header.arg0, out);
+                Ok(())
+            }
+            kind => {
+                out.hang_up(Parting::Malformed(format!("{kind:?} from a hub")));
+                return;
+            }
+        };
+        match result {
+            Ok(()) => out.end_message(),
+            Err(error) => {
+                let kind = request.header.kind;
+                out.hang_up(Parting::Malformed(format!("{kind:?} number {seq}: {error}")));
+            }
+        }
+    }
+
+    /// All of it or nothing.
+    fn take_job(&mut self, request: &Message, out: &mut Orders) -> Result<(), PackError> {
+        let seq = request.header.seq;
+        let batches = Batch::read_all(&request.body)?;
+        let count: usize = batches.iter().map(|batch| batch.tasks.len()).sum();
+        if self.drains || self.tasks.len() + count > TASKS_MAX {
+            self.talk.refuse(&mut out.say, seq, Trouble::NoProcs, self.counts());
+            return Ok(());
+        }
+        self.tasks.reserve(count);
+        out.orders.reserve(count);
+        for mut batch in batches {
+            for given in std::mem::take(&mut batch.tasks) {
+                self.take_task(&batch, given, out);
+            }
+        }
+        let counts = self.counts();
+        self.talk.answer(&mut out.say, seq, counts);
+        Ok(())
+    }
+
+    fn take_task(&mut self, batch: &Batch, given: Given, out: &mut Orders) {
+        let key = Key(given.lease.0);
+        let task = batch.task(&given);
+        let hash_map::Entry::Vacant(entry) = self.tasks.entry(key) else {
+            // The same lease twice is the same task: it runs already, or has run.
+            return;
+        };
+        entry.insert(Live { task, attempt: given.attempt, ended: false });
+        self.running += 1;
+        match &batch.work {
+            Some(work) => {
+                let assignment = assignment(batch, given, work.clone());
+                out.order(Order::Start(Box::new(assignment)));
+            }
+            None => {
+                let words = "work of a kind that this worker does not know: update the worker";
+                let (outcome, message) = (Outcome::Error, Some(words.into()));
+                let how = Ended { outcome, message, wall_ms: 0, cpu_ms: 0, peak_memory: 0 };
+                self.end(key);
+                self.unsaid.push(Item::Ended { task, lease: given.lease, how });
+            }
+        }
+    }
+
+    fn take_cancel(&mut self, request: &Message, out: &mut Orders) -> Result<(), PackError> {
+        let seq = request.header.seq;
+        let mut cancelled = 0;
+        for pair in payload::read_pairs(&request.body)? {
+            let key = Key(pair.lease.unwrap_or(0));
+            if self.tasks.get(&key).is_some_and(|live| !live.ended) {
+                self.forget(key);
+                out.order(Order::Cancel(key));
+                cancelled += 1;
+            }
+        }
+        if cancelled == 0 {
+            self.talk.refuse(&mut out.say, seq, Trouble::NoSuchJob, 0);
+        } else {
+            self.talk.answer(&mut out.say, seq, counts(cancelled, 0));
+        }
+        Ok(())
+    }
+
+    fn take_stop(&mut self, seq: u32, slots: u32, out: &mut Orders) {
+        if slots == AT_ONCE {
+            self.talk.answer(&mut out.say, seq, 0);
+            self.tasks.clear();
+            (self.running, self.phase) = (0, Phase::Gone);
+            out.order(Order::StopNow);
+            out.hang_up(Parting::Finished);
+            return;
+        }
+        if slots == 0 || slots >= self.slots {
+            self.slots = 0;
+            self.drains = true;
+            out.order(Order::Drain);
+        } else {
+            self.slots -= slots;
+            out.order(Order::GiveUpSlots(slots));
+        }
+        let counts = self.counts();
+        self.talk.answer(&mut out.say, seq, counts);
+    }
+
+    fn take_response(&mut self, now: Time, response: &Message, out: &mut Orders) {
+        let header = response.header;
+        let is_hello = self.phase == Phase::Greeting;
+        match (header.kind, Trouble::of(header.subtype)) {
+            (Kind::Ok, _) if is_hello => {
+                self.phase = Phase::Working;
+                out.order(Order::Welcome { name: self.settings.name.clone() });
+            }
+            (Kind::Ok, _) if header.arg0 == SAY_HELLO => self.start_anew(now, out),
+            (Kind::Ok, _) => self.update_answered(out),
+            (_, Trouble::Refused) => {
+                let why = String::from_utf8_lossy(&response.body).into_owned();
+                out.hang_up(Parting::Refused(why));
+            }
+            (_, Trouble::Overflow) if !is_hello => {
+                self.unsaid.say_again();
+                self.held_until = Some(now.after_ms(OVERFLOW_MS));
+            }
+            (_, trouble) => {
+                let why = format!("the hub answered with {trouble:?}");
+                out.hang_up(Parting::Again(why));
+            }
+        }
+    }
+
+    fn update_answered(&mut self, out: &mut Orders) {
+        let NativeWorker { unsaid, tasks, .. } = self;
+        let (items, wishes) = unsaid.answered();
+        for item in items {
+            match item {
+                Item::Chunk(_) => {}
+                Item::Ended { lease, .. } | Item::Back { lease, .. } => {
+                    tasks.remove(&Key(lease.0));
+                }
+            }
+        }
+        if wishes.leaves {
+            self.phase = Phase::Gone;
+            out.hang_up(Parting::Finished);
+        }
+    }
+}
+
+fn assignment(batch: &Batch, given: Given, work: Arc<Work>) -> Assignment {
+    let position = batch.position(&given);
+    let value = position.map(|position| Value {
+        position,
+        bytes: match (given.value, batch.numbers) {
+            (Some(value), _) => value,
+            (None, Some((first, step))) => {
+                let number = first.wrapping_add(step.wrapping_mul(i64::from(position)));
+                Bytes::from(number.to_string())
+            }
+            (None, None) => Bytes::new(),
+        },
+    });
+    Assignment {
+        key: Key(given.lease.0),
+        name: shown_name(batch, given.index, position),
+        job: batch.job.0.into(),
+        index: given.index,
+        attempt: given.attempt,
+        work,
+        value,
+        slots: batch.slots,
+        memory: batch.memory,
+        time_limit_ms: batch.time_limit_ms,
+        resources: given.share,
+    }
+}
+
+/// As the hub shows it: the task's name, the array's with a number, or the job's number and the task's.
+fn shown_name(batch: &Batch, index: u32, position: Option<u32>) -> String {
+    let name = String::from_utf8_lossy(&batch.name);
+    match position {
+        _ if name.is_empty() => format!("{}/{index}", batch.job),
+        Some(position) => format!("{name}.{}", u64::from(position) + 1),
+        None => name.into_owned(),
+    }
+}

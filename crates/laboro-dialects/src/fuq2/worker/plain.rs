@@ -1,0 +1,257 @@
+//! A worker at an original foreman, or at anything that speaks like one: one program with a number, counted
+//! processors, one result an UPDATE. Output is not carried by this dialect; whoever runs the task writes it
+//! where the work says.
+
+mod incoming;
+
+use crate::fuq2::frame;
+use crate::fuq2::header::{Kind, Numbering, counts};
+use crate::fuq2::payload::{Hello, JobStatusUpdate, Task};
+use crate::fuq2::status::status_of;
+use crate::fuq2::talk::{Side, Talk, Wear};
+use crate::worker::{Ended, Key, News, Orders, Parting, WorkerSide};
+use bytes::BytesMut;
+use laboro_core::{Outcome, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+#[derive(Clone, Debug)]
+pub struct PlainSettings {
+    /// Only for people: the dialect has no names.
+    pub name: String,
+    pub slots: u32,
+    /// Waits for the foreman's OK before its HELLO: on a byte stream, not on a websocket.
+    pub awaits_greeting: bool,
+    pub numbering: Numbering,
+    /// The largest message taken, in bytes.
+    pub message_max: usize,
+}
+
+impl PlainSettings {
+    /// On a byte stream, as the text has it.
+    pub fn tcp(name: impl Into<String>, slots: u32) -> PlainSettings {
+        PlainSettings {
+            name: name.into(),
+            slots,
+            awaits_greeting: true,
+            numbering: Numbering::Current,
+            message_max: 16 << 20,
+        }
+    }
+
+    /// On a websocket, as the originals have it.
+    pub fn websocket(name: impl Into<String>, slots: u32) -> PlainSettings {
+        PlainSettings { awaits_greeting: false, ..PlainSettings::tcp(name, slots) }
+    }
+}
+
+#[derive(Debug)]
+pub struct PlainWorker {
+    settings: PlainSettings,
+    talk: Talk,
+    phase: Phase,
+    next_key: u64,
+    tasks: BTreeMap<Key, Live>,
+    /// Processors that are not given up.
+    slots: u32,
+    /// Results without an answer, in order. The first may be under way.
+    results: VecDeque<(Key, JobStatusUpdate)>,
+    under_way: bool,
+    /// Wants no more work.
+    drains: bool,
+    asked_at: Time,
+    held_until: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Away,
+    /// Waits for the foreman to speak.
+    Waiting,
+    /// Waits for the answer to its HELLO.
+    Greeting,
+    Working,
+    Gone,
+}
+
+#[derive(Clone, Debug)]
+struct Live {
+    task: Task,
+    ended: bool,
+}
+
+/// A foreman that does not greet is greeted after this time.
+const GREETING_MS: u64 = 5_000;
+/// A foreman that does not answer for so long is left.
+const ANSWER_MS: u64 = 60_000;
+/// After ERROR(Overflow), when no other answer comes.
+const OVERFLOW_MS: u64 = 50;
+
+impl PlainWorker {
+    pub fn new(settings: PlainSettings) -> PlainWorker {
+        PlainWorker {
+            talk: Talk::new(Side::Worker, settings.numbering),
+            phase: Phase::Away,
+            next_key: 1,
+            tasks: BTreeMap::new(),
+            slots: settings.slots,
+            results: VecDeque::new(),
+            under_way: false,
+            drains: false,
+            asked_at: Time::default(),
+            held_until: None,
+            settings,
+        }
+    }
+
+    /// Free processors and running tasks. Slots are free before their result is told.
+    fn room(&self) -> (u32, u32) {
+        let running = self.tasks.values().filter(|live| !live.ended).count() as u32;
+        let free = if self.drains { 0 } else { self.slots.saturating_sub(running) };
+        (free, running)
+    }
+
+    fn counts(&self) -> u32 {
+        let (free, running) = self.room();
+        counts(free, running)
+    }
+
+    /// What ended and was not answered counts as running: else the foreman would run it again.
+    fn say_hello(&mut self, now: Time, out: &mut Orders) {
+        let running: Vec<Task> = self.tasks.values().map(|live| live.task.clone()).collect();
+        let free = i64::from(self.room().0);
+        self.talk.ask_with(&mut out.say, Kind::Hello, |to| Hello { free, running }.write(to));
+        out.end_message();
+        (self.phase, self.asked_at) = (Phase::Greeting, now);
+    }
+
+    fn start_anew(&mut self, now: Time, out: &mut Orders) {
+        (self.under_way, self.held_until) = (false, None);
+        if self.settings.awaits_greeting {
+            (self.phase, self.asked_at) = (Phase::Waiting, now);
+        } else {
+            self.say_hello(now, out);
+        }
+    }
+
+    fn flush(&mut self, now: Time, out: &mut Orders) {
+        if out.hang_up.is_some() {
+            return;
+        }
+        if self.talk.answer_reset(&mut out.say) {
+            out.end_message();
+            self.start_anew(now, out);
+        }
+        if self.phase != Phase::Working || !self.talk.may_ask() {
+            return;
+        }
+        if self.room() == (0, 0) && self.results.is_empty() {
+            // Nothing runs and nothing ever will.
+            self.phase = Phase::Gone;
+            return out.hang_up(Parting::Finished);
+        }
+        let is_held = self.held_until.is_some_and(|until| until > now);
+        let Some((_, update)) = self.results.front().filter(|_| !is_held) else { return };
+        self.held_until = None;
+        match self.talk.wear() {
+            Wear::Fine => {}
+            Wear::Reset => {
+                self.talk.ask_reset(&mut out.say);
+                self.asked_at = now;
+                return out.end_message();
+            }
+            Wear::Reconnect => {
+                return out.hang_up(Parting::Again("the numbers of messages ran out".into()));
+            }
+        }
+        self.talk.ask_with(&mut out.say, Kind::Update, |to| update.write(to));
+        out.end_message();
+        (self.under_way, self.asked_at) = (true, now);
+    }
+
+    fn end(&mut self, key: Key, outcome: Outcome, message: Option<&str>) {
+        let Some(live) = self.tasks.get_mut(&key).filter(|live| !live.ended) else { return };
+        live.ended = true;
+        let update = JobStatusUpdate {
+            job: live.task.job.id,
+            task: live.task.task,
+            success: outcome.is_success(),
+            status: status_of(outcome, message).into(),
+            new_job: None,
+        };
+        self.results.push_back((key, update));
+    }
+}
+
+impl WorkerSide for PlainWorker {
+    fn open(&mut self, now: Time, out: &mut Orders) {
+        if self.phase == Phase::Gone {
+            return out.hang_up(Parting::Finished);
+        }
+        self.talk.restart();
+        self.start_anew(now, out);
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
+        while out.hang_up.is_none() {
+            match frame::take(input, self.settings.numbering, self.settings.message_max) {
+                Ok(Some(message)) => self.hear(now, message, out),
+                Ok(None) => break,
+                Err(error) => out.hang_up(Parting::Malformed(error.to_string())),
+            }
+        }
+        self.flush(now, out);
+    }
+
+    fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
+        match news {
+            News::Started(_) | News::Wrote { .. } | News::Ahead(_) => {}
+            News::Ended { key, how: Ended { outcome, message, .. } } => {
+                self.end(key, outcome, message.as_deref());
+            }
+            // There is no way to give a task back; it has not been done.
+            News::Returned(key) => self.end(key, Outcome::Error, Some("the worker gave it back")),
+            News::Draining | News::Leaving => self.drains = true,
+        }
+        self.flush(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Away | Phase::Gone => None,
+            Phase::Waiting => Some(self.asked_at.after_ms(GREETING_MS)),
+            Phase::Greeting => Some(self.asked_at.after_ms(ANSWER_MS)),
+            Phase::Working if self.under_way => Some(self.asked_at.after_ms(ANSWER_MS)),
+            Phase::Working => self.held_until,
+        }
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Orders) {
+        let waited_ms = now.since_ms(self.asked_at);
+        match self.phase {
+            Phase::Waiting if waited_ms >= GREETING_MS => self.say_hello(now, out),
+            Phase::Greeting | Phase::Working
+                if waited_ms >= ANSWER_MS && (self.phase == Phase::Greeting || self.under_way) =>
+            {
+                let why = format!("the foreman has not answered for {waited_ms} ms");
+                out.hang_up(Parting::Again(why));
+            }
+            _ => {}
+        }
+        self.flush(now, out);
+    }
+
+    fn lost(&mut self, _: Time) {
+        if self.phase != Phase::Gone {
+            self.phase = Phase::Away;
+        }
+        self.under_way = false;
+    }
+
+    fn unsaid(&self) -> usize {
+        0
+    }
+
+    fn is_settled(&self) -> bool {
+        self.results.is_empty()
+    }
+}

@@ -1,0 +1,183 @@
+//! What the foreman says, and what the worker does about it.
+
+use super::{Live, OVERFLOW_MS, Phase, PlainWorker};
+use crate::fuq2::frame::Message;
+use crate::fuq2::header::{AT_ONCE, Kind, LABORO, SAY_HELLO, Trouble, counts};
+use crate::fuq2::pack::PackError;
+use crate::fuq2::payload::{self, Task};
+use crate::fuq2::talk::Heard;
+use crate::worker::{Assignment, Key, Order, Orders, Parting, Value};
+use bytes::Bytes;
+use laboro_core::{Outcome, Time, Work};
+use std::sync::Arc;
+
+impl PlainWorker {
+    pub(super) fn hear(&mut self, now: Time, message: Message, out: &mut Orders) {
+        match self.talk.hear(message) {
+            Heard::Request(request) => self.take_request(request, out),
+            Heard::Response(response) => self.take_response(now, &response, out),
+            Heard::Greeting if self.phase == Phase::Waiting => self.say_hello(now, out),
+            Heard::Nothing | Heard::Greeting => {}
+            Heard::Overflow(seq) => {
+                self.talk.refuse(&mut out.say, seq, Trouble::Overflow, 0);
+                out.end_message();
+            }
+            Heard::BadSeq { seq, why } => {
+                if self.talk.knows_laboro() {
+                    self.talk.refuse(&mut out.say, seq, Trouble::BadSeq, 0);
+                    out.end_message();
+                }
+                out.hang_up(Parting::Malformed(format!("message number {seq} {why}")));
+            }
+            Heard::Anew => self.start_anew(now, out),
+        }
+        while out.hang_up.is_none()
+            && let Some(request) = self.talk.next_queued()
+        {
+            self.take_request(request, out);
+        }
+    }
+
+    fn take_request(&mut self, request: Message, out: &mut Orders) {
+        let seq = request.header.seq;
+        let result = match request.header.kind {
+            Kind::Job => self.take_job(&request, out),
+            Kind::Cancel => self.take_cancel(&request, out),
+            Kind::Stop => {
+                self.take_stop(seq, request.header.arg0, out);
+                Ok(())
+            }
+            kind => {
+                out.hang_up(Parting::Malformed(format!("{kind:?} from a foreman")));
+                return;
+            }
+        };
+        match result {
+            Ok(()) => out.end_message(),
+            Err(error) => {
+                let kind = request.header.kind;
+                out.hang_up(Parting::Malformed(format!("{kind:?} number {seq}: {error}")));
+            }
+        }
+    }
+
+    /// All of it or nothing.
+    fn take_job(&mut self, request: &Message, out: &mut Orders) -> Result<(), PackError> {
+        let seq = request.header.seq;
+        let tasks = payload::read_tasks(&request.body)?;
+        if (self.room().0 as usize) < tasks.len() {
+            self.talk.refuse(&mut out.say, seq, Trouble::NoProcs, self.counts());
+            return Ok(());
+        }
+        for task in tasks {
+            let key = Key(self.next_key);
+            self.next_key += 1;
+            let assignment = assignment(key, &task);
+            self.tasks.insert(key, Live { task, ended: false });
+            match assignment {
+                Some(assignment) => out.order(Order::Start(Box::new(assignment))),
+                None => self.end(key, Outcome::Error, Some("tasks are numbered from 1")),
+            }
+        }
+        self.talk.answer(&mut out.say, seq, self.counts());
+        Ok(())
+    }
+
+    /// What is ended still runs until it has ended; then its UPDATE is sent, as the originals do it.
+    fn take_cancel(&mut self, request: &Message, out: &mut Orders) -> Result<(), PackError> {
+        let seq = request.header.seq;
+        let pairs = payload::read_pairs(&request.body)?;
+        let mut cancelled = 0;
+        for (key, live) in self.tasks.iter().filter(|(_, live)| !live.ended) {
+            let is_meant = |pair: &payload::TaskPair| {
+                pair.job == live.task.job.id && (pair.task < 0 || pair.task == live.task.task)
+            };
+            if pairs.iter().any(is_meant) {
+                out.order(Order::Cancel(*key));
+                cancelled += 1;
+            }
+        }
+        if cancelled == 0 && self.talk.knows_laboro() {
+            self.talk.refuse(&mut out.say, seq, Trouble::NoSuchJob, 0);
+        } else {
+            self.talk.answer(&mut out.say, seq, counts(cancelled, 0));
+        }
+        Ok(())
+    }
+
+    fn take_stop(&mut self, seq: u32, slots: u32, out: &mut Orders) {
+        if slots == AT_ONCE {
+            self.talk.answer(&mut out.say, seq, 0);
+            self.tasks.clear();
+            self.results.clear();
+            self.phase = Phase::Gone;
+            out.order(Order::StopNow);
+            out.hang_up(Parting::Finished);
+            return;
+        }
+        if slots == 0 || slots >= self.slots {
+            self.slots = 0;
+            out.order(Order::Drain);
+        } else {
+            self.slots -= slots;
+            out.order(Order::GiveUpSlots(slots));
+        }
+        self.talk.answer(&mut out.say, seq, self.counts());
+    }
+
+    fn take_response(&mut self, now: Time, response: &Message, out: &mut Orders) {
+        let header = response.header;
+        let is_hello = self.phase == Phase::Greeting;
+        match (header.kind, Trouble::of(header.subtype)) {
+            (Kind::Ok, _) if is_hello => {
+                self.talk.meet_laboro(header.padding == LABORO);
+                self.phase = Phase::Working;
+                out.order(Order::Welcome { name: self.settings.name.clone() });
+            }
+            (Kind::Ok, _) if header.arg0 == SAY_HELLO => {
+                self.under_way = false;
+                self.say_hello(now, out);
+            }
+            (Kind::Ok, _) => {
+                self.under_way = false;
+                if let Some((key, _)) = self.results.pop_front() {
+                    self.tasks.remove(&key);
+                }
+            }
+            (_, Trouble::Refused) => {
+                let why = String::from_utf8_lossy(&response.body).into_owned();
+                out.hang_up(Parting::Refused(why));
+            }
+            (_, Trouble::Overflow) if !is_hello => {
+                self.under_way = false;
+                self.held_until = Some(now.after_ms(OVERFLOW_MS));
+            }
+            (_, trouble) => {
+                let why = format!("the foreman answered with {trouble:?}");
+                out.hang_up(Parting::Again(why));
+            }
+        }
+    }
+}
+
+/// `None`: there is no such task.
+fn assignment(key: Key, task: &Task) -> Option<Assignment> {
+    let number = u32::try_from(task.task).ok().filter(|&number| number > 0)?;
+    let job = &task.job;
+    let part = |bytes: &[u8]| Box::from(bytes);
+    let (program, dir, log_dir) = (part(&job.command), part(&job.dir), part(&job.log_dir));
+    Some(Assignment {
+        key,
+        // The originals' log files are called so.
+        name: format!("{}_{number}", String::from_utf8_lossy(&job.name)),
+        job: job.id,
+        index: number,
+        attempt: 1,
+        work: Arc::new(Work::Indexed { program, dir, log_dir }),
+        value: Some(Value { position: number - 1, bytes: Bytes::from(number.to_string()) }),
+        slots: 1,
+        memory: 0,
+        time_limit_ms: None,
+        resources: Vec::new(),
+    })
+}

@@ -1,0 +1,59 @@
+//! What a Laboro worker says of itself, and the limits of its side of the conversation.
+
+/// Everything that a worker tells the hub in its HELLO.
+#[derive(Clone)]
+pub struct WorkerSettings {
+    /// Unique in its group; the same after a restart of the worker, so that it is known again.
+    pub name: String,
+    /// `None`: the one that the token or the door is bound to.
+    pub group: Option<String>,
+    pub token: Vec<u8>,
+    pub tags: Vec<String>,
+    pub slots: u32,
+    /// In bytes.
+    pub memory: u64,
+    pub resources: Vec<(String, u32)>,
+    /// Small tasks that shall be sent beyond the free slots.
+    pub ahead: u32,
+    /// Without a sign of life for so long the hub gives the tasks to others. A sign is given three times
+    /// as often.
+    pub period_ms: u64,
+    pub host: String,
+    pub pid: u32,
+    /// Name and version of the program.
+    pub program: String,
+    /// The largest message taken, in bytes.
+    pub message_max: usize,
+}
+
+impl WorkerSettings {
+    /// A worker of this name with so many slots; everything else is a default.
+    pub fn new(name: impl Into<String>, slots: u32) -> WorkerSettings {
+        WorkerSettings {
+            name: name.into(),
+            group: None,
+            token: Vec::new(),
+            tags: Vec::new(),
+            slots,
+            memory: 0,
+            resources: Vec::new(),
+            ahead: 0,
+            period_ms: 30_000,
+            host: String::new(),
+            pid: 0,
+            program: concat!("laboro ", env!("CARGO_PKG_VERSION")).into(),
+            message_max: 16 << 20,
+        }
+    }
+}
+
+/// Whatever prints the settings does not print the secret in them.
+impl std::fmt::Debug for WorkerSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerSettings")
+            .field("name", &self.name)
+            .field("group", &self.group)
+            .field("slots", &self.slots)
+            .finish_non_exhaustive()
+    }
+}
