@@ -5,3 +5,4 @@ pub mod session;
 pub mod worker;
 
 pub mod fuq2;
+pub mod zmtp;

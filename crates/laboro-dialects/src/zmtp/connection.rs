@@ -1,0 +1,339 @@
+//! One ZMTP connection, from the greeting to the end. Whoever drives it hands in what was read and the time,
+//! and sends what stands in `say`; after an error the connection is over, and what was said before goes out.
+
+use super::command::{self, Metadata};
+use super::error::ZmtpError;
+use super::greeting::{self, GREETING_BYTES, Greeting};
+use super::{Message, Options, SocketType, frame};
+use bytes::{Buf, Bytes, BytesMut};
+use laboro_core::Time;
+
+pub struct Connection {
+    options: Options,
+    phase: Phase,
+    peer: Option<Metadata>,
+    /// The frames of a message whose last one has not come yet, and their bytes together.
+    partial: Message,
+    partial_bytes: usize,
+    heartbeat: Heartbeat,
+}
+
+enum Phase {
+    Greeting { until: Time },
+    Handshake { until: Time, has_pings: bool },
+    Ready,
+    Over(ZmtpError),
+}
+
+/// Who was heard when, and what is owed.
+#[derive(Default)]
+struct Heartbeat {
+    heard: Time,
+    /// How long the peer wants to be silent at most. 0: as long as it likes.
+    peer_ttl_ms: u64,
+    /// `None` where this side sends no PINGs.
+    ping_at: Option<Time>,
+    /// A PING went out and nothing was heard since.
+    answer_by: Option<Time>,
+}
+
+impl Connection {
+    pub fn new(options: Options) -> Connection {
+        Connection {
+            options,
+            phase: Phase::Greeting { until: Time::NEVER },
+            peer: None,
+            partial: Message::new(),
+            partial_bytes: 0,
+            heartbeat: Heartbeat::default(),
+        }
+    }
+
+    /// The byte stream stands: says the greeting, and the time for the handshake runs.
+    pub fn open(&mut self, now: Time, say: &mut BytesMut) {
+        let mechanism = &self.options.mechanism;
+        let identity_bytes = self.options.identity.len();
+        greeting::write(mechanism.name(), mechanism.is_server(), identity_bytes, say);
+        self.phase = Phase::Greeting { until: now.after_ms(self.options.limits.handshake_ms) };
+        self.heartbeat.heard = now;
+    }
+
+    /// The next message off the front of `input`; `None` when there is no whole one. To be called until
+    /// then. What it leaves in `input` is the beginning of a frame within the limits.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        now: Time,
+        input: &mut BytesMut,
+        say: &mut BytesMut,
+    ) -> Result<Option<Message>, ZmtpError> {
+        if !input.is_empty() {
+            self.heartbeat.heard = now;
+            self.heartbeat.answer_by = None;
+        }
+        let received = match self.phase {
+            Phase::Ready => self.receive_traffic(input, say),
+            _ => self.receive_handshake(now, input, say),
+        };
+        received.inspect_err(|error| self.end(error))
+    }
+
+    /// Says one message, of at least one frame. Only after `is_ready`.
+    #[inline]
+    pub fn send<'a>(&mut self, frames: impl IntoIterator<Item = &'a [u8]>, say: &mut BytesMut) {
+        assert!(self.is_ready(), "messages are sent after the handshake");
+        let mut frames = frames.into_iter();
+        let Some(mut frame) = frames.next() else { return };
+        for next in frames {
+            frame::write(frame::MORE, frame, say);
+            frame = next;
+        }
+        frame::write(0, frame, say);
+    }
+
+    pub fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Ready)
+    }
+
+    /// Empty before `is_ready`, and when the peer has none.
+    pub fn peer_identity(&self) -> &[u8] {
+        self.peer.as_ref().map_or(&[], |peer| &peer.identity)
+    }
+
+    pub fn peer_socket(&self) -> Option<SocketType> {
+        self.peer.as_ref().map(|peer| peer.socket)
+    }
+
+    /// When `tick` is to be called at the latest.
+    pub fn deadline(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Greeting { until } | Phase::Handshake { until, .. } => Some(until),
+            Phase::Ready => self.heartbeat.deadline(),
+            Phase::Over(_) => None,
+        }
+    }
+
+    pub fn tick(&mut self, now: Time, say: &mut BytesMut) -> Result<(), ZmtpError> {
+        let limits = &self.options.limits;
+        let done = match &self.phase {
+            Phase::Greeting { until } | Phase::Handshake { until, .. } if now >= *until => {
+                Err(ZmtpError::SlowHandshake { ms: limits.handshake_ms })
+            }
+            Phase::Greeting { .. } | Phase::Handshake { .. } => Ok(()),
+            Phase::Ready => self.heartbeat.check(now).map(|()| self.ping_if_due(now, say)),
+            Phase::Over(error) => return Err(error.clone()),
+        };
+        done.inspect_err(|error| self.end(error))
+    }
+
+    fn end(&mut self, error: &ZmtpError) {
+        self.phase = Phase::Over(error.clone());
+        self.partial = Message::new();
+    }
+
+    fn receive_handshake(
+        &mut self,
+        now: Time,
+        input: &mut BytesMut,
+        say: &mut BytesMut,
+    ) -> Result<Option<Message>, ZmtpError> {
+        loop {
+            match &self.phase {
+                Phase::Greeting { until } => {
+                    let until = *until;
+                    let mechanism = &self.options.mechanism;
+                    let Some(greeting) = greeting::read(input, mechanism.name())? else {
+                        return Ok(None);
+                    };
+                    input.advance(GREETING_BYTES);
+                    self.greeted(&greeting, until, say);
+                }
+                Phase::Handshake { has_pings, .. } => {
+                    let has_pings = *has_pings;
+                    let Some(body) = self.handshake_command(input)? else { return Ok(None) };
+                    let peer = self.shake_hands(&body)?;
+                    self.meet(peer, has_pings, now, say)?;
+                }
+                Phase::Ready => return self.receive_traffic(input, say),
+                Phase::Over(error) => return Err(error.clone()),
+            }
+        }
+    }
+
+    fn greeted(&mut self, greeting: &Greeting, until: Time, say: &mut BytesMut) {
+        command::write_ready(&self.metadata(), say);
+        self.phase = Phase::Handshake { until, has_pings: greeting.minor >= 1 };
+    }
+
+    fn metadata(&self) -> Metadata {
+        Metadata { socket: self.options.socket, identity: self.options.identity.clone() }
+    }
+
+    /// Takes one whole command off the front. Nothing else belongs into a handshake.
+    fn handshake_command(&self, input: &mut BytesMut) -> Result<Option<BytesMut>, ZmtpError> {
+        let Some(header) = frame::header(input)? else { return Ok(None) };
+        if !header.is_command {
+            return Err(ZmtpError::EarlyMessage);
+        }
+        let body = self.command_bytes(header.body)?;
+        if input.len() < header.bytes + body {
+            return Ok(None);
+        }
+        input.advance(header.bytes);
+        Ok(Some(input.split_to(body)))
+    }
+
+    fn command_bytes(&self, body: u64) -> Result<usize, ZmtpError> {
+        let max = self.options.limits.command_bytes;
+        within(body, max).ok_or(ZmtpError::LongCommand { bytes: body, max })
+    }
+
+    fn shake_hands(&mut self, body: &[u8]) -> Result<Metadata, ZmtpError> {
+        match command::split(body)? {
+            (b"READY", rest) => Metadata::read("READY", rest),
+            (b"ERROR", rest) => Err(command::read_error(rest)),
+            (name, _) => Err(command::other(name, "READY")),
+        }
+    }
+
+    /// The peer has said who it is.
+    fn meet(
+        &mut self,
+        peer: Metadata,
+        has_pings: bool,
+        now: Time,
+        say: &mut BytesMut,
+    ) -> Result<(), ZmtpError> {
+        let ours = self.options.socket;
+        if !ours.talks_to(peer.socket) {
+            command::write_error("Invalid socket type", say);
+            return Err(ZmtpError::OtherSocket { ours, peer: peer.socket });
+        }
+        let every_ms = self.options.limits.heartbeat_ms;
+        if has_pings && !self.options.as_server && every_ms > 0 {
+            self.heartbeat.ping_at = Some(now.after_ms(every_ms));
+        }
+        self.peer = Some(peer);
+        self.phase = Phase::Ready;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive_traffic(
+        &mut self,
+        input: &mut BytesMut,
+        say: &mut BytesMut,
+    ) -> Result<Option<Message>, ZmtpError> {
+        loop {
+            let Some(header) = frame::header(input)? else { return Ok(None) };
+            let body = if header.is_command {
+                self.command_bytes(header.body)?
+            } else {
+                self.frame_bytes(header.body)?
+            };
+            if input.len() < header.bytes + body {
+                return Ok(None);
+            }
+            input.advance(header.bytes);
+            // An empty slice would still hold on to the buffer.
+            let body = if body == 0 { Bytes::new() } else { input.split_to(body).freeze() };
+            if header.is_command {
+                self.obey(&body, say)?;
+                continue;
+            }
+            self.partial_bytes += body.len();
+            self.partial.push(body);
+            if !header.has_more {
+                self.partial_bytes = 0;
+                return Ok(Some(std::mem::take(&mut self.partial)));
+            }
+        }
+    }
+
+    /// Whether a frame of this size may still come: said by its header, before its bytes are read.
+    #[inline]
+    fn frame_bytes(&self, body: u64) -> Result<usize, ZmtpError> {
+        let limits = &self.options.limits;
+        if self.partial.len() >= limits.frames_a_message {
+            return Err(ZmtpError::ManyFrames { max: limits.frames_a_message });
+        }
+        let max = limits.frame_bytes;
+        let body = within(body, max).ok_or(ZmtpError::LongFrame { bytes: body, max })?;
+        let (bytes, max) = (self.partial_bytes.saturating_add(body), limits.message_bytes);
+        if bytes > max {
+            return Err(ZmtpError::LongMessage { bytes, max });
+        }
+        Ok(body)
+    }
+
+    /// A command between messages. What this version does not have is refused: SUBSCRIBE and CANCEL come
+    /// only from sockets that none of ours talks to.
+    fn obey(&mut self, body: &[u8], say: &mut BytesMut) -> Result<(), ZmtpError> {
+        match command::split(body)? {
+            (b"PING", rest) => {
+                let (ttl_ms, context) = command::read_ping(rest)?;
+                self.heartbeat.peer_ttl_ms = ttl_ms;
+                self.say_command(&command::pong(context), say);
+                Ok(())
+            }
+            (b"PONG", _) => Ok(()),
+            (b"ERROR", rest) => Err(command::read_error(rest)),
+            (name, _) => Err(command::other(name, "PING, PONG or a message")),
+        }
+    }
+
+    fn say_command(&mut self, body: &[u8], say: &mut BytesMut) {
+        frame::write(frame::COMMAND, body, say);
+    }
+
+    fn ping_if_due(&mut self, now: Time, say: &mut BytesMut) {
+        let limits = self.options.limits;
+        if self.heartbeat.ping_at.is_some_and(|at| now >= at) {
+            let ttl_ms = limits.heartbeat_ms.saturating_add(limits.silence_ms);
+            self.say_command(&command::ping(ttl_ms), say);
+            self.heartbeat.ping_at = Some(now.after_ms(limits.heartbeat_ms));
+            self.heartbeat.answer_by.get_or_insert(now.after_ms(limits.silence_ms));
+        }
+    }
+}
+
+impl Heartbeat {
+    /// When the peer will have broken the time to live that it set itself.
+    fn peer_until(&self) -> Option<Time> {
+        (self.peer_ttl_ms > 0).then(|| self.heard.after_ms(self.peer_ttl_ms))
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        [self.peer_until(), self.ping_at, self.answer_by].into_iter().flatten().min()
+    }
+
+    fn check(&self, now: Time) -> Result<(), ZmtpError> {
+        let overdue = |by: Option<Time>| by.is_some_and(|by| now >= by);
+        if overdue(self.peer_until()) || overdue(self.answer_by) {
+            return Err(ZmtpError::Silent { ms: now.since_ms(self.heard) });
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn within(bytes: u64, max: usize) -> Option<usize> {
+    usize::try_from(bytes).ok().filter(|&bytes| bytes <= max)
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("socket", &self.options.socket)
+            .field("peer", &self.peer)
+            .field("is_ready", &self.is_ready())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+impl Connection {
+    pub(super) fn partial_bytes(&self) -> usize {
+        self.partial_bytes
+    }
+}

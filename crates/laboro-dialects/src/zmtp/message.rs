@@ -1,0 +1,76 @@
+//! One message: frames in order, each a slice of what was read. Keeping a frame keeps the buffer it was read
+//! into; whoever keeps messages for long calls `compact` first.
+
+use bytes::{Bytes, BytesMut};
+use smallvec::SmallVec;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message(pub SmallVec<[Bytes; 4]>);
+
+impl Message {
+    pub fn new() -> Message {
+        Message::default()
+    }
+
+    pub fn push(&mut self, frame: impl Into<Bytes>) {
+        self.0.push(frame.into());
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn get(&self, index: usize) -> Option<&Bytes> {
+        self.0.get(index)
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Bytes> {
+        self.0.iter()
+    }
+
+    /// The frames as `Connection::send` takes them.
+    pub fn slices(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|frame| &frame[..])
+    }
+
+    /// How many bytes the frames hold together.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
+    }
+
+    /// The same message in one piece of memory of its own.
+    pub fn compact(&self) -> Message {
+        let mut all = BytesMut::with_capacity(self.bytes());
+        self.0.iter().for_each(|frame| all.extend_from_slice(frame));
+        let mut all = all.freeze();
+        Message(self.0.iter().map(|frame| all.split_to(frame.len())).collect())
+    }
+}
+
+impl<F: Into<Bytes>> FromIterator<F> for Message {
+    fn from_iter<I: IntoIterator<Item = F>>(frames: I) -> Message {
+        Message(frames.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<'a> IntoIterator for &'a Message {
+    type Item = &'a Bytes;
+    type IntoIter = std::slice::Iter<'a, Bytes>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl IntoIterator for Message {
+    type Item = Bytes;
+    type IntoIter = smallvec::IntoIter<[Bytes; 4]>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}

@@ -1,0 +1,81 @@
+//! What one side of a connection wants: its socket, how it proves who it is, and how much it will take.
+
+use super::SocketType;
+use bytes::Bytes;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub socket: SocketType,
+    /// Told to the peer by REQ, DEALER and ROUTER sockets, at most 255 bytes. Empty: the peer makes one up.
+    pub identity: Bytes,
+    pub mechanism: Mechanism,
+    /// This side listened and the other connected. The side that connected is the one that sends PINGs.
+    pub as_server: bool,
+    pub limits: Limits,
+}
+
+impl Options {
+    /// No identity, no authentication, the default limits, connecting.
+    pub fn new(socket: SocketType) -> Options {
+        Options {
+            socket,
+            identity: Bytes::new(),
+            mechanism: Mechanism::Null,
+            as_server: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// How the two sides prove who they are.
+#[derive(Clone, Debug)]
+pub enum Mechanism {
+    Null,
+}
+
+impl Mechanism {
+    /// As the greeting says it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Mechanism::Null => "NULL",
+        }
+    }
+
+    /// CURVE has a server and a client, and says in the greeting which is which; NULL says zero.
+    pub(super) fn is_server(&self) -> bool {
+        match self {
+            Mechanism::Null => false,
+        }
+    }
+}
+
+/// Reaching one ends the connection with an error that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub frame_bytes: usize,
+    pub frames_a_message: usize,
+    /// All frames of a message together.
+    pub message_bytes: usize,
+    /// READY with its metadata is the only command that is ever long.
+    pub command_bytes: usize,
+    /// From `open` until both sides are ready.
+    pub handshake_ms: u64,
+    /// A PING after so long without a word from the peer, where this side connected. 0: never.
+    pub heartbeat_ms: u64,
+    /// How long the peer may leave a PING without any word at all.
+    pub silence_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            frame_bytes: 16 << 20,
+            frames_a_message: 1024,
+            message_bytes: 32 << 20,
+            command_bytes: 4096,
+            handshake_ms: 10_000,
+            heartbeat_ms: 30_000,
+            silence_ms: 30_000,
+        }
+    }
+}
