@@ -2,20 +2,30 @@
 
 use bytes::BytesMut;
 use laboro_core::Time;
-use laboro_dialects::zmtp::{Connection, Options, SocketType};
+use laboro_dialects::zmtp::{Connection, KeyPair, Mechanism, Options, SocketType};
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 const NOW: Time = Time(1);
 
 fn main() {
     // `cargo bench` passes --bench; `cargo test --benches` does not, and wants a quick look only.
-    let rounds = if std::env::args().any(|arg| arg == "--bench") { 2000 } else { 2 };
-    println!("{:<28} {:>12} {:>12}", "case", "decode ns", "encode ns");
+    let rounds = if std::env::args().any(|arg| arg == "--bench") { 2000 } else { 10 };
+    println!("{:<34} {:>12} {:>12}", "case", "decode ns", "encode ns");
     let (client, server) = (Options::new(SocketType::Dealer), Options::new(SocketType::Router));
     let (mut client, mut server) = ready(client, server);
     for (case, frames) in cases() {
         measure(case, rounds, &mut client, &mut server, &frames);
+    }
+    let keys = KeyPair::generate();
+    let sealing = |socket, mechanism| Options { mechanism, ..Options::new(socket) };
+    let client =
+        sealing(SocketType::Dealer, Mechanism::curve_client(keys.public, &KeyPair::generate()));
+    let server = sealing(SocketType::Router, Mechanism::curve_server(&keys, Arc::new(|_| true)));
+    let (mut client, mut server) = ready(client, server);
+    for (case, frames) in cases() {
+        measure(&format!("{case}, sealed"), rounds / 10, &mut client, &mut server, &frames);
     }
 }
 
@@ -71,5 +81,5 @@ fn measure(
         decode += began.elapsed().as_nanos();
         assert_eq!(sent, 0, "every message arrives");
     }
-    println!("{case:<28} {:>12} {:>12}", decode / messages, encode / messages);
+    println!("{case:<34} {:>12} {:>12}", decode / messages, encode / messages);
 }

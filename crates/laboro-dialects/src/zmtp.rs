@@ -4,9 +4,12 @@
 
 mod command;
 mod connection;
+mod curve;
 mod error;
 mod frame;
 mod greeting;
+mod handshake;
+mod key;
 mod message;
 mod options;
 mod socket;
@@ -16,6 +19,7 @@ mod tests;
 
 pub use connection::Connection;
 pub use error::ZmtpError;
+pub use key::{Key, KeyError, KeyPair, from_text as key_from_text, to_text as key_to_text};
 pub use message::Message;
-pub use options::{Limits, Mechanism, Options};
+pub use options::{Allow, Limits, Mechanism, Options};
 pub use socket::SocketType;

@@ -2,8 +2,11 @@
 //! and sends what stands in `say`; after an error the connection is over, and what was said before goes out.
 
 use super::command::{self, Metadata};
+use super::curve::Seal;
 use super::error::ZmtpError;
 use super::greeting::{self, GREETING_BYTES, Greeting};
+use super::handshake::{Handshake, Met};
+use super::key::Key;
 use super::{Message, Options, SocketType, frame};
 use bytes::{Buf, Bytes, BytesMut};
 use laboro_core::Time;
@@ -12,6 +15,9 @@ pub struct Connection {
     options: Options,
     phase: Phase,
     peer: Option<Metadata>,
+    peer_key: Option<Key>,
+    /// Set in a handshake that agrees on one; everything after it is sealed.
+    seal: Option<Box<Seal>>,
     /// The frames of a message whose last one has not come yet, and their bytes together.
     partial: Message,
     partial_bytes: usize,
@@ -20,7 +26,7 @@ pub struct Connection {
 
 enum Phase {
     Greeting { until: Time },
-    Handshake { until: Time, has_pings: bool },
+    Handshake { until: Time, has_pings: bool, handshake: Handshake },
     Ready,
     Over(ZmtpError),
 }
@@ -43,6 +49,8 @@ impl Connection {
             options,
             phase: Phase::Greeting { until: Time::NEVER },
             peer: None,
+            peer_key: None,
+            seal: None,
             partial: Message::new(),
             partial_bytes: 0,
             heartbeat: Heartbeat::default(),
@@ -85,10 +93,10 @@ impl Connection {
         let mut frames = frames.into_iter();
         let Some(mut frame) = frames.next() else { return };
         for next in frames {
-            frame::write(frame::MORE, frame, say);
+            write(&mut self.seal, frame::MORE, frame, say);
             frame = next;
         }
-        frame::write(0, frame, say);
+        write(&mut self.seal, 0, frame, say);
     }
 
     pub fn is_ready(&self) -> bool {
@@ -102,6 +110,11 @@ impl Connection {
 
     pub fn peer_socket(&self) -> Option<SocketType> {
         self.peer.as_ref().map(|peer| peer.socket)
+    }
+
+    /// The public key of a peer that has proven to have the secret; `None` without CURVE.
+    pub fn peer_key(&self) -> Option<&Key> {
+        self.peer_key.as_ref()
     }
 
     /// When `tick` is to be called at the latest.
@@ -138,7 +151,7 @@ impl Connection {
         say: &mut BytesMut,
     ) -> Result<Option<Message>, ZmtpError> {
         loop {
-            match &self.phase {
+            match &mut self.phase {
                 Phase::Greeting { until } => {
                     let until = *until;
                     let mechanism = &self.options.mechanism;
@@ -146,13 +159,16 @@ impl Connection {
                         return Ok(None);
                     };
                     input.advance(GREETING_BYTES);
-                    self.greeted(&greeting, until, say);
+                    self.greeted(&greeting, until, say)?;
                 }
-                Phase::Handshake { has_pings, .. } => {
+                Phase::Handshake { has_pings, handshake, .. } => {
                     let has_pings = *has_pings;
-                    let Some(body) = self.handshake_command(input)? else { return Ok(None) };
-                    let peer = self.shake_hands(&body)?;
-                    self.meet(peer, has_pings, now, say)?;
+                    let max = self.options.limits.command_bytes;
+                    let Some(mut body) = handshake_command(input, max)? else { return Ok(None) };
+                    let own = own_metadata(&self.options);
+                    if let Some(met) = handshake.receive(&mut body, &own, say)? {
+                        self.meet(met, has_pings, now);
+                    }
                 }
                 Phase::Ready => return self.receive_traffic(input, say),
                 Phase::Over(error) => return Err(error.clone()),
@@ -160,62 +176,32 @@ impl Connection {
         }
     }
 
-    fn greeted(&mut self, greeting: &Greeting, until: Time, say: &mut BytesMut) {
-        command::write_ready(&self.metadata(), say);
-        self.phase = Phase::Handshake { until, has_pings: greeting.minor >= 1 };
-    }
-
-    fn metadata(&self) -> Metadata {
-        Metadata { socket: self.options.socket, identity: self.options.identity.clone() }
-    }
-
-    /// Takes one whole command off the front. Nothing else belongs into a handshake.
-    fn handshake_command(&self, input: &mut BytesMut) -> Result<Option<BytesMut>, ZmtpError> {
-        let Some(header) = frame::header(input)? else { return Ok(None) };
-        if !header.is_command {
-            return Err(ZmtpError::EarlyMessage);
+    fn greeted(
+        &mut self,
+        greeting: &Greeting,
+        until: Time,
+        say: &mut BytesMut,
+    ) -> Result<(), ZmtpError> {
+        let mechanism = &self.options.mechanism;
+        // libzmq never says that it is the server, so two clients are only found out by their words.
+        if mechanism.is_server() && greeting.is_server {
+            return Err(ZmtpError::TwoServers);
         }
-        let body = self.command_bytes(header.body)?;
-        if input.len() < header.bytes + body {
-            return Ok(None);
-        }
-        input.advance(header.bytes);
-        Ok(Some(input.split_to(body)))
-    }
-
-    fn command_bytes(&self, body: u64) -> Result<usize, ZmtpError> {
-        let max = self.options.limits.command_bytes;
-        within(body, max).ok_or(ZmtpError::LongCommand { bytes: body, max })
-    }
-
-    fn shake_hands(&mut self, body: &[u8]) -> Result<Metadata, ZmtpError> {
-        match command::split(body)? {
-            (b"READY", rest) => Metadata::read("READY", rest),
-            (b"ERROR", rest) => Err(command::read_error(rest)),
-            (name, _) => Err(command::other(name, "READY")),
-        }
+        let handshake = Handshake::begin(mechanism, &own_metadata(&self.options), say);
+        self.phase = Phase::Handshake { until, has_pings: greeting.minor >= 1, handshake };
+        Ok(())
     }
 
     /// The peer has said who it is.
-    fn meet(
-        &mut self,
-        peer: Metadata,
-        has_pings: bool,
-        now: Time,
-        say: &mut BytesMut,
-    ) -> Result<(), ZmtpError> {
-        let ours = self.options.socket;
-        if !ours.talks_to(peer.socket) {
-            command::write_error("Invalid socket type", say);
-            return Err(ZmtpError::OtherSocket { ours, peer: peer.socket });
-        }
+    fn meet(&mut self, met: Met, has_pings: bool, now: Time) {
         let every_ms = self.options.limits.heartbeat_ms;
         if has_pings && !self.options.as_server && every_ms > 0 {
             self.heartbeat.ping_at = Some(now.after_ms(every_ms));
         }
-        self.peer = Some(peer);
+        self.peer = Some(met.peer);
+        self.peer_key = met.key;
+        self.seal = met.seal;
         self.phase = Phase::Ready;
-        Ok(())
     }
 
     #[inline]
@@ -226,40 +212,50 @@ impl Connection {
     ) -> Result<Option<Message>, ZmtpError> {
         loop {
             let Some(header) = frame::header(input)? else { return Ok(None) };
-            let body = if header.is_command {
-                self.command_bytes(header.body)?
-            } else {
-                self.frame_bytes(header.body)?
-            };
-            if input.len() < header.bytes + body {
+            let bytes = self.body_bytes(&header)?;
+            if input.len() < header.bytes + bytes {
                 return Ok(None);
             }
             input.advance(header.bytes);
-            // An empty slice would still hold on to the buffer.
-            let body = if body == 0 { Bytes::new() } else { input.split_to(body).freeze() };
-            if header.is_command {
+            let (has_more, is_command, body) = match &mut self.seal {
+                // An empty slice would still hold on to the buffer.
+                None if bytes == 0 => (header.has_more, header.is_command, Bytes::new()),
+                None => (header.has_more, header.is_command, input.split_to(bytes).freeze()),
+                Some(seal) => seal.open(input.split_to(bytes))?,
+            };
+            if is_command {
                 self.obey(&body, say)?;
                 continue;
             }
             self.partial_bytes += body.len();
             self.partial.push(body);
-            if !header.has_more {
+            if !has_more {
                 self.partial_bytes = 0;
                 return Ok(Some(std::mem::take(&mut self.partial)));
             }
         }
     }
 
-    /// Whether a frame of this size may still come: said by its header, before its bytes are read.
+    /// How long the body is, if one of this size may come: known before its bytes are read.
     #[inline]
-    fn frame_bytes(&self, body: u64) -> Result<usize, ZmtpError> {
+    fn body_bytes(&self, header: &frame::Header) -> Result<usize, ZmtpError> {
         let limits = &self.options.limits;
+        if header.is_command && self.seal.is_none() {
+            return command_bytes(header.body, limits.command_bytes);
+        }
+        // A sealed frame says inside what it is: a command is well below these limits too.
+        let overhead = if self.seal.is_some() { Seal::OVERHEAD } else { 0 };
+        if header.has_more && self.seal.is_some() {
+            return Err(ZmtpError::Flags(frame::MORE));
+        }
         if self.partial.len() >= limits.frames_a_message {
             return Err(ZmtpError::ManyFrames { max: limits.frames_a_message });
         }
         let max = limits.frame_bytes;
-        let body = within(body, max).ok_or(ZmtpError::LongFrame { bytes: body, max })?;
-        let (bytes, max) = (self.partial_bytes.saturating_add(body), limits.message_bytes);
+        let body = within(header.body, max.saturating_add(overhead))
+            .ok_or(ZmtpError::LongFrame { bytes: header.body, max })?;
+        let plain = body.saturating_sub(overhead);
+        let (bytes, max) = (self.partial_bytes.saturating_add(plain), limits.message_bytes);
         if bytes > max {
             return Err(ZmtpError::LongMessage { bytes, max });
         }
@@ -283,7 +279,7 @@ impl Connection {
     }
 
     fn say_command(&mut self, body: &[u8], say: &mut BytesMut) {
-        frame::write(frame::COMMAND, body, say);
+        write(&mut self.seal, frame::COMMAND, body, say);
     }
 
     fn ping_if_due(&mut self, now: Time, say: &mut BytesMut) {
@@ -313,6 +309,36 @@ impl Heartbeat {
             return Err(ZmtpError::Silent { ms: now.since_ms(self.heard) });
         }
         Ok(())
+    }
+}
+
+fn own_metadata(options: &Options) -> Metadata {
+    Metadata { socket: options.socket, identity: options.identity.clone() }
+}
+
+/// Takes one whole command off the front. Nothing else belongs into a handshake.
+fn handshake_command(input: &mut BytesMut, max: usize) -> Result<Option<BytesMut>, ZmtpError> {
+    let Some(header) = frame::header(input)? else { return Ok(None) };
+    if !header.is_command {
+        return Err(ZmtpError::EarlyMessage);
+    }
+    let body = command_bytes(header.body, max)?;
+    if input.len() < header.bytes + body {
+        return Ok(None);
+    }
+    input.advance(header.bytes);
+    Ok(Some(input.split_to(body)))
+}
+
+fn command_bytes(body: u64, max: usize) -> Result<usize, ZmtpError> {
+    within(body, max).ok_or(ZmtpError::LongCommand { bytes: body, max })
+}
+
+#[inline]
+fn write(seal: &mut Option<Box<Seal>>, flags: u8, body: &[u8], say: &mut BytesMut) {
+    match seal {
+        None => frame::write(flags, body, say),
+        Some(seal) => seal.write(flags, body, say),
     }
 }
 

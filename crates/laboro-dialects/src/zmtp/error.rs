@@ -10,6 +10,8 @@ pub enum ZmtpError {
     TooOld(&'static str),
     #[error("peer wants the mechanism {peer:?}, this side wants {ours}")]
     OtherMechanism { ours: &'static str, peer: String },
+    #[error("both sides are servers of CURVE")]
+    TwoServers,
     #[error("peer sent a message before the handshake was over")]
     EarlyMessage,
     #[error("frame has flags {0:#04x}, of which some have no meaning")]
@@ -32,6 +34,12 @@ pub enum ZmtpError {
     OtherSocket { ours: SocketType, peer: SocketType },
     #[error("peer refused the connection: \"{0}\"")]
     Refused(String),
+    #[error("{command} does not open: a side has another key than the other thinks")]
+    Box { command: &'static str },
+    #[error("nonce {number} came after {last}: something was sent twice")]
+    Nonce { number: u64, last: u64 },
+    #[error("client with the key {key} is not allowed here")]
+    Denied { key: String },
     #[error("handshake was not over after {ms} ms")]
     SlowHandshake { ms: u64 },
     #[error("peer was silent for {ms} ms")]

@@ -1,7 +1,10 @@
 //! What one side of a connection wants: its socket, how it proves who it is, and how much it will take.
 
-use super::SocketType;
+use super::key::{Key, to_text};
+use super::{KeyPair, SocketType};
 use bytes::Bytes;
+use std::fmt;
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -28,23 +31,57 @@ impl Options {
 }
 
 /// How the two sides prove who they are.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Mechanism {
+    /// Not at all.
     Null,
+    CurveServer {
+        secret: Key,
+        public: Key,
+        /// Which clients may come in.
+        allow: Allow,
+    },
+    CurveClient {
+        server_public: Key,
+        secret: Key,
+        public: Key,
+    },
 }
 
+pub type Allow = Arc<dyn Fn(&Key) -> bool + Send + Sync>;
+
 impl Mechanism {
+    pub fn curve_server(keys: &KeyPair, allow: Allow) -> Mechanism {
+        Mechanism::CurveServer { secret: keys.secret, public: keys.public, allow }
+    }
+
+    pub fn curve_client(server_public: Key, keys: &KeyPair) -> Mechanism {
+        Mechanism::CurveClient { server_public, secret: keys.secret, public: keys.public }
+    }
+
     /// As the greeting says it.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Mechanism::Null => "NULL",
+            Mechanism::CurveServer { .. } | Mechanism::CurveClient { .. } => "CURVE",
         }
     }
 
-    /// CURVE has a server and a client, and says in the greeting which is which; NULL says zero.
+    /// As the greeting says it. NULL knows no server.
     pub(super) fn is_server(&self) -> bool {
+        matches!(self, Mechanism::CurveServer { .. })
+    }
+}
+
+/// Secrets stay out of logs.
+impl fmt::Debug for Mechanism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Mechanism::Null => false,
+            Mechanism::Null => f.write_str("Null"),
+            Mechanism::CurveServer { public, .. } => write!(f, "CurveServer({})", to_text(public)),
+            Mechanism::CurveClient { server_public, public, .. } => {
+                write!(f, "CurveClient({} to {})", to_text(public), to_text(server_public))
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a ZMTP connection promises: between two of ours, to strangers, and to whoever must pay for memory.
 
+mod curve;
 mod heartbeat;
 mod hostile;
 mod properties;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use laboro_dialects::zmtp::*;
 use python::Peer;
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use wire::Wire;
 
 fn router() -> Options {
@@ -108,4 +109,83 @@ fn libzmq_servers_echo_us() {
         assert_echoes(&mut wire, envelope);
         assert_eq!(server.end(), "");
     }
+}
+
+/// A router with CURVE that lets these clients in.
+fn curve_router(keys: &KeyPair, allowed: &[Key]) -> Options {
+    let allowed = allowed.to_vec();
+    let allow: Allow = Arc::new(move |key| allowed.contains(key));
+    Options { mechanism: Mechanism::curve_server(keys, allow), ..router() }
+}
+
+fn curve_dealer(server: Key, keys: &KeyPair) -> Options {
+    Options { mechanism: Mechanism::curve_client(server, keys), ..dealer() }
+}
+
+/// The arguments of a client of libzmq with these keys.
+fn curve_args<'a>(command: &'a str, server: &'a str, keys: &'a [String; 2]) -> Vec<&'a str> {
+    vec![command, "--server-key", server, "--public", &keys[0], "--secret", &keys[1]]
+}
+
+fn texts(keys: &KeyPair) -> [String; 2] {
+    [key_to_text(&keys.public), key_to_text(&keys.secret)]
+}
+
+#[test]
+fn libzmq_clients_with_the_right_keys_are_echoed_sealed() {
+    let (server, client) = (KeyPair::generate(), KeyPair::generate());
+    let (server_text, client_text) = (texts(&server), texts(&client));
+    let mut args = curve_args("client", &server_text[0], &client_text);
+    args.push("--heartbeat");
+    let visit = visited(curve_router(&server, &[client.public]), &args);
+    assert_eq!((visit.ended, visit.said.as_str()), (Ok(()), "ok"));
+    assert_eq!(visit.wire.connection.peer_key(), Some(&client.public));
+}
+
+#[test]
+fn libzmq_clients_with_wrong_keys_are_refused() {
+    let (server, client) = (KeyPair::generate(), KeyPair::generate());
+    let client_text = texts(&client);
+
+    let server_text = texts(&server);
+    let args = curve_args("refused", &server_text[0], &client_text);
+    let visit = visited(curve_router(&server, &[KeyPair::generate().public]), &args);
+    assert_eq!(visit.ended, Err(ZmtpError::Denied { key: client_text[0].clone() }));
+    assert_eq!(visit.said, "denied 400");
+
+    let other_text = texts(&KeyPair::generate());
+    let args = curve_args("refused", &other_text[0], &client_text);
+    let visit = visited(curve_router(&server, &[client.public]), &args);
+    assert_eq!(visit.ended, Err(ZmtpError::Box { command: "HELLO" }));
+    assert!(!visit.said.starts_with("succeeded"), "{}", visit.said);
+
+    // A client without CURVE leaves by itself as soon as it sees the greeting.
+    let visit = visited(curve_router(&server, &[client.public]), &["refused"]);
+    assert!(!visit.wire.connection.is_ready());
+    assert!(visit.said.starts_with("protocol"), "{}", visit.said);
+}
+
+#[test]
+fn libzmq_servers_with_curve_echo_us_or_refuse_us() {
+    let (server, client) = (KeyPair::generate(), KeyPair::generate());
+    let (server_text, client_text) = (texts(&server), texts(&client));
+    let args = ["--kind", "ROUTER", "--public", &server_text[0], "--secret", &server_text[1]];
+    let args = [&args[..], &["--allow", &client_text[0]]].concat();
+
+    let (mut wire, _server) = visiting(curve_dealer(server.public, &client), &args);
+    assert_eq!(wire.until_ready(), Ok(true));
+    assert_echoes(&mut wire, b"x");
+    wire.tick_at_deadline();
+    assert_echoes(&mut wire, b"x");
+
+    let stranger = KeyPair::generate();
+    let (mut wire, _server) = visiting(curve_dealer(server.public, &stranger), &args);
+    assert_eq!(wire.until_ready(), Err(ZmtpError::Refused("400".into())));
+
+    let (mut wire, _server) = visiting(curve_dealer(stranger.public, &client), &args);
+    assert_eq!(wire.until_ready(), Ok(false));
+
+    // Whoever sees first that the mechanisms differ leaves.
+    let (mut wire, _server) = visiting(dealer(), &args);
+    assert_ne!(wire.until_ready(), Ok(true));
 }
