@@ -76,6 +76,9 @@ pub enum UnknownPred {
     Refuse,
     /// A predecessor nobody knows counts as done.
     Ignore,
+    /// The same, and one that stands later in the same submit is not known yet: as if the tasks came one
+    /// by one.
+    InOrder,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +196,10 @@ pub enum Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     None,
+    /// Answered at once where nothing more can come by itself.
     Until(Time),
+    /// Waits also then, for what somebody may submit.
+    Always(Time),
 }
 
 #[derive(Clone, Debug)]
@@ -220,6 +226,8 @@ pub enum LeaseRef {
     },
     /// The one that the reporting worker holds on this task.
     Held(TaskRef),
+    /// As above; and none is needed where the task is ready and nobody holds it: the work is done already.
+    HeldOrFree(TaskRef),
 }
 
 /// Work that a worker gives back unfinished. All of it or none.

@@ -296,6 +296,8 @@ pub struct WorkerView {
     pub group: Name,
     pub dialect: Name,
     pub connected: bool,
+    /// It was given work, or gave something back, since it came.
+    pub engaged: bool,
     pub draining: bool,
     pub slots: u32,
     pub slots_used: u32,

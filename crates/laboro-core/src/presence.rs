@@ -35,6 +35,8 @@ pub(crate) struct Member {
     /// Sorted.
     pub(crate) tags: Vec<Name>,
     pub(crate) capacity: Capacity,
+    /// It was given work, or gave something back, since it came.
+    pub(crate) engaged: bool,
     pub(crate) draining: bool,
     /// Slots that are not to be used any more.
     pub(crate) fewer_slots: u32,
@@ -101,6 +103,7 @@ impl Presence {
                 kinds: Kinds::ALL,
                 tags: Vec::new(),
                 capacity: Capacity::default(),
+                engaged: false,
                 draining: false,
                 fewer_slots: 0,
                 ahead: 0,
@@ -111,6 +114,12 @@ impl Presence {
                 kept_for: None,
             })
         })
+    }
+
+    pub(crate) fn note_engaged(&mut self, worker: u32) {
+        if let Some(member) = self.member_mut(worker) {
+            member.engaged = true;
+        }
     }
 
     /// The worker is not there any more. Gives back who waits for an answer.

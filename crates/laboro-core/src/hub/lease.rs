@@ -2,7 +2,7 @@
 
 use super::Hub;
 use super::submit::Search;
-use crate::command::{LeaseRef, Place, Return};
+use crate::command::{LeaseRef, Place, Return, TaskRef};
 use crate::effect::{Refusal, Reply};
 use crate::event::{Back, Event, Then};
 use crate::id::{Name, TaskId, WorkerId};
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 pub(super) enum Claim {
     /// The lease is live.
     Live(TaskId),
-    /// It lapsed, and nobody else holds or has finished the task.
+    /// It lapsed or was not needed, and nobody else holds or has finished the task.
     Lapsed(TaskId),
 }
 
@@ -29,10 +29,15 @@ impl Hub {
         let state = self.state();
         let (task, number) = match lease {
             LeaseRef::Number { task, lease } => (Some(*task), Some(*lease)),
-            LeaseRef::Held(task) => (self.find_task(Some(group), task), None),
+            LeaseRef::Held(task) | LeaseRef::HeldOrFree(task) => {
+                (self.find_task(Some(group), task), None)
+            }
         };
         let shown = || match (lease, task) {
-            (LeaseRef::Held(crate::command::TaskRef::Name(name)), _) => name.clone(),
+            (
+                LeaseRef::Held(TaskRef::Name(name)) | LeaseRef::HeldOrFree(TaskRef::Name(name)),
+                _,
+            ) => name.clone(),
             (_, Some(task)) => state.shown_name(task),
             _ => Name::default(),
         };
@@ -60,6 +65,11 @@ impl Hub {
             Phase::Cancelled => Err(Refusal::AlreadyFinished { task: shown(), by_you: false }),
             _ => match lapsed {
                 Some((no, who)) if who == worker && number.is_none_or(|number| number == no) => {
+                    Ok(Claim::Lapsed(task))
+                }
+                _ if matches!(lease, LeaseRef::HeldOrFree(_))
+                    && matches!(record.phase, Phase::Ready(_) | Phase::Delayed { .. }) =>
+                {
                     Ok(Claim::Lapsed(task))
                 }
                 _ => Err(Refusal::NotStarted(shown())),
@@ -101,6 +111,7 @@ impl Hub {
     pub(super) fn hand_back(&mut self, back: Return) -> Result<Reply, Refusal> {
         let worker = self.find_worker(&back.worker)?;
         self.note_alive(worker);
+        self.presence.note_engaged(worker);
         let (id, group) = {
             let worker = self.state().workers().get(worker);
             (worker.id, worker.group)

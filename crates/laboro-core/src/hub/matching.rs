@@ -244,6 +244,9 @@ impl Hub {
                 }
             }
         }
+        if !grants.is_empty() {
+            self.presence.note_engaged(taker.worker);
+        }
         grants
     }
 

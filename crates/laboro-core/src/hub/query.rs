@@ -200,6 +200,7 @@ impl Hub {
             group: state.group(worker.group).name.clone(),
             dialect: worker.dialect.clone(),
             connected: member.is_some_and(|member| member.session.is_some()),
+            engaged: member.is_some_and(|member| member.engaged || worker.leases > 0),
             draining: member.is_some_and(|member| member.draining),
             slots: member
                 .map_or(0, |member| member.capacity.slots.saturating_sub(member.fewer_slots)),

@@ -12,6 +12,7 @@ impl Hub {
     pub(super) fn report(&mut self, report: Report) -> Result<Reply, Refusal> {
         let slot = self.find_worker(&report.worker)?;
         self.note_alive(slot);
+        self.presence.note_engaged(slot);
         let (worker, group) = {
             let worker = self.state().workers().get(slot);
             (worker.id, worker.group)

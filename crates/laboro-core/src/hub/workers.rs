@@ -109,14 +109,21 @@ impl Hub {
                     return Some(Reply::Work { worker, grants });
                 }
                 let idle = self.idle_reason(worker);
-                match patience {
-                    Patience::Until(until) if idle == Idle::Later => {
+                let waits = match patience {
+                    Patience::Until(until) => (idle == Idle::Later).then_some(until),
+                    Patience::Always(until) => {
+                        (!matches!(idle, Idle::Ejected | Idle::Draining)).then_some(until)
+                    }
+                    Patience::None => None,
+                };
+                match waits {
+                    Some(until) => {
                         let answer = NewAnswer { worker, group, token, most, until, lease_ms };
                         let waiting = self.presence.add_answer(answer);
                         self.presence.queue(waiting);
                         None
                     }
-                    _ => Some(Reply::Nothing(idle)),
+                    None => Some(Reply::Nothing(idle)),
                 }
             }
         }

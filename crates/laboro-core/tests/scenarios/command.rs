@@ -188,6 +188,7 @@ fn setting(
                 "backoff" => profile.backoff.first_ms = number(value)?,
                 "backoff_most" => profile.backoff.most_ms = number(value)?,
                 "retry_on" => profile.retry_on.push(number(value)?),
+                "unknown" if value == "in_order" => submit.unknown_pred = UnknownPred::InOrder,
                 "unknown" => submit.unknown_pred = UnknownPred::Ignore,
                 "taken" => {
                     submit.if_taken = if value == "merge" { IfTaken::Merge } else { IfTaken::Same };
@@ -276,6 +277,7 @@ fn offer(verb: &str, words: &[&str]) -> Parsed<Command> {
         match word.split_once('=') {
             None => most = number(word)?,
             Some(("until", value)) => patience = Patience::Until(Time(number(value)?)),
+            Some(("always", value)) => patience = Patience::Always(Time(number(value)?)),
             Some(("lease", value)) => lease_ms = Some(number(value)?),
             Some(("ahead", value)) => ahead = number(value)?,
             _ => return Err(format!("what is {word}")),
@@ -288,10 +290,13 @@ fn offer(verb: &str, words: &[&str]) -> Parsed<Command> {
     Ok(Command::Offer(Offer { worker: worker(words)?, route, lease_ms }))
 }
 
-/// `a`, `1/2`, or with its number `1/2@1.0`.
+/// `a`, `1/2`, or with its number `1/2@1.0`; `a?` also where nobody holds it.
 fn lease_ref(text: &str) -> Parsed<LeaseRef> {
     match text.split_once('@') {
-        None => Ok(LeaseRef::Held(task_ref(text))),
+        None => Ok(match text.strip_suffix('?') {
+            Some(text) => LeaseRef::HeldOrFree(task_ref(text)),
+            None => LeaseRef::Held(task_ref(text)),
+        }),
         Some((task, lease)) => {
             let task = task_id(task).ok_or("a lease number goes with an id")?;
             Ok(LeaseRef::Number { task, lease: lease_no(lease)? })

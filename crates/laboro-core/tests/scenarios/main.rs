@@ -41,4 +41,5 @@ scenarios! {
     whoever_watches_is_told: "watch.txt",
     what_is_there_already_is_merged: "merge.txt",
     tasks_come_after_their_predecessors: "after.txt",
+    a_peer_may_know_nothing_but_names: "names.txt",
 }

@@ -312,6 +312,7 @@ impl Lookup<'_> {
     ) -> Result<Option<TaskId>, Refusal> {
         if let TaskRef::Name(name) = pred
             && let Some(local) = self.local(name)
+            && (self.draft.unknown_pred != UnknownPred::InOrder || local as usize <= node)
         {
             arrows.push(Arrow { pred: local, succ: self.head(node as u32) });
             return Ok(Some(self.draft.ids[local as usize]));
@@ -328,7 +329,7 @@ impl Lookup<'_> {
             return Ok(Some(TaskId::new(array.job, array.number() + position)));
         }
         match self.draft.unknown_pred {
-            UnknownPred::Ignore => Ok(None),
+            UnknownPred::Ignore | UnknownPred::InOrder => Ok(None),
             UnknownPred::Refuse => {
                 let pred = match pred {
                     TaskRef::Name(name) => name.clone(),
