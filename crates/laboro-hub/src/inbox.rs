@@ -2,9 +2,11 @@
 //! effects back to them. A full inbox makes sessions wait, which makes them stop reading.
 
 use crate::clock::Clock;
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, unanswered_work};
 use crate::ring::World;
-use laboro_core::{Ask, Change, Command, Effect, Reply, SessionId, Time, Token};
+use laboro_core::{
+    Ask, Change, Command, Effect, Offer, Patience, Reply, Route, SessionId, Time, Token,
+};
 use laboro_dialects::session::Delivery;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -121,7 +123,8 @@ impl Handle {
 }
 
 impl Subscription {
-    /// Asks without waiting for the answer, which comes through `next` with this tag.
+    /// Asks without waiting for the answer, which comes through `next` with this tag. What is withdrawn is
+    /// an offer of this session, by its tag.
     pub async fn ask(&self, tag: u64, command: Command) -> Result<(), Lost> {
         let letter = Letter::SessionAsk { session: self.session, tag, command };
         self.handle.letters.send(letter).await.map_err(|_| Lost)
@@ -148,6 +151,14 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         // A full inbox only delays the cleaning up: the outbox notices the closed queue by itself.
         let _ = self.handle.letters.try_send(Letter::Close { session: self.session });
+        self.queue.close();
+        while let Ok(delivery) = self.queue.try_recv() {
+            if let Some(back) = unanswered_work(delivery) {
+                let (answer, _) = oneshot::channel();
+                let command = Command::Return(back);
+                let _ = self.handle.letters.try_send(Letter::Ask { command, answer });
+            }
+        }
     }
 }
 
@@ -192,12 +203,11 @@ impl Server {
                     asks.push(Ask { token: self.outbox.expect(answer), command });
                 }
                 Letter::SessionAsk { session, tag, command } => {
-                    asks.push(Ask { token: self.outbox.expect_for(session, tag), command });
+                    asks.push(session_ask(&mut self.outbox, session, tag, command));
                 }
                 Letter::SessionAsks { session, asks: several } => {
-                    asks.extend(several.into_iter().map(|(tag, command)| Ask {
-                        token: self.outbox.expect_for(session, tag),
-                        command,
+                    asks.extend(several.into_iter().map(|(tag, command)| {
+                        session_ask(&mut self.outbox, session, tag, command)
                     }));
                 }
                 Letter::Open { session, to } => self.outbox.open(session, to),
@@ -211,12 +221,35 @@ impl Server {
             let command = Command::Unwatch(watch);
             Ask { token: self.outbox.nobody(), command }
         }));
+        asks.extend(self.outbox.take_undelivered().map(|back| {
+            let command = Command::Return(back);
+            Ask { token: self.outbox.nobody(), command }
+        }));
         asks
+    }
+}
+
+/// A session knows its offers by its own tags, so a tag is what it withdraws.
+fn session_ask(outbox: &mut Outbox, session: SessionId, tag: u64, command: Command) -> Ask {
+    match command {
+        Command::Offer(Offer {
+            route: Route::Answer { patience: Patience::Until(_) | Patience::Always(_), .. },
+            ..
+        }) => Ask { token: outbox.expect_patiently(session, tag), command },
+        Command::Withdraw(Token(offer)) => {
+            let offer = outbox.patient(session, offer).unwrap_or(outbox.nobody());
+            Ask { token: outbox.expect_for(session, tag), command: Command::Withdraw(offer) }
+        }
+        command => Ask { token: outbox.expect_for(session, tag), command },
     }
 }
 
 impl World for Server {
     async fn gather(&mut self, deadline: Option<Time>) -> Option<(Time, Vec<Ask>)> {
+        let deadline = match self.outbox.has_undelivered() {
+            true => Some(self.clock.now()),
+            false => deadline,
+        };
         let received = self.letters.recv_many(&mut self.buffer, self.step);
         match deadline {
             None => {

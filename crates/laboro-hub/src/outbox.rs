@@ -1,7 +1,9 @@
 //! Takes effects to whoever waits for them. Never waits itself: a session or watcher whose queue is full
 //! is cut off and counted, so that one slow peer cannot hold up the others.
 
-use laboro_core::{Change, Effect, Reply, SessionId, Token};
+use laboro_core::{
+    Change, Effect, Grant, LeaseRef, Place, Reply, Return, Returned, SessionId, Token, WorkerRef,
+};
 use laboro_dialects::session::Delivery;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +17,10 @@ pub(crate) struct Outbox {
     watchers: HashMap<Token, mpsc::Sender<Arc<[Change]>>>,
     /// Watches that nobody listens to any more.
     unwatched: Vec<Token>,
+    /// Offers of sessions that may still wait, by the tag that the session gave them.
+    patient: HashMap<(SessionId, u64), Token>,
+    /// Work whose worker did not wait for it any more: to be given back.
+    undelivered: Vec<Return>,
     cut_off: u64,
 }
 
@@ -22,6 +28,8 @@ pub(crate) struct Outbox {
 enum Waiting {
     Once(oneshot::Sender<Reply>),
     Session(SessionId, u64),
+    /// The same, with an entry among the patient ones.
+    Patient(SessionId, u64),
 }
 
 impl Outbox {
@@ -40,6 +48,27 @@ impl Outbox {
         let token = self.token();
         self.waiting.insert(token, Waiting::Session(session, tag));
         token
+    }
+
+    /// An offer that may have to be withdrawn.
+    pub(crate) fn expect_patiently(&mut self, session: SessionId, tag: u64) -> Token {
+        let token = self.token();
+        self.waiting.insert(token, Waiting::Patient(session, tag));
+        self.patient.insert((session, tag), token);
+        token
+    }
+
+    /// The offer that a session knows by this tag, if it still waits.
+    pub(crate) fn patient(&self, session: SessionId, tag: u64) -> Option<Token> {
+        self.patient.get(&(session, tag)).copied()
+    }
+
+    pub(crate) fn has_undelivered(&self) -> bool {
+        !self.undelivered.is_empty()
+    }
+
+    pub(crate) fn take_undelivered(&mut self) -> std::vec::IntoIter<Return> {
+        std::mem::take(&mut self.undelivered).into_iter()
     }
 
     /// For commands whose answer nobody wants.
@@ -89,9 +118,17 @@ impl Outbox {
 
     fn reply(&mut self, token: Token, reply: Reply) {
         match self.waiting.remove(&token) {
-            // Whoever asked may have gone meanwhile.
-            Some(Waiting::Once(answer)) => drop(answer.send(reply)),
+            Some(Waiting::Once(answer)) => {
+                if let Err(reply) = answer.send(reply) {
+                    // Whoever asked has gone meanwhile.
+                    self.undelivered.extend(work_back(reply));
+                }
+            }
             Some(Waiting::Session(session, tag)) => {
+                self.send(session, Delivery::Reply { tag, reply });
+            }
+            Some(Waiting::Patient(session, tag)) => {
+                self.patient.remove(&(session, tag));
                 self.send(session, Delivery::Reply { tag, reply });
             }
             None => {}
@@ -99,13 +136,16 @@ impl Outbox {
     }
 
     fn send(&mut self, session: SessionId, what: Delivery) {
-        if let Some(to) = self.sessions.get(&session)
-            && to.try_send(what).is_err()
-        {
-            // Full or gone. The leases of its worker lapse when its period is over; whoever serves a
-            // worker without one has to say that it left.
+        let Some(to) = self.sessions.get(&session) else {
+            self.undelivered.extend(unanswered_work(what));
+            return;
+        };
+        if let Err(error) = to.try_send(what) {
+            // Full or gone. The leases of work that was pushed lapse when the worker's period is over;
+            // whoever serves a worker without one has to say that it left.
             self.sessions.remove(&session);
             self.cut_off += 1;
+            self.undelivered.extend(unanswered_work(error.into_inner()));
         }
     }
 
@@ -117,4 +157,22 @@ impl Outbox {
             self.unwatched.push(watch);
         }
     }
+}
+
+/// The work in a delivery that nobody takes: asked for once, so nobody will ask for it again by its lease.
+pub(crate) fn unanswered_work(delivery: Delivery) -> Option<Return> {
+    match delivery {
+        Delivery::Reply { reply, .. } => work_back(reply),
+        Delivery::Work { .. } | Delivery::Revoke { .. } => None,
+    }
+}
+
+fn work_back(reply: Reply) -> Option<Return> {
+    let Reply::Work { worker, grants } = reply else { return None };
+    let back = |grant: Grant| Returned {
+        lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+        preds: Vec::new(),
+    };
+    let tasks = grants.into_iter().map(back).collect();
+    Some(Return { worker: WorkerRef::Id(worker), tasks, place: Place::Front })
 }

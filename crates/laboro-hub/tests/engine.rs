@@ -122,6 +122,58 @@ fn patience_ends_by_the_clock_and_not_by_another_command() {
     });
 }
 
+fn pull(name: &str, until: Time) -> Command {
+    let route = Route::Answer { most: 1, patience: Patience::Always(until) };
+    Command::Offer(Offer { worker: worker(name), route, lease_ms: None })
+}
+
+#[test]
+fn a_session_withdraws_an_offer_by_the_tag_it_gave_it() {
+    with_hub(ServerOptions::default(), async |handle| {
+        let mut sessions = Vec::new();
+        for name in ["one", "two"] {
+            let session = handle.open_session().await.unwrap();
+            handle.ask(join(session.session, name, 1)).await.unwrap();
+            session.ask(7, pull(name, Time::NEVER)).await.unwrap();
+            sessions.push(session);
+        }
+        sessions[1].ask(8, Command::Withdraw(Token(7))).await.unwrap();
+        for expected in [7, 8] {
+            let Some(Delivery::Reply { tag, reply }) = sessions[1].next().await else { panic!() };
+            assert_eq!(tag, expected);
+            assert!(matches!(reply, Reply::Nothing(Idle::Fresh) | Reply::Ok), "{reply:?}");
+        }
+        // The same tag of another session is another offer.
+        submit(&handle, 1).await;
+        let Some(Delivery::Reply { tag: 7, reply }) = sessions[0].next().await else { panic!() };
+        assert!(matches!(reply, Reply::Work { .. }), "{reply:?}");
+    });
+}
+
+#[test]
+fn work_that_nobody_waits_for_any_more_goes_back_at_once() {
+    with_hub(ServerOptions::default(), async |handle| {
+        let session = handle.open_session().await.unwrap();
+        for name in ["gone", "lost", "unread", "here"] {
+            handle.ask(join(session.session, name, 1)).await.unwrap();
+        }
+        let unread = handle.open_session().await.unwrap();
+        session.ask(1, pull("gone", Time::NEVER)).await.unwrap();
+        unread.ask(1, pull("unread", Time::NEVER)).await.unwrap();
+        drop(session);
+        let lost =
+            tokio::time::timeout(Duration::from_millis(1), handle.ask(pull("lost", Time::NEVER)));
+        assert!(lost.await.is_err(), "there was nothing to do yet");
+        submit(&handle, 3).await;
+        // All three were given away, one of them to a queue that nobody reads.
+        drop(unread);
+        for _ in 0..3 {
+            let work = handle.ask(pull("here", Time::NEVER)).await.unwrap();
+            assert!(matches!(work, Reply::Work { .. }), "{work:?}");
+        }
+    });
+}
+
 #[test]
 fn a_session_that_does_not_take_its_work_is_cut_off_and_the_others_go_on() {
     let options = ServerOptions { session: 1, ..ServerOptions::default() };
