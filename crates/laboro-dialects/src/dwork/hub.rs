@@ -1,0 +1,332 @@
+//! The hub's side of a conversation: requests become commands, in order, and so do their answers go back.
+//! Several may be under way; a steal that waits is answered with nothing when another request comes. What a
+//! request means is in `request`, what a reply of the hub means in `answer`.
+
+mod answer;
+mod request;
+
+use super::codec::Kind;
+use super::door::Door;
+use crate::session::{Delivery, HangUp, Output, Place, Session};
+use crate::zmtp::{Connection, Limits, Message, Options, SocketType, ZmtpError};
+use bytes::{Bytes, BytesMut};
+use laboro_core::{
+    Command, LeaseRef, Name, Place as At, Reply, Return, Returned, Time, Token, WorkerId, WorkerRef,
+};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub struct HubSide {
+    connection: Connection,
+    place: Place,
+    door: Arc<Door>,
+    /// Requests without an answer, the oldest first.
+    under_way: VecDeque<Request>,
+    /// The number of the oldest.
+    first: u64,
+    workers: Workers,
+    is_closed: bool,
+    /// Where replies are written before they become frames.
+    scratch: BytesMut,
+}
+
+struct Request {
+    /// The frames before the delimiter, which go back with the answer.
+    envelope: SmallVec<[Bytes; 1]>,
+    body: Bytes,
+    stage: Stage,
+    /// The worker that was made known for this request.
+    joining: Option<Name>,
+    tries: u8,
+}
+
+/// What a request waits for, with what is needed to go on then.
+enum Stage {
+    /// The requests before it.
+    Answered(Bytes),
+    /// With `opens_job` nothing is added if the job turns out to be open already.
+    Create {
+        opens_job: bool,
+    },
+    Steal {
+        until: Option<Time>,
+        is_withdrawn: bool,
+    },
+    Complete,
+    Transfer,
+    Exit {
+        is_known: bool,
+    },
+    Status,
+    Lookup,
+    Holder,
+}
+
+/// Which of a request's questions a reply answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Main,
+    Join,
+    Withdraw,
+    Leave,
+}
+
+/// So many requests of one connection are under way at most. Whoever reads for us stops long before,
+/// because the hub takes only so many questions of a session at once.
+const UNDER_WAY_MAX: usize = 50_000;
+
+const ENVELOPE_FRAMES_MAX: usize = 32;
+
+impl HubSide {
+    pub fn new(place: Place, door: Arc<Door>) -> HubSide {
+        let options = Options {
+            mechanism: door.settings.mechanism.clone(),
+            as_server: true,
+            limits: Limits {
+                frame_bytes: place.message_max,
+                message_bytes: place.message_max.saturating_add(64 << 10),
+                frames_a_message: ENVELOPE_FRAMES_MAX + 2,
+                ..Limits::default()
+            },
+            ..Options::new(SocketType::Router)
+        };
+        HubSide {
+            connection: Connection::new(options),
+            workers: Workers::new(door.workers_left()),
+            place,
+            door,
+            under_way: VecDeque::new(),
+            first: 0,
+            is_closed: false,
+            scratch: BytesMut::new(),
+        }
+    }
+
+    /// Frames up to an empty one are the envelope; exactly one follows.
+    fn take_message(&mut self, now: Time, message: Message, out: &mut Output) {
+        let Message(mut frames) = message;
+        let Some(delimiter) = frames.iter().position(Bytes::is_empty) else {
+            // Nobody would understand an answer.
+            self.door.count_dropped();
+            return;
+        };
+        let body = match frames.len() - delimiter {
+            2 => frames.pop(),
+            _ => None,
+        };
+        frames.truncate(delimiter);
+        let envelope = frames.into_iter().collect();
+        self.withdraw_last(out);
+        let stage = Stage::Answered(Bytes::new());
+        let body = body.unwrap_or_default();
+        self.under_way.push_back(Request { envelope, body, stage, joining: None, tries: 0 });
+        let number = self.first + self.under_way.len() as u64 - 1;
+        if self.door.is_stopping() {
+            self.answer_kind(number, Kind::Exit, out);
+        } else {
+            self.begin(now, number, out);
+        }
+    }
+
+    /// Replies stay in the order of requests, so whatever is asked next must not wait for a steal.
+    fn withdraw_last(&mut self, out: &mut Output) {
+        let number = self.first + self.under_way.len() as u64;
+        if let Some(last) = self.under_way.back_mut()
+            && let Stage::Steal { until: Some(_), is_withdrawn } = &mut last.stage
+            && !*is_withdrawn
+        {
+            *is_withdrawn = true;
+            let offer = Token(tag(number - 1, Part::Main));
+            out.ask(tag(number - 1, Part::Withdraw), Command::Withdraw(offer));
+        }
+    }
+
+    fn request(&mut self, number: u64) -> Option<&mut Request> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.under_way.get_mut(at)
+    }
+
+    /// A message of nothing but its type.
+    fn answer_kind(&mut self, number: u64, kind: Kind, out: &mut Output) {
+        let body = match kind {
+            Kind::Ok => &[8, Kind::Ok as u8],
+            Kind::NotFound => &[8, Kind::NotFound as u8],
+            Kind::Exit => &[8, Kind::Exit as u8],
+            _ => &[8, Kind::Error as u8],
+        };
+        self.answer(number, body, out);
+    }
+
+    /// What was written to the scratch buffer.
+    fn answer_scratch(&mut self, number: u64, out: &mut Output) {
+        let body = std::mem::take(&mut self.scratch);
+        self.answer(number, &body, out);
+        self.scratch = body;
+        self.scratch.clear();
+    }
+
+    /// Says it now if all before it are answered, and with it those after it that waited only for this one.
+    fn answer(&mut self, number: u64, body: &[u8], out: &mut Output) {
+        if number != self.first {
+            if let Some(request) = self.request(number) {
+                request.stage = Stage::Answered(Bytes::copy_from_slice(body));
+                request.body = Bytes::new();
+            }
+            return;
+        }
+        if let Some(request) = self.under_way.pop_front() {
+            self.first += 1;
+            self.say(&request.envelope, body, out);
+        }
+        while let Some(Request { stage: Stage::Answered(body), .. }) = self.under_way.front() {
+            let body = body.clone();
+            if let Some(request) = self.under_way.pop_front() {
+                self.first += 1;
+                self.say(&request.envelope, &body, out);
+            }
+        }
+    }
+
+    fn say(&mut self, envelope: &[Bytes], body: &[u8], out: &mut Output) {
+        if self.is_closed || !self.connection.is_ready() {
+            return;
+        }
+        let frames = envelope.iter().map(|frame| &frame[..]).chain([&[][..], body]);
+        self.connection.send(frames, &mut out.say);
+        out.end_message();
+    }
+}
+
+impl Session for HubSide {
+    fn open(&mut self, now: Time, out: &mut Output) {
+        self.connection.open(now, &mut out.say);
+        out.end_message();
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
+        while out.hang_up.is_none() {
+            match self.connection.receive(now, input, &mut out.say) {
+                Ok(Some(_)) if self.under_way.len() == UNDER_WAY_MAX => {
+                    out.malformed(format!("{UNDER_WAY_MAX} requests wait for an answer already"));
+                }
+                Ok(Some(message)) => self.take_message(now, message, out),
+                Ok(None) => break,
+                Err(error) => hang_up(&error, out),
+            }
+        }
+    }
+
+    fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output) {
+        match delivery {
+            Delivery::Reply { reply: Reply::Work { worker, grants }, .. } if self.is_closed => {
+                // Nobody is there to do it.
+                let back = |grant: laboro_core::Grant| Returned {
+                    lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+                    preds: Vec::new(),
+                };
+                let tasks = grants.into_iter().map(back).collect();
+                let worker = WorkerRef::Id(worker);
+                out.ask(u64::MAX, Command::Return(Return { worker, tasks, place: At::Front }));
+            }
+            Delivery::Reply { tag, reply } => {
+                let (number, part) = untag(tag);
+                self.reply(now, number, part, reply, out);
+            }
+            // A thief is asked for nothing and cannot be told to stop.
+            Delivery::Work { .. } | Delivery::Revoke { .. } => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.connection.deadline()
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Output) {
+        if self.door.is_stopping() {
+            self.withdraw_last(out);
+        }
+        if self.connection.deadline().is_some_and(|at| at <= now)
+            && let Err(error) = self.connection.tick(now, &mut out.say)
+        {
+            hang_up(&error, out);
+        }
+    }
+
+    /// What its worker holds stays with it: a dwork worker is a name, not a connection.
+    fn close(&mut self, _now: Time, out: &mut Output) {
+        self.withdraw_last(out);
+        if self.door.is_stopping() {
+            // Whoever waits for work is told that there will be none. What comes of other requests is not
+            // known yet, so nothing is said about them.
+            while matches!(self.under_way.front(), Some(r) if matches!(r.stage, Stage::Steal { .. }))
+            {
+                self.answer_kind(self.first, Kind::Exit, out);
+            }
+        }
+        self.is_closed = true;
+    }
+}
+
+fn hang_up(error: &ZmtpError, out: &mut Output) {
+    out.hang_up(match error {
+        ZmtpError::Silent { .. } | ZmtpError::SlowHandshake { .. } => HangUp::Silent,
+        _ => HangUp::Malformed(error.to_string()),
+    });
+}
+
+fn tag(number: u64, part: Part) -> u64 {
+    number << 2 | part as u64
+}
+
+fn untag(tag: u64) -> (u64, Part) {
+    let part = match tag & 3 {
+        0 => Part::Main,
+        1 => Part::Join,
+        2 => Part::Withdraw,
+        _ => Part::Leave,
+    };
+    (tag >> 2, part)
+}
+
+impl std::fmt::Debug for HubSide {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HubSide")
+            .field("place", &self.place)
+            .field("connection", &self.connection)
+            .field("under_way", &self.under_way.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The workers that this connection spoke for lately, so that each is made known once.
+struct Workers {
+    lately: Vec<(Name, WorkerId)>,
+    /// How many workers had left the door then.
+    left: u64,
+}
+
+impl Workers {
+    const LATELY_MAX: usize = 16;
+
+    fn new(left: u64) -> Workers {
+        Workers { lately: Vec::new(), left }
+    }
+
+    fn find(&mut self, name: &[u8], left: u64) -> Option<WorkerId> {
+        if self.left != left {
+            (self.left, self.lately) = (left, Vec::new());
+        }
+        self.lately.iter().find(|(known, _)| known.bytes() == name).map(|&(_, id)| id)
+    }
+
+    fn note(&mut self, name: Name, id: WorkerId) {
+        self.lately.retain(|(known, _)| *known != name);
+        self.lately.truncate(Self::LATELY_MAX - 1);
+        self.lately.insert(0, (name, id));
+    }
+
+    fn forget(&mut self) {
+        self.lately.clear();
+    }
+}

@@ -1,0 +1,439 @@
+//! What the recording cannot show: waiting, order, lost connections, the end of the hub, and what several
+//! connections do to each other.
+
+use super::ring::{Ring, say, show};
+use crate::dwork::codec::{Log, Note, decode};
+use crate::dwork::{Door, Settings};
+use crate::zmtp::SocketType::{Dealer, Req};
+use bytes::BytesMut;
+use laboro_core::*;
+use std::sync::Arc;
+
+fn patient() -> Ring {
+    Ring::with(Settings::default())
+}
+
+impl Ring {
+    /// One request and its answer in few words; `nothing` while it waits.
+    #[track_caller]
+    fn hears(&mut self, peer: usize, request: BytesMut, answer: &str) {
+        self.send(peer, &[b"", &request]);
+        self.heard(peer, answer);
+    }
+
+    #[track_caller]
+    fn heard(&mut self, peer: usize, answer: &str) {
+        let bodies = self.answers(peer);
+        let words: Vec<String> = bodies.iter().map(|m| show(m.0.last().unwrap())).collect();
+        let words = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
+        assert_eq!(words, answer);
+    }
+
+    fn pass(&mut self, ms: u64) {
+        self.now = self.now.after_ms(ms);
+        self.turn();
+    }
+
+    fn command(&mut self, command: Command) -> Vec<Effect> {
+        let now = self.now;
+        self.hub().step(now, vec![Ask { token: Token(u64::MAX), command }]).release()
+    }
+
+    fn task(&mut self, name: &str) -> Box<TaskView> {
+        let (group, task) = ("default".into(), TaskRef::Name(name.into()));
+        match self.command(Command::Query(Query::Task { group, task })).pop() {
+            Some(Effect::Reply { reply: Reply::Task(view), .. }) => view,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_steal_waits_for_work_and_gets_it() {
+    let mut ring = patient();
+    let (worker, client) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(client, say::create("a"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    ring.pass(999);
+    ring.heard(worker, "nothing");
+    ring.hears(client, say::create("b c"), "OK");
+    ring.heard(worker, "Transfer [b]");
+}
+
+#[test]
+fn a_steal_that_waited_in_vain_is_told_so() {
+    let mut ring = patient();
+    let (worker, other) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(worker, say::create("a b<a"), "OK");
+    ring.hears(worker, say::steal(9, "w"), "Transfer [a]");
+    ring.hears(other, say::steal(9, "v"), "nothing");
+    ring.pass(1000);
+    ring.heard(other, "NotFound");
+    // What became ready while it waited is its own.
+    ring.hears(other, say::steal(9, "v"), "nothing");
+    ring.hears(worker, say::complete("a", "w"), "OK");
+    ring.heard(other, "Transfer [b]");
+    // And when the last one is done meanwhile, there is nothing to wait for.
+    ring.hears(worker, say::steal(9, "w"), "nothing");
+    ring.hears(other, say::complete("b", "v"), "OK");
+    ring.pass(1000);
+    ring.heard(worker, "Exit");
+}
+
+#[test]
+fn a_steal_before_the_first_create_waits_for_it() {
+    let mut ring = patient();
+    let (worker, client) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    ring.pass(1000);
+    ring.heard(worker, "NotFound");
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    ring.hears(client, say::create("a"), "OK");
+    ring.heard(worker, "Transfer [a]");
+}
+
+#[test]
+fn a_hub_that_goes_on_for_months_keeps_its_workers() {
+    let settings = Settings { exit_when_finished: false, ..Settings::default() };
+    let mut ring = Ring::with(settings);
+    let (worker, client) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(client, say::create("a"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(worker, say::complete("a", "w"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    ring.pass(1000);
+    ring.heard(worker, "NotFound");
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    ring.hears(client, say::create("b"), "OK");
+    ring.heard(worker, "Transfer [b]");
+}
+
+#[test]
+fn another_request_ends_the_waiting_of_a_steal() {
+    let mut ring = patient();
+    let peer = ring.connect(Dealer);
+    ring.hears(peer, say::create("a"), "OK");
+    ring.hears(peer, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(peer, say::steal(1, "w"), "nothing");
+    let status = "OK \"dhub: 1 active tasks, 0 ready.\" n=0";
+    ring.hears(peer, say::status(), &format!("NotFound, {status}"));
+    // A steal that was not asked alone is not given anything later either.
+    ring.hears(peer, say::create("b"), "OK");
+    ring.hears(peer, say::steal(1, "w"), "Transfer [b]");
+}
+
+#[test]
+fn answers_come_in_the_order_of_requests() {
+    let mut ring = patient();
+    let peer = ring.connect(Dealer);
+    for number in 0..64u8 {
+        let request = match number {
+            5 => say::steal(0, "w"),
+            6 => say::lookup("p1"),
+            7 => say::exit("nobody"),
+            _ => say::create(&format!("p{number}")),
+        };
+        ring.send(peer, &[&[number], b"", &request]);
+    }
+    let answers = ring.answers(peer);
+    assert!(answers.iter().map(|answer| answer.0[0][0]).eq(0..64));
+    ring.send(peer, &[b"", &say::steal(64, "w")]);
+    let names: Vec<String> =
+        (0..64).filter(|n| ![5, 6, 7].contains(n)).map(|n| format!("p{n}")).collect();
+    ring.heard(peer, &format!("Transfer [{}]", names.join(" ")));
+}
+
+#[test]
+fn what_is_sent_in_one_piece_is_answered_in_order_however_much_it_is() {
+    let mut ring = patient();
+    let (peer, client) = (ring.connect(Dealer), ring.connect(Req));
+    let mut bytes = BytesMut::new();
+    for number in 0..5000u32 {
+        let request = say::create(&format!("t{number}"));
+        let number = number.to_be_bytes();
+        // Short frames: flags, length, bytes.
+        bytes.extend_from_slice(&[1, 4]);
+        bytes.extend_from_slice(&number);
+        bytes.extend_from_slice(&[1, 0, 0, request.len() as u8]);
+        bytes.extend_from_slice(&request);
+    }
+    ring.send_bytes(peer, bytes);
+    ring.turn();
+    let numbers = ring.answers(peer);
+    let numbers = numbers.iter().map(|m| u32::from_be_bytes(m.0[0][..].try_into().unwrap()));
+    assert!(numbers.eq(0..5000));
+    ring.hears(client, say::status(), "OK \"dhub: 5000 active tasks, 5000 ready.\" n=5000");
+    assert!(!ring.hung_up(peer));
+}
+
+#[test]
+fn a_peer_that_only_sends_is_cut_off() {
+    let mut ring = patient();
+    let peer = ring.connect(Dealer);
+    let flood: Vec<u8> = [1, 0, 0, 2, 8, 6].repeat(100_000);
+    ring.send_bytes(peer, BytesMut::from(&flood[..]));
+    assert!(ring.hung_up(peer));
+}
+
+#[test]
+fn a_lost_connection_takes_nothing_with_it() {
+    let mut ring = patient();
+    let (worker, other) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(worker, say::create("a"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    ring.close(worker);
+    ring.turn();
+    // Nobody waits for the next task any more, and the first is still with its worker.
+    ring.hears(other, say::create("b"), "OK");
+    ring.hears(other, say::steal(9, "v"), "Transfer [b]");
+    ring.hears(other, say::lookup("a"), "Lookup \"a\" at w");
+    ring.hears(other, say::complete("a", "w"), "OK");
+}
+
+#[test]
+fn work_for_a_connection_that_is_gone_goes_back() {
+    let mut ring = patient();
+    let (worker, other) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(other, say::create("x"), "OK");
+    ring.hears(other, say::steal(1, "v"), "Transfer [x]");
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    // In one step the task is given and only then the steal is withdrawn.
+    let mut framed = BytesMut::from(&[1, 0, 0, 10][..]);
+    framed.extend_from_slice(&say::create("a"));
+    framed[3] = (framed.len() - 4) as u8;
+    ring.send_bytes(other, framed);
+    ring.swap_first_two();
+    ring.close(worker);
+    ring.turn();
+    ring.heard(worker, "nothing");
+    ring.heard(other, "OK");
+    ring.hears(other, say::steal(1, "v"), "Transfer [a]");
+}
+
+#[test]
+fn a_hub_that_stops_says_exit_to_everybody() {
+    let mut ring = patient();
+    let (worker, client) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(client, say::create("a b<a"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    ring.door.stop();
+    ring.tick();
+    ring.heard(worker, "Exit");
+    ring.hears(client, say::create("c"), "Exit");
+    ring.hears(worker, say::complete("a", "w"), "Exit");
+
+    // A connection that is closed with the hub says it while it still can.
+    let mut ring = patient();
+    let worker = ring.connect(Req);
+    ring.hears(worker, say::create("a b<a"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    ring.door.stop();
+    ring.close(worker);
+    ring.turn();
+    ring.heard(worker, "Exit");
+    ring.restart();
+    let client = ring.connect(Req);
+    ring.hears(client, say::status(), "OK \"dhub: 2 active tasks, 0 ready.\" n=0");
+}
+
+#[test]
+fn a_restart_forgets_nobody_who_holds_something() {
+    let mut ring = Ring::new();
+    let worker = ring.connect(Req);
+    ring.hears(worker, say::create("a b c"), "OK");
+    ring.hears(worker, say::steal(2, "w"), "Transfer [a b]");
+    ring.restart();
+    let (worker, other) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(other, say::steal(9, "v"), "Transfer [c]");
+    ring.hears(worker, say::complete("a", "w"), "OK");
+    ring.hears(other, say::exit("w"), "OK");
+    ring.hears(other, say::exit("w"), "NotFound");
+    ring.hears(other, say::steal(9, "v"), "Transfer [b]");
+    // New tasks go on in the same job.
+    ring.hears(other, say::create("d"), "OK");
+    assert_eq!(ring.task("d").task.job, ring.task("a").task.job);
+}
+
+#[test]
+fn a_lease_ends_by_itself_only_where_the_door_says_so() {
+    let mut ring = Ring::with(Settings { patience_ms: 0, ..Settings::default() });
+    let peer = ring.connect(Req);
+    ring.hears(peer, say::create("a"), "OK");
+    ring.hears(peer, say::steal(1, "w"), "Transfer [a]");
+    ring.pass(30 * 86_400_000);
+    ring.hears(peer, say::steal(1, "v"), "NotFound");
+
+    let settings = Settings { lease_ms: Some(5000), patience_ms: 0, ..Settings::default() };
+    let mut ring = Ring::with(settings);
+    let peer = ring.connect(Req);
+    ring.hears(peer, say::create("a b"), "OK");
+    ring.hears(peer, say::steal(2, "w"), "Transfer [a b]");
+    ring.pass(5000);
+    // Late, but nobody else has it: the work is done.
+    ring.hears(peer, say::complete("a", "w"), "OK");
+    ring.hears(peer, say::steal(2, "v"), "Transfer [b]");
+    ring.hears(peer, say::complete("b", "w"), "NotFound [b]");
+    ring.hears(peer, say::complete("b", "v"), "OK");
+    ring.hears(peer, say::complete("b", "v"), "OK");
+}
+
+#[test]
+fn origin_and_log_come_back_with_a_steal_and_stay_with_the_task() {
+    let mut ring = Ring::new();
+    let peer = ring.connect(Req);
+    let pending = Log::new(Note::Pending, 5);
+    assert!(ring.ask(peer, &say::create_with_log("a", &[pending])).is_some());
+    let reply = ring.ask(peer, &say::steal(1, "w")).unwrap();
+    let stolen = Log::new(Note::Stolen, ring.now.0 as i64 * 1000);
+    let query = decode(&reply, 1).unwrap();
+    assert_eq!(query.tasks[0].origin, b"cli");
+    assert_eq!(query.tasks[0].log().collect::<Vec<_>>(), [pending, stolen]);
+
+    let done = [stolen, Log::new(Note::Started, 7), Log::new(Note::Done, 8)];
+    ring.hears(peer, say::complete_with_log("a", "w", &done), "OK");
+    let memo = ring.task("a").memo.expect("what was told is kept");
+    let mut whole = vec![0x0a, 1, b'a'];
+    whole.extend_from_slice(&memo);
+    let kept = crate::dwork::codec::Task::decode(&whole).unwrap();
+    assert_eq!((kept.origin, kept.log().collect::<Vec<_>>()), (&b"cli"[..], done.to_vec()));
+}
+
+#[test]
+fn a_thief_gets_only_what_it_can_carry() {
+    let work = Work::Command(CommandWork {
+        program: Program::Shell(b"true".as_slice().into()),
+        setting: Arc::default(),
+    });
+    let submit = |ring: &mut Ring| {
+        let arrays = vec![ArraySpec::numbered("named", 2, Work::Named)];
+        let task = TaskSpec {
+            name: "command".into(),
+            profile: 0,
+            work: Some(Arc::new(work.clone())),
+            preds: Default::default(),
+            memo: Some(b"not ours".as_slice().into()),
+        };
+        ring.command(Command::Submit(Submit {
+            group: "default".into(),
+            job: SubmitTo::New(JobOptions::default()),
+            profiles: vec![Profile::default()],
+            tasks: vec![task],
+            arrays,
+            unknown_pred: UnknownPred::Refuse,
+            if_taken: IfTaken::Refuse,
+        }));
+    };
+    let mut ring = Ring::new();
+    submit(&mut ring);
+    let peer = ring.connect(Req);
+    ring.hears(peer, say::steal(9, "w"), "Transfer [named.1 named.2]");
+    ring.hears(peer, say::complete("named.2", "w"), "OK");
+    ring.hears(peer, say::complete("command", "w"), "OK");
+
+    let settings = Settings { kinds: Kinds::ALL, patience_ms: 0, ..Settings::default() };
+    let mut ring = Ring::with(settings);
+    submit(&mut ring);
+    let peer = ring.connect(Req);
+    let reply = ring.ask(peer, &say::steal(9, "w")).unwrap();
+    let query = decode(&reply, 9).unwrap();
+    assert!(query.tasks.iter().all(|task| task.origin == b"laboro"));
+    assert_eq!(query.tasks.len(), 3);
+}
+
+#[test]
+fn who_left_by_another_connection_may_come_back() {
+    let mut ring = Ring::new();
+    let (worker, other) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(other, say::create("a b"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(other, say::exit("w"), "OK");
+    ring.hears(worker, say::steal(2, "w"), "Transfer [a b]");
+    ring.hears(other, say::exit("w"), "OK");
+    // Known again by what it gives back, not by asking in vain.
+    ring.hears(other, say::steal(2, "v"), "Transfer [b a]");
+    ring.hears(worker, say::steal(2, "w"), "NotFound");
+    ring.hears(other, say::exit("w"), "NotFound");
+    ring.hears(worker, say::complete("a", "w"), "NotFound [a]");
+    ring.hears(other, say::exit("w"), "OK");
+}
+
+#[test]
+fn names_that_cannot_be_kept_are_refused() {
+    let mut ring = Ring::new();
+    let peer = ring.connect(Req);
+    ring.hears(peer, BytesMut::from(&[8, 0, 0x12, 4, 0x0a, 0, 0x12, 0][..]), "Error");
+    ring.hears(peer, say::create(&"x".repeat(5000)), "Error");
+    ring.hears(peer, say::create("good <good"), "Error");
+    let long_log = vec![Log::new(Note::Done, i64::MAX); 2000];
+    ring.hears(peer, say::create_with_log("a", &long_log), "Error");
+    ring.hears(peer, say::status(), "OK \"dhub: 0 active tasks, 0 ready.\" n=0");
+}
+
+#[test]
+fn a_create_that_would_close_a_cycle_changes_nothing() {
+    let mut ring = Ring::new();
+    let peer = ring.connect(Req);
+    ring.hears(peer, say::create("a b<a c<b"), "OK");
+    ring.hears(peer, say::create("new a<c"), "Error");
+    ring.hears(peer, say::create("s<s"), "Error");
+    ring.hears(peer, say::status(), "OK \"dhub: 3 active tasks, 1 ready.\" n=1");
+    ring.hears(peer, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(peer, say::transfer("a<c", "w"), "Error");
+    ring.hears(peer, say::lookup("a"), "Lookup \"a\" at w");
+    ring.hears(peer, say::lookup("b"), "NotFound");
+    ring.hears(peer, say::lookup("nobody"), "NotFound");
+}
+
+#[test]
+fn a_transfer_is_all_or_nothing() {
+    let mut ring = Ring::new();
+    let peer = ring.connect(Req);
+    ring.hears(peer, say::create("a b c"), "OK");
+    ring.hears(peer, say::steal(2, "w"), "Transfer [a b]");
+    ring.hears(peer, say::transfer("a c", "w"), "NotFound");
+    ring.hears(peer, say::transfer("a a", "w"), "NotFound");
+    ring.hears(peer, say::transfer("a b", "v"), "NotFound");
+    ring.hears(peer, say::transfer("a b", "w"), "OK");
+    ring.hears(peer, say::steal(9, "w"), "Transfer [c b a]");
+}
+
+#[test]
+fn a_job_that_somebody_closed_is_followed_by_another() {
+    let mut ring = Ring::new();
+    let (peer, other) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(peer, say::create("a"), "OK");
+    let first = ring.task("a").task.job;
+    for name in ["b", "c"] {
+        let job = ring.task("a").task.job;
+        ring.command(Command::Close(job));
+        ring.hears(peer, say::create(name), "OK");
+        ring.hears(other, say::create(&format!("{name}2")), "OK");
+    }
+    assert_ne!(ring.task("b").task.job, first);
+    assert_eq!(ring.task("b").task.job, ring.task("c2").task.job);
+    // Another door, as after a restart, finds the one that is open.
+    ring.door = Door::new(Settings::default());
+    let peer = ring.connect(Req);
+    ring.hears(peer, say::create("d"), "OK");
+    assert_eq!(ring.task("d").task.job, ring.task("c").task.job);
+}
+
+#[test]
+fn two_that_create_first_at_once_both_get_their_tasks() {
+    let mut ring = Ring::new();
+    let (one, two) = (ring.connect(Req), ring.connect(Req));
+    for (peer, name) in [(one, "a"), (two, "b")] {
+        let request = say::create(name);
+        let mut bytes = BytesMut::from(&[1, 0, 0, request.len() as u8][..]);
+        bytes.extend_from_slice(&request);
+        ring.send_bytes(peer, bytes);
+    }
+    ring.turn();
+    ring.heard(one, "OK");
+    ring.heard(two, "OK");
+    assert_eq!(ring.task("a").task.job, ring.task("b").task.job);
+}
