@@ -305,6 +305,12 @@ pub enum Query {
         from: JobId,
         most: u32,
     },
+    /// Newest first, from the one before this on, at most so many.
+    JobsBefore {
+        group: Option<Name>,
+        before: JobId,
+        most: u32,
+    },
     Job(JobId),
     /// Tasks of a job in one state or all, from this number on, at most so many.
     Tasks {

@@ -80,7 +80,7 @@ pub struct Grant {
     pub memo: Option<Arc<[u8]>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
     pub position: u32,
     pub values: Values,
@@ -279,6 +279,10 @@ pub struct TaskView {
     /// At most so many as `Limits::preds_shown`.
     pub preds: Vec<TaskId>,
     pub succs: Vec<TaskId>,
+    /// `None` is `Work::Named`.
+    pub work: Option<Arc<Work>>,
+    pub profile: Arc<Profile>,
+    pub element: Option<Element>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

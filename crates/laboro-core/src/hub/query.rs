@@ -4,11 +4,12 @@
 use super::Hub;
 use crate::command::Query;
 use crate::effect::{
-    AttemptView, ConductView, GroupView, JobView, Refusal, Reply, TaskView, WorkerView,
+    AttemptView, ConductView, Element, GroupView, JobView, Refusal, Reply, TaskView, WorkerView,
 };
 use crate::id::{JobId, Name, TaskId, WorkerId};
 use crate::ledger::{Phase, State as Ledger};
 use crate::task::State;
+use std::sync::Arc;
 
 impl Hub {
     pub(super) fn query(&self, query: &Query) -> Result<Reply, Refusal> {
@@ -30,6 +31,16 @@ impl Hub {
                         state.jobs_of_group(group, *from).take(page(*most)).collect()
                     }
                     None => state.jobs_from(*from).take(page(*most)).collect(),
+                };
+                Ok(Reply::Jobs(slots.into_iter().map(|slot| self.job_view(slot)).collect()))
+            }
+            Query::JobsBefore { group, before, most } => {
+                let slots: Vec<u32> = match group {
+                    Some(group) => {
+                        let group = self.find_group(group)?;
+                        state.jobs_of_group_before(group, *before).take(page(*most)).collect()
+                    }
+                    None => state.jobs_before(*before).take(page(*most)).collect(),
                 };
                 Ok(Reply::Jobs(slots.into_iter().map(|slot| self.job_view(slot)).collect()))
             }
@@ -131,22 +142,28 @@ impl Hub {
             message: None,
             preds: Vec::new(),
             succs: Vec::new(),
+            work: None,
+            profile: Arc::default(),
+            element: None,
         };
-        match job.pages.find(id.index) {
-            Some(slot) => self.add_record(slot, &mut view),
-            None => {
-                if let Some((_, array)) = state.array(id) {
-                    view.priority = state.profiles().get(array.profile).priority;
-                }
-            }
+        if let Some((_, array)) = state.array(id) {
+            let (position, values) = (id.index - array.first, array.values.clone());
+            view.element = Some(Element { position, values });
+            view.work = Some(array.work.clone());
+            view.profile = state.profiles().get(array.profile).clone();
         }
+        if let Some(slot) = job.pages.find(id.index) {
+            self.add_record(slot, &mut view);
+        }
+        view.priority = view.profile.priority;
         view
     }
 
     fn add_record(&self, slot: u32, view: &mut TaskView) {
         let state = self.state();
         let record = state.task(slot);
-        view.priority = state.profiles().get(record.profile).priority;
+        view.profile = state.profiles().get(record.profile).clone();
+        view.work.clone_from(&record.work);
         view.failed_attempts = record.fails;
         view.lost_attempts = record.lost;
         if let Some(extra) = &record.extra {

@@ -169,6 +169,20 @@ impl State {
         jobs.map(|id| self.find_job(*id).expect("a group's jobs are there"))
     }
 
+    /// Newest first.
+    pub(crate) fn jobs_before(&self, id: JobId) -> impl Iterator<Item = u32> + '_ {
+        self.job_ids.range(..id).rev().map(|(_, &slot)| slot)
+    }
+
+    pub(crate) fn jobs_of_group_before(
+        &self,
+        group: u32,
+        id: JobId,
+    ) -> impl Iterator<Item = u32> + '_ {
+        let jobs = self.groups[group as usize].jobs.range(..id).rev();
+        jobs.map(|id| self.find_job(*id).expect("a group's jobs are there"))
+    }
+
     pub(crate) fn job_by_key(&self, group: u32, key: &[u8]) -> Option<JobId> {
         self.keys.get(&(group, Box::from(key))).copied()
     }

@@ -399,6 +399,10 @@ fn query(words: &[&str]) -> Parsed<Query> {
         ("groups", _) => Query::Groups,
         ("group", Some(name)) => Query::Group(name.into()),
         ("jobs", name) => Query::Jobs { group: name.map(Name::from), from: JobId(0), most: 100 },
+        ("newest", name) => {
+            let group = name.map(Name::from);
+            Query::JobsBefore { group, before: JobId(u32::MAX), most: 2 }
+        }
         ("job", Some(job)) => Query::Job(JobId(number(job)?)),
         ("tasks", Some(job)) => {
             let wanted = words.get(2);
