@@ -1,6 +1,8 @@
 //! Connects: the engine loop and what stands around it. The core decides, the journal remembers, and the
 //! world is whatever brings commands and takes effects; `ring` turns them round.
 
+pub mod api;
+pub mod client;
 mod clock;
 mod inbox;
 mod outbox;

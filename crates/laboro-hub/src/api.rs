@@ -1,0 +1,53 @@
+//! The words of the HTTP API: every JSON body that goes in or out, shared by the hub and its clients, and their
+//! conversion to and from the core's types. Nothing here listens, asks or knows who may do what.
+//!
+//! What a client sends is strict: an unknown field is refused by its name. What the hub sends may grow: a client
+//! ignores fields it does not know and takes an unknown word as `Unknown`.
+
+mod convert;
+mod event;
+mod job;
+mod operation;
+mod problem;
+mod reference;
+mod selection;
+mod submit;
+mod task;
+mod text;
+mod worker;
+
+pub use convert::{BadTask, Converter};
+pub use event::{Event, EventKind};
+pub use job::{Counts, Failure, Group, Groups, Job, JobState, Jobs, Waited};
+pub use operation::{AuditEntry, AuditPage, Door, Doors, Health, Version};
+pub use problem::Problem;
+pub use reference::{After, Line};
+pub use selection::{BadSelection, Changed, Eject, Limit, Prioritise, Selection, StopSlots};
+pub use submit::{AddTasks, IfTaken, Script, Span, SubmitJob, Submitted, TaskSpec, UnknownAfter};
+pub use task::{Attempt, Explained, Outcome, OutcomeKind, Task, TaskState, TaskWork, Tasks};
+pub use text::Text;
+pub use worker::{Conduct, Held, Standing, Worker, Workers};
+
+#[cfg(test)]
+mod tests;
+
+/// The first part of every path.
+pub const BASE: &str = "/api/v1";
+
+/// Which words are spoken. The first number changes when an old client would be misunderstood, the second when
+/// something was added.
+pub const API_VERSION: &str = "1.0";
+
+/// Every answer says which words it is in.
+pub const API_VERSION_HEADER: &str = "laboro-api";
+
+/// Every answer says which program gave it.
+pub const VERSION_HEADER: &str = "laboro-version";
+
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The group meant when none is named.
+pub const DEFAULT_GROUP: &str = "default";
+
+/// What a line of `POST jobs/stream` may be long, in bytes.
+pub const LINE_BYTES_MAX: usize = 16 << 20;

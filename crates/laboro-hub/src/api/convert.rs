@@ -1,0 +1,307 @@
+//! From the words of a request to the core's: tasks and arrays with their settings, shared wherever several have
+//! the same. Names, predecessors and limits are checked by the core.
+
+use super::reference::Line;
+use super::submit::{IfTaken, Span, TaskSpec, UnknownAfter};
+use super::text::Text;
+use laboro_core::{
+    ArraySpec, Backoff, CommandWork, Name, Needs, Profile, Program, Setting, Values, Work,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What makes no sense about a task, whatever the hub knows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadTask {
+    #[error("task {0}: give `command` or `script`, not both")]
+    TwoWorks(Text),
+    #[error("task {0}: `command` is an empty list: its first word is the program")]
+    NoProgram(Text),
+    #[error("task {0}: `script` has an empty `kind`: say `.sh`, `.m` or an interpreter")]
+    NoKind(Text),
+    #[error("task {0}: give one of `count`, `range` and `values`")]
+    TwoArrays(Text),
+    #[error("task {0}: an array without elements")]
+    NoElements(Text),
+    #[error("task {0}: the range never reaches its last number: check `first`, `last` and `step`")]
+    BadRange(Text),
+    #[error("task {0}: more elements than a job can have")]
+    TooMany(Text),
+    #[error("task {0}: `each` is for arrays: say `after`")]
+    EachWithoutArray(Text),
+    #[error("task {task}: `{field}` holds a zero byte, which no process can be given")]
+    ZeroByte { task: Text, field: &'static str },
+    #[error("task {task}: `{name}` is not the name of a variable")]
+    BadVariable { task: Text, name: Text },
+    #[error("`defaults` has a `{0}`, which only a task can have")]
+    NotADefault(&'static str),
+}
+
+/// Takes tasks one by one and gives them back as parts of a core submit.
+#[derive(Debug, Default)]
+pub struct Converter {
+    defaults: TaskSpec,
+    /// Kept from batch to batch, so that a stream of a million tasks has its directory once.
+    settings: HashMap<Setting, Arc<Setting>>,
+    known: HashMap<Profile, u32>,
+    batch: Batch,
+}
+
+/// What was converted since the last `take`.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub profiles: Vec<Profile>,
+    pub tasks: Vec<laboro_core::TaskSpec>,
+    pub arrays: Vec<ArraySpec>,
+}
+
+impl Batch {
+    pub fn len(&self) -> usize {
+        self.tasks.len() + self.arrays.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A stream in which every task has settings of its own must not grow the table without end.
+const SETTINGS_KEPT_MAX: usize = 10_000;
+
+impl Converter {
+    pub fn new(defaults: Option<Box<TaskSpec>>) -> Result<Converter, BadTask> {
+        let defaults = defaults.map(|defaults| *defaults).unwrap_or_default();
+        check_defaults(&defaults)?;
+        Ok(Converter { defaults, ..Converter::default() })
+    }
+
+    pub fn push(&mut self, spec: TaskSpec) -> Result<(), BadTask> {
+        let name = spec.name.clone().unwrap_or_default();
+        let values = array_of(&spec, &name)?;
+        if values.is_none() && !spec.each.is_empty() {
+            return Err(BadTask::EachWithoutArray(name));
+        }
+        let profile = self.profile(&spec);
+        let core_name: Name = name.name();
+        let preds = spec.after.iter().map(super::After::to_core);
+        match values {
+            None => {
+                let preds = preds.collect();
+                let work = self.work(spec, &name)?.map(Arc::new);
+                let profile = self.number(profile);
+                let task =
+                    laboro_core::TaskSpec { name: core_name, profile, work, preds, memo: None };
+                self.batch.tasks.push(task);
+            }
+            Some((count, values)) => {
+                let preds = preds.collect();
+                let each = spec.each.iter().map(super::After::to_core).collect();
+                let work = Arc::new(self.work(spec, &name)?.unwrap_or(Work::Named));
+                let profile = self.number(profile);
+                let array =
+                    ArraySpec { name: core_name, count, profile, work, values, preds, each };
+                self.batch.arrays.push(array);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// All that was pushed since the last time.
+    pub fn take(&mut self) -> Batch {
+        self.known.clear();
+        std::mem::take(&mut self.batch)
+    }
+
+    fn number(&mut self, profile: Profile) -> u32 {
+        let profiles = &mut self.batch.profiles;
+        *self.known.entry(profile).or_insert_with_key(|profile| {
+            profiles.push(profile.clone());
+            u32::try_from(profiles.len() - 1).expect("fewer profiles than tasks")
+        })
+    }
+
+    fn profile(&self, spec: &TaskSpec) -> Profile {
+        let defaults = &self.defaults;
+        let usual = Profile::default();
+        let mut resources = defaults.resources.clone();
+        resources.extend(spec.resources.clone());
+        let tags = if spec.tags.is_empty() { &defaults.tags } else { &spec.tags };
+        let retry_on = if spec.retry_on.is_empty() { &defaults.retry_on } else { &spec.retry_on };
+        let mut needs = Needs {
+            slots: spec.slots.or(defaults.slots).unwrap_or(1),
+            memory: spec.memory_bytes.or(defaults.memory_bytes).unwrap_or(0),
+            resources: resources.into_iter().map(|(name, count)| (name.into(), count)).collect(),
+            tags: tags.iter().map(Text::name).collect(),
+        };
+        needs.tidy();
+        let most_ms = spec.backoff_most_ms.or(defaults.backoff_most_ms);
+        Profile {
+            needs,
+            priority: spec.priority.or(defaults.priority).unwrap_or(usual.priority),
+            attempts: spec.attempts.or(defaults.attempts).unwrap_or(usual.attempts).max(1),
+            lost_max: spec.lost_max.or(defaults.lost_max).unwrap_or(usual.lost_max),
+            backoff: Backoff {
+                first_ms: spec.backoff_ms.or(defaults.backoff_ms).unwrap_or(0),
+                most_ms: most_ms.unwrap_or(usual.backoff.most_ms),
+            },
+            retry_on: retry_on.clone(),
+            time_limit_ms: spec.timeout_ms.or(defaults.timeout_ms),
+            runs_anyway: spec.runs_anyway.or(defaults.runs_anyway).unwrap_or(false),
+        }
+    }
+
+    /// `None`: the worker knows what the name means.
+    fn work(&mut self, mut spec: TaskSpec, name: &Text) -> Result<Option<Work>, BadTask> {
+        let (command, script) = (spec.command.take(), spec.script.take());
+        match (command, script) {
+            (Some(_), Some(_)) => Err(BadTask::TwoWorks(name.clone())),
+            (None, None) => Ok(None),
+            (Some(line), None) => {
+                let program = program(line, name)?;
+                let setting = self.setting(spec, name)?;
+                Ok(Some(Work::Command(CommandWork { program, setting })))
+            }
+            (None, Some(script)) => {
+                if script.kind.is_empty() {
+                    return Err(BadTask::NoKind(name.clone()));
+                }
+                let setting = self.setting(spec, name)?;
+                let body = Arc::from(script.body.into_bytes());
+                Ok(Some(Work::Script { kind: script.kind.into(), body, setting }))
+            }
+        }
+    }
+
+    fn setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
+        let defaults = &self.defaults;
+        let bytes = |own: Option<Text>, usual: &Option<Text>| {
+            own.or_else(|| usual.clone()).map(|text| text.into_bytes().into_boxed_slice())
+        };
+        let mut env = defaults.env.clone();
+        env.extend(spec.env);
+        for (name, value) in &env {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                let (task, name) = (task.clone(), name.as_str().into());
+                return Err(BadTask::BadVariable { task, name });
+            }
+            check_zero(value.bytes(), task, "env")?;
+        }
+        let setting = Setting {
+            dir: bytes(spec.dir, &defaults.dir),
+            env: (env.into_iter())
+                .map(|(name, value)| {
+                    (name.into_bytes().into_boxed_slice(), value.into_bytes().into_boxed_slice())
+                })
+                .collect(),
+            stdin: bytes(spec.stdin, &defaults.stdin),
+            output: bytes(spec.output, &defaults.output),
+        };
+        check_zero(setting.dir.as_deref().unwrap_or_default(), task, "dir")?;
+        check_zero(setting.output.as_deref().unwrap_or_default(), task, "output")?;
+        if let Some(known) = self.settings.get(&setting) {
+            return Ok(Arc::clone(known));
+        }
+        if self.settings.len() >= SETTINGS_KEPT_MAX {
+            self.settings.clear();
+        }
+        let shared = Arc::new(setting.clone());
+        self.settings.insert(setting, Arc::clone(&shared));
+        Ok(shared)
+    }
+}
+
+fn program(line: Line, task: &Text) -> Result<Program, BadTask> {
+    let checked = |text: Text| -> Result<Box<[u8]>, BadTask> {
+        check_zero(text.bytes(), task, "command")?;
+        Ok(text.into_bytes().into_boxed_slice())
+    };
+    match line {
+        Line::Shell(line) => checked(line).map(Program::Shell),
+        Line::Argv(words) if words.is_empty() => Err(BadTask::NoProgram(task.clone())),
+        Line::Argv(words) => {
+            words.into_iter().map(checked).collect::<Result<_, _>>().map(Program::Argv)
+        }
+    }
+}
+
+fn check_zero(bytes: &[u8], task: &Text, field: &'static str) -> Result<(), BadTask> {
+    if bytes.contains(&0) {
+        return Err(BadTask::ZeroByte { task: task.clone(), field });
+    }
+    Ok(())
+}
+
+/// How many elements and what they stand for, if it is an array.
+fn array_of(spec: &TaskSpec, name: &Text) -> Result<Option<(u32, Values)>, BadTask> {
+    let numbered = |first, step| Values::Numbers { first, step };
+    match (spec.count, spec.range, &spec.values) {
+        (None, None, None) => Ok(None),
+        (Some(0), None, None) => Err(BadTask::NoElements(name.clone())),
+        (Some(count), None, None) => Ok(Some((count, numbered(1, 1)))),
+        (None, Some(range), None) => {
+            let count = elements(range).ok_or_else(|| BadTask::BadRange(name.clone()))?;
+            let count = u32::try_from(count).map_err(|_| BadTask::TooMany(name.clone()))?;
+            Ok(Some((count, numbered(range.first, range.step))))
+        }
+        (None, None, Some(values)) => {
+            if values.is_empty() {
+                return Err(BadTask::NoElements(name.clone()));
+            }
+            let count = u32::try_from(values.len()).map_err(|_| BadTask::TooMany(name.clone()))?;
+            for value in values {
+                check_zero(value.bytes(), name, "values")?;
+            }
+            let list = values.iter().map(|value| Box::from(value.bytes())).collect();
+            Ok(Some((count, Values::List(list))))
+        }
+        _ => Err(BadTask::TwoArrays(name.clone())),
+    }
+}
+
+fn elements(range: Span) -> Option<i128> {
+    let (first, last, step) =
+        (i128::from(range.first), i128::from(range.last), i128::from(range.step));
+    let steps = (last - first).checked_div(step)?;
+    (steps >= 0 && (last - first).signum() * step.signum() >= 0).then_some(steps + 1)
+}
+
+/// Only settings can be left open.
+fn check_defaults(defaults: &TaskSpec) -> Result<(), BadTask> {
+    let of_a_task = [
+        ("name", defaults.name.is_some()),
+        ("command", defaults.command.is_some()),
+        ("script", defaults.script.is_some()),
+        ("count", defaults.count.is_some()),
+        ("range", defaults.range.is_some()),
+        ("values", defaults.values.is_some()),
+        ("after", !defaults.after.is_empty()),
+        ("each", !defaults.each.is_empty()),
+    ];
+    match of_a_task.into_iter().find(|(_, given)| *given) {
+        Some((field, _)) => Err(BadTask::NotADefault(field)),
+        None => Ok(()),
+    }
+}
+
+impl From<IfTaken> for laboro_core::IfTaken {
+    fn from(if_taken: IfTaken) -> laboro_core::IfTaken {
+        match if_taken {
+            IfTaken::Refuse => laboro_core::IfTaken::Refuse,
+            IfTaken::Same => laboro_core::IfTaken::Same,
+            IfTaken::Merge => laboro_core::IfTaken::Merge,
+        }
+    }
+}
+
+impl From<UnknownAfter> for laboro_core::UnknownPred {
+    fn from(unknown: UnknownAfter) -> laboro_core::UnknownPred {
+        match unknown {
+            UnknownAfter::Refuse => laboro_core::UnknownPred::Refuse,
+            UnknownAfter::Ignore => laboro_core::UnknownPred::Ignore,
+        }
+    }
+}

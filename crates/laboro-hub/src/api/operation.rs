@@ -1,0 +1,81 @@
+//! What is said about the hub itself: version, health, doors, and the log of who did what.
+
+use super::text::Text;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Version {
+    /// Of the program.
+    pub version: String,
+    /// Of these words.
+    pub api: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    /// `ok`, or a word for what is wrong.
+    pub status: String,
+    #[serde(default)]
+    pub uptime_ms: u64,
+}
+
+/// A dialect listening at an address, and what happened there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Door {
+    pub dialect: String,
+    pub address: String,
+    #[schema(value_type = Option<String>)]
+    pub group: Option<Text>,
+    pub connections: u64,
+    pub connections_total: u64,
+    pub messages_in: u64,
+    pub messages_out: u64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    /// Turned away because a limit was reached or the address is not allowed.
+    pub refused: u64,
+    /// Said something that makes no sense in the dialect.
+    pub malformed: u64,
+    /// Without a good token.
+    pub denied: u64,
+    /// Closed because nothing was heard.
+    pub silent: u64,
+    /// Cut off because they did not take what was sent.
+    pub slow: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Doors {
+    pub doors: Vec<Door>,
+}
+
+/// One line of the audit log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AuditEntry {
+    /// Counts up; never used twice.
+    pub number: u64,
+    pub at_ms: u64,
+    /// The token's name, never its secret.
+    pub token: String,
+    pub role: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// What was asked: `POST /api/v1/jobs/7/cancel`.
+    pub action: String,
+    /// What exactly: the selection, the priority, the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// How it was answered.
+    pub status: u16,
+}
+
+/// Newest first. `next` is the `before` of the next page, where there is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditPage {
+    pub entries: Vec<AuditEntry>,
+    #[serde(default)]
+    pub next: Option<u64>,
+}

@@ -1,0 +1,202 @@
+//! What a client sends to have something run: a job, its tasks and arrays.
+
+use super::reference::{After, Line};
+use super::text::Text;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// A new job. In `POST jobs` with all its tasks; in `POST jobs/stream` the first line, which the tasks follow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitJob {
+    /// `default`, or the token's own, when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub group: Option<Text>,
+    /// For people; need not be unique.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub name: Option<Text>,
+    /// More tasks may be added until it is closed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub open: bool,
+    /// Nothing starts until it is released.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub held: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_running: Option<u32>,
+    /// The job stops when more tasks than this have failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_fails: Option<u32>,
+    /// A second submit with the same key in the same group is the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub key: Option<Text>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub if_taken: IfTaken,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unknown_after: UnknownAfter,
+    /// Settings for tasks that leave them open. Variables and resources are merged name by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<Box<TaskSpec>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskSpec>,
+}
+
+/// More tasks for an open job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddTasks {
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub if_taken: IfTaken,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unknown_after: UnknownAfter,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<Box<TaskSpec>>,
+    pub tasks: Vec<TaskSpec>,
+}
+
+/// What happens when a task of the same name is in the group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IfTaken {
+    #[default]
+    Refuse,
+    /// The same task again is no news; a different one is refused.
+    Same,
+    /// Adds predecessors to a task that has not started, and runs a finished one again.
+    Merge,
+}
+
+/// What happens when a task comes after one that nobody knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownAfter {
+    #[default]
+    Refuse,
+    /// It counts as done.
+    Ignore,
+}
+
+/// A task, or with one of `count`, `range` and `values` an array of them. Within one request arrays get the
+/// first numbers, then come the single tasks, each in the order given.
+///
+/// With neither `command` nor `script` it is for workers that know what its name means.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSpec {
+    /// Unique in its group; a task without one is known by its number only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub name: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Line>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
+    /// How many elements, numbered from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Span>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    pub values: Option<Vec<Text>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<After>,
+    /// Element i waits for element i of these arrays, which have as many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<After>,
+    /// The directory it runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub dir: Option<Text>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub env: BTreeMap<String, Text>,
+    /// What it reads on its standard input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub stdin: Option<Text>,
+    /// A file at the worker for its output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub output: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Countable things such as `gpu`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, u32>,
+    /// What a worker must be to get it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub tags: Vec<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+    /// How many attempts may fail before the task has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u16>,
+    /// How many attempts may be lost with their worker before the task has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_max: Option<u16>,
+    /// Exit codes worth another attempt; none given means all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retry_on: Vec<i32>,
+    /// Wait before the second attempt; twice as long before each further one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff_ms: Option<u64>,
+    /// The longest such wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff_most_ms: Option<u64>,
+    /// How long an attempt may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Runs once its predecessors have ended, however they ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_anyway: Option<bool>,
+}
+
+/// A program text. `kind` says who reads it: a file ending such as `.sh` or `.m`, or an interpreter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    pub kind: String,
+    #[schema(value_type = String)]
+    pub body: Text,
+}
+
+/// `first`, `first + step`, ... up to `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    pub first: i64,
+    pub last: i64,
+    #[serde(default = "one")]
+    pub step: i64,
+}
+
+/// The answer to a submit: the tasks got the numbers from `first` on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Submitted {
+    pub job: u32,
+    pub first: u32,
+    pub count: u32,
+    /// It was there already: the key was used before.
+    #[serde(default)]
+    pub again: bool,
+}
+
+fn one() -> i64 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

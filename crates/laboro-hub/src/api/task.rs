@@ -1,0 +1,337 @@
+//! Tasks as the hub shows them.
+
+use super::reference::{After, Line};
+use super::text::Text;
+use laboro_core::{AttemptView, Program, Setting, State, TaskView, Values, Work};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Task {
+    pub job: u32,
+    pub task: u32,
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub name: Text,
+    pub state: TaskState,
+    #[serde(default)]
+    pub priority: i32,
+    #[serde(default)]
+    pub failed_attempts: u16,
+    #[serde(default)]
+    pub lost_attempts: u16,
+    /// Those that are remembered, oldest first; the last may still run.
+    #[serde(default)]
+    pub attempts: Vec<Attempt>,
+    /// The number of the lease it is given out under.
+    #[serde(default)]
+    pub lease: Option<String>,
+    #[serde(default)]
+    pub delayed_until_ms: Option<u64>,
+    /// Words that came with a failure.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// At most 100 of those it waits for.
+    #[serde(default)]
+    pub after: Vec<After>,
+    /// At most 100 of those that wait for it.
+    #[serde(default)]
+    pub before: Vec<After>,
+    /// What it runs; only where one task is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Box<TaskWork>>,
+}
+
+/// What a task runs and needs. In an array placeholders are as they were written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct TaskWork {
+    /// `named`, `command`, `script` or `indexed`.
+    pub kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Line>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script_kind: Option<String>,
+    /// At most 64 KiB of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub script: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub dir: Option<Text>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub env: BTreeMap<String, Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub output: Option<Text>,
+    /// Of an array's element: its place, from 1, and its value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub element: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub value: Option<Text>,
+    pub slots: u32,
+    pub memory_bytes: u64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub tags: Vec<Text>,
+    pub attempts: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    pub runs_anyway: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    Waiting,
+    Blocked,
+    Ready,
+    Delayed,
+    Held,
+    Leased,
+    Done,
+    Failed,
+    Cancelled,
+    /// A word that this program does not know yet.
+    #[serde(other)]
+    Unknown,
+}
+
+impl TaskState {
+    pub fn word(self) -> &'static str {
+        self.to_core().map_or("unknown", State::word)
+    }
+
+    pub fn from_word(word: &str) -> Option<TaskState> {
+        State::ALL.into_iter().find(|state| state.word() == word).map(TaskState::from)
+    }
+
+    pub fn to_core(self) -> Option<State> {
+        Some(match self {
+            TaskState::Waiting => State::Waiting,
+            TaskState::Blocked => State::Blocked,
+            TaskState::Ready => State::Ready,
+            TaskState::Delayed => State::Delayed,
+            TaskState::Held => State::Held,
+            TaskState::Leased => State::Leased,
+            TaskState::Done => State::Done,
+            TaskState::Failed => State::Failed,
+            TaskState::Cancelled => State::Cancelled,
+            TaskState::Unknown => return None,
+        })
+    }
+}
+
+impl From<State> for TaskState {
+    fn from(state: State) -> TaskState {
+        match state {
+            State::Waiting => TaskState::Waiting,
+            State::Blocked => TaskState::Blocked,
+            State::Ready => TaskState::Ready,
+            State::Delayed => TaskState::Delayed,
+            State::Held => TaskState::Held,
+            State::Leased => TaskState::Leased,
+            State::Done => TaskState::Done,
+            State::Failed => TaskState::Failed,
+            State::Cancelled => TaskState::Cancelled,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Attempt {
+    pub worker: u32,
+    pub started_ms: u64,
+    #[serde(default)]
+    pub ended_ms: Option<u64>,
+    #[serde(default)]
+    pub outcome: Option<Outcome>,
+}
+
+/// How an attempt ended. `code` is the exit code or the signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Outcome {
+    pub kind: OutcomeKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    Success,
+    Exit,
+    Signal,
+    TimedOut,
+    Error,
+    Lost,
+    /// A word that this program does not know yet.
+    #[serde(other)]
+    Unknown,
+}
+
+impl From<laboro_core::Outcome> for Outcome {
+    fn from(outcome: laboro_core::Outcome) -> Outcome {
+        use laboro_core::Outcome as Core;
+        let (kind, code) = match outcome {
+            Core::Success => (OutcomeKind::Success, None),
+            Core::Exit(code) => (OutcomeKind::Exit, Some(code)),
+            Core::Signal(signal) => (OutcomeKind::Signal, Some(signal)),
+            Core::TimedOut => (OutcomeKind::TimedOut, None),
+            Core::Error => (OutcomeKind::Error, None),
+            Core::Lost => (OutcomeKind::Lost, None),
+        };
+        Outcome { kind, code }
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let code = self.code.unwrap_or_default();
+        match self.kind {
+            OutcomeKind::Success => f.write_str("success"),
+            OutcomeKind::Exit => write!(f, "exit code {code}"),
+            OutcomeKind::Signal => write!(f, "signal {code}"),
+            OutcomeKind::TimedOut => f.write_str("timed out"),
+            OutcomeKind::Error => f.write_str("error"),
+            OutcomeKind::Lost => f.write_str("lost"),
+            OutcomeKind::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+/// One page. `next` is the `from` of the next page, where there is one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Tasks {
+    pub tasks: Vec<Task>,
+    #[serde(default)]
+    pub next: Option<u32>,
+}
+
+/// Why a task is not running, in plain words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Explained {
+    pub job: u32,
+    pub task: u32,
+    pub explanation: String,
+}
+
+impl From<TaskView> for Task {
+    fn from(view: TaskView) -> Task {
+        Task {
+            job: view.task.job.0,
+            task: view.task.number(),
+            name: (&view.name).into(),
+            state: view.state.into(),
+            priority: view.priority,
+            failed_attempts: view.failed_attempts,
+            lost_attempts: view.lost_attempts,
+            attempts: view.attempts.into_iter().map(Attempt::from).collect(),
+            lease: view.lease.map(|lease| lease.to_string()),
+            delayed_until_ms: view.delayed_until.map(|time| time.0),
+            message: view.message.map(String::from),
+            after: view.preds.into_iter().map(After::from).collect(),
+            before: view.succs.into_iter().map(After::from).collect(),
+            work: None,
+        }
+    }
+}
+
+impl From<AttemptView> for Attempt {
+    fn from(view: AttemptView) -> Attempt {
+        Attempt {
+            worker: view.worker.0,
+            started_ms: view.started.0,
+            ended_ms: view.ended.map(|time| time.0),
+            outcome: view.outcome.map(Outcome::from),
+        }
+    }
+}
+
+const SCRIPT_BYTES_SHOWN: usize = 64 << 10;
+
+impl Task {
+    /// With what it runs.
+    pub fn in_full(view: TaskView) -> Task {
+        let work = Box::new(TaskWork::of(&view));
+        Task { work: Some(work), ..Task::from(view) }
+    }
+}
+
+impl TaskWork {
+    fn of(view: &TaskView) -> TaskWork {
+        let needs = &view.profile.needs;
+        let mut shown = TaskWork {
+            kind: "named".to_owned(),
+            slots: needs.slots,
+            memory_bytes: needs.memory,
+            resources: needs.resources.iter().map(|(n, count)| (n.to_string(), *count)).collect(),
+            tags: needs.tags.iter().map(Text::from).collect(),
+            attempts: view.profile.attempts,
+            timeout_ms: view.profile.time_limit_ms,
+            runs_anyway: view.profile.runs_anyway,
+            ..TaskWork::default()
+        };
+        if let Some(element) = &view.element {
+            shown.element = Some(element.position.saturating_add(1));
+            shown.value = Some(value(&element.values, element.position));
+        }
+        if let Some(work) = &view.work {
+            shown.add_work(work);
+        }
+        shown
+    }
+
+    fn add_work(&mut self, work: &Work) {
+        match work {
+            Work::Named => {}
+            Work::Command(command) => {
+                "command".clone_into(&mut self.kind);
+                self.command = Some(match &command.program {
+                    Program::Shell(line) => Line::Shell(line.as_ref().into()),
+                    Program::Argv(words) => {
+                        Line::Argv(words.iter().map(|word| word.as_ref().into()).collect())
+                    }
+                });
+                self.add_setting(&command.setting);
+            }
+            Work::Script { kind, body, setting } => {
+                "script".clone_into(&mut self.kind);
+                self.script_kind = Some(kind.to_string());
+                self.script = Some(body[..body.len().min(SCRIPT_BYTES_SHOWN)].into());
+                self.add_setting(setting);
+            }
+            Work::Indexed { program, dir, .. } => {
+                "indexed".clone_into(&mut self.kind);
+                self.command = Some(Line::Argv(vec![program.as_ref().into()]));
+                self.dir = Some(dir.as_ref().into());
+            }
+        }
+    }
+
+    fn add_setting(&mut self, setting: &Setting) {
+        self.dir = setting.dir.as_deref().map(Text::from);
+        self.output = setting.output.as_deref().map(Text::from);
+        let variables = setting.env.iter();
+        self.env = variables
+            .map(|(name, value)| (Text::from(name.as_ref()).to_string(), value.as_ref().into()))
+            .collect();
+    }
+}
+
+fn value(values: &Values, position: u32) -> Text {
+    match values {
+        Values::Numbers { first, step } => {
+            let number = i128::from(*first) + i128::from(*step) * i128::from(position);
+            number.to_string().into()
+        }
+        Values::List(values) => {
+            values.get(position as usize).map(|value| value.as_ref().into()).unwrap_or_default()
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Asks a hub over its HTTP API: JSON questions over connections that are kept, bodies and events that
+//! stream. Which certificate is trusted is the caller's affair, as a `rustls` configuration. It never sends a
+//! request twice, except one that did not leave.
+
+mod body;
+mod connect;
+mod events;
+
+pub use body::{Download, Upload};
+pub use events::{EventStream, Told};
+
+use crate::api;
+use body::Outgoing;
+use bytes::Bytes;
+use connect::Sender;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RANGE};
+use hyper::{Method, Request, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("no hub at {address}: {source}")]
+    Unreachable { address: String, source: io::Error },
+    #[error("the hub at {address} did not answer within {seconds} seconds")]
+    Silent { address: String, seconds: u64 },
+    #[error("the connection to {address} broke: {why}")]
+    Broken { address: String, why: String },
+    #[error("{0}")]
+    Refused(Box<api::Problem>),
+    #[error("{address} answered {status} and not as a hub does: is it one?")]
+    Strange { address: String, status: u16 },
+    #[error("the answer of {address} makes no sense: {why}")]
+    Malformed { address: String, why: String },
+    #[error("{what} cannot be part of a request")]
+    BadRequest { what: String },
+}
+
+impl ClientError {
+    /// The stable word of a refusal.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            ClientError::Refused(problem) => Some(&problem.reason),
+            _ => None,
+        }
+    }
+}
+
+/// Where a hub is and how it is spoken to.
+#[derive(Clone)]
+pub struct Target {
+    pub host: String,
+    pub port: u16,
+    /// `None`: without TLS.
+    pub tls: Option<Arc<rustls::ClientConfig>>,
+    pub token: Option<String>,
+    /// How long an answer may take to begin. Waits and streams have their own time.
+    pub patience: Duration,
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The token stays out of logs.
+        f.debug_struct("Target").field("host", &self.host).field("port", &self.port).finish()
+    }
+}
+
+impl Target {
+    pub fn new(host: impl Into<String>, port: u16) -> Target {
+        let patience = Duration::from_secs(60);
+        Target { host: host.into(), port, tls: None, token: None, patience }
+    }
+
+    /// As a person would write it.
+    pub fn address(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// A client of one hub. Shared by reference; several requests at once use several connections.
+#[derive(Debug)]
+pub struct Client {
+    target: Target,
+    idle: Mutex<Vec<Sender>>,
+}
+
+/// More answers than this in one piece come as pages or streams.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+const IDLE_MAX: usize = 4;
+
+impl Client {
+    pub fn new(target: Target) -> Client {
+        Client { target, idle: Mutex::new(Vec::new()) }
+    }
+
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// `path` is below `/api/v1/`: `jobs/7`. Names in it are to be written with `segment`.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        self.ask(Method::GET, path, Bytes::new(), self.target.patience).await
+    }
+
+    /// For questions that wait at the hub: so much longer than usual.
+    pub async fn get_within<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        longer: Duration,
+    ) -> Result<T, ClientError> {
+        self.ask(Method::GET, path, Bytes::new(), self.target.patience + longer).await
+    }
+
+    pub async fn post<B: Serialize, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body)
+            .map_err(|error| ClientError::BadRequest { what: error.to_string() })?;
+        self.ask(Method::POST, path, body.into(), self.target.patience).await
+    }
+
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        self.ask(Method::DELETE, path, Bytes::new(), self.target.patience).await
+    }
+
+    /// Sends a body of any size piece by piece. The answer is there when the last piece was taken, or earlier
+    /// when the hub refuses.
+    pub async fn upload<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        upload: Upload,
+    ) -> Result<T, ClientError> {
+        let request = self.request(Method::POST, path, upload.into_outgoing())?;
+        let (response, sender) = self.send(request).await?;
+        self.read(response, sender).await
+    }
+
+    /// Bytes as they are: output and metrics. From the byte `from` on, or the last `-from` bytes.
+    pub async fn download(&self, path: &str, from: Option<i64>) -> Result<Download, ClientError> {
+        let mut request = self.request(Method::GET, path, Outgoing::empty())?;
+        if let Some(from) = from {
+            let range = if from < 0 { format!("bytes={from}") } else { format!("bytes={from}-") };
+            request.headers_mut().insert(RANGE, range.parse().expect("digits are a header value"));
+        }
+        let (response, sender) = self.within(self.target.patience, self.send(request)).await?;
+        match response.status() {
+            StatusCode::OK | StatusCode::PARTIAL_CONTENT => {
+                Ok(Download::new(response, sender, self.target.address()))
+            }
+            _ => Err(self.problem(response).await),
+        }
+    }
+
+    /// Changes as they happen. `last` is the id of the last one seen before.
+    pub async fn events(&self, path: &str, last: Option<&str>) -> Result<EventStream, ClientError> {
+        let mut request = self.request(Method::GET, path, Outgoing::empty())?;
+        if let Some(last) = last {
+            let value = last
+                .parse()
+                .map_err(|_| ClientError::BadRequest { what: format!("event id {last:?}") })?;
+            request.headers_mut().insert("last-event-id", value);
+        }
+        let (response, sender) = self.within(self.target.patience, self.send(request)).await?;
+        match response.status() {
+            StatusCode::OK => {
+                Ok(EventStream::new(Download::new(response, sender, self.target.address())))
+            }
+            _ => Err(self.problem(response).await),
+        }
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        patience: Duration,
+    ) -> Result<T, ClientError> {
+        let request = self.request(method, path, Outgoing::whole(body))?;
+        let asked = async {
+            let (response, sender) = self.send(request).await?;
+            self.read(response, sender).await
+        };
+        self.within(patience, asked).await
+    }
+
+    async fn within<T>(
+        &self,
+        patience: Duration,
+        asked: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T, ClientError> {
+        let silent =
+            ClientError::Silent { address: self.target.address(), seconds: patience.as_secs() };
+        tokio::time::timeout(patience, asked).await.unwrap_or(Err(silent))
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Outgoing,
+    ) -> Result<Request<Outgoing>, ClientError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}/{path}", api::BASE))
+            .header(HOST, self.target.address())
+            .header(ACCEPT, "application/json, */*")
+            .header(CONTENT_TYPE, "application/json")
+            .header(api::API_VERSION_HEADER, api::API_VERSION);
+        if let Some(token) = &self.target.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        request.body(body).map_err(|_| ClientError::BadRequest { what: format!("`{path}`") })
+    }
+
+    /// On a connection that is kept, or a new one if that was closed before anything was sent.
+    async fn send(
+        &self,
+        mut request: Request<Outgoing>,
+    ) -> Result<(Response<Incoming>, Sender), ClientError> {
+        loop {
+            let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let is_new = kept.is_none();
+            let mut sender = match kept {
+                Some(sender) if sender.is_closed() => continue,
+                Some(sender) => sender,
+                None => connect::connect(&self.target).await?,
+            };
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok((response, sender)),
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) if !is_new => request = unsent,
+                    _ => {
+                        let why = innermost(error.error());
+                        return Err(ClientError::Broken { address: self.target.address(), why });
+                    }
+                },
+            }
+        }
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        response: Response<Incoming>,
+        sender: Sender,
+    ) -> Result<T, ClientError> {
+        if !response.status().is_success() {
+            return Err(self.problem(response).await);
+        }
+        let body = self.whole(response).await?;
+        self.keep(sender);
+        serde_json::from_slice(&body).map_err(|error| ClientError::Malformed {
+            address: self.target.address(),
+            why: error.to_string(),
+        })
+    }
+
+    fn keep(&self, sender: Sender) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX && !sender.is_closed() {
+            idle.push(sender);
+        }
+    }
+
+    async fn whole(&self, response: Response<Incoming>) -> Result<Bytes, ClientError> {
+        let limited = http_body_util::Limited::new(response.into_body(), ANSWER_BYTES_MAX);
+        let body = limited.collect().await.map_err(|error| ClientError::Broken {
+            address: self.target.address(),
+            why: error.to_string(),
+        })?;
+        Ok(body.to_bytes())
+    }
+
+    async fn problem(&self, response: Response<Incoming>) -> ClientError {
+        let status = response.status().as_u16();
+        let body = match self.whole(response).await {
+            Ok(body) => body,
+            Err(error) => return error,
+        };
+        match serde_json::from_slice::<api::Problem>(&body) {
+            Ok(problem) => ClientError::Refused(Box::new(problem)),
+            Err(_) => ClientError::Strange { address: self.target.address(), status },
+        }
+    }
+}
+
+/// A name as one piece of a path.
+pub fn segment(name: &str) -> String {
+    percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// The cause that a person can do something about is the last of the chain.
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,48 @@
+//! One connection to a hub: TCP, TLS where there is a configuration, HTTP/1.1.
+
+use super::body::Outgoing;
+use super::{ClientError, Target, innermost};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+pub(super) type Sender = http1::SendRequest<Outgoing>;
+
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+pub(super) async fn connect(target: &Target) -> Result<Sender, ClientError> {
+    let address = target.address();
+    let unreachable = |source| ClientError::Unreachable { address: address.clone(), source };
+    let opened = TcpStream::connect((target.host.as_str(), target.port));
+    let stream = in_time(opened).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    let Some(tls) = &target.tls else { return shake_hands(stream, &address).await };
+    let name = ServerName::try_from(target.host.clone());
+    let name = name.map_err(|error| unreachable(io::Error::other(error)))?;
+    let secured = TlsConnector::from(tls.clone()).connect(name, stream);
+    shake_hands(in_time(secured).await.map_err(unreachable)?, &address).await
+}
+
+async fn in_time<T>(opening: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 seconds");
+    tokio::time::timeout(CONNECT_TIME_MAX, opening).await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn shake_hands<S>(stream: S, address: &str) -> Result<Sender, ClientError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let broken = |error: hyper::Error| ClientError::Broken {
+        address: address.to_owned(),
+        why: innermost(&error),
+    };
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    // It ends when the sender is dropped or the hub hangs up; whoever sends is told of the error.
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(sender)
+}
