@@ -163,7 +163,7 @@ impl Outbox {
 pub(crate) fn unanswered_work(delivery: Delivery) -> Option<Return> {
     match delivery {
         Delivery::Reply { reply, .. } => work_back(reply),
-        Delivery::Work { .. } | Delivery::Revoke { .. } => None,
+        Delivery::Work { .. } | Delivery::Revoke { .. } | Delivery::Stop { .. } => None,
     }
 }
 

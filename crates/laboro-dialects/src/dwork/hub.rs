@@ -234,7 +234,7 @@ impl Session for HubSide {
                 self.reply(now, number, part, reply, out);
             }
             // A thief is asked for nothing and cannot be told to stop.
-            Delivery::Work { .. } | Delivery::Revoke { .. } => {}
+            Delivery::Work { .. } | Delivery::Revoke { .. } | Delivery::Stop { .. } => {}
         }
     }
 
