@@ -4,6 +4,7 @@
 
 mod frame;
 mod header;
+mod naming;
 mod pack;
 mod payload;
 mod status;
@@ -20,3 +21,11 @@ mod tests;
 pub use foreman::{Foreman, Mode, Plain};
 pub use header::Numbering;
 pub use worker::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
+
+// Version 1 has other headers and the same bodies.
+pub(crate) use frame::FrameError;
+pub(crate) use header::{AT_ONCE, MAGIC};
+pub(crate) use naming::{Held, assignment, held_by, held_of, task_of};
+pub(crate) use pack::{PackError, Reader};
+pub(crate) use payload::{JobStatusUpdate, Task};
+pub(crate) use status::{outcome_of, status_of};

@@ -5,5 +5,6 @@ pub mod dwork;
 pub mod session;
 pub mod worker;
 
+pub mod fuq1;
 pub mod fuq2;
 pub mod zmtp;

@@ -12,6 +12,7 @@ pub use plain::Plain;
 
 use super::frame::{self, Message};
 use super::header::{Kind, SAY_HELLO, Trouble, counts};
+use super::naming::{self, Held};
 use super::talk::{Heard, Side, Talk};
 use super::{Numbering, native as wire};
 use crate::session::{Delivery, HangUp, Output, Place, Session};
@@ -74,15 +75,6 @@ enum Phase {
     },
     /// Has said goodbye.
     Left,
-}
-
-/// One task at the worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Held {
-    task: TaskId,
-    lease: LeaseNo,
-    /// What its number in its job has more than its number in its array, as originals count.
-    base: u32,
 }
 
 /// A stranger must say HELLO within this time.
@@ -213,7 +205,7 @@ impl Foreman {
         if self.is_native() {
             self.running = self.running.saturating_add(grants.len() as u32);
         } else {
-            let held = grants.iter().map(plain::held_by);
+            let held = grants.iter().map(naming::held_by);
             self.held.extend(held.map(|held| (held.task, held)));
         }
     }

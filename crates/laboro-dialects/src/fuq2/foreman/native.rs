@@ -2,10 +2,11 @@
 
 use super::super::frame::Message;
 use super::super::header::LABORO;
+use super::super::naming::Held;
 use super::super::pack::PackError;
 use super::super::payload::TaskPair;
 use super::asked::Asked;
-use super::{Foreman, Held, Phase, wire};
+use super::{Foreman, Phase, wire};
 use crate::session::Output;
 use laboro_core::{
     Capacity, Command, Drain, Join, Kinds, Leave, Leaving, Name, Offer, Report, Route, Time,

@@ -4,16 +4,16 @@
 use super::super::Numbering;
 use super::super::frame::Message;
 use super::super::header::LABORO;
+use super::super::naming::{Held, held_of};
 use super::super::pack::{PackError, Reader};
-use super::super::payload::{Hello, JobDescription, JobStatusUpdate, RUNNING, Task, TaskPair};
+use super::super::payload::{Hello, JobStatusUpdate};
 use super::super::status::outcome_of;
 use super::asked::Asked;
-use super::{Foreman, Held, Mode, Phase};
+use super::{Foreman, Mode, Phase};
 use crate::session::Output;
-use bytes::Bytes;
 use laboro_core::{
-    Capacity, Command, Grant, JobId, Join, Kinds, LeaseNo, LeaseRef, Name, Query, Reply, Report,
-    TaskId, TaskRef, TaskResult, Time, Values, Work, WorkKind, WorkerRef, WorkerView,
+    Capacity, Command, Join, Kinds, LeaseNo, LeaseRef, Name, Query, Reply, Report, TaskId, TaskRef,
+    TaskResult, Time, WorkKind, WorkerRef, WorkerView,
 };
 
 /// How originals are met at a door.
@@ -138,53 +138,4 @@ impl Foreman {
         out.ask(Asked::Update(seq).tag(), Command::Report(Report { worker, results }));
         Ok(())
     }
-}
-
-/// A task as originals name it is a job and a number in its array, counted from 1. An array that is not the
-/// first of its job starts later: how much is told by the upper half of the job's number, which originals
-/// only repeat.
-pub(super) fn pair_of(held: &Held) -> TaskPair {
-    let Held { task, base, .. } = *held;
-    let number = task.index.saturating_sub(base);
-    TaskPair { job: job_number(task.job, base), task: number.into(), lease: None }
-}
-
-fn job_number(job: JobId, base: u32) -> u64 {
-    u64::from(base) << 32 | u64::from(job.0)
-}
-
-/// What a job's number and a task's number mean, if they can mean something.
-fn held_of(job: u64, task: i64) -> Option<Held> {
-    let base = (job >> 32) as u32;
-    let index = u32::try_from(task).ok().filter(|&task| task > 0)?.checked_add(base)?;
-    let task = TaskId::new(JobId(job as u32), index);
-    (!task.is_whole()).then_some(Held { task, lease: LeaseNo(0), base })
-}
-
-pub(super) fn held_by(grant: &Grant) -> Held {
-    let number = grant.element.as_ref().map_or(1, |element| element.position + 1);
-    let base = grant.task.index.saturating_sub(number);
-    Held { task: grant.task, lease: grant.lease, base }
-}
-
-pub(super) fn task_of(grant: &Grant) -> Task {
-    let held = held_by(grant);
-    let pair = pair_of(&held);
-    let part = |bytes: &[u8]| Bytes::copy_from_slice(bytes);
-    let (command, dir, log_dir) = match grant.work.as_deref() {
-        Some(Work::Indexed { program, dir, log_dir }) => (part(program), part(dir), part(log_dir)),
-        // Not offered, so not given.
-        _ => Default::default(),
-    };
-    let tasks = match &grant.element {
-        // How many there are is not known here; there are at least as many.
-        None => pair.task,
-        Some(element) => match &element.values {
-            Values::Numbers { .. } => pair.task,
-            Values::List(list) => list.len() as i64,
-        },
-    };
-    let name = part(grant.name.bytes());
-    let job = JobDescription { id: pair.job, name, tasks, dir, log_dir, command, status: RUNNING };
-    Task { task: pair.task, job }
 }

@@ -3,10 +3,11 @@
 //! what is taken back before was never said.
 
 use super::super::header::{AT_ONCE, Kind};
+use super::super::naming::{self, Held};
 use super::super::payload::{self, TaskPair};
 use super::super::talk::Wear;
 use super::asked::Asked;
-use super::{Foreman, Held, native, plain, wire};
+use super::{Foreman, native, wire};
 use crate::session::{HangUp, Output};
 use bytes::BytesMut;
 use laboro_core::{
@@ -182,7 +183,7 @@ impl Foreman {
     fn say_cancel(&mut self, out: &mut Output) {
         let count = self.requests.cancels.len().min(JOB_TASKS_MAX);
         let cancels: Vec<Held> = self.requests.cancels.drain(..count).collect();
-        let name = if self.is_native() { native::pair_of } else { plain::pair_of };
+        let name = if self.is_native() { native::pair_of } else { naming::pair_of };
         let pairs: Vec<TaskPair> = cancels.iter().map(name).collect();
         let body = |to: &mut BytesMut| payload::write_pairs(to, &pairs);
         let seq = self.talk.ask_with(&mut out.say, Kind::Cancel, body);
@@ -219,7 +220,7 @@ impl Foreman {
         if self.is_native() {
             wire::write_job(to, grants);
         } else {
-            let tasks: Vec<payload::Task> = grants.iter().map(plain::task_of).collect();
+            let tasks: Vec<payload::Task> = grants.iter().map(naming::task_of).collect();
             payload::write_tasks(to, &tasks);
         }
     }

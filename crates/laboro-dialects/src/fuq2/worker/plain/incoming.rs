@@ -3,13 +3,12 @@
 use super::{Live, OVERFLOW_MS, Phase, PlainWorker};
 use crate::fuq2::frame::Message;
 use crate::fuq2::header::{AT_ONCE, Kind, LABORO, SAY_HELLO, Trouble, counts};
+use crate::fuq2::naming::assignment;
 use crate::fuq2::pack::PackError;
-use crate::fuq2::payload::{self, Task};
+use crate::fuq2::payload;
 use crate::fuq2::talk::Heard;
-use crate::worker::{Assignment, Key, Order, Orders, Parting, Value};
-use bytes::Bytes;
-use laboro_core::{Outcome, Time, Work};
-use std::sync::Arc;
+use crate::worker::{Key, Order, Orders, Parting};
+use laboro_core::{Outcome, Time};
 
 impl PlainWorker {
     pub(super) fn hear(&mut self, now: Time, message: Message, out: &mut Orders) {
@@ -158,26 +157,4 @@ impl PlainWorker {
             }
         }
     }
-}
-
-/// `None`: there is no such task.
-fn assignment(key: Key, task: &Task) -> Option<Assignment> {
-    let number = u32::try_from(task.task).ok().filter(|&number| number > 0)?;
-    let job = &task.job;
-    let part = |bytes: &[u8]| Box::from(bytes);
-    let (program, dir, log_dir) = (part(&job.command), part(&job.dir), part(&job.log_dir));
-    Some(Assignment {
-        key,
-        // The originals' log files are called so.
-        name: format!("{}_{number}", String::from_utf8_lossy(&job.name)),
-        job: job.id,
-        index: number,
-        attempt: 1,
-        work: Arc::new(Work::Indexed { program, dir, log_dir }),
-        value: Some(Value { position: number - 1, bytes: Bytes::from(number.to_string()) }),
-        slots: 1,
-        memory: 0,
-        time_limit_ms: None,
-        resources: Vec::new(),
-    })
 }

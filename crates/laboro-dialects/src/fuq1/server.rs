@@ -1,0 +1,235 @@
+//! The hub's side of version 1. There is no answer to a JOB and no CANCEL, so the server counts for itself
+//! what the client has, and sends no more than fits.
+
+use super::codec::Message;
+use crate::fuq2::{AT_ONCE, Held, held_by, held_of, outcome_of, task_of};
+use crate::session::{Delivery, HangUp, Output, Place, Session};
+use bytes::BytesMut;
+use laboro_core::{
+    Capacity, Command, Drain, Grant, Join, Kinds, LeaseRef, Leave, Leaving, Name, Offer, Reply,
+    Report, Return, Returned, Route, TaskRef, TaskResult, Time, WorkKind, WorkerId, WorkerRef,
+};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub struct Server {
+    place: Place,
+    phase: Phase,
+    /// Processors that the client has and may use.
+    slots: u32,
+    ready: VecDeque<Grant>,
+    /// What the client has, oldest first.
+    held: Vec<Held>,
+    /// UPDATEs that wait for the hub.
+    unanswered: usize,
+    /// The client had no room: no JOB until then, or until an UPDATE.
+    held_until: Option<Time>,
+    opened_at: Time,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Waits for OK(nproc).
+    Strange,
+    Joining(WorkerRef),
+    Working(WorkerId),
+    Left,
+}
+
+const JOIN: u64 = 1;
+const UPDATE: u64 = 2;
+const NOTHING: u64 = 0;
+/// A client must say how much it has within this time.
+const GREETING_MS: u64 = 30_000;
+const NO_ROOM_MS: u64 = 50;
+/// A client waits for each answer; one that does not is not a client.
+const UNANSWERED_MAX: usize = 16;
+
+impl Server {
+    pub fn new(place: Place) -> Server {
+        Server {
+            place,
+            phase: Phase::Strange,
+            slots: 0,
+            ready: VecDeque::new(),
+            held: Vec::new(),
+            unanswered: 0,
+            held_until: None,
+            opened_at: Time::default(),
+        }
+    }
+
+    fn say(&self, message: &Message, out: &mut Output) {
+        message.write(&mut out.say);
+        out.end_message();
+    }
+
+    /// What the client may still take. OK(0) would make it leave, so it is not said while it has something.
+    fn room_to_say(&self) -> u32 {
+        let free = self.slots.saturating_sub(self.held.len() as u32);
+        if self.held.is_empty() { free } else { free.max(1) }
+    }
+
+    fn hear(&mut self, now: Time, message: Message, out: &mut Output) {
+        match (message, &self.phase) {
+            (Message::Ok(slots), Phase::Strange) => self.meet(now, slots, out),
+            // An OK that answers nothing.
+            (Message::Ok(_), _) => {}
+            (Message::Update(update), &Phase::Working(worker)) => {
+                self.held_until = None;
+                self.unanswered += 1;
+                if self.unanswered > UNANSWERED_MAX {
+                    return out.malformed("a client that does not wait for answers");
+                }
+                let worker = WorkerRef::Id(worker);
+                let Some(Held { task, .. }) = held_of(update.job, update.task) else {
+                    return out.ask(UPDATE, Command::Renew(worker));
+                };
+                let at = self.held.iter().position(|held| held.task == task);
+                let lease = match at.map(|at| self.held.remove(at)) {
+                    Some(Held { lease, .. }) => LeaseRef::Number { task, lease },
+                    None => LeaseRef::Held(TaskRef::Id(task)),
+                };
+                let (outcome, message) = outcome_of(update.success, &update.status);
+                let results = vec![TaskResult { lease, outcome, message, memo: None }];
+                out.ask(UPDATE, Command::Report(Report { worker, results }));
+            }
+            (Message::Error(_), &Phase::Working(worker)) => self.take_back(now, worker, out),
+            (Message::Error(code), _) => out.malformed(format!("error {code} from a stranger")),
+            (Message::Update(_), _) => out.malformed("an UPDATE before the greeting is over"),
+            (Message::Job(_), _) => out.malformed("a JOB from a client"),
+            (Message::Stop(_), _) => out.malformed("a STOP from a client"),
+        }
+    }
+
+    fn meet(&mut self, now: Time, slots: u32, out: &mut Output) {
+        let peer = self.place.peer.map_or("local".to_owned(), |peer| peer.to_string());
+        let name = Name::from(format!("fuq1-{peer}-{}-{}", now.0, self.place.session.0));
+        let group = self.place.group.clone();
+        self.slots = slots;
+        self.phase = Phase::Joining(WorkerRef::Name { group: group.clone(), name: name.clone() });
+        let join = Join {
+            group,
+            name,
+            dialect: "fuq1",
+            session: self.place.session,
+            kinds: Kinds::of(&[WorkKind::Indexed]),
+            tags: Vec::new(),
+            capacity: Capacity::slots(slots),
+            period_ms: None,
+            running: None,
+        };
+        out.ask(JOIN, Command::Join(join));
+    }
+
+    /// Which JOB cannot run is not said. Those before it took the room, so it is the last.
+    fn take_back(&mut self, now: Time, worker: WorkerId, out: &mut Output) {
+        let Some(Held { task, lease, .. }) = self.held.pop() else { return };
+        self.held_until = Some(now.after_ms(NO_ROOM_MS));
+        let lease = LeaseRef::Number { task, lease };
+        let tasks = vec![Returned { lease, preds: Vec::new() }];
+        let (worker, place) = (WorkerRef::Id(worker), laboro_core::Place::Front);
+        out.ask(NOTHING, Command::Return(Return { worker, tasks, place }));
+    }
+
+    fn stop(&mut self, drain: Drain, out: &mut Output) {
+        if !matches!(self.phase, Phase::Working(_)) {
+            return;
+        }
+        let slots = match drain {
+            Drain::Lift => return,
+            Drain::AtOnce => AT_ONCE,
+            Drain::Slots(slots) => slots.min(self.slots),
+            Drain::All => self.slots,
+        };
+        self.slots = self.slots.saturating_sub(slots);
+        // STOP 0 would mean all.
+        if slots > 0 {
+            self.say(&Message::Stop(slots), out);
+        }
+    }
+
+    fn flush(&mut self, now: Time, out: &mut Output) {
+        self.held_until.take_if(|until| *until <= now);
+        if !matches!(self.phase, Phase::Working(_)) || self.held_until.is_some() {
+            return;
+        }
+        while (self.held.len() as u64) < u64::from(self.slots)
+            && let Some(grant) = self.ready.pop_front()
+        {
+            self.held.push(held_by(&grant));
+            self.say(&Message::Job(task_of(&grant)), out);
+        }
+    }
+}
+
+impl Session for Server {
+    fn open(&mut self, now: Time, out: &mut Output) {
+        self.opened_at = now;
+        self.say(&Message::Ok(0), out);
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
+        while out.hang_up.is_none() {
+            match Message::take(input, self.place.message_max) {
+                Ok(Some(message)) => self.hear(now, message, out),
+                Ok(None) => break,
+                Err(error) => out.malformed(error.to_string()),
+            }
+        }
+        self.flush(now, out);
+    }
+
+    fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output) {
+        match delivery {
+            Delivery::Reply { tag: JOIN, reply: Reply::Joined { worker, .. } } => {
+                self.phase = Phase::Working(worker);
+                self.say(&Message::Ok(self.slots), out);
+                let (worker, route) = (WorkerRef::Id(worker), Route::Push { ahead: 0 });
+                out.ask(NOTHING, Command::Offer(Offer { worker, route, lease_ms: None }));
+            }
+            Delivery::Reply { tag: JOIN, reply: Reply::Refused(refusal) } => {
+                self.phase = Phase::Left;
+                out.hang_up(HangUp::Denied(refusal.to_string()));
+            }
+            Delivery::Reply { tag: UPDATE, .. } => {
+                self.unanswered = self.unanswered.saturating_sub(1);
+                self.say(&Message::Ok(self.room_to_say()), out);
+            }
+            Delivery::Reply { .. } => {}
+            Delivery::Work { grants, .. } => self.ready.extend(grants),
+            Delivery::Revoke { leases, .. } => {
+                // What was sent cannot be called back; its result will not count.
+                let is_live = |grant: &Grant| !leases.contains(&(grant.task, grant.lease));
+                self.ready.retain(is_live);
+            }
+            Delivery::Stop { drain, .. } => self.stop(drain, out),
+        }
+        self.flush(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Strange => Some(self.opened_at.after_ms(GREETING_MS)),
+            _ => self.held_until,
+        }
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Output) {
+        if self.phase == Phase::Strange && now >= self.opened_at.after_ms(GREETING_MS) {
+            out.hang_up(HangUp::Silent);
+        }
+        self.flush(now, out);
+    }
+
+    fn close(&mut self, _: Time, out: &mut Output) {
+        let worker = match std::mem::replace(&mut self.phase, Phase::Left) {
+            Phase::Joining(who) => who,
+            Phase::Working(worker) => WorkerRef::Id(worker),
+            Phase::Strange | Phase::Left => return,
+        };
+        let how = Leaving::Away { grace_ms: self.place.grace_ms };
+        let leave = Leave { worker, session: Some(self.place.session), how };
+        out.ask(NOTHING, Command::Leave(leave));
+    }
+}
