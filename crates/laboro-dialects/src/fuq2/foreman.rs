@@ -103,6 +103,11 @@ impl Foreman {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn talk(&mut self) -> &mut Talk {
+        &mut self.talk
+    }
+
     fn is_native(&self) -> bool {
         matches!(self.mode, Mode::Native)
     }
@@ -149,6 +154,10 @@ impl Foreman {
     fn take_request(&mut self, now: Time, request: Message, out: &mut Output) {
         let seq = request.header.seq;
         let result = match (request.header.kind, &self.phase) {
+            (Kind::Hello, Phase::Joining { .. } | Phase::Left) => {
+                out.malformed("a HELLO while another is not answered, or after the goodbye");
+                return;
+            }
             (Kind::Hello, _) if self.is_native() => self.native_hello(now, &request, out),
             (Kind::Hello, _) => self.plain_hello(now, &request, out),
             (Kind::Update, Phase::Working { .. }) if self.is_native() => {

@@ -108,10 +108,10 @@ impl Talk {
         *self = Talk { laboro, reset_from, ..Talk::new(self.side, self.numbering) };
     }
 
+    /// The numbers run out there instead of at the end.
     #[cfg(test)]
-    pub(super) fn resetting_from(mut self, seq: u32) -> Talk {
+    pub(super) fn reset_from(&mut self, seq: u32) {
         self.reset_from = seq;
-        self
     }
 
     pub(super) fn numbering(&self) -> Numbering {

@@ -218,3 +218,127 @@ fn a_worker_that_drains_of_its_own_is_not_told_to() {
     assert_eq!((rig.count(job, State::Done), rig.count(job, State::Ready)), (1, 2));
     assert_eq!(rig.parting, Some(Parting::Finished));
 }
+
+#[test]
+fn numbers_that_run_out_lose_nothing() {
+    for (worker, foreman) in [(20, 1 << 30), (1 << 30, 20), (20, 20), (31, 24)] {
+        let mut rig = rig(2, 3);
+        rig.worker.talk().reset_from(worker);
+        rig.foreman.talk().reset_from(foreman);
+        let job = rig.submit(500, command(&["true"]));
+        assert_eq!(rig.run_all(), 500, "every task runs once");
+        assert_eq!(rig.count(job, State::Done), 500);
+        assert_eq!((&rig.hang_up, &rig.parting), (&None, &None));
+        assert!(rig.cancelled().is_empty());
+        let hellos = rig.orders.iter().filter(|order| matches!(order, Order::Welcome { .. }));
+        assert!(hellos.count() > 5, "and the conversation began anew");
+    }
+}
+
+#[test]
+fn a_task_that_fits_no_message_fails_with_words() {
+    let mut rig = rig(2, 0);
+    let body = Arc::from(vec![b'x'; 2 << 20]);
+    let job = rig.submit(1, Work::Script { kind: ".sh".into(), body, setting: Arc::default() });
+    assert_eq!(rig.count(job, State::Failed), 1);
+    assert_eq!(rig.hang_up, None);
+}
+
+#[test]
+fn what_is_too_much_for_one_message_goes_in_several() {
+    let mut rig = rig(8, 0);
+    let list: Vec<Box<[u8]>> = (0..8).map(|n| Box::from(vec![n; 300 << 10])).collect();
+    let array = ArraySpec {
+        values: Values::List(list.into()),
+        ..ArraySpec::numbered("wide", 8, command(&["true"]))
+    };
+    let job = rig.submit_arrays(vec![array], Profile::default());
+    assert_eq!(rig.run_all(), 8);
+    assert_eq!(rig.count(job, State::Done), 8);
+}
+
+#[test]
+fn much_output_goes_in_pieces_and_in_order() {
+    let mut rig = rig(1, 0);
+    rig.submit(1, command(&["cat"]));
+    let key = rig.started()[0].key;
+    let all: Vec<u8> = (0..3_000_000u32).map(|n| n as u8).collect();
+    let bytes = Bytes::from(all.clone());
+    rig.tell(News::Wrote { key, stream: Stream::Out, bytes });
+    let kept: Vec<u8> = rig.kept.iter().flat_map(|chunk| chunk.bytes.to_vec()).collect();
+    assert!(kept == all && rig.kept.len() > 1);
+    assert_eq!(rig.worker.unsaid(), 0);
+}
+
+#[test]
+fn how_far_ahead_can_change() {
+    let mut rig = rig(1, 0);
+    rig.submit(100, command(&["true"]));
+    assert_eq!(rig.started().len(), 1);
+    rig.tell(News::Ahead(10));
+    assert_eq!(rig.started().len(), 10);
+}
+
+#[test]
+fn a_worker_that_the_hub_forgot_says_hello_again() {
+    let mut rig = rig(1, 0);
+    let job = rig.submit(1, command(&["true"]));
+    let key = rig.started()[0].key;
+    rig.stall(31_000);
+    assert_eq!(rig.count(job, State::Ready), 1, "its lease has lapsed");
+    rig.tell(News::Ended { key, how: ended(Outcome::Success) });
+    assert_eq!(rig.count(job, State::Done), 1);
+    let second = rig.submit_arrays(
+        vec![ArraySpec::numbered("next", 1, command(&["true"]))],
+        Profile::default(),
+    );
+    rig.pass(30_000);
+    assert_eq!(rig.run_all(), 1, "and gets work again");
+    assert_eq!(rig.count(second, State::Done), 1);
+}
+
+/// Connections are lost at random: before the hub hears a result, or before the worker hears the answer. Every
+/// task is done once, and nothing that was kept runs twice.
+#[test]
+fn no_result_is_lost_with_its_connection() {
+    for seed in 1..60u64 {
+        let mut dice = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut roll = move |sides: u32| {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            (dice >> 33) as u32 % sides
+        };
+        let mut rig = rig(3, 4);
+        let job = rig.submit(200, command(&["true"]));
+        let (mut running, mut started) = (Vec::new(), 0);
+        for _ in 0..5000 {
+            let new = rig.started();
+            started += new.len();
+            running.extend(new.iter().map(|assignment| assignment.key));
+            if running.is_empty() && rig.connected {
+                break;
+            }
+            let end = |key| News::Ended { key, how: ended(Outcome::Success) };
+            match roll(10) {
+                _ if running.is_empty() => {}
+                0..=6 => {
+                    let key = running.remove(roll(running.len() as u32) as usize);
+                    rig.tell(end(key));
+                }
+                heard @ 7..=8 if rig.connected => {
+                    let key = running.remove(0);
+                    rig.tell_and_cut(end(key), heard == 7);
+                }
+                _ => {}
+            }
+            if !rig.connected && roll(3) == 0 {
+                rig.reconnect(Mode::Native);
+            }
+        }
+        assert_eq!(rig.count(job, State::Done), 200, "seed {seed}");
+        assert!(rig.worker.is_settled(), "seed {seed}");
+        // Work that was sent and lost with its connection is sent again, and counts once only here.
+        assert_eq!(started, 200, "seed {seed}");
+    }
+}

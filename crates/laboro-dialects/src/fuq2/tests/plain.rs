@@ -69,6 +69,23 @@ fn arrays_of_one_job_are_told_apart() {
 }
 
 #[test]
+fn work_that_has_no_room_yet_waits_for_the_next_update() {
+    let mut rig = rig(1);
+    let job = rig.submit(2, indexed());
+    let first = rig.started()[0].key;
+    // The hub has the slot back at once; the worker has it when the task has ended.
+    rig.ask(Command::Cancel(Selection { job, which: Which::Ranges(vec![(1, 1)]) }));
+    assert_eq!(rig.cancelled(), [first]);
+    assert!(rig.started().is_empty());
+    assert_eq!(rig.count(job, State::Leased), 1);
+    rig.pass(200);
+    assert!(rig.started().is_empty());
+    rig.tell(News::Ended { key: first, how: ended(Outcome::Signal(9)) });
+    assert_eq!(rig.started().len(), 1);
+    assert_eq!(rig.hang_up, None);
+}
+
+#[test]
 fn what_still_runs_after_a_reconnect_is_kept() {
     let mut rig = rig(2);
     let job = rig.submit(2, indexed());

@@ -160,6 +160,21 @@ impl<W: WorkerSide> Rig<W> {
         self.settle();
     }
 
+    /// The worker says it, and the connection is lost: before the hub hears it, or before the worker hears
+    /// the answer.
+    pub(super) fn tell_and_cut(&mut self, news: News, heard: bool) {
+        let mut out = Orders::default();
+        self.worker.tell(self.now, news, &mut out);
+        self.do_orders(out);
+        if heard {
+            let mut input = self.to_foreman.split();
+            let mut out = Output::default();
+            self.foreman.receive(self.now, &mut input, &mut out);
+            self.do_output(out);
+        }
+        self.cut();
+    }
+
     /// Says several things before anyone can answer.
     pub(super) fn tell_all(&mut self, news: impl IntoIterator<Item = News>) {
         for news in news {
@@ -221,6 +236,12 @@ impl<W: WorkerSide> Rig<W> {
                 return;
             }
         }
+    }
+
+    /// Time passes for the hub, while nothing moves between the two.
+    pub(super) fn stall(&mut self, ms: u64) {
+        self.now = self.now.after_ms(ms);
+        self.step(Vec::new());
     }
 
     /// What was started since the last call.

@@ -311,7 +311,8 @@ fn a_full_queue_says_overflow() {
 
 #[test]
 fn numbers_that_run_out_are_reset_or_the_connection_is() {
-    let mut talk = Talk::new(Side::Worker, Numbering::Current).resetting_from(6);
+    let mut talk = Talk::new(Side::Worker, Numbering::Current);
+    talk.reset_from(6);
     let mut say = BytesMut::new();
     for seq in [0, 2, 4, 6] {
         assert_eq!(talk.wear(), Wear::Fine);
@@ -341,7 +342,8 @@ struct Player {
 
 impl Player {
     fn new(side: Side) -> Player {
-        let mut talk = Talk::new(side, Numbering::Current).resetting_from(60);
+        let mut talk = Talk::new(side, Numbering::Current);
+        talk.reset_from(60);
         talk.meet_laboro(true);
         let (inbox, to_answer, under_way) = (VecDeque::new(), Vec::new(), Vec::new());
         Player { talk, inbox, to_answer, under_way, asked: 0, done: 0, anew: 0 }

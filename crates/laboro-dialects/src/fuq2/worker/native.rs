@@ -76,6 +76,11 @@ impl NativeWorker {
         }
     }
 
+    #[cfg(test)]
+    pub(in super::super) fn talk(&mut self) -> &mut Talk {
+        &mut self.talk
+    }
+
     fn say_hello(&mut self, now: Time, out: &mut Orders) {
         let settings = &self.settings;
         let mut running: Vec<(TaskId, LeaseNo)> =
