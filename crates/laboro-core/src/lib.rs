@@ -4,6 +4,7 @@
 //! Read in this order: the words (`id task job command event effect`), the ledger they change, who is
 //! there (`presence`), and the hub that decides.
 
+mod broker;
 mod command;
 mod config;
 mod effect;
@@ -15,6 +16,7 @@ mod ledger;
 mod presence;
 mod task;
 
+pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, WorkerRow};
 pub use command::*;
 pub use config::{Conduct, Config, Keep, Limits};
 pub use effect::*;
