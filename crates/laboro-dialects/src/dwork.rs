@@ -1,15 +1,19 @@
 //! dwork: workers steal tasks by name from a hub that knows which come after which. Both sides of the
 //! conversation, over ZMTP. What the wire carries is written down in `spec/dwork.md`.
 
+mod client;
 mod codec;
 mod door;
 mod hub;
 mod wire;
+mod worker;
 
 #[cfg(test)]
 mod tests;
 
+pub use client::{Client, ClientError, Reply};
 pub use codec::{Dep, Kind, Log, Note, Query, QueryWriter, Task, decode};
 pub use door::{Door, Settings};
 pub use hub::HubSide;
 pub use wire::WireError;
+pub use worker::{OnFailure, Template, TemplateError, Worker, WorkerSettings};

@@ -340,14 +340,15 @@ impl<'b> QueryWriter<'b> {
         self
     }
 
-    /// A task whose fields beside its name stand written in `notes` (see `put_notes`), and one more entry
-    /// in its log.
-    pub(super) fn noted_task(&mut self, name: &[u8], notes: &[u8], log: Log) {
-        let len = bytes_field_len(name.len()) + notes.len() + bytes_field_len(log.len());
+    /// A task whose fields beside its name stand written in `notes` (see `put_notes`), and what comes after
+    /// them in its log.
+    pub(super) fn noted_task(&mut self, name: &[u8], notes: &[u8], log: &[Log]) {
+        let log_len: usize = log.iter().map(|log| bytes_field_len(log.len())).sum();
+        let len = bytes_field_len(name.len()) + notes.len() + log_len;
         put_len_field(query::TASK, len, self.to);
         put_bytes_field(task::NAME, name, self.to);
         self.to.extend_from_slice(notes);
-        log.put(self.to);
+        log.iter().for_each(|log| log.put(self.to));
     }
 
     /// The task as it was read, without what was unknown in it.

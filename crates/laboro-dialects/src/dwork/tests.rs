@@ -5,6 +5,7 @@ mod codec;
 mod conversations;
 mod golden;
 mod ring;
+mod worker;
 
 use serde_json::Value;
 

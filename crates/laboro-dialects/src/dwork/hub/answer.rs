@@ -119,11 +119,11 @@ impl HubSide {
                     let notes = grant.memo.as_deref().filter(|notes| are_notes(notes));
                     let notes = notes.unwrap_or(&self.door.host_notes);
                     match &grant.element {
-                        None => query.noted_task(grant.name.bytes(), notes, log),
+                        None => query.noted_task(grant.name.bytes(), notes, &[log]),
                         Some(element) => {
                             let mut name = grant.name.bytes().to_vec();
                             name.extend(format!(".{}", u64::from(element.position) + 1).bytes());
-                            query.noted_task(&name, notes, log);
+                            query.noted_task(&name, notes, &[log]);
                         }
                     }
                 }

@@ -1,7 +1,7 @@
 //! What the recording cannot show: waiting, order, lost connections, the end of the hub, and what several
 //! connections do to each other.
 
-use super::ring::{Ring, say, show};
+use super::ring::{Ring, say};
 use crate::dwork::codec::{Log, Note, decode};
 use crate::dwork::{Door, Settings};
 use crate::zmtp::SocketType::{Dealer, Req};
@@ -11,41 +11,6 @@ use std::sync::Arc;
 
 fn patient() -> Ring {
     Ring::with(Settings::default())
-}
-
-impl Ring {
-    /// One request and its answer in few words; `nothing` while it waits.
-    #[track_caller]
-    fn hears(&mut self, peer: usize, request: BytesMut, answer: &str) {
-        self.send(peer, &[b"", &request]);
-        self.heard(peer, answer);
-    }
-
-    #[track_caller]
-    fn heard(&mut self, peer: usize, answer: &str) {
-        let bodies = self.answers(peer);
-        let words: Vec<String> = bodies.iter().map(|m| show(m.0.last().unwrap())).collect();
-        let words = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
-        assert_eq!(words, answer);
-    }
-
-    fn pass(&mut self, ms: u64) {
-        self.now = self.now.after_ms(ms);
-        self.turn();
-    }
-
-    fn command(&mut self, command: Command) -> Vec<Effect> {
-        let now = self.now;
-        self.hub().step(now, vec![Ask { token: Token(u64::MAX), command }]).release()
-    }
-
-    fn task(&mut self, name: &str) -> Box<TaskView> {
-        let (group, task) = ("default".into(), TaskRef::Name(name.into()));
-        match self.command(Command::Query(Query::Task { group, task })).pop() {
-            Some(Effect::Reply { reply: Reply::Task(view), .. }) => view,
-            other => panic!("{other:?}"),
-        }
-    }
 }
 
 #[test]

@@ -7,7 +7,8 @@ use crate::session::{Delivery, OpenGate, Output, Place, Session};
 use crate::zmtp::{Connection, Message, Options, SocketType};
 use bytes::BytesMut;
 use laboro_core::{
-    Ask, Batch, Command, Config, Effect, Event, Hub, Ledger, SessionId, Time, Token,
+    Ask, Batch, Command, Config, Effect, Event, Hub, Ledger, Query as Question, Reply, SessionId,
+    TaskRef, TaskView, Time, Token,
 };
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ struct Peer {
     inbox: BytesMut,
     answers: Vec<Message>,
     socket: SocketType,
+    /// Whoever is there has a connection of its own: only bytes are carried.
+    is_raw: bool,
 }
 
 impl Ring {
@@ -60,7 +63,20 @@ impl Ring {
         self.keep(first);
     }
 
-    pub(super) fn connect(&mut self, socket: SocketType) -> usize {
+    /// A peer of bytes alone.
+    pub(super) fn attach(&mut self) -> usize {
+        let mut peer = self.peer(SocketType::Dealer);
+        peer.is_raw = true;
+        peer.side.open(self.now, &mut peer.output);
+        self.peers.push(peer);
+        self.peers.len() - 1
+    }
+
+    pub(super) fn take_bytes(&mut self, peer: usize) -> BytesMut {
+        self.peers[peer].inbox.split()
+    }
+
+    fn peer(&self, socket: SocketType) -> Peer {
         let place = Place {
             session: SessionId(self.peers.len() as u64),
             group: "default".into(),
@@ -69,14 +85,19 @@ impl Ring {
             grace_ms: 0,
             gate: Arc::new(OpenGate),
         };
-        let mut peer = Peer {
+        Peer {
             side: HubSide::new(place, self.door.clone()),
             output: Output::default(),
             connection: Connection::new(Options::new(socket)),
             inbox: BytesMut::new(),
             answers: Vec::new(),
             socket,
-        };
+            is_raw: false,
+        }
+    }
+
+    pub(super) fn connect(&mut self, socket: SocketType) -> usize {
+        let mut peer = self.peer(socket);
         let mut say = BytesMut::new();
         peer.side.open(self.now, &mut peer.output);
         peer.connection.open(self.now, &mut say);
@@ -177,6 +198,9 @@ impl Ring {
     fn carry(&mut self) {
         for peer in &mut self.peers {
             peer.inbox.unsplit(peer.output.take_bytes());
+            if peer.is_raw {
+                continue;
+            }
             let mut say = BytesMut::new();
             while let Some(message) =
                 peer.connection.receive(self.now, &mut peer.inbox, &mut say).unwrap()
@@ -199,6 +223,42 @@ impl Ring {
 
     pub(super) fn hub(&mut self) -> &mut Hub {
         &mut self.hub
+    }
+}
+
+/// Conversations in few words.
+impl Ring {
+    /// One request and its answer in few words; `nothing` while it waits.
+    #[track_caller]
+    pub(super) fn hears(&mut self, peer: usize, request: BytesMut, answer: &str) {
+        self.send(peer, &[b"", &request]);
+        self.heard(peer, answer);
+    }
+
+    #[track_caller]
+    pub(super) fn heard(&mut self, peer: usize, answer: &str) {
+        let bodies = self.answers(peer);
+        let words: Vec<String> = bodies.iter().map(|m| show(m.0.last().unwrap())).collect();
+        let words = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
+        assert_eq!(words, answer);
+    }
+
+    pub(super) fn pass(&mut self, ms: u64) {
+        self.now = self.now.after_ms(ms);
+        self.turn();
+    }
+
+    pub(super) fn command(&mut self, command: Command) -> Vec<Effect> {
+        let now = self.now;
+        self.hub().step(now, vec![Ask { token: Token(u64::MAX), command }]).release()
+    }
+
+    pub(super) fn task(&mut self, name: &str) -> Box<TaskView> {
+        let (group, task) = ("default".into(), TaskRef::Name(name.into()));
+        match self.command(Command::Query(Question::Task { group, task })).pop() {
+            Some(Effect::Reply { reply: Reply::Task(view), .. }) => view,
+            other => panic!("{other:?}"),
+        }
     }
 }
 
