@@ -2,6 +2,7 @@
 //! lists, all turned into one `Plan`. Reads what it is asked to read; starts nothing and knows no hub.
 
 mod arguments;
+mod carried;
 mod decode;
 mod fingerprint;
 mod flow;
@@ -22,6 +23,7 @@ mod values;
 mod work;
 
 pub use arguments::{ArgumentError, ArgumentForm, ArgumentOptions, ValueSource};
+pub use carried::Filler;
 pub use fingerprint::Fingerprint;
 pub use flow::parse_flow;
 pub use graph::Graph;

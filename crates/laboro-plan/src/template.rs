@@ -22,6 +22,7 @@
 //! quoted for where it stands, see `shell`.
 
 mod shell;
+mod written;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -31,6 +32,7 @@ use crate::values::{Items, Values};
 
 pub use shell::ShellError;
 pub(crate) use shell::{is_shell_syntax, quote};
+pub(crate) use written::Reader;
 
 /// Words that mean something in braces, and so cannot be the key of a matrix.
 pub(crate) const RESERVED: [&str; 4] = ["ext", "index", "name", "seq"];

@@ -1,6 +1,7 @@
 //! What the crate promises, form by form.
 
 mod arguments;
+mod carried;
 mod examples;
 mod files;
 mod flow;

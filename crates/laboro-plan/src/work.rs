@@ -46,6 +46,24 @@ impl ScriptKind {
         }
     }
 
+    /// The word by which a hub and its workers know who reads a script: a file ending or an interpreter.
+    pub fn kind(&self) -> String {
+        match self {
+            ScriptKind::Bash => ".sh".to_owned(),
+            ScriptKind::Matlab => ".m".to_owned(),
+            ScriptKind::Program(words) => words.join(" "),
+        }
+    }
+
+    /// The other way round. Words of a program are told apart by blanks.
+    pub fn from_kind(kind: &str) -> ScriptKind {
+        match kind.trim() {
+            "" | ".sh" => ScriptKind::Bash,
+            ".m" => ScriptKind::Matlab,
+            words => ScriptKind::from_words(words.split_whitespace().map(str::to_owned).collect()),
+        }
+    }
+
     /// For messages and previews.
     pub fn label(&self) -> String {
         match self {

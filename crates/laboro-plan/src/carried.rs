@@ -1,0 +1,166 @@
+//! How an array travels to workers elsewhere without being expanded: its work and settings as text with
+//! placeholders, and for each element one value. `Filler` is the other end, where one element is run. A hub in
+//! between looks at none of it.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use crate::plan::Array;
+use crate::settings::Settings;
+use crate::template::{Filling, Reader, ShellError, Template, Vocabulary};
+use crate::values::{Column, Items, List, Numbers, Pairing, Values, ValuesError};
+use crate::work::{Script, Work};
+
+/// Stands between the values of an element that has several: ASCII's unit separator.
+const BETWEEN: u8 = 0x1f;
+
+/// Stands before one of these two bytes where it is part of a value: ASCII's record separator.
+const ESCAPE: u8 = 0x1e;
+
+impl Array {
+    /// The work, with the placeholders that a `Filler` knows. A line of a job file is its own shell line, so
+    /// that one becomes an argument of a shell: it must not be quoted.
+    pub fn carried_work(&self) -> Work<Vec<u8>> {
+        let columns = self.columns_without_keys();
+        let reader = self.reader(&columns);
+        let text = |template: &Template| template.write_for(reader);
+        match &self.template {
+            Work::Shell { line } if *line == Template::value_itself() => {
+                Work::Argv(vec![b"/bin/sh".to_vec(), b"-c".to_vec(), b"{}".to_vec()])
+            }
+            Work::Shell { line } => Work::Shell { line: text(line) },
+            Work::Argv(words) => Work::Argv(words.iter().map(text).collect()),
+            Work::Script(script) => Work::Script(Script {
+                kind: script.kind.clone(),
+                body: Arc::clone(&script.body),
+                arguments: script.arguments.iter().map(text).collect(),
+            }),
+        }
+    }
+
+    pub fn carried_settings(&self) -> Settings<Vec<u8>> {
+        let columns = self.columns_without_keys();
+        let reader = self.reader(&columns);
+        self.settings.map(|template, _| template.write_for(reader))
+    }
+
+    /// Text that is to reach an element as it stands here, whatever braces are in it.
+    pub fn carried_text(&self, text: &[u8]) -> Vec<u8> {
+        let columns = self.columns_without_keys();
+        Template::literal(text).write_for(self.reader(&columns))
+    }
+
+    /// The numbers that the elements stand for, if it is that simple.
+    pub fn range(&self) -> Option<Numbers> {
+        match self.values.columns() {
+            [Column { items: Items::Numbers(numbers), .. }] => Some(*numbers),
+            _ => None,
+        }
+    }
+
+    /// What element `i` stands for, counted from 0, all in one piece; `Filler` takes it apart.
+    pub fn carried_value(&self, i: u64) -> Option<Vec<u8>> {
+        let row = self.values.row(i)?;
+        let mut joined = Vec::new();
+        for (number, value) in row.iter().enumerate() {
+            if number > 0 {
+                joined.push(BETWEEN);
+            }
+            for &byte in value.iter() {
+                if matches!(byte, BETWEEN | ESCAPE) {
+                    joined.push(ESCAPE);
+                }
+                joined.push(byte);
+            }
+        }
+        Some(joined)
+    }
+
+    /// The same lists to a reader who has no keys. One item each: only their number and their kind count.
+    fn columns_without_keys(&self) -> Values {
+        let columns = self.values.columns().iter().map(|column| match &column.items {
+            Items::Numbers(_) => Column::numbers(Numbers::new(1, 1, 1).expect("one is a range")),
+            Items::List(_) => {
+                let mut list = List::default();
+                list.push(b"").expect("nothing is no zero byte and takes no room");
+                Column::list(list)
+            }
+        });
+        Values::new(columns.collect(), Pairing::Zip)
+            .expect("an array has columns, here of one item")
+    }
+
+    fn reader<'a>(&self, values: &'a Values) -> Reader<'a> {
+        Reader { values, is_named: !self.name.is_empty() }
+    }
+}
+
+/// Fills the placeholders of one element.
+#[derive(Debug)]
+pub struct Filler<'a> {
+    name: &'a str,
+    index: u64,
+    values: Values,
+}
+
+impl<'a> Filler<'a> {
+    /// `position` is counted from 0, `value` is as `carried_value` gave it.
+    pub fn new(name: &'a str, position: u64, value: &[u8]) -> Result<Filler<'a>, ValuesError> {
+        let mut columns = Vec::new();
+        for value in apart(value) {
+            let mut list = List::default();
+            list.push(&value)?;
+            columns.push(match number(&value) {
+                // Digits are safe in every corner of a shell line, wherever they come from.
+                Some(numbers) => Column::numbers(numbers),
+                None => Column::list(list),
+            });
+        }
+        let values = Values::new(columns, Pairing::Zip)?;
+        Ok(Filler { name, index: position + 1, values })
+    }
+
+    /// An argument, which becomes several if it is `{}` and there are several values.
+    pub fn argument(&self, text: &[u8], arguments: &mut Vec<OsString>) {
+        let template = Template::plain(text, Vocabulary::Values(&self.values));
+        template.fill_arguments(&self.filling(), arguments);
+    }
+
+    /// A line for a shell.
+    pub fn line(&self, line: &[u8]) -> Result<OsString, ShellError> {
+        let template = Template::shell(line, Vocabulary::Values(&self.values))?;
+        Ok(template.fill(&self.filling()))
+    }
+
+    /// A path, a variable or an input.
+    pub fn text(&self, text: &[u8]) -> OsString {
+        Template::plain(text, Vocabulary::Values(&self.values)).fill(&self.filling())
+    }
+
+    fn filling(&self) -> Filling<'_> {
+        let row = self.values.row(0).expect("every column has one item");
+        let is_range = matches!(self.values.columns(), [Column { items: Items::Numbers(_), .. }]);
+        Filling { name: self.name, index: self.index, row, is_range }
+    }
+}
+
+fn apart(joined: &[u8]) -> Vec<Vec<u8>> {
+    let mut values = vec![Vec::new()];
+    let mut bytes = joined.iter().copied();
+    while let Some(byte) = bytes.next() {
+        let last = values.last_mut().expect("there is always one");
+        match byte {
+            BETWEEN => values.push(Vec::new()),
+            ESCAPE => last.extend(bytes.next()),
+            byte => last.push(byte),
+        }
+    }
+    values
+}
+
+/// The one number that is written like this, and no other way.
+fn number(value: &[u8]) -> Option<Numbers> {
+    let text = std::str::from_utf8(value).ok()?;
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then(|| Numbers::new(number, number, 1).ok()).flatten()
+}
