@@ -63,6 +63,8 @@ impl Agent {
                     }
                 }
             }
+            // Nobody but this agent asks for it.
+            Delivery::Stop { .. } => {}
             Delivery::Reply { tag, reply } => {
                 self.unanswered -= 1;
                 match reply {
