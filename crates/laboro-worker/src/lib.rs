@@ -11,10 +11,14 @@ mod launch;
 mod memory;
 mod proc;
 mod runner;
+mod surroundings;
 mod sys;
 mod wire;
+mod words;
 
 pub use ending::{Ending, Reason, Usage};
 pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, WriteMode};
-pub use memory::{MemoryError, memory_available};
+pub use memory::{MemoryError, MemoryGuard, Shortage, memory_available, memory_total};
 pub use runner::{EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream};
+pub use surroundings::{Facts, Variable, set};
+pub use words::{DEFAULT_SHELL, script_file, script_words, shell_words};

@@ -1,4 +1,4 @@
-//! How much memory the machine can still give, for "start no more while less is free".
+//! How much memory the machine has and can still give, for "start no more while less is free".
 
 use std::path::Path;
 
@@ -20,6 +20,50 @@ fn available_in(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     kib.checked_mul(1024)
+}
+
+/// Bytes that the machine has, for tasks that say how much they need.
+pub fn memory_total() -> u64 {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib: Option<u64> =
+        line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
+    kib.map_or(u64::MAX, |kib| kib * 1024)
+}
+
+/// Has nothing started while less memory than asked for is available.
+#[derive(Debug)]
+pub struct MemoryGuard {
+    wanted: Option<u64>,
+    is_short: bool,
+}
+
+/// Why to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    pub available: u64,
+    pub wanted: u64,
+    /// There was enough when last asked.
+    pub is_news: bool,
+}
+
+impl MemoryGuard {
+    pub fn new(wanted: Option<u64>) -> MemoryGuard {
+        MemoryGuard { wanted, is_short: false }
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    /// `None`: something more may start.
+    pub fn shortage(&mut self) -> Option<Shortage> {
+        let wanted = self.wanted?;
+        // A system that does not say how much is free is not waited for.
+        let available = memory_available().unwrap_or(u64::MAX);
+        let was_short = std::mem::replace(&mut self.is_short, available < wanted);
+        self.is_short.then_some(Shortage { available, wanted, is_news: !was_short })
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ mod agent;
 mod attempts;
 mod files;
 mod layout;
-mod memory;
 mod order;
 mod process;
 mod results;

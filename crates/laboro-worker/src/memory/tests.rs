@@ -19,3 +19,12 @@ fn a_missing_or_odd_line_is_no_number() {
 fn this_machine_has_some() {
     assert!(memory_available().unwrap() > 1 << 20);
 }
+
+#[test]
+fn a_guard_tells_a_shortage_once_and_waits_as_long_as_it_lasts() {
+    let mut guard = MemoryGuard::new(Some(u64::MAX));
+    assert!(guard.shortage().unwrap().is_news);
+    assert!(!guard.shortage().unwrap().is_news);
+    assert_eq!(MemoryGuard::new(Some(1)).shortage(), None);
+    assert_eq!(MemoryGuard::new(None).shortage(), None);
+}

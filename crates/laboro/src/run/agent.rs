@@ -6,7 +6,6 @@ mod talk;
 mod tasks;
 
 use super::attempts::Attempts;
-use super::memory::MemoryGuard;
 use super::order::Order;
 use super::process::Launcher;
 use super::results::Results;
@@ -22,7 +21,7 @@ use laboro_core::{
 };
 use laboro_hub::{Handle, Subscription};
 use laboro_journal::outputs::{Key, Writer};
-use laboro_worker::{Ending, EventSource, Runner, Usage};
+use laboro_worker::{Ending, EventSource, MemoryGuard, Runner, Usage};
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};

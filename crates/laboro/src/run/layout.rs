@@ -2,13 +2,13 @@
 //! the plan. The hub knows numbers and names; what an element runs is made from the plan when its turn comes.
 
 use crate::output::{bytes, safe};
-use crate::run::memory::memory_total;
 use crate::run::{GROUP, Options};
 use laboro_core::{
     ArraySpec, Backoff, Grant, IfTaken, JobOptions, Name, Needs, Profile, Submit, SubmitTo,
     TaskRef, TaskSpec, UnknownPred, Values, Work,
 };
 use laboro_plan::{Element, On, Part, Plan, Settings};
+use laboro_worker::memory_total;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::rc::Rc;

@@ -1,12 +1,13 @@
 //! From an element of a plan to the process that runs it.
 
-use crate::args::DEFAULT_SHELL;
 use crate::output::shell_word;
 use crate::run::Options;
 use anyhow::Context;
 use laboro_plan::{Element, ScriptKind, Stdin as PlanStdin, Work};
-use laboro_worker::{Capture, Launch, Limits, Stdin, WriteMode};
-use std::ffi::{OsStr, OsString};
+use laboro_worker::{
+    Capture, Facts, Launch, Limits, Stdin, WriteMode, script_file, script_words, set, shell_words,
+};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -56,10 +57,10 @@ impl Launcher {
         let mut script = None;
         let argv: Vec<OsString> = match element.work {
             Work::Argv(argv) => argv,
-            Work::Shell { line } => self.shell_words(line),
+            Work::Shell { line } => shell_words(&self.shell, line),
             Work::Script(body) => {
                 let path = self.write_script(attempt.id, &body.kind, &body.body)?;
-                let mut argv = interpreter(&body.kind, &path);
+                let mut argv = script_words(&body.kind, &path);
                 argv.extend(body.arguments);
                 script = Some(path);
                 argv
@@ -72,16 +73,15 @@ impl Launcher {
         for (name, value) in own {
             set(&mut env, name, value);
         }
-        set(&mut env, "LABORO_TASK".into(), element.name.into());
-        set(&mut env, "LABORO_JOB".into(), "1".into());
-        set(&mut env, "LABORO_INDEX".into(), attempt.place.to_string().into());
-        set(&mut env, "LABORO_ATTEMPT".into(), attempt.number.to_string().into());
-        set(&mut env, "LABORO_SLOTS".into(), attempt.slots.to_string().into());
-        for (name, indices) in attempt.share {
-            let list: Vec<String> = indices.iter().map(ToString::to_string).collect();
-            let variable = format!("LABORO_{}", name.to_uppercase().replace('-', "_"));
-            set(&mut env, variable.into(), list.join(",").into());
-        }
+        let facts = Facts {
+            task: &element.name,
+            job: 1,
+            index: attempt.place,
+            attempt: attempt.number,
+            slots: attempt.slots,
+            resources: attempt.share,
+        };
+        facts.tell(&mut env);
         let capture = |path: Option<OsString>| match path {
             Some(path) => Capture::File(path.into(), WriteMode::Truncate),
             None => Capture::Pipe,
@@ -106,16 +106,8 @@ impl Launcher {
         Ok(Prepared { launch, command, script })
     }
 
-    fn shell_words(&self, line: OsString) -> Vec<OsString> {
-        // Whoever names a shell wants it to see every line.
-        let plain = (self.shell == Path::new(DEFAULT_SHELL)).then(|| plain_words(&line)).flatten();
-        plain.unwrap_or_else(|| vec![self.shell.clone().into(), "-c".into(), line])
-    }
-
     fn write_script(&self, id: u64, kind: &ScriptKind, body: &[u8]) -> anyhow::Result<PathBuf> {
-        let extension = if *kind == ScriptKind::Matlab { "m" } else { "sh" };
-        // Octave wants a name that could be a function's.
-        let path = self.scripts.join(format!("script_{id}.{extension}"));
+        let path = self.scripts.join(script_file(id, kind));
         std::fs::create_dir_all(&self.scripts)
             .and_then(|()| std::fs::write(&path, body))
             .with_context(|| format!("{} cannot be written", path.display()))?;
@@ -128,51 +120,3 @@ fn typed(argv: &[OsString]) -> String {
     let words: Vec<String> = argv.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
     words.join(" ")
 }
-
-fn interpreter(kind: &ScriptKind, script: &Path) -> Vec<OsString> {
-    match kind {
-        ScriptKind::Bash => vec!["bash".into(), script.into()],
-        ScriptKind::Program(words) => {
-            let mut argv: Vec<OsString> = words.iter().map(OsString::from).collect();
-            argv.push(script.into());
-            argv
-        }
-        ScriptKind::Matlab if on_path("matlab") => {
-            let call = format!("run('{}')", script.display());
-            vec!["matlab".into(), "-batch".into(), call.into()]
-        }
-        ScriptKind::Matlab => vec!["octave".into(), "-qf".into(), script.into()],
-    }
-}
-
-fn on_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
-}
-
-/// A later value of the same name wins.
-fn set(env: &mut Vec<(OsString, OsString)>, name: OsString, value: OsString) {
-    match env.iter_mut().find(|(known, _)| *known == name) {
-        Some(entry) => entry.1 = value,
-        None => env.push((name, value)),
-    }
-}
-
-/// The words of a line that a shell would run as they are: a program given by its path and words without
-/// any character that means something to a shell. Spares the shell, which costs as much as the program.
-fn plain_words(line: &OsStr) -> Option<Vec<OsString>> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" _./:,@%+-=".contains(&byte);
-    let bytes = line.as_bytes();
-    if !bytes.iter().all(|&byte| plain(byte)) {
-        return None;
-    }
-    let words: Vec<OsString> = (bytes.split(|&byte| byte == b' '))
-        .filter(|word| !word.is_empty())
-        .map(|word| OsStr::from_bytes(word).to_owned())
-        .collect();
-    let program = words.first()?.as_bytes();
-    (program.contains(&b'/') && !program.contains(&b'=')).then_some(words)
-}
-
-#[cfg(test)]
-mod tests;

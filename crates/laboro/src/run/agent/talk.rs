@@ -2,13 +2,13 @@
 
 use super::{Agent, OUTPUTS_TROUBLE, REPORT_EVERY, Stopping};
 use crate::run::GROUP;
-use crate::run::memory::memory_total;
 use anyhow::{Context, anyhow};
 use laboro_core::{
     Capacity, Command, Grant, Join, Kinds, LeaseRef, Offer, Place, Reply, Report, Return, Returned,
     Route,
 };
 use laboro_hub::Delivery;
+use laboro_worker::memory_total;
 use std::time::Instant;
 
 /// Tags of what is asked, to tell answers apart.

@@ -1,6 +1,7 @@
 //! The life of a task in the agent: its start, what it prints, its end.
 
 use super::{Agent, OUTPUTS_TROUBLE, Stopping};
+use crate::output::bytes;
 use crate::run::process::Attempt;
 use crate::run::running::{Running, stored_ending};
 use crate::run::show::EndView;
@@ -17,11 +18,13 @@ impl Agent {
             if self.slots_used + grant.profile.needs.slots > room {
                 return Ok(());
             }
-            let (wait, words) = self.memory.wait();
-            if let Some(words) = words {
-                self.display.note(&words);
-            }
-            if wait {
+            if let Some(shortage) = self.memory.shortage() {
+                if shortage.is_news {
+                    let (available, wanted) = (bytes(shortage.available), bytes(shortage.wanted));
+                    self.display.note(&format!(
+                        "nothing more starts: {available} of memory available, --memory wants {wanted}"
+                    ));
+                }
                 return Ok(());
             }
             let grant = self.queue.pop_front().expect("looked at just now");

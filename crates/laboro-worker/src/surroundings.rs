@@ -1,0 +1,51 @@
+//! The environment of a task: what the program itself has, what the task asks for, and what it is told about
+//! itself. The same for every way of running tasks.
+
+use std::ffi::OsString;
+
+pub type Variable = (OsString, OsString);
+
+/// What a task is told about itself.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    pub task: &'a str,
+    pub job: u64,
+    /// In its array or its job, from 1.
+    pub index: u32,
+    pub attempt: u16,
+    pub slots: u32,
+    /// Which ones of each countable resource it got.
+    pub resources: &'a [(String, Vec<u32>)],
+}
+
+impl Facts<'_> {
+    /// Sets the variables by which a task knows itself.
+    pub fn tell(&self, env: &mut Vec<Variable>) {
+        set(env, "LABORO_TASK", self.task);
+        set(env, "LABORO_JOB", self.job.to_string());
+        set(env, "LABORO_INDEX", self.index.to_string());
+        set(env, "LABORO_ATTEMPT", self.attempt.to_string());
+        set(env, "LABORO_SLOTS", self.slots.to_string());
+        for (name, which) in self.resources {
+            let which: Vec<String> = which.iter().map(ToString::to_string).collect();
+            let which = which.join(",");
+            // Programs that know nothing of us should keep to their own cards too.
+            if name == "gpu" {
+                set(env, "CUDA_VISIBLE_DEVICES", which.as_str());
+            }
+            set(env, format!("LABORO_{}", name.to_uppercase().replace('-', "_")), which);
+        }
+    }
+}
+
+/// A later value of the same name wins.
+pub fn set(env: &mut Vec<Variable>, name: impl Into<OsString>, value: impl Into<OsString>) {
+    let (name, value) = (name.into(), value.into());
+    match env.iter_mut().find(|(known, _)| *known == name) {
+        Some(entry) => entry.1 = value,
+        None => env.push((name, value)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! From what a person wrote to the words of a program: shell lines, scripts and who reads them. The same for
+//! every way of running tasks. Starts nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use laboro_plan::ScriptKind;
+
+/// What every system has.
+pub const DEFAULT_SHELL: &str = "/bin/sh";
+
+/// The words that run a line in this shell, or without one where that means the same.
+pub fn shell_words(shell: &Path, line: OsString) -> Vec<OsString> {
+    // Whoever names a shell wants it to see every line.
+    let plain = (shell == Path::new(DEFAULT_SHELL)).then(|| plain_words(&line)).flatten();
+    plain.unwrap_or_else(|| vec![shell.into(), "-c".into(), line])
+}
+
+/// The words that run a script from this file.
+pub fn script_words(kind: &ScriptKind, script: &Path) -> Vec<OsString> {
+    match kind {
+        ScriptKind::Bash => vec!["bash".into(), script.into()],
+        ScriptKind::Program(words) => {
+            let mut argv: Vec<OsString> = words.iter().map(OsString::from).collect();
+            argv.push(script.into());
+            argv
+        }
+        ScriptKind::Matlab if on_path("matlab") => {
+            let call = format!("run('{}')", script.display());
+            vec!["matlab".into(), "-batch".into(), call.into()]
+        }
+        ScriptKind::Matlab => vec!["octave".into(), "-qf".into(), script.into()],
+    }
+}
+
+/// A name for a script's file. Octave wants one that could be a function's.
+pub fn script_file(id: u64, kind: &ScriptKind) -> String {
+    let extension = if *kind == ScriptKind::Matlab { "m" } else { "sh" };
+    format!("script_{id}.{extension}")
+}
+
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+/// The words of a line that a shell would run as they are: a program given by its path and words without
+/// any character that means something to a shell. Spares the shell, which costs as much as the program.
+fn plain_words(line: &OsStr) -> Option<Vec<OsString>> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" _./:,@%+-=".contains(&byte);
+    let bytes = line.as_bytes();
+    if !bytes.iter().all(|&byte| plain(byte)) {
+        return None;
+    }
+    let words: Vec<OsString> = (bytes.split(|&byte| byte == b' '))
+        .filter(|word| !word.is_empty())
+        .map(|word| OsStr::from_bytes(word).to_owned())
+        .collect();
+    let program = words.first()?.as_bytes();
+    (program.contains(&b'/') && !program.contains(&b'=')).then_some(words)
+}
+
+#[cfg(test)]
+mod tests;
