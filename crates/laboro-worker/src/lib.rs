@@ -2,8 +2,9 @@
 //!
 //! No process outlives its laboro: a small [`guardian`] process does the spawning, and ends
 //! everything it started when the program that asked for it is gone, however it went.
-//! Knows nothing of hubs, schedulers or the network.
+//! The runner knows nothing of hubs; the [`agent`] on top of it is a worker of one.
 
+pub mod agent;
 pub mod guardian;
 
 mod ending;

@@ -7,6 +7,7 @@
 /// Of a runner that a test has no wish for.
 const AT_ONCE: Option<std::num::NonZeroUsize> = None;
 
+mod agents;
 mod endings;
 mod launches;
 mod lives;

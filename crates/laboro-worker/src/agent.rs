@@ -1,0 +1,285 @@
+//! A worker at work: takes assignments from its side of a conversation with a hub, runs them, and tells what
+//! becomes of them. One loop over the connection, the processes, signals and deadlines. What is said in which
+//! dialect is the conversation's affair; connecting is the link's.
+
+mod clock;
+mod confine;
+mod crew;
+mod link;
+mod making;
+mod orders;
+mod pace;
+mod running;
+mod scratch;
+mod stages;
+mod tasks;
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use laboro_dialects::worker::{Assignment, Key, News, Order, Orders, WorkerSide};
+use tokio::time::sleep_until;
+
+pub use confine::LimitBy;
+pub use crew::Crew;
+pub use link::{ByteStream, Connect, ConnectError, Connecting, Link, Tcp, Tls};
+
+use crate::{MemoryGuard, RunnerError};
+use clock::Clock;
+use confine::Confinement;
+use link::Met;
+use making::Maker;
+use pace::Pace;
+use running::Running;
+use scratch::Scratch;
+use stages::Stage;
+
+/// How an agent works.
+#[derive(Clone, Debug)]
+pub struct AgentOptions {
+    /// Until the hub gives it another.
+    pub name: String,
+    pub slots: u32,
+    /// Reads lines of commands.
+    pub shell: PathBuf,
+    /// Where tasks run that do not say where.
+    pub dir: PathBuf,
+    /// Where a directory for their directories is made.
+    pub scratch: PathBuf,
+    /// What runs for a task that is only a name; `{}` stands for it.
+    pub command: Vec<OsString>,
+    pub nice: Option<i32>,
+    /// How long a task has between SIGTERM and SIGKILL.
+    pub grace: Duration,
+    /// How long what runs may go on after the first signal.
+    pub drain: Duration,
+    /// Nothing starts while less memory is available.
+    pub memory_free: Option<u64>,
+    /// Leaves after so long without work.
+    pub idle_timeout: Option<Duration>,
+    /// Is gone after so long, whatever runs.
+    pub time_limit: Option<Duration>,
+    /// How much of each task's output is passed on.
+    pub output_limit: u64,
+    pub limit_by: LimitBy,
+}
+
+/// Why an agent is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// Everything is finished or given back, and the hub knows it.
+    Finished,
+    /// It had to go while the hub had not taken all there was to tell.
+    Unsettled,
+    /// The hub will not have it.
+    Refused(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("scratch directory in {path}: {source}: choose another with --scratch")]
+    Scratch { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Runner(#[from] RunnerError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+pub struct Agent {
+    options: AgentOptions,
+    side: Box<dyn WorkerSide>,
+    orders: Orders,
+    /// Empty between turns; kept for its room.
+    spare_orders: Vec<Order>,
+    /// `None`: every task is a success at once.
+    crew: Option<Crew>,
+    clock: Clock,
+    maker: Maker,
+    scratch: Scratch,
+    confinement: Confinement,
+    memory: MemoryGuard,
+    is_short_of_memory: bool,
+    pace: Pace,
+    waiting: VecDeque<Box<Assignment>>,
+    running: HashMap<Key, Running>,
+    slots: u32,
+    /// Of launched tasks, also of those that have not begun.
+    slots_used: u32,
+    /// Launched tasks that take more or less than one slot.
+    odd: u32,
+    /// Launched and not begun.
+    unbegun: u32,
+    /// When something last began or ended.
+    last_moved: Instant,
+    stage: Stage,
+    /// Gone by then, whatever is left to tell.
+    gone_by: Option<Instant>,
+    idle_since: Instant,
+    started: Instant,
+    has_met: bool,
+    /// Whether a failure to connect was told already.
+    has_told_failure: bool,
+    farewell: Option<Farewell>,
+    say: Box<dyn FnMut(&str)>,
+}
+
+/// While so much output waits for the hub, no pipe is read, and tasks that write more wait.
+const UNSAID_MAX: usize = 4 << 20;
+
+/// Between two looks at the memory while it is short.
+const MEMORY_EVERY: Duration = Duration::from_millis(100);
+
+impl Agent {
+    /// Without a crew every task is a success at once. `say` gets words for people.
+    pub fn new(
+        options: AgentOptions,
+        side: Box<dyn WorkerSide>,
+        crew: Option<Crew>,
+        mut say: Box<dyn FnMut(&str)>,
+    ) -> Result<Agent, AgentError> {
+        let scratch = Scratch::open(&options.scratch)
+            .map_err(|source| AgentError::Scratch { path: options.scratch.clone(), source })?;
+        let (confinement, words) = Confinement::choose(options.limit_by);
+        if let Some(words) = words.filter(|_| crew.is_some()) {
+            say(&words);
+        }
+        let now = Instant::now();
+        Ok(Agent {
+            maker: Maker::new(&options),
+            memory: MemoryGuard::new(options.memory_free),
+            slots: options.slots,
+            options,
+            side,
+            orders: Orders::default(),
+            spare_orders: Vec::new(),
+            crew,
+            clock: Clock::start(),
+            scratch,
+            confinement,
+            is_short_of_memory: false,
+            pace: Pace::default(),
+            waiting: VecDeque::new(),
+            running: HashMap::new(),
+            slots_used: 0,
+            odd: 0,
+            unbegun: 0,
+            last_moved: now,
+            stage: Stage::Working,
+            gone_by: None,
+            idle_since: now,
+            started: now,
+            has_met: false,
+            has_told_failure: false,
+            farewell: None,
+            say,
+        })
+    }
+
+    /// Works until there is a reason to stop. `signal` is ready each time somebody wants an end to it.
+    pub async fn run(
+        mut self,
+        mut link: Link,
+        mut signal: impl AsyncFnMut(),
+    ) -> Result<Farewell, AgentError> {
+        loop {
+            self.turn(&mut link);
+            if let Some(farewell) = self.farewell.take() {
+                // Dropping the crew ends what still runs, and waits for it.
+                return Ok(farewell);
+            }
+            let deadline = self.deadline();
+            let listens = self.side.unsaid() < UNSAID_MAX && !link.is_full();
+            tokio::select! {
+                () = signal() => self.signalled(),
+                events = happened(&mut self.crew), if listens => self.happened(events?),
+                met = link.turn() => self.met(met, &mut link)?,
+                () = sleep_until(deadline.into()) => {}
+            }
+        }
+    }
+
+    /// Everything that can be done now.
+    fn turn(&mut self, link: &mut Link) {
+        let now = self.clock.now();
+        if self.side.deadline().is_some_and(|at| at <= now) {
+            self.side.tick(now, &mut self.orders);
+        }
+        loop {
+            self.obey();
+            self.start_more();
+            self.give_back_the_stuck();
+            self.advance(link);
+            if self.orders.orders.is_empty() {
+                break;
+            }
+        }
+        link.say(self.orders.take_bytes());
+        if let Some(parting) = self.orders.hang_up.take() {
+            self.part(parting, link);
+        }
+    }
+
+    fn met(&mut self, met: Met, link: &mut Link) -> Result<(), AgentError> {
+        let now = self.clock.now();
+        match met {
+            Met::Up => {
+                self.has_told_failure = false;
+                self.side.open(now, &mut self.orders);
+            }
+            Met::Heard => self.side.receive(now, link.input(), &mut self.orders),
+            Met::Room => {}
+            Met::Failed(error @ ConnectError::Stranger { .. }) if !self.has_met => {
+                return Err(error.into());
+            }
+            Met::Failed(error) => {
+                if !std::mem::replace(&mut self.has_told_failure, true) {
+                    (self.say)(&format!("{error}; trying again"));
+                }
+            }
+            Met::Down(why) => {
+                self.side.lost(now);
+                if !link.is_closed() {
+                    let running = self.running.len();
+                    let target = link.target();
+                    (self.say)(&format!(
+                        "lost {target}: {why}; trying again, {running} tasks go on"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, news: News) {
+        self.side.tell(self.clock.now(), news, &mut self.orders);
+    }
+
+    fn note(&mut self, words: &str) {
+        (self.say)(words);
+    }
+
+    /// The latest moment of the next turn.
+    fn deadline(&self) -> Instant {
+        let side = self.side.deadline().and_then(|at| self.clock.instant(at));
+        let memory = self.is_short_of_memory.then(|| Instant::now() + MEMORY_EVERY);
+        let deadlines = [side, memory, self.stuck_at(), self.stage_deadline()];
+        let far = Instant::now() + Duration::from_secs(3600);
+        deadlines.into_iter().flatten().fold(far, Instant::min)
+    }
+}
+
+async fn happened(crew: &mut Option<Crew>) -> Result<Vec<crate::RunnerEvent>, RunnerError> {
+    match crew {
+        Some(crew) => crew.events().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent").field("name", &self.options.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,173 @@
+//! The connection to a hub: made, lost, made again with growing pauses. Carries bytes and knows nothing of what
+//! they say; whoever drives it decides what a loss means.
+
+mod backoff;
+mod connect;
+mod wire;
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use tokio::time::{Sleep, sleep};
+
+pub use connect::{ByteStream, Connect, ConnectError, Connecting, Tcp, Tls};
+
+use backoff::Backoff;
+use wire::{Wire, WireEvent};
+
+/// What a turn of the link brought.
+#[derive(Debug)]
+pub(super) enum Met {
+    /// A connection stands.
+    Up,
+    /// There is something in `input`.
+    Heard,
+    /// Much was waiting to be said, and is not any more.
+    Room,
+    /// A connection could not be made; another try follows.
+    Failed(ConnectError),
+    /// The connection is gone; another try follows unless it was hung up for good.
+    Down(String),
+}
+
+/// What comes after hanging up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Never,
+    /// At once, unless the last connection was over at once too.
+    Soon,
+    Later,
+}
+
+pub struct Link {
+    connect: Box<dyn Connect>,
+    state: State,
+    backoff: Backoff,
+    input: BytesMut,
+    next: Next,
+}
+
+enum State {
+    Closed,
+    Pausing(Pin<Box<Sleep>>),
+    Connecting(Connecting),
+    Up { wire: Wire, since: Instant },
+}
+
+/// A connection that lasted so long was a good one: the next try need not wait.
+const LASTED: Duration = Duration::from_secs(5);
+
+impl Link {
+    pub fn new(connect: impl Connect + 'static) -> Link {
+        Link {
+            state: State::Connecting(connect.connect()),
+            connect: Box::new(connect),
+            backoff: Backoff::default(),
+            input: BytesMut::new(),
+            next: Next::Soon,
+        }
+    }
+
+    /// Where it leads, for people.
+    pub(super) fn target(&self) -> String {
+        self.connect.target()
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        matches!(&self.state, State::Up { wire, .. } if !wire.is_closing())
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// What was heard and not yet understood.
+    pub(super) fn input(&mut self) -> &mut BytesMut {
+        &mut self.input
+    }
+
+    /// Without a connection it is lost; conversations know that.
+    pub(super) fn say(&mut self, bytes: BytesMut) {
+        if let State::Up { wire, .. } = &mut self.state {
+            wire.say(bytes);
+        }
+    }
+
+    /// Whether so much waits to be said that nothing should be added.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(&self.state, State::Up { wire, .. } if wire.is_full())
+    }
+
+    /// Closes the connection when all is said.
+    pub(super) fn hang_up(&mut self, next: Next) {
+        match &mut self.state {
+            State::Up { wire, .. } => {
+                self.next = next;
+                wire.close();
+            }
+            _ if next == Next::Never => self.state = State::Closed,
+            _ => {}
+        }
+    }
+
+    /// The next thing that happens; for ever if the link is closed. May be dropped and called again.
+    pub(super) async fn turn(&mut self) -> Met {
+        std::future::poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Met> {
+        loop {
+            match &mut self.state {
+                State::Closed => return Poll::Pending,
+                State::Pausing(pause) => {
+                    ready!(pause.as_mut().poll(context));
+                    self.state = State::Connecting(self.connect.connect());
+                }
+                State::Connecting(connecting) => {
+                    return Poll::Ready(match ready!(connecting.as_mut().poll(context)) {
+                        Ok(stream) => {
+                            self.input.clear();
+                            let since = Instant::now();
+                            self.state = State::Up { wire: Wire::new(stream), since };
+                            Met::Up
+                        }
+                        Err(error) => {
+                            self.pause(Next::Later);
+                            Met::Failed(error)
+                        }
+                    });
+                }
+                State::Up { wire, since } => {
+                    return Poll::Ready(match ready!(wire.poll(context, &mut self.input)) {
+                        WireEvent::Heard => Met::Heard,
+                        WireEvent::Room => Met::Room,
+                        WireEvent::Closed(why) => {
+                            if since.elapsed() >= LASTED {
+                                self.backoff.reset();
+                            }
+                            let next = std::mem::replace(&mut self.next, Next::Soon);
+                            self.pause(next);
+                            Met::Down(why)
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    fn pause(&mut self, next: Next) {
+        self.state = match next {
+            Next::Never => State::Closed,
+            Next::Soon => State::Pausing(Box::pin(sleep(self.backoff.soon()))),
+            Next::Later => State::Pausing(Box::pin(sleep(self.backoff.later()))),
+        };
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link").field("target", &self.connect.target()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,45 @@
+//! Pauses between tries to connect: each about twice as long as the one before, and never the same for two
+//! workers, so that a thousand of them do not all come back to a hub in the same moment.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(100);
+const MOST: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    tries: u32,
+}
+
+impl Backoff {
+    /// The last connection was a good one.
+    pub(super) fn reset(&mut self) {
+        self.tries = 0;
+    }
+
+    /// For a connection that was lost: the first new try comes almost at once.
+    pub(super) fn soon(&mut self) -> Duration {
+        if self.tries == 0 {
+            self.tries = 1;
+            return jittered(FIRST / 2);
+        }
+        self.later()
+    }
+
+    pub(super) fn later(&mut self) -> Duration {
+        let pause = FIRST.saturating_mul(1 << self.tries.min(16)).min(MOST);
+        self.tries = self.tries.saturating_add(1);
+        jittered(pause)
+    }
+}
+
+/// Between half of it and all of it.
+fn jittered(pause: Duration) -> Duration {
+    let random = RandomState::new().build_hasher().finish();
+    let share = (random >> 40) as f64 / (1_u64 << 24) as f64;
+    pause.mul_f64(0.5 + share / 2.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Ways to a hub. Each gives a stream of bytes that stands, or says why not; trying again is the link's affair.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
+
+pub type Connecting =
+    Pin<Box<dyn Future<Output = Result<Box<dyn ByteStream>, ConnectError>> + Send>>;
+
+pub trait Connect: Send {
+    fn connect(&self) -> Connecting;
+
+    /// For people.
+    fn target(&self) -> String;
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("{target}: {source}")]
+    Unreachable { target: String, source: io::Error },
+    #[error("{target}: no answer within {} s", PATIENCE.as_secs())]
+    Silent { target: String },
+    /// Trying again does not help.
+    #[error("{target}: it does not have the certificate that the access file names: {why}")]
+    Stranger { target: String, why: String },
+}
+
+/// For a name to be found, a connection to stand and a handshake to be over.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Plain TCP, for dialects that know nothing else.
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    /// `host:port`.
+    pub address: String,
+}
+
+impl Connect for Tcp {
+    fn connect(&self) -> Connecting {
+        let address = self.address.clone();
+        Box::pin(async move {
+            let stream = within(&address, dial(&address)).await?;
+            Ok(Box::new(stream) as Box<dyn ByteStream>)
+        })
+    }
+
+    fn target(&self) -> String {
+        self.address.clone()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// `host:port`.
+    pub address: String,
+    pub name: ServerName<'static>,
+    /// Says whom to trust.
+    pub config: Arc<ClientConfig>,
+}
+
+impl Connect for Tls {
+    fn connect(&self) -> Connecting {
+        let Tls { address, name, config } = self.clone();
+        Box::pin(async move {
+            let dialled = async {
+                let stream = dial(&address).await?;
+                TlsConnector::from(config).connect(name, stream).await
+            };
+            let stream = within(&address, dialled).await?;
+            Ok(Box::new(stream) as Box<dyn ByteStream>)
+        })
+    }
+
+    fn target(&self) -> String {
+        self.address.clone()
+    }
+}
+
+async fn dial(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    // Small messages that wait for each other would stand still for 40 ms at a time.
+    stream.set_nodelay(true)?;
+    // Dialects without a sign of life of their own notice a dead machine by this alone.
+    rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
+    Ok(stream)
+}
+
+async fn within<S>(
+    target: &str,
+    connecting: impl Future<Output = io::Result<S>>,
+) -> Result<S, ConnectError> {
+    let target = target.to_owned();
+    match timeout(PATIENCE, connecting).await {
+        Err(_) => Err(ConnectError::Silent { target }),
+        Ok(Err(source)) => Err(match stranger(&source) {
+            Some(why) => ConnectError::Stranger { target, why },
+            None => ConnectError::Unreachable { target, source },
+        }),
+        Ok(Ok(stream)) => Ok(stream),
+    }
+}
+
+/// Whether it was us who turned away the certificate.
+fn stranger(error: &io::Error) -> Option<String> {
+    use tokio_rustls::rustls::Error;
+    match error.get_ref()?.downcast_ref::<Error>()? {
+        error @ Error::InvalidCertificate(_) => Some(error.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,123 @@
+//! One standing connection: what is to be said is written as there is room, what comes is read as there is
+//! need. What waits to be said has a limit, beyond which nothing more is read.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::AsyncWrite;
+use tokio::time::{Sleep, sleep};
+use tokio_util::io::poll_read_buf;
+
+use super::ByteStream;
+
+pub(super) struct Wire {
+    stream: Box<dyn ByteStream>,
+    unsaid: BytesMut,
+    needs_flush: bool,
+    was_full: bool,
+    /// How long the last words may take.
+    closing: Option<Pin<Box<Sleep>>>,
+}
+
+#[derive(Debug)]
+pub(super) enum WireEvent {
+    Heard,
+    Room,
+    Closed(String),
+}
+
+/// A peer that does not read what we say gets no chance to say more.
+const UNSAID_MAX: usize = 1 << 20;
+
+/// How much is read at a time.
+const READ_BYTES: usize = 64 * 1024;
+
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+impl Wire {
+    pub(super) fn new(stream: Box<dyn ByteStream>) -> Wire {
+        Wire { stream, unsaid: BytesMut::new(), needs_flush: false, was_full: false, closing: None }
+    }
+
+    pub(super) fn say(&mut self, bytes: BytesMut) {
+        if self.is_closing() {
+            return;
+        }
+        if self.unsaid.is_empty() {
+            self.unsaid = bytes;
+        } else {
+            self.unsaid.extend_from_slice(&bytes);
+        }
+        self.was_full |= self.is_full();
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.unsaid.len() > UNSAID_MAX
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closing.get_or_insert_with(|| Box::pin(sleep(LAST_WORDS)));
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.is_some()
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        input: &mut BytesMut,
+    ) -> Poll<WireEvent> {
+        let written = match self.write(context) {
+            Poll::Ready(Err(error)) => return Poll::Ready(WireEvent::Closed(error.to_string())),
+            Poll::Ready(Ok(())) => true,
+            Poll::Pending => false,
+        };
+        if self.was_full && !self.is_full() {
+            self.was_full = false;
+            return Poll::Ready(WireEvent::Room);
+        }
+        if let Some(end) = &mut self.closing {
+            let is_over = end.as_mut().poll(context).is_ready();
+            let mut is_shut =
+                || written && Pin::new(&mut self.stream).poll_shutdown(context).is_ready();
+            return match is_over || is_shut() {
+                true => Poll::Ready(WireEvent::Closed("closed".into())),
+                false => Poll::Pending,
+            };
+        }
+        if self.is_full() {
+            return Poll::Pending;
+        }
+        Poll::Ready(match ready!(self.read(context, input)) {
+            Ok(0) => WireEvent::Closed("the hub closed the connection".into()),
+            Ok(_) => WireEvent::Heard,
+            Err(error) => WireEvent::Closed(error.to_string()),
+        })
+    }
+
+    /// Ready when all is said.
+    fn write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.unsaid.is_empty() {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(context, &self.unsaid))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.unsaid.advance(written);
+            self.needs_flush = true;
+        }
+        if self.needs_flush {
+            ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+            self.needs_flush = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn read(&mut self, context: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
+        input.reserve(READ_BYTES);
+        poll_read_buf(Pin::new(&mut self.stream), context, input)
+    }
+}

@@ -1,0 +1,110 @@
+//! What the hub tells the worker to do.
+
+use std::time::Duration;
+
+use laboro_core::Outcome;
+use laboro_dialects::worker::{Assignment, Ended, Key, News, Order, Parting};
+
+use super::link::{Link, Next};
+use super::pace::AHEAD_MAX;
+use super::stages::Stage;
+use super::{Agent, Farewell};
+
+impl Agent {
+    pub(super) fn obey(&mut self) {
+        while !self.orders.orders.is_empty() {
+            let mut orders = std::mem::take(&mut self.spare_orders);
+            std::mem::swap(&mut orders, &mut self.orders.orders);
+            for order in orders.drain(..) {
+                match order {
+                    Order::Start(assignment) => self.assigned(assignment),
+                    Order::Cancel(key) => self.cancel(key),
+                    Order::Welcome { name } => self.welcome(&name),
+                    Order::GiveUpSlots(slots) => self.slots = self.slots.saturating_sub(slots),
+                    Order::Drain => {
+                        self.note("the hub wants no more from this worker: finishing what runs");
+                        self.drain(None);
+                    }
+                    Order::StopNow => {
+                        self.note("the hub stops this worker");
+                        self.end_tasks(Duration::ZERO);
+                    }
+                }
+            }
+            self.spare_orders = orders;
+        }
+    }
+
+    fn welcome(&mut self, name: &str) {
+        if !self.has_met || name != self.options.name {
+            self.options.name = name.to_owned();
+            self.maker.rename(name);
+        }
+        self.has_met = true;
+        self.note(&format!("connected as {name}, {} slots", self.slots));
+        // The hub may have forgotten what it was told.
+        let ahead = if self.crew.is_some() { self.pace.told() } else { AHEAD_MAX };
+        if ahead > 0 && self.stage == Stage::Working {
+            self.tell(News::Ahead(ahead));
+        }
+    }
+
+    fn assigned(&mut self, assignment: Box<Assignment>) {
+        if self.stage != Stage::Working {
+            self.tell(News::Returned(assignment.key));
+        } else if self.crew.is_none() {
+            let how = Ended {
+                outcome: Outcome::Success,
+                message: None,
+                wall_ms: 0,
+                cpu_ms: 0,
+                peak_memory: 0,
+            };
+            self.idle_since = std::time::Instant::now();
+            self.tell(News::Ended { key: assignment.key, how });
+        } else if !self.has_time_for(&assignment) {
+            self.note(&format!(
+                "{} may take longer than this worker has: leaving when what runs is over",
+                assignment.name
+            ));
+            self.tell(News::Returned(assignment.key));
+            self.drain(None);
+        } else {
+            self.waiting.push_back(assignment);
+        }
+    }
+
+    /// Its end is told all the same, so that the conversation knows that its room is free.
+    fn cancel(&mut self, key: Key) {
+        if let Some(at) = self.waiting.iter().position(|waiting| waiting.key == key) {
+            self.waiting.remove(at);
+            self.tell(News::Returned(key));
+        } else if let (Some(running), Some(crew)) = (self.running.get_mut(&key), &self.crew) {
+            running.is_cancelled = true;
+            crew.runner.stop(key.0, self.options.grace);
+        }
+    }
+
+    /// The conversation ends the connection.
+    pub(super) fn part(&mut self, parting: Parting, link: &mut Link) {
+        match parting {
+            Parting::Finished => {
+                link.hang_up(Next::Never);
+                // A dialect whose hub says that all is done; what runs is not worth the waiting.
+                self.end_tasks(self.options.grace);
+            }
+            Parting::Refused(why) => {
+                link.hang_up(Next::Never);
+                self.farewell.get_or_insert(Farewell::Refused(why));
+            }
+            Parting::Malformed(why) => {
+                self.note(&format!("{} does not make sense: {why}", link.target()));
+                link.hang_up(Next::Later);
+            }
+            Parting::Again(why) => {
+                self.note(&format!("connecting anew: {why}"));
+                link.hang_up(Next::Soon);
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! One task while it runs here: how much of its output was passed on, the file it is copied to, and what has to
+//! be removed after it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use laboro_core::Outcome;
+use laboro_dialects::worker::Ended;
+
+use super::making::Copy;
+use crate::{Ending, Usage};
+
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) slots: u32,
+    pub(super) has_begun: bool,
+    /// By the hub: its result does not count.
+    pub(super) is_cancelled: bool,
+    /// How much more of its output is passed on.
+    output_left: u64,
+    was_cut: bool,
+    copy: Option<File>,
+    copy_failed: Option<String>,
+    script: Option<PathBuf>,
+}
+
+impl Running {
+    pub(super) fn new(
+        slots: u32,
+        output_limit: u64,
+        copy: Option<Copy>,
+        script: Option<PathBuf>,
+    ) -> Result<Running, String> {
+        Ok(Running {
+            slots,
+            has_begun: false,
+            is_cancelled: false,
+            output_left: output_limit,
+            was_cut: false,
+            copy: copy.map(open).transpose()?,
+            copy_failed: None,
+            script,
+        })
+    }
+
+    /// Keeps what belongs here, and gives how many of these bytes are to be passed on.
+    pub(super) fn wrote(&mut self, bytes: &[u8]) -> usize {
+        if let Some(copy) = &mut self.copy
+            && let Err(error) = copy.write_all(bytes)
+        {
+            self.copy_failed = Some(format!("its output file could not be written: {error}"));
+            self.copy = None;
+        }
+        let passed = usize::try_from(self.output_left).unwrap_or(usize::MAX).min(bytes.len());
+        self.output_left -= passed as u64;
+        self.was_cut |= passed < bytes.len();
+        passed
+    }
+
+    /// What is told of its end. `why` is what else is known about it.
+    pub(super) fn ended(&self, ending: &Ending, usage: &Usage, why: Option<String>) -> Ended {
+        let outcome = match ending {
+            Ending::Exited(0) if self.copy_failed.is_some() => Outcome::Error,
+            Ending::Exited(0) => Outcome::Success,
+            Ending::Exited(code) => Outcome::Exit(*code),
+            Ending::Signalled(signal) => Outcome::Signal(*signal),
+            Ending::TimedOut { .. } => Outcome::TimedOut,
+            Ending::NotStarted { .. } => Outcome::Error,
+            Ending::Stopped { .. } | Ending::GuardianLost => Outcome::Lost,
+        };
+        let message = match ending {
+            Ending::NotStarted { message, .. } => Some(message.clone()),
+            Ending::GuardianLost => Some("the process that watches over tasks was killed".into()),
+            _ => why.or_else(|| self.copy_failed.clone()).or_else(|| {
+                self.was_cut.then(|| "its output was longer than is kept, and was cut".into())
+            }),
+        };
+        let millis =
+            |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Ended {
+            outcome,
+            message,
+            wall_ms: millis(usage.wall),
+            cpu_ms: millis(usage.user + usage.system),
+            peak_memory: usage.max_rss_kib.saturating_mul(1024),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(script) = &self.script {
+            // Left behind it goes with the worker's directory.
+            let _ = std::fs::remove_file(script);
+        }
+    }
+}
+
+fn open(copy: Copy) -> Result<File, String> {
+    let named = |path: &Path, error: io::Error| format!("output file {}: {error}", path.display());
+    match copy {
+        Copy::Anew(path) => File::create(&path).map_err(|error| named(&path, error)),
+        Copy::Beside(path) => open_beside(&path).map_err(|error| named(&path, error)),
+    }
+}
+
+/// Enough for anybody; then one is overwritten.
+const BESIDE_MAX: u32 = 10_000;
+
+fn open_beside(path: &Path) -> io::Result<File> {
+    let stem = path.with_extension("");
+    for number in 0..BESIDE_MAX {
+        let path = match number {
+            0 => path.to_owned(),
+            number => PathBuf::from(format!("{}-{number}.log", stem.display())),
+        };
+        match OpenOptions::new().create_new(true).write(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return opened,
+        }
+    }
+    File::create(path)
+}

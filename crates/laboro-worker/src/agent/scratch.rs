@@ -1,0 +1,130 @@
+//! A directory for each task, and the files of scripts. All of it below one directory of this worker's own,
+//! which goes when the worker does; what a killed one left is removed by the next.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+const PREFIX: &str = "laboro-scratch-";
+const LOCK: &str = "lock";
+
+#[derive(Debug)]
+pub(super) struct Scratch {
+    path: PathBuf,
+    /// Held as long as we live; whoever can take it knows that we do not.
+    _lock: File,
+    cleaner: Option<Cleaner>,
+}
+
+impl Scratch {
+    pub(super) fn open(base: &Path) -> io::Result<Scratch> {
+        remove_abandoned(base);
+        let nonce = RandomState::new().build_hasher().finish();
+        let path = base.join(format!("{PREFIX}{}-{nonce:016x}", std::process::id()));
+        // Under another name until it is locked, or a worker that starts now would take it for abandoned.
+        let unlocked = base.join(format!(".laboro-{nonce:016x}"));
+        // Nobody else's business, and never somebody else's directory: it fails if there is one.
+        DirBuilder::new().mode(0o700).create(&unlocked)?;
+        let lock = OpenOptions::new().create_new(true).write(true).open(unlocked.join(LOCK))?;
+        lock.lock()?;
+        fs::rename(&unlocked, &path)?;
+        Ok(Scratch { path, _lock: lock, cleaner: None })
+    }
+
+    /// A new directory for this task.
+    pub(super) fn make(&self, key: u64) -> io::Result<PathBuf> {
+        let path = self.of(key);
+        fs::create_dir(&path)?;
+        Ok(path)
+    }
+
+    pub(super) fn of(&self, key: u64) -> PathBuf {
+        self.path.join(key.to_string())
+    }
+
+    pub(super) fn write_script(&self, name: &str, body: &[u8]) -> io::Result<PathBuf> {
+        use std::io::Write;
+        let path = self.path.join(name);
+        let mut file =
+            OpenOptions::new().create(true).write(true).truncate(true).mode(0o700).open(&path)?;
+        file.write_all(body)?;
+        Ok(path)
+    }
+
+    /// The task is over. Most leave nothing; what is left may be much, and is removed aside.
+    pub(super) fn remove(&mut self, key: u64) {
+        let path = self.of(key);
+        match fs::remove_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => self.cleaner.get_or_insert_with(Cleaner::start).remove(path),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(self.cleaner.take());
+        // What a task made unreadable stays, and costs nothing but room.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A thread that removes directories. At most so many wait for it; then whoever brings more waits.
+#[derive(Debug)]
+struct Cleaner {
+    paths: Option<mpsc::SyncSender<PathBuf>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+const WAITING_MAX: usize = 1024;
+
+impl Cleaner {
+    fn start() -> Cleaner {
+        let (paths, waiting) = mpsc::sync_channel::<PathBuf>(WAITING_MAX);
+        let thread = std::thread::Builder::new().name("scratch".into()).spawn(move || {
+            for path in waiting {
+                let _ = fs::remove_dir_all(path);
+            }
+        });
+        // Without a thread the directories stay until the worker's own is removed.
+        Cleaner { paths: Some(paths), thread: thread.ok() }
+    }
+
+    fn remove(&self, path: PathBuf) {
+        if let Some(paths) = &self.paths {
+            let _ = paths.send(path);
+        }
+    }
+}
+
+impl Drop for Cleaner {
+    fn drop(&mut self) {
+        drop(self.paths.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Directories whose worker is dead. Those of other users are not ours to open.
+fn remove_abandoned(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        let path = entry.path();
+        let Ok(lock) = File::open(path.join(LOCK)) else { continue };
+        match lock.try_lock() {
+            Ok(()) => drop(fs::remove_dir_all(path)),
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

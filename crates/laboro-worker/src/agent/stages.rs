@@ -1,0 +1,181 @@
+//! How a worker comes to its end: it takes nothing more, waits for what runs or ends it, sees that the hub has
+//! heard everything, and says goodbye.
+
+use std::time::{Duration, Instant};
+
+use laboro_dialects::worker::{Assignment, News};
+
+use super::link::{Link, Next};
+use super::{Agent, Farewell};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Working,
+    /// Takes nothing more; what runs is waited for, until then at the most.
+    Draining {
+        until: Option<Instant>,
+    },
+    /// What runs is being ended.
+    Ending,
+    /// Goodbye is said; its answer is waited for until then.
+    Leaving {
+        until: Instant,
+    },
+}
+
+/// How long the hub has to answer to a goodbye, and to take what is left to tell after the last task.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+impl Agent {
+    /// Somebody wants an end to it. The first time what runs may finish, the second time it may not, the
+    /// third time nothing is waited for.
+    pub(super) fn signalled(&mut self) {
+        let now = Instant::now();
+        match (self.stage, self.gone_by) {
+            (Stage::Working | Stage::Draining { until: None }, _) => {
+                let running = self.running.len();
+                if running > 0 {
+                    let drain = self.options.drain.as_secs();
+                    self.note(&format!(
+                        "stopping: {running} running tasks are waited for, at most {drain} s; \
+                         once more ends them now"
+                    ));
+                }
+                self.drain(now.checked_add(self.options.drain));
+                self.be_gone_after(self.options.drain + self.options.grace + GOODBYE);
+            }
+            (Stage::Draining { .. } | Stage::Ending, _) if !self.is_hasty() => {
+                self.end_tasks(Duration::ZERO);
+                self.gone_by = None;
+                self.be_gone_after(HASTE);
+            }
+            _ => self.gone_by = Some(now),
+        }
+    }
+
+    /// Has somebody asked twice already?
+    fn is_hasty(&self) -> bool {
+        self.gone_by.is_some_and(|at| at <= Instant::now() + HASTE)
+    }
+
+    fn be_gone_after(&mut self, time: Duration) {
+        let then = Instant::now().checked_add(time);
+        self.gone_by = [self.gone_by, then].into_iter().flatten().min();
+    }
+
+    /// Takes nothing more and gives back what has not begun.
+    pub(super) fn drain(&mut self, until: Option<Instant>) {
+        if self.stage == Stage::Working {
+            self.tell(News::Draining);
+            self.give_back_waiting();
+        }
+        if matches!(self.stage, Stage::Working | Stage::Draining { .. }) {
+            self.stage = Stage::Draining { until };
+        }
+    }
+
+    /// Ends what runs; it goes back to the hub.
+    pub(super) fn end_tasks(&mut self, grace: Duration) {
+        self.drain(None);
+        if let Some(crew) = &self.crew {
+            crew.runner.stop_all(grace);
+        }
+        if matches!(self.stage, Stage::Draining { .. }) {
+            self.stage = Stage::Ending;
+        }
+        self.be_gone_after(grace + GOODBYE);
+    }
+
+    /// Whether a task can be over before this worker has to go. One without a limit may be.
+    pub(super) fn has_time_for(&self, assignment: &Assignment) -> bool {
+        let (Some(last_call), Some(limit)) = (self.last_call(), assignment.time_limit_ms) else {
+            return true;
+        };
+        Instant::now().checked_add(Duration::from_millis(limit)).is_some_and(|end| end <= last_call)
+    }
+
+    /// From then on there is only time enough to end what runs and say so.
+    fn last_call(&self) -> Option<Instant> {
+        let limit = self.options.time_limit?;
+        let farewell = self.options.grace + GOODBYE;
+        // Of a very short time most is for work.
+        self.started.checked_add(limit - farewell.min(limit / 4))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty()
+    }
+
+    fn idle_until(&self) -> Option<Instant> {
+        let is_idle = self.stage == Stage::Working && self.is_idle() && self.side.is_settled();
+        self.idle_since.checked_add(self.options.idle_timeout.filter(|_| is_idle)?)
+    }
+
+    pub(super) fn stage_deadline(&self) -> Option<Instant> {
+        let own = match self.stage {
+            Stage::Working => [self.last_call(), self.idle_until()].into_iter().flatten().min(),
+            Stage::Draining { until } => [self.last_call(), until].into_iter().flatten().min(),
+            Stage::Ending => None,
+            Stage::Leaving { until } => Some(until),
+        };
+        [own, self.gone_by].into_iter().flatten().min()
+    }
+
+    pub(super) fn advance(&mut self, link: &mut Link) {
+        let now = Instant::now();
+        let is_past = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if self.gone_by.is_some_and(|at| at <= now) {
+            self.bid(Farewell::Unsettled);
+            return;
+        }
+        match self.stage {
+            Stage::Working if is_past(self.idle_until()) => {
+                self.note("nothing to do for the time of --idle-timeout: leaving");
+                self.drain(None);
+            }
+            Stage::Working if self.slots == 0 => self.drain(None),
+            Stage::Working | Stage::Draining { .. } if is_past(self.last_call()) => {
+                let running = self.running.len();
+                self.note(&format!("the time limit is near: ending {running} tasks and leaving"));
+                self.end_tasks(self.options.grace);
+            }
+            Stage::Draining { until } if is_past(until) && !self.running.is_empty() => {
+                let running = self.running.len();
+                self.note(&format!("ending {running} tasks that still run"));
+                self.end_tasks(self.options.grace);
+            }
+            Stage::Leaving { until } if is_past(Some(until)) => self.bid(Farewell::Finished),
+            _ => {}
+        }
+        if self.stage != Stage::Working && self.is_idle() {
+            self.leave(link, now);
+        }
+    }
+
+    /// Nothing runs any more.
+    fn leave(&mut self, link: &mut Link, now: Instant) {
+        if link.is_closed() {
+            // The conversation itself has said that it is over.
+            self.bid(Farewell::Finished);
+            return;
+        }
+        if !self.side.is_settled() || matches!(self.stage, Stage::Leaving { .. }) {
+            return;
+        }
+        if link.is_up() {
+            self.stage = Stage::Leaving { until: now + GOODBYE };
+            self.tell(News::Leaving);
+        } else {
+            // The hub knows all but that we go, and will find that out.
+            link.hang_up(Next::Never);
+            self.bid(Farewell::Finished);
+        }
+    }
+
+    fn bid(&mut self, farewell: Farewell) {
+        self.farewell.get_or_insert(farewell);
+    }
+}
+
+/// Who asks twice waits no longer than this.
+const HASTE: Duration = Duration::from_secs(2);

@@ -1,0 +1,185 @@
+//! The life of a task at the agent: its start, what it prints, its end.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use laboro_core::Outcome;
+use laboro_dialects::session::Stream as Said;
+use laboro_dialects::worker::{Assignment, Ended, Key, News};
+
+use super::Agent;
+use super::running::Running;
+use super::stages::Stage;
+use crate::{Ending, RunnerEvent, Stream, Usage};
+
+/// What was sent ahead goes back when nothing has moved here for so long.
+const STUCK: Duration = Duration::from_millis(500);
+
+impl Agent {
+    pub(super) fn start_more(&mut self) {
+        self.is_short_of_memory = false;
+        while let Some(next) = self.waiting.front() {
+            let (slots, has_room) = (next.slots.max(1), self.has_room(next.slots.max(1)));
+            if !has_room || self.is_short() {
+                return;
+            }
+            let assignment = self.waiting.pop_front().expect("looked at just now");
+            self.begin(&assignment, slots);
+        }
+    }
+
+    fn has_room(&self, slots: u32) -> bool {
+        // Whatever the hub thinks fits an empty worker is tried.
+        if self.running.is_empty() {
+            return true;
+        }
+        // The guardian counts tasks, not slots: only tasks of one slot may wait there for their turn.
+        let is_simple = self.odd == 0 && slots == 1 && !self.memory.is_set();
+        let ahead = match is_simple && self.slots == self.options.slots {
+            true => self.slots.clamp(8, 64),
+            false => 0,
+        };
+        self.slots_used.saturating_add(slots) <= self.slots.saturating_add(ahead)
+    }
+
+    fn is_short(&mut self) -> bool {
+        let shortage = self.memory.shortage();
+        self.is_short_of_memory = shortage.is_some();
+        if let Some(shortage) = shortage.filter(|shortage| shortage.is_news) {
+            let [available, wanted] = [shortage.available, shortage.wanted].map(|n| n >> 20);
+            self.note(&format!(
+                "nothing more starts: {available} MiB of memory available, {wanted} MiB wanted"
+            ));
+        }
+        shortage.is_some()
+    }
+
+    fn begin(&mut self, assignment: &Assignment, slots: u32) {
+        let key = assignment.key;
+        match self.prepare(assignment, slots) {
+            Ok((launch, running)) => {
+                self.slots_used += slots;
+                self.odd += u32::from(slots != 1);
+                self.unbegun += 1;
+                self.running.insert(key, running);
+                let crew = self.crew.as_ref().expect("without a crew nothing waits");
+                crew.runner.launch(launch);
+            }
+            Err(message) => {
+                self.scratch.remove(key.0);
+                let how = Ended {
+                    outcome: Outcome::Error,
+                    message: Some(message),
+                    wall_ms: 0,
+                    cpu_ms: 0,
+                    peak_memory: 0,
+                };
+                self.tell(News::Ended { key, how });
+            }
+        }
+    }
+
+    fn prepare(
+        &mut self,
+        assignment: &Assignment,
+        slots: u32,
+    ) -> Result<(crate::Launch, Running), String> {
+        let made = self.maker.make(assignment, &self.scratch)?;
+        let scratch = self.scratch.make(assignment.key.0);
+        scratch.map_err(|error| format!("its scratch directory cannot be made: {error}"))?;
+        let mut launch = made.launch;
+        launch.limits = self.confinement.limits(assignment);
+        self.confinement.prepare(assignment, slots)?;
+        let limit = self.options.output_limit;
+        Ok((launch, Running::new(slots, limit, made.copy, made.script)?))
+    }
+
+    pub(super) fn happened(&mut self, events: Vec<RunnerEvent>) {
+        for event in events {
+            match event {
+                RunnerEvent::Started { id, pid } => self.started(Key(id), pid),
+                RunnerEvent::Output { id, stream, bytes } => self.wrote(Key(id), stream, bytes),
+                RunnerEvent::Ended { id, ending, usage, .. } => {
+                    self.ended(Key(id), &ending, &usage);
+                }
+            }
+        }
+        if self.stage == Stage::Working
+            && let Some(ahead) = self.pace.news(self.slots)
+        {
+            self.tell(News::Ahead(ahead));
+        }
+    }
+
+    fn started(&mut self, key: Key, pid: u32) {
+        let Some(running) = self.running.get_mut(&key) else { return };
+        running.has_begun = true;
+        self.unbegun -= 1;
+        self.last_moved = Instant::now();
+        self.confinement.enter(key.0, pid);
+        self.tell(News::Started(key));
+    }
+
+    fn wrote(&mut self, key: Key, stream: Stream, bytes: Vec<u8>) {
+        let Some(running) = self.running.get_mut(&key) else { return };
+        let mut bytes = Bytes::from(bytes);
+        bytes.truncate(running.wrote(&bytes));
+        if bytes.is_empty() {
+            return;
+        }
+        let stream = match stream {
+            Stream::Stdout => Said::Out,
+            Stream::Stderr => Said::Err,
+        };
+        self.tell(News::Wrote { key, stream, bytes });
+    }
+
+    fn ended(&mut self, key: Key, ending: &Ending, usage: &Usage) {
+        let Some(running) = self.running.remove(&key) else { return };
+        let now = Instant::now();
+        self.slots_used -= running.slots;
+        self.odd -= u32::from(running.slots != 1);
+        self.unbegun -= u32::from(!running.has_begun);
+        self.last_moved = now;
+        self.idle_since = now;
+        self.scratch.remove(key.0);
+        let why = self.confinement.leave(key.0, ending);
+        // We stop tasks for the hub, or because we go: then another worker may have them.
+        if matches!(ending, Ending::Stopped { .. }) && !running.is_cancelled {
+            self.tell(News::Returned(key));
+            return;
+        }
+        if matches!(ending, Ending::Exited(_)) {
+            self.pace.took(usage.wall);
+        }
+        let how = running.ended(ending, usage, why);
+        self.tell(News::Ended { key, how });
+    }
+
+    /// When what waits here for a slot has waited too long.
+    pub(super) fn stuck_at(&self) -> Option<Instant> {
+        let is_ahead = !self.waiting.is_empty() && !self.is_short_of_memory || self.unbegun > 0;
+        (is_ahead && self.slots_used >= self.slots).then(|| self.last_moved + STUCK)
+    }
+
+    /// Short tasks that were sent ahead wait behind long ones: somebody else may have room for them.
+    pub(super) fn give_back_the_stuck(&mut self) {
+        if self.stuck_at().is_none_or(|at| at > Instant::now()) {
+            return;
+        }
+        self.last_moved = Instant::now();
+        self.pace.stop();
+        self.tell(News::Ahead(0));
+        self.give_back_waiting();
+    }
+
+    /// What has not begun goes back.
+    pub(super) fn give_back_waiting(&mut self) {
+        for assignment in std::mem::take(&mut self.waiting) {
+            self.tell(News::Returned(assignment.key));
+        }
+        if let Some(crew) = self.crew.as_ref().filter(|_| self.unbegun > 0) {
+            crew.runner.recall();
+        }
+    }
+}

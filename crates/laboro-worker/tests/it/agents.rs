@@ -1,0 +1,7 @@
+//! The agent with a hub of few words: real processes, a real connection, every way in which a worker's day ends.
+
+mod days;
+mod hub;
+mod links;
+mod orders;
+mod work;
