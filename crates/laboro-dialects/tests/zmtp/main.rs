@@ -29,11 +29,11 @@ struct Visit {
 }
 
 /// Echoes everything to one client until it leaves.
-fn visited(options: Options, args: &[&str]) -> Visit {
+fn visited(options: Options, args: &[impl AsRef<str>]) -> Visit {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let port = address.port().to_string();
-    let client = Peer::start(&[args, &["--port", &port]].concat()).wakes(address);
+    let port = format!("--port={}", address.port());
+    let client = Peer::start(&port, args).wakes(address);
     let mut wire = Wire::open(listener.accept().unwrap().0, options);
     // A client that is refused may come again; nobody is there then.
     drop(listener);
@@ -56,8 +56,8 @@ fn echo(wire: &mut Wire) -> Result<(), ZmtpError> {
 }
 
 /// Connects to a server of libzmq that echoes.
-fn visiting(options: Options, args: &[&str]) -> (Wire, Peer) {
-    let mut server = Peer::start(&[&["server"], args].concat());
+fn visiting(options: Options, args: &[impl AsRef<str>]) -> (Wire, Peer) {
+    let mut server = Peer::start("server", args);
     let port: u16 = server.line().parse().expect("a server says its port first");
     (Wire::open(TcpStream::connect(("127.0.0.1", port)).unwrap(), options), server)
 }
@@ -122,21 +122,23 @@ fn curve_dealer(server: Key, keys: &KeyPair) -> Options {
     Options { mechanism: Mechanism::curve_client(server, keys), ..dealer() }
 }
 
-/// The arguments of a client of libzmq with these keys.
-fn curve_args<'a>(command: &'a str, server: &'a str, keys: &'a [String; 2]) -> Vec<&'a str> {
-    vec![command, "--server-key", server, "--public", &keys[0], "--secret", &keys[1]]
+/// One argument each: a key may begin with a dash.
+fn key_args(keys: &KeyPair) -> Vec<String> {
+    let (public, secret) = (key_to_text(&keys.public), key_to_text(&keys.secret));
+    vec![format!("--public={public}"), format!("--secret={secret}")]
 }
 
-fn texts(keys: &KeyPair) -> [String; 2] {
-    [key_to_text(&keys.public), key_to_text(&keys.secret)]
+/// The arguments of a client of libzmq with these keys.
+fn client_args(command: &str, server: &Key, keys: &KeyPair) -> Vec<String> {
+    let server = format!("--server-key={}", key_to_text(server));
+    [vec![command.into(), server], key_args(keys)].concat()
 }
 
 #[test]
 fn libzmq_clients_with_the_right_keys_are_echoed_sealed() {
     let (server, client) = (KeyPair::generate(), KeyPair::generate());
-    let (server_text, client_text) = (texts(&server), texts(&client));
-    let mut args = curve_args("client", &server_text[0], &client_text);
-    args.push("--heartbeat");
+    let mut args = client_args("client", &server.public, &client);
+    args.push("--heartbeat".into());
     let visit = visited(curve_router(&server, &[client.public]), &args);
     assert_eq!((visit.ended, visit.said.as_str()), (Ok(()), "ok"));
     assert_eq!(visit.wire.connection.peer_key(), Some(&client.public));
@@ -145,16 +147,13 @@ fn libzmq_clients_with_the_right_keys_are_echoed_sealed() {
 #[test]
 fn libzmq_clients_with_wrong_keys_are_refused() {
     let (server, client) = (KeyPair::generate(), KeyPair::generate());
-    let client_text = texts(&client);
 
-    let server_text = texts(&server);
-    let args = curve_args("refused", &server_text[0], &client_text);
+    let args = client_args("refused", &server.public, &client);
     let visit = visited(curve_router(&server, &[KeyPair::generate().public]), &args);
-    assert_eq!(visit.ended, Err(ZmtpError::Denied { key: client_text[0].clone() }));
+    assert_eq!(visit.ended, Err(ZmtpError::Denied { key: key_to_text(&client.public) }));
     assert_eq!(visit.said, "denied 400");
 
-    let other_text = texts(&KeyPair::generate());
-    let args = curve_args("refused", &other_text[0], &client_text);
+    let args = client_args("refused", &KeyPair::generate().public, &client);
     let visit = visited(curve_router(&server, &[client.public]), &args);
     assert_eq!(visit.ended, Err(ZmtpError::Box { command: "HELLO" }));
     assert!(!visit.said.starts_with("succeeded"), "{}", visit.said);
@@ -168,9 +167,8 @@ fn libzmq_clients_with_wrong_keys_are_refused() {
 #[test]
 fn libzmq_servers_with_curve_echo_us_or_refuse_us() {
     let (server, client) = (KeyPair::generate(), KeyPair::generate());
-    let (server_text, client_text) = (texts(&server), texts(&client));
-    let args = ["--kind", "ROUTER", "--public", &server_text[0], "--secret", &server_text[1]];
-    let args = [&args[..], &["--allow", &client_text[0]]].concat();
+    let allow = format!("--allow={}", key_to_text(&client.public));
+    let args = [key_args(&server), vec!["--kind=ROUTER".into(), allow]].concat();
 
     let (mut wire, _server) = visiting(curve_dealer(server.public, &client), &args);
     assert_eq!(wire.until_ready(), Ok(true));

@@ -13,11 +13,12 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub fn start(args: &[&str]) -> Peer {
+    pub fn start(first: &str, args: &[impl AsRef<str>]) -> Peer {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/zmtp/peer.py");
         let mut child = Command::new(python())
             .arg(script)
-            .args(args)
+            .arg(first)
+            .args(args.iter().map(AsRef::as_ref))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
