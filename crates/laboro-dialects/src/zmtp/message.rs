@@ -42,6 +42,11 @@ impl Message {
         self.0.iter().map(Bytes::len).sum()
     }
 
+    /// About how much memory the message takes when it is kept `compact`.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes() + size_of::<Message>() + self.len() * size_of::<Bytes>()
+    }
+
     /// The same message in one piece of memory of its own.
     pub fn compact(&self) -> Message {
         let mut all = BytesMut::with_capacity(self.bytes());

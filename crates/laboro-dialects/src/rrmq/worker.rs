@@ -1,0 +1,245 @@
+//! The worker's side: registers, does what the example's requests ask, and gives its slots back. After a new
+//! connection it registers again by itself, because a server may have forgotten it.
+
+use super::codec::{App, Command, Envelope, EnvelopeError, Status, decimal};
+use super::example;
+use super::pulse::Pulse;
+use super::stream::{Pack, Packet, StreamState, Writer};
+use crate::zmtp::Message;
+use bytes::Bytes;
+use laboro_core::Time;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerOptions {
+    pub slots: u32,
+    pub pack: Pack,
+    /// Of all streams that are open together: a larger request is answered with an abort.
+    pub streams_bytes_max: usize,
+    /// How long a stream waits for the next packet to be asked for.
+    pub stream_ms: u64,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> WorkerOptions {
+        let (streams_bytes_max, stream_ms) = (64 << 20, 120_000);
+        WorkerOptions { slots: 10, pack: Pack::Raw, streams_bytes_max, stream_ms }
+    }
+}
+
+/// What went through a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerTally {
+    pub requests: u64,
+    pub answers: u64,
+    pub unknown: u64,
+}
+
+#[derive(Debug)]
+pub struct Worker {
+    options: WorkerOptions,
+    next_id: u32,
+    pulse: Pulse,
+    standing: Standing,
+    streams: BTreeMap<u64, OpenStream>,
+    streams_bytes: usize,
+    next_handle: u64,
+    tally: WorkerTally,
+}
+
+/// How this worker stands with the server.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    Apart,
+    /// REGISTER with this id has no answer yet.
+    Asking(Bytes),
+    Registered,
+}
+
+#[derive(Debug)]
+struct OpenStream {
+    writer: Writer,
+    host: Bytes,
+    bytes: usize,
+    until: Time,
+}
+
+impl Worker {
+    pub fn new(options: WorkerOptions) -> Worker {
+        Worker {
+            options,
+            next_id: 0,
+            pulse: Pulse::new(),
+            standing: Standing::Apart,
+            streams: BTreeMap::new(),
+            streams_bytes: 0,
+            next_handle: 1,
+            tally: WorkerTally::default(),
+        }
+    }
+
+    /// A connection stands, the first or a later one.
+    pub fn open(&mut self, now: Time, out: &mut Vec<Message>) {
+        self.next_id = self.next_id.wrapping_add(1);
+        self.pulse.open(now, u64::from(self.next_id), out);
+        if self.standing != Standing::Apart {
+            self.register(out);
+        }
+    }
+
+    pub fn lost(&mut self) {
+        self.pulse.lost();
+    }
+
+    pub fn register(&mut self, out: &mut Vec<Message>) {
+        let id = self.id();
+        let slots = Bytes::from(self.options.slots.to_string());
+        let args = [App::Register.frame(), slots];
+        out.push(Envelope::new(Command::TrackExec, id.clone(), args).to_message());
+        self.standing = Standing::Asking(id);
+    }
+
+    pub fn deregister(&mut self, out: &mut Vec<Message>) {
+        let id = Bytes::from_static(b"WORKER");
+        out.push(Envelope::new(Command::Exec, id, [App::Deregister.frame()]).to_message());
+        self.standing = Standing::Apart;
+    }
+
+    /// The server has answered REGISTER.
+    pub fn is_registered(&self) -> bool {
+        self.standing == Standing::Registered
+    }
+
+    pub fn tally(&self) -> WorkerTally {
+        self.tally
+    }
+
+    /// One message of the server.
+    pub fn receive(
+        &mut self,
+        now: Time,
+        message: &Message,
+        out: &mut Vec<Message>,
+    ) -> Result<(), EnvelopeError> {
+        self.pulse.hear(now);
+        let asked = Envelope::parse(message)?;
+        match asked.command {
+            Command::Ping => out.push(asked.answer(Command::Pong, []).to_message()),
+            Command::Response if self.standing == Standing::Asking(asked.id.clone()) => {
+                self.standing = Standing::Registered;
+            }
+            Command::Pong | Command::TrackAddress | Command::Response => {}
+            Command::Exec | Command::TrackExec => self.work(now, &asked, out),
+        }
+        Ok(())
+    }
+
+    /// When `tick` is to be called at the latest.
+    pub fn deadline(&self) -> Option<Time> {
+        let stream = self.streams.values().map(|stream| stream.until).min();
+        [self.pulse.deadline(), stream].into_iter().flatten().min()
+    }
+
+    /// `false` when the server is gone and a new connection is needed.
+    pub fn tick(&mut self, now: Time, out: &mut Vec<Message>) -> bool {
+        let late: Vec<u64> = self
+            .streams
+            .iter()
+            .filter(|(_, s)| now >= s.until)
+            .map(|(&handle, _)| handle)
+            .collect();
+        late.into_iter().for_each(|handle| self.forget(handle));
+        self.pulse.tick(now, out)
+    }
+
+    fn work(&mut self, now: Time, asked: &Envelope, out: &mut Vec<Message>) {
+        self.tally.requests += 1;
+        let app = asked.app().unwrap_or(App::Unknown);
+        let answer = match app {
+            App::Ping => Some(Vec::new()),
+            App::Stream => Some(vec![self.begin(now, asked).to_frame()]),
+            App::More => Some(vec![self.next(now, asked).to_frame()]),
+            App::Ongoing => Some(vec![self.ongoing(now, asked).to_frame()]),
+            App::Increment | App::Register | App::Deregister | App::Unknown => {
+                self.tally.unknown += 1;
+                None
+            }
+        };
+        if let Some(args) = answer.filter(|_| asked.command == Command::TrackExec) {
+            self.tally.answers += 1;
+            out.push(asked.answer(Command::Response, args).to_message());
+        }
+        // These two came past the slots, by this worker's address. Everything else took one, understood or
+        // not, and the server gets it back after the answer.
+        if !matches!(app, App::More | App::Ongoing) {
+            let id = self.id();
+            out.push(Envelope::new(Command::Exec, id, [App::Increment.frame()]).to_message());
+        }
+    }
+
+    /// STREAM, for whom, how much.
+    fn begin(&mut self, now: Time, asked: &Envelope) -> Packet {
+        let host = asked.args.get(1).cloned().unwrap_or_default();
+        let ones = asked.args.get(2).and_then(|size| decimal(size));
+        let bytes = ones.map_or(usize::MAX, |ones| ones as usize);
+        let handle = self.next_handle;
+        self.next_handle += 1;
+        let Some(ones) = ones
+            .filter(|_| self.streams_bytes.saturating_add(bytes) <= self.options.streams_bytes_max)
+        else {
+            return self.abort(handle.to_le_bytes());
+        };
+        let mut writer = Writer::new(handle, self.options.pack, example::data(ones));
+        let first = writer.next_packet();
+        if !writer.is_over() {
+            let until = now.after_ms(self.options.stream_ms);
+            self.streams_bytes += bytes;
+            self.streams.insert(handle, OpenStream { writer, host, bytes, until });
+        }
+        first
+    }
+
+    /// mqs_more, for whom, of which stream, and whether it is wanted.
+    fn next(&mut self, now: Time, asked: &Envelope) -> Packet {
+        let handle = asked.args.get(2).and_then(|handle| <[u8; 8]>::try_from(&handle[..]).ok());
+        let number = u64::from_le_bytes(handle.unwrap_or_default());
+        let is_wanted = asked.args.get(3).is_some_and(|mode| *mode == b"0"[..]);
+        let until = now.after_ms(self.options.stream_ms);
+        let Some(stream) = self.streams.get_mut(&number) else {
+            return self.abort(handle.unwrap_or_default());
+        };
+        let packet = if is_wanted { stream.writer.next_packet() } else { stream.writer.abort() };
+        stream.until = until;
+        if stream.writer.is_over() {
+            self.forget(number);
+        }
+        packet
+    }
+
+    /// ongoing, for whom: whether there is still something of theirs.
+    fn ongoing(&mut self, now: Time, asked: &Envelope) -> Status {
+        let until = now.after_ms(self.options.stream_ms);
+        let mut status = Status::FAILED;
+        for stream in self.streams.values_mut().filter(|s| asked.args.get(1) == Some(&s.host)) {
+            stream.until = until;
+            status = Status::OK;
+        }
+        status
+    }
+
+    fn abort(&self, handle: [u8; 8]) -> Packet {
+        let (state, pack) = (StreamState::Abort, self.options.pack);
+        Packet { state, pack, handle, payload: Bytes::new() }
+    }
+
+    fn forget(&mut self, handle: u64) {
+        if let Some(stream) = self.streams.remove(&handle) {
+            self.streams_bytes -= stream.bytes;
+        }
+    }
+
+    fn id(&mut self) -> Bytes {
+        self.next_id = self.next_id.wrapping_add(1);
+        Bytes::copy_from_slice(&self.next_id.to_le_bytes())
+    }
+}
