@@ -5,7 +5,7 @@ use laboro_core::Time;
 use laboro_dialects::zmtp::{Connection, KeyPair, Mechanism, Options, SocketType};
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const NOW: Time = Time(1);
 
@@ -51,7 +51,8 @@ fn ready(client: Options, server: Options) -> (Connection, Connection) {
     (client, server)
 }
 
-/// Fills a buffer of 64 KiB, as a busy connection reads it, and empties it again, many times.
+/// Fills a buffer of 64 KiB, as a busy connection reads it, and empties it again, many times. The median of
+/// the rounds is shown: others on the machine disturb some of them.
 fn measure(
     case: &str,
     rounds: usize,
@@ -59,27 +60,32 @@ fn measure(
     server: &mut Connection,
     frames: &[Vec<u8>],
 ) {
-    let (mut encode, mut decode, mut messages) = (0, 0, 0);
+    let (mut encode, mut decode) = (Vec::new(), Vec::new());
     let mut unsaid = BytesMut::new();
     for _ in 0..rounds {
         let mut buffer = BytesMut::with_capacity(64 << 10);
         let began = Instant::now();
-        let mut sent = 0u128;
+        let mut sent = 0;
         while buffer.len() < 60 << 10 {
             client.send(frames.iter().map(Vec::as_slice), &mut buffer);
             sent += 1;
         }
-        encode += began.elapsed().as_nanos();
-        messages += sent;
+        encode.push(began.elapsed() / sent);
         let began = Instant::now();
+        let mut received = 0;
         while let Some(message) =
             server.receive(NOW, &mut buffer, &mut unsaid).expect("what we say we understand")
         {
             black_box(&message);
-            sent -= 1;
+            received += 1;
         }
-        decode += began.elapsed().as_nanos();
-        assert_eq!(sent, 0, "every message arrives");
+        decode.push(began.elapsed() / sent);
+        assert_eq!(sent, received, "every message arrives");
     }
-    println!("{case:<34} {:>12} {:>12}", decode / messages, encode / messages);
+    println!("{case:<34} {:>12} {:>12}", median(decode), median(encode));
+}
+
+fn median(mut times: Vec<Duration>) -> u128 {
+    times.sort_unstable();
+    times[times.len() / 2].as_nanos()
 }

@@ -227,6 +227,11 @@ impl Connection {
                 self.obey(&body, say)?;
                 continue;
             }
+            if !has_more && self.partial.is_empty() {
+                let mut message = Message::new();
+                message.push(body);
+                return Ok(Some(message));
+            }
             self.partial_bytes += body.len();
             self.partial.push(body);
             if !has_more {
