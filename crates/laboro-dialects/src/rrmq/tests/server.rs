@@ -1,6 +1,8 @@
 //! The server: what it reacts to, what it passes on, and what the original got wrong.
 
 use super::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 const PING: &str = "\"\"|LMQv100|\\x04|id|\\x01|\"\"";
 
@@ -149,4 +151,48 @@ fn a_connection_that_was_given_up_is_not_heard() {
     scene.server.close(NOW, PeerId(u64::from(b'C')));
     assert_eq!(scene.say("C", PING), "");
     assert_eq!(scene.dropped(Dropped::UnknownPeer), 1);
+}
+
+/// Frames as a peer might say them, good and bad.
+fn frames() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let word = prop_oneof![
+        3 => Just(b"".to_vec()),
+        3 => Just(b"LMQv100".to_vec()),
+        4 => (0u8..12).prop_map(|byte| vec![byte]),
+        2 => prop_oneof![Just(b"A".to_vec()), Just(b"B".to_vec()), Just(b"3".to_vec())],
+        1 => vec(any::<u8>(), 0..5),
+    ];
+    let good = (1u8..8, 0u8..12).prop_map(|(command, app)| {
+        let start = [b"".to_vec(), b"LMQv100".to_vec(), vec![command], b"id".to_vec()];
+        [&start[..], &[vec![app], b"2".to_vec(), b"".to_vec()]].concat()
+    });
+    prop_oneof![vec(word, 1..9), good]
+}
+
+proptest! {
+    #[test]
+    fn whatever_peers_say_the_slots_stay_within_bounds_and_every_effect_has_a_receiver(
+        said in vec((b'A'..b'F', frames(), 0u64..5000), 0..80),
+    ) {
+        let mut scene = Scene::new();
+        scene.open("ABCDE");
+        let mut now = NOW;
+        for (from, frames, ms) in said {
+            now = now.after_ms(ms);
+            let message: Message = frames.into_iter().collect();
+            let _ = scene.server.receive(now, PeerId(u64::from(from)), message, &mut scene.out);
+            scene.server.tick(now, &mut scene.out);
+            for row in scene.server.broker().workers() {
+                prop_assert!(row.free <= row.slots);
+            }
+            for effect in scene.out.drain(..) {
+                let (Effect::Send { to: peer, .. } | Effect::Close { peer }) = effect;
+                prop_assert!((b'A'..b'F').contains(&(peer.0 as u8)));
+            }
+        }
+        let (counters, waiting) =
+            (scene.server.broker().counters(), scene.server.broker().waiting().0 as u64);
+        let expired = counters.dropped(Dropped::Expired);
+        prop_assert_eq!(counters.requests, counters.dispatched + waiting + expired);
+    }
 }
