@@ -4,6 +4,7 @@
 pub mod api;
 pub mod client;
 mod clock;
+pub mod http;
 mod inbox;
 mod outbox;
 mod ring;

@@ -125,11 +125,6 @@ impl Counts {
     pub fn unfinished(&self) -> u64 {
         self.waiting + self.blocked + self.ready + self.delayed + self.held + self.leased
     }
-
-    /// Tasks that go on without a person, now or when others have ended.
-    pub fn moving(&self) -> u64 {
-        self.waiting + self.ready + self.delayed + self.leased
-    }
 }
 
 impl From<laboro_core::Counts> for Counts {
@@ -179,9 +174,16 @@ impl From<JobView> for Job {
 
 impl Job {
     /// Nothing of it goes on unless a person does something: it has ended, or is closed and what is left of
-    /// it is blocked, held or stopped.
+    /// it is held, or stopped, or blocked by a failure, or waits for such.
     pub fn is_idle(&self) -> bool {
-        self.ended_ms.is_some() || (!self.open && self.counts.moving() == 0)
+        let (counts, is_halted) = (&self.counts, self.held || self.stopped);
+        let moving = match is_halted {
+            true => counts.leased,
+            false => counts.leased + counts.ready + counts.delayed,
+        };
+        // Tasks that wait while none is blocked or held wait for another job's.
+        let has_reason = is_halted || counts.waiting == 0 || counts.blocked + counts.held > 0;
+        self.ended_ms.is_some() || (!self.open && moving == 0 && has_reason)
     }
 }
 

@@ -63,7 +63,7 @@ pub struct AuditEntry {
     pub role: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// What was asked: `POST /api/v1/jobs/7/cancel`.
+    /// What was asked: `POST /jobs/7/cancel`.
     pub action: String,
     /// What exactly: the selection, the priority, the reason.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -257,7 +257,7 @@ const SCRIPT_BYTES_SHOWN: usize = 64 << 10;
 
 impl Task {
     /// With what it runs.
-    pub fn in_full(view: TaskView) -> Task {
+    pub(crate) fn in_full(view: TaskView) -> Task {
         let work = Box::new(TaskWork::of(&view));
         Task { work: Some(work), ..Task::from(view) }
     }

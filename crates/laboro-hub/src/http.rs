@@ -1,0 +1,182 @@
+//! The HTTP API of the hub: what clients ask in JSON becomes commands, and replies become JSON. Who may do what
+//! is asked of the doorman; deciding and remembering are the core's. Nothing here walks over tasks.
+//!
+//! `router` makes the routes, `serve` carries them over TLS.
+
+#![allow(unused_qualifications, reason = "what utoipa's macros expand to names types in full")]
+
+mod answer;
+mod audit;
+mod control;
+mod entry;
+mod events;
+mod extract;
+mod feed;
+mod fold;
+mod groups;
+mod jobs;
+mod limits;
+mod lines;
+mod metrics;
+mod operation;
+mod output;
+mod outputs;
+mod seats;
+mod serve;
+mod stall;
+mod stream;
+mod submit;
+mod tasks;
+mod wait;
+mod workers;
+
+pub use audit::{Audit, AuditError, AuditOptions};
+pub use entry::Peer;
+pub use limits::Limits;
+pub use outputs::Outputs;
+pub use serve::{ServeStats, serve};
+
+use crate::clock::Clock;
+use crate::security::Doorman;
+use crate::{Handle, api};
+use answer::Refused;
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware::{from_fn_with_state, map_response};
+use feed::Feed;
+use seats::Seats;
+use std::sync::Arc;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// What the API stands on.
+#[derive(Clone)]
+pub struct Services {
+    pub handle: Handle,
+    pub clock: Clock,
+    pub doorman: Arc<dyn Doorman>,
+    /// What tasks printed. `None`: it is not kept.
+    pub outputs: Option<Outputs>,
+    /// `None`: nobody is told who did what.
+    pub audit: Option<Arc<Audit>>,
+    /// The doors that are open, with their counters as of now.
+    pub doors: Arc<dyn Fn() -> Vec<api::Door> + Send + Sync>,
+    /// The counters of `serve`, for the metrics.
+    pub serving: Arc<ServeStats>,
+    pub limits: Limits,
+}
+
+impl std::fmt::Debug for Services {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Services").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Services {
+    /// Without outputs, audit log and doors.
+    pub fn new(handle: Handle, clock: Clock, doorman: Arc<dyn Doorman>) -> Services {
+        Services {
+            handle,
+            clock,
+            doorman,
+            outputs: None,
+            audit: None,
+            doors: Arc::new(Vec::new),
+            serving: Arc::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What every handler is given.
+struct Api {
+    services: Services,
+    feed: Arc<Feed>,
+    seats: Seats,
+    requests: metrics::Requests,
+    started_ms: u64,
+    /// The OpenAPI document, made once.
+    document: std::sync::OnceLock<axum::body::Bytes>,
+}
+
+type Shared = axum::extract::State<Arc<Api>>;
+
+pub fn router(services: Services) -> Router {
+    let started_ms = services.clock.now().0;
+    let api = Arc::new(Api {
+        feed: Feed::new(services.handle.clone(), services.clock),
+        seats: Seats::default(),
+        requests: metrics::Requests::default(),
+        started_ms,
+        document: std::sync::OnceLock::new(),
+        services,
+    });
+    let (routes, document) = all_routes(&api).split_for_parts();
+    let document = document.to_json().expect("the document is made of strings");
+    api.document.set(document.into()).expect("it is set once");
+    routes
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(from_fn_with_state(api.clone(), metrics::count))
+        .layer(map_response(answer::sign))
+        .with_state(api)
+}
+
+/// The OpenAPI document and the routes come from the same list.
+fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
+    let guarded = OpenApiRouter::new()
+        .routes(routes!(operation::openapi))
+        .routes(routes!(operation::doors))
+        .routes(routes!(operation::audit))
+        .routes(routes!(metrics::metrics))
+        .routes(routes!(groups::groups))
+        .routes(routes!(groups::pause))
+        .routes(routes!(groups::resume))
+        .routes(routes!(groups::task))
+        .routes(routes!(groups::explain))
+        .routes(routes!(groups::output))
+        .routes(routes!(groups::act))
+        .routes(routes!(jobs::jobs, submit::submit))
+        .routes(routes!(stream::stream))
+        .routes(routes!(jobs::job, jobs::forget))
+        .routes(routes!(jobs::close))
+        .routes(routes!(tasks::tasks, submit::add))
+        .routes(routes!(tasks::task))
+        .routes(routes!(tasks::explain))
+        .routes(routes!(output::output))
+        .routes(routes!(control::hold))
+        .routes(routes!(control::release))
+        .routes(routes!(control::cancel))
+        .routes(routes!(control::retry))
+        .routes(routes!(control::priority))
+        .routes(routes!(control::limit))
+        .routes(routes!(workers::workers))
+        .routes(routes!(workers::worker))
+        .routes(routes!(workers::drain))
+        .routes(routes!(workers::stop))
+        .routes(routes!(workers::lift))
+        .routes(routes!(workers::eject))
+        .routes(routes!(workers::pardon))
+        .routes(routes!(events::events))
+        .routes(routes!(wait::wait))
+        .route_layer(from_fn_with_state(api.clone(), entry::enter));
+    let open =
+        OpenApiRouter::new().routes(routes!(operation::health)).routes(routes!(operation::version));
+    OpenApiRouter::with_openapi(operation::Document::openapi()).nest(api::BASE, guarded.merge(open))
+}
+
+async fn no_such_path(uri: axum::http::Uri) -> Refused {
+    let detail = format!("there is nothing at {}", uri.path());
+    Refused::new(StatusCode::NOT_FOUND, "no_such_path", detail)
+        .hint("see /api/v1/openapi.json for what there is")
+}
+
+async fn no_such_method(method: axum::http::Method, uri: axum::http::Uri) -> Refused {
+    let detail = format!("{} does not take {method}", uri.path());
+    Refused::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", detail)
+        .hint("see /api/v1/openapi.json for what it takes")
+}
+
+#[cfg(test)]
+mod tests;

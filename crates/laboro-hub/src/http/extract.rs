@@ -1,0 +1,112 @@
+//! Takes requests apart: bodies, queries and paths, each with a refusal that says what is wrong.
+
+use super::Api;
+use super::answer::Refused;
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A JSON body. No body at all is `{}`.
+pub(super) struct Said<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Said<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Said<T>, Refused> {
+        let limits = &api.services.limits;
+        let most = limits.body_bytes;
+        let mut body = request.into_body();
+        let read = Limited::new(&mut body, most).collect();
+        let bytes = match tokio::time::timeout(limits.body, read).await {
+            Err(_) => return Err(too_slow(limits.body)),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                drain(body, most).await;
+                return Err(too_large(most));
+            }
+            Ok(Err(error)) => return Err(Refused::bad_request("broken_body", error.to_string())),
+            Ok(Ok(collected)) => collected.to_bytes(),
+        };
+        let json: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        serde_json::from_slice(json).map(Said).map_err(|error| malformed(&error))
+    }
+}
+
+fn too_large(most: usize) -> Refused {
+    let detail = format!("the body is larger than {most} bytes");
+    Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+        .hint("send it to POST jobs/stream, one task a line")
+}
+
+pub(super) fn too_slow(most: Duration) -> Refused {
+    let detail = format!("the body did not arrive within {} seconds", most.as_secs());
+    Refused::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
+}
+
+/// In serde's words, which name the field and the place.
+pub(super) fn malformed(error: &serde_json::Error) -> Refused {
+    let detail = error.to_string();
+    let reason = if detail.starts_with("unknown field") {
+        "unknown_field"
+    } else if error.is_data() {
+        "bad_value"
+    } else {
+        "malformed"
+    };
+    Refused::bad_request(reason, detail)
+}
+
+/// A refusal sent while the client still writes would be lost with the connection, so what comes is taken for a
+/// while and thrown away.
+pub(super) async fn drain(mut body: Body, most: usize) {
+    const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
+    let drained = async {
+        let mut left = most;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, bytes::Bytes::len);
+            match left.checked_sub(bytes) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    // Whoever is slower than that does not wait for an answer.
+    drop(tokio::time::timeout(DRAIN_TIME_MAX, drained).await);
+}
+
+/// What stands behind the `?`.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Api>> for Asked<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Api>) -> Result<Asked<T>, Refused> {
+        match Query::<T>::try_from_uri(&parts.uri) {
+            Ok(Query(asked)) => Ok(Asked(asked)),
+            Err(rejection) => {
+                let detail = rejection.body_text();
+                let unknown = detail.contains("unknown field");
+                let reason = if unknown { "unknown_field" } else { "bad_query" };
+                Err(Refused::bad_request(reason, detail))
+            }
+        }
+    }
+}
+
+/// The variable parts of the path.
+pub(super) struct At<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Api>> for At<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<At<T>, Refused> {
+        match Path::<T>::from_request_parts(parts, api).await {
+            Ok(Path(at)) => Ok(At(at)),
+            Err(rejection) => Err(Refused::bad_request("bad_path", rejection.body_text())),
+        }
+    }
+}

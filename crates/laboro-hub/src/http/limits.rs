@@ -1,0 +1,55 @@
+//! Every bound of the HTTP door, with its default. Reaching one is a clear refusal or a closed connection.
+
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at once, and from one address.
+    pub connections: usize,
+    pub connections_an_address: usize,
+    /// How long a TLS handshake may take.
+    pub handshake: Duration,
+    /// How long the head of a request may take, and a connection be without one.
+    pub head: Duration,
+    /// How long a body may take to arrive, or a piece of a stream.
+    pub body: Duration,
+    /// How long a peer may take none of what is sent to it.
+    pub stall: Duration,
+    /// How long requests may go on once the hub stops.
+    pub farewell: Duration,
+    pub head_bytes: usize,
+    pub headers: usize,
+    /// A JSON body. What is larger comes as a stream.
+    pub body_bytes: usize,
+    /// One line of a stream.
+    pub line_bytes: usize,
+    /// Tasks and bytes of a stream that go to the hub in one piece.
+    pub batch_tasks: usize,
+    pub batch_bytes: usize,
+    /// The longest wait of `GET wait`.
+    pub wait: Duration,
+    /// Viewers of events, and outputs followed, at once.
+    pub viewers: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 2048,
+            connections_an_address: 512,
+            handshake: Duration::from_secs(10),
+            head: Duration::from_secs(30),
+            body: Duration::from_secs(60),
+            stall: Duration::from_secs(60),
+            farewell: Duration::from_secs(3),
+            head_bytes: 64 << 10,
+            headers: 64,
+            body_bytes: 64 << 20,
+            line_bytes: crate::api::LINE_BYTES_MAX,
+            batch_tasks: 5000,
+            batch_bytes: 4 << 20,
+            wait: Duration::from_secs(60),
+            viewers: 1000,
+        }
+    }
+}

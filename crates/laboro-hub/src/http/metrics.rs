@@ -1,0 +1,197 @@
+//! `GET metrics`: what the hub counts, as OpenMetrics text. Everything comes from counts that are kept anyway.
+
+use super::answer::Refused;
+use super::entry::Visitor;
+use super::operation::internal;
+use super::{Api, Shared};
+use crate::api::{self, Door};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use laboro_core::{Command, GroupView, Query, Reply, State as TaskState, WorkerId};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::Registry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Labels and their values.
+type Labels = Vec<(&'static str, String)>;
+type Gauges = Family<Labels, Gauge>;
+
+/// How requests were answered. Bounded by the routes there are.
+#[derive(Default)]
+pub(super) struct Requests {
+    answered: Mutex<HashMap<(String, String, u16), u64>>,
+    denied: AtomicU64,
+}
+
+impl Requests {
+    /// A token that was not good.
+    pub(super) fn denied(&self) {
+        self.denied.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn answered(&self, method: &str, route: &str, status: u16) {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        *answered.entry((method.to_owned(), route.to_owned(), status)).or_default() += 1;
+    }
+}
+
+/// Counts every answer by its route.
+pub(super) async fn count(
+    State(api): Shared,
+    route: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let method = match request.method().as_str() {
+        known @ ("GET" | "HEAD" | "POST" | "DELETE" | "PUT" | "PATCH" | "OPTIONS") => {
+            known.to_owned()
+        }
+        // A peer may make up as many as it likes.
+        _ => "other".to_owned(),
+    };
+    let response = next.run(request).await;
+    let route = route.as_ref().map_or("other", MatchedPath::as_str);
+    api.requests.answered(&method, route, response.status().as_u16());
+    response
+}
+
+/// Counts for Prometheus. A token bound to a group sees that group's tasks and workers only.
+#[utoipa::path(get, path = "/metrics", tag = "hub",
+    responses((status = 200, content_type = "application/openmetrics-text"),
+        (status = 403, body = api::Problem)))]
+pub(super) async fn metrics(State(api): Shared, visitor: Visitor) -> Result<Response, Refused> {
+    let mut registry = Registry::with_prefix("laboro");
+    let groups = match api.ask(Command::Query(Query::Groups)).await? {
+        Reply::Groups(groups) => groups.into_iter().filter(|group| visitor.sees(&group.name)),
+        reply => return Err(Refused::unexpected(&reply)),
+    };
+    register_groups(&mut registry, groups);
+    register_workers(&mut registry, &api, &visitor).await?;
+    if visitor.bound_to().is_none() {
+        register_doors(&mut registry, &(api.services.doors)());
+        register_self(&mut registry, &api);
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(|error| internal(&error))?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+fn set(gauges: &Gauges, labels: Labels, value: u64) {
+    gauges.get_or_create(&labels).set(i64::try_from(value).unwrap_or(i64::MAX));
+}
+
+fn register_groups(registry: &mut Registry, groups: impl Iterator<Item = GroupView>) {
+    let (tasks, paused) = (Gauges::default(), Gauges::default());
+    for group in groups {
+        let name = group.name.to_string();
+        for state in TaskState::ALL {
+            let labels = vec![("group", name.clone()), ("state", state.word().to_owned())];
+            set(&tasks, labels, group.counts.of(state).into());
+        }
+        set(&paused, vec![("group", name)], group.paused.into());
+    }
+    registry.register("tasks", "Tasks by group and state", tasks);
+    registry.register("group_paused", "Whether nothing of the group starts", paused);
+}
+
+/// Looks at so many pages of a thousand at most.
+const WORKER_PAGES_MAX: usize = 20;
+
+async fn register_workers(
+    registry: &mut Registry,
+    api: &Api,
+    visitor: &Visitor,
+) -> Result<(), Refused> {
+    let mut counted: BTreeMap<(String, bool), (u64, u64, u64)> = BTreeMap::new();
+    let mut from = WorkerId(0);
+    for _ in 0..WORKER_PAGES_MAX {
+        let query = Query::Workers { group: visitor.bound_to().cloned(), from, most: 1000 };
+        let workers = match api.services.handle.ask(Command::Query(query)).await? {
+            Reply::Workers(workers) => workers,
+            // The token's group is not there yet.
+            Reply::Refused(_) => break,
+            reply => return Err(Refused::unexpected(&reply)),
+        };
+        for worker in &workers {
+            let (count, slots, used) =
+                counted.entry((worker.group.to_string(), worker.connected)).or_default();
+            *count += 1;
+            *slots += u64::from(worker.slots);
+            *used += u64::from(worker.slots_used);
+        }
+        match workers.last() {
+            Some(last) if workers.len() == 1000 => from = WorkerId(last.worker.0 + 1),
+            _ => break,
+        }
+    }
+    let (workers, slots, used) = (Gauges::default(), Gauges::default(), Gauges::default());
+    for ((group, connected), (count, all, busy)) in counted {
+        let labels = vec![("group", group), ("connected", connected.to_string())];
+        set(&workers, labels.clone(), count);
+        set(&slots, labels.clone(), all);
+        set(&used, labels, busy);
+    }
+    registry.register("workers", "Workers that are known", workers);
+    registry.register("worker_slots", "Slots of workers", slots);
+    registry.register("worker_slots_used", "Slots of workers with a task", used);
+    Ok(())
+}
+
+/// Name of the metric, what it is, and the count.
+type DoorMetric = (&'static str, &'static str, fn(&Door) -> u64);
+
+const DOOR_METRICS: [DoorMetric; 11] = [
+    ("door_connections", "Connections now", |door| door.connections),
+    ("door_connections_seen", "Connections since the start", |door| door.connections_total),
+    ("door_messages_in", "Messages received", |door| door.messages_in),
+    ("door_messages_out", "Messages sent", |door| door.messages_out),
+    ("door_bytes_in", "Bytes received", |door| door.bytes_in),
+    ("door_bytes_out", "Bytes sent", |door| door.bytes_out),
+    ("door_refused", "Turned away before a word", |door| door.refused),
+    ("door_malformed", "Closed for making no sense", |door| door.malformed),
+    ("door_denied", "Without a good token", |door| door.denied),
+    ("door_silent", "Closed for their silence", |door| door.silent),
+    ("door_slow", "Cut off for not reading", |door| door.slow),
+];
+
+fn register_doors(registry: &mut Registry, doors: &[Door]) {
+    for (name, help, value) in DOOR_METRICS {
+        let gauges = Gauges::default();
+        for door in doors {
+            let labels = vec![("dialect", door.dialect.clone()), ("address", door.address.clone())];
+            set(&gauges, labels, value(door));
+        }
+        registry.register(name, help, gauges);
+    }
+}
+
+fn register_self(registry: &mut Registry, api: &Api) {
+    let requests: Family<Labels, prometheus_client::metrics::counter::Counter> = Family::default();
+    let answered = api.requests.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for ((method, route, status), count) in answered {
+        let status = status.to_string();
+        let labels = vec![("method", method), ("route", route), ("status", status)];
+        requests.get_or_create(&labels).inc_by(count);
+    }
+    registry.register("http_requests", "Requests answered", requests);
+    let denied = ConstCounter::new(api.requests.denied.load(Ordering::Relaxed));
+    registry.register("http_denied", "Requests without a good token", denied);
+    let serving = &api.services.serving;
+    let gauge = |value: u64| ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
+    registry.register("http_connections", "Connections now", gauge(serving.connections()));
+    registry.register("http_refused", "Connections over a limit", gauge(serving.refused()));
+    registry.register("event_viewers", "Viewers of events", gauge(api.feed.viewers() as u64));
+    let uptime = api.services.clock.now().0.saturating_sub(api.started_ms) / 1000;
+    registry.register("uptime_seconds", "Time since the start", gauge(uptime));
+    let build = Gauges::default();
+    set(&build, vec![("version", api::VERSION.to_owned())], 1);
+    registry.register("build", "The program", build);
+}

@@ -1,0 +1,186 @@
+//! Carries the routes: accepts connections within limits, does TLS, speaks HTTP/1.1 and HTTP/2, and lets
+//! requests end when the hub stops. What is asked is not its business.
+
+use super::entry::Peer;
+use super::limits::Limits;
+use super::stall::Stall;
+use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+/// What happens at the HTTP door, in numbers.
+#[derive(Debug, Default)]
+pub struct ServeStats {
+    addresses: Mutex<HashMap<IpAddr, usize>>,
+    connections: AtomicU64,
+    connections_total: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl ServeStats {
+    /// Open now.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub fn connections_total(&self) -> u64 {
+        self.connections_total.load(Ordering::Relaxed)
+    }
+
+    /// Turned away because a limit was reached.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn admit(self: &Arc<ServeStats>, address: IpAddr, limits: &Limits) -> Option<Admitted> {
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = addresses.get(&address).copied().unwrap_or(0);
+        if self.connections() >= limits.connections as u64 || here >= limits.connections_an_address
+        {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        addresses.insert(address, here + 1);
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.connections_total.fetch_add(1, Ordering::Relaxed);
+        Some(Admitted { stats: self.clone(), address })
+    }
+}
+
+/// One connection's place among them.
+struct Admitted {
+    stats: Arc<ServeStats>,
+    address: IpAddr,
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.stats.connections.fetch_sub(1, Ordering::Relaxed);
+        let mut addresses = self.stats.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(here) = addresses.get_mut(&self.address) {
+            *here -= 1;
+            if *here == 0 {
+                addresses.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// Serves until `stop` comes, then lets requests end for a little while. Without `tls` it speaks plainly, which
+/// is for loopback only. Its counters go to `stats`.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    router: Router,
+    limits: Limits,
+    stats: Arc<ServeStats>,
+    stop: impl Future<Output = ()>,
+) {
+    let desk = Arc::new(Desk { tls: tls.map(acceptor), router, limits });
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    tokio::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => break,
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Mostly too many open files: others will close some.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        if let Some(admitted) = stats.admit(peer.ip(), &desk.limits) {
+            connections.spawn(desk.clone().receive(stream, peer, admitted, graceful.watcher()));
+        }
+    }
+    drop(listener);
+    drop(tokio::time::timeout(desk.limits.farewell, graceful.shutdown()).await);
+    connections.shutdown().await;
+}
+
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+fn acceptor(tls: Arc<ServerConfig>) -> TlsAcceptor {
+    let mut config = ServerConfig::clone(&tls);
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    TlsAcceptor::from(Arc::new(config))
+}
+
+struct Desk {
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    limits: Limits,
+}
+
+impl Desk {
+    async fn receive(
+        self: Arc<Desk>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        _admitted: Admitted,
+        watcher: Watcher,
+    ) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, %peer, "no TCP_NODELAY");
+        }
+        let stream = Stall::new(stream, self.limits.stall);
+        let Some(tls) = &self.tls else {
+            return self.converse(stream, peer, watcher).await;
+        };
+        match tokio::time::timeout(self.limits.handshake, tls.accept(stream)).await {
+            Ok(Ok(secured)) => self.converse(secured, peer, watcher).await,
+            Ok(Err(error)) => tracing::debug!(%error, %peer, "no TLS"),
+            Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
+        }
+    }
+
+    async fn converse<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let router = TowerToHyperService::new(self.router.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            router.call(request)
+        });
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head)
+            .max_buf_size(self.limits.head_bytes.max(8192))
+            .max_headers(self.limits.headers);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(64)
+            .max_header_list_size(u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX))
+            .keep_alive_interval(self.limits.head)
+            .keep_alive_timeout(self.limits.head);
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = watcher.watch(connection.into_owned()).await {
+            tracing::debug!(%error, %peer, "a connection broke");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Submits in one piece: a new job, or more tasks for an open one.
+
+use super::Shared;
+use super::answer::{Answer, Refused};
+use super::entry::Visitor;
+use super::extract::{At, Said};
+use crate::api::{AddTasks, Converter, Problem, SubmitJob, Submitted, Text};
+use axum::Json;
+use axum::extract::State;
+use laboro_core::{Command, JobOptions, Name, Reply, Submit, SubmitTo};
+
+/// A new job with all its tasks: all of it or nothing.
+#[utoipa::path(post, path = "/jobs", tag = "jobs", request_body = SubmitJob,
+    responses((status = 200, body = Submitted), (status = 400, body = Problem),
+        (status = 409, body = Problem), (status = 422, body = Problem)))]
+pub(super) async fn submit(
+    State(api): Shared,
+    visitor: Visitor,
+    Said(mut asked): Said<SubmitJob>,
+) -> Answer<Submitted> {
+    visitor.must_submit()?;
+    let group = visitor.group(asked.group.take().map(|group| group.name()))?;
+    let mut converter = Converter::new(asked.defaults.take())?;
+    for task in std::mem::take(&mut asked.tasks) {
+        converter.push(task)?;
+    }
+    let options = options(&asked);
+    let submit = assembled(&mut converter, group, SubmitTo::New(options), &asked);
+    let submitted = api.submitted(submit).await?;
+    visitor.note(format!("job {}, {} tasks", submitted.job, submitted.count));
+    Ok(Json(submitted))
+}
+
+/// More tasks for an open job: all of them or none.
+#[utoipa::path(post, path = "/jobs/{job}/tasks", tag = "jobs", params(("job" = u32, Path)),
+    request_body = AddTasks,
+    responses((status = 200, body = Submitted), (status = 404, body = Problem),
+        (status = 409, body = Problem), (status = 422, body = Problem)))]
+pub(super) async fn add(
+    State(api): Shared,
+    visitor: Visitor,
+    At(job): At<u32>,
+    Said(asked): Said<AddTasks>,
+) -> Answer<Submitted> {
+    visitor.must_submit()?;
+    let view = api.job(&visitor, job).await?;
+    let mut converter = Converter::new(asked.defaults)?;
+    for task in asked.tasks {
+        converter.push(task)?;
+    }
+    let how = SubmitJob {
+        if_taken: asked.if_taken,
+        unknown_after: asked.unknown_after,
+        ..SubmitJob::default()
+    };
+    let submit = assembled(&mut converter, view.group, SubmitTo::Add(view.job), &how);
+    let submitted = api.submitted(submit).await?;
+    visitor.note(format!("{} tasks", submitted.count));
+    Ok(Json(submitted))
+}
+
+pub(super) fn options(asked: &SubmitJob) -> JobOptions {
+    JobOptions {
+        name: asked.name.as_ref().map(Text::name).unwrap_or_default(),
+        open: asked.open,
+        held: asked.held,
+        max_running: asked.max_running,
+        max_fails: asked.max_fails,
+        key: asked.key.as_ref().map(|key| key.bytes().into()),
+    }
+}
+
+/// Everything converted so far as one submit.
+pub(super) fn assembled(
+    converter: &mut Converter,
+    group: Name,
+    job: SubmitTo,
+    how: &SubmitJob,
+) -> Submit {
+    let batch = converter.take();
+    Submit {
+        group,
+        job,
+        profiles: batch.profiles,
+        tasks: batch.tasks,
+        arrays: batch.arrays,
+        unknown_pred: how.unknown_after.into(),
+        if_taken: how.if_taken.into(),
+    }
+}
+
+/// Keys are kept with their jobs, so they have a bound as names have.
+const KEY_BYTES_MAX: usize = 4096;
+
+impl super::Api {
+    pub(super) async fn submitted(&self, submit: Submit) -> Result<Submitted, Refused> {
+        if let SubmitTo::New(options) = &submit.job {
+            let key = options.key.as_ref().map_or(0, |key| key.len());
+            if key.max(options.name.len()) > KEY_BYTES_MAX {
+                let detail = format!("a name or a key is longer than {KEY_BYTES_MAX} bytes");
+                return Err(Refused::bad_request("bad_value", detail));
+            }
+        }
+        match self.ask(Command::Submit(submit)).await? {
+            Reply::Submitted { job, first, count, again } => {
+                Ok(Submitted { job: job.0, first, count, again })
+            }
+            reply => Err(Refused::unexpected(&reply)),
+        }
+    }
+}

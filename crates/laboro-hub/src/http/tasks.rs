@@ -1,0 +1,115 @@
+//! Tasks of a job: a page of them, one of them, and why it does not run.
+
+use super::Shared;
+use super::answer::{Answer, Refused};
+use super::entry::Visitor;
+use super::extract::{Asked, At};
+use super::jobs::{PAGE, PAGE_USUAL};
+use crate::api::{Explained, Problem, Task, TaskState, Tasks};
+use axum::Json;
+use axum::extract::State;
+use laboro_core::{Command, JobId, Name, Query, Refusal, Reply, TaskId, TaskRef};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TasksQuery {
+    /// Only tasks in this state.
+    state: Option<TaskState>,
+    /// The `next` of the page before.
+    from: Option<u32>,
+    /// At most so many, 1000 at most; 100 if not given.
+    limit: Option<u32>,
+}
+
+/// Tasks of a job by number, a page at a time.
+#[utoipa::path(get, path = "/jobs/{job}/tasks", tag = "tasks",
+    params(("job" = u32, Path), TasksQuery),
+    responses((status = 200, body = Tasks), (status = 404, body = Problem)))]
+pub(super) async fn tasks(
+    State(api): Shared,
+    visitor: Visitor,
+    At(job): At<u32>,
+    Asked(asked): Asked<TasksQuery>,
+) -> Answer<Tasks> {
+    let state = match asked.state {
+        None => None,
+        Some(word) => {
+            let state = word.to_core();
+            Some(state.ok_or_else(|| {
+                Refused::bad_request("bad_query", "`state` is not the state of a task")
+            })?)
+        }
+    };
+    let job = api.job(&visitor, job).await?.job;
+    let from = asked.from.unwrap_or(1);
+    let most = asked.limit.unwrap_or(PAGE_USUAL).clamp(1, PAGE);
+    match api.ask(Command::Query(Query::Tasks { job, state, from, most })).await? {
+        Reply::Tasks { tasks, next } => {
+            let tasks = tasks.into_iter().map(Task::from).collect();
+            Ok(Json(Tasks { tasks, next }))
+        }
+        reply => Err(Refused::unexpected(&reply)),
+    }
+}
+
+/// One task with what it runs and its attempts.
+#[utoipa::path(get, path = "/jobs/{job}/tasks/{task}", tag = "tasks",
+    params(("job" = u32, Path), ("task" = u32, Path)),
+    responses((status = 200, body = Task), (status = 404, body = Problem)))]
+pub(super) async fn task(
+    State(api): Shared,
+    visitor: Visitor,
+    At((job, task)): At<(u32, u32)>,
+) -> Answer<Task> {
+    let group = api.job(&visitor, job).await?.group;
+    api.show_task(group, by_number(job, task)?).await.map(Json)
+}
+
+/// Why a task is not running, in plain words.
+#[utoipa::path(get, path = "/jobs/{job}/tasks/{task}/explain", tag = "tasks",
+    params(("job" = u32, Path), ("task" = u32, Path)),
+    responses((status = 200, body = Explained), (status = 404, body = Problem)))]
+pub(super) async fn explain(
+    State(api): Shared,
+    visitor: Visitor,
+    At((job, task)): At<(u32, u32)>,
+) -> Answer<Explained> {
+    let group = api.job(&visitor, job).await?.group;
+    let reference = by_number(job, task)?;
+    api.explain_task(group, reference, JobId(job), task).await.map(Json)
+}
+
+/// The upper bit of a number is the core's mark of a whole array.
+pub(super) fn by_number(job: u32, task: u32) -> Result<TaskRef, Refused> {
+    if (1..=TaskId::INDEX_MAX).contains(&task) {
+        Ok(TaskRef::Id(TaskId::new(JobId(job), task)))
+    } else {
+        Err(Refusal::NoSuchTask(Name::from(format!("{job}/{task}"))).into())
+    }
+}
+
+impl super::Api {
+    pub(super) async fn show_task(&self, group: Name, task: TaskRef) -> Result<Task, Refused> {
+        match self.ask(Command::Query(Query::Task { group, task })).await? {
+            Reply::Task(view) => Ok(Task::in_full(*view)),
+            reply => Err(Refused::unexpected(&reply)),
+        }
+    }
+
+    pub(super) async fn explain_task(
+        &self,
+        group: Name,
+        task: TaskRef,
+        job: JobId,
+        number: u32,
+    ) -> Result<Explained, Refused> {
+        match self.ask(Command::Query(Query::Explain { group, task })).await? {
+            Reply::Explained(explanation) => {
+                Ok(Explained { job: job.0, task: number, explanation })
+            }
+            reply => Err(Refused::unexpected(&reply)),
+        }
+    }
+}

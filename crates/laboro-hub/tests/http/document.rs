@@ -1,0 +1,84 @@
+//! The OpenAPI document: it names what is there, and what it names is there.
+
+use crate::rig::{Rig, json_of};
+
+const ROUTES: &str = "\
+DELETE /api/v1/jobs/{job}
+GET /api/v1/audit
+GET /api/v1/doors
+GET /api/v1/events
+GET /api/v1/groups
+GET /api/v1/groups/{group}/tasks/{name}
+GET /api/v1/groups/{group}/tasks/{name}/explain
+GET /api/v1/groups/{group}/tasks/{name}/output
+GET /api/v1/health
+GET /api/v1/jobs
+GET /api/v1/jobs/{job}
+GET /api/v1/jobs/{job}/tasks
+GET /api/v1/jobs/{job}/tasks/{task}
+GET /api/v1/jobs/{job}/tasks/{task}/explain
+GET /api/v1/jobs/{job}/tasks/{task}/output
+GET /api/v1/metrics
+GET /api/v1/openapi.json
+GET /api/v1/version
+GET /api/v1/wait
+GET /api/v1/workers
+GET /api/v1/workers/{worker}
+POST /api/v1/groups/{group}/pause
+POST /api/v1/groups/{group}/resume
+POST /api/v1/groups/{group}/tasks/{name}/{action}
+POST /api/v1/jobs
+POST /api/v1/jobs/stream
+POST /api/v1/jobs/{job}/cancel
+POST /api/v1/jobs/{job}/close
+POST /api/v1/jobs/{job}/hold
+POST /api/v1/jobs/{job}/limit
+POST /api/v1/jobs/{job}/priority
+POST /api/v1/jobs/{job}/release
+POST /api/v1/jobs/{job}/retry
+POST /api/v1/jobs/{job}/tasks
+POST /api/v1/workers/{worker}/drain
+POST /api/v1/workers/{worker}/eject
+POST /api/v1/workers/{worker}/lift
+POST /api/v1/workers/{worker}/pardon
+POST /api/v1/workers/{worker}/stop";
+
+#[tokio::test]
+async fn the_document_and_the_routes_agree() {
+    let rig = Rig::start().await;
+    let (_, body) = rig.raw("GET /api/v1/openapi.json", "", "").await;
+    let document = json_of(&body);
+    let mut named = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            named.push(format!("{} {path}", method.to_uppercase()));
+        }
+    }
+    named.sort();
+    assert_eq!(named.join("\n"), ROUTES);
+    for route in named.iter().filter(|route| !route.ends_with("/events")) {
+        let path = route.replace("{action}", "hold").replace(['{', '}'], "");
+        let (head, body) = rig.raw(&path, "", "{}").await;
+        assert!(head.starts_with("HTTP/1.1"), "{route}");
+        assert!(!body.contains("no_such_path") && !body.contains("no_such_method"), "{route}");
+    }
+}
+
+#[tokio::test]
+async fn every_type_that_the_document_refers_to_is_in_it() {
+    let rig = Rig::start().await;
+    let (_, body) = rig.raw("GET /api/v1/openapi.json", "", "").await;
+    let document = json_of(&body);
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let references = body.split("\"#/components/schemas/").skip(1);
+    let mut count = 0;
+    for reference in references {
+        let name = reference.split('"').next().unwrap();
+        assert!(schemas.contains_key(name), "{name}");
+        count += 1;
+    }
+    assert!(count > 50, "{count}");
+    for name in ["SubmitJob", "TaskSpec", "Job", "Task", "Worker", "Problem", "Event"] {
+        assert!(schemas.contains_key(name), "{name}");
+    }
+}

@@ -1,0 +1,12 @@
+//! The HTTP API over real connections, against a real hub in this process: what clients are promised.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod control;
+mod document;
+mod events;
+mod outputs;
+mod rig;
+mod roles;
+mod streams;
+mod submits;
+mod wire;

@@ -1,0 +1,109 @@
+//! What tasks printed: whole, in part, as it comes.
+
+use crate::rig::Rig;
+use laboro_core::Outcome;
+use laboro_hub::client::{Client, Download};
+use laboro_journal::outputs::Stream;
+use std::time::Duration;
+
+async fn all(mut download: Download) -> String {
+    let mut bytes = Vec::new();
+    while let Some(piece) = download.next().await.unwrap() {
+        bytes.extend_from_slice(&piece);
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+async fn read(client: &Client, path: &str, from: Option<i64>) -> String {
+    all(client.download(path, from).await.unwrap()).await
+}
+
+const OUTPUT: &str = "jobs/1/tasks/1/output";
+
+#[tokio::test]
+async fn output_is_read_by_stream_and_attempt() {
+    let mut rig = Rig::start().await;
+    rig.submit(r#"{"tasks":[{"name":"t","command":"true"}]}"#).await;
+    let client = rig.client("watch");
+    assert_eq!(read(&client, OUTPUT, None).await, "");
+    rig.print(1, 1, 1, Stream::Stdout, b"first\n");
+    rig.print(1, 1, 2, Stream::Stdout, b"one ");
+    rig.print(1, 1, 2, Stream::Stderr, b"two ");
+    rig.print(1, 1, 2, Stream::Stdout, b"three");
+    assert_eq!(read(&client, OUTPUT, None).await, "one two three");
+    assert_eq!(read(&client, "groups/default/tasks/t/output", None).await, "one two three");
+    assert_eq!(read(&client, &format!("{OUTPUT}?stream=out"), None).await, "one three");
+    assert_eq!(read(&client, &format!("{OUTPUT}?stream=err"), None).await, "two ");
+    assert_eq!(read(&client, &format!("{OUTPUT}?attempt=1"), None).await, "first\n");
+    let (head, _) = rig.raw(&format!("GET /api/v1/{OUTPUT}"), "", "").await;
+    assert!(head.contains("laboro-attempt: 2") && head.contains("accept-ranges: bytes"), "{head}");
+    let missing = client.download("jobs/1/tasks/2/output", None).await.unwrap_err();
+    assert_eq!(missing.reason(), Some("no_such_task"));
+}
+
+#[tokio::test]
+async fn a_range_of_output_is_given_as_asked() {
+    let mut rig = Rig::start().await;
+    rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
+    for piece in ["01234", "56789"] {
+        rig.print(1, 1, 1, Stream::Stdout, piece.as_bytes());
+    }
+    let client = rig.client("watch");
+    let tail = client.download(OUTPUT, Some(-3)).await.unwrap();
+    assert_eq!(tail.content_range(), Some("bytes 7-9/10"));
+    assert_eq!(all(tail).await, "789");
+    assert_eq!(read(&client, OUTPUT, Some(4)).await, "456789");
+    let request = format!("GET /api/v1/{OUTPUT}");
+    let (head, body) = rig.raw(&request, "range: bytes=3-6\r\n", "").await;
+    assert!(head.starts_with("HTTP/1.1 206") && head.contains("content-length: 4"), "{head}");
+    assert_eq!(body, "3456");
+    let (head, body) = rig.raw(&request, "range: bytes=10-\r\n", "").await;
+    assert!(head.starts_with("HTTP/1.1 416") && body.contains("bad_range"), "{head}{body}");
+    // Several ranges at once may be ignored, and are.
+    let (head, _) = rig.raw(&request, "range: bytes=0-1,3-4\r\n", "").await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    rig.end_output(1, 1, 1);
+    assert_eq!(read(&client, OUTPUT, Some(-1)).await, "9");
+}
+
+#[tokio::test]
+async fn whoever_follows_sees_output_as_it_comes_until_the_attempt_ends() {
+    let mut rig = Rig::start().await;
+    rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
+    let client = rig.client("watch");
+    let mut follow = client.download(&format!("{OUTPUT}?follow=1"), None).await.unwrap();
+    for piece in ["a", "b", "c"] {
+        rig.print(1, 1, 1, Stream::Stdout, piece.as_bytes());
+        let seen = tokio::time::timeout(Duration::from_secs(10), follow.next()).await;
+        assert_eq!(seen.unwrap().unwrap().unwrap(), piece);
+    }
+    rig.end_output(1, 1, 1);
+    assert_eq!(follow.next().await.unwrap(), None);
+    assert_eq!(read(&client, &format!("{OUTPUT}?follow=1&from=1"), None).await, "bc");
+}
+
+#[tokio::test]
+async fn whoever_follows_a_silent_task_is_let_go_when_it_ends() {
+    let rig = Rig::start().await;
+    rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
+    let client = rig.client("watch");
+    let follow = client.download(&format!("{OUTPUT}?follow=1"), None).await.unwrap();
+    let worker = rig.join("w", "default", 1).await;
+    let grants = rig.take(&worker, 1).await;
+    rig.report(&worker, &grants, Outcome::Success).await;
+    let seen = tokio::time::timeout(Duration::from_secs(20), all(follow)).await;
+    assert_eq!(seen.unwrap(), "");
+}
+
+#[tokio::test]
+async fn a_large_output_is_read_whole() {
+    let mut rig = Rig::start().await;
+    rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
+    let line = "0123456789abcdef".repeat(4096);
+    for _ in 0..64 {
+        rig.print(1, 1, 1, Stream::Stdout, line.as_bytes());
+    }
+    let client = rig.client("watch");
+    assert_eq!(read(&client, OUTPUT, None).await.len(), 64 * line.len());
+    assert_eq!(read(&client, OUTPUT, Some(-70_000)).await.len(), 70_000);
+}

@@ -1,0 +1,198 @@
+//! A hub with its API at a free port, clients for it, and a worker that does what it is told.
+
+use laboro_core::*;
+use laboro_hub::client::{Client, Target};
+use laboro_hub::http::{self, Audit, AuditOptions, Limits, Outputs, ServeStats, Services};
+use laboro_hub::security::{Denied, Doorman, Role, Who};
+use laboro_hub::{Clock, Handle, ServerOptions, api};
+use laboro_journal::MemoryJournal;
+use laboro_journal::outputs::{Ending, Key, Stream, Writer};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+pub struct Rig {
+    pub handle: Handle,
+    pub address: SocketAddr,
+    pub stats: Arc<ServeStats>,
+    pub dir: tempfile::TempDir,
+    writer: Writer,
+    appended: watch::Sender<u64>,
+}
+
+/// The secret says who it is: `ROLE` or `ROLE@GROUP`.
+struct Porter;
+
+impl Doorman for Porter {
+    fn identify(&self, secret: &[u8], _: Option<IpAddr>, _: Time) -> Result<Who, Denied> {
+        let secret = std::str::from_utf8(secret).map_err(|_| Denied::Unknown)?;
+        let (role, group) = match secret.split_once('@') {
+            Some((role, group)) => (role, Some(Name::from(group))),
+            None => (secret, None),
+        };
+        let role = match role {
+            "watch" => Role::Watch,
+            "submit" => Role::Submit,
+            "work" => Role::Work,
+            "admin" => Role::Admin,
+            "old" => return Err(Denied::Expired("old".to_owned())),
+            "eager" => return Err(Denied::TooMany(7)),
+            _ => return Err(Denied::Unknown),
+        };
+        Ok(Who { token: secret.to_owned(), role, group })
+    }
+}
+
+impl Rig {
+    pub async fn start() -> Rig {
+        Rig::with(Limits::default()).await
+    }
+
+    pub async fn with(limits: Limits) -> Rig {
+        let clock = Clock::start();
+        let mut journal = MemoryJournal::default();
+        let (mut hub, first) = Hub::begin(Ledger::default(), Config::default(), clock.now(), 1);
+        laboro_journal::Journal::commit(&mut journal, first).await.unwrap();
+        let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
+        tokio::spawn(async move { laboro_hub::run(&mut hub, &mut server, &mut journal).await });
+
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("outputs");
+        let writer = Writer::open(&store, Default::default()).unwrap();
+        let (appended, news) = watch::channel(0);
+        let audit = Audit::open(dir.path(), AuditOptions::default()).unwrap();
+        let stats: Arc<ServeStats> = Arc::default();
+        let services = Services {
+            outputs: Some(Outputs::new(&store, news)),
+            audit: Some(Arc::new(audit)),
+            doors: Arc::new(|| {
+                let (dialect, address) = ("dwork".to_owned(), "127.0.0.1:6125".to_owned());
+                vec![api::Door { dialect, address, malformed: 3, ..api::Door::default() }]
+            }),
+            serving: stats.clone(),
+            limits: limits.clone(),
+            ..Services::new(handle.clone(), clock, Arc::new(Porter))
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let never = std::future::pending();
+        let router = http::router(services);
+        tokio::spawn(http::serve(listener, None, router, limits, stats.clone(), never));
+        Rig { handle, address, stats, dir, writer, appended }
+    }
+
+    /// Only what needs no hub's state, over TLS. Gives the port.
+    pub async fn start_tls(tls: Arc<rustls::ServerConfig>) -> u16 {
+        let clock = Clock::start();
+        let (_, handle) = laboro_hub::server(&ServerOptions::default(), clock);
+        let services = Services::new(handle, clock, Arc::new(Porter));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let router = http::router(services);
+        let (limits, stats) = (Limits::default(), Arc::default());
+        let never = std::future::pending();
+        tokio::spawn(http::serve(listener, Some(tls), router, limits, stats, never));
+        port
+    }
+
+    pub fn client(&self, token: &str) -> Client {
+        let token = Some(token.to_owned());
+        let target = Target::new(self.address.ip().to_string(), self.address.port());
+        Client::new(Target { token, ..target })
+    }
+
+    /// A job of this JSON, by an admin.
+    pub async fn submit(&self, json: &str) -> api::Submitted {
+        self.client("admin").post("jobs", &json_of(json)).await.unwrap()
+    }
+
+    /// Says a request as it stands, with the token of an admin, and gives back head and body.
+    pub async fn raw(&self, request: &str, headers: &str, body: &str) -> (String, String) {
+        let length = body.len();
+        let text = format!(
+            "{request} HTTP/1.1\r\nhost: hub\r\nauthorization: Bearer admin\r\nconnection: close\r\n\
+             content-length: {length}\r\n{headers}\r\n{body}"
+        );
+        self.say(&text).await
+    }
+
+    pub async fn say(&self, text: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        (head.to_owned(), body.to_owned())
+    }
+
+    pub fn print(&mut self, job: u32, index: u32, attempt: u16, stream: Stream, bytes: &[u8]) {
+        self.writer.append(Key { job, index, attempt }, stream, bytes).unwrap();
+        self.writer.flush().unwrap();
+        self.appended.send_modify(|count| *count += 1);
+    }
+
+    pub fn end_output(&mut self, job: u32, index: u32, attempt: u16) {
+        self.writer.end(Key { job, index, attempt }, Ending::default()).unwrap();
+        self.writer.flush().unwrap();
+        self.appended.send_modify(|count| *count += 1);
+    }
+
+    pub async fn join(&self, name: &str, group: &str, slots: u32) -> WorkerRef {
+        let session = self.handle.open_session().await.unwrap();
+        let join = Join {
+            group: group.into(),
+            name: name.into(),
+            dialect: "test",
+            session: session.session,
+            kinds: Kinds::ALL,
+            tags: Vec::new(),
+            capacity: Capacity::slots(slots),
+            period_ms: None,
+            running: None,
+        };
+        match self.handle.ask(Command::Join(join)).await.unwrap() {
+            Reply::Joined { worker, .. } => WorkerRef::Id(worker),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Takes up to so many tasks.
+    pub async fn take(&self, worker: &WorkerRef, most: u32) -> Vec<Grant> {
+        let route = Route::Answer { most, patience: Patience::None };
+        let offer = Offer { worker: worker.clone(), route, lease_ms: None };
+        match self.handle.ask(Command::Offer(offer)).await.unwrap() {
+            Reply::Work { grants, .. } => grants,
+            Reply::Nothing(_) => Vec::new(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub async fn report(&self, worker: &WorkerRef, grants: &[Grant], outcome: Outcome) {
+        let results = grants.iter().map(|grant| TaskResult {
+            lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+            outcome,
+            message: None,
+            memo: None,
+        });
+        let report = Report { worker: worker.clone(), results: results.collect() };
+        self.handle.ask(Command::Report(report)).await.unwrap();
+    }
+}
+
+pub fn json_of(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Waits for what must come to be, and not for ever.
+pub async fn eventually(mut is_so: impl AsyncFnMut() -> bool) {
+    let looked = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), looked).await.expect("it came to be in time");
+}

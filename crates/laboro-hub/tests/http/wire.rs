@@ -1,0 +1,162 @@
+//! Connections: TLS, limits, slow peers, versions.
+
+use crate::rig::{Rig, eventually};
+use laboro_hub::api;
+use laboro_hub::client::{Client, ClientError, Target};
+use laboro_hub::http::Limits;
+use laboro_journal::outputs::Stream;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+#[tokio::test]
+async fn every_answer_says_its_version() {
+    let rig = Rig::start().await;
+    for request in ["GET /api/v1/version", "GET /api/v1/jobs/9", "GET /nowhere", "PUT /api/v1/jobs"]
+    {
+        let (head, _) = rig.raw(request, "", "").await;
+        assert!(head.contains(&format!("laboro-version: {}", api::VERSION)), "{head}");
+        assert!(head.contains("laboro-api: 1."), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_as_a_problem() {
+    let rig = Rig::start().await;
+    let (head, body) = rig.raw("GET /api/v2/jobs", "", "").await;
+    assert!(head.starts_with("HTTP/1.1 404") && body.contains("no_such_path"), "{head}{body}");
+    let (head, body) = rig.raw("PUT /api/v1/jobs", "", "").await;
+    assert!(head.starts_with("HTTP/1.1 405") && body.contains("no_such_method"), "{head}{body}");
+}
+
+#[tokio::test]
+async fn one_connection_serves_many_requests() {
+    let rig = Rig::start().await;
+    let client = rig.client("watch");
+    for _ in 0..50 {
+        client.get::<api::Jobs>("jobs").await.unwrap();
+    }
+    assert_eq!(rig.stats.connections_total(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_the_hub_closed_is_opened_anew() {
+    let limits = Limits { head: Duration::from_millis(50), ..Limits::default() };
+    let rig = Rig::with(limits).await;
+    let client = rig.client("watch");
+    client.get::<api::Jobs>("jobs").await.unwrap();
+    eventually(async || rig.stats.connections() == 0).await;
+    client.get::<api::Jobs>("jobs").await.unwrap();
+    assert_eq!(rig.stats.connections_total(), 2);
+}
+
+#[tokio::test]
+async fn a_head_that_never_ends_or_is_too_large_is_cut_off() {
+    let limits = Limits { head: Duration::from_millis(200), ..Limits::default() };
+    let rig = Rig::with(limits).await;
+    let mut slow = TcpStream::connect(rig.address).await.unwrap();
+    slow.write_all(b"GET /api/v1/version HTTP/1.1\r\nx: ").await.unwrap();
+    let mut rest = Vec::new();
+    slow.read_to_end(&mut rest).await.unwrap();
+    let mut large = TcpStream::connect(rig.address).await.unwrap();
+    let head = format!("GET /api/v1/version HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(200_000));
+    // The hub may hang up before it has all of it.
+    drop(large.write_all(head.as_bytes()).await);
+    let mut answer = Vec::new();
+    drop(large.read_to_end(&mut answer).await);
+    assert!(!answer.starts_with(b"HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn connections_over_the_limit_are_turned_away() {
+    let limits = Limits { connections_an_address: 2, ..Limits::default() };
+    let rig = Rig::with(limits).await;
+    let _held = [
+        TcpStream::connect(rig.address).await.unwrap(),
+        TcpStream::connect(rig.address).await.unwrap(),
+    ];
+    eventually(async || rig.stats.connections() == 2).await;
+    let refused = rig.client("watch").get::<api::Jobs>("jobs").await.unwrap_err();
+    assert!(matches!(refused, ClientError::Broken { .. }), "{refused}");
+    assert_eq!(rig.stats.refused(), 1);
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_read_is_cut_off_and_holds_up_nobody() {
+    let limits = Limits { stall: Duration::from_millis(300), ..Limits::default() };
+    let mut rig = Rig::with(limits).await;
+    rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
+    for _ in 0..48 {
+        rig.print(1, 1, 1, Stream::Stdout, &vec![b'x'; 1 << 20]);
+    }
+    let mut deaf = TcpStream::connect(rig.address).await.unwrap();
+    let request = "GET /api/v1/jobs/1/tasks/1/output HTTP/1.1\r\nhost: hub\r\n\
+                   authorization: Bearer watch\r\n\r\n";
+    deaf.write_all(request.as_bytes()).await.unwrap();
+    eventually(async || rig.stats.connections_total() >= 2).await;
+    let client = rig.client("watch");
+    client.get::<api::Jobs>("jobs").await.unwrap();
+    drop(client);
+    eventually(async || rig.stats.connections() == 0).await;
+    let mut got = Vec::new();
+    drop(deaf.read_to_end(&mut got).await);
+    assert!(got.len() < 48 << 20, "{}", got.len());
+}
+
+#[tokio::test]
+async fn tls_with_a_pinned_certificate_is_spoken_and_others_are_not_trusted() {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let made = || rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (ours, other) = (made(), made());
+    let key = rustls::pki_types::PrivateKeyDer::try_from(ours.signing_key.serialize_der()).unwrap();
+    let server = rustls::ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![ours.cert.der().clone()], key)
+        .unwrap();
+    let trusting = |certificate: &rcgen::Certificate| {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(certificate.der().clone()).unwrap();
+        let config = rustls::ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Some(Arc::new(config))
+    };
+    let port = Rig::start_tls(Arc::new(server)).await;
+    let target = Target::new("localhost", port);
+    let client = Client::new(Target { tls: trusting(&ours.cert), ..target.clone() });
+    let version: api::Version = client.get("version").await.unwrap();
+    assert_eq!(version.api, api::API_VERSION);
+    let client = Client::new(Target { tls: trusting(&other.cert), ..target.clone() });
+    let error = client.get::<api::Version>("version").await.unwrap_err();
+    assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
+    let plain = Client::new(target).get::<api::Version>("version").await.unwrap_err();
+    assert!(matches!(plain, ClientError::Broken { .. }), "{plain}");
+}
+
+#[tokio::test]
+async fn metrics_count_tasks_workers_doors_and_requests() {
+    let rig = Rig::start().await;
+    rig.submit(r#"{"group":"a\"b","tasks":[{"command":"true","count":7}]}"#).await;
+    rig.join("w", "default", 3).await;
+    let (_, body) = rig.raw("GET /api/v1/metrics", "", "").await;
+    for line in [
+        r#"laboro_tasks{group="a\"b",state="ready"} 7"#,
+        r#"laboro_workers{group="default",connected="true"} 1"#,
+        r#"laboro_worker_slots{group="default",connected="true"} 3"#,
+        r#"laboro_door_malformed{dialect="dwork",address="127.0.0.1:6125"} 3"#,
+        r#"laboro_http_requests_total{method="POST",route="/api/v1/jobs",status="200"} 1"#,
+        "laboro_http_connections 1",
+        "# EOF",
+    ] {
+        assert!(body.contains(line), "{line}\n{body}");
+    }
+    let mut bound = rig.client("watch@default").download("metrics", None).await.unwrap();
+    let text = bound.next().await.unwrap().unwrap();
+    let text = String::from_utf8_lossy(&text);
+    assert!(!text.contains("a\\\"b") && !text.contains("door_malformed"), "{text}");
+}
