@@ -10,6 +10,7 @@ use laboro_core::{
 use laboro_dialects::session::Delivery;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 
 #[derive(Debug, Clone)]
@@ -56,6 +57,8 @@ pub(crate) enum Letter {
         command: Command,
         to: mpsc::Sender<Arc<[Change]>>,
     },
+    /// Nothing after this is taken.
+    End,
 }
 
 /// The hub is gone.
@@ -95,6 +98,7 @@ impl std::fmt::Debug for Letter {
             Letter::Open { .. } => "open",
             Letter::Close { .. } => "close",
             Letter::Watch { .. } => "watch",
+            Letter::End => "end",
         })
     }
 }
@@ -112,6 +116,11 @@ impl Handle {
         let (to, queue) = mpsc::channel(self.session_queue);
         self.letters.send(Letter::Open { session, to }).await.map_err(|_| Lost)?;
         Ok(Subscription { session, queue, handle: self.clone() })
+    }
+
+    /// Ends the loop once everything asked before is answered. Whoever asks later finds the hub gone.
+    pub async fn end(&self) -> Result<(), Lost> {
+        self.letters.send(Letter::End).await.map_err(|_| Lost)
     }
 
     /// Changes as they happen, in order. A watcher that does not keep up is dropped.
@@ -139,6 +148,27 @@ impl Subscription {
     /// What has arrived already. `None` says only that nothing is there now.
     pub fn try_next(&mut self) -> Option<Delivery> {
         self.queue.try_recv().ok()
+    }
+
+    /// As many as are there, up to `most`, for whoever waits for other things too. Ready with nothing: the
+    /// hub has stopped or has cut this session off.
+    pub(crate) fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+        deliveries: &mut Vec<Delivery>,
+        most: usize,
+    ) -> Poll<usize> {
+        self.queue.poll_recv_many(context, deliveries, most)
+    }
+
+    /// There is no hub any more.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        self.handle.letters.is_closed()
+    }
+
+    /// How many answers and pieces of work may wait here before the session is cut off.
+    pub(crate) fn queue_max(&self) -> usize {
+        self.queue.max_capacity()
     }
 
     /// `None`: the hub has stopped or has cut this session off.
@@ -170,6 +200,7 @@ pub struct Server {
     outbox: Outbox,
     clock: Clock,
     step: usize,
+    has_ended: bool,
 }
 
 pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
@@ -180,6 +211,7 @@ pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
         outbox: Outbox::default(),
         clock,
         step: options.step,
+        has_ended: false,
     };
     let handle = Handle {
         letters: sender,
@@ -215,6 +247,10 @@ impl Server {
                 Letter::Watch { command, to } => {
                     asks.push(Ask { token: self.outbox.watch(to), command });
                 }
+                Letter::End => {
+                    self.has_ended = true;
+                    break;
+                }
             }
         }
         asks.extend(self.outbox.take_unwatched().map(|watch: Token| {
@@ -246,6 +282,9 @@ fn session_ask(outbox: &mut Outbox, session: SessionId, tag: u64, command: Comma
 
 impl World for Server {
     async fn gather(&mut self, deadline: Option<Time>) -> Option<(Time, Vec<Ask>)> {
+        if self.has_ended {
+            return None;
+        }
         let deadline = match self.outbox.has_undelivered() {
             true => Some(self.clock.now()),
             false => deadline,

@@ -1,5 +1,6 @@
 //! Connects: the engine loop and what stands around it. The core decides, the journal remembers, and the
-//! world is whatever brings commands and takes effects; `ring` turns them round.
+//! world is whatever brings commands and takes effects; `ring` turns them round. `process` starts all of it:
+//! doors, their transports and sessions, tokens, and the store of what tasks print.
 
 pub mod api;
 pub mod client;
@@ -8,9 +9,17 @@ pub mod http;
 mod inbox;
 mod outbox;
 mod ring;
+
 pub mod security;
 
+pub mod config;
+pub mod keep;
+pub mod listen;
+mod transport;
+
+pub mod process;
+
+pub use self::ring::{World, run};
 pub use clock::Clock;
 pub use inbox::{Handle, Lost, Server, ServerOptions, Subscription, server};
 pub use laboro_dialects::session::Delivery;
-pub use ring::{World, run};

@@ -1,15 +1,54 @@
 //! Who may do what. Tokens carry a role and a group; doors and the HTTP API ask here and nowhere else.
 
+mod access;
+mod certificate;
+mod failures;
+mod files;
+mod secret;
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+pub use access::{Access, client_config};
+pub use certificate::{Identity, host_name};
+pub use files::SecurityError;
+pub use secret::Secret;
+pub use tokens::{NewToken, Token, TokenBook, Tokens};
+
+pub(crate) use files::make_dir;
+pub(crate) use tokens::{Admission, in_line};
+
 use laboro_core::{Name, Time};
 use std::net::IpAddr;
 
 /// What a token allows. Every role may also watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     Watch,
     Submit,
     Work,
     Admin,
+}
+
+impl Role {
+    pub const ALL: [Role; 4] = [Role::Watch, Role::Submit, Role::Work, Role::Admin];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Watch => "watch",
+            Role::Submit => "submit",
+            Role::Work => "work",
+            Role::Admin => "admin",
+        }
+    }
+
+    pub fn may_work(self) -> bool {
+        matches!(self, Role::Work | Role::Admin)
+    }
 }
 
 /// Whoever showed a good token.

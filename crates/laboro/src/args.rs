@@ -22,6 +22,10 @@ pub(crate) enum Command {
     Graph(Graph),
     /// Check, copy or mend the journal of a hub or a run.
     Journal(Journal),
+    /// Be a hub: take jobs, and hand their tasks to workers.
+    Hub(Box<crate::hub::HubArgs>),
+    /// Give somebody access to the hub of this machine, or take it back.
+    Access(crate::access::AccessArgs),
 }
 
 const RUN_HELP: &str = "\

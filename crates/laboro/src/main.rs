@@ -1,8 +1,10 @@
 //! The program. Says what was asked, calls it, and turns what came of it into an exit status.
 
+mod access;
 mod args;
 mod commands;
 mod exit;
+mod hub;
 mod output;
 mod run;
 
@@ -20,6 +22,8 @@ fn main() -> std::process::ExitCode {
         Err(error) => error.exit(),
     };
     let result = match args.command {
+        args::Command::Hub(hub) => hub::run(*hub),
+        args::Command::Access(access) => access::run(access),
         args::Command::Run(run) => commands::run::run(run),
         args::Command::Logs(logs) => commands::logs::run(&logs),
         args::Command::Graph(graph) => commands::graph::run(&graph),

@@ -15,6 +15,7 @@ mod state;
 mod summary;
 mod tee;
 
+pub(crate) use signals::Signals;
 pub(crate) use state::RunDir;
 
 use crate::exit::{Exit, usage};

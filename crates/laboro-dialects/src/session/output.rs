@@ -70,6 +70,11 @@ impl Output {
         self.hang_up(HangUp::Malformed(why.into()));
     }
 
+    /// How many messages are to be said.
+    pub fn messages(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Everything to be said, as one piece.
     pub fn take_bytes(&mut self) -> BytesMut {
         self.ends.clear();

@@ -212,11 +212,22 @@ impl Writer {
     /// segment goes when all of its jobs are forgotten, so forgotten output beside output that is
     /// needed stays, and can still be read. Says how many bytes this freed.
     pub fn forget(&mut self, jobs: RangeInclusive<u32>) -> Result<u64, Error> {
+        self.forget_all([jobs])
+    }
+
+    /// The same for several ranges at once. Costs nothing when all of them are forgotten already.
+    pub fn forget_all(
+        &mut self,
+        jobs: impl IntoIterator<Item = RangeInclusive<u32>>,
+    ) -> Result<u64, Error> {
         let mut forgotten = self.forgotten.clone();
-        forgotten.insert(jobs.clone());
+        jobs.into_iter().for_each(|jobs| forgotten.insert(jobs));
+        if forgotten == self.forgotten {
+            return Ok(0);
+        }
         forgotten::save(&self.dir, &forgotten)?;
         self.forgotten = forgotten;
-        self.running.retain(|key, _| !jobs.contains(&key.job));
+        self.running.retain(|key, _| !self.forgotten.contains(key.job));
         let before = self.bytes();
         let mut entries = self.active.entries.iter();
         if entries.all(|entry| self.forgotten.contains(entry.key().job)) {

@@ -1,0 +1,266 @@
+//! All that a hub can be told, with defaults for everything: from `hub.toml`, and over that from the command
+//! line. What is in force can be printed, and what is printed can be read again.
+
+mod door;
+mod scheduler;
+
+#[cfg(test)]
+mod tests;
+
+pub use door::{BadDoor, DoorSettings};
+pub use scheduler::{ConductSettings, KeepSettings, TaskSettings};
+
+use crate::inbox::ServerOptions;
+use crate::security::in_line;
+use laboro_journal::log;
+use laboro_journal::outputs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where the hub keeps everything.
+    pub dir: PathBuf,
+    pub http: Listen,
+    pub native: Listen,
+    /// The group of doors that name no other.
+    pub group: String,
+    pub durability: Durability,
+    pub log_level: LogLevel,
+    /// Further names and addresses for the certificate, when it is made.
+    pub names: Vec<String>,
+    /// How long the tasks of a worker run on when its connection is lost.
+    pub grace_ms: u64,
+    /// How long conversations have to end when the hub stops.
+    pub stop_ms: u64,
+    pub doors_thread: DoorsThread,
+    pub limits: DoorLimits,
+    pub tasks: TaskSettings,
+    pub conduct: ConductSettings,
+    pub keep: KeepSettings,
+    pub outputs: OutputSettings,
+    pub door: Vec<DoorSettings>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    #[error("{}: cannot read it: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("{}: {reason}", .path.display())]
+    Malformed { path: PathBuf, reason: String },
+}
+
+impl Settings {
+    pub fn read(path: &Path) -> Result<Settings, ConfigError> {
+        let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        Settings::parse(&text)
+            .map_err(|reason| ConfigError::Malformed { path: path.to_owned(), reason })
+    }
+
+    fn parse(text: &str) -> Result<Settings, String> {
+        toml::from_str(text).map_err(|error| in_line(text, &error))
+    }
+
+    /// In the form of `hub.toml`.
+    pub fn text(&self) -> String {
+        toml::to_string(self).expect("settings are tables of plain values, tables last")
+    }
+
+    /// For tests and measurements: everything below this directory, and ports that are free.
+    pub fn in_dir(dir: &Path) -> Settings {
+        let any = Listen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        Settings { dir: dir.to_owned(), http: any, native: any, ..Settings::default() }
+    }
+
+    pub(crate) fn core(&self) -> laboro_core::Config {
+        laboro_core::Config {
+            limits: self.tasks.core(),
+            conduct: self.conduct.core(),
+            keep: self.keep.core(),
+            ..laboro_core::Config::default()
+        }
+    }
+
+    pub(crate) fn journal(&self) -> log::Options {
+        let durability = match self.durability {
+            Durability::Sync => log::Durability::Sync,
+            Durability::Os => log::Durability::Os,
+        };
+        log::Options { durability, ..log::Options::default() }
+    }
+
+    pub(crate) fn server(&self) -> ServerOptions {
+        ServerOptions {
+            inbox: self.limits.inbox.max(1),
+            step: self.limits.step.max(1),
+            session: self.limits.session_queue.max(2),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let at = |port| Listen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        Settings {
+            dir: default_dir(),
+            http: at(7910),
+            native: at(7911),
+            group: "default".into(),
+            durability: Durability::Sync,
+            log_level: LogLevel::Info,
+            names: Vec::new(),
+            grace_ms: 60_000,
+            stop_ms: 5000,
+            doors_thread: DoorsThread::Shared,
+            limits: DoorLimits::default(),
+            tasks: TaskSettings::default(),
+            conduct: ConductSettings::default(),
+            keep: KeepSettings::default(),
+            outputs: OutputSettings::default(),
+            door: Vec::new(),
+        }
+    }
+}
+
+/// The directory of the hub of this user: `LABORO_DIR`, or below the place for state.
+pub fn default_dir() -> PathBuf {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(dir) = variable("LABORO_DIR") {
+        return dir.into();
+    }
+    let state = variable("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| variable("HOME").map(|home| PathBuf::from(home).join(".local/state")));
+    state.unwrap_or_default().join("laboro/hub")
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Listen {
+    Off,
+    At(SocketAddr),
+}
+
+impl FromStr for Listen {
+    type Err = BadDoor;
+
+    fn from_str(text: &str) -> Result<Listen, BadDoor> {
+        match text {
+            "off" => Ok(Listen::Off),
+            address => door::address(address).map(Listen::At),
+        }
+    }
+}
+
+impl TryFrom<String> for Listen {
+    type Error = BadDoor;
+
+    fn try_from(text: String) -> Result<Listen, BadDoor> {
+        text.parse()
+    }
+}
+
+impl From<Listen> for String {
+    fn from(listen: Listen) -> String {
+        match listen {
+            Listen::Off => "off".into(),
+            Listen::At(address) => address.to_string(),
+        }
+    }
+}
+
+/// When something counts as done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Survives a power cut.
+    Sync,
+    /// Survives the end of the program.
+    Os,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// Which thread the doors run on. A hop between threads costs more than most of what a door does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DoorsThread {
+    /// On the engine's.
+    Shared,
+    /// On one of their own. For measuring.
+    Own,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DoorLimits {
+    pub connections: usize,
+    pub connections_a_door: u64,
+    pub message_bytes: usize,
+    /// For the first word of a peer, and for a TLS handshake before it.
+    pub handshake_ms: u64,
+    /// A peer that takes nothing for so long is cut off.
+    pub write_ms: u64,
+    /// Commands that may wait for the engine.
+    pub inbox: usize,
+    /// Commands that one step takes at most.
+    pub step: usize,
+    /// Answers and work that may wait for one session before it is cut off.
+    pub session_queue: usize,
+}
+
+impl Default for DoorLimits {
+    fn default() -> DoorLimits {
+        let ServerOptions { inbox, step, session } = ServerOptions::default();
+        DoorLimits {
+            connections: 20_000,
+            connections_a_door: 10_000,
+            message_bytes: 16 << 20,
+            handshake_ms: 10_000,
+            write_ms: 30_000,
+            inbox,
+            step,
+            session_queue: session,
+        }
+    }
+}
+
+/// How much of what tasks print is kept.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputSettings {
+    /// Of each stream of an attempt.
+    pub stream_bytes: u64,
+    /// Of everything. 0: no limit.
+    pub total_bytes: u64,
+}
+
+impl Default for OutputSettings {
+    fn default() -> OutputSettings {
+        let store = outputs::Config::default();
+        let total_bytes = store.total_bytes_max.unwrap_or(0);
+        OutputSettings { stream_bytes: store.stream_bytes_max, total_bytes }
+    }
+}
+
+impl OutputSettings {
+    pub(crate) fn store(&self) -> outputs::Config {
+        outputs::Config {
+            stream_bytes_max: self.stream_bytes,
+            total_bytes_max: (self.total_bytes > 0).then_some(self.total_bytes),
+            ..outputs::Config::default()
+        }
+    }
+}

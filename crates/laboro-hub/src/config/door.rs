@@ -1,0 +1,90 @@
+//! One door as a person asks for it: `dwork=127.0.0.1:6125,group=exp,allow=10.0.0.0/8,insecure`.
+
+use crate::listen::{Dialect, Network};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DoorSettings {
+    pub dialect: Dialect,
+    #[serde(deserialize_with = "read_address")]
+    pub address: SocketAddr,
+    /// `None`: the group of the hub's settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Empty: everyone who reaches it.
+    #[serde(default)]
+    pub allow: Vec<Network>,
+    /// A dialect without authentication may listen beyond this machine.
+    #[serde(default)]
+    pub insecure: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadDoor {
+    #[error("door {text}: write it as dialect=address, such as fuq2=127.0.0.1:7912")]
+    Shape { text: String },
+    #[error("there is no dialect {word}; there are {}", Dialect::words())]
+    Dialect { word: String },
+    #[error("{text} is no address: {why}; write host:port, port 0 for any that is free")]
+    Address { text: String, why: String },
+    #[error("door option {word}: there are group=NAME, allow=NETWORK and insecure")]
+    Option { word: String },
+    #[error(transparent)]
+    Network(#[from] crate::listen::BadNetwork),
+    #[error(
+        "door {dialect} on {address}: this dialect has no authentication, and other machines can reach \
+         this address: bind it to 127.0.0.1 and let others come through `ssh -L`, or add `,insecure` if \
+         whoever reaches it may submit and run tasks, best with `,allow=NETWORK` to say who that is"
+    )]
+    Open { dialect: &'static str, address: SocketAddr },
+}
+
+impl DoorSettings {
+    pub fn new(dialect: Dialect, address: SocketAddr) -> DoorSettings {
+        DoorSettings { dialect, address, group: None, allow: Vec::new(), insecure: false }
+    }
+
+    /// Whoever reaches a door without a lock can run anything here.
+    pub(crate) fn check(&self) -> Result<(), BadDoor> {
+        let is_open = !self.dialect.has_authentication() && !self.address.ip().is_loopback();
+        match is_open && !self.insecure {
+            false => Ok(()),
+            true => Err(BadDoor::Open { dialect: self.dialect.word(), address: self.address }),
+        }
+    }
+}
+
+impl FromStr for DoorSettings {
+    type Err = BadDoor;
+
+    fn from_str(text: &str) -> Result<DoorSettings, BadDoor> {
+        let shape = || BadDoor::Shape { text: text.to_owned() };
+        let (dialect, rest) = text.split_once('=').ok_or_else(shape)?;
+        let mut words = rest.split(',');
+        let address = address(words.next().ok_or_else(shape)?)?;
+        let mut door = DoorSettings::new(dialect.parse()?, address);
+        for word in words {
+            match word.split_once('=') {
+                Some(("group", group)) => door.group = Some(group.to_owned()),
+                Some(("allow", network)) => door.allow.push(network.parse()?),
+                None if word == "insecure" => door.insecure = true,
+                _ => return Err(BadDoor::Option { word: word.to_owned() }),
+            }
+        }
+        Ok(door)
+    }
+}
+
+/// A host name stands for its first address.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, BadDoor> {
+    let bad = |why: &str| BadDoor::Address { text: text.to_owned(), why: why.to_owned() };
+    let mut found = text.to_socket_addrs().map_err(|error| bad(&error.to_string()))?;
+    found.next().ok_or_else(|| bad("nothing is known by this name"))
+}
+
+fn read_address<'de, D: serde::Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+    let text: String = serde::Deserialize::deserialize(from)?;
+    address(&text).map_err(serde::de::Error::custom)
+}

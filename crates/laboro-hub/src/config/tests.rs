@@ -1,0 +1,75 @@
+//! Settings as people write them.
+
+use super::*;
+use crate::listen::Dialect;
+
+#[test]
+fn what_is_printed_can_be_read_again_and_means_the_same() {
+    let mut settings = Settings::default();
+    settings.door.push("fuq2=127.0.0.1:7912,group=exp,allow=10.0.0.0/8,insecure".parse().unwrap());
+    settings.native = Listen::Off;
+    settings.conduct.good_share_min = 0.25;
+    settings.outputs.total_bytes = 7;
+    assert_eq!(Settings::parse(&settings.text()).unwrap(), settings);
+}
+
+#[test]
+fn a_file_says_only_what_differs() {
+    let text = "durability = \"os\"\n[limits]\nconnections = 5\n[[door]]\ndialect = \"fuq2\"\n\
+                address = \"localhost:0\"\n";
+    let settings = Settings::parse(text).unwrap();
+    assert_eq!(settings.durability, Durability::Os);
+    assert_eq!(settings.limits.connections, 5);
+    assert_eq!(settings.limits.write_ms, DoorLimits::default().write_ms);
+    assert_eq!(settings.door[0].dialect, Dialect::Fuq2);
+    assert!(settings.door[0].address.ip().is_loopback());
+}
+
+#[test]
+fn a_mistake_is_named_with_its_line() {
+    for (text, words) in [
+        ("\ndurabilty = \"os\"\n", "line 2: unknown field `durabilty`"),
+        ("[limits]\nconections = 1\n", "line 2: unknown field `conections`"),
+        ("http = \"off\"\nnative = \"here\"\n", "line 2: here is no address"),
+        ("[[door]]\ndialect = \"latin\"\naddress = \"127.0.0.1:0\"\n", "no dialect latin"),
+        ("[[door]]\ndialect = \"fuq2\"\n", "missing field `address`"),
+        ("durability = \"none\"\n", "line 1: unknown variant `none`"),
+    ] {
+        let told = Settings::parse(text).unwrap_err();
+        assert!(told.contains(words), "{told}");
+        assert!(!told.contains('\n'), "{told}");
+    }
+}
+
+#[test]
+fn a_door_is_written_in_one_word() {
+    let door: DoorSettings =
+        "fuq2=127.0.0.1:7,group=a,allow=10.0.0.0/8,allow=::1,insecure".parse().unwrap();
+    assert_eq!(door.address.port(), 7);
+    assert_eq!(door.group.as_deref(), Some("a"));
+    assert_eq!(door.allow.len(), 2);
+    assert!(door.insecure);
+    for (text, words) in [
+        ("fuq2", "dialect=address"),
+        ("latin=127.0.0.1:1", "no dialect latin; there are native, fuq2, dwork"),
+        ("fuq2=7912", "7912 is no address"),
+        ("fuq2=127.0.0.1:1,open", "door option open"),
+        ("fuq2=127.0.0.1:1,allow=x", "x is no network"),
+    ] {
+        let told = text.parse::<DoorSettings>().unwrap_err().to_string();
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+#[test]
+fn a_door_without_a_lock_stays_on_this_machine_unless_told_otherwise() {
+    let check = |text: &str| text.parse::<DoorSettings>().unwrap().check();
+    assert_eq!(check("fuq2=127.0.0.1:0"), Ok(()));
+    assert_eq!(check("fuq2=[::1]:0"), Ok(()));
+    assert_eq!(check("native=0.0.0.0:0"), Ok(()));
+    assert_eq!(check("fuq2=0.0.0.0:0,insecure"), Ok(()));
+    for open in ["fuq2=0.0.0.0:0", "fuq2=[::]:0", "fuq2=192.0.2.1:0,allow=10.0.0.0/8"] {
+        let told = check(open).unwrap_err().to_string();
+        assert!(told.contains("no authentication") && told.contains("insecure"), "{told}");
+    }
+}

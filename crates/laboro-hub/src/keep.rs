@@ -1,0 +1,261 @@
+//! Keeps what tasks print, beside the engine: one thread writes, behind a queue with a bound in bytes, and
+//! whoever reads sees it as it comes. Losing some of it stops nothing; a full queue makes sessions wait.
+
+mod cursor;
+mod housekeeping;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use cursor::Cursor;
+pub(crate) use housekeeping::housekeeping;
+
+use laboro_core::{Command, LeaseNo, LeaseRef, Outcome, TaskId, TaskRef};
+use laboro_dialects::session::Chunk;
+use laboro_journal::outputs::{self, End, Key, Reader, Streams};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+
+/// What waits for the writer, in pieces and in bytes.
+const PIECES_MAX: usize = 4096;
+const BYTES_MAX: usize = 16 << 20;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeepError {
+    #[error(transparent)]
+    Store(#[from] outputs::Error),
+    #[error("the store of outputs is closed")]
+    Closed,
+    #[error("cannot start the thread that writes outputs: {0}")]
+    NoThread(std::io::Error),
+}
+
+/// The store of a running hub. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    dir: PathBuf,
+    pieces: mpsc::Sender<Piece>,
+    room: Semaphore,
+    /// Pieces with output on their way to the writer, which counts them down when `open` knows of them.
+    coming: AtomicUsize,
+    /// Attempts with output and without an end.
+    open: AtomicUsize,
+    /// Bytes that could not be kept.
+    lost: AtomicU64,
+    /// Counts up whenever something new can be read.
+    flushed: watch::Sender<u64>,
+    reader: Mutex<Option<Reader>>,
+}
+
+/// What the writer's thread is told.
+#[derive(Debug)]
+enum Piece {
+    Chunks {
+        chunks: Vec<Chunk>,
+        permits: u32,
+    },
+    Ended(Vec<Ended>),
+    /// Those of these that are still open will never end by themselves.
+    Abandoned(Vec<Key>),
+    Forget(Vec<RangeInclusive<u32>>),
+    /// Attempts that have not grown for a while, at most so many.
+    Quiet(usize, oneshot::Sender<Vec<(Key, LeaseNo)>>),
+    /// Answered when everything before it can be read.
+    Settle(oneshot::Sender<()>),
+    Close,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ended {
+    task: TaskId,
+    /// `None`: whichever this task is running under.
+    lease: Option<LeaseNo>,
+    outcome: Outcome,
+}
+
+/// The thread that writes, for as long as this is kept.
+#[derive(Debug)]
+pub struct Keeper {
+    outputs: Outputs,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    pub fn open(dir: &Path, config: outputs::Config) -> Result<Keeper, KeepError> {
+        let (pieces, queue) = mpsc::channel(PIECES_MAX);
+        let shared = Arc::new(Shared {
+            dir: dir.to_owned(),
+            pieces,
+            room: Semaphore::new(BYTES_MAX),
+            coming: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            lost: AtomicU64::new(0),
+            flushed: watch::Sender::new(0),
+            reader: Mutex::new(None),
+        });
+        let writer = writer::Writing::open(dir, config, Arc::clone(&shared))?;
+        let thread = std::thread::Builder::new()
+            .name("laboro-outputs".into())
+            .spawn(move || writer.run(queue))
+            .map_err(KeepError::NoThread)?;
+        Ok(Keeper { outputs: Outputs { shared }, thread: Some(thread) })
+    }
+
+    pub fn outputs(&self) -> Outputs {
+        self.outputs.clone()
+    }
+
+    /// Writes what is there and waits for it. The same as dropping it, and easier to see.
+    pub fn close(self) {}
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // A queue that is full becomes emptier; a thread that is gone already has said why.
+        while let Err(TrySendError::Full(_)) = self.outputs.shared.pieces.try_send(Piece::Close) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Outputs {
+    /// Waits while more is on its way to the disk than memory should hold.
+    pub(crate) async fn keep(&self, chunks: Vec<Chunk>) -> Result<(), KeepError> {
+        let bytes: usize = chunks.iter().map(|chunk| chunk.bytes.len()).sum();
+        let permits = u32::try_from(bytes.min(BYTES_MAX)).unwrap_or(u32::MAX);
+        let room = self.shared.room.acquire_many(permits).await;
+        // Given back by the writer.
+        room.map_err(|_| KeepError::Closed)?.forget();
+        self.shared.coming.fetch_add(1, Ordering::Release);
+        self.send(Piece::Chunks { chunks, permits }).await
+    }
+
+    /// Looks at what a session asks: an attempt whose result is reported writes nothing more.
+    pub(crate) async fn note_results(&self, asks: &[(u64, Command)]) -> Result<(), KeepError> {
+        // Most tasks print nothing, and cost nothing here.
+        let shared = &self.shared;
+        if shared.coming.load(Ordering::Acquire) == 0 && shared.open.load(Ordering::Acquire) == 0 {
+            return Ok(());
+        }
+        let reports = asks.iter().filter_map(|(_, command)| match command {
+            Command::Report(report) => Some(&report.results),
+            _ => None,
+        });
+        let ended = reports.flatten().filter_map(|result| {
+            let (task, lease) = match &result.lease {
+                LeaseRef::Number { task, lease } => (*task, Some(*lease)),
+                LeaseRef::Held(task) | LeaseRef::HeldOrFree(task) => match task {
+                    TaskRef::Id(task) => (*task, None),
+                    // Dialects that know tasks by name carry no output.
+                    TaskRef::Name(_) => return None,
+                },
+            };
+            Some(Ended { task, lease, outcome: result.outcome })
+        });
+        match ended.collect::<Vec<Ended>>() {
+            none if none.is_empty() => Ok(()),
+            ended => self.send(Piece::Ended(ended)).await,
+        }
+    }
+
+    /// Bytes that were lost to errors of the disk since the start.
+    pub fn bytes_lost(&self) -> u64 {
+        self.shared.lost.load(Ordering::Relaxed)
+    }
+
+    /// The attempts at a task that printed something, ascending.
+    pub async fn attempts(&self, task: TaskId) -> Result<Vec<u16>, KeepError> {
+        self.read(move |reader| Ok(reader.attempts(task.job.0, task.index)?)).await
+    }
+
+    /// How an attempt ended and how much of it was kept. `None`: it has not, or it printed nothing.
+    pub async fn end(&self, key: Key) -> Result<Option<End>, KeepError> {
+        self.read(move |reader| Ok(reader.end(key)?)).await
+    }
+
+    /// How many bytes of an attempt can be read now.
+    pub async fn size(&self, key: Key, streams: Streams) -> Result<u64, KeepError> {
+        self.read(move |reader| {
+            if let Some(end) = reader.end(key)? {
+                return Ok(match streams {
+                    Streams::Stdout => end.stdout.kept,
+                    Streams::Stderr => end.stderr.kept,
+                    Streams::Both => end.stdout.kept + end.stderr.kept,
+                });
+            }
+            let chunks = reader.read(key, streams).filter_map(Result::ok);
+            Ok(chunks.map(|(_, bytes)| bytes.len() as u64).sum())
+        })
+        .await
+    }
+
+    /// Goes through what an attempt printed, from its beginning, and waits for more if asked to.
+    pub async fn cursor(&self, key: Key, streams: Streams) -> Result<Cursor, KeepError> {
+        // Before the first look, so that nothing comes unnoticed in between.
+        let flushed = self.shared.flushed.subscribe();
+        let follow = self.read(move |reader| Ok(reader.follow(key, streams))).await?;
+        Ok(Cursor::new(self.clone(), follow, flushed))
+    }
+
+    /// Changes whenever something new can be read.
+    pub fn appended(&self) -> watch::Receiver<u64> {
+        self.shared.flushed.subscribe()
+    }
+
+    /// Everything that was kept so far can be read afterwards.
+    async fn settle(&self) -> Result<(), KeepError> {
+        let (done, settled) = oneshot::channel();
+        self.send(Piece::Settle(done)).await?;
+        settled.await.map_err(|_| KeepError::Closed)
+    }
+
+    async fn send(&self, piece: Piece) -> Result<(), KeepError> {
+        self.shared.pieces.send(piece).await.map_err(|_| KeepError::Closed)
+    }
+
+    /// Whatever a reader does is done away from the runtime's thread, on all that was kept by now.
+    async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Reader) -> Result<T, KeepError> + Send + 'static,
+    ) -> Result<T, KeepError> {
+        self.settle().await?;
+        self.with_reader(|reader| {
+            reader.refresh()?;
+            look(reader)
+        })
+        .await
+    }
+
+    async fn with_reader<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&mut Reader) -> Result<T, KeepError> + Send + 'static,
+    ) -> Result<T, KeepError> {
+        let shared = Arc::clone(&self.shared);
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut reader = shared.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            // Opened when first needed: many hubs are never asked.
+            let reader = match &mut *reader {
+                Some(reader) => reader,
+                none => none.insert(Reader::open(&shared.dir)?),
+            };
+            look(reader)
+        });
+        looked.await.map_err(|_| KeepError::Closed)?
+    }
+}

@@ -1,0 +1,213 @@
+//! Doors: a dialect listening at an address, bound to a group. Whoever comes is counted, turned away when
+//! there are too many or they are not on the list, and else gets a session of the door's dialect.
+
+mod allow;
+mod dialect;
+pub(crate) mod stats;
+
+#[cfg(test)]
+mod tests;
+
+pub use allow::{BadNetwork, Network};
+pub use dialect::Dialect;
+pub use stats::{DoorCounts, DoorStats};
+
+use crate::inbox::{Handle, Subscription};
+use crate::security::{Admission, Tokens};
+use crate::transport::{Hall, Parting, drive};
+use laboro_core::Name;
+use laboro_dialects::dwork;
+use laboro_dialects::fuq2::{Foreman, Mode, Plain};
+use laboro_dialects::session::{Gate, OpenGate, Place};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+/// One door of a running hub.
+#[derive(Debug)]
+pub struct Door {
+    pub dialect: Dialect,
+    /// As it is bound: never port 0.
+    pub address: SocketAddr,
+    pub group: String,
+    pub allow: Vec<Network>,
+    pub stats: Arc<DoorStats>,
+}
+
+impl std::fmt::Display for Door {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} on {}", self.dialect.word(), self.address)?;
+        match self.dialect {
+            // Its workers say which group they are in, or their token does.
+            Dialect::Native => Ok(()),
+            Dialect::Fuq2 | Dialect::Dwork => write!(f, ", group {}", self.group),
+        }
+    }
+}
+
+/// What a door needs to receive whoever comes.
+#[derive(Clone)]
+pub(crate) struct Reception {
+    pub door: Arc<Door>,
+    pub handle: Handle,
+    pub hall: Hall,
+    pub tokens: Arc<Tokens>,
+    pub tls: TlsAcceptor,
+    pub grace_ms: u64,
+    /// What dwork conversations of one door share.
+    pub dwork: Arc<dwork::Door>,
+    /// At this door.
+    pub connections_max: u64,
+    /// At all doors together.
+    pub connections: Arc<Semaphore>,
+}
+
+/// When the system has no more sockets to give, this long until the next try.
+const OUT_OF_SOCKETS: Duration = Duration::from_millis(100);
+
+/// Receives until the hub stops, then waits for those who are inside.
+pub(crate) async fn listen(listener: TcpListener, reception: Reception) {
+    let mut inside = JoinSet::new();
+    let mut was_short = false;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = inside.join_next() => continue,
+            () = reception.hall.stop.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                was_short = false;
+                if let Some(place) = reception.admit(peer.ip()) {
+                    inside.spawn(reception.clone().receive(stream, peer.ip(), place));
+                }
+            }
+            // Whoever gave up while waiting in line is no trouble; anything else will not pass at once.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                if !std::mem::replace(&mut was_short, true) {
+                    tracing::error!("{}: cannot take connections: {error}", reception.door);
+                }
+                tokio::time::sleep(OUT_OF_SOCKETS).await;
+            }
+        }
+    }
+    drop(listener);
+    while inside.join_next().await.is_some() {}
+}
+
+impl Reception {
+    /// A place inside, if there is one for this peer.
+    fn admit(&self, peer: IpAddr) -> Option<Inside> {
+        let stats = &self.door.stats;
+        stats::count(&stats.connections_total, 1);
+        let is_full = stats.connections.load(Ordering::Relaxed) >= self.connections_max;
+        let permit = Arc::clone(&self.connections).try_acquire_owned();
+        match permit {
+            Ok(permit) if !is_full && allow::allows(&self.door.allow, peer) => {
+                stats::count(&stats.connections, 1);
+                Some(Inside { stats: Arc::clone(stats), _permit: permit })
+            }
+            _ => {
+                stats::count(&stats.refused, 1);
+                tracing::debug!("{}: {peer} is turned away", self.door);
+                None
+            }
+        }
+    }
+
+    async fn receive(self, stream: TcpStream, peer: IpAddr, _inside: Inside) {
+        // Small messages shall not wait for each other. Without it everything is only slower.
+        let _ = stream.set_nodelay(true);
+        let parting = match self.door.dialect {
+            Dialect::Native => self.receive_native(stream, peer).await,
+            Dialect::Fuq2 => {
+                self.converse(stream, peer, None, |place| {
+                    Foreman::new(place, Mode::Plain(Plain::tcp()))
+                })
+                .await
+            }
+            Dialect::Dwork => {
+                let door = Arc::clone(&self.dwork);
+                self.converse(stream, peer, None, |place| dwork::HubSide::new(place, door)).await
+            }
+        };
+        match parting {
+            Parting::Malformed(why) => {
+                tracing::warn!("{}: {peer} makes no sense: {why}", self.door);
+            }
+            Parting::Denied(why) => tracing::warn!("{}: {peer} was denied: {why}", self.door),
+            other => tracing::debug!("{}: {peer} has gone: {other:?}", self.door),
+        }
+    }
+
+    async fn receive_native(&self, stream: TcpStream, peer: IpAddr) -> Parting {
+        let limit = Duration::from_millis(self.hall.limits.handshake_ms);
+        let stream = match tokio::time::timeout(limit, self.tls.accept(stream)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                stats::count(&self.door.stats.malformed, 1);
+                return Parting::Malformed(format!("TLS: {error}"));
+            }
+            Err(_) => {
+                stats::count(&self.door.stats.silent, 1);
+                return Parting::Silent;
+            }
+        };
+        let admission = Arc::new(Admission::new(Arc::clone(&self.tokens)));
+        self.converse(stream, peer, Some(admission), |place| Foreman::new(place, Mode::Native))
+            .await
+    }
+
+    async fn converse<I, S>(
+        &self,
+        stream: I,
+        peer: IpAddr,
+        admission: Option<Arc<Admission>>,
+        session: impl FnOnce(Place) -> S,
+    ) -> Parting
+    where
+        I: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send,
+        S: laboro_dialects::session::Session,
+    {
+        let Ok(subscription) = self.handle.open_session().await else { return Parting::Stopped };
+        let session = session(self.place(&subscription, peer, admission.clone()));
+        drive(stream, session, subscription, admission.as_deref(), &self.hall).await
+    }
+
+    fn place(
+        &self,
+        subscription: &Subscription,
+        peer: IpAddr,
+        admission: Option<Arc<Admission>>,
+    ) -> Place {
+        Place {
+            session: subscription.session,
+            group: Name::from(self.door.group.as_str()),
+            peer: Some(peer),
+            message_max: self.hall.limits.message_bytes,
+            grace_ms: self.grace_ms,
+            gate: match admission {
+                Some(admission) => admission as Arc<dyn Gate>,
+                None => Arc::new(OpenGate),
+            },
+        }
+    }
+}
+
+/// Someone is inside for as long as this is kept.
+struct Inside {
+    stats: Arc<DoorStats>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.stats.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}

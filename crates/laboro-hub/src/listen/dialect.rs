@@ -1,0 +1,61 @@
+//! The dialects that have a door. Adding one means a line in each list here and an arm in `listen`.
+
+use crate::config::BadDoor;
+use std::str::FromStr;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Dialect {
+    /// Our own workers, over TLS, with tokens.
+    Native,
+    /// Foremen's workers of old, on plain TCP.
+    Fuq2,
+    /// Peers that create and steal tasks by name, over ZMTP.
+    Dwork,
+}
+
+impl Dialect {
+    pub const ALL: [Dialect; 3] = [Dialect::Native, Dialect::Fuq2, Dialect::Dwork];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Dialect::Native => "native",
+            Dialect::Fuq2 => "fuq2",
+            Dialect::Dwork => "dwork",
+        }
+    }
+
+    pub fn has_authentication(self) -> bool {
+        match self {
+            Dialect::Native => true,
+            Dialect::Fuq2 | Dialect::Dwork => false,
+        }
+    }
+
+    pub(crate) fn words() -> String {
+        Dialect::ALL.map(Dialect::word).join(", ")
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = BadDoor;
+
+    fn from_str(word: &str) -> Result<Dialect, BadDoor> {
+        let found = Dialect::ALL.into_iter().find(|dialect| dialect.word() == word);
+        found.ok_or_else(|| BadDoor::Dialect { word: word.to_owned() })
+    }
+}
+
+impl TryFrom<String> for Dialect {
+    type Error = BadDoor;
+
+    fn try_from(word: String) -> Result<Dialect, BadDoor> {
+        word.parse()
+    }
+}
+
+impl From<Dialect> for String {
+    fn from(dialect: Dialect) -> String {
+        dialect.word().to_owned()
+    }
+}

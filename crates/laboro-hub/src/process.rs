@@ -1,0 +1,201 @@
+//! A whole hub: everything is opened in order, then runs until it is told to stop or its journal fails. The
+//! program, tests and measurements all start it here.
+
+mod bind;
+mod engine;
+mod own_access;
+
+use crate::clock::Clock;
+use crate::config::{BadDoor, DoorSettings, Listen, Settings};
+use crate::inbox::{Handle, server};
+use crate::keep::{KeepError, Keeper, Outputs};
+use crate::listen::{Dialect, Door, DoorStats, Reception};
+use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
+use crate::transport::{Hall, Limits};
+use engine::Engine;
+use laboro_core::Hub;
+use laboro_dialects::dwork;
+use laboro_journal::{FileJournal, JournalError};
+use ring::rand::{SecureRandom, SystemRandom};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HubError {
+    #[error(transparent)]
+    Door(#[from] BadDoor),
+    #[error(transparent)]
+    Security(#[from] SecurityError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+    #[error(
+        "{door} cannot listen on {address}: {source}; choose another address, or port 0 for a free one"
+    )]
+    Bind { door: &'static str, address: SocketAddr, source: std::io::Error },
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+    #[error("the hub ended in a way it should not; its log says more")]
+    Died,
+}
+
+/// A hub that runs. Dropped, it is told to stop, and nobody waits for it.
+#[derive(Debug)]
+pub struct Running {
+    pub native: Option<SocketAddr>,
+    /// All of them, the native one too.
+    pub doors: Vec<Arc<Door>>,
+    /// As it stands in the hub's directory.
+    pub access: Access,
+    pub handle: Handle,
+    pub outputs: Outputs,
+    stop: CancellationToken,
+    ended: CancellationToken,
+    thread: Option<JoinHandle<Result<(), HubError>>>,
+}
+
+impl Running {
+    /// Nobody new comes in, conversations end, the journal is closed. Returns at once.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until the hub has ended, by itself or because it was told to.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// Blocks until the hub has ended, and says how.
+    pub fn wait(mut self) -> Result<(), HubError> {
+        let thread = self.thread.take().expect("it is taken only here");
+        thread.join().unwrap_or(Err(HubError::Died))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.stop.cancel();
+        }
+    }
+}
+
+/// Opens everything and starts. When this returns, every door listens.
+pub fn start(settings: &Settings) -> Result<Running, HubError> {
+    let doors = doors(settings);
+    for door in &doors {
+        door.check()?;
+    }
+    make_dir(&settings.dir)?;
+    // First of all: it is what two hubs must not share.
+    let journal_dir = settings.dir.join("journal");
+    let (mut journal, ledger, recovery) = FileJournal::open(&journal_dir, settings.journal())?;
+    recovery.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+
+    let clock = Clock::start();
+    let identity = Identity::open(&settings.dir, &settings.names)?;
+    let tls = TlsAcceptor::from(Arc::new(identity.server_config()?));
+    let keeper = Keeper::open(&settings.dir.join("outputs"), settings.outputs.store())?;
+    let (doors, listeners) = bind(&doors, settings)?;
+    let (hub, first) = Hub::begin(ledger, settings.core(), clock.now(), seed()?);
+    journal.commit_blocking(first)?;
+
+    let native = doors.iter().find(|door| door.dialect == Dialect::Native).map(|door| door.address);
+    let access = own_access::write(&settings.dir, &identity, None, native, clock.now())?;
+    let tokens = Arc::new(Tokens::open(&settings.dir)?);
+    let (server, handle) = server(&settings.server(), clock);
+    let stop = CancellationToken::new();
+    let connections = Arc::new(Semaphore::new(settings.limits.connections));
+    let reception = |door: &Arc<Door>| Reception {
+        door: Arc::clone(door),
+        handle: handle.clone(),
+        hall: Hall {
+            clock,
+            outputs: keeper.outputs(),
+            stats: Arc::clone(&door.stats),
+            limits: limits(settings),
+            stop: stop.clone(),
+        },
+        tokens: Arc::clone(&tokens),
+        tls: tls.clone(),
+        grace_ms: settings.grace_ms,
+        dwork: dwork::Door::new(dwork::Settings::default()),
+        connections_max: settings.limits.connections_a_door,
+        connections: Arc::clone(&connections),
+    };
+    let receptions: Vec<_> = listeners.into_iter().zip(doors.iter().map(reception)).collect();
+    let outputs = keeper.outputs();
+    let engine = Engine {
+        hub,
+        server,
+        journal,
+        keeper,
+        handle: handle.clone(),
+        receptions,
+        doors_thread: settings.doors_thread,
+        stop: stop.clone(),
+        stop_ms: settings.stop_ms,
+    };
+    let ended = CancellationToken::new();
+    let at_end = ended.clone().drop_guard();
+    let thread = std::thread::Builder::new()
+        .name("laboro-hub".into())
+        .spawn(move || {
+            let _at_end = at_end;
+            engine.run()
+        })
+        .map_err(HubError::Thread)?;
+    Ok(Running { native, doors, access, handle, outputs, stop, ended, thread: Some(thread) })
+}
+
+/// Those that were asked for, with the hub's own first.
+fn doors(settings: &Settings) -> Vec<DoorSettings> {
+    let native = match settings.native {
+        Listen::Off => None,
+        Listen::At(address) => Some(DoorSettings::new(Dialect::Native, address)),
+    };
+    native.into_iter().chain(settings.door.iter().cloned()).collect()
+}
+
+type Bound = (Vec<Arc<Door>>, Vec<TcpListener>);
+
+fn bind(doors: &[DoorSettings], settings: &Settings) -> Result<Bound, HubError> {
+    let mut bound = (Vec::new(), Vec::new());
+    for door in doors {
+        let (listener, address) = bind::listener(door.dialect.word(), door.address)?;
+        bound.0.push(Arc::new(Door {
+            dialect: door.dialect,
+            address,
+            group: door.group.clone().unwrap_or_else(|| settings.group.clone()),
+            allow: door.allow.clone(),
+            stats: Arc::new(DoorStats::default()),
+        }));
+        bound.1.push(listener);
+    }
+    Ok(bound)
+}
+
+/// A revoked token ends its connections within this time.
+const ADMISSION_MS: u64 = 5000;
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        message_bytes: settings.limits.message_bytes,
+        handshake_ms: settings.limits.handshake_ms,
+        write_ms: settings.limits.write_ms,
+        admission_ms: ADMISSION_MS,
+    }
+}
+
+/// For the tables of names that come from peers.
+fn seed() -> Result<u64, SecurityError> {
+    let mut bytes = [0; 8];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| SecurityError::NoRandom)?;
+    Ok(u64::from_le_bytes(bytes))
+}

@@ -1,0 +1,116 @@
+//! The thread of the engine, which is also that of the doors unless told otherwise: a hop between threads
+//! costs more than most of what is said. Ends in order: doors, then the loop, then the files.
+
+use super::HubError;
+use crate::config::DoorsThread;
+use crate::inbox::{Handle, Server};
+use crate::keep::{Keeper, housekeeping};
+use crate::listen::{Reception, listen};
+use crate::ring;
+use laboro_core::Hub;
+use laboro_journal::{FileJournal, JournalError};
+use std::net::TcpListener;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub(super) struct Engine {
+    pub hub: Hub,
+    pub server: Server,
+    pub journal: FileJournal,
+    pub keeper: Keeper,
+    pub handle: Handle,
+    pub receptions: Vec<(TcpListener, Reception)>,
+    pub doors_thread: DoorsThread,
+    pub stop: CancellationToken,
+    pub stop_ms: u64,
+}
+
+impl Engine {
+    pub fn run(self) -> Result<(), HubError> {
+        let runtime = runtime()?;
+        let Engine { mut hub, mut server, mut journal, keeper, .. } = self;
+        let (handle, stop) = (self.handle, self.stop);
+        let (receptions, doors_thread) = (self.receptions, self.doors_thread);
+        let patience = Duration::from_millis(self.stop_ms);
+        let outputs = keeper.outputs();
+        let ran: Result<(), HubError> = runtime.block_on(async {
+            let mut helpers = JoinSet::new();
+            let doors = serve(receptions);
+            let doors_ended = match doors_thread {
+                DoorsThread::Shared => {
+                    let (done, ended) = oneshot::channel();
+                    helpers.spawn(async move {
+                        doors.await;
+                        let _ = done.send(());
+                    });
+                    ended
+                }
+                DoorsThread::Own => on_own_thread(doors)?,
+            };
+            helpers.spawn(housekeeping(outputs, handle.clone()));
+            helpers.spawn(end_in_order(stop.clone(), doors_ended, patience, handle));
+            ring::run(&mut hub, &mut server, &mut journal).await?;
+            Ok(())
+        });
+        // Whatever ended the loop, nobody is to go on.
+        stop.cancel();
+        drop(server);
+        drop(runtime);
+        keeper.close();
+        let warnings = journal.take_warnings();
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        let closed: Result<(), JournalError> = journal.close();
+        ran?;
+        Ok(closed?)
+    }
+}
+
+fn runtime() -> Result<Runtime, HubError> {
+    Builder::new_current_thread().enable_all().build().map_err(HubError::Thread)
+}
+
+/// All doors, until the hub stops and everyone has left.
+async fn serve(receptions: Vec<(TcpListener, Reception)>) {
+    let mut doors = JoinSet::new();
+    for (listener, reception) in receptions {
+        match tokio::net::TcpListener::from_std(listener) {
+            Ok(listener) => drop(doors.spawn(listen(listener, reception))),
+            Err(error) => tracing::error!("{}: cannot listen: {error}", reception.door),
+        }
+    }
+    while doors.join_next().await.is_some() {}
+}
+
+fn on_own_thread(
+    doors: impl Future<Output = ()> + Send + 'static,
+) -> Result<oneshot::Receiver<()>, HubError> {
+    let (done, ended) = oneshot::channel();
+    let runtime = runtime()?;
+    let serve = move || {
+        runtime.block_on(doors);
+        let _ = done.send(());
+    };
+    std::thread::Builder::new()
+        .name("laboro-doors".into())
+        .spawn(serve)
+        .map_err(HubError::Thread)?;
+    Ok(ended)
+}
+
+/// Once the hub shall stop: those inside may end what they say, then the loop ends.
+async fn end_in_order(
+    stop: CancellationToken,
+    doors_ended: oneshot::Receiver<()>,
+    patience: Duration,
+    handle: Handle,
+) {
+    stop.cancelled().await;
+    if tokio::time::timeout(patience, doors_ended).await.is_err() {
+        tracing::warn!("some conversations did not end in {patience:?} and are cut off");
+    }
+    // If it fails, the loop has ended already.
+    let _ = handle.end().await;
+}

@@ -1,0 +1,110 @@
+//! Who the hub is: a certificate that it makes for itself at its first start, and its key. Clients are told
+//! exactly this certificate in their access file, so no authority has to vouch for it.
+
+use super::SecurityError;
+use super::files;
+use super::secret::hex;
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::Path;
+use std::sync::Arc;
+
+pub struct Identity {
+    /// The hub's own first; then those that vouch for it, if somebody put some into the file.
+    chain: Vec<CertificateDer<'static>>,
+    pem: String,
+    key: PrivateKeyDer<'static>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Identity").field("fingerprint", &self.fingerprint()).finish_non_exhaustive()
+    }
+}
+
+impl Identity {
+    /// Reads `tls.pem` in this directory, or makes it. `names` are further names and addresses under which
+    /// browsers may find the hub; our own clients do not look at names.
+    pub fn open(dir: &Path, names: &[String]) -> Result<Identity, SecurityError> {
+        let path = dir.join("tls.pem");
+        let text = match files::read(&path)? {
+            Some(text) => text,
+            None => {
+                let text = make(names)?;
+                files::replace(&path, &text)?;
+                text
+            }
+        };
+        let broken = |what: &str| {
+            let reason = format!(
+                "{what}: put a certificate and its key in PEM there, or remove it; the hub then \
+                 makes a new one, and every access file has to be made anew"
+            );
+            SecurityError::malformed(&path, reason)
+        };
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+        let chain = chain.map_err(|_| broken("the certificate is damaged"))?;
+        let key = PrivateKeyDer::from_pem_slice(text.as_bytes());
+        let key = key.map_err(|_| broken("there is no good key in it"))?;
+        let pem =
+            first_certificate(&text).ok_or_else(|| broken("there is no certificate in it"))?;
+        Ok(Identity { chain, pem, key })
+    }
+
+    /// For listeners. TLS 1.3 only: nothing that we talk to is older.
+    pub fn server_config(&self) -> Result<ServerConfig, SecurityError> {
+        let refuse =
+            |error: rustls::Error| SecurityError::Certificate { reason: error.to_string() };
+        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(refuse)?
+            .with_no_client_auth()
+            .with_single_cert(self.chain.clone(), self.key.clone_key())
+            .map_err(refuse)
+    }
+
+    /// SHA-256 of the certificate, as browsers and openssl show it.
+    pub fn fingerprint(&self) -> String {
+        hex(ring::digest::digest(&ring::digest::SHA256, &self.chain[0]).as_ref())
+    }
+
+    /// The hub's own certificate, for access files.
+    pub fn certificate_pem(&self) -> &str {
+        &self.pem
+    }
+}
+
+/// Long enough for any hub. Clients trust this one certificate or none, so an end only breaks things.
+const LAST_YEAR: i32 = 2100;
+
+fn make(names: &[String]) -> Result<String, SecurityError> {
+    let refuse = |error: rcgen::Error| SecurityError::Certificate { reason: error.to_string() };
+    let mut all: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+    all.push(host_name());
+    all.extend_from_slice(names);
+    all.retain(|name| !name.is_empty() && name.is_ascii());
+    all.sort();
+    all.dedup();
+    let mut params = CertificateParams::new(all).map_err(refuse)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "Laboro hub");
+    params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    params.not_after = rcgen::date_time_ymd(LAST_YEAR, 1, 1);
+    let key = KeyPair::generate().map_err(refuse)?;
+    let certificate = params.self_signed(&key).map_err(refuse)?;
+    Ok(format!("{}{}", certificate.pem(), key.serialize_pem()))
+}
+
+/// What this machine calls itself.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+fn first_certificate(text: &str) -> Option<String> {
+    const END: &str = "-----END CERTIFICATE-----";
+    let from = text.find("-----BEGIN CERTIFICATE-----")?;
+    let to = from + text[from..].find(END)? + END.len();
+    Some(text[from..to].replace("\r\n", "\n") + "\n")
+}

@@ -1,0 +1,65 @@
+//! Wrong tokens, counted by where they came from. Many different ones from one address are guesses, and
+//! the address has to wait; the same wrong one again is a worker with an old access file, and is not.
+
+use super::secret::Hash;
+use laboro_core::Time;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// So many different wrong tokens in one window.
+const WRONG_MAX: u32 = 10;
+const WINDOW_MS: u64 = 60_000;
+/// Addresses that are remembered.
+const PEERS_MAX: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    peers: HashMap<IpAddr, Wrong>,
+}
+
+#[derive(Debug)]
+struct Wrong {
+    since: Time,
+    count: u32,
+    last: Hash,
+}
+
+impl Failures {
+    /// How many seconds this peer has to wait, if it has to.
+    pub fn wait_s(&self, peer: Option<IpAddr>, now: Time) -> Option<u64> {
+        let wrong = self.peers.get(&network(peer?))?;
+        let left = WINDOW_MS.saturating_sub(now.since_ms(wrong.since));
+        (wrong.count >= WRONG_MAX && left > 0).then(|| left.div_ceil(1000))
+    }
+
+    pub fn note(&mut self, peer: Option<IpAddr>, shown: Hash, now: Time) {
+        let Some(peer) = peer.map(network) else { return };
+        if self.peers.len() >= PEERS_MAX && !self.peers.contains_key(&peer) {
+            self.peers.retain(|_, wrong| now.since_ms(wrong.since) < WINDOW_MS);
+            if self.peers.len() >= PEERS_MAX {
+                // So many at once is no guessing from one place; what counts is that memory stays bounded.
+                self.peers.clear();
+            }
+        }
+        let new = Wrong { since: now, count: 0, last: [0; 32] };
+        let wrong = self.peers.entry(peer).or_insert(new);
+        if now.since_ms(wrong.since) >= WINDOW_MS {
+            *wrong = Wrong { since: now, count: 0, last: wrong.last };
+        }
+        if wrong.last != shown {
+            wrong.count += 1;
+            wrong.last = shown;
+        }
+    }
+}
+
+/// Whoever has one IPv6 address usually has the other 2^64 of its network too.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => {
+            let high = address.to_bits() >> 64 << 64;
+            IpAddr::V6(Ipv6Addr::from_bits(high))
+        }
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}

@@ -1,0 +1,109 @@
+//! Files that hold secrets: read only when nobody else can read them, and replaced as a whole, so that a
+//! reader finds the old text or the new one.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecurityError {
+    #[error("{}: cannot {doing}: {source}", .path.display())]
+    Io { path: PathBuf, doing: &'static str, source: io::Error },
+
+    #[error(
+        "{path}: other users can read it (mode {mode:03o}): run `chmod 600 {path}`, and \
+         `laboro access revoke` what others may have seen",
+        path = .path.display()
+    )]
+    Exposed { path: PathBuf, mode: u32 },
+
+    #[error("{}: {reason}", .path.display())]
+    Malformed { path: PathBuf, reason: String },
+
+    #[error("the access text is no good: {reason}: make a new one with `laboro access`")]
+    BadAccess { reason: String },
+
+    #[error("there is a token named {name} already: revoke it first or choose another name")]
+    NameTaken { name: String },
+
+    #[error("there is no token {name}: `laboro access list` shows them")]
+    NoSuchToken { name: String },
+
+    #[error(
+        "the name {name:?} of a token is not 1 to 64 letters, digits, dots, dashes or underlines"
+    )]
+    BadName { name: String },
+
+    #[error("the certificate cannot be made or used: {reason}")]
+    Certificate { reason: String },
+
+    #[error("the system gives no random bytes")]
+    NoRandom,
+}
+
+impl SecurityError {
+    pub(super) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> SecurityError {
+        move |source| SecurityError::Io { path: path.to_owned(), doing, source }
+    }
+
+    pub(super) fn malformed(path: &Path, reason: impl ToString) -> SecurityError {
+        SecurityError::Malformed { path: path.to_owned(), reason: reason.to_string() }
+    }
+}
+
+/// A directory that only its owner may enter. One that is there already stays as it is.
+pub(crate) fn make_dir(dir: &Path) -> Result<(), SecurityError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(dir).map_err(SecurityError::io(dir, "make it"))
+}
+
+/// More than any of these files can need.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// `None` when there is no such file.
+pub(super) fn read(path: &Path) -> Result<Option<String>, SecurityError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(SecurityError::io(path, "open it")(error)),
+    };
+    let about = file.metadata().map_err(SecurityError::io(path, "look at it"))?;
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(SecurityError::Exposed { path: path.to_owned(), mode });
+    }
+    read_text(file, path).map(Some)
+}
+
+/// For files that came from elsewhere, whose permissions are their owner's business.
+pub(super) fn read_text(file: File, path: &Path) -> Result<String, SecurityError> {
+    let mut text = String::new();
+    let read = file.take(FILE_BYTES_MAX).read_to_string(&mut text);
+    read.map_err(SecurityError::io(path, "read it"))?;
+    Ok(text)
+}
+
+/// Whoever looks afterwards, also after a power cut, finds all of this text in the file.
+pub(super) fn replace(path: &Path, text: &str) -> Result<(), SecurityError> {
+    let draft = path.with_extension("new");
+    // One that was left behind may have been made with other permissions.
+    match std::fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(SecurityError::io(&draft, "remove it")(error));
+        }
+        _ => {}
+    }
+    let written = || {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&draft)?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    written().map_err(SecurityError::io(&draft, "write it"))?;
+    std::fs::rename(&draft, path).map_err(SecurityError::io(path, "replace it"))?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(SecurityError::io(dir, "sync it"))
+}

@@ -1,0 +1,168 @@
+//! The doorman of a running hub. Looks at the file of tokens whenever someone comes: a token that was made
+//! or revoked meanwhile counts from then on.
+
+mod book;
+
+pub(crate) use book::in_line;
+pub use book::{NewToken, Token, TokenBook};
+
+use super::failures::Failures;
+use super::secret::{hash_of, id_of};
+use super::{Denied, Doorman, SecurityError, Who};
+use laboro_core::Time;
+use laboro_dialects::session::{self, Admitted, Gate};
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use subtle::ConstantTimeEq;
+
+#[derive(Debug)]
+pub struct Tokens {
+    book: TokenBook,
+    known: RwLock<Known>,
+    failures: Mutex<Failures>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Of the file as it was read.
+    stamp: Option<Stamp>,
+    tokens: Vec<Token>,
+}
+
+/// A file that was replaced has another of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+/// No secret of ours is longer.
+const SECRET_BYTES_MAX: usize = 256;
+
+impl Tokens {
+    pub fn open(dir: &Path) -> Result<Tokens, SecurityError> {
+        let book = TokenBook::of(dir);
+        // First the stamp: a change in between is read twice, and not missed.
+        let stamp = stamp(book.path());
+        let known = RwLock::new(Known { stamp, tokens: book.list()? });
+        Ok(Tokens { book, known, failures: Mutex::default() })
+    }
+
+    /// Is this token still there, and in time?
+    fn is_good(&self, id: &str, now: Time) -> bool {
+        self.look_again();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.tokens.iter().any(|token| token.id == id && !is_over(token, now))
+    }
+
+    fn look_again(&self) {
+        let stamp = stamp(self.book.path());
+        if self.known.read().unwrap_or_else(PoisonError::into_inner).stamp == stamp {
+            return;
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        match self.book.list() {
+            Ok(tokens) => known.tokens = tokens,
+            // Somebody's slip in an editor shall not throw everyone out.
+            Err(error) => tracing::error!("the tokens stay as they were: {error}"),
+        }
+        known.stamp = stamp;
+    }
+
+    fn find(&self, secret: &[u8], now: Time) -> Result<(String, Who), Denied> {
+        if secret.len() > SECRET_BYTES_MAX {
+            return Err(Denied::Unknown);
+        }
+        let id = id_of(secret).unwrap_or_default();
+        let hash = hash_of(secret);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let token = known.tokens.iter().find(|token| token.id == id).ok_or(Denied::Unknown)?;
+        if !bool::from(token.hash.ct_eq(&hash)) {
+            return Err(Denied::Unknown);
+        }
+        if is_over(token, now) {
+            return Err(Denied::Expired(token.name.clone()));
+        }
+        let (token, role, group) = (token.name.clone(), token.role, token.group.clone());
+        Ok((id.to_owned(), Who { token, role, group }))
+    }
+
+    fn check(
+        &self,
+        secret: &[u8],
+        peer: Option<IpAddr>,
+        now: Time,
+    ) -> Result<(String, Who), Denied> {
+        let failures = || self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seconds) = failures().wait_s(peer, now) {
+            return Err(Denied::TooMany(seconds));
+        }
+        self.look_again();
+        let found = self.find(secret, now);
+        if found == Err(Denied::Unknown) {
+            let shown = &secret[..secret.len().min(SECRET_BYTES_MAX)];
+            failures().note(peer, hash_of(shown), now);
+        }
+        found
+    }
+}
+
+impl Doorman for Tokens {
+    fn identify(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied> {
+        self.check(secret, peer, now).map(|(_, who)| who)
+    }
+}
+
+/// The gate of one connection. Remembers which token opened it, so that the connection ends with the token.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    tokens: Arc<Tokens>,
+    by: OnceLock<String>,
+}
+
+impl Admission {
+    pub fn new(tokens: Arc<Tokens>) -> Admission {
+        Admission { tokens, by: OnceLock::new() }
+    }
+
+    /// False once the token that opened the connection was revoked or ran out.
+    pub fn still_holds(&self, now: Time) -> bool {
+        self.by.get().is_none_or(|id| self.tokens.is_good(id, now))
+    }
+}
+
+impl Gate for Admission {
+    fn admit_worker(
+        &self,
+        secret: &[u8],
+        peer: Option<IpAddr>,
+        now: Time,
+    ) -> Result<Admitted, session::Denied> {
+        let found = self.tokens.check(secret, peer, now);
+        let (id, who) = found.map_err(|denied| session::Denied(denied.to_string()))?;
+        if !who.role.may_work() {
+            return Err(session::Denied(format!(
+                "the token {} has the role {}, which may not run tasks: make one with \
+                 `laboro access --role work` on the hub's machine",
+                who.token,
+                who.role.word()
+            )));
+        }
+        self.by.get_or_init(|| id);
+        Ok(Admitted { group: who.group })
+    }
+}
+
+fn is_over(token: &Token, now: Time) -> bool {
+    token.expires.is_some_and(|end| end <= now)
+}
+
+/// `None` when there is no file: then nobody may come in.
+fn stamp(path: &Path) -> Option<Stamp> {
+    let about = std::fs::metadata(path).ok()?;
+    let changed = (about.mtime(), about.mtime_nsec());
+    Some(Stamp { inode: about.ino(), bytes: about.len(), changed })
+}

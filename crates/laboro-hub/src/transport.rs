@@ -1,0 +1,9 @@
+//! What carries bytes between peers and sessions. A transport knows time, limits and sockets, and nothing
+//! of what is said.
+
+mod tcp;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use tcp::{Hall, Limits, Parting, drive};

@@ -1,0 +1,355 @@
+//! Drives one session over one stream of bytes, plain or TLS. Everything that can be read becomes one turn:
+//! one call of the session, one letter to the hub, one write. Nothing here grows without end: a peer that
+//! does not read is not read from, and is cut off after a while.
+
+mod stream;
+
+use crate::clock::Clock;
+use crate::inbox::Subscription;
+use crate::keep::Outputs;
+use crate::listen::DoorStats;
+use crate::listen::stats::count;
+use crate::security::Admission;
+use laboro_core::{Command, Time};
+use laboro_dialects::session::{Delivery, HangUp, Output, Session};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use stream::Stream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Sleep;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+/// What the conversations of one door have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Hall {
+    pub clock: Clock,
+    pub outputs: Outputs,
+    pub stats: Arc<DoorStats>,
+    pub limits: Limits,
+    /// The hub wants to stop.
+    pub stop: CancellationToken,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    pub message_bytes: usize,
+    /// For the first word of a peer, and for a TLS handshake before it.
+    pub handshake_ms: u64,
+    /// A peer that takes nothing for so long is cut off.
+    pub write_ms: u64,
+    /// How often it is looked whether the token of a connection still counts.
+    pub admission_ms: u64,
+}
+
+/// How a conversation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Parting {
+    /// Everything was said.
+    Finished,
+    /// The peer closed the connection, or it broke.
+    Left,
+    Malformed(String),
+    Denied(String),
+    Silent,
+    Slow,
+    /// The hub stops, or has stopped.
+    Stopped,
+}
+
+/// Said but not sent; beyond this nothing more is read or delivered.
+const UNSENT_BYTES_MAX: usize = 1 << 20;
+
+/// Deliveries that one turn takes.
+const DELIVERIES_A_TURN: usize = 1024;
+
+/// Drives the session to its end, and counts how it ended.
+pub(crate) async fn drive<I, S>(
+    io: I,
+    session: S,
+    subscription: Subscription,
+    admission: Option<&Admission>,
+    hall: &Hall,
+) -> Parting
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send,
+    S: Session,
+{
+    let now = hall.clock.now();
+    let mut talk = Talk {
+        stream: Stream::new(io),
+        session,
+        in_flight_max: (subscription.queue_max() / 2).max(1),
+        subscription,
+        admission,
+        hall,
+        out: Output::default(),
+        backlog: Vec::new(),
+        in_flight: 0,
+        deliveries: Vec::new(),
+        alarm: Box::pin(tokio::time::sleep(hall.clock.until(now))),
+        alarm_at: Time::NEVER,
+        stop: Box::pin(hall.stop.clone().cancelled_owned()),
+        first_word_by: Some(now.after_ms(hall.limits.handshake_ms)),
+        admission_at: now.after_ms(hall.limits.admission_ms),
+        sent_at: now,
+    };
+    let parting = talk.run().await;
+    talk.close(&parting).await;
+    let stats = &hall.stats;
+    match &parting {
+        Parting::Finished | Parting::Left | Parting::Stopped => {}
+        Parting::Malformed(_) => count(&stats.malformed, 1),
+        Parting::Denied(_) => count(&stats.denied, 1),
+        Parting::Silent => count(&stats.silent, 1),
+        Parting::Slow => count(&stats.slow, 1),
+    }
+    parting
+}
+
+struct Talk<'a, I, S> {
+    stream: Stream<I>,
+    session: S,
+    subscription: Subscription,
+    admission: Option<&'a Admission>,
+    hall: &'a Hall,
+    out: Output,
+    /// Asked by the session, but not yet of the hub: its queue could not hold all the answers.
+    backlog: Vec<(u64, Command)>,
+    in_flight: usize,
+    in_flight_max: usize,
+    deliveries: Vec<Delivery>,
+    alarm: Pin<Box<Sleep>>,
+    alarm_at: Time,
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Until the peer has said something.
+    first_word_by: Option<Time>,
+    admission_at: Time,
+    /// When the peer last took something, or had taken everything.
+    sent_at: Time,
+}
+
+/// What a turn begins with.
+#[derive(Default)]
+struct News {
+    heard: usize,
+    is_closed: bool,
+    delivered: usize,
+    is_cut_off: bool,
+    has_rung: bool,
+    stops: bool,
+}
+
+impl News {
+    fn is_some(&self) -> bool {
+        self.heard + self.delivered > 0
+            || self.is_closed
+            || self.is_cut_off
+            || self.has_rung
+            || self.stops
+    }
+}
+
+impl<I, S> Talk<'_, I, S>
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send,
+    S: Session,
+{
+    async fn run(&mut self) -> Parting {
+        self.session.open(self.hall.clock.now(), &mut self.out);
+        loop {
+            if let Err(parting) = self.settle().await {
+                return parting;
+            }
+            if let Some(why) = self.out.hang_up.take() {
+                return why.into();
+            }
+            self.set_alarm();
+            let news = poll_fn(|context| self.poll_news(context)).await;
+            if let Some(parting) = self.take_in(&news) {
+                return parting;
+            }
+        }
+    }
+
+    /// Gives the session all that is new.
+    fn take_in(&mut self, news: &News) -> Option<Parting> {
+        let now = self.hall.clock.now();
+        if news.heard > 0 {
+            count(&self.hall.stats.bytes_in, news.heard);
+            self.first_word_by = None;
+            self.session.receive(now, &mut self.stream.input, &mut self.out);
+        }
+        self.deliver(now);
+        if news.stops {
+            return Some(Parting::Stopped);
+        }
+        if news.is_cut_off {
+            // The queue overflowed, or there is no hub any more to fill it.
+            let gone = self.subscription.is_orphaned();
+            return Some(if gone { Parting::Stopped } else { Parting::Slow });
+        }
+        if news.is_closed {
+            return Some(Parting::Left);
+        }
+        if self.stream.input.len() > self.hall.limits.message_bytes + stream::TURN_BYTES {
+            let most = self.hall.limits.message_bytes;
+            return Some(Parting::Malformed(format!("a message is longer than {most} bytes")));
+        }
+        if news.has_rung { self.ring(now) } else { None }
+    }
+
+    fn deliver(&mut self, now: Time) {
+        for delivery in self.deliveries.drain(..) {
+            if let Delivery::Reply { .. } = delivery {
+                self.in_flight = self.in_flight.saturating_sub(1);
+            }
+            self.session.deliver(now, delivery, &mut self.out);
+        }
+    }
+
+    /// Something is due.
+    fn ring(&mut self, now: Time) -> Option<Parting> {
+        self.alarm_at = Time::NEVER;
+        if self.first_word_by.is_some_and(|by| by <= now) {
+            return Some(Parting::Silent);
+        }
+        if self.stream.has_unsent() && self.sent_at.after_ms(self.hall.limits.write_ms) <= now {
+            return Some(Parting::Slow);
+        }
+        if self.admission_at <= now {
+            self.admission_at = now.after_ms(self.hall.limits.admission_ms);
+            if self.admission.is_some_and(|admission| !admission.still_holds(now)) {
+                return Some(Parting::Denied("its token was revoked or ran out".into()));
+            }
+        }
+        if self.session.deadline().is_some_and(|at| at <= now) {
+            self.session.tick(now, &mut self.out);
+        }
+        None
+    }
+
+    /// Does what stands in the output: first what is to be kept, then what is asked, then what is said. An
+    /// answer that is already there when something is asked joins what is said.
+    async fn settle(&mut self) -> Result<(), Parting> {
+        loop {
+            self.hand_over().await?;
+            while let Some(delivery) = self.subscription.try_next() {
+                self.deliveries.push(delivery);
+            }
+            if self.deliveries.is_empty() {
+                break;
+            }
+            self.deliver(self.hall.clock.now());
+        }
+        let stats = &self.hall.stats;
+        count(&stats.messages_out, self.out.messages());
+        let unsent = self.stream.has_unsent();
+        self.stream.say(self.out.take_bytes());
+        if !unsent {
+            self.sent_at = self.hall.clock.now();
+        }
+        Ok(())
+    }
+
+    async fn hand_over(&mut self) -> Result<(), Parting> {
+        self.keep().await;
+        if self.backlog.is_empty() {
+            std::mem::swap(&mut self.backlog, &mut self.out.ask);
+        } else {
+            self.backlog.append(&mut self.out.ask);
+        }
+        let most = self.in_flight_max.saturating_sub(self.in_flight).min(self.backlog.len());
+        if most == 0 {
+            return Ok(());
+        }
+        let rest = self.backlog.split_off(most);
+        let asks = std::mem::replace(&mut self.backlog, rest);
+        self.in_flight += asks.len();
+        count(&self.hall.stats.commands, asks.len());
+        self.subscription.ask_all(asks).await.map_err(|_| Parting::Stopped)
+    }
+
+    /// Output comes before the result that follows it. That some cannot be kept is told by its keeper.
+    async fn keep(&mut self) {
+        if !self.out.keep.is_empty() {
+            let _ = self.hall.outputs.keep(std::mem::take(&mut self.out.keep)).await;
+        }
+        if !self.out.ask.is_empty() {
+            let _ = self.hall.outputs.note_results(&self.out.ask).await;
+        }
+    }
+
+    fn poll_news(&mut self, context: &mut Context<'_>) -> Poll<News> {
+        let mut news = News::default();
+        match self.stream.poll_send(context) {
+            Ok(0) => {}
+            Ok(sent) => {
+                count(&self.hall.stats.bytes_out, sent);
+                self.sent_at = self.hall.clock.now();
+            }
+            Err(_) => news.is_closed = true,
+        }
+        if self.stream.unsent_bytes() < UNSENT_BYTES_MAX {
+            // While the hub is behind with what this peer asked, the peer has to wait.
+            if self.backlog.is_empty() {
+                match self.stream.poll_hear(context) {
+                    Ok(heard) => news.heard = heard,
+                    Err(heard) => (news.heard, news.is_closed) = (heard, true),
+                }
+            }
+            let queue = &mut self.subscription;
+            match queue.poll_next(context, &mut self.deliveries, DELIVERIES_A_TURN) {
+                Poll::Ready(0) => news.is_cut_off = true,
+                Poll::Ready(delivered) => news.delivered = delivered,
+                Poll::Pending => {}
+            }
+        }
+        news.has_rung =
+            self.alarm_at != Time::NEVER && self.alarm.as_mut().poll(context).is_ready();
+        news.stops = self.stop.as_mut().poll(context).is_ready();
+        if news.is_some() { Poll::Ready(news) } else { Poll::Pending }
+    }
+
+    /// An alarm that is set too early costs less than moving it each time: it rings, and is set anew.
+    fn set_alarm(&mut self) {
+        let limits = &self.hall.limits;
+        let slow = self.stream.has_unsent().then(|| self.sent_at.after_ms(limits.write_ms));
+        let admission = self.admission.map(|_| self.admission_at);
+        let times = [self.session.deadline(), self.first_word_by, slow, admission];
+        let due = times.into_iter().flatten().min().unwrap_or(Time::NEVER);
+        if due < self.alarm_at {
+            self.alarm_at = due;
+            let wait = self.hall.clock.until(due);
+            self.alarm.as_mut().reset(tokio::time::Instant::now() + wait);
+        }
+    }
+
+    /// The hub is told in any case; the peer gets what was said to it, if it takes it in time.
+    async fn close(&mut self, parting: &Parting) {
+        self.session.close(self.hall.clock.now(), &mut self.out);
+        self.keep().await;
+        let mut asks = std::mem::take(&mut self.backlog);
+        asks.append(&mut self.out.ask);
+        if !asks.is_empty() {
+            count(&self.hall.stats.commands, asks.len());
+            // A hub that is gone needs no goodbye.
+            let _ = self.subscription.ask_all(asks).await;
+        }
+        if !matches!(parting, Parting::Left | Parting::Slow) {
+            count(&self.hall.stats.bytes_out, self.stream.finish(&self.hall.limits).await);
+        }
+    }
+}
+
+impl From<HangUp> for Parting {
+    fn from(why: HangUp) -> Parting {
+        match why {
+            HangUp::Finished => Parting::Finished,
+            HangUp::Malformed(why) => Parting::Malformed(why),
+            HangUp::Denied(why) => Parting::Denied(why),
+            HangUp::Silent => Parting::Silent,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What the tests share: a hub in a directory of its own, and a worker that speaks the native protocol.
+
+use bytes::BytesMut;
+use laboro_core::*;
+use laboro_dialects::fuq2::{NativeWorker, WorkerSettings};
+use laboro_dialects::session::Stream;
+use laboro_dialects::worker::{Assignment, Ended, News, Order, Orders, WorkerSide};
+use laboro_hub::config::Settings;
+use laboro_hub::process::{Running, start};
+use laboro_hub::security::{Access, Secret, client_config};
+use laboro_hub::{Clock, Handle};
+use std::future::Future;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+pub fn dir() -> TempDir {
+    TempDir::with_prefix("laboro-process-").unwrap()
+}
+
+pub fn settings(dir: &TempDir) -> Settings {
+    Settings { durability: laboro_hub::config::Durability::Os, ..Settings::in_dir(dir.path()) }
+}
+
+pub fn hub(dir: &TempDir) -> Running {
+    start(&settings(dir)).unwrap()
+}
+
+pub fn stop(hub: Running) {
+    hub.stop();
+    hub.wait().unwrap();
+}
+
+/// The hub has its own threads; this one is for its visitors.
+pub fn visit<T>(visit: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(visit)
+}
+
+pub async fn connect(access: &Access) -> std::io::Result<TlsStream<TcpStream>> {
+    let stream = TcpStream::connect(access.native.as_ref().unwrap()).await?;
+    stream.set_nodelay(true)?;
+    let connector = TlsConnector::from(Arc::new(client_config(access).unwrap()));
+    let name = rustls::pki_types::ServerName::try_from("hub.invalid").unwrap();
+    connector.connect(name, stream).await
+}
+
+/// A worker in the hands of a test.
+pub struct Worker {
+    side: NativeWorker,
+    stream: TlsStream<TcpStream>,
+    input: BytesMut,
+    orders: Orders,
+    clock: Clock,
+}
+
+impl Worker {
+    pub async fn connect(access: &Access, token: &Secret, name: &str) -> Worker {
+        let mut settings = WorkerSettings::new(name, 1);
+        settings.token = token.expose().as_bytes().to_vec();
+        let mut worker = Worker {
+            side: NativeWorker::new(settings),
+            stream: connect(access).await.unwrap(),
+            input: BytesMut::new(),
+            orders: Orders::default(),
+            clock: Clock::start(),
+        };
+        worker.side.open(worker.clock.now(), &mut worker.orders);
+        worker
+    }
+
+    /// The next thing it is told, or why it is told nothing more.
+    pub async fn next(&mut self) -> Result<Order, String> {
+        loop {
+            let said = self.orders.take_bytes();
+            if !said.is_empty() && self.stream.write_all(&said).await.is_err() {
+                return Err("closed".into());
+            }
+            if !self.orders.orders.is_empty() {
+                return Ok(self.orders.orders.remove(0));
+            }
+            if let Some(why) = self.orders.hang_up.take() {
+                return Err(format!("{why:?}"));
+            }
+            match self.stream.read_buf(&mut self.input).await {
+                Ok(0) | Err(_) => return Err("closed".into()),
+                Ok(_) => {
+                    self.side.receive(self.clock.now(), &mut self.input, &mut self.orders);
+                }
+            }
+        }
+    }
+
+    pub async fn is_welcome(&mut self) {
+        let order = self.next().await;
+        assert!(matches!(order, Ok(Order::Welcome { .. })), "{order:?}");
+    }
+
+    pub async fn task(&mut self) -> Assignment {
+        loop {
+            if let Order::Start(assignment) = self.next().await.unwrap() {
+                return *assignment;
+            }
+        }
+    }
+
+    /// Everything is said and answered when this returns.
+    pub async fn finish(&mut self, task: &Assignment, printed: &str) {
+        let now = self.clock.now();
+        let bytes = bytes::Bytes::copy_from_slice(printed.as_bytes());
+        let wrote = News::Wrote { key: task.key, stream: Stream::Out, bytes };
+        self.side.tell(now, wrote, &mut self.orders);
+        let how = Ended {
+            outcome: Outcome::Success,
+            message: None,
+            wall_ms: 1,
+            cpu_ms: 1,
+            peak_memory: 1,
+        };
+        self.side.tell(now, News::Ended { key: task.key, how }, &mut self.orders);
+        while !self.side.is_settled() {
+            let said = self.orders.take_bytes();
+            self.stream.write_all(&said).await.unwrap();
+            assert_ne!(self.stream.read_buf(&mut self.input).await.unwrap(), 0, "closed");
+            self.side.receive(self.clock.now(), &mut self.input, &mut self.orders);
+        }
+    }
+}
+
+pub async fn submit(handle: &Handle, count: u32) -> JobId {
+    let command = Work::Command(CommandWork {
+        program: Program::Shell((*b"true").into()),
+        setting: Arc::default(),
+    });
+    let submit = Submit {
+        group: "default".into(),
+        job: SubmitTo::New(JobOptions::default()),
+        profiles: vec![Profile::default()],
+        tasks: Vec::new(),
+        arrays: vec![ArraySpec::numbered("", count, command)],
+        unknown_pred: UnknownPred::Refuse,
+        if_taken: IfTaken::Refuse,
+    };
+    match handle.ask(Command::Submit(submit)).await.unwrap() {
+        Reply::Submitted { job, .. } => job,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub async fn done(handle: &Handle, job: JobId) -> u32 {
+    let Reply::Jobs(jobs) = handle.ask(Command::Query(Query::Job(job))).await.unwrap() else {
+        panic!("no job {job}")
+    };
+    jobs[0].counts.of(State::Done)
+}

@@ -1,0 +1,198 @@
+//! `laboro access`: makes a token for somebody and prints the file they need; shows and revokes tokens. Works
+//! on the hub's own directory, whether the hub runs or not; a running one notices.
+
+use crate::exit::{Exit, usage};
+use crate::output::{print, say};
+use clap::{Args, Subcommand, ValueEnum};
+use laboro_core::{Name, Time};
+use laboro_hub::Clock;
+use laboro_hub::config::default_dir;
+use laboro_hub::security::{self, Access, NewToken, SecurityError, Token, TokenBook, host_name};
+use laboro_plan::parse_duration;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+Examples:
+  laboro access --role work > worker.toml         for workers; copy it to their machines
+  laboro access --role submit --group night --expires 30d --name ci > ci.toml
+  laboro access list
+  laboro access revoke ci";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true)]
+pub(crate) struct AccessArgs {
+    #[command(subcommand)]
+    command: Option<AccessCommand>,
+
+    /// The hub's directory. Default: LABORO_DIR, else laboro/hub in the state directory.
+    #[arg(long, value_name = "DIR", global = true)]
+    dir: Option<PathBuf>,
+
+    /// What the token allows.
+    #[arg(long, value_enum, default_value_t = Role::Submit)]
+    role: Role,
+
+    /// Only for this group. Default: for every group.
+    #[arg(long, value_name = "NAME")]
+    group: Option<String>,
+
+    /// How long it counts, such as 30d. Default: until it is revoked.
+    #[arg(long, value_name = "TIME")]
+    expires: Option<String>,
+
+    /// What to call it. Default: its role and a number.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// The name or address by which others reach the hub's machine.
+    #[arg(long, value_name = "HOST")]
+    hub_address: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum AccessCommand {
+    /// Show who was given access.
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a token back. Its connections end within a few seconds.
+    Revoke {
+        /// The name or id of a token.
+        token: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Role {
+    /// See everything.
+    Watch,
+    /// Submit and control jobs.
+    Submit,
+    /// Be a worker.
+    Work,
+    /// Everything.
+    Admin,
+}
+
+pub(crate) fn run(args: AccessArgs) -> anyhow::Result<Exit> {
+    let dir = args.dir.clone().unwrap_or_else(default_dir);
+    // Also checks that there is a hub at all.
+    let own = own_access(&dir)?;
+    let book = TokenBook::of(&dir);
+    match &args.command {
+        None => make(args, &book, own),
+        Some(AccessCommand::List { json }) => list(&book.list()?, *json),
+        Some(AccessCommand::Revoke { token }) => {
+            let gone = book.revoke(token).map_err(of_person)?;
+            say(format_args!("revoked {} ({})", gone.name, gone.role.word()));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn own_access(dir: &Path) -> anyhow::Result<Access> {
+    let path = Access::path_in(dir);
+    Access::read(&path).map_err(|error| match error {
+        SecurityError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            usage(format_args!(
+                "no hub was started in {}: start one with `laboro hub`, or name its directory with --dir",
+                dir.display()
+            ))
+        }
+        other => other.into(),
+    })
+}
+
+fn make(args: AccessArgs, book: &TokenBook, own: Access) -> anyhow::Result<Exit> {
+    let expires = args.expires.as_deref().map(parse_duration).transpose().map_err(usage)?;
+    let host = args.hub_address.as_deref();
+    let (http, native) = (reached(own.http, host), reached(own.native, host));
+    let role = match args.role {
+        Role::Watch => security::Role::Watch,
+        Role::Submit => security::Role::Submit,
+        Role::Work => security::Role::Work,
+        Role::Admin => security::Role::Admin,
+    };
+    let new = NewToken {
+        name: args.name,
+        role,
+        group: args.group.clone(),
+        expires_ms: expires.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+    };
+    let (token, _) = book.add(new, Clock::start().now()).map_err(of_person)?;
+    let access =
+        Access { http, native, role, group: args.group, token, certificate: own.certificate };
+    let is_local = |address: &Option<String>| {
+        let address = address.as_deref().and_then(|text| text.parse::<SocketAddr>().ok());
+        address.is_some_and(|address| address.ip().is_loopback())
+    };
+    if is_local(&access.http) || is_local(&access.native) {
+        say(format_args!(
+            "this access is for the hub's own machine: for others let the hub listen beyond it and add \
+             --hub-address {}",
+            host_name()
+        ));
+    }
+    print(access.text().trim_end())?;
+    Ok(Exit::Done)
+}
+
+/// The address as others know it.
+fn reached(bound: Option<String>, host: Option<&str>) -> Option<String> {
+    let bound = bound?;
+    let Some(host) = host else { return Some(bound) };
+    let port = bound.parse::<SocketAddr>().map(|address| address.port()).unwrap_or_default();
+    let host = match host.parse() {
+        Ok(std::net::IpAddr::V6(address)) => format!("[{address}]"),
+        _ => host.to_owned(),
+    };
+    Some(format!("{host}:{port}"))
+}
+
+/// A name that is taken or unknown is a slip of whoever typed it.
+fn of_person(error: SecurityError) -> anyhow::Error {
+    match error {
+        SecurityError::NameTaken { .. }
+        | SecurityError::NoSuchToken { .. }
+        | SecurityError::BadName { .. } => usage(error),
+        other => other.into(),
+    }
+}
+
+fn list(tokens: &[Token], as_json: bool) -> anyhow::Result<Exit> {
+    let group = |token: &Token| token.group.as_ref().map(Name::to_string);
+    if as_json {
+        let one = |token: &Token| {
+            json!({
+                "name": token.name,
+                "id": token.id,
+                "role": token.role.word(),
+                "group": group(token),
+                "created": moment(token.created),
+                "expires": token.expires.map(moment),
+            })
+        };
+        print(serde_json::Value::from(tokens.iter().map(one).collect::<Vec<_>>()))?;
+        return Ok(Exit::Done);
+    }
+    let row = |cells: [&str; 5]| {
+        let [name, role, group, created, expires] = cells;
+        format!("{name:<24} {role:<7} {group:<12} {created:<20} {expires}").trim_end().to_owned()
+    };
+    print(row(["NAME", "ROLE", "GROUP", "CREATED", "EXPIRES"]))?;
+    for token in tokens {
+        let expires = token.expires.map_or("never".to_owned(), moment);
+        let group = group(token).unwrap_or_else(|| "all".into());
+        print(row([&token.name, token.role.word(), &group, &moment(token.created), &expires]))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// To the second.
+fn moment(time: Time) -> String {
+    let seconds = i64::try_from(time.0 / 1000).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::MAX).to_string()
+}

@@ -1,0 +1,180 @@
+//! `laboro hub`: a hub in the foreground, until a signal or trouble ends it. What it does is in `laboro_hub`;
+//! here are its arguments, its log, its signals, and the lines that say where it listens.
+
+use crate::exit::{Exit, usage};
+use crate::output::print;
+use crate::run::Signals;
+use clap::{Args, ValueEnum};
+use laboro_hub::config::{self, DoorSettings, Listen, LogLevel, Settings};
+use laboro_hub::process::{HubError, Running, start};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::path::PathBuf;
+
+const HELP: &str = "\
+Examples:
+  laboro hub                                      for this user, on this machine
+  laboro hub --native 0.0.0.0:7911                workers on other machines may come, with a token
+  laboro hub --door fuq2=127.0.0.1:7912,group=exp a door for programs of another kind
+  laboro hub --config hub.toml --print-config     what is in force
+
+`laboro access` makes tokens for others. A first SIGTERM or Ctrl-C ends the hub in order, a second at
+once. Exit status: 0 stopped, 2 wrong usage, 3 disk, journal or network trouble, 130 stopped at once.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct HubArgs {
+    /// Where the hub keeps everything. Default: LABORO_DIR, else laboro/hub in the state directory.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+
+    /// Where the HTTP API listens, or `off`. Port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<Listen>,
+
+    /// Where workers come, over TLS and with a token, or `off`.
+    #[arg(long, value_name = "ADDRESS")]
+    native: Option<Listen>,
+
+    /// A further door: DIALECT=ADDRESS[,group=NAME][,allow=NETWORK]...[,insecure].
+    #[arg(long = "door", value_name = "DOOR")]
+    doors: Vec<DoorSettings>,
+
+    /// The group of doors that name no other.
+    #[arg(long, value_name = "NAME")]
+    group: Option<String>,
+
+    /// When something counts as done.
+    #[arg(long, value_enum)]
+    durability: Option<Durability>,
+
+    /// A file with settings; what is given here counts more.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Print the settings in force in the form of a file, and do nothing.
+    #[arg(long)]
+    print_config: bool,
+
+    /// How much is told on standard error.
+    #[arg(long, value_enum)]
+    log_level: Option<Level>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Durability {
+    /// Survives a power cut.
+    Sync,
+    /// Survives the end of the program.
+    Os,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+pub(crate) fn run(args: HubArgs) -> anyhow::Result<Exit> {
+    let only_print = args.print_config;
+    let settings = settings(args)?;
+    if only_print {
+        print(settings.text().trim_end())?;
+        return Ok(Exit::Done);
+    }
+    log(settings.log_level);
+    raise_open_files();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Before anything can be asked to end.
+    let signals = runtime.block_on(async { Signals::listen() })?;
+    let hub = start(&settings).map_err(|error| match error {
+        HubError::Door(bad) => usage(bad),
+        other => other.into(),
+    })?;
+    announce(&hub)?;
+    match runtime.block_on(serve(&hub, signals)) {
+        // The journal is as safe as ever: it is made for worse ends than this one.
+        How::AtOnce => Ok(Exit::Interrupted),
+        How::InOrder => {
+            hub.wait()?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn settings(args: HubArgs) -> anyhow::Result<Settings> {
+    let mut settings = match &args.config {
+        Some(path) => Settings::read(path).map_err(usage)?,
+        None => Settings::default(),
+    };
+    settings.door.extend(args.doors);
+    settings.dir = args.dir.unwrap_or(settings.dir);
+    settings.http = args.http.unwrap_or(settings.http);
+    settings.native = args.native.unwrap_or(settings.native);
+    settings.group = args.group.unwrap_or(settings.group);
+    if let Some(durability) = args.durability {
+        settings.durability = match durability {
+            Durability::Sync => config::Durability::Sync,
+            Durability::Os => config::Durability::Os,
+        };
+    }
+    if let Some(level) = args.log_level {
+        settings.log_level = match level {
+            Level::Error => LogLevel::Error,
+            Level::Warn => LogLevel::Warn,
+            Level::Info => LogLevel::Info,
+            Level::Debug => LogLevel::Debug,
+            Level::Trace => LogLevel::Trace,
+        };
+    }
+    Ok(settings)
+}
+
+/// One line a door, for people and for scripts that want to know a port.
+fn announce(hub: &Running) -> std::io::Result<()> {
+    for door in &hub.doors {
+        print(door)?;
+    }
+    Ok(())
+}
+
+enum How {
+    InOrder,
+    AtOnce,
+}
+
+async fn serve(hub: &Running, mut signals: Signals) -> How {
+    tokio::select! {
+        () = hub.ended() => return How::InOrder,
+        () = signals.next() => hub.stop(),
+    }
+    tokio::select! {
+        () = hub.ended() => How::InOrder,
+        () = signals.next() => How::AtOnce,
+    }
+}
+
+fn log(level: LogLevel) {
+    let level = match level {
+        LogLevel::Error => tracing_subscriber::filter::LevelFilter::ERROR,
+        LogLevel::Warn => tracing_subscriber::filter::LevelFilter::WARN,
+        LogLevel::Info => tracing_subscriber::filter::LevelFilter::INFO,
+        LogLevel::Debug => tracing_subscriber::filter::LevelFilter::DEBUG,
+        LogLevel::Trace => tracing_subscriber::filter::LevelFilter::TRACE,
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .with_target(false)
+        .init();
+}
+
+/// Every connection is an open file, and the usual limit is made for programs with few. Whatever cannot be
+/// had is missed only when so many come.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
