@@ -5,19 +5,16 @@
 pub mod api;
 pub mod client;
 mod clock;
+pub mod config;
 pub mod http;
 mod inbox;
-mod outbox;
-mod ring;
-
-pub mod security;
-
-pub mod config;
 pub mod keep;
 pub mod listen;
-mod transport;
-
+mod outbox;
 pub mod process;
+mod ring;
+pub mod security;
+mod transport;
 
 pub use self::ring::{World, run};
 pub use clock::Clock;
