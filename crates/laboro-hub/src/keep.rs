@@ -135,6 +135,11 @@ impl Drop for Keeper {
 }
 
 impl Outputs {
+    /// The same store, for those who only read.
+    pub(crate) fn reading(&self) -> crate::http::Outputs {
+        crate::http::Outputs::new(&self.shared.dir, self.shared.flushed.subscribe())
+    }
+
     /// Waits while more is on its way to the disk than memory should hold.
     pub(crate) async fn keep(&self, chunks: Vec<Chunk>) -> Result<(), KeepError> {
         let bytes: usize = chunks.iter().map(|chunk| chunk.bytes.len()).sum();

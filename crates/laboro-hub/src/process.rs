@@ -3,6 +3,7 @@
 
 mod bind;
 mod engine;
+mod http;
 mod own_access;
 
 use crate::clock::Clock;
@@ -39,6 +40,8 @@ pub enum HubError {
         "{door} cannot listen on {address}: {source}; choose another address, or port 0 for a free one"
     )]
     Bind { door: &'static str, address: SocketAddr, source: std::io::Error },
+    #[error("cannot open the audit log: {0}")]
+    Audit(#[from] crate::http::AuditError),
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
     #[error("the hub ended in a way it should not; its log says more")]
@@ -48,6 +51,7 @@ pub enum HubError {
 /// A hub that runs. Dropped, it is told to stop, and nobody waits for it.
 #[derive(Debug)]
 pub struct Running {
+    pub http: Option<SocketAddr>,
     pub native: Option<SocketAddr>,
     /// All of them, the native one too.
     pub doors: Vec<Arc<Door>>,
@@ -100,14 +104,20 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
 
     let clock = Clock::start();
     let identity = Identity::open(&settings.dir, &settings.names)?;
-    let tls = TlsAcceptor::from(Arc::new(identity.server_config()?));
+    let server_config = Arc::new(identity.server_config()?);
+    let tls = TlsAcceptor::from(Arc::clone(&server_config));
     let keeper = Keeper::open(&settings.dir.join("outputs"), settings.outputs.store())?;
+    let web = match settings.http {
+        Listen::Off => None,
+        Listen::At(address) => Some(bind::listener("http", address)?),
+    };
+    let http = web.as_ref().map(|(_, address)| *address);
     let (doors, listeners) = bind(&doors, settings)?;
     let (hub, first) = Hub::begin(ledger, settings.core(), clock.now(), seed()?);
     journal.commit_blocking(first)?;
 
     let native = doors.iter().find(|door| door.dialect == Dialect::Native).map(|door| door.address);
-    let access = own_access::write(&settings.dir, &identity, None, native, clock.now())?;
+    let access = own_access::write(&settings.dir, &identity, http, native, clock.now())?;
     let tokens = Arc::new(Tokens::open(&settings.dir)?);
     let (server, handle) = server(&settings.server(), clock);
     let stop = CancellationToken::new();
@@ -131,6 +141,16 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     };
     let receptions: Vec<_> = listeners.into_iter().zip(doors.iter().map(reception)).collect();
     let outputs = keeper.outputs();
+    let http_ended = match web {
+        None => None,
+        Some((listener, _)) => {
+            let (tokens, doors) = (Arc::clone(&tokens), doors.clone());
+            let services =
+                http::services(&settings.dir, handle.clone(), clock, tokens, &outputs, doors)?;
+            let web = http::Web { listener, tls: server_config, services, stop: stop.clone() };
+            Some(http::start(web)?)
+        }
+    };
     let engine = Engine {
         hub,
         server,
@@ -139,6 +159,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         handle: handle.clone(),
         receptions,
         doors_thread: settings.doors_thread,
+        http_ended,
         stop: stop.clone(),
         stop_ms: settings.stop_ms,
     };
@@ -151,7 +172,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             engine.run()
         })
         .map_err(HubError::Thread)?;
-    Ok(Running { native, doors, access, handle, outputs, stop, ended, thread: Some(thread) })
+    Ok(Running { http, native, doors, access, handle, outputs, stop, ended, thread: Some(thread) })
 }
 
 /// Those that were asked for, with the hub's own first.

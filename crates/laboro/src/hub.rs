@@ -134,6 +134,9 @@ fn settings(args: HubArgs) -> anyhow::Result<Settings> {
 
 /// One line a door, for people and for scripts that want to know a port.
 fn announce(hub: &Running) -> std::io::Result<()> {
+    if let Some(address) = hub.http {
+        print(format_args!("http on https://{address}"))?;
+    }
     for door in &hub.doors {
         print(door)?;
     }

@@ -24,6 +24,8 @@ pub(super) struct Engine {
     pub handle: Handle,
     pub receptions: Vec<(TcpListener, Reception)>,
     pub doors_thread: DoorsThread,
+    /// Told when the HTTP API has ended its last request.
+    pub http_ended: Option<oneshot::Receiver<()>>,
     pub stop: CancellationToken,
     pub stop_ms: u64,
 }
@@ -34,6 +36,7 @@ impl Engine {
         let Engine { mut hub, mut server, mut journal, keeper, .. } = self;
         let (handle, stop) = (self.handle, self.stop);
         let (receptions, doors_thread) = (self.receptions, self.doors_thread);
+        let http_ended = self.http_ended;
         let patience = Duration::from_millis(self.stop_ms);
         let outputs = keeper.outputs();
         let ran: Result<(), HubError> = runtime.block_on(async {
@@ -51,7 +54,13 @@ impl Engine {
                 DoorsThread::Own => on_own_thread(doors)?,
             };
             helpers.spawn(housekeeping(outputs, handle.clone()));
-            helpers.spawn(end_in_order(stop.clone(), doors_ended, patience, handle));
+            let all_ended = async move {
+                let _ = doors_ended.await;
+                if let Some(ended) = http_ended {
+                    let _ = ended.await;
+                }
+            };
+            helpers.spawn(end_in_order(stop.clone(), all_ended, patience, handle));
             ring::run(&mut hub, &mut server, &mut journal).await?;
             Ok(())
         });
@@ -103,12 +112,12 @@ fn on_own_thread(
 /// Once the hub shall stop: those inside may end what they say, then the loop ends.
 async fn end_in_order(
     stop: CancellationToken,
-    doors_ended: oneshot::Receiver<()>,
+    all_ended: impl Future<Output = ()>,
     patience: Duration,
     handle: Handle,
 ) {
     stop.cancelled().await;
-    if tokio::time::timeout(patience, doors_ended).await.is_err() {
+    if tokio::time::timeout(patience, all_ended).await.is_err() {
         tracing::warn!("some conversations did not end in {patience:?} and are cut off");
     }
     // If it fails, the loop has ended already.

@@ -1,0 +1,87 @@
+//! The HTTP API of a running hub, on a thread and a runtime of its own, so that a page that is slow to make
+//! never holds up a worker.
+
+use super::HubError;
+use crate::api::{self, Text};
+use crate::clock::Clock;
+use crate::http::{Audit, AuditOptions, Limits, Services, router, serve};
+use crate::inbox::Handle;
+use crate::keep::Outputs;
+use crate::listen::Door;
+use crate::security::Tokens;
+use rustls::ServerConfig;
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// What the API is made of, beside the defaults.
+pub(super) struct Web {
+    pub listener: TcpListener,
+    pub tls: Arc<ServerConfig>,
+    pub services: Services,
+    pub stop: CancellationToken,
+}
+
+pub(super) fn services(
+    dir: &Path,
+    handle: Handle,
+    clock: Clock,
+    tokens: Arc<Tokens>,
+    outputs: &Outputs,
+    doors: Vec<Arc<Door>>,
+) -> Result<Services, HubError> {
+    let audit = Audit::open(dir, AuditOptions::default())?;
+    Ok(Services {
+        outputs: Some(outputs.reading()),
+        audit: Some(Arc::new(audit)),
+        doors: Arc::new(move || doors.iter().map(|door| view(door)).collect()),
+        limits: Limits::default(),
+        ..Services::new(handle, clock, tokens)
+    })
+}
+
+/// Starts the thread. What it gives is told when the last request has ended.
+pub(super) fn start(web: Web) -> Result<oneshot::Receiver<()>, HubError> {
+    let (done, ended) = oneshot::channel();
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(HubError::Thread)?;
+    let run = move || {
+        runtime.block_on(async move {
+            let Web { listener, tls, services, stop } = web;
+            let (limits, stats) = (services.limits.clone(), Arc::clone(&services.serving));
+            match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => {
+                    let routes = router(services);
+                    serve(listener, Some(tls), routes, limits, stats, stop.cancelled()).await;
+                }
+                Err(error) => tracing::error!("http: cannot listen: {error}"),
+            }
+        });
+        // Nobody waits any more only when the hub has ended already.
+        let _ = done.send(());
+    };
+    std::thread::Builder::new().name("laboro-http".into()).spawn(run).map_err(HubError::Thread)?;
+    Ok(ended)
+}
+
+fn view(door: &Door) -> api::Door {
+    let counts = door.stats.counts();
+    api::Door {
+        dialect: door.dialect.word().into(),
+        address: door.address.to_string(),
+        group: Some(Text::from(door.group.as_str())),
+        connections: counts.connections,
+        connections_total: counts.connections_total,
+        messages_in: counts.commands,
+        messages_out: counts.messages_out,
+        bytes_in: counts.bytes_in,
+        bytes_out: counts.bytes_out,
+        refused: counts.refused,
+        malformed: counts.malformed,
+        denied: counts.denied,
+        silent: counts.silent,
+        slow: counts.slow,
+    }
+}
