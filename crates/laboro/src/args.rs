@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Hub(Box<crate::hub::HubArgs>),
     /// Give somebody access to the hub of this machine, or take it back.
     Access(crate::access::AccessArgs),
+    /// Speak to a dwork hub: create, steal and complete tasks by name.
+    Dwork(crate::dwork::args::Dwork),
 }
 
 const RUN_HELP: &str = "\

@@ -3,6 +3,7 @@
 mod access;
 mod args;
 mod commands;
+mod dwork;
 mod exit;
 mod hub;
 mod output;
@@ -28,6 +29,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Logs(logs) => commands::logs::run(&logs),
         args::Command::Graph(graph) => commands::graph::run(&graph),
         args::Command::Journal(journal) => commands::journal::run(journal),
+        args::Command::Dwork(dwork) => dwork::run(&dwork),
     };
     result.unwrap_or_else(|error| exit::of_error(&error)).into()
 }

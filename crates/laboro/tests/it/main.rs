@@ -6,6 +6,7 @@
 mod rig;
 
 mod checks;
+mod dwork;
 mod examples;
 mod flows;
 mod inputs;

@@ -1,0 +1,101 @@
+//! What can be typed after `laboro dwork`. The forms of the original query program are all among them.
+
+use clap::{Args as ClapArgs, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const HELP: &str = "\
+Examples:
+  laboro dwork status
+  laboro dwork create b a                 b comes after a
+  laboro dwork addfile tasks.txt          name,pred,pred,... one task a line
+  laboro dwork -s tcp://hub:6125 steal -n 10 worker1
+  while t=$(laboro dwork steal -q); do ./work \"$t\" && laboro dwork complete \"$t\"; done
+
+Exit status: 0 done, 1 the hub said no (not found, nothing to steal, refused), 2 wrong usage,
+3 no hub there, or no answer in time.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = HELP)]
+pub(crate) struct Dwork {
+    /// Where the hub listens: host, host:port or tcp://host:port.
+    #[arg(
+        short = 's',
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:6125",
+        global = true
+    )]
+    pub(crate) server: String,
+
+    /// How long to wait for the hub and for each of its answers.
+    #[arg(long, value_name = "TIME", default_value = "10s", global = true)]
+    pub(crate) timeout: String,
+
+    /// Print the answer as one JSON object.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum What {
+    /// How many tasks are active and how many ready.
+    Status,
+    /// Create a task that comes after others.
+    Create {
+        #[arg(value_name = "TASK")]
+        task: OsString,
+        #[arg(value_name = "DEP")]
+        deps: Vec<OsString>,
+    },
+    /// Create the tasks of a file: name,pred,pred,... one a line, in any order.
+    Addfile {
+        /// `-` reads standard input.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Take tasks and print their names.
+    Steal {
+        /// At most so many.
+        #[arg(short = 'n', value_name = "NUMBER", allow_hyphen_values = true)]
+        number: Option<i32>,
+        /// Print names and nothing else; `No task` when there is none.
+        #[arg(short = 'q', long)]
+        quiet: bool,
+        /// Who takes them. Default: the name of this machine.
+        #[arg(value_name = "HOST")]
+        host: Option<OsString>,
+    },
+    /// Say that tasks are done.
+    Complete {
+        #[arg(value_name = "TASK", required = true)]
+        tasks: Vec<OsString>,
+        /// Who took them. Default: the name of this machine.
+        #[arg(long, value_name = "HOST")]
+        location: Option<OsString>,
+    },
+    /// Give a task back, to come after others.
+    Transfer {
+        #[arg(value_name = "TASK")]
+        task: OsString,
+        #[arg(value_name = "DEP")]
+        deps: Vec<OsString>,
+        /// Who took it. Default: the name of this machine.
+        #[arg(long, value_name = "HOST")]
+        location: Option<OsString>,
+    },
+    /// Print who has a task.
+    Lookup {
+        #[arg(value_name = "TASK")]
+        task: OsString,
+    },
+    /// Say that a worker is gone: what it has goes back.
+    Exit {
+        /// Default: the name of this machine.
+        #[arg(value_name = "HOST")]
+        host: Option<OsString>,
+    },
+}

@@ -1,0 +1,168 @@
+//! One connection to a dwork hub over TCP: asks, waits, and gives up in time with words that say what to do.
+
+use anyhow::{Context, bail};
+use bytes::BytesMut;
+use laboro_dialects::dwork::{Client, Reply};
+use laboro_dialects::zmtp::Mechanism;
+use laboro_hub::Clock;
+use std::io::ErrorKind;
+use std::str::FromStr;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Host and port as a person wrote them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    host: String,
+    port: u16,
+}
+
+const PORT: u16 = 6125;
+
+impl FromStr for Address {
+    type Err = String;
+
+    /// `host`, `host:port`, `[v6]:port`, all also behind `tcp://`.
+    fn from_str(text: &str) -> Result<Address, String> {
+        let bad = || format!("{text} is no address: say host, host:port or tcp://host:port");
+        let rest = match text.split_once("://") {
+            Some(("tcp" | "dwork", rest)) => rest,
+            Some(_) => return Err(bad()),
+            None => text,
+        };
+        let (host, port) = match rest.strip_prefix('[').map(|rest| rest.split_once(']')) {
+            Some(Some((host, port))) => (host, port),
+            Some(None) => return Err(bad()),
+            None if rest.matches(':').count() > 1 => (rest, ""),
+            None => rest.split_at(rest.find(':').unwrap_or(rest.len())),
+        };
+        let port = match port.strip_prefix(':') {
+            Some(port) => port.parse().map_err(|_| bad())?,
+            None if port.is_empty() => PORT,
+            None => return Err(bad()),
+        };
+        if host.is_empty() || host.contains('/') {
+            return Err(bad());
+        }
+        Ok(Address { host: host.to_owned(), port })
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    stream: TcpStream,
+    client: Client,
+    clock: Clock,
+    input: BytesMut,
+    unsent: BytesMut,
+    timeout: Duration,
+    address: Address,
+}
+
+impl Link {
+    pub(crate) async fn connect(address: &Address, wait: Duration) -> anyhow::Result<Link> {
+        let connected = timeout(wait, TcpStream::connect((&address.host[..], address.port))).await;
+        let stream = match connected {
+            Ok(stream) => stream.with_context(|| {
+                format!("no dwork hub at {address}: is it running? Use -s to say where")
+            })?,
+            Err(_) => bail!("nobody at {address} within {wait:?}"),
+        };
+        stream.set_nodelay(true)?;
+        let clock = Clock::start();
+        let mut link = Link {
+            stream,
+            client: Client::new(Mechanism::Null),
+            clock,
+            input: BytesMut::with_capacity(CHUNK),
+            unsent: BytesMut::new(),
+            timeout: wait,
+            address: address.clone(),
+        };
+        link.client.open(clock.now(), &mut link.unsent);
+        link.within(async |link| {
+            while !link.client.is_ready() {
+                link.exchange().await?;
+                let early =
+                    link.client.receive(link.clock.now(), &mut link.input, &mut link.unsent);
+                if early?.is_some() {
+                    bail!("it answers before it is asked");
+                }
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(link)
+    }
+
+    /// Asks one thing and waits for its answer.
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> anyhow::Result<Reply> {
+        self.client.ask(request, &mut self.unsent);
+        self.next().await
+    }
+
+    /// The next answer to anything that was asked.
+    async fn next(&mut self) -> anyhow::Result<Reply> {
+        self.within(async |link| {
+            loop {
+                let now = link.clock.now();
+                match link.client.receive(now, &mut link.input, &mut link.unsent)? {
+                    Some(reply) => return Ok(reply),
+                    None => link.exchange().await?,
+                }
+            }
+        })
+        .await
+    }
+
+    async fn within<T>(
+        &mut self,
+        what: impl AsyncFnOnce(&mut Link) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let (wait, address) = (self.timeout, self.address.clone());
+        match timeout(wait, what(self)).await {
+            Ok(done) => done.with_context(|| format!("the hub at {address}")),
+            Err(_) => bail!("the hub at {address} did not answer within {wait:?}"),
+        }
+    }
+
+    /// Sends all that is to be sent, then reads what comes first.
+    async fn exchange(&mut self) -> anyhow::Result<()> {
+        while !self.unsent.is_empty() {
+            self.stream.writable().await?;
+            match self.stream.try_write(&self.unsent) {
+                Ok(sent) => drop(self.unsent.split_to(sent)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut chunk = [0; CHUNK];
+        loop {
+            self.stream.readable().await?;
+            match self.stream.try_read(&mut chunk) {
+                Ok(0) => bail!("it closed the connection: is it a dwork hub?"),
+                Ok(read) => {
+                    self.input.extend_from_slice(&chunk[..read]);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+const CHUNK: usize = 32 << 10;
+
+#[cfg(test)]
+mod tests;
