@@ -3,9 +3,10 @@
 //! between looks at none of it.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use crate::plan::Array;
+use crate::plan::{Array, Task};
 use crate::settings::Settings;
 use crate::template::{Filling, Reader, ShellError, Template, Vocabulary};
 use crate::values::{Column, Items, List, Numbers, Pairing, Values, ValuesError};
@@ -92,6 +93,26 @@ impl Array {
 
     fn reader<'a>(&self, values: &'a Values) -> Reader<'a> {
         Reader { values, is_named: !self.name.is_empty() }
+    }
+}
+
+impl Task {
+    /// The same of a task that stands alone: there are no placeholders in it.
+    pub fn carried_work(&self) -> Work<Vec<u8>> {
+        let bytes = |text: &OsString| text.as_bytes().to_vec();
+        match &self.work {
+            Work::Shell { line } => Work::Shell { line: bytes(line) },
+            Work::Argv(words) => Work::Argv(words.iter().map(bytes).collect()),
+            Work::Script(script) => Work::Script(Script {
+                kind: script.kind.clone(),
+                body: Arc::clone(&script.body),
+                arguments: script.arguments.iter().map(bytes).collect(),
+            }),
+        }
+    }
+
+    pub fn carried_settings(&self) -> Settings<Vec<u8>> {
+        self.settings.map(|text, _| text.as_bytes().to_vec())
     }
 }
 
