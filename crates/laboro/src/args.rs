@@ -28,6 +28,10 @@ pub(crate) enum Command {
     Access(crate::access::AccessArgs),
     /// Speak to a dwork hub: create, steal and complete tasks by name.
     Dwork(crate::dwork::args::Dwork),
+    /// Print completions for a shell.
+    Completions(Completions),
+    /// Print the manual page, or write all of them.
+    Man(Man),
 }
 
 const RUN_HELP: &str = "\
@@ -52,25 +56,8 @@ pub(crate) const DEFAULT_SHELL: &str = "/bin/sh";
 #[derive(Debug, ClapArgs)]
 #[command(after_help = RUN_HELP)]
 pub(crate) struct Run {
-    /// A job file: .toml is a flow, .jsonl one JSON task a line, anything else one command a line.
-    #[arg(conflicts_with_all = ["runs", "words"])]
-    pub(crate) file: Option<PathBuf>,
-
-    /// Run every .sh and .m file below this directory; results go to outputs/ beside it.
-    #[arg(long, value_name = "DIR", conflicts_with = "words")]
-    pub(crate) runs: Option<PathBuf>,
-
-    /// Numbers to run the command with: 1-1000 or 0-100:10.
-    #[arg(long, value_name = "FIRST-LAST[:STEP]")]
-    pub(crate) array: Option<String>,
-
-    /// Take the values of several lists side by side instead of all combinations.
-    #[arg(long)]
-    pub(crate) zip: bool,
-
-    /// Values from the pipe end with a NUL byte, as `find -print0` writes them.
-    #[arg(short = '0', long)]
-    pub(crate) null: bool,
+    #[command(flatten)]
+    pub(crate) input: Input,
 
     /// How many slots: tasks that run at once. Default: the number of cores.
     #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N")]
@@ -163,6 +150,30 @@ pub(crate) struct Run {
     /// One JSON event a line on standard output.
     #[arg(long, conflicts_with_all = ["tee", "keep_order"])]
     pub(crate) json: bool,
+}
+
+/// What is to be run; the same for every command that takes tasks.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Input {
+    /// A job file: .toml is a flow, .jsonl one JSON task a line, anything else one command a line.
+    #[arg(conflicts_with_all = ["runs", "words"])]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Run every .sh and .m file below this directory; results go to outputs/ beside it.
+    #[arg(long, value_name = "DIR", conflicts_with = "words")]
+    pub(crate) runs: Option<PathBuf>,
+
+    /// Numbers to run the command with: 1-1000 or 0-100:10.
+    #[arg(long, value_name = "FIRST-LAST[:STEP]")]
+    pub(crate) array: Option<String>,
+
+    /// Take the values of several lists side by side instead of all combinations.
+    #[arg(long)]
+    pub(crate) zip: bool,
+
+    /// Values from the pipe end with a NUL byte, as `find -print0` writes them.
+    #[arg(short = '0', long)]
+    pub(crate) null: bool,
 
     /// The command and its values.
     #[arg(last = true, value_name = "COMMAND")]
@@ -264,4 +275,15 @@ pub(crate) enum JournalCommand {
     },
     /// After damage: save what can be saved and say what was lost.
     Repair { dir: PathBuf },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Completions {
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Man {
+    /// Write a page for every command into this directory instead of one to standard output.
+    pub(crate) dir: Option<PathBuf>,
 }

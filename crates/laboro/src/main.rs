@@ -6,6 +6,7 @@ mod commands;
 mod dwork;
 mod exit;
 mod hub;
+mod input;
 mod output;
 mod run;
 
@@ -30,6 +31,8 @@ fn main() -> std::process::ExitCode {
         args::Command::Graph(graph) => commands::graph::run(&graph),
         args::Command::Journal(journal) => commands::journal::run(journal),
         args::Command::Dwork(dwork) => dwork::run(&dwork),
+        args::Command::Completions(completions) => commands::completions::run(&completions),
+        args::Command::Man(man) => commands::man::run(&man),
     };
     result.unwrap_or_else(|error| exit::of_error(&error)).into()
 }

@@ -15,6 +15,7 @@ mod kills;
 mod limits;
 mod logs;
 mod outputs;
+mod papers;
 mod progress;
 mod room;
 mod scripts;

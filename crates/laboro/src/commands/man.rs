@@ -1,0 +1,25 @@
+//! `laboro man`: manual pages, made from the same words as `--help`.
+
+use crate::args::{Args, Man};
+use crate::exit::Exit;
+use anyhow::Context;
+use clap::CommandFactory;
+use std::io::Write;
+
+pub(crate) fn run(args: &Man) -> anyhow::Result<Exit> {
+    let command = Args::command();
+    match &args.dir {
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command).render(&mut page)?;
+            std::io::stdout().lock().write_all(&page)?;
+        }
+        Some(dir) => {
+            std::fs::create_dir_all(dir)
+                .with_context(|| format!("{} cannot be made", dir.display()))?;
+            clap_mangen::generate_to(command, dir)
+                .with_context(|| format!("{}: a page cannot be written", dir.display()))?;
+        }
+    }
+    Ok(Exit::Done)
+}

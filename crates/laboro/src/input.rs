@@ -1,0 +1,95 @@
+//! Everything a person may give to be run, read into one plan: the same for a run on this machine and for a
+//! hub. Also the values of options that have units. Decides nothing about where it runs.
+
+use crate::args::Input;
+use crate::exit::{Exit, usage};
+use crate::output::say;
+use laboro_plan::{
+    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Plan, QuantityError, parse_lines,
+    read_runs,
+};
+use std::io::{BufReader, Write};
+use std::os::unix::fs::FileTypeExt;
+
+/// `command` is what was typed after `laboro`, for the hint.
+pub(crate) fn plan(input: &Input, command: &str) -> anyhow::Result<Plan> {
+    let plan = read(input, command)?;
+    plan.validate().map_err(usage)?;
+    Ok(plan)
+}
+
+fn read(input: &Input, command: &str) -> anyhow::Result<Plan> {
+    let array = input.array.as_deref().map(Numbers::parse).transpose().map_err(usage)?;
+    if let Some(dir) = &input.runs {
+        return read_runs(dir).map_err(usage);
+    }
+    if let Some(file) = &input.file {
+        if array.is_some() {
+            return Err(usage("--array goes with a command after `--`, not with a job file"));
+        }
+        if file.as_os_str() == "-" {
+            return parse_lines("-", BufReader::new(std::io::stdin())).map_err(usage);
+        }
+        return Plan::open(file).map_err(usage);
+    }
+    if input.words.is_empty() {
+        return Err(usage(format!(
+            "nothing to run: give a job file, or a command after `--`\nTry: laboro {command} -- echo {{}} ::: a b c",
+        )));
+    }
+    let form = ArgumentForm::parse(&input.words).map_err(usage)?;
+    let options = ArgumentOptions {
+        name: String::new(),
+        array,
+        pairing: if input.zip { Pairing::Zip } else { Pairing::Product },
+        ending: if input.null { Ending::Zero } else { Ending::Line },
+        settings: Default::default(),
+    };
+    let mut pipe = stdin_has_values().then(|| BufReader::new(std::io::stdin().lock()));
+    let pipe = pipe.as_mut().map(|pipe| pipe as &mut dyn std::io::BufRead);
+    form.plan(&options, pipe).map_err(usage)
+}
+
+/// A pipe, a file or a socket may hold values; a terminal and /dev/null do not.
+fn stdin_has_values() -> bool {
+    std::fs::metadata("/dev/stdin").is_ok_and(|stdin| {
+        let kind = stdin.file_type();
+        kind.is_fifo() || kind.is_file() || kind.is_socket()
+    })
+}
+
+/// `--check`: what is wrong was said when the plan was read.
+pub(crate) fn say_checked(plan: &Plan) -> Exit {
+    say(format_args!("{}: {} tasks, nothing wrong", plan.source, plan.task_count()));
+    Exit::Done
+}
+
+/// `--dry-run`.
+pub(crate) fn preview(plan: &Plan) -> anyhow::Result<Exit> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    plan.dry_run(&mut out)?;
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// The value of an option, or words that name the option.
+pub(crate) fn quantity<T>(
+    option: &str,
+    text: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, QuantityError>,
+) -> anyhow::Result<Option<T>> {
+    let parsed = text.map(parse).transpose();
+    parsed.map_err(|error| usage(format!("{option}: {error}")))
+}
+
+/// The values of `--resource`.
+pub(crate) fn resources(texts: &[String]) -> anyhow::Result<Vec<(String, u32)>> {
+    let parse = |text: &String| {
+        let parsed = text.split_once('=').and_then(|(name, count)| {
+            let count: u32 = count.parse().ok().filter(|count| (1..=128).contains(count))?;
+            Some((name.to_owned(), count))
+        });
+        parsed.ok_or_else(|| usage(format!("--resource {text}: write NAME=N with N from 1 to 128")))
+    };
+    texts.iter().map(parse).collect()
+}
