@@ -1,5 +1,7 @@
 //! What can be typed. Only shapes and help texts; what it means is in `commands`.
 
+pub(crate) mod hub;
+
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,6 +30,40 @@ pub(crate) enum Command {
     Access(crate::access::AccessArgs),
     /// Speak to a dwork hub: create, steal and complete tasks by name.
     Dwork(crate::dwork::args::Dwork),
+    /// Give tasks to a hub: a file of commands, a flow, or a command with values.
+    Submit(Box<hub::Submit>),
+    /// What goes on at a hub, on one screen.
+    Status(hub::Status),
+    /// List jobs.
+    Jobs(hub::Jobs),
+    /// List tasks of a job.
+    Tasks(hub::Tasks),
+    /// All about one job or one task.
+    Show(hub::Show),
+    /// Wait until jobs are over.
+    Wait(hub::Wait),
+    /// End tasks, also those that run.
+    Cancel(hub::Control),
+    /// Start nothing more of a job, or of some tasks; what runs goes on.
+    Hold(hub::Control),
+    /// Undo `hold`, or let a job go on that stopped after too many failures.
+    Release(hub::Control),
+    /// Run failed and cancelled tasks again.
+    Retry(hub::Control),
+    /// Let tasks come sooner or later than others.
+    Priority(hub::Priority),
+    /// Say that an open job gets no more tasks.
+    Close(hub::Control),
+    /// Let a hub forget finished jobs, and the names of their tasks.
+    Forget(hub::Control),
+    /// List workers, or send them away.
+    Workers(hub::Workers),
+    /// List groups, or pause them.
+    Groups(hub::Groups),
+    /// Say why a task is not running.
+    Explain(hub::Explain),
+    /// Follow what happens, as it happens.
+    Events(hub::Events),
     /// Print completions for a shell.
     Completions(Completions),
     /// Print the manual page, or write all of them.
@@ -197,10 +233,26 @@ pub(crate) enum Durability {
     None,
 }
 
+const LOGS_HELP: &str = "\
+Looks into .laboro here, if there is one, or where --state says. Asks the hub if there is none, or with --hub,
+--access or --dir; then TASK may also be JOB/N.";
+
 #[derive(Debug, ClapArgs)]
+#[command(after_help = LOGS_HELP)]
 pub(crate) struct Logs {
-    /// The task's name or number.
+    /// The task's name or number; at a hub also 12/5 or last/5.
     pub(crate) task: String,
+
+    /// Ask the hub, also if there is a .laboro here.
+    #[arg(long, conflicts_with_all = ["state", "run"])]
+    pub(crate) hub: bool,
+
+    /// At a hub: the group of a task that is given by its name.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) hub_args: hub::HubArgs,
 
     /// Wait for more until the task ends.
     #[arg(short, long)]
@@ -233,8 +285,16 @@ pub(crate) struct Logs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Graph {
-    /// A job file.
+    /// A job file; or the number of a job at the hub, or `last`, if there is no such file.
+    #[arg(value_name = "FILE|JOB")]
     pub(crate) file: PathBuf,
+
+    /// A job of the hub is meant, also if there is a file of that name.
+    #[arg(long)]
+    pub(crate) hub: bool,
+
+    #[command(flatten)]
+    pub(crate) hub_args: hub::HubArgs,
 
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,

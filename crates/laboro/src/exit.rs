@@ -11,8 +11,10 @@ pub(crate) enum Exit {
     SomeFailed,
     /// The command makes no sense.
     Usage,
-    /// State or disk trouble.
+    /// State or disk trouble; a hub that cannot be reached or has such trouble.
     Trouble,
+    /// The hub said no: there is no such thing, or it may not be done.
+    Refused,
     /// A person or a signal ended it.
     Interrupted,
 }
@@ -24,6 +26,7 @@ impl From<Exit> for ExitCode {
             Exit::SomeFailed => 1,
             Exit::Usage => 2,
             Exit::Trouble => 3,
+            Exit::Refused => 4,
             Exit::Interrupted => 130,
         })
     }
@@ -38,6 +41,15 @@ pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
     Usage(message.to_string()).into()
 }
 
+/// The hub said no.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Refused(String);
+
+pub(crate) fn refused(message: impl std::fmt::Display) -> anyhow::Error {
+    Refused(message.to_string()).into()
+}
+
 /// Says what went wrong, and gives the status for it.
 pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
     let io = error.downcast_ref::<std::io::Error>();
@@ -46,7 +58,11 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
         return Exit::Done;
     }
     say(format_args!("laboro: {}", words(error)));
-    if error.is::<Usage>() { Exit::Usage } else { Exit::Trouble }
+    match error {
+        error if error.is::<Usage>() => Exit::Usage,
+        error if error.is::<Refused>() => Exit::Refused,
+        _ => Exit::Trouble,
+    }
 }
 
 /// The whole chain of causes, without those that the one before has said already.

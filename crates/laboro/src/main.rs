@@ -6,9 +6,16 @@ mod commands;
 mod dwork;
 mod exit;
 mod hub;
+mod hub_client;
 mod input;
+mod listing;
 mod output;
+mod progress;
+mod resolve;
 mod run;
+mod selector;
+mod submit;
+mod view;
 
 use clap::Parser;
 
@@ -31,6 +38,23 @@ fn main() -> std::process::ExitCode {
         args::Command::Graph(graph) => commands::graph::run(&graph),
         args::Command::Journal(journal) => commands::journal::run(journal),
         args::Command::Dwork(dwork) => dwork::run(&dwork),
+        args::Command::Submit(submit) => commands::submit::run(&submit),
+        args::Command::Status(status) => commands::status::run(&status),
+        args::Command::Jobs(jobs) => commands::jobs::run(&jobs),
+        args::Command::Tasks(tasks) => commands::tasks::run(&tasks),
+        args::Command::Show(show) => commands::show::run(&show),
+        args::Command::Wait(wait) => commands::wait::run(&wait),
+        args::Command::Cancel(control) => commands::control::cancel(&control),
+        args::Command::Hold(control) => commands::control::hold(&control),
+        args::Command::Release(control) => commands::control::release(&control),
+        args::Command::Retry(control) => commands::control::retry(&control),
+        args::Command::Priority(priority) => commands::control::priority(&priority),
+        args::Command::Close(control) => commands::control::close(&control),
+        args::Command::Forget(control) => commands::control::forget(&control),
+        args::Command::Workers(workers) => commands::workers::run(&workers),
+        args::Command::Groups(groups) => commands::groups::run(&groups),
+        args::Command::Explain(explain) => commands::explain::run(&explain),
+        args::Command::Events(events) => commands::events::run(&events),
         args::Command::Completions(completions) => commands::completions::run(&completions),
         args::Command::Man(man) => commands::man::run(&man),
     };

@@ -1,5 +1,7 @@
 //! Small shared ways of showing things to people: durations, sizes, names that are safe on a terminal.
 
+pub(crate) mod table;
+
 use std::io::Write;
 use std::time::Duration;
 

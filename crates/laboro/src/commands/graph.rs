@@ -1,14 +1,16 @@
-//! `laboro graph`: draws a job file.
+//! `laboro graph`: draws a job file, or a job of a hub.
+
+mod hub;
 
 use crate::args::{Graph, GraphFormat};
 use crate::exit::{Exit, usage};
+use crate::selector::JobRef;
 use anyhow::Context;
 use laboro_plan::Plan;
 use std::io::Write;
 
 pub(crate) fn run(args: &Graph) -> anyhow::Result<Exit> {
-    let plan = Plan::open(&args.file).map_err(usage)?;
-    plan.validate().map_err(usage)?;
+    let plan = plan(args)?;
     let by_name = args.output.as_ref().and_then(|path| match path.extension()?.to_str()? {
         "svg" => Some(GraphFormat::Svg),
         "dot" | "gv" => Some(GraphFormat::Dot),
@@ -26,4 +28,21 @@ pub(crate) fn run(args: &Graph) -> anyhow::Result<Exit> {
         None => std::io::stdout().write_all(drawing.as_bytes())?,
     }
     Ok(Exit::Done)
+}
+
+/// A file, if there is one and nobody says otherwise.
+fn plan(args: &Graph) -> anyhow::Result<Plan> {
+    let says_hub = args.hub || args.hub_args.access.is_some() || args.hub_args.dir.is_some();
+    let is_meant = |job: &&str| says_hub || (is_job(job) && !args.file.exists());
+    if let Some(job) = args.file.to_str().filter(is_meant) {
+        return hub::plan(args, job);
+    }
+    let plan = Plan::open(&args.file).map_err(usage)?;
+    plan.validate().map_err(usage)?;
+    Ok(plan)
+}
+
+/// What cannot be a slip in the name of a file.
+fn is_job(text: &str) -> bool {
+    matches!(JobRef::parse(text), Ok(JobRef::Number(_) | JobRef::Last))
 }

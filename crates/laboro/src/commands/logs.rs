@@ -1,4 +1,9 @@
-//! `laboro logs`: what a task of a run printed, from the store, also while it runs.
+//! `laboro logs`: what a task of a run printed, from the store, also while it runs. Whether a run here or a
+//! hub is meant is decided here too.
+
+mod hub;
+
+pub(crate) use hub::tail;
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
@@ -18,6 +23,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
     let root = args.state.clone().unwrap_or_else(|| PathBuf::from(".laboro"));
+    if args.says_hub().unwrap_or_else(|| !root.exists()) {
+        return hub::run(args);
+    }
     let dir = RunDir::find(&root, args.run.as_deref())?;
     let task = find(&dir, &args.task)?;
     let reader = Reader::open(dir.join("outputs")).context("the outputs cannot be read")?;

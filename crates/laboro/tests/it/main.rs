@@ -9,6 +9,7 @@ mod checks;
 mod dwork;
 mod examples;
 mod flows;
+mod hub;
 mod inputs;
 mod interrupts;
 mod kills;

@@ -1,0 +1,383 @@
+//! What can be typed to a hub. Only shapes and help texts, as in `args`.
+
+use super::{Input, Logs};
+use clap::{Args as ClapArgs, Subcommand};
+use std::path::PathBuf;
+
+/// How the hub is found.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "Which hub")]
+pub(crate) struct HubArgs {
+    /// The hub's access file. Default: $LABORO_ACCESS, else that of --dir.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access: Option<PathBuf>,
+
+    /// The hub's directory. Default: $LABORO_DIR, else ~/.local/state/laboro/hub.
+    #[arg(long, value_name = "DIR", conflicts_with = "access")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+const SUBMIT_HELP: &str = "\
+Examples:
+  laboro submit jobs.txt                             one shell command a line
+  laboro submit -- gzip -k {} ::: *.csv              a command for each value
+  laboro submit --array 1-10000000 -- ./sim --seed {}
+  laboro submit --wait flow.toml                     tasks with names, dependencies, sweeps
+  laboro submit --key night-2026-11-16 jobs.txt      typed twice, submitted once
+
+Takes all that `laboro run` takes. Tasks run in this directory, so workers elsewhere need to have it too.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = SUBMIT_HELP)]
+pub(crate) struct Submit {
+    #[command(flatten)]
+    pub(crate) input: Input,
+
+    /// What the job is called; need not be unique. Default: that of a flow, or the job file.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// The group whose workers run it. Default: that of a flow, else `default`.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    /// A second submit with the same key in the same group is the first one.
+    #[arg(long, value_name = "KEY", conflicts_with = "add")]
+    pub(crate) key: Option<String>,
+
+    /// Start nothing until `laboro release`.
+    #[arg(long, conflicts_with = "add")]
+    pub(crate) hold: bool,
+
+    /// More tasks may be added with --add, until `laboro close`.
+    #[arg(long, conflicts_with = "add")]
+    pub(crate) open: bool,
+
+    /// Add the tasks to this open job instead of making one.
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["name", "group", "max_running", "max_fails"])]
+    pub(crate) add: Option<String>,
+
+    /// Put this before the name of every task; names are unique in a group.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+
+    /// How many tasks of the job run at once at most.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_running: Option<u32>,
+
+    /// Stop the job when more tasks than this have failed.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_fails: Option<u32>,
+
+    /// The higher, the sooner.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) priority: Option<i32>,
+
+    /// How often a task may be tried.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) attempts: Option<u16>,
+
+    /// End an attempt that takes longer, such as 90s or 2h.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+
+    /// How many slots a task takes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) slots: Option<u32>,
+
+    /// How much memory a task needs, such as 2G.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+
+    /// Something countable that a task needs, such as gpu=1.
+    #[arg(long = "resource", value_name = "NAME=N")]
+    pub(crate) resources: Vec<String>,
+
+    /// What a worker must be to get the tasks.
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+
+    /// Where tasks run. Default: this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+
+    /// A variable for the tasks; without a value, the one it has here.
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
+
+    /// Only say what is wrong with the job, submit nothing.
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Show what would run, submit nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Wait until all is over; the exit status is that of `laboro run`.
+    #[arg(long, conflicts_with_all = ["hold", "open"])]
+    pub(crate) wait: bool,
+
+    /// Print only the number of the job.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// Print what came of it as JSON.
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+/// What lists have in common.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListArgs {
+    /// One JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// How many at most; 0 is all. Default: 50 in a table, all with --json.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Status {
+    /// Only of this group.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    /// All of it as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Jobs {
+    /// Only of this group.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    /// Only those that are not over.
+    #[arg(long)]
+    pub(crate) active: bool,
+
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+}
+
+pub(crate) const SELECTOR_HELP: &str = "\
+Which tasks: JOB is a number, a name or `last`.
+  12                 the whole job
+  12/5               its fifth task
+  12/1-100,200       several
+  12/failed          all in a state: waiting, blocked, ready, delayed, held, running, done, failed, cancelled
+  fit.3, 12/fit.3    a task by its name";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = SELECTOR_HELP)]
+pub(crate) struct Tasks {
+    /// A job, or tasks of it: 12, last, 12/failed, 12/1-100.
+    #[arg(default_value = "last")]
+    pub(crate) tasks: String,
+
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = SELECTOR_HELP)]
+pub(crate) struct Show {
+    /// A job or a task.
+    #[arg(value_name = "JOB|TASK", default_value = "last")]
+    pub(crate) what: String,
+
+    /// The group of a task that is given by its name.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Wait {
+    /// Jobs by number or name, or `last`.
+    #[arg(value_name = "JOB", default_value = "last")]
+    pub(crate) jobs: Vec<String>,
+
+    /// Give up after so long, with exit status 1.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+
+    /// No bar and no words.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// The jobs as they are in the end, one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+/// Cancel, hold, release, retry and priority have the same shape.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = SELECTOR_HELP)]
+pub(crate) struct Control {
+    /// Jobs or tasks: 12, last, 12/5, 12/failed.
+    #[arg(value_name = "JOB|TASK", required = true)]
+    pub(crate) what: Vec<String>,
+
+    /// The group of tasks that are given by their names.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    /// What was changed, one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Priority {
+    /// The higher, the sooner; 0 is what tasks have.
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) priority: i32,
+
+    #[command(flatten)]
+    pub(crate) control: Control,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Workers {
+    #[command(subcommand)]
+    pub(crate) command: Option<WorkersCommand>,
+
+    /// Only of this group.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkersCommand {
+    /// Give it nothing more; what runs there is finished.
+    Drain(WorkerArgs),
+    /// Take so many slots away from it; without a number, all, and end what runs there.
+    Stop {
+        #[command(flatten)]
+        worker: WorkerArgs,
+        /// How many slots; those that are free first.
+        #[arg(long, value_name = "N")]
+        slots: Option<u32>,
+    },
+    /// Send it away for good.
+    Eject {
+        #[command(flatten)]
+        worker: WorkerArgs,
+        /// In words, for whoever looks later.
+        #[arg(long, default_value = "by hand")]
+        reason: String,
+    },
+    /// Forget what it did wrong.
+    Pardon(WorkerArgs),
+    /// Undo `drain` and `stop`.
+    Lift(WorkerArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WorkerArgs {
+    /// The worker's name, or its number.
+    #[arg(value_name = "WORKER")]
+    pub(crate) name: String,
+
+    /// The group it is in, when the name is not unique.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Groups {
+    #[command(subcommand)]
+    pub(crate) command: Option<GroupsCommand>,
+
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GroupsCommand {
+    /// Start nothing more of this group; what runs goes on.
+    Pause(GroupArgs),
+    /// Go on.
+    Resume(GroupArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct GroupArgs {
+    #[arg(value_name = "GROUP")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Events {
+    /// Only of this job.
+    #[arg(value_name = "JOB")]
+    pub(crate) job: Option<String>,
+
+    /// One JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Explain {
+    /// A task: 12/5, or by its name.
+    pub(crate) task: String,
+
+    /// The group of a task that is given by its name.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+impl Logs {
+    /// Whether the person said that a hub is meant, or that it is not.
+    pub(crate) fn says_hub(&self) -> Option<bool> {
+        if self.hub || self.hub_args.access.is_some() || self.hub_args.dir.is_some() {
+            return Some(true);
+        }
+        (self.state.is_some() || self.run.is_some()).then_some(false)
+    }
+}

@@ -1,0 +1,203 @@
+//! `laboro show`: all about one job or one task, with what a failed task said last.
+
+use super::logs::tail;
+use crate::args::hub::Show;
+use crate::exit::{Exit, usage};
+use crate::hub_client::{Hub, TaskPages, talk};
+use crate::output::table::{Column, Mood, Table};
+use crate::output::{bytes, print, safe};
+use crate::resolve::{self, Which};
+use crate::view::{
+    ago, bar_of, between, clock, line_of, now_ms, state_of_job, state_of_task, task_word,
+};
+use laboro_hub::api::{After, Job, Task, TaskState, TaskWork};
+
+pub(crate) fn run(args: &Show) -> anyhow::Result<Exit> {
+    talk(&args.hub, async |hub| {
+        let chosen = resolve::any(hub, &args.what, args.group.as_deref()).await?;
+        if let Some(number) = chosen.one_task() {
+            let task = hub.task(chosen.job, number).await?;
+            match args.json {
+                true => print(serde_json::to_string(&task)?)?,
+                false => print(task_text(hub, &task).await?)?,
+            }
+            return Ok(Exit::Done);
+        }
+        if chosen.which != Which::Job {
+            return Err(usage(format!(
+                "{}: show one task or a whole job; `laboro tasks {}` lists several",
+                safe(&args.what),
+                safe(&args.what)
+            )));
+        }
+        let job = hub.job(chosen.job).await?;
+        match args.json {
+            true => print(serde_json::to_string(&job)?)?,
+            false => print(job_text(hub, &job).await?)?,
+        }
+        Ok(Exit::Done)
+    })
+}
+
+/// Lines of a name and what belongs to it, one below the other.
+struct Facts(String);
+
+impl Facts {
+    fn add(&mut self, name: &str, value: impl std::fmt::Display) {
+        let text = value.to_string();
+        if !text.is_empty() {
+            self.0.push_str(&format!("\n  {name:<10} {text}"));
+        }
+    }
+}
+
+/// How many failed tasks are shown with a job, and how many lines of what each said.
+const FAILED_SHOWN: u32 = 3;
+const TAIL_LINES: usize = 5;
+
+async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
+    let now = now_ms();
+    let (word, mood) = state_of_job(job);
+    let mut facts = Facts(format!("job {} {} {}", job.job, job.name, mood.paint(word)));
+    facts.add("group", &job.group);
+    facts.add("tasks", format_args!("{}: {}", job.tasks, bar_of(&job.counts)));
+    facts.add(
+        "submitted",
+        format_args!("{}, {} ago", clock(job.submitted_ms), ago(job.submitted_ms, now)),
+    );
+    match job.ended_ms {
+        Some(ended) => {
+            let took = between(job.submitted_ms, ended);
+            facts.add("ended", format_args!("{}, after {took}", clock(ended)));
+        }
+        None if job.open => facts.add("open", "takes more tasks until `laboro close`"),
+        None => {}
+    }
+    if let Some(most) = job.max_running {
+        facts.add("at once", format_args!("at most {most}"));
+    }
+    if let Some(most) = job.max_fails {
+        facts.add("stops", format_args!("when more than {most} have failed"));
+    }
+    if job.held || job.stopped {
+        facts.add("goes on", format_args!("after laboro release {}", job.job));
+    }
+    let failures: Vec<String> = job
+        .failures
+        .iter()
+        .map(|failure| format!("{} {}", failure.count, failure.outcome))
+        .collect();
+    facts.add("failures", failures.join(", "));
+    let mut text = facts.0;
+    let mut failed = TaskPages::new(hub, job.job, Some(TaskState::Failed), 1, Some(FAILED_SHOWN));
+    for _ in 0..FAILED_SHOWN.min(u32::try_from(job.counts.failed).unwrap_or(u32::MAX)) {
+        let Some(task) = failed.next().await? else { break };
+        text.push_str(&format!("\n\n{}/{} {}", task.job, task.task, task.name));
+        if let Some(outcome) = task.attempts.last().and_then(|last| last.outcome) {
+            text.push_str(&format!(" ({outcome})"));
+        }
+        text.push_str(&indented(&tail(hub, &task, TAIL_LINES).await));
+    }
+    Ok(text)
+}
+
+const ATTEMPT_COLUMNS: &[Column] = &[
+    Column::Right("attempt"),
+    Column::Right("worker"),
+    Column::Left("started"),
+    Column::Right("took"),
+    Column::Left("outcome"),
+];
+
+async fn task_text(hub: &Hub, task: &Task) -> anyhow::Result<String> {
+    let now = now_ms();
+    let state = state_of_task(task.state).paint(task_word(task.state));
+    let mut facts = Facts(format!("task {}/{} {} {state}", task.job, task.task, task.name));
+    if !matches!(task.state, TaskState::Done) {
+        let explained = hub.explain(task.job, task.task).await?;
+        facts.add("because", safe(&explained.explanation));
+    }
+    if let Some(message) = &task.message {
+        facts.add("message", safe(message));
+    }
+    if let Some(work) = &task.work {
+        add_work(&mut facts, work);
+    }
+    if task.priority != 0 {
+        facts.add("priority", task.priority);
+    }
+    facts.add("after", references(&task.after));
+    facts.add("before", references(&task.before));
+    let mut text = facts.0;
+    if !task.attempts.is_empty() {
+        let mut table = Table::new(ATTEMPT_COLUMNS);
+        let tried = usize::from(task.failed_attempts.saturating_add(task.lost_attempts));
+        let forgotten = tried.saturating_sub(task.attempts.len());
+        for (at, attempt) in task.attempts.iter().enumerate() {
+            let outcome =
+                attempt.outcome.map_or("running".to_owned(), |outcome| outcome.to_string());
+            table.row([
+                ((forgotten + at + 1).to_string(), Mood::Plain),
+                (attempt.worker.to_string(), Mood::Plain),
+                (clock(attempt.started_ms), Mood::Plain),
+                (between(attempt.started_ms, attempt.ended_ms.unwrap_or(now)), Mood::Plain),
+                (outcome, Mood::Plain),
+            ]);
+        }
+        text.push_str(&indented(&table.text()));
+    }
+    if task.state == TaskState::Failed {
+        text.push_str(&indented(&tail(hub, task, TAIL_LINES * 2).await));
+    }
+    Ok(text)
+}
+
+fn add_work(facts: &mut Facts, work: &TaskWork) {
+    if let Some(command) = &work.command {
+        facts.add("runs", line_of(command));
+    } else if let Some(kind) = &work.script_kind {
+        facts.add("runs", format_args!("a script for {}", safe(kind)));
+    } else {
+        facts.add("runs", "what its worker knows by its name");
+    }
+    if let (Some(element), Some(value)) = (work.element, &work.value) {
+        facts.add("element", format_args!("{element}, value {value}"));
+    }
+    if let Some(dir) = &work.dir {
+        facts.add("in", dir);
+    }
+    let names: Vec<&str> = work.env.keys().map(String::as_str).collect();
+    facts.add("variables", safe(&names.join(" ")));
+    let mut needs = vec![format!("{} slots", work.slots)];
+    if work.memory_bytes > 0 {
+        needs.push(bytes(work.memory_bytes));
+    }
+    needs.extend(work.resources.iter().map(|(name, count)| format!("{count} {}", safe(name))));
+    needs.extend(work.tags.iter().map(|tag| format!("tag {tag}")));
+    facts.add("needs", needs.join(", "));
+    if work.attempts > 1 {
+        facts.add("tried", format_args!("up to {} times", work.attempts));
+    }
+    if let Some(limit) = work.timeout_ms {
+        facts.add("time limit", between(0, limit));
+    }
+}
+
+fn references(tasks: &[After]) -> String {
+    const SHOWN: usize = 8;
+    let mut words: Vec<String> = (tasks.iter().take(SHOWN))
+        .map(|task| match task {
+            After::Name(name) => name.to_string(),
+            After::Task { job, task } => format!("{job}/{task}"),
+            After::Array { job, first } => format!("{job}/{first}.."),
+        })
+        .collect();
+    if tasks.len() > SHOWN {
+        words.push("…".to_owned());
+    }
+    words.join(", ")
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("\n    {line}")).collect()
+}

@@ -1,0 +1,77 @@
+//! `laboro submit`: gives tasks to a hub. Here the command line is turned into a job; `crate::submit` sends it.
+
+use super::wait::{Shown, until_over};
+use crate::args::hub::Submit;
+use crate::exit::{Exit, usage};
+use crate::hub_client::talk;
+use crate::input;
+use crate::output::print;
+use crate::resolve;
+use crate::submit::{Terms, add, name_of, submit};
+use laboro_hub::api::{SubmitJob, Submitted, Text};
+use laboro_plan::Plan;
+
+pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
+    let plan = input::plan(&args.input, "submit")?;
+    if args.check {
+        return Ok(input::say_checked(&plan));
+    }
+    if args.dry_run {
+        return input::preview(&plan);
+    }
+    let terms = Terms::new(args)?;
+    let job = job(args, &plan)?;
+    let is_quiet = args.quiet || args.json;
+    talk(&args.hub, async |hub| {
+        let submitted = match &args.add {
+            Some(open) => {
+                let open = resolve::job(hub, open).await?;
+                add(hub, open, &plan, &terms, is_quiet).await?
+            }
+            None => submit(hub, job, &plan, &terms, is_quiet).await?,
+        };
+        tell(args, &submitted)?;
+        if !args.wait {
+            return Ok(Exit::Done);
+        }
+        let shown = if args.json { Shown::Json } else { Shown::Words { quiet: args.quiet } };
+        until_over(hub, vec![submitted.job], None, shown).await
+    })
+}
+
+/// What the command line says comes before what the plan says.
+fn job(args: &Submit, plan: &Plan) -> anyhow::Result<SubmitJob> {
+    let fails_max = plan.job.fails_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+    let name = args.name.clone().or_else(|| plan.job.name.clone());
+    let file = args.input.file.as_deref().or(args.input.runs.as_deref());
+    if args.max_running == Some(0) {
+        return Err(usage("--max-running 0: nothing would ever run; --hold starts nothing yet"));
+    }
+    Ok(SubmitJob {
+        group: args.group.clone().or_else(|| plan.job.group.clone()).map(Text::from),
+        name: name.or_else(|| name_of(file)).map(Text::from),
+        open: args.open,
+        held: args.hold,
+        max_running: args.max_running,
+        max_fails: args.max_fails.or(fails_max),
+        key: args.key.clone().map(Text::from),
+        ..SubmitJob::default()
+    })
+}
+
+fn tell(args: &Submit, submitted: &Submitted) -> anyhow::Result<()> {
+    let Submitted { job, count, again, .. } = *submitted;
+    let tasks = if count == 1 { "task" } else { "tasks" };
+    if args.json {
+        print(serde_json::to_string(submitted)?)?;
+    } else if args.quiet {
+        print(job)?;
+    } else if again {
+        print(format_args!("job {job} was there already: {count} {tasks}"))?;
+    } else if args.add.is_some() {
+        print(format_args!("job {job}: {count} {tasks} added"))?;
+    } else {
+        print(format_args!("job {job}: {count} {tasks}"))?;
+    }
+    Ok(())
+}

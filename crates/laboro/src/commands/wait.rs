@@ -1,0 +1,128 @@
+//! `laboro wait`: until jobs are over, with a bar. The exit status is that of `laboro run`.
+
+use crate::args::hub::Wait;
+use crate::exit::{Exit, usage};
+use crate::hub_client::{Hub, talk};
+use crate::input::quantity;
+use crate::output::{duration, print, say};
+use crate::progress::Progress;
+use crate::resolve;
+use crate::view::{bar_of, state_of_job};
+use anyhow::Context;
+use laboro_hub::api::Job;
+use laboro_plan::parse_duration;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{SignalKind, signal};
+
+pub(crate) fn run(args: &Wait) -> anyhow::Result<Exit> {
+    let timeout = quantity("--timeout", args.timeout.as_deref(), parse_duration)?;
+    let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    talk(&args.hub, async |hub| {
+        let mut jobs = Vec::with_capacity(args.jobs.len());
+        for job in &args.jobs {
+            jobs.push(resolve::job(hub, job).await?);
+        }
+        let shown = if args.json { Shown::Json } else { Shown::Words { quiet: args.quiet } };
+        until_over(hub, jobs, until, shown).await
+    })
+}
+
+/// How the end is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Json,
+    Words { quiet: bool },
+}
+
+/// How long the hub keeps us waiting for one answer; the bar moves as often.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// What a hub waits for in one request.
+const JOBS_MAX: usize = 100;
+
+/// Waits until nothing of the jobs goes on unless a person does something.
+pub(crate) async fn until_over(
+    hub: &Hub,
+    mut jobs: Vec<u32>,
+    until: Option<Instant>,
+    shown: Shown,
+) -> anyhow::Result<Exit> {
+    jobs.sort_unstable();
+    jobs.dedup();
+    if jobs.len() > JOBS_MAX {
+        return Err(usage(format!("more than {JOBS_MAX} jobs cannot be waited for at once")));
+    }
+    let mut progress = Progress::new(0, shown != Shown::Words { quiet: false });
+    let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
+    let ended = loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let patience = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
+        let waited = tokio::select! {
+            biased;
+            _ = interrupt.recv() => {
+                drop(progress);
+                return Ok(left_alone(&jobs));
+            }
+            waited = hub.wait(&jobs, patience) => waited?,
+        };
+        if waited.finished {
+            break waited.jobs;
+        }
+        if left.is_some_and(|left| left.is_zero()) {
+            drop(progress);
+            say("laboro: the time is over and the jobs are not");
+            return tell(&waited.jobs, shown, Duration::ZERO).map(|_| Exit::SomeFailed);
+        }
+        show(&mut progress, &waited.jobs);
+    };
+    let took = progress.elapsed();
+    drop(progress);
+    tell(&ended, shown, took)
+}
+
+/// Who stops waiting may think that the jobs stop too.
+fn left_alone(jobs: &[u32]) -> Exit {
+    for job in jobs {
+        say(format_args!(
+            "laboro: job {job} goes on: `laboro wait {job}` waits, `laboro cancel {job}` ends it"
+        ));
+    }
+    Exit::Interrupted
+}
+
+fn show(progress: &mut Progress, jobs: &[Job]) {
+    let sum = |count: fn(&Job) -> u64| jobs.iter().map(count).sum::<u64>();
+    let failed = match sum(|job| job.counts.failed) {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
+    let words = format!("{} running{failed}", sum(|job| job.counts.leased));
+    progress.set(sum(|job| job.counts.finished()), sum(|job| job.tasks), &words);
+}
+
+fn tell(jobs: &[Job], shown: Shown, took: Duration) -> anyhow::Result<Exit> {
+    for job in jobs {
+        match shown {
+            Shown::Json => print(serde_json::to_string(job)?)?,
+            Shown::Words { quiet: false } => say(summary(job, took)),
+            Shown::Words { quiet: true } => {}
+        }
+    }
+    let all_done = jobs.iter().all(|job| job.counts.done == job.tasks);
+    Ok(if all_done { Exit::Done } else { Exit::SomeFailed })
+}
+
+fn summary(job: &Job, took: Duration) -> String {
+    let (number, tasks) = (job.job, bar_of(&job.counts));
+    let (state, _) = state_of_job(job);
+    let waited = if took.is_zero() { String::new() } else { format!(" after {}", duration(took)) };
+    let mut words = format!("job {number} {state}{waited}: {tasks}");
+    if job.counts.failed > 0 {
+        words.push_str(&format!(
+            "\nsee them: laboro tasks {number}/failed   run them again: laboro retry {number}"
+        ));
+    } else if job.held || job.stopped {
+        words.push_str(&format!("\nlet it go on: laboro release {number}"));
+    }
+    words
+}

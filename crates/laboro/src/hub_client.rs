@@ -1,0 +1,267 @@
+//! The way to a hub: which one, how to speak to it, and what its refusals mean here. Everything goes through the
+//! HTTP API; nothing is known here that another client could not know.
+
+mod access;
+mod follow;
+mod pages;
+
+pub(crate) use follow::Follow;
+pub(crate) use pages::{Newest, TaskPages, WorkerPages};
+
+use crate::args::hub::HubArgs;
+use crate::exit::{Exit, refused};
+use crate::resolve::Chosen;
+use anyhow::Context;
+use bytes::Bytes;
+use laboro_hub::api::{
+    AddTasks, Changed, Eject, Explained, Groups, Job, Prioritise, StopSlots, SubmitJob, Submitted,
+    Task, Waited, Worker,
+};
+use laboro_hub::client::{Client, ClientError, Download, Upload, segment};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+pub(crate) struct Hub {
+    client: Client,
+    /// The group meant when none is named.
+    group: String,
+}
+
+/// Speaks with the hub that is meant. A signal ends it, whatever it waits for.
+pub(crate) fn talk(
+    args: &HubArgs,
+    conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    let (target, group) = access::target(args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let hub = Hub { client: Client::new(target), group };
+        let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
+        let mut terminate = signal(SignalKind::terminate()).context("signals cannot be caught")?;
+        tokio::select! {
+            biased;
+            exit = conversation(&hub) => exit,
+            _ = interrupt.recv() => Ok(Exit::Interrupted),
+            _ = terminate.recv() => Ok(Exit::Interrupted),
+        }
+    })
+}
+
+/// What is done to tasks of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Cancel,
+    Hold,
+    Release,
+    Retry,
+    Priority(i32),
+}
+
+impl Verb {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Verb::Cancel => "cancel",
+            Verb::Hold => "hold",
+            Verb::Release => "release",
+            Verb::Retry => "retry",
+            Verb::Priority(_) => "priority",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WorkerVerb {
+    Drain,
+    /// So many slots, or all and at once.
+    Stop(Option<u32>),
+    Eject(String),
+    Pardon,
+    Lift,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Printed {
+    Stdout,
+    Stderr,
+}
+
+impl Printed {
+    fn word(self) -> &'static str {
+        match self {
+            Printed::Stdout => "out",
+            Printed::Stderr => "err",
+        }
+    }
+}
+
+impl Hub {
+    pub(crate) fn address(&self) -> String {
+        self.client.target().address()
+    }
+
+    pub(crate) fn group(&self) -> &str {
+        &self.group
+    }
+
+    pub(crate) async fn submit(&self, job: &SubmitJob) -> anyhow::Result<Submitted> {
+        self.client.post("jobs", job).await.map_err(told)
+    }
+
+    pub(crate) async fn add(&self, job: u32, tasks: &AddTasks) -> anyhow::Result<Submitted> {
+        self.client.post(&format!("jobs/{job}/tasks"), tasks).await.map_err(told)
+    }
+
+    /// One JSON line for the job, then one for each task, as pieces of any size.
+    pub(crate) async fn submit_stream(
+        &self,
+        feed: impl AsyncFnOnce(mpsc::Sender<Bytes>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Submitted> {
+        let (sender, upload) = Upload::new();
+        let answer = self.client.upload("jobs/stream", upload);
+        tokio::pin!(answer);
+        let fed = feed(sender);
+        tokio::pin!(fed);
+        tokio::select! {
+            // A refusal may come while there is still something to send.
+            answered = &mut answer => return answered.map_err(told),
+            fed = &mut fed => fed?,
+        }
+        answer.await.map_err(told)
+    }
+
+    pub(crate) async fn job(&self, job: u32) -> anyhow::Result<Job> {
+        self.client.get(&format!("jobs/{job}")).await.map_err(told)
+    }
+
+    pub(crate) async fn task(&self, job: u32, task: u32) -> anyhow::Result<Task> {
+        self.client.get(&format!("jobs/{job}/tasks/{task}")).await.map_err(told)
+    }
+
+    /// The task of this name, if there is one.
+    pub(crate) async fn task_named(
+        &self,
+        group: Option<&str>,
+        name: &str,
+    ) -> anyhow::Result<Option<Task>> {
+        let group = segment(group.unwrap_or(&self.group));
+        let found = self.client.get(&format!("groups/{group}/tasks/{}", segment(name))).await;
+        match found {
+            Ok(task) => Ok(Some(task)),
+            Err(error) if matches!(error.reason(), Some("no_such_task" | "no_such_group")) => {
+                Ok(None)
+            }
+            Err(error) => Err(told(error)),
+        }
+    }
+
+    pub(crate) async fn explain(&self, job: u32, task: u32) -> anyhow::Result<Explained> {
+        self.client.get(&format!("jobs/{job}/tasks/{task}/explain")).await.map_err(told)
+    }
+
+    pub(crate) async fn change(&self, chosen: &Chosen, verb: Verb) -> anyhow::Result<Changed> {
+        let path = format!("jobs/{}/{}", chosen.job, verb.word());
+        let selection = chosen.selection();
+        let changed = match verb {
+            Verb::Priority(priority) => {
+                let (tasks, state) = (selection.tasks, selection.state);
+                self.client.post(&path, &Prioritise { tasks, state, priority }).await
+            }
+            Verb::Cancel | Verb::Hold | Verb::Release | Verb::Retry => {
+                self.client.post(&path, &selection).await
+            }
+        };
+        changed.map_err(told)
+    }
+
+    pub(crate) async fn close(&self, job: u32) -> anyhow::Result<()> {
+        let closed: Result<Job, _> =
+            self.client.post(&format!("jobs/{job}/close"), &json!({})).await;
+        closed.map(drop).map_err(told)
+    }
+
+    pub(crate) async fn forget(&self, job: u32) -> anyhow::Result<()> {
+        let forgotten: Result<Changed, _> = self.client.delete(&format!("jobs/{job}")).await;
+        forgotten.map(drop).map_err(told)
+    }
+
+    /// Answers when all of the jobs are over, or after so long.
+    pub(crate) async fn wait(&self, jobs: &[u32], patience: Duration) -> anyhow::Result<Waited> {
+        let jobs: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+        let path =
+            format!("wait?until=idle&jobs={}&timeout_ms={}", jobs.join(","), patience.as_millis());
+        self.client.get_within(&path, patience).await.map_err(told)
+    }
+
+    pub(crate) async fn groups(&self) -> anyhow::Result<Groups> {
+        self.client.get("groups").await.map_err(told)
+    }
+
+    pub(crate) async fn pause(&self, group: &str, paused: bool) -> anyhow::Result<()> {
+        let verb = if paused { "pause" } else { "resume" };
+        let path = format!("groups/{}/{verb}", segment(group));
+        let answer: Result<Value, _> = self.client.post(&path, &json!({})).await;
+        answer.map(drop).map_err(told)
+    }
+
+    pub(crate) async fn tell_worker(&self, worker: u32, verb: &WorkerVerb) -> anyhow::Result<()> {
+        let path = |word: &str| format!("workers/{worker}/{word}");
+        let told_it: Result<Worker, _> = match verb {
+            WorkerVerb::Drain => self.client.post(&path("drain"), &json!({})).await,
+            WorkerVerb::Stop(slots) => {
+                self.client.post(&path("stop"), &StopSlots { slots: *slots }).await
+            }
+            WorkerVerb::Eject(reason) => {
+                let reason = Some(reason.clone());
+                self.client.post(&path("eject"), &Eject { reason }).await
+            }
+            WorkerVerb::Pardon => self.client.post(&path("pardon"), &json!({})).await,
+            WorkerVerb::Lift => self.client.post(&path("lift"), &json!({})).await,
+        };
+        told_it.map(drop).map_err(told)
+    }
+
+    /// What a task printed, as it was. `from` is a place in it, or how many of the last bytes if negative;
+    /// without an attempt it is the last one.
+    pub(crate) async fn output(
+        &self,
+        job: u32,
+        task: u32,
+        attempt: Option<u16>,
+        stream: Printed,
+        is_followed: bool,
+        from: Option<i64>,
+    ) -> anyhow::Result<Download> {
+        let mut path = format!("jobs/{job}/tasks/{task}/output?stream={}", stream.word());
+        if let Some(attempt) = attempt {
+            path.push_str(&format!("&attempt={attempt}"));
+        }
+        if is_followed {
+            path.push_str("&follow=1");
+        }
+        self.client.download(&path, from).await.map_err(told)
+    }
+
+    pub(crate) async fn follow(&self, job: Option<u32>) -> anyhow::Result<Follow<'_>> {
+        Follow::start(&self.client, job).await
+    }
+}
+
+const NAME_TAKEN: &str = "\
+Names are unique in a group: say --prefix TEXT to put something before them, --group GROUP for another group,
+or let the hub forget the finished job that has them: laboro forget JOB";
+
+/// A no of the hub has its own exit status, and a hub that is not there a hint.
+fn told(error: ClientError) -> anyhow::Error {
+    match error {
+        ClientError::Refused(problem) if problem.reason == "name_taken" => {
+            refused(format!("{}\n{NAME_TAKEN}", problem.detail))
+        }
+        ClientError::Refused(problem) if problem.status < 500 => refused(problem),
+        ClientError::Unreachable { .. } => {
+            anyhow::Error::msg(format!("{error}\n{}", access::START_ONE))
+        }
+        error => error.into(),
+    }
+}

@@ -1,0 +1,131 @@
+//! Lists that a hub gives a page at a time, as one row of items. A page is asked for when it is needed.
+
+use super::{Hub, told};
+use laboro_hub::api::{Job, Jobs, Task, TaskState, Tasks, Worker, Workers};
+use laboro_hub::client::segment;
+use std::collections::VecDeque;
+
+/// What is asked for at once, unless fewer are wanted.
+const PAGE: u32 = 500;
+
+/// Jobs, newest first.
+pub(crate) struct Newest<'a> {
+    hub: &'a Hub,
+    query: String,
+    pages: Pages<Job>,
+}
+
+impl<'a> Newest<'a> {
+    pub(crate) fn new(hub: &'a Hub, group: Option<&str>, page: Option<u32>) -> Newest<'a> {
+        let query = format!("jobs?order=newest&limit={}{}", page.unwrap_or(PAGE), of_group(group));
+        Newest { hub, query, pages: Pages::new() }
+    }
+
+    /// Only those of this name.
+    pub(crate) fn named(hub: &'a Hub, name: &str) -> Newest<'a> {
+        let query = format!("jobs?order=newest&limit=1&name={}", segment(name));
+        Newest { hub, query, pages: Pages::new() }
+    }
+
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Job>> {
+        while let Some(from) = self.pages.wanted() {
+            let page: Jobs =
+                self.hub.client.get(&format!("{}{from}", self.query)).await.map_err(told)?;
+            self.pages.take(page.jobs, page.next);
+        }
+        Ok(self.pages.items.pop_front())
+    }
+}
+
+/// Tasks of a job by number.
+pub(crate) struct TaskPages<'a> {
+    hub: &'a Hub,
+    query: String,
+    pages: Pages<Task>,
+}
+
+impl<'a> TaskPages<'a> {
+    pub(crate) fn new(
+        hub: &'a Hub,
+        job: u32,
+        state: Option<TaskState>,
+        first: u32,
+        page: Option<u32>,
+    ) -> TaskPages<'a> {
+        let state = state.map_or(String::new(), |state| format!("&state={}", state.word()));
+        let query = format!("jobs/{job}/tasks?limit={}{state}", page.unwrap_or(PAGE));
+        TaskPages { hub, query, pages: Pages::from(first) }
+    }
+
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Task>> {
+        while let Some(from) = self.pages.wanted() {
+            let page: Tasks =
+                self.hub.client.get(&format!("{}{from}", self.query)).await.map_err(told)?;
+            self.pages.take(page.tasks, page.next);
+        }
+        Ok(self.pages.items.pop_front())
+    }
+}
+
+/// Workers by number.
+pub(crate) struct WorkerPages<'a> {
+    hub: &'a Hub,
+    query: String,
+    pages: Pages<Worker>,
+}
+
+impl<'a> WorkerPages<'a> {
+    pub(crate) fn new(hub: &'a Hub, group: Option<&str>, page: Option<u32>) -> WorkerPages<'a> {
+        let query = format!("workers?limit={}{}", page.unwrap_or(PAGE), of_group(group));
+        WorkerPages { hub, query, pages: Pages::new() }
+    }
+
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Worker>> {
+        while let Some(from) = self.pages.wanted() {
+            let page: Workers =
+                self.hub.client.get(&format!("{}{from}", self.query)).await.map_err(told)?;
+            self.pages.take(page.workers, page.next);
+        }
+        Ok(self.pages.items.pop_front())
+    }
+}
+
+fn of_group(group: Option<&str>) -> String {
+    group.map_or(String::new(), |group| format!("&group={}", segment(group)))
+}
+
+struct Pages<T> {
+    items: VecDeque<T>,
+    next: Next,
+}
+
+enum Next {
+    First,
+    From(u32),
+    None,
+}
+
+impl<T> Pages<T> {
+    fn new() -> Pages<T> {
+        Pages { items: VecDeque::new(), next: Next::First }
+    }
+
+    fn from(first: u32) -> Pages<T> {
+        Pages { items: VecDeque::new(), next: Next::From(first) }
+    }
+
+    /// The rest of the query for the page that is needed now. A page may be empty and not the last.
+    fn wanted(&self) -> Option<String> {
+        match self.next {
+            _ if !self.items.is_empty() => None,
+            Next::First => Some(String::new()),
+            Next::From(from) => Some(format!("&from={from}")),
+            Next::None => None,
+        }
+    }
+
+    fn take(&mut self, items: Vec<T>, next: Option<u32>) {
+        self.items.extend(items);
+        self.next = next.map_or(Next::None, Next::From);
+    }
+}

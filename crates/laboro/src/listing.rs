@@ -1,0 +1,80 @@
+//! A list on its way out: as a table for people or as JSON lines for programs, with an end to it. Holds no more
+//! than what a table shows.
+
+use crate::args::hub::ListArgs;
+use crate::exit::Exit;
+use crate::output::table::{Column, Mood, Table};
+use crate::output::{print, say};
+use serde::Serialize;
+use std::io::{BufWriter, Stdout, Write};
+
+pub(crate) struct Listing {
+    form: Form,
+    /// `None`: all.
+    most: Option<u64>,
+    shown: u64,
+    is_cut: bool,
+}
+
+enum Form {
+    Table(Box<Table>),
+    Json(BufWriter<Stdout>),
+}
+
+/// As many as a person looks at.
+const ROWS: u64 = 50;
+
+/// What a hub gives at once.
+const PAGE_MAX: u64 = 1000;
+
+impl Listing {
+    pub(crate) fn new(args: &ListArgs, columns: &'static [Column]) -> Listing {
+        let usual = if args.json { 0 } else { ROWS };
+        let most = args.limit.unwrap_or(usual);
+        let form = match args.json {
+            true => Form::Json(BufWriter::new(std::io::stdout())),
+            false => Form::Table(Box::new(Table::new(columns))),
+        };
+        Listing { form, most: (most > 0).then_some(most), shown: 0, is_cut: false }
+    }
+
+    /// How many to ask for at once: one more than is shown tells whether there are more.
+    pub(crate) fn page(&self) -> Option<u32> {
+        let page = self.most.map_or(PAGE_MAX, |most| most.saturating_add(1).min(PAGE_MAX));
+        u32::try_from(page).ok()
+    }
+
+    /// False when there is no need for more.
+    pub(crate) fn add<const N: usize>(
+        &mut self,
+        item: &impl Serialize,
+        row: impl FnOnce() -> [(String, Mood); N],
+    ) -> anyhow::Result<bool> {
+        if self.most.is_some_and(|most| self.shown >= most) {
+            self.is_cut = true;
+            return Ok(false);
+        }
+        self.shown += 1;
+        match &mut self.form {
+            Form::Table(table) => table.row(row()),
+            Form::Json(out) => {
+                serde_json::to_writer(&mut *out, item).map_err(std::io::Error::from)?;
+                out.write_all(b"\n")?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// `none` is said where there is nothing to show.
+    pub(crate) fn finish(self, none: &str) -> anyhow::Result<Exit> {
+        match self.form {
+            Form::Json(mut out) => out.flush()?,
+            Form::Table(_) if self.shown == 0 => say(none),
+            Form::Table(mut table) => print(table.text())?,
+        }
+        if self.is_cut {
+            say(format_args!("… and more; --limit 0 shows all"));
+        }
+        Ok(Exit::Done)
+    }
+}

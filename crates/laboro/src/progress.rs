@@ -1,0 +1,70 @@
+//! A bar on a terminal, a line now and then elsewhere, nothing when it shall be quiet. On standard error.
+
+use crate::output::{duration, say};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+pub(crate) struct Progress {
+    form: Form,
+    started: Instant,
+}
+
+enum Form {
+    Bar(ProgressBar),
+    Lines { next: Instant, every: Duration },
+    Quiet,
+}
+
+impl Progress {
+    pub(crate) fn new(total: u64, is_quiet: bool) -> Progress {
+        let started = Instant::now();
+        let form = if is_quiet {
+            Form::Quiet
+        } else if std::io::stderr().is_terminal() {
+            let style = "{bar:30.green/dim} {pos}/{len}  {msg}  {elapsed}";
+            let target = ProgressDrawTarget::stderr_with_hz(10);
+            let bar = ProgressBar::with_draw_target(Some(total), target);
+            bar.set_style(ProgressStyle::with_template(style).expect("the template is ours"));
+            Form::Bar(bar)
+        } else {
+            let every = Duration::from_secs(2);
+            Form::Lines { next: started + every, every }
+        };
+        Progress { form, started }
+    }
+
+    /// `words` say what the numbers do not.
+    pub(crate) fn set(&mut self, done: u64, total: u64, words: &str) {
+        match &mut self.form {
+            Form::Bar(bar) => {
+                bar.set_length(total);
+                bar.set_position(done);
+                bar.set_message(words.to_owned());
+            }
+            Form::Lines { next, every } if Instant::now() >= *next => {
+                // Less and less often: a day's log stays readable.
+                *every = (*every * 2).min(Duration::from_secs(60));
+                *next = Instant::now() + *every;
+                say(format_args!(
+                    "{done} of {total}  {words}  {}",
+                    duration(self.started.elapsed())
+                ));
+            }
+            Form::Lines { .. } | Form::Quiet => {}
+        }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+impl Drop for Progress {
+    /// Whatever ends it, the words that follow stand on a line of their own.
+    fn drop(&mut self) {
+        if let Form::Bar(bar) = &self.form {
+            bar.finish_and_clear();
+        }
+    }
+}

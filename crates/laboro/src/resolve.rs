@@ -1,0 +1,166 @@
+//! From what a person wrote to the numbers a hub knows: the newest job of a name, the task of a name. Asks the
+//! hub, changes nothing.
+
+use crate::exit::{refused, usage};
+use crate::hub_client::{Hub, Newest};
+use crate::output::safe;
+use crate::selector::{JobRef, Selector};
+use laboro_core::State;
+use laboro_hub::api::{Selection, Task, TaskState};
+
+/// Tasks of one job, or the job itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) job: u32,
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Which {
+    Job,
+    Ranges(Vec<(u32, u32)>),
+    InState(State),
+}
+
+impl Chosen {
+    pub(crate) fn selection(&self) -> Selection {
+        match &self.which {
+            Which::Job => Selection::default(),
+            Which::Ranges(ranges) => {
+                let ranges: Vec<String> = ranges.iter().map(range).collect();
+                Selection { tasks: Some(ranges.join(",")), state: None }
+            }
+            Which::InState(state) => {
+                Selection { tasks: None, state: Some(TaskState::from(*state)) }
+            }
+        }
+    }
+
+    /// The one task, if it is one by its number.
+    pub(crate) fn one_task(&self) -> Option<u32> {
+        match &self.which {
+            Which::Ranges(ranges) => match ranges.as_slice() {
+                &[(first, last)] if first == last => Some(first),
+                _ => None,
+            },
+            Which::Job | Which::InState(_) => None,
+        }
+    }
+
+    fn task(task: &Task) -> Chosen {
+        Chosen { job: task.job, which: Which::Ranges(vec![(task.task, task.task)]) }
+    }
+}
+
+fn range(&(first, last): &(u32, u32)) -> String {
+    if first == last { first.to_string() } else { format!("{first}-{last}") }
+}
+
+/// The number of a job.
+pub(crate) async fn job(hub: &Hub, text: &str) -> anyhow::Result<u32> {
+    let job = JobRef::parse(text).map_err(usage)?;
+    find_job(hub, &job).await?.ok_or_else(|| no_job(&job))
+}
+
+/// Jobs and tasks alike. `group` is where a name is looked for.
+pub(crate) async fn any(hub: &Hub, text: &str, group: Option<&str>) -> anyhow::Result<Chosen> {
+    let (found, job) = match Selector::parse(text).map_err(usage)? {
+        Selector::Job(job) => (Which::Job, job),
+        Selector::Ranges(job, ranges) => (Which::Ranges(ranges), job),
+        Selector::InState(job, state) => (Which::InState(state), job),
+        Selector::NamedIn(job, name) => return named_in(hub, &job, &name, group).await,
+        Selector::Name(name) => return named(hub, &name, group).await,
+    };
+    if let Some(number) = find_job(hub, &job).await? {
+        return Ok(Chosen { job: number, which: found });
+    }
+    // `deep/5` may be the name of a task after all.
+    if let JobRef::Name(_) = job
+        && let Some(task) = hub.task_named(group, text).await?
+    {
+        return Ok(Chosen::task(&task));
+    }
+    Err(no_job(&job))
+}
+
+/// One task.
+pub(crate) async fn task(hub: &Hub, text: &str, group: Option<&str>) -> anyhow::Result<(u32, u32)> {
+    // A task is wanted, so its name comes before that of a job.
+    if let Selector::Name(name) = Selector::parse(text).map_err(usage)? {
+        let found = hub.task_named(group, &name).await?;
+        let task = found.ok_or_else(|| no_task(hub, &name, group))?;
+        return Ok((task.job, task.task));
+    }
+    let chosen = any(hub, text, group).await?;
+    let task = chosen.one_task().ok_or_else(|| {
+        usage(format!("{}: say which task, such as {}/1", safe(text), chosen.job))
+    })?;
+    Ok((chosen.job, task))
+}
+
+async fn named(hub: &Hub, name: &str, group: Option<&str>) -> anyhow::Result<Chosen> {
+    let job = find_job(hub, &JobRef::Name(name.to_owned())).await?;
+    let task = hub.task_named(group, name).await?;
+    match (job, task) {
+        (Some(job), None) => Ok(Chosen { job, which: Which::Job }),
+        (None, Some(task)) => Ok(Chosen::task(&task)),
+        (Some(job), Some(task)) => Err(usage(format!(
+            "{}: a job and a task have this name: say {job} or {}/{}",
+            safe(name),
+            task.job,
+            task.task
+        ))),
+        (None, None) => Err(refused(format!(
+            "there is no job and no task {}{}",
+            safe(name),
+            in_group(hub, group)
+        ))),
+    }
+}
+
+/// Names are unique in a group, so the job only has to be the right one.
+async fn named_in(
+    hub: &Hub,
+    job: &JobRef,
+    name: &str,
+    group: Option<&str>,
+) -> anyhow::Result<Chosen> {
+    let number = find_job(hub, job).await?.ok_or_else(|| no_job(job))?;
+    let group = match group {
+        Some(group) => group.to_owned(),
+        None => hub.job(number).await?.group.to_string(),
+    };
+    let task = hub.task_named(Some(&group), name).await?;
+    let task = task.filter(|task| task.job == number);
+    let task =
+        task.ok_or_else(|| refused(format!("there is no task {} in job {number}", safe(name))))?;
+    Ok(Chosen::task(&task))
+}
+
+async fn find_job(hub: &Hub, job: &JobRef) -> anyhow::Result<Option<u32>> {
+    let mut jobs = match job {
+        JobRef::Number(number) => return Ok(Some(*number)),
+        JobRef::Last => Newest::new(hub, None, Some(1)),
+        JobRef::Name(name) => Newest::named(hub, name),
+    };
+    Ok(jobs.next().await?.map(|job| job.job))
+}
+
+fn no_job(job: &JobRef) -> anyhow::Error {
+    match job {
+        JobRef::Last => refused("the hub has no jobs yet: submit one with `laboro submit`"),
+        job => refused(format!("there is no job {job}: `laboro jobs` lists them")),
+    }
+}
+
+fn no_task(hub: &Hub, name: &str, group: Option<&str>) -> anyhow::Error {
+    let (name, place) = (safe(name), in_group(hub, group));
+    refused(format!("there is no task {name}{place}: `laboro tasks JOB` lists those of a job"))
+}
+
+fn in_group(hub: &Hub, group: Option<&str>) -> String {
+    match group {
+        Some(group) => format!(" in group {}", safe(group)),
+        None => format!(" in group {} (--group names another)", safe(hub.group())),
+    }
+}

@@ -1,0 +1,14 @@
+//! Giving a plan to a hub: what is sent, in what order and in what pieces. The hub checks it and takes all of it
+//! or none, a stream piece by piece.
+
+mod order;
+mod redirect;
+mod send;
+mod specs;
+mod terms;
+
+pub(crate) use send::{add, submit};
+pub(crate) use terms::{Terms, name_of};
+
+#[cfg(test)]
+mod tests;

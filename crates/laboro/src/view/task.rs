@@ -1,0 +1,74 @@
+//! Tasks: a row of a list, a command as a person would type it.
+
+use super::{ago, between};
+use crate::output::table::{Column, Mood};
+use crate::output::{safe, shell_word};
+use laboro_hub::api::{Line, Task, TaskState, Text};
+
+pub(crate) const TASK_COLUMNS: &[Column] = &[
+    Column::Right("task"),
+    Column::Left("name"),
+    Column::Left("state"),
+    Column::Right("attempts"),
+    Column::Right("worker"),
+    Column::Right("started"),
+    Column::Right("took"),
+    Column::Left("outcome"),
+];
+
+pub(crate) fn task_row(task: &Task, now_ms: u64) -> [(String, Mood); 8] {
+    let plain = |text: String| (text, Mood::Plain);
+    let last = task.attempts.last();
+    let tried = task.failed_attempts.saturating_add(task.lost_attempts);
+    let tried = usize::from(tried).max(task.attempts.len());
+    let outcome = match (last.and_then(|last| last.outcome), &task.message) {
+        (Some(outcome), Some(message)) => format!("{outcome}: {}", safe(message)),
+        (Some(outcome), None) => outcome.to_string(),
+        (None, Some(message)) => safe(message),
+        (None, None) => String::new(),
+    };
+    [
+        plain(format!("{}/{}", task.job, task.task)),
+        plain(task.name.to_string()),
+        (task_word(task.state).to_owned(), state_of_task(task.state)),
+        plain(if tried > 0 { tried.to_string() } else { String::new() }),
+        plain(last.map_or(String::new(), |last| last.worker.to_string())),
+        plain(last.map_or(String::new(), |last| ago(last.started_ms, now_ms))),
+        plain(last.map_or(String::new(), |last| {
+            between(last.started_ms, last.ended_ms.unwrap_or(now_ms))
+        })),
+        plain(outcome),
+    ]
+}
+
+/// A leased task runs, in the words of people.
+pub(crate) fn task_word(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Leased => "running",
+        state => state.word(),
+    }
+}
+
+pub(crate) fn state_of_task(state: TaskState) -> Mood {
+    match state {
+        TaskState::Done => Mood::Good,
+        TaskState::Failed | TaskState::Blocked => Mood::Bad,
+        TaskState::Leased => Mood::Busy,
+        TaskState::Held | TaskState::Delayed => Mood::Stuck,
+        TaskState::Cancelled => Mood::Faint,
+        TaskState::Waiting | TaskState::Ready | TaskState::Unknown => Mood::Plain,
+    }
+}
+
+/// As it would be typed.
+pub(crate) fn line_of(line: &Line) -> String {
+    let text = |text: &Text| String::from_utf8_lossy(text.bytes()).into_owned();
+    match line {
+        Line::Shell(line) => safe(&text(line)),
+        Line::Argv(words) => {
+            let words: Vec<String> =
+                words.iter().map(|word| safe(&shell_word(&text(word)))).collect();
+            words.join(" ")
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The commands that talk to a hub, each the real program, against a hub in this process: the real engine, the
+//! real HTTP door with TLS and tokens, and a worker that a test moves by hand.
+
+mod control;
+mod lists;
+mod place;
+mod submits;
+mod waits;
+mod words;

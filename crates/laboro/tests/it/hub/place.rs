@@ -1,0 +1,188 @@
+//! A hub for one test, and a worker that does what the test says.
+
+use crate::rig::{Call, Ran, Rig};
+use laboro_core::{
+    Capacity, Command, Config, Grant, Hub, Join, Kinds, LeaseRef, Ledger, Name, Offer, Outcome,
+    Patience, Reply, Report, Route, TaskResult, WorkerRef,
+};
+use laboro_hub::http::{Limits, Outputs, Services, router, serve};
+use laboro_hub::security::{Access, Identity, NewToken, Role, TokenBook, Tokens};
+use laboro_hub::{Clock, Handle, ServerOptions, Subscription};
+use laboro_journal::outputs::{self, Ending, Key, Stream, Writer};
+use laboro_journal::{Journal, MemoryJournal};
+use serde_json::Value;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use tokio::runtime::Runtime;
+use tokio::sync::{oneshot, watch};
+
+pub struct Place {
+    pub rig: Rig,
+    handle: Handle,
+    runtime: Runtime,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        let rig = Rig::new();
+        let dir = rig.at("hub");
+        std::fs::create_dir(&dir).unwrap();
+        let (ready, started) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(hub(&dir, ready, stopped));
+        });
+        let handle = started.recv().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        Place { rig, handle, runtime, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// `laboro` with these words and this hub.
+    pub fn laboro(&self, words: &[&str]) -> Call {
+        self.rig
+            .laboro(words.iter().copied())
+            .env("LABORO_DIR", self.rig.at("hub").to_str().unwrap())
+    }
+
+    #[track_caller]
+    pub fn run(&self, words: &[&str]) -> Ran {
+        self.laboro(words).run()
+    }
+
+    /// Goes well; gives what was printed.
+    #[track_caller]
+    pub fn out(&self, words: &[&str]) -> String {
+        self.run(words).expect(0).out().trim_end().to_owned()
+    }
+
+    /// Goes well; gives the JSON lines.
+    #[track_caller]
+    pub fn json(&self, words: &[&str]) -> Vec<Value> {
+        self.run(words).expect(0).events()
+    }
+
+    pub fn ask(&self, command: Command) -> Reply {
+        self.runtime.block_on(self.handle.ask(command)).unwrap()
+    }
+
+    /// A worker with so many slots in the default group.
+    pub fn worker(&self, name: &str, slots: u32) -> Worker<'_> {
+        let session = self.runtime.block_on(self.handle.open_session()).unwrap();
+        let join = Join {
+            group: "default".into(),
+            name: name.into(),
+            dialect: "test",
+            session: session.session,
+            kinds: Kinds::ALL,
+            tags: Vec::new(),
+            capacity: Capacity::slots(slots),
+            period_ms: None,
+            running: None,
+        };
+        let joined = self.ask(Command::Join(join));
+        assert!(matches!(joined, Reply::Joined { .. }), "{joined:?}");
+        Worker { place: self, name: name.into(), _session: session }
+    }
+
+    /// Keeps this as what an attempt printed to standard error.
+    pub fn prints(&self, job: u32, index: u32, out: &str, err: &str) {
+        let config = outputs::Config::default();
+        let mut writer = Writer::open(self.rig.at("hub/outputs"), config).unwrap();
+        let key = Key { job, index, attempt: 1 };
+        writer.append(key, Stream::Stdout, out.as_bytes()).unwrap();
+        writer.append(key, Stream::Stderr, err.as_bytes()).unwrap();
+        writer.end(key, Ending::default()).unwrap();
+        writer.flush().unwrap();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+pub struct Worker<'a> {
+    place: &'a Place,
+    name: Name,
+    _session: Subscription,
+}
+
+impl Worker<'_> {
+    fn reference(&self) -> WorkerRef {
+        WorkerRef::Name { group: "default".into(), name: self.name.clone() }
+    }
+
+    /// As much as there is for it now.
+    pub fn take(&self, most: u32) -> Vec<Grant> {
+        let route = Route::Answer { most, patience: Patience::None };
+        let offer = Offer { worker: self.reference(), route, lease_ms: None };
+        match self.place.ask(Command::Offer(offer)) {
+            Reply::Work { grants, .. } => grants,
+            Reply::Nothing(_) => Vec::new(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn report(&self, grant: &Grant, outcome: Outcome) {
+        let lease = LeaseRef::Number { task: grant.task, lease: grant.lease };
+        let result = TaskResult { lease, outcome, message: None, memo: None };
+        let report = Report { worker: self.reference(), results: vec![result] };
+        match self.place.ask(Command::Report(report)) {
+            Reply::Reported(verdicts) => assert_eq!(verdicts, [Ok(())]),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Takes all and lets those with these numbers fail.
+    pub fn work_off(&self, failing: &[u32]) -> u32 {
+        let grants = self.take(1000);
+        for grant in &grants {
+            let fails = failing.contains(&grant.task.index);
+            self.report(grant, if fails { Outcome::Exit(3) } else { Outcome::Success });
+        }
+        grants.len() as u32
+    }
+}
+
+/// Runs until told to stop.
+async fn hub(dir: &Path, ready: mpsc::Sender<Handle>, stopped: oneshot::Receiver<()>) {
+    let clock = Clock::start();
+    let (mut hub, first) = Hub::begin(Ledger::default(), Config::default(), clock.now(), 7);
+    let mut journal = MemoryJournal::default();
+    journal.commit(first).await.unwrap();
+    let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
+    let identity = Identity::open(dir, &[]).unwrap();
+    let new = NewToken { name: None, role: Role::Admin, group: None, expires_ms: None };
+    let (token, _) = TokenBook::of(dir).add(new, clock.now()).unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let access = Access {
+        http: Some(listener.local_addr().unwrap().to_string()),
+        native: None,
+        role: Role::Admin,
+        group: None,
+        token,
+        certificate: identity.certificate_pem().to_owned(),
+    };
+    std::fs::write(Access::path_in(dir), access.text()).unwrap();
+    let tokens = Arc::new(Tokens::open(dir).unwrap());
+    let (_appended, changes) = watch::channel(0);
+    let mut services = Services::new(handle.clone(), clock, tokens);
+    services.outputs = Some(Outputs::new(dir.join("outputs"), changes));
+    let stats = services.serving.clone();
+    let tls = Some(Arc::new(identity.server_config().unwrap()));
+    ready.send(handle).unwrap();
+    let stop = async { drop(stopped.await) };
+    let limits = Limits { farewell: std::time::Duration::ZERO, ..Limits::default() };
+    tokio::select! {
+        ended = laboro_hub::run(&mut hub, &mut server, &mut journal) => ended.unwrap(),
+        () = serve(listener, tls, router(services), limits, stats, stop) => {}
+    }
+}
