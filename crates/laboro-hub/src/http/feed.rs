@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 /// How many events can be resumed from.
 const EVENTS_KEPT: usize = 20_000;
@@ -31,7 +32,7 @@ pub(super) struct Feed {
     /// The number of the next event, for whoever waits for one.
     next: watch::Sender<u64>,
     viewers: watch::Sender<usize>,
-    /// Held by the watcher while it starts, so that only one does.
+    /// Whoever finds nobody watching starts a watcher, and only one does.
     watching: watch::Sender<Watching>,
 }
 
@@ -155,12 +156,22 @@ impl Feed {
     async fn carry(&self, mut changes: mpsc::Receiver<Arc<[Change]>>) -> Carried {
         let mut fold = Fold::default();
         let mut viewers = self.viewers.subscribe();
+        // However busy the hub is, the time without viewers goes on.
+        let mut go_at = None;
         loop {
+            go_at = match *viewers.borrow_and_update() {
+                0 => go_at.or_else(|| Some(Instant::now() + LINGER)),
+                _ => None,
+            };
             let nobody = async {
-                let _ = viewers.wait_for(|viewers| *viewers == 0).await;
-                tokio::time::sleep(LINGER).await;
+                match go_at {
+                    Some(then) => tokio::time::sleep_until(then).await,
+                    None => std::future::pending().await,
+                }
             };
             tokio::select! {
+                // The sender lives in the feed, which we hold.
+                _ = viewers.changed() => continue,
                 batch = changes.recv() => match batch {
                     Some(batch) => batch.iter().for_each(|change| fold.add(change)),
                     None => return Carried::CutOff,

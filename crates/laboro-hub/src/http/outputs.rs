@@ -62,7 +62,7 @@ impl Outputs {
 
     pub(super) async fn cursor(&self, key: Key, streams: Streams) -> Result<Cursor, Error> {
         let follow = self.look(move |reader| Ok(reader.follow(key, streams))).await?;
-        Ok(Cursor { outputs: self.clone(), follow: Some(follow) })
+        Ok(Cursor { outputs: self.clone(), follow: Some(follow), trouble: None })
     }
 
     async fn look<T: Send + 'static>(
@@ -93,11 +93,17 @@ pub(super) struct Cursor {
     outputs: Outputs,
     /// Away only while a look is being taken.
     follow: Option<Follow>,
+    /// Met after the piece given last.
+    trouble: Option<Error>,
 }
 
 impl Cursor {
-    /// The next piece of what is there; empty when there is nothing more for now.
+    /// The next piece of what is there; empty when there is nothing more for now. What is damaged or missing is
+    /// an error: whoever counts bytes must not be given others in its place.
     pub(super) async fn next(&mut self) -> Result<Bytes, Error> {
+        if let Some(trouble) = self.trouble.take() {
+            return Err(trouble);
+        }
         let mut follow = self.follow.take().expect("a cursor is used by one at a time");
         let looked = self.outputs.look(move |reader| {
             let mut piece = Vec::new();
@@ -105,18 +111,18 @@ impl Cursor {
                 match follow.poll(reader) {
                     None => break,
                     Some(Ok((_, bytes))) => piece.extend_from_slice(&bytes),
-                    Some(Err(error)) if piece.is_empty() => return Err(error),
-                    // What was read before it is given out first; then the output breaks off.
                     Some(Err(error)) => return Ok((follow, piece, Some(error))),
                 }
             }
             Ok((follow, piece, None))
         });
         let (follow, piece, trouble) = looked.await?;
-        if let Some(trouble) = trouble {
-            tracing::warn!(%trouble, "output is damaged");
-        }
         self.follow = Some(follow);
+        match trouble {
+            Some(trouble) if piece.is_empty() => return Err(trouble),
+            // What was read before it is given out first.
+            trouble => self.trouble = trouble,
+        }
         Ok(piece.into())
     }
 

@@ -41,6 +41,22 @@ async fn one_connection_serves_many_requests() {
 }
 
 #[tokio::test]
+async fn http_2_is_spoken_too() {
+    let rig = Rig::start().await;
+    let stream = hyper_util::rt::TokioIo::new(TcpStream::connect(rig.address).await.unwrap());
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(executor, stream).await.unwrap();
+    tokio::spawn(connection);
+    let request = hyper::Request::get("http://hub/api/v1/jobs")
+        .header("authorization", "Bearer watch")
+        .body(String::new())
+        .unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    assert_eq!((response.status().as_u16(), response.version()), (200, hyper::Version::HTTP_2));
+}
+
+#[tokio::test]
 async fn a_connection_that_the_hub_closed_is_opened_anew() {
     let limits = Limits { head: Duration::from_millis(50), ..Limits::default() };
     let rig = Rig::with(limits).await;
