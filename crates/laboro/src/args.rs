@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Print the manual page, or write all of them.
     Man(Man),
+    /// Run what a hub gives to this machine, or to others by ssh.
+    Worker(Box<crate::worker::args::Worker>),
 }
 
 const RUN_HELP: &str = "\

@@ -16,6 +16,7 @@ mod run;
 mod selector;
 mod submit;
 mod view;
+mod worker;
 
 use clap::Parser;
 
@@ -57,6 +58,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Events(events) => commands::events::run(&events),
         args::Command::Completions(completions) => commands::completions::run(&completions),
         args::Command::Man(man) => commands::man::run(&man),
+        args::Command::Worker(worker) => worker::run(&worker),
     };
     result.unwrap_or_else(|error| exit::of_error(&error)).into()
 }

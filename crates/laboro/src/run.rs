@@ -15,6 +15,7 @@ mod state;
 mod summary;
 mod tee;
 
+pub(crate) use files::make_room_for;
 pub(crate) use signals::Signals;
 pub(crate) use state::RunDir;
 

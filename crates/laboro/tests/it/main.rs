@@ -23,3 +23,4 @@ mod scripts;
 mod state;
 mod surroundings;
 mod terminal;
+mod workers;

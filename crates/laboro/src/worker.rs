@@ -1,0 +1,67 @@
+//! `laboro worker`: runs what a hub gives it, here or by ssh on other machines. The work itself is done by
+//! `laboro_worker::agent`; here is what was typed, whom it is about, and what is said to people.
+
+pub(crate) mod args;
+
+mod access;
+mod front;
+mod settings;
+mod source;
+mod ssh;
+
+use crate::exit::{Exit, usage};
+use crate::output::{safe, say};
+use crate::run::Signals;
+use anyhow::anyhow;
+use args::Worker;
+use laboro_worker::agent::{Agent, AgentOptions, Crew, Farewell};
+use source::Source;
+
+pub(crate) fn run(args: &Worker) -> anyhow::Result<Exit> {
+    if !args.ssh.is_empty() {
+        let (access, _) = access::find(args)?;
+        return ssh::run(args, &access.text());
+    }
+    let options = settings::agent_options(args)?;
+    settings::make_room(&options).map_err(usage)?;
+    // Before anything else is started, and before there are threads.
+    let crew = match args.no_op {
+        true => None,
+        false => Some(Crew::start(Default::default(), options.slots)?),
+    };
+    let source = source::open(args, &options)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(work(args.quiet, options, crew, source))
+}
+
+async fn work(
+    is_quiet: bool,
+    options: AgentOptions,
+    crew: Option<Crew>,
+    source: Source,
+) -> anyhow::Result<Exit> {
+    let Source { side, connect, front } = source;
+    let mut signals = Signals::listen()?;
+    let mut front = front.map(front::Front::listen).transpose()?;
+    let name = safe(&options.name);
+    let words = move |words: &str| {
+        if !is_quiet {
+            say(format_args!("{name}: {}", safe(words)));
+        }
+    };
+    let agent = Agent::new(options, side, crew, Box::new(words))?;
+    let signal = async || {
+        tokio::select! {
+            () = signals.next() => {}
+            () = front::asked(&mut front) => {}
+        }
+    };
+    match agent.run(connect(), signal).await? {
+        Farewell::Finished => Ok(Exit::Done),
+        Farewell::Unsettled => {
+            say("laboro: the hub was not told everything; what it does not know of runs again");
+            Ok(Exit::Trouble)
+        }
+        Farewell::Refused(why) => Err(anyhow!("the hub refuses this worker: {}", safe(&why))),
+    }
+}

@@ -1,0 +1,52 @@
+//! Which hub is meant, and what is needed to be let in: an access file by its path, by the environment, from
+//! the hub's directory, or on standard input.
+
+use super::args::Worker;
+use super::front::Front;
+use crate::exit::usage;
+use anyhow::Context;
+use laboro_hub::config::default_dir;
+use laboro_hub::security::Access;
+use std::path::{Path, PathBuf};
+
+/// The access, and who is in front of this worker if that is where it came from.
+pub(crate) fn find(args: &Worker) -> anyhow::Result<(Access, Option<Front>)> {
+    let (mut access, front) = match file(args) {
+        path if path == Path::new("-") => {
+            let (text, front) = Front::open()?;
+            (Access::parse(&text)?, front)
+        }
+        path => {
+            let read = Access::read(&path);
+            let hint = "no access to a hub: start one with `laboro hub`, or name its access file with --access";
+            (read.context(hint)?, None)
+        }
+    };
+    if let Some(address) = args.hub.as_deref().filter(|hub| !is_dir(hub)) {
+        if !address.contains(':') {
+            return Err(usage(format!(
+                "{address}: give the hub's directory, or HOST:PORT of its native door"
+            )));
+        }
+        access.native = Some(address.to_owned());
+    }
+    Ok((access, front))
+}
+
+fn file(args: &Worker) -> PathBuf {
+    if let Some(file) = &args.access {
+        return file.clone();
+    }
+    if let Some(dir) = args.hub.as_deref().filter(|hub| is_dir(hub)) {
+        return Access::path_in(Path::new(dir));
+    }
+    if let Some(file) = std::env::var_os("LABORO_ACCESS").filter(|file| !file.is_empty()) {
+        return file.into();
+    }
+    Access::path_in(&default_dir())
+}
+
+/// A name with a slash is a path, also if nothing is there.
+fn is_dir(hub: &str) -> bool {
+    hub.contains('/') || hub == "." || Path::new(hub).is_dir()
+}

@@ -1,0 +1,149 @@
+//! What can be typed after `laboro worker`. Only shapes and help texts.
+
+use clap::{Args as ClapArgs, ValueEnum};
+use laboro_worker::agent::LimitBy;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const HELP: &str = "\
+Examples:
+  laboro worker                                works for the hub of this machine
+  laboro worker --access access.toml           works for the hub that this file is about
+  laboro worker --slots 8 --resource gpu=2 --tag bigmem
+  laboro worker --time-limit 4h --idle-timeout 10m      in a batch system's job
+  laboro worker --ssh node1 --ssh node2 -- --slots 16   starts workers on other machines
+
+A first SIGTERM or Ctrl-C takes nothing more and waits for what runs, as long as --drain says; a second one ends
+what runs. What has not finished goes back to the hub. Without a connection tasks go on, and results are kept
+until the hub has them.
+
+Tasks find LABORO_TASK, LABORO_JOB, LABORO_INDEX, LABORO_ATTEMPT, LABORO_SLOTS, LABORO_WORKER and LABORO_SCRATCH
+(a directory of their own, removed after them) in their environment, and for --resource gpu=2 LABORO_GPU and
+CUDA_VISIBLE_DEVICES.
+
+Exit status: 0 all is finished or given back, 2 wrong usage, 3 the hub could not be told everything, or refused.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = HELP)]
+pub(crate) struct Worker {
+    /// The hub: its directory on this machine, or HOST:PORT of its native door instead of the one in the
+    /// access file.
+    pub(crate) hub: Option<String>,
+
+    /// The hub's access file, - for standard input. Default: $LABORO_ACCESS, else that of the hub's directory.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access: Option<PathBuf>,
+
+    /// Work for another system: dwork://HOST:PORT, fuq1+tcp://HOST:PORT or fuq2+tcp://HOST:PORT.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["hub", "access"])]
+    pub(crate) from: Option<String>,
+
+    /// How many slots: tasks that run at once. Default: the number of cores.
+    #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N")]
+    pub(crate) slots: Option<u32>,
+
+    /// What the hub calls this worker. Default: the host's name and the process's number.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// A tag that tasks may require.
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+
+    /// Something countable that tasks may need, such as gpu=4.
+    #[arg(long = "resource", value_name = "NAME=N")]
+    pub(crate) resources: Vec<String>,
+
+    /// The group whose tasks are taken. Default: that of the access file, else `default`.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    /// Leave after so long without work, such as 10m.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) idle_timeout: Option<String>,
+
+    /// Be gone after so long. Tasks that may take longer than is left are not taken.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time_limit: Option<String>,
+
+    /// How long tasks may go on after the first signal.
+    #[arg(long, value_name = "TIME", default_value = "20s")]
+    pub(crate) drain: String,
+
+    /// How long a task has between SIGTERM and SIGKILL.
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub(crate) grace: String,
+
+    /// How long the hub waits for a sign of life before it gives this worker's tasks to others.
+    #[arg(long, value_name = "TIME", default_value = "30s", conflicts_with = "from")]
+    pub(crate) lease: String,
+
+    /// Start nothing more while less memory than this is available, such as 2G.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+
+    /// What keeps tasks within the memory and the slots they asked for.
+    #[arg(long, value_enum, default_value_t = Limits::Best)]
+    pub(crate) limits: Limits,
+
+    /// Where tasks run that do not say where. Default: here.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Where tasks get a directory of their own. Default: $TMPDIR, else /tmp.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+
+    /// The shell for lines of commands.
+    #[arg(long, value_name = "PATH", default_value = laboro_worker::DEFAULT_SHELL)]
+    pub(crate) shell: PathBuf,
+
+    /// Run tasks with this niceness.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) nice: Option<i32>,
+
+    /// How much of what a task prints is passed on.
+    #[arg(long, value_name = "SIZE", default_value = "64M")]
+    pub(crate) output_limit: String,
+
+    /// Start a worker on this machine by ssh, and stay in front of it. What follows `--` are its options.
+    #[arg(long = "ssh", value_name = "HOST", conflicts_with = "from")]
+    pub(crate) ssh: Vec<String>,
+
+    /// With --ssh: where laboro is on the other machines.
+    #[arg(long, value_name = "PATH", default_value = "laboro", requires = "ssh")]
+    pub(crate) remote_laboro: String,
+
+    /// Say nothing but what went wrong.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// Every task is a success at once, without a process: measures everything else.
+    #[arg(long, hide = true)]
+    pub(crate) no_op: bool,
+
+    /// What to run for tasks that are only a name, {} being the name; with --ssh, the workers' options.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) words: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Limits {
+    /// Cgroups where this worker may make them, else resource limits.
+    Best,
+    Cgroup,
+    /// Memory by address space.
+    Rlimit,
+    None,
+}
+
+impl From<Limits> for LimitBy {
+    fn from(limits: Limits) -> LimitBy {
+        match limits {
+            Limits::Best => LimitBy::Best,
+            Limits::Cgroup => LimitBy::Cgroup,
+            Limits::Rlimit => LimitBy::Rlimit,
+            Limits::None => LimitBy::Nothing,
+        }
+    }
+}

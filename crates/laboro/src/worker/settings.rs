@@ -1,0 +1,101 @@
+//! From what was typed to how the worker works: numbers, times, names.
+
+use super::args::Worker;
+use crate::exit::usage;
+use anyhow::Context;
+use laboro_plan::{QuantityError, parse_duration, parse_size};
+use laboro_worker::agent::AgentOptions;
+use std::time::Duration;
+
+/// More of one resource than a hub can count.
+const RESOURCE_MAX: u32 = 128;
+
+pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
+    let here = || std::env::current_dir().context("the current directory is gone");
+    let dir = match &args.dir {
+        Some(dir) => dir.canonicalize().with_context(|| format!("--dir {}", dir.display()))?,
+        None => here()?,
+    };
+    Ok(AgentOptions {
+        name: name(args),
+        slots: slots(args)?,
+        shell: args.shell.clone(),
+        dir,
+        scratch: args.scratch.clone().unwrap_or_else(std::env::temp_dir),
+        command: if args.ssh.is_empty() { args.words.clone() } else { Vec::new() },
+        nice: args.nice,
+        grace: quantity("--grace", &args.grace, parse_duration)?,
+        drain: quantity("--drain", &args.drain, parse_duration)?,
+        memory_free: optional("--memory", args.memory.as_deref(), parse_size)?,
+        idle_timeout: optional("--idle-timeout", args.idle_timeout.as_deref(), parse_duration)?,
+        time_limit: optional("--time-limit", args.time_limit.as_deref(), parse_duration)?,
+        output_limit: quantity("--output-limit", &args.output_limit, parse_size)?,
+        limit_by: args.limits.into(),
+    })
+}
+
+/// Shorter, and a busy machine loses its tasks.
+const LEASE_MIN: Duration = Duration::from_secs(1);
+
+pub(crate) fn lease_ms(args: &Worker) -> anyhow::Result<u64> {
+    let lease = quantity("--lease", &args.lease, parse_duration)?;
+    if lease < LEASE_MIN {
+        return Err(usage(format!("--lease {}: at least 1s", args.lease)));
+    }
+    Ok(u64::try_from(lease.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The number of cores is what this process may use of them, also where a cgroup or an affinity gives less.
+fn slots(args: &Worker) -> anyhow::Result<u32> {
+    let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    match args.slots {
+        Some(0) => Err(usage("-j 0: at least one slot is needed")),
+        slots => Ok(slots.unwrap_or_else(cores)),
+    }
+}
+
+/// Names that nobody else has, as long as hosts have names of their own.
+fn name(args: &Worker) -> String {
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy();
+    args.name.clone().unwrap_or_else(|| format!("{host}-{}", std::process::id()))
+}
+
+pub(crate) fn resources(args: &Worker) -> anyhow::Result<Vec<(String, u32)>> {
+    let parse = |resource: &String| {
+        let parsed = resource.split_once('=').and_then(|(name, count)| {
+            let count = count.parse().ok().filter(|count| (1..=RESOURCE_MAX).contains(count))?;
+            (!name.is_empty()).then(|| (name.to_owned(), count))
+        });
+        let wrong = || {
+            usage(format!("--resource {resource}: write NAME=N with N from 1 to {RESOURCE_MAX}"))
+        };
+        parsed.ok_or_else(wrong)
+    };
+    args.resources.iter().map(parse).collect()
+}
+
+fn optional<T>(
+    option: &str,
+    text: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, QuantityError>,
+) -> anyhow::Result<Option<T>> {
+    text.map(|text| quantity(option, text, parse)).transpose()
+}
+
+/// The value of an option, or words that name the option.
+fn quantity<T>(
+    option: &str,
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, QuantityError>,
+) -> anyhow::Result<T> {
+    parse(text).map_err(|error| usage(format!("{option}: {error}")))
+}
+
+/// Room for open files: every task that runs costs this program a few.
+pub(crate) fn make_room(options: &AgentOptions) -> Result<(), String> {
+    crate::run::make_room_for(options.slots, FILES_A_TASK)
+}
+
+/// Two pipes and a copy.
+const FILES_A_TASK: u64 = 3;

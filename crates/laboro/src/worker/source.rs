@@ -1,0 +1,94 @@
+//! Where work comes from: a hub of our own, or another system whose language we speak.
+
+use super::access;
+use super::args::Worker;
+use super::front::Front;
+use super::settings::{lease_ms, resources};
+use crate::exit::usage;
+use anyhow::Context;
+use laboro_core::Setting;
+use laboro_dialects::fuq2::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
+use laboro_dialects::worker::WorkerSide;
+use laboro_dialects::{dwork, fuq1, zmtp};
+use laboro_hub::security::client_config;
+use laboro_worker::agent::{AgentOptions, Link, Tcp, Tls};
+use laboro_worker::memory_total;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+pub(crate) struct Source {
+    pub(crate) side: Box<dyn WorkerSide>,
+    /// Only within a runtime.
+    pub(crate) connect: Box<dyn FnOnce() -> Link>,
+    pub(crate) front: Option<Front>,
+}
+
+pub(crate) fn open(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
+    match &args.from {
+        Some(url) => elsewhere(url, options),
+        None => hub(args, options),
+    }
+}
+
+fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
+    let (access, front) = access::find(args)?;
+    let address = access.native.clone();
+    let address = address.context("the access file names no native door: give HOST:PORT")?;
+    let config = Arc::new(client_config(&access)?);
+    // The certificate is known to the letter, so no name is looked at; but one has to be said.
+    let name = "laboro".try_into().context("a plain word is a server name")?;
+    let settings = WorkerSettings {
+        group: args.group.clone().or_else(|| access.group.clone()),
+        token: access.token.expose().as_bytes().to_vec(),
+        tags: args.tags.clone(),
+        memory: memory_total(),
+        resources: resources(args)?,
+        period_ms: lease_ms(args)?,
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        pid: std::process::id(),
+        ..WorkerSettings::new(options.name.clone(), options.slots)
+    };
+    let side = Box::new(NativeWorker::new(settings));
+    let connect = Box::new(move || Link::new(Tls { address, name, config }));
+    Ok(Source { side, connect, front })
+}
+
+fn elsewhere(url: &str, options: &AgentOptions) -> anyhow::Result<Source> {
+    let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
+    let address = rest.trim_end_matches('/').to_owned();
+    if address.is_empty() || !address.contains(':') {
+        return Err(usage(format!("--from {url}: write SCHEME://HOST:PORT")));
+    }
+    let side: Box<dyn WorkerSide> = match scheme {
+        "fuq2+tcp" => {
+            let settings = PlainSettings::tcp(options.name.clone(), options.slots);
+            Box::new(PlainWorker::new(settings))
+        }
+        "fuq1+tcp" => {
+            let settings = fuq1::ClientSettings::new(options.name.clone(), options.slots);
+            Box::new(fuq1::Client::new(settings))
+        }
+        "dwork" => Box::new(dwork::Worker::new(dwork_settings(options)?)),
+        other => return Err(usage(format!("--from {other}://: there is {KNOWN}"))),
+    };
+    let connect = Box::new(move || Link::new(Tcp { address }));
+    Ok(Source { side, connect, front: None })
+}
+
+const KNOWN: &str = "dwork://, fuq1+tcp:// and fuq2+tcp://";
+
+/// Its tasks are names; what they mean is what was typed after `--`.
+fn dwork_settings(options: &AgentOptions) -> anyhow::Result<dwork::WorkerSettings> {
+    let words = options.command.iter().map(|word| word.as_bytes());
+    let template = dwork::Template::new(words, Setting::default());
+    let template = template
+        .map_err(|error| usage(format!("{error}: say what after `--`, as in -- ./run {{}}")))?;
+    Ok(dwork::WorkerSettings {
+        location: options.name.clone().into_bytes(),
+        slots: options.slots,
+        template,
+        on_failure: dwork::OnFailure::Complete,
+        stays: false,
+        mechanism: zmtp::Mechanism::Null,
+    })
+}

@@ -1,0 +1,7 @@
+//! `laboro worker` at a real hub: what becomes of tasks when links, hubs and workers fail or leave.
+
+mod days;
+mod failures;
+mod hub;
+mod proxy;
+mod ssh;

@@ -1,0 +1,106 @@
+//! Workers that leave.
+
+use super::hub::{HubRig, WAITS};
+use crate::rig::{Life, until};
+use laboro_core::{Profile, State};
+use rustix::process::Signal;
+
+#[test]
+fn a_worker_that_is_told_to_end_finishes_what_runs_and_leaves_the_rest() {
+    let hub = HubRig::new();
+    let worker = hub.worker("one", &[]);
+    hub.rig.write("go", "");
+    let job = hub.submit(2, WAITS, Profile::default());
+    hub.line_of("pids");
+    worker.signal(Signal::TERM);
+    until("it says so", || worker.err().contains("1 running tasks are waited for"));
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    worker.wait().expect(0);
+    let counts = hub.counts(job);
+    assert_eq!((counts.of(State::Done), counts.of(State::Ready)), (1, 1));
+    assert!(hub.workers().is_empty());
+}
+
+#[test]
+fn a_second_signal_ends_what_runs_and_it_goes_back() {
+    let hub = HubRig::new();
+    let worker = hub.worker("one", &[]);
+    hub.rig.write("go", "");
+    let job = hub.submit(1, WAITS, Profile::default());
+    let life = Life::of(&hub.line_of("pids"));
+    worker.signal(Signal::INT);
+    until("it says so", || worker.err().contains("once more ends them now"));
+    worker.signal(Signal::INT);
+    worker.wait().expect(0);
+    assert!(life.is_over());
+    assert_eq!(hub.counts(job).of(State::Ready), 1);
+}
+
+#[test]
+fn an_idle_worker_leaves() {
+    let hub = HubRig::new();
+    let worker = hub.worker_unmet("one", &["--idle-timeout", "300ms"]);
+    let ran = worker.wait();
+    ran.expect(0).says("leaving");
+}
+
+#[test]
+fn a_worker_is_gone_when_its_time_is_over() {
+    let hub = HubRig::new();
+    let worker = hub.worker("one", &["--time-limit", "3s", "--grace", "100ms"]);
+    hub.rig.write("go", "");
+    let job = hub.submit(1, WAITS, Profile::default());
+    let life = Life::of(&hub.line_of("pids"));
+    worker.wait().expect(0).says("the time limit is near");
+    assert!(life.is_over());
+    assert_eq!(hub.counts(job).of(State::Ready), 1);
+}
+
+#[test]
+fn a_task_that_may_take_too_long_is_left_to_others() {
+    let hub = HubRig::new();
+    let worker = hub.worker("one", &["--time-limit", "10m"]);
+    let profile = Profile { time_limit_ms: Some(3_600_000), ..Profile::default() };
+    let job = hub.submit(1, "true", profile);
+    worker.wait().expect(0).says("may take longer than this worker has");
+    assert_eq!(hub.counts(job).of(State::Ready), 1);
+}
+
+#[test]
+fn a_wrong_token_is_refused_with_words_that_help() {
+    let hub = HubRig::new();
+    let text = std::fs::read_to_string(hub.access()).unwrap();
+    let at = text.find("laboro_").unwrap() + 20;
+    let digit = if &text[at..=at] == "0" { "1" } else { "0" };
+    hub.rig.write("wrong.toml", format!("{}{digit}{}", &text[..at], &text[at + 1..]));
+    let worker = hub.rig.laboro(["worker", "--access", "wrong.toml", "--scratch", "."]).run();
+    worker.expect(3).says("the hub refuses this worker").says("laboro access");
+}
+
+#[test]
+fn a_stranger_in_the_hubs_place_is_not_worked_for() {
+    let (hub, other) = (HubRig::new(), HubRig::new());
+    let address = other.address.to_string();
+    let access = hub.access();
+    let words = ["worker", "--access", &access, "--scratch", ".", &address];
+    hub.rig.laboro(words).run().expect(3).says("certificate");
+}
+
+#[test]
+fn what_makes_no_sense_is_said_before_anything_starts() {
+    let hub = HubRig::new();
+    for (words, says) in [
+        (vec!["--slots", "0"], "at least one slot"),
+        (vec!["--resource", "gpu"], "NAME=N"),
+        (vec!["--time-limit", "soon"], "--time-limit"),
+        (vec!["--from", "gopher://x:1"], "fuq2+tcp"),
+        (vec!["--from", "dwork://127.0.0.1:1"], "-- ./run {}"),
+        (vec!["--lease", "1ms"], "--lease"),
+    ] {
+        let access = hub.access();
+        let access = if words[0] == "--from" { vec![] } else { vec!["--access", &access] };
+        let all = ["worker"].into_iter().chain(access).chain(words);
+        hub.rig.laboro(all).run().expect(2).says(says);
+    }
+    hub.rig.laboro(["worker", "--access", "nowhere.toml"]).run().expect(3).says("nowhere.toml");
+}

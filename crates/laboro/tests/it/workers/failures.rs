@@ -1,0 +1,109 @@
+//! Links that are cut, hubs that restart, workers that are killed or stand still.
+
+use super::hub::{HubRig, WAITS};
+use super::proxy::Proxy;
+use crate::rig::{Life, until};
+use laboro_core::{Profile, State};
+use rustix::process::Signal;
+
+#[test]
+fn many_tasks_run_once_each_and_their_placeholders_are_filled() {
+    let hub = HubRig::new();
+    let _worker = hub.worker("one", &["--slots", "2"]);
+    let job = hub.submit(200, "echo {} {name} >> done", Profile::default());
+    hub.until_done(job);
+    let mut lines = hub.rig.lines("done");
+    lines.sort_by_key(|line| line.split(' ').next().unwrap().parse::<u32>().unwrap());
+    let wanted: Vec<String> = (1..=200).map(|n| format!("{n} array.{n}")).collect();
+    assert_eq!(lines, wanted);
+}
+
+#[test]
+fn a_link_that_is_cut_costs_no_task_a_second_run() {
+    let hub = HubRig::new();
+    let proxy = Proxy::to(hub.address);
+    let _worker = hub.worker("one", &["--slots", "2", &proxy.address.to_string()]);
+    hub.rig.write("go", "");
+    let job = hub.submit(2, WAITS, Profile::default());
+    until("both run", || hub.rig.lines("starts").len() == 2);
+    proxy.cut();
+    until("the hub has noticed", || hub.workers().is_empty());
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    until("both are over", || hub.rig.lines("done").len() == 2);
+    assert_eq!(hub.counts(job).of(State::Done), 0);
+    proxy.heal();
+    hub.until_done(job);
+    assert_eq!(hub.rig.lines("starts").len(), 2);
+}
+
+#[test]
+fn a_hub_that_restarts_finds_its_tasks_running_and_takes_their_results() {
+    let mut hub = HubRig::new();
+    let _worker = hub.worker("one", &["--slots", "2"]);
+    hub.rig.write("go", "");
+    let job = hub.submit(3, WAITS, Profile::default());
+    until("both run", || hub.rig.lines("starts").len() == 2);
+    hub.stop();
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    until("both are over", || hub.rig.lines("done").len() == 2);
+    hub.start_again();
+    hub.until_done(job);
+    assert_eq!(hub.rig.lines("starts").len(), 3);
+}
+
+#[test]
+fn a_hub_that_is_killed_and_started_again_loses_nothing_that_runs() {
+    let mut hub = HubRig::new();
+    hub.rig.write("go", "");
+    let job = hub.submit(3, WAITS, Profile::default());
+    hub.stop();
+    let first = hub.start_apart();
+    let _worker = hub.worker_unmet("one", &["--slots", "2"]);
+    until("both run", || hub.rig.lines("starts").len() == 2);
+    first.signal(Signal::KILL);
+    first.wait();
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    until("both are over", || hub.rig.lines("done").len() == 2);
+    let second = hub.start_apart();
+    until("the third is over", || hub.rig.lines("done").len() == 3);
+    second.signal(Signal::TERM);
+    second.wait().expect(0);
+    hub.start_again();
+    hub.until_done(job);
+    assert_eq!(hub.rig.lines("starts").len(), 3);
+}
+
+#[test]
+fn a_killed_worker_takes_its_tasks_along_and_another_does_them() {
+    let hub = HubRig::with(|settings| settings.grace_ms = 500);
+    let first = hub.worker("first", &[]);
+    hub.rig.write("go", "");
+    let job = hub.submit(1, WAITS, Profile::default());
+    let life = Life::of(&hub.line_of("pids"));
+    first.signal(Signal::KILL);
+    until("its task is gone", || life.is_over());
+    let _second = hub.worker("second", &[]);
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    hub.until_done(job);
+    assert_eq!(hub.rig.lines("done").len(), 1);
+}
+
+#[test]
+fn what_a_stopped_worker_had_is_done_by_another_and_its_late_result_does_not_count() {
+    let hub = HubRig::new();
+    let first = hub.worker("first", &["--lease", "1s"]);
+    hub.rig.write("go", "");
+    let job = hub.submit(1, WAITS, Profile::default());
+    hub.line_of("pids");
+    first.signal(Signal::STOP);
+    let _second = hub.worker("second", &[]);
+    until("it runs a second time", || hub.rig.lines("starts").len() == 2);
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    hub.until_done(job);
+    first.signal(Signal::CONT);
+    // It works on as if nothing had been.
+    until("the first is back", || hub.workers().len() == 2);
+    let job = hub.submit(4, "echo {} >> later", Profile::default());
+    hub.until_done(job);
+    assert_eq!(hub.rig.lines("later").len(), 4);
+}

@@ -1,0 +1,154 @@
+//! A hub in a directory of its own, and workers of the real program.
+
+use crate::rig::{Live, Rig, until};
+use laboro_core::*;
+use laboro_hub::config::{Durability, Listen, Settings};
+use laboro_hub::process::{Running, start};
+use std::cell::Cell;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+pub struct HubRig {
+    pub rig: Rig,
+    hub: Option<Running>,
+    pub address: SocketAddr,
+    jobs: Cell<u32>,
+}
+
+impl HubRig {
+    pub fn new() -> HubRig {
+        HubRig::with(|_| {})
+    }
+
+    pub fn with(change: impl FnOnce(&mut Settings)) -> HubRig {
+        let rig = Rig::new();
+        let mut settings = settings(&rig);
+        change(&mut settings);
+        let hub = start(&settings).unwrap();
+        let address = hub.native.unwrap();
+        HubRig { rig, hub: Some(hub), address, jobs: Cell::new(0) }
+    }
+
+    fn hub(&self) -> &Running {
+        self.hub.as_ref().unwrap()
+    }
+
+    pub fn stop(&mut self) {
+        let hub = self.hub.take().unwrap();
+        hub.stop();
+        hub.wait().unwrap();
+    }
+
+    /// Where it was before.
+    pub fn start_again(&mut self) {
+        let settings = Settings { native: Listen::At(self.address), ..settings(&self.rig) };
+        self.hub = Some(start(&settings).unwrap());
+    }
+
+    /// The same hub as a process of its own, for tests that kill it.
+    pub fn start_apart(&self) -> Live {
+        let (dir, address) = (self.rig.at("hub"), self.address.to_string());
+        let words = ["hub", "--dir", dir.to_str().unwrap(), "--http", "off", "--native", &address];
+        let hub = self.rig.laboro(words).start();
+        until("the hub listens", || hub.out().contains(&address));
+        hub
+    }
+
+    pub fn access(&self) -> String {
+        self.rig.at("hub/access.toml").to_str().unwrap().to_owned()
+    }
+
+    /// A worker with one slot and these options, once the hub knows it.
+    pub fn worker(&self, name: &str, options: &[&str]) -> Live {
+        let worker = self.worker_unmet(name, options);
+        until(&format!("{name} has joined"), || self.workers().iter().any(|known| known == name));
+        worker
+    }
+
+    pub fn worker_unmet(&self, name: &str, options: &[&str]) -> Live {
+        let access = self.access();
+        let mut words = vec!["worker", "--access", &access, "--name", name, "--scratch", "."];
+        if !options.contains(&"--slots") {
+            words.extend(["--slots", "1"]);
+        }
+        words.extend(options);
+        self.rig.laboro(words).start()
+    }
+
+    pub fn ask(&self, command: Command) -> Reply {
+        visit(self.hub().handle.ask(command)).unwrap()
+    }
+
+    /// Those that are connected.
+    pub fn workers(&self) -> Vec<String> {
+        let query = Query::Workers { group: None, from: WorkerId(0), most: 100 };
+        match self.ask(Command::Query(query)) {
+            Reply::Workers(workers) => {
+                let connected = workers.iter().filter(|worker| worker.connected);
+                connected.map(|worker| worker.name.to_string()).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A job of `count` tasks that run this line, in the rig's directory.
+    pub fn submit(&self, count: u32, line: &str, profile: Profile) -> JobId {
+        let setting = Setting {
+            dir: Some(self.rig.dir().to_str().unwrap().as_bytes().into()),
+            ..Setting::default()
+        };
+        let program = Program::Shell(line.as_bytes().into());
+        let work = Work::Command(CommandWork { program, setting: Arc::new(setting) });
+        // The first is called `array`; names are unique in a group.
+        let number = self.jobs.replace(self.jobs.get() + 1);
+        let name = if number == 0 { "array".to_owned() } else { format!("array{number}") };
+        let submit = Submit {
+            group: "default".into(),
+            job: SubmitTo::New(JobOptions::default()),
+            profiles: vec![profile],
+            tasks: Vec::new(),
+            arrays: vec![ArraySpec::numbered(name, count, work)],
+            unknown_pred: UnknownPred::Refuse,
+            if_taken: IfTaken::Refuse,
+        };
+        match self.ask(Command::Submit(submit)) {
+            Reply::Submitted { job, .. } => job,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn counts(&self, job: JobId) -> Counts {
+        match self.ask(Command::Query(Query::Job(job))) {
+            Reply::Jobs(jobs) => jobs[0].counts,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    pub fn until_done(&self, job: JobId) {
+        until("the job is done", || {
+            let counts = self.counts(job);
+            assert_eq!(counts.of(State::Failed), 0, "{counts:?}");
+            u64::from(counts.of(State::Done)) == counts.total()
+        });
+    }
+
+    /// Reads a file that a task writes, once there is a whole line in it.
+    pub fn line_of(&self, name: &str) -> String {
+        until(&format!("{name} has a line"), || self.rig.read(name).ends_with('\n'));
+        self.rig.read(name).trim_end().to_owned()
+    }
+}
+
+fn settings(rig: &Rig) -> Settings {
+    Settings { durability: Durability::Os, ..Settings::in_dir(&rig.at("hub")) }
+}
+
+fn visit<T>(visit: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(visit)
+}
+
+/// Writes a line for each start, then runs until the file `go` is gone.
+pub const WAITS: &str = "echo $$ >> pids; echo started >> starts; while test -e go; do sleep 0.02; done; echo {} >> done";
