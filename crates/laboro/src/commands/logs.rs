@@ -7,6 +7,7 @@ pub(crate) use hub::tail;
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
+use crate::hub_client::is_known;
 use crate::output::{print, say};
 use crate::run::{GROUP, JOB, RunDir};
 use anyhow::Context;
@@ -23,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
     let root = args.state.clone().unwrap_or_else(|| PathBuf::from(".laboro"));
-    if args.says_hub().unwrap_or_else(|| !root.exists()) {
+    if args.says_hub().unwrap_or_else(|| !root.exists() && is_known(&args.hub_args)) {
         return hub::run(args);
     }
     let dir = RunDir::find(&root, args.run.as_deref())?;

@@ -31,6 +31,11 @@ pub(super) fn target(args: &HubArgs) -> anyhow::Result<(Target, String)> {
     Ok((target, access.group.unwrap_or_else(|| DEFAULT_GROUP.to_owned())))
 }
 
+/// Whether there is a hub to ask, as far as can be told without asking.
+pub(crate) fn is_known(args: &HubArgs) -> bool {
+    path(args).is_ok_and(|path| path.exists())
+}
+
 /// What was typed comes before what the environment says, and a file before a directory.
 fn path(args: &HubArgs) -> anyhow::Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());

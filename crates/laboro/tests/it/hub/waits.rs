@@ -38,7 +38,7 @@ fn a_submit_that_waits_is_like_a_run() {
 #[test]
 fn a_wait_gives_up_when_its_time_is_over() {
     let place = Place::new();
-    place.out(&["submit", "--hold", "--", "true"]);
+    place.out(&["submit", "--", "true"]);
     place.run(&["wait", "--timeout", "50ms"]).expect(1).says("the time is over");
 }
 
@@ -51,6 +51,8 @@ fn what_waits_for_a_person_is_not_waited_for() {
     place.worker("w", 1).work_off(&[1]);
     place.run(&["wait"]).expect(1).says("1 failed, 1 blocked");
     assert!(place.out(&["explain", "b"]).contains("it is blocked: a failed"));
+    place.out(&["submit", "--hold", "--", "true"]);
+    place.run(&["wait"]).expect(1).says("laboro release 2");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::rig::Rig;
 fn without_a_hub_every_command_says_what_to_type() {
     let rig = Rig::new();
     let home = rig.dir().to_str().unwrap().to_owned();
-    for words in [&["status"][..], &["jobs"], &["submit", "--", "true"], &["logs", "1"]] {
+    for words in [&["status"][..], &["jobs"], &["submit", "--", "true"], &["logs", "--hub", "1"]] {
         let ran =
             rig.laboro(words.iter().copied()).env("HOME", &home).env("XDG_STATE_HOME", "").run();
         ran.expect(3).says("no hub was found").says("laboro hub").says("--access FILE");
