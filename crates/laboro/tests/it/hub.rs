@@ -6,4 +6,5 @@ mod lists;
 mod place;
 mod submits;
 mod waits;
+mod whole;
 mod words;

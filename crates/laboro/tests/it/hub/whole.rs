@@ -1,0 +1,102 @@
+//! All of it as people have it: `laboro hub`, `laboro worker` and commands, each a process of its own.
+
+use crate::rig::{Live, Ran, Rig, until};
+
+struct Whole {
+    rig: Rig,
+    _hub: Live,
+    _worker: Live,
+}
+
+impl Whole {
+    fn new() -> Whole {
+        let rig = Rig::new();
+        let dir = rig.at("hub");
+        let dir = dir.to_str().unwrap();
+        let free = "127.0.0.1:0";
+        let hub = rig.laboro(["hub", "--dir", dir, "--http", free, "--native", free]).start();
+        until("the hub has left its access file", || rig.read("hub/access.toml").contains("http"));
+        let worker = rig.laboro(["worker", dir, "--slots", "2", "--scratch", "."]).start();
+        let whole = Whole { rig, _hub: hub, _worker: worker };
+        until("the worker is there", || whole.run(&["workers", "--json"]).out().contains("true"));
+        whole
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        let dir = self.rig.at("hub");
+        self.rig.laboro(words.iter().copied()).env("LABORO_DIR", dir.to_str().unwrap()).run()
+    }
+}
+
+#[test]
+fn a_flow_runs_at_a_worker_and_its_output_comes_back() {
+    let whole = Whole::new();
+    whole.rig.write("in.txt", "read\n");
+    whole.rig.write(
+        "flow.toml",
+        r#"
+        [job]
+        name = "study"
+        [[task]]
+        name = "prepare"
+        command = "mkdir -p out"
+        [[task]]
+        name = "fit"
+        after = "prepare"
+        matrix = { model = ["a b", "it's {1}"], seed = "1-2" }
+        env = { MODEL = "{model}" }
+        command = "echo {model} $(( {seed} * 10 )) \"$MODEL\" > out/{#}.txt"
+        [[task]]
+        name = "copy"
+        after = "each:fit"
+        foreach = "1-4"
+        stdin = { file = "out/{}.txt" }
+        command = ["tee", "out/copy-{}.txt"]
+        [[task]]
+        name = "script"
+        after = "copy"
+        foreach = ["x y"]
+        script = "echo \"got $1 in {}\""
+        "#,
+    );
+    whole.run(&["submit", "--wait", "flow.toml"]).expect(0).says("job 1 done");
+    let texts: Vec<String> =
+        (1..=4).map(|n| whole.rig.read(&format!("out/copy-{n}.txt"))).collect();
+    let expected =
+        ["a b 10 a b\n", "a b 20 a b\n", "it's {1} 10 it's {1}\n", "it's {1} 20 it's {1}\n"];
+    assert_eq!(texts, expected);
+    assert_eq!(whole.run(&["logs", "script.1"]).expect(0).out(), "got x y in {}\n");
+    assert_eq!(whole.run(&["logs", "copy.2"]).expect(0).out(), "a b 20 a b\n");
+}
+
+#[test]
+fn lines_of_a_file_and_values_run_as_they_would_here() {
+    let whole = Whole::new();
+    let lines = "echo one > 1.txt\nfor i in a b; do echo $i; done > 2.txt\necho {} '{1}' > 3.txt\n";
+    whole.rig.write("jobs.txt", lines);
+    whole.run(&["submit", "--wait", "jobs.txt"]).expect(0);
+    let read = |name: &str| whole.rig.read(name);
+    assert_eq!([read("1.txt"), read("2.txt"), read("3.txt")], ["one\n", "a\nb\n", "{} {1}\n"]);
+    let hostile = "$(touch broken); 'x'";
+    whole.run(&["submit", "--wait", "--", "echo {} > {#}.out", ":::", hostile, "b"]).expect(0);
+    assert_eq!(read("1.out"), format!("{hostile}\n"));
+    assert!(!whole.rig.at("broken").exists());
+    whole
+        .run(&["submit", "--wait", "--", "sh", "-c", "echo no >&2; exit {}", ":::", "3"])
+        .expect(1);
+    let shown = whole.run(&["show"]).expect(0).out();
+    assert!(shown.contains("exit code 3") && shown.contains("no"), "{shown}");
+}
+
+#[test]
+fn a_running_task_can_be_followed_and_cancelled() {
+    let whole = Whole::new();
+    whole.run(&["submit", "--", "echo begun; sleep 600"]).expect(0);
+    let dir = whole.rig.at("hub");
+    let follow = whole.rig.laboro(["logs", "--hub", "--follow", "last/1"]);
+    let follow = follow.env("LABORO_DIR", dir.to_str().unwrap()).start();
+    until("its first words are here", || follow.out().contains("begun"));
+    assert_eq!(whole.run(&["cancel", "last"]).expect(0).out(), "job 1: 1 task cancelled\n");
+    whole.run(&["wait"]).expect(1).says("job 1 cancelled");
+    follow.wait().expect(0);
+}
