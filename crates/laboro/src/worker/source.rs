@@ -46,6 +46,7 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
         period_ms: lease_ms(args)?,
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         pid: std::process::id(),
+        takes_names: !options.command.is_empty(),
         ..WorkerSettings::new(options.name.clone(), options.slots)
     };
     let side = Box::new(NativeWorker::new(settings));

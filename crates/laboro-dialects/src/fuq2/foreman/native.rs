@@ -10,7 +10,7 @@ use super::{Foreman, Phase, wire};
 use crate::session::Output;
 use laboro_core::{
     Capacity, Command, Drain, Join, Kinds, Leave, Leaving, Name, Offer, Report, Route, Time,
-    WorkerRef,
+    WorkKind, WorkerRef,
 };
 
 /// For a worker that does not say how often it shows a sign of life.
@@ -65,7 +65,7 @@ impl Foreman {
             name: hello.name,
             dialect: "native",
             session: self.place.session,
-            kinds: Kinds::ALL,
+            kinds: kinds(hello.takes_names),
             tags: hello.tags,
             capacity: Capacity {
                 slots: hello.slots,
@@ -150,4 +150,12 @@ impl Foreman {
 pub(super) fn pair_of(held: &Held) -> TaskPair {
     let Held { task, lease, .. } = *held;
     TaskPair { job: task.job.0.into(), task: task.index.into(), lease: Some(lease.0) }
+}
+
+/// Whoever was not told what names mean is given none: it could only fail them.
+fn kinds(takes_names: bool) -> Kinds {
+    match takes_names {
+        true => Kinds::ALL,
+        false => Kinds::of(&[WorkKind::Command, WorkKind::Script, WorkKind::Indexed]),
+    }
 }

@@ -8,7 +8,7 @@ use super::{LABORO, read_lease, text, write_lease};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{LeaseNo, Name, TaskId};
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "Version",
     "Token",
     "Name",
@@ -22,6 +22,7 @@ const KEYS: [&str; 14] = [
     "Pid",
     "Host",
     "Program",
+    "Names",
     "Running",
 ];
 /// Tags or kinds of resources that a worker may have.
@@ -46,6 +47,8 @@ pub(in super::super) struct Hello {
     pub(in super::super) host: String,
     /// Which program, of which version.
     pub(in super::super) program: String,
+    /// It knows what tasks mean that are only a name.
+    pub(in super::super) takes_names: bool,
     pub(in super::super) running: Vec<(TaskId, LeaseNo)>,
 }
 
@@ -87,6 +90,7 @@ impl Hello {
             10 => write_uint(to, self.pid.into()),
             11 => write_str(to, self.host.as_bytes()),
             12 => write_str(to, self.program.as_bytes()),
+            13 => write_uint(to, self.takes_names.into()),
             _ => {
                 write_array(to, self.running.len());
                 self.running.iter().for_each(|&lease| write_lease(to, lease));
@@ -125,6 +129,7 @@ impl Hello {
             10 => self.pid = from.small()?,
             11 => self.host = text(from.bytes()?),
             12 => self.program = text(from.bytes()?),
+            13 => self.takes_names = from.uint()? != 0,
             _ => self.running = from.list(TASKS_MAX, read_lease)?,
         }
         Ok(())

@@ -68,6 +68,17 @@ fn a_task_arrives_with_all_that_it_needs() {
 }
 
 #[test]
+fn names_go_only_to_workers_that_know_them() {
+    let settings = WorkerSettings { takes_names: false, ..WorkerSettings::new("w", 1) };
+    let mut rig = Rig::new(Mode::Native, NativeWorker::new(settings));
+    let names = rig.submit(1, Work::Named);
+    let array = ArraySpec::numbered("other", 1, command(&["true"]));
+    let commands = rig.submit_arrays(vec![array], Profile::default());
+    assert_eq!(rig.run_all(), 1);
+    assert_eq!((rig.count(names, State::Ready), rig.count(commands, State::Done)), (1, 1));
+}
+
+#[test]
 fn every_kind_of_work_survives_the_wire() {
     let setting = Arc::new(Setting { dir: Some(Box::from(&b"/d"[..])), ..Setting::default() });
     let kinds = [

@@ -101,6 +101,7 @@ impl NativeWorker {
             pid: settings.pid,
             host: settings.host.clone(),
             program: settings.program.clone(),
+            takes_names: settings.takes_names,
             running,
         };
         self.talk.ask_with(&mut out.say, Kind::Hello, |to| hello.write(to));

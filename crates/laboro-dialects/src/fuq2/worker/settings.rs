@@ -20,6 +20,8 @@ pub struct WorkerSettings {
     pub period_ms: u64,
     pub host: String,
     pub pid: u32,
+    /// It knows what tasks mean that are only a name, such as those of dwork.
+    pub takes_names: bool,
     /// Name and version of the program.
     pub program: String,
     /// The largest message taken, in bytes.
@@ -41,6 +43,7 @@ impl WorkerSettings {
             period_ms: 30_000,
             host: String::new(),
             pid: 0,
+            takes_names: true,
             program: concat!("laboro ", env!("CARGO_PKG_VERSION")).into(),
             message_max: 16 << 20,
         }
