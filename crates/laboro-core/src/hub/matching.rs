@@ -335,20 +335,21 @@ impl Hub {
     /// Why an offer of this worker gets nothing.
     pub(super) fn idle_reason(&self, worker: u32) -> Idle {
         let this = self.state().workers().get(worker);
+        let group = self.state().group(this.group);
+        // Who is on hold waits for work, and where none can come it waits for nothing.
+        let is_finished = group.ever_used && group.counts.active() == 0;
         match this.record.standing {
             Standing::Ejected => return Idle::Ejected,
-            Standing::OnHold => return Idle::OnHold,
+            Standing::OnHold if !is_finished => return Idle::OnHold,
             Standing::Probation if this.leases > 0 => return Idle::OnHold,
-            Standing::Probation | Standing::Good => {}
+            Standing::OnHold | Standing::Probation | Standing::Good => {}
         }
         if self.presence.member(worker).is_some_and(|member| member.draining) {
-            return Idle::Draining;
-        }
-        let group = self.state().group(this.group);
-        if !group.ever_used {
-            Idle::Fresh
-        } else if group.counts.active() == 0 {
+            Idle::Draining
+        } else if is_finished {
             Idle::Finished
+        } else if !group.ever_used {
+            Idle::Fresh
         } else {
             Idle::Later
         }
