@@ -1,0 +1,94 @@
+//! What the conversations at one door have in common: the group they are told, the rule for good results, and
+//! the roll of who is there.
+
+use super::DEFAULT_GROUP;
+use super::manager::Manager;
+use super::roll::Roll;
+use super::words::NAME_BYTES_MAX;
+use crate::session::Place;
+use bytes::Bytes;
+use laboro_core::{Grant, Work};
+use std::sync::Arc;
+
+/// What makes a script's run good. Commands always go by their exit status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Success {
+    /// As the runner says it: by the last line with `RES:` in it.
+    #[default]
+    ResLine,
+    /// The exit status that the result's header tells.
+    ExitCode,
+}
+
+/// Makes the work of one element of an array, its placeholders filled in. `Err` says why it cannot be.
+pub type Fill = Arc<dyn Fn(&Grant) -> Result<Work, String> + Send + Sync>;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsayable {
+    #[error("the group `{0}` has white space in it or is too long: runexp has no way to say it")]
+    Group(String),
+}
+
+#[derive(Clone)]
+pub struct Door {
+    pub(super) group: Bytes,
+    pub(super) success: Success,
+    pub(super) fill: Option<Fill>,
+    pub(super) limits: Limits,
+    pub(super) roll: Arc<Roll>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    /// From the connection to JES.
+    pub(super) handshake_ms: u64,
+    /// A peer that is due to say something and says nothing for so long is dropped.
+    pub(super) exchange_ms: u64,
+    pub(super) result_bytes: u64,
+    /// Jobs at one runner.
+    pub(super) lent: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { handshake_ms: 10_000, exchange_ms: 60_000, result_bytes: 4 << 30, lent: 10_000 }
+    }
+}
+
+impl Door {
+    /// Runners are told this group; the hub's default one has the original's name for it.
+    pub fn new(group: &str) -> Result<Door, Unsayable> {
+        let group = if group.is_empty() || group == "default" { DEFAULT_GROUP } else { group };
+        if group.contains(char::is_whitespace) || group.len() > NAME_BYTES_MAX {
+            return Err(Unsayable::Group(group.to_owned()));
+        }
+        Ok(Door {
+            group: Bytes::copy_from_slice(group.as_bytes()),
+            success: Success::default(),
+            fill: None,
+            limits: Limits::default(),
+            roll: Arc::default(),
+        })
+    }
+
+    pub fn with_success(mut self, success: Success) -> Door {
+        self.success = success;
+        self
+    }
+
+    /// Without it elements of arrays fail with words that say so.
+    pub fn with_fill(mut self, fill: Fill) -> Door {
+        self.fill = Some(fill);
+        self
+    }
+
+    pub fn session(&self, place: Place) -> Manager {
+        Manager::new(self.clone(), place)
+    }
+}
+
+impl std::fmt::Debug for Door {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Door").field("group", &self.group).finish_non_exhaustive()
+    }
+}

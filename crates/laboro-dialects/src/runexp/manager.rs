@@ -1,0 +1,321 @@
+//! The manager's side of one conversation: greets, hands out jobs, takes results. Speaks in turn and answers a
+//! request for work at once, since a runner that waits for an answer is blocked as a whole. Judging results
+//! and runners is left to the hub.
+
+mod lending;
+mod receipt;
+
+use super::VERSION;
+use super::door::Door;
+use super::roll::{Lent, Seat};
+use super::words::{Heard, MESSAGE_BYTES_MAX, ManagerWord, RunnerWord};
+use crate::session::{Delivery, HangUp, Output, Place, Session};
+use bytes::{Bytes, BytesMut};
+use laboro_core::{
+    Capacity, Command, Idle, Join, Kinds, Leave, Leaving, Offer, Patience, Refusal, Reply, Route,
+    Time, WorkKind, WorkerRef,
+};
+use receipt::Receipt;
+
+#[derive(Debug)]
+pub struct Manager {
+    door: Door,
+    place: Place,
+    heard: Heard,
+    stage: Stage,
+    /// When the peer must have said something, or it is dropped.
+    due: Option<Time>,
+    /// From SALUTON on.
+    seat: Option<Seat>,
+    /// From JES until the hub is told that it left.
+    renew_at: Option<Time>,
+    lent: Lent,
+    /// RICEVIS was said to this result. Only the next word shows that it was heard.
+    settled: Option<Bytes>,
+    /// FINO was said; it is said again to whoever asks.
+    is_finished: bool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// SALUTON comes next.
+    Hail,
+    /// KOMPRENAS comes next.
+    Version,
+    /// JES comes next.
+    Group,
+    /// The runner speaks when it wants to.
+    Waiting,
+    /// The hub is asked for work.
+    Offering,
+    /// PRETA comes next, then this is sent.
+    Lending(Bytes),
+    Receiving(Receipt),
+    /// The hub is told a result.
+    Reporting,
+    Over,
+}
+
+/// What the hub's answers are about.
+mod tag {
+    pub(super) const JOIN: u64 = 1;
+    pub(super) const OFFER: u64 = 2;
+    pub(super) const REPORT: u64 = 3;
+    /// Answers that change nothing here.
+    pub(super) const ASIDE: u64 = 4;
+}
+
+/// Without a sign of life for so long a worker is gone, also when the hub was started anew meanwhile.
+const PERIOD_MS: u64 = 60_000;
+const RENEW_MS: u64 = 20_000;
+
+impl Manager {
+    pub(super) fn new(door: Door, place: Place) -> Manager {
+        Manager {
+            door,
+            place,
+            heard: Heard::default(),
+            stage: Stage::Hail,
+            due: None,
+            seat: None,
+            renew_at: None,
+            lent: Lent::new(),
+            settled: None,
+            is_finished: false,
+        }
+    }
+
+    /// Goes on as far as what was heard allows.
+    fn go_on(&mut self, now: Time, out: &mut Output) {
+        while out.hang_up.is_none() {
+            match &mut self.stage {
+                Stage::Offering | Stage::Reporting | Stage::Over => break,
+                Stage::Receiving(receipt) => {
+                    if receipt.take(&mut self.heard, out) {
+                        self.due = Some(now.after_ms(self.door.limits.exchange_ms));
+                    }
+                    if !receipt.is_complete() {
+                        break;
+                    }
+                    self.report(out);
+                }
+                Stage::Hail
+                | Stage::Version
+                | Stage::Group
+                | Stage::Waiting
+                | Stage::Lending(_) => match self.heard.runner_word() {
+                    Ok(Some(word)) => self.hear(word, now, out),
+                    Ok(None) => break,
+                    Err(error) => out.malformed(error.to_string()),
+                },
+            }
+        }
+        if self.heard.len() > MESSAGE_BYTES_MAX {
+            out.malformed("it goes on talking while it should wait for an answer");
+        }
+        // Half a word has to become a whole one.
+        if matches!(self.stage, Stage::Waiting) && self.due.is_none() && !self.heard.is_empty() {
+            self.due = Some(now.after_ms(self.door.limits.exchange_ms));
+        }
+    }
+
+    fn hear(&mut self, word: RunnerWord, now: Time, out: &mut Output) {
+        if let Some(name) = self.settled.take() {
+            self.lent.remove(&name);
+        }
+        match (&mut self.stage, word) {
+            (Stage::Hail, RunnerWord::Saluton(host)) => {
+                self.seat = Some(self.door.roll.seat(&host, self.place.peer));
+                say(out, &ManagerWord::Versio(Bytes::from_static(VERSION.as_bytes())));
+                self.stage = Stage::Version;
+            }
+            (Stage::Version, RunnerWord::Komprenas) => {
+                say(out, &ManagerWord::Aligi(self.door.group.clone()));
+                self.stage = Stage::Group;
+            }
+            (Stage::Group, RunnerWord::Jes) => self.join(now, out),
+            (Stage::Waiting, RunnerWord::Peto) => self.ask_for_work(out),
+            (Stage::Waiting, RunnerWord::Rezulto { name, is_good, size }) => {
+                self.begin_receipt(name, is_good, size, now, out);
+            }
+            (Stage::Waiting, RunnerWord::FinoAnkau) => {
+                self.leave(Leaving::Gone, out);
+                self.lent.clear();
+                self.stage = Stage::Over;
+                out.hang_up(HangUp::Finished);
+            }
+            (Stage::Lending(body), RunnerWord::Preta) => {
+                if !body.is_empty() {
+                    out.say_message(body);
+                }
+                self.wait();
+            }
+            (stage, word) => {
+                let stage = stage.expects();
+                out.malformed(format!("it said {word:?} where {stage} was due"));
+            }
+        }
+    }
+
+    fn wait(&mut self) {
+        self.stage = Stage::Waiting;
+        self.due = None;
+    }
+
+    fn worker(&self) -> WorkerRef {
+        let seat = self.seat.as_ref().expect("a seat is taken with the first word");
+        WorkerRef::Name { group: self.place.group.clone(), name: seat.name.clone() }
+    }
+
+    fn join(&mut self, now: Time, out: &mut Output) {
+        let seat = self.seat.as_ref().expect("a seat is taken with the first word");
+        let join = Join {
+            group: self.place.group.clone(),
+            name: seat.name.clone(),
+            dialect: "runexp",
+            session: self.place.session,
+            kinds: Kinds::of(&[WorkKind::Script, WorkKind::Command]),
+            tags: Vec::new(),
+            capacity: Capacity::slots(1),
+            period_ms: Some(PERIOD_MS),
+            running: None,
+        };
+        out.ask(tag::JOIN, Command::Join(join));
+        self.lent = seat.take_left(now);
+        self.renew_at = Some(now.after_ms(RENEW_MS));
+        self.wait();
+    }
+
+    fn ask_for_work(&mut self, out: &mut Output) {
+        let is_ejected = self.seat.as_ref().is_some_and(|seat| seat.is_ejected);
+        if is_ejected {
+            say(out, &ManagerWord::Eliri);
+        } else if self.is_finished {
+            say(out, &ManagerWord::Fino);
+        } else if self.lent.len() >= self.door.limits.lent {
+            say(out, &ManagerWord::Atendi);
+        } else {
+            self.offer(out);
+        }
+        self.due = None;
+    }
+
+    fn offer(&mut self, out: &mut Output) {
+        let route = Route::Answer { most: 1, patience: Patience::None };
+        let offer = Offer { worker: self.worker(), route, lease_ms: None };
+        out.ask(tag::OFFER, Command::Offer(offer));
+        self.stage = Stage::Offering;
+    }
+
+    fn answer(&mut self, now: Time, reply: Reply, out: &mut Output) {
+        let word = match reply {
+            Reply::Work { grants, .. } => {
+                self.lend(now, grants, out);
+                return;
+            }
+            Reply::Nothing(Idle::Finished | Idle::Draining) => {
+                self.is_finished = true;
+                ManagerWord::Fino
+            }
+            Reply::Nothing(Idle::Later | Idle::OnHold | Idle::Fresh)
+            | Reply::Refused(Refusal::Limit { .. }) => ManagerWord::Atendi,
+            Reply::Nothing(Idle::Ejected) => {
+                if let Some(seat) = &self.seat {
+                    seat.note_ejected();
+                }
+                ManagerWord::Eliri
+            }
+            Reply::Refused(refusal) => {
+                out.hang_up(HangUp::Denied(refusal.to_string()));
+                return;
+            }
+            other => unreachable!("an offer is not answered with {other:?}"),
+        };
+        say(out, &word);
+        self.wait();
+    }
+
+    fn leave(&mut self, how: Leaving, out: &mut Output) {
+        if self.renew_at.take().is_some() {
+            let session = Some(self.place.session);
+            let leave = Leave { worker: self.worker(), session, how };
+            out.ask(tag::ASIDE, Command::Leave(leave));
+        }
+    }
+}
+
+impl Session for Manager {
+    fn open(&mut self, now: Time, _: &mut Output) {
+        self.due = Some(now.after_ms(self.door.limits.handshake_ms));
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
+        self.heard.take_in(input);
+        self.go_on(now, out);
+    }
+
+    fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output) {
+        // There is no word to end a job or to lower a number of slots: its result is refused when it comes,
+        // and nothing more is handed out.
+        let Delivery::Reply { tag, reply } = delivery else { return };
+        match (tag, reply) {
+            (tag::OFFER, reply) if matches!(self.stage, Stage::Offering) => {
+                self.answer(now, reply, out);
+            }
+            // Counted or not, the exchange is completed: the runner has done its part.
+            (tag::REPORT, _) if matches!(self.stage, Stage::Reporting) => {
+                say(out, &ManagerWord::Ricevis);
+                self.wait();
+            }
+            (tag::JOIN, Reply::Refused(refusal)) => {
+                out.hang_up(HangUp::Denied(refusal.to_string()));
+            }
+            _ => {}
+        }
+        self.go_on(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        [self.due, self.renew_at].into_iter().flatten().min()
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Output) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+            out.hang_up(HangUp::Silent);
+        }
+        if self.renew_at.is_some_and(|at| at <= now) {
+            out.ask(tag::ASIDE, Command::Renew(self.worker()));
+            self.renew_at = Some(now.after_ms(RENEW_MS));
+        }
+    }
+
+    fn close(&mut self, now: Time, out: &mut Output) {
+        // Lost with its worker: such a job is tried again, but not for ever.
+        self.leave(Leaving::Away { grace_ms: 0 }, out);
+        if let Some(seat) = self.seat.take() {
+            seat.leave(now, std::mem::take(&mut self.lent));
+        }
+        self.stage = Stage::Over;
+        self.due = None;
+    }
+}
+
+impl Stage {
+    fn expects(&self) -> &'static str {
+        match self {
+            Stage::Hail => "SALUTON",
+            Stage::Version => "KOMPRENAS",
+            Stage::Group => "JES",
+            Stage::Waiting => "PETO, REZULTO or FINO ANKAU",
+            Stage::Lending(_) => "PRETA",
+            Stage::Receiving(_) => "a result",
+            Stage::Offering | Stage::Reporting | Stage::Over => "nothing",
+        }
+    }
+}
+
+fn say(out: &mut Output, word: &ManagerWord) {
+    word.write(&mut out.say);
+    out.end_message();
+}

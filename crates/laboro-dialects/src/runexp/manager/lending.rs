@@ -1,0 +1,85 @@
+//! From a grant to LABORO.
+
+use super::super::roll::Loan;
+use super::super::script::{Script, render};
+use super::super::words::{ManagerWord, is_sayable};
+use super::{Manager, Stage, say, tag};
+use crate::session::Output;
+use bytes::Bytes;
+use laboro_core::{Command, Grant, LeaseRef, Outcome, Report, TaskResult, Time, Work};
+
+impl Manager {
+    /// Hands out what the hub gave, which is one task.
+    pub(super) fn lend(&mut self, now: Time, grants: Vec<Grant>, out: &mut Output) {
+        let mut grants = grants.into_iter();
+        let Some(grant) = grants.next() else {
+            say(out, &ManagerWord::Atendi);
+            self.wait();
+            return;
+        };
+        match self.script(&grant) {
+            Ok(script) => {
+                let name = self.wire_name(&grant);
+                let word = ManagerWord::Laboro {
+                    name: name.clone(),
+                    kind: script.kind.into(),
+                    size: script.body.len() as u64,
+                };
+                say(out, &word);
+                self.lent.insert(name, loan(&grant));
+                self.stage = Stage::Lending(script.body);
+                self.due = Some(now.after_ms(self.door.limits.exchange_ms));
+            }
+            Err(why) => {
+                // No runner can take it, so it must not come back to the next one.
+                let result = TaskResult {
+                    lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+                    outcome: Outcome::Error,
+                    message: Some(format!("runexp runners cannot take it: {why}").into()),
+                    memo: None,
+                };
+                let report = Report { worker: self.worker(), results: vec![result] };
+                out.ask(tag::ASIDE, Command::Report(report));
+                self.offer(out);
+            }
+        }
+    }
+
+    fn script(&self, grant: &Grant) -> Result<Script, String> {
+        let work = grant.work.as_deref().unwrap_or(&Work::Named);
+        if grant.element.is_none() {
+            return render(work);
+        }
+        let fill = self.door.fill.as_ref();
+        let fill = fill.ok_or("elements of arrays are not filled in at this door")?;
+        render(&fill(grant)?)
+    }
+
+    /// The task's own name where it can be said and is not in use for another one.
+    fn wire_name(&self, grant: &Grant) -> Bytes {
+        let mut name = grant.name.bytes().to_vec();
+        if let Some(element) = &grant.element
+            && !name.is_empty()
+        {
+            name.extend_from_slice(format!(".{}", u64::from(element.position) + 1).as_bytes());
+        }
+        let is_free = |name: &[u8]| self.lent.get(name).is_none_or(|loan| loan.task == grant.task);
+        if is_sayable(&name) && is_free(&name) {
+            return name.into();
+        }
+        format!("laboro-{}-{}", grant.task.job, grant.task.number()).into()
+    }
+}
+
+fn loan(grant: &Grant) -> Loan {
+    let is_own_script = matches!(
+        grant.work.as_deref(),
+        Some(Work::Script { kind, .. }) if matches!(&**kind, ".sh" | ".m")
+    );
+    Loan {
+        task: grant.task,
+        lease: grant.lease,
+        attempt: grant.attempt,
+        by_exit_status: !is_own_script,
+    }
+}

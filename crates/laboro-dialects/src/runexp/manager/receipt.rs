@@ -1,0 +1,91 @@
+//! From REZULTO to a report.
+
+use super::super::door::Success;
+use super::super::result::{HEADER_BYTES_MAX, of_wait_status, wait_status};
+use super::super::roll::Loan;
+use super::super::words::{Heard, ManagerWord};
+use super::{Manager, Stage, say, tag};
+use crate::session::{Chunk, Output, Stream};
+use bytes::{Bytes, BytesMut};
+use laboro_core::{Command, LeaseRef, Outcome, Report, TaskResult, Time};
+
+/// A result whose body is on its way. The body is passed on as it comes; only its header is looked at.
+#[derive(Debug)]
+pub(super) struct Receipt {
+    name: Bytes,
+    loan: Loan,
+    is_good: bool,
+    left: u64,
+    head: BytesMut,
+}
+
+impl Receipt {
+    pub(super) fn is_complete(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether anything was there.
+    pub(super) fn take(&mut self, heard: &mut Heard, out: &mut Output) -> bool {
+        let Some(bytes) = heard.body(self.left) else { return false };
+        self.left -= bytes.len() as u64;
+        let room = HEADER_BYTES_MAX.saturating_sub(self.head.len());
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let Loan { task, lease, attempt, .. } = self.loan;
+        out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, bytes });
+        true
+    }
+
+    /// How it ended by the rule that holds for it, and words for a failure that the exit status hides.
+    fn outcome(&self, success: Success) -> (Outcome, Option<Box<str>>) {
+        let status = wait_status(&self.head).map(of_wait_status);
+        let by_exit_status = self.loan.by_exit_status || success == Success::ExitCode;
+        match (status, self.is_good) {
+            (Some(outcome), _) if by_exit_status => (outcome, None),
+            (_, true) => (Outcome::Success, None),
+            (Some(outcome), false) if !outcome.is_success() => (outcome, None),
+            (_, false) => {
+                (Outcome::Error, Some("the run did not say RES: with a good word".into()))
+            }
+        }
+    }
+}
+
+impl Manager {
+    pub(super) fn begin_receipt(
+        &mut self,
+        name: Bytes,
+        is_good: bool,
+        size: u64,
+        now: Time,
+        out: &mut Output,
+    ) {
+        let Some(loan) = self.lent.get(&name).cloned() else {
+            let name = name.escape_ascii();
+            out.malformed(format!("it has a result of `{name}`, which it was never given"));
+            return;
+        };
+        if size > self.door.limits.result_bytes {
+            let most = self.door.limits.result_bytes;
+            out.malformed(format!("a result of {size} bytes is more than {most}"));
+            return;
+        }
+        say(out, &ManagerWord::Preta);
+        let head = BytesMut::new();
+        self.stage = Stage::Receiving(Receipt { name, loan, is_good, left: size, head });
+        self.due = Some(now.after_ms(self.door.limits.exchange_ms));
+    }
+
+    /// The body is complete.
+    pub(super) fn report(&mut self, out: &mut Output) {
+        let Stage::Receiving(receipt) = std::mem::replace(&mut self.stage, Stage::Reporting) else {
+            unreachable!("a result is reported once it was received");
+        };
+        let (outcome, message) = receipt.outcome(self.door.success);
+        let Loan { task, lease, .. } = receipt.loan;
+        let lease = LeaseRef::Number { task, lease };
+        let results = vec![TaskResult { lease, outcome, message, memo: None }];
+        out.ask(tag::REPORT, Command::Report(Report { worker: self.worker(), results }));
+        self.settled = Some(receipt.name);
+        self.due = None;
+    }
+}

@@ -1,0 +1,122 @@
+//! Who is there under which name. Host names are not unique, but a worker's name is: the second connection of
+//! the same host and address gets a number. The lowest free one, so that whoever comes back is known again,
+//! and with it what the hub remembers of it and what it still ran when its connection was lost.
+
+use bytes::Bytes;
+use laboro_core::{LeaseNo, Name, TaskId, Time};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a runner was given, by the names that it knows.
+pub(super) type Lent = HashMap<Bytes, Loan>;
+
+#[derive(Clone, Debug)]
+pub(super) struct Loan {
+    pub(super) task: TaskId,
+    pub(super) lease: LeaseNo,
+    pub(super) attempt: u16,
+    /// Its exit status tells, whatever the rule is for runexp's own scripts.
+    pub(super) by_exit_status: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Roll {
+    hosts: Mutex<HashMap<Host, Entry>>,
+}
+
+type Host = (String, Option<IpAddr>);
+
+#[derive(Debug, Default)]
+struct Entry {
+    taken: BTreeSet<u32>,
+    /// Of those.
+    ejected: BTreeSet<u32>,
+    left: BTreeMap<u32, (Time, Lent)>,
+}
+
+/// How long a result is waited for after its connection was lost.
+const LEFT_MS: u64 = 3_600_000;
+
+/// Hosts whose running jobs are remembered. Beyond it late results are not known any more.
+const LEFT_MAX: usize = 10_000;
+
+impl Roll {
+    /// A name of its own for as long as the seat is kept.
+    pub(super) fn seat(self: &Arc<Roll>, host: &str, peer: Option<IpAddr>) -> Seat {
+        let key = (host.to_owned(), peer);
+        let mut hosts = self.lock();
+        let entry = hosts.entry(key.clone()).or_default();
+        let mut numbers = (1..).filter(|number| !entry.taken.contains(number));
+        let number = numbers.next().expect("numbers do not run out");
+        let address = peer.map(|peer| format!("@{peer}")).unwrap_or_default();
+        let name = match number {
+            1 => format!("{host}{address}"),
+            _ => format!("{host}{address}#{number}"),
+        };
+        let is_ejected = !entry.ejected.is_empty();
+        entry.taken.insert(number);
+        drop(hosts);
+        Seat { name: Name::from(name), is_ejected, host: key, number, roll: Arc::clone(self) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Host, Entry>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Given back when dropped.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) name: Name,
+    /// While an ejected runner of this host is still connected, another one is no news.
+    pub(super) is_ejected: bool,
+    host: Host,
+    number: u32,
+    roll: Arc<Roll>,
+}
+
+impl Seat {
+    pub(super) fn note_ejected(&self) {
+        if let Some(entry) = self.roll.lock().get_mut(&self.host) {
+            entry.ejected.insert(self.number);
+        }
+    }
+
+    /// What ran here when the last connection under this name was lost.
+    pub(super) fn take_left(&self, now: Time) -> Lent {
+        let mut hosts = self.roll.lock();
+        let left = hosts.get_mut(&self.host).and_then(|entry| entry.left.remove(&self.number));
+        left.filter(|(at, _)| now.since_ms(*at) < LEFT_MS).map(|(_, lent)| lent).unwrap_or_default()
+    }
+
+    pub(super) fn leave(&self, now: Time, lent: Lent) {
+        let mut hosts = self.roll.lock();
+        if hosts.len() > LEFT_MAX {
+            hosts.retain(|_, entry| {
+                entry.left.retain(|_, (at, _)| now.since_ms(*at) < LEFT_MS);
+                !entry.taken.is_empty() || !entry.left.is_empty()
+            });
+        }
+        let has_room = hosts.len() <= LEFT_MAX;
+        if let Some(entry) = hosts.get_mut(&self.host)
+            && has_room
+            && !lent.is_empty()
+        {
+            entry.left.insert(self.number, (now, lent));
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut hosts = self.roll.lock();
+        if let Some(entry) = hosts.get_mut(&self.host) {
+            entry.taken.remove(&self.number);
+            entry.ejected.remove(&self.number);
+            if entry.taken.is_empty() && entry.left.is_empty() {
+                hosts.remove(&self.host);
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The runner's side: works for a manager, ours or an original one. One exchange at a time on one connection,
+//! results before requests. An original reads whatever comes at once as one message, so where nothing is said
+//! in between two words of ours a short pause keeps them apart.
+
+mod incoming;
+mod job;
+
+use super::door::Success;
+use super::words::{Heard, RunnerWord};
+use super::{DEFAULT_GROUP, VERSION};
+use crate::worker::{Key, News, Order, Orders, Parting, WorkerSide};
+use bytes::{Bytes, BytesMut};
+use job::{Handover, Running};
+use laboro_core::Time;
+use std::collections::{BTreeMap, VecDeque};
+
+#[derive(Clone, Debug)]
+pub struct RunnerOptions {
+    /// Letters, digits, `-` and `_`; anything else is left out when it is said.
+    pub host: String,
+    pub group: String,
+    /// How many jobs run at once.
+    pub slots: u32,
+    /// The versions of the protocol that are accepted.
+    pub versions: Vec<String>,
+    pub success: Success,
+    /// Between JES and the first PETO.
+    pub first_pause_ms: u64,
+    /// After a job without a body was taken.
+    pub empty_pause_ms: u64,
+    /// After ATENDI, unless a job of our own is handed in before.
+    pub hold_ms: u64,
+    /// A manager that owes an answer for so long is gone.
+    pub exchange_ms: u64,
+    /// The longest script that is taken.
+    pub job_bytes_max: u64,
+    /// Of what one job prints; the rest is counted and left out.
+    pub output_bytes_max: usize,
+}
+
+impl RunnerOptions {
+    pub fn new(host: &str, slots: u32) -> RunnerOptions {
+        RunnerOptions {
+            host: sayable_host(host),
+            group: DEFAULT_GROUP.to_owned(),
+            slots: slots.max(1),
+            versions: vec![VERSION.to_owned()],
+            success: Success::ResLine,
+            first_pause_ms: 75,
+            empty_pause_ms: 20,
+            hold_ms: 10_000,
+            exchange_ms: 60_000,
+            job_bytes_max: 64 << 20,
+            output_bytes_max: 16 << 20,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Runner {
+    options: RunnerOptions,
+    heard: Heard,
+    stage: Stage,
+    /// When the manager must have answered.
+    due: Option<Time>,
+    /// Nothing is said before.
+    quiet_until: Option<Time>,
+    /// No work is asked for before.
+    hold_until: Option<Time>,
+    running: BTreeMap<Key, Running>,
+    /// The first one is being handed in.
+    results: VecDeque<Handover>,
+    next_key: u64,
+    /// No more work is asked for, for this reason.
+    end: Option<End>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Away,
+    /// VERSIO comes next.
+    Version,
+    /// ALIGI comes next.
+    Group,
+    /// It is our turn.
+    Free,
+    /// PETO was said.
+    Asked,
+    Taking {
+        name: Bytes,
+        kind: Bytes,
+        left: u64,
+        body: BytesMut,
+    },
+    /// REZULTO was said, PRETA comes next.
+    Announced,
+    /// RICEVIS comes next.
+    Handing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// FINO, or the worker wants to leave.
+    Finished,
+    /// ELIRI.
+    Ejected,
+}
+
+/// A result that a connection was lost over so often is given up: the manager does not want it.
+const TRIES_MAX: u8 = 3;
+
+impl Runner {
+    pub fn new(options: RunnerOptions) -> Runner {
+        Runner {
+            options,
+            heard: Heard::default(),
+            stage: Stage::Away,
+            due: None,
+            quiet_until: None,
+            hold_until: None,
+            running: BTreeMap::new(),
+            results: VecDeque::new(),
+            next_key: 1,
+            end: None,
+        }
+    }
+
+    /// Says the next thing, if it is our turn and there is one.
+    fn speak(&mut self, now: Time, out: &mut Orders) {
+        if !matches!(self.stage, Stage::Free) || self.quiet_until.is_some_and(|until| now < until) {
+            return;
+        }
+        self.quiet_until = None;
+        if let Some(result) = self.results.front() {
+            self.say(&result.word(), out);
+            self.expect(Stage::Announced, now);
+        } else if self.has_room() && self.hold_until.is_none_or(|until| until <= now) {
+            self.hold_until = None;
+            self.say(&RunnerWord::Peto, out);
+            self.expect(Stage::Asked, now);
+        } else if let (Some(end), true) = (self.end, self.running.is_empty()) {
+            self.say(&RunnerWord::FinoAnkau, out);
+            self.stage = Stage::Away;
+            out.hang_up(match end {
+                End::Finished => Parting::Finished,
+                End::Ejected => Parting::Refused(
+                    "the manager has ejected this runner: too many of its jobs failed".into(),
+                ),
+            });
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.end.is_none() && self.running.len() < self.options.slots as usize
+    }
+
+    fn expect(&mut self, stage: Stage, now: Time) {
+        self.stage = stage;
+        self.due = Some(now.after_ms(self.options.exchange_ms));
+    }
+
+    fn say(&self, word: &RunnerWord, out: &mut Orders) {
+        word.write(&mut out.say);
+        out.end_message();
+    }
+
+    /// Nothing more is asked for.
+    fn finish(&mut self, end: End) {
+        self.end.get_or_insert(end);
+        self.hold_until = None;
+    }
+}
+
+impl WorkerSide for Runner {
+    fn open(&mut self, now: Time, out: &mut Orders) {
+        self.say(&RunnerWord::Saluton(self.options.host.clone()), out);
+        self.expect(Stage::Version, now);
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
+        self.heard.take_in(input);
+        self.go_on(now, out);
+        self.speak(now, out);
+    }
+
+    fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
+        match news {
+            News::Started(_) | News::Ahead(_) => {}
+            News::Wrote { key, stream, bytes } => {
+                if let Some(job) = self.running.get_mut(&key) {
+                    job.take(stream, &bytes, self.options.output_bytes_max);
+                }
+            }
+            News::Ended { key, how } => {
+                if let Some(job) = self.running.remove(&key) {
+                    self.results.push_back(job.end(&how, now, &self.options));
+                }
+            }
+            News::Returned(key) => {
+                // Once we leave, the manager hands out again whatever has no result.
+                if let Some(job) = self.running.remove(&key)
+                    && self.end.is_none()
+                {
+                    self.results.push_back(job.never_began(now, &self.options));
+                }
+            }
+            News::Draining | News::Leaving => self.finish(End::Finished),
+        }
+        self.speak(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let our_turn = matches!(self.stage, Stage::Free);
+        let would_ask = self.results.is_empty() && self.has_room();
+        let quiet = self.quiet_until.filter(|_| our_turn);
+        let hold = self.hold_until.filter(|_| our_turn && would_ask);
+        // Who must be quiet anyway need not be woken before.
+        [self.due, quiet.max(hold).or(hold)].into_iter().flatten().min()
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Orders) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+            out.hang_up(Parting::Again("the manager does not answer".into()));
+            return;
+        }
+        self.speak(now, out);
+    }
+
+    fn lost(&mut self, _: Time) {
+        if matches!(self.stage, Stage::Announced | Stage::Handing)
+            && let Some(result) = self.results.front_mut()
+        {
+            result.tries += 1;
+            if result.tries >= TRIES_MAX {
+                self.results.pop_front();
+            }
+        }
+        self.stage = Stage::Away;
+        self.heard = Heard::default();
+        (self.due, self.quiet_until, self.hold_until) = (None, None, None);
+    }
+
+    /// A result is said only when its job has ended, so what running jobs print must not stop their pipes.
+    fn unsaid(&self) -> usize {
+        self.results.iter().map(|result| result.body.len()).sum()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.results.is_empty()
+    }
+}
+
+/// A host name as the dialect has it: no dots.
+fn sayable_host(host: &str) -> String {
+    let first = host.split('.').next().unwrap_or_default();
+    let allowed = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let host: String = first.chars().filter(allowed).take(255).collect();
+    if host.is_empty() { "laboro".to_owned() } else { host }
+}
+
+impl Order {
+    fn welcome(name: &str) -> Order {
+        Order::Welcome { name: name.to_owned() }
+    }
+}

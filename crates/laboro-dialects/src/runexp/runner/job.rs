@@ -1,0 +1,115 @@
+//! One job at a runner, from its start to the text of its result.
+
+use super::RunnerOptions;
+use crate::runexp::door::Success;
+use crate::runexp::result::{Header, ResLine, date, to_wait_status};
+use crate::runexp::words::RunnerWord;
+use crate::session::Stream;
+use crate::worker::Ended;
+use bytes::{Bytes, BytesMut};
+use laboro_core::{Outcome, Time};
+
+#[derive(Debug)]
+pub(super) struct Running {
+    name: Bytes,
+    kind: Bytes,
+    began: Time,
+    stdout: BytesMut,
+    stderr: BytesMut,
+    left_out: u64,
+    res_line: ResLine,
+}
+
+/// A result on its way to the manager.
+#[derive(Debug)]
+pub(super) struct Handover {
+    name: Bytes,
+    is_good: bool,
+    /// Never empty: an original manager would say two words at once.
+    pub(super) body: Bytes,
+    /// How often a connection was lost over it.
+    pub(super) tries: u8,
+}
+
+impl Handover {
+    pub(super) fn word(&self) -> RunnerWord {
+        let size = self.body.len() as u64;
+        RunnerWord::Rezulto { name: self.name.clone(), is_good: self.is_good, size }
+    }
+}
+
+impl Running {
+    pub(super) fn new(name: Bytes, kind: Bytes, began: Time) -> Running {
+        let (stdout, stderr) = (BytesMut::new(), BytesMut::new());
+        Running { name, kind, began, stdout, stderr, left_out: 0, res_line: ResLine::default() }
+    }
+
+    pub(super) fn take(&mut self, stream: Stream, bytes: &[u8], most: usize) {
+        let room = most.saturating_sub(self.stdout.len() + self.stderr.len());
+        let kept = &bytes[..bytes.len().min(room)];
+        self.left_out += (bytes.len() - kept.len()) as u64;
+        match stream {
+            Stream::Out => {
+                self.res_line.take(bytes);
+                self.stdout.extend_from_slice(kept);
+            }
+            Stream::Err => self.stderr.extend_from_slice(kept),
+        }
+    }
+
+    pub(super) fn end(self, how: &Ended, now: Time, options: &RunnerOptions) -> Handover {
+        let is_good = match (options.success, how.outcome) {
+            (_, Outcome::TimedOut | Outcome::Error | Outcome::Lost) => false,
+            (Success::ExitCode, outcome) => outcome.is_success(),
+            // The original never looks at the exit status.
+            (Success::ResLine, _) => self.res_line.is_good(),
+        };
+        self.hand_over(is_good, how.outcome, how.message.as_deref(), now, options)
+    }
+
+    pub(super) fn never_began(self, now: Time, options: &RunnerOptions) -> Handover {
+        let message = Some("the runner could not begin it");
+        self.hand_over(false, Outcome::Error, message, now, options)
+    }
+
+    fn hand_over(
+        self,
+        is_good: bool,
+        outcome: Outcome,
+        message: Option<&str>,
+        now: Time,
+        options: &RunnerOptions,
+    ) -> Handover {
+        let program = if self.kind == ".m" { "matlab" } else { "bash" };
+        let kind = String::from_utf8_lossy(&self.kind);
+        let name = String::from_utf8_lossy(&self.name).replace('\'', "'\\''");
+        let header = Header {
+            is_good,
+            began: &date(self.began),
+            host: &options.host,
+            name: &self.name,
+            command: &format!("{program} '{name}{kind}'"),
+            ended: &date(now),
+            wait_status: to_wait_status(outcome),
+        };
+        let mut body = BytesMut::with_capacity(512 + self.stdout.len() + self.stderr.len());
+        header.write(&mut body);
+        body.extend_from_slice(&self.stdout);
+        add_apart(&mut body, &self.stderr);
+        if self.left_out > 0 {
+            add_apart(&mut body, format!("[{} more bytes left out]\n", self.left_out).as_bytes());
+        }
+        if let Some(message) = message {
+            add_apart(&mut body, format!("[{message}]\n").as_bytes());
+        }
+        Handover { name: self.name, is_good, body: body.freeze(), tries: 0 }
+    }
+}
+
+/// On a line of its own.
+fn add_apart(body: &mut BytesMut, more: &[u8]) {
+    if !more.is_empty() && !body.ends_with(b"\n") {
+        body.extend_from_slice(b"\n");
+    }
+    body.extend_from_slice(more);
+}

@@ -1,0 +1,12 @@
+//! The codec against recorded conversations, both sides against recordings and against each other, and what
+//! peers may do wrong. Hubs are real; only sockets are missing.
+
+mod golden;
+mod hostile;
+mod manager;
+mod pair;
+mod replay;
+mod rig;
+mod runner;
+mod script;
+mod words;

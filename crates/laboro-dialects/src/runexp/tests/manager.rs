@@ -1,0 +1,353 @@
+//! The states and steps of the manager's side.
+
+use super::rig::{Rig, script};
+use crate::runexp::{Door, Success};
+use crate::session::HangUp;
+use laboro_core::{
+    ArraySpec, Command, CommandWork, Conduct, ConductRule, Config, Drain, IfTaken, JobId,
+    JobOptions, Name, Outcome, Profile, Program, Query, Reply, Selection, Setting, State, Submit,
+    SubmitTo, UnknownPred, Which, Work, WorkerRef, WorkerView,
+};
+use std::sync::Arc;
+
+const GOOD: &str = "runexp summary: success\n\nd -- [r] Running a\n> bash 'x'\nd -- Finished \
+                    running\nProgram exited with status 0\nProgram output follows\n\nRES:ok\n";
+
+fn with_status(status: i32) -> String {
+    GOOD.replace("status 0", &format!("status {status}"))
+}
+
+impl Rig {
+    /// Asks, and takes the job of this name.
+    fn takes(&mut self, peer: u64, name: &str) {
+        assert_eq!(self.says(peer, "PETO"), [format!("LABORO {name} .sh 12")]);
+        assert_eq!(self.says(peer, "PRETA"), ["echo RES:ok\\n"]);
+    }
+
+    fn hands_in(&mut self, peer: u64, name: &str, status: &str, body: &str) {
+        let size = body.len();
+        assert_eq!(self.says(peer, format!("REZULTO {name} {status} {size}")), ["PRETA"]);
+        assert_eq!(self.says(peer, body), ["RICEVIS"]);
+    }
+
+    fn worker(&mut self, name: &str) -> WorkerView {
+        let worker = WorkerRef::Name { group: Name::from("default"), name: Name::from(name) };
+        match self.ask(Command::Query(Query::Worker(worker))) {
+            Reply::Workers(mut workers) => workers.remove(0),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_conversation_from_hail_to_farewell() {
+    let mut rig = Rig::with_scripts(&["a", "dir/b c"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.takes(1, "dir/b c");
+    assert_eq!(rig.says(1, "PETO"), ["ATENDI"], "both may still come back");
+    rig.hands_in(1, "a", "success", GOOD);
+    rig.hands_in(1, "dir/b c", "failure", &with_status(768));
+    assert_eq!(rig.state("a"), State::Done);
+    assert_eq!(rig.task("dir/b c").attempts.last().unwrap().outcome, Some(Outcome::Exit(3)));
+    assert_eq!(rig.says(1, "PETO"), ["FINO"]);
+    assert_eq!(rig.says(1, "PETO"), ["FINO"], "to every worker of the runner");
+    assert_eq!(rig.says(1, "FINO ANKAU"), [""; 0]);
+    assert_eq!(rig.hang_up(1), Some(HangUp::Finished));
+    let kept: Vec<u8> = rig.kept.iter().flat_map(|chunk| chunk.bytes.to_vec()).collect();
+    assert_eq!(kept, [GOOD, &with_status(768)].concat().as_bytes());
+}
+
+#[test]
+fn a_different_hail_ends_the_conversation() {
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    rig.connect(1);
+    assert_eq!(rig.says(1, "PETO"), [""; 0]);
+    assert!(rig.malformed(1).contains("where SALUTON was due"));
+}
+
+#[test]
+fn results_are_served_after_fino_and_after_eliri() {
+    let conduct = Conduct { rule: ConductRule::Fixed, results_min: 1, ..Conduct::default() };
+    let mut rig = Rig::new(Config { conduct, ..Config::default() });
+    let tasks = ["a", "b"].map(|name| (name, script(b"echo RES:ok\n")));
+    rig.submit(&tasks, Profile::default());
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.takes(1, "b");
+    rig.hands_in(1, "a", "failure", GOOD);
+    assert_eq!(rig.says(1, "PETO"), ["ELIRI"]);
+    rig.hands_in(1, "b", "success", GOOD);
+    assert_eq!(rig.says(1, "FINO ANKAU"), [""; 0]);
+    assert_eq!(rig.hang_up(1), Some(HangUp::Finished));
+}
+
+#[test]
+fn an_ejected_runner_that_comes_back_is_known_by_host_and_address() {
+    let conduct = Conduct { rule: ConductRule::Fixed, results_min: 1, ..Conduct::default() };
+    let mut rig = Rig::new(Config { conduct, ..Config::default() });
+    let tasks = ["a", "b", "c"].map(|name| (name, script(b"echo RES:ok\n")));
+    rig.submit(&tasks, Profile::default());
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.hands_in(1, "a", "failure", GOOD);
+    assert_eq!(rig.says(1, "PETO"), ["ELIRI"]);
+    rig.greet(2, "r1");
+    assert_eq!(rig.says(2, "PETO"), ["ELIRI"], "while the first is still there");
+    rig.close(2);
+    rig.close(1);
+    rig.greet(3, "r1");
+    assert_eq!(rig.says(3, "PETO"), ["ELIRI"], "after it has gone");
+    rig.connect_from(4, "127.0.0.2");
+    rig.hears(4, b"SALUTON; MI r1");
+    rig.hears(4, b"KOMPRENAS");
+    rig.hears(4, b"JES");
+    rig.said(4);
+    rig.takes(4, "b");
+    let hour = Conduct::default().ejected_ms;
+    rig.close(3);
+    rig.pass(hour + 1);
+    rig.greet(5, "r1");
+    rig.takes(5, "c");
+}
+
+#[test]
+fn two_runners_of_one_host_are_two_workers() {
+    let mut rig = Rig::with_scripts(&["a", "b"], 1);
+    rig.greet(1, "r1");
+    rig.greet(2, "r1");
+    rig.takes(1, "a");
+    rig.takes(2, "b");
+    rig.close(1);
+    assert_eq!((rig.state("a"), rig.state("b")), (State::Ready, State::Leased));
+    assert_eq!(rig.worker("r1@127.0.0.1#2").lease_count, 1);
+    rig.takes(2, "a");
+}
+
+#[test]
+fn a_lost_connection_puts_its_jobs_first_in_line() {
+    let mut rig = Rig::with_scripts(&["a", "b", "c"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.takes(1, "b");
+    rig.close(1);
+    rig.greet(2, "r2");
+    let mut names = Vec::new();
+    for _ in 0..3 {
+        names.extend(rig.says(2, "PETO"));
+        rig.says(2, "PRETA");
+    }
+    names.sort();
+    assert_eq!(names, ["LABORO a .sh 12", "LABORO b .sh 12", "LABORO c .sh 12"]);
+}
+
+#[test]
+fn a_job_that_is_lost_too_often_has_failed() {
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    for peer in 1..=6 {
+        rig.greet(peer, "r1");
+        rig.takes(peer, "a");
+        rig.close(peer);
+    }
+    assert_eq!(rig.state("a"), State::Failed);
+}
+
+#[test]
+fn whoever_says_goodbye_with_jobs_gives_them_back() {
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    assert_eq!(rig.says(1, "FINO ANKAU"), [""; 0]);
+    assert_eq!(rig.state("a"), State::Ready);
+}
+
+#[test]
+fn a_result_that_comes_over_a_new_connection_counts_if_nobody_else_has_the_job() {
+    let mut rig = Rig::with_scripts(&["a", "b"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.takes(1, "b");
+    rig.close(1);
+    rig.greet(2, "r2");
+    let other = rig.says(2, "PETO").remove(0);
+    assert_eq!(rig.says(2, "PRETA"), ["echo RES:ok\\n"]);
+    let (theirs, free) = if other.contains(" a ") { ("a", "b") } else { ("b", "a") };
+    rig.greet(1, "r1");
+    rig.hands_in(1, theirs, "failure", GOOD);
+    assert_eq!(rig.state(theirs), State::Leased, "the other one has it");
+    rig.hands_in(1, free, "success", GOOD);
+    assert_eq!(rig.state(free), State::Done);
+    rig.hands_in(2, theirs, "success", GOOD);
+    assert_eq!(rig.state(theirs), State::Done);
+}
+
+#[test]
+fn a_result_whose_receipt_was_not_heard_may_be_told_again() {
+    let mut rig = Rig::with_scripts(&["a", "b"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.hands_in(1, "a", "success", GOOD);
+    rig.close(1);
+    rig.greet(1, "r1");
+    rig.hands_in(1, "a", "failure", GOOD);
+    assert_eq!(rig.state("a"), State::Done, "the first one counts");
+    rig.takes(1, "b");
+}
+
+#[test]
+fn a_job_may_be_tried_again() {
+    let mut rig = Rig::with_scripts(&["a"], 2);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.hands_in(1, "a", "failure", GOOD);
+    rig.takes(1, "a");
+    rig.hands_in(1, "a", "success", GOOD);
+    assert_eq!(rig.state("a"), State::Done);
+}
+
+#[test]
+fn by_the_exit_status_if_so_told() {
+    let mut rig = Rig::with_scripts(&["a", "b", "c"], 1);
+    rig.door = Door::new("default").unwrap().with_success(Success::ExitCode);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.takes(1, "b");
+    rig.takes(1, "c");
+    rig.hands_in(1, "a", "success", &with_status(256));
+    rig.hands_in(1, "b", "failure", GOOD);
+    rig.hands_in(1, "c", "failure", "a runner without a header\n");
+    assert_eq!(rig.state("a"), State::Failed);
+    assert_eq!(rig.state("b"), State::Done);
+    assert_eq!(rig.task("c").attempts[0].outcome, Some(Outcome::Error));
+}
+
+#[test]
+fn commands_go_by_their_exit_status_in_any_case() {
+    let mut rig = Rig::new(Config::default());
+    let program = Program::Argv(vec![Box::from(&b"true"[..])]);
+    let work = Work::Command(CommandWork { program, setting: Arc::new(Setting::default()) });
+    rig.submit(&[("a", work)], Profile::default());
+    rig.greet(1, "r1");
+    assert_eq!(rig.says(1, "PETO"), ["LABORO a .sh 15"]);
+    assert_eq!(rig.says(1, "PRETA"), ["exec -- \\'true\\'\\n"]);
+    rig.hands_in(1, "a", "failure", GOOD);
+    assert_eq!(rig.state("a"), State::Done);
+}
+
+#[test]
+fn tasks_that_no_runner_can_name_or_take_hold_up_nobody() {
+    let mut rig = Rig::new(Config::default());
+    let long = "n".repeat(981);
+    let bad = Setting { env: vec![(Box::from(&b"a-b"[..]), Box::default())], ..Setting::default() };
+    let program = Program::Argv(vec![Box::from(&b"true"[..])]);
+    let bad = Work::Command(CommandWork { program, setting: Arc::new(bad) });
+    let tasks = [("bad", bad), ("", script(b"1")), ("x\ny", script(b"2")), (&*long, script(b"3"))];
+    rig.submit(&tasks, Profile::default());
+    rig.greet(1, "r1");
+    for (number, body) in [(2, "1"), (3, "2"), (4, "3")] {
+        assert_eq!(rig.says(1, "PETO"), [format!("LABORO laboro-1-{number} .sh 1")]);
+        assert_eq!(rig.says(1, "PRETA"), [body]);
+    }
+    let bad = rig.task("bad");
+    assert_eq!(bad.state, State::Failed);
+    let words = "runexp runners cannot take it: a shell has no variable a-b";
+    assert_eq!(bad.message.as_deref(), Some(words));
+    rig.hands_in(1, "laboro-1-3", "success", GOOD);
+    assert_eq!(rig.state("x\ny"), State::Done);
+}
+
+#[test]
+fn elements_of_arrays_are_filled_in_where_the_door_can() {
+    let mut rig = Rig::new(Config::default());
+    let array = ArraySpec::numbered("sweep", 2, script(b"template"));
+    rig.ask(Command::Submit(Submit {
+        group: Name::from("default"),
+        job: SubmitTo::New(JobOptions::default()),
+        profiles: vec![Profile::default()],
+        tasks: Vec::new(),
+        arrays: vec![array],
+        unknown_pred: UnknownPred::Refuse,
+        if_taken: IfTaken::Refuse,
+    }));
+    rig.door = Door::new("default").unwrap().with_fill(Arc::new(|grant| {
+        let position = grant.element.as_ref().unwrap().position;
+        if position == 0 { Ok(script(b"filled")) } else { Err("no value".into()) }
+    }));
+    rig.greet(1, "r1");
+    assert_eq!(rig.says(1, "PETO"), ["LABORO sweep.1 .sh 6"]);
+    assert_eq!(rig.says(1, "PRETA"), ["filled"]);
+    assert_eq!(rig.says(1, "PETO"), ["ATENDI"], "the second one has failed, the first one runs");
+    rig.hands_in(1, "sweep.1", "success", GOOD);
+    assert_eq!(rig.says(1, "PETO"), ["FINO"]);
+    assert_eq!(rig.state("sweep.2"), State::Failed);
+}
+
+#[test]
+fn a_fresh_group_is_waited_for_and_a_drained_worker_goes_home() {
+    let mut rig = Rig::new(Config::default());
+    rig.greet(1, "r1");
+    assert_eq!(rig.says(1, "PETO"), ["ATENDI"]);
+    rig.submit(&[("a", script(b"echo RES:ok\n"))], Profile::default());
+    let name = Name::from("r1@127.0.0.1");
+    let worker = WorkerRef::Name { group: Name::from("default"), name };
+    rig.ask(Command::Drain(worker, Drain::All));
+    assert_eq!(rig.says(1, "PETO"), ["FINO"]);
+}
+
+#[test]
+fn held_with_nothing_left_to_hand_out_is_finished() {
+    let conduct = Conduct { rule: ConductRule::Fixed, good_share_min: 0.0, ..Conduct::default() };
+    let mut rig = Rig::new(Config { conduct, ..Config::default() });
+    let names: Vec<String> = (0..11).map(|number| format!("t{number:02}")).collect();
+    let tasks: Vec<_> =
+        names.iter().map(|name| (name.as_str(), script(b"echo RES:ok\n"))).collect();
+    rig.submit(&tasks, Profile::default());
+    rig.greet(1, "r1");
+    rig.greet(2, "r2");
+    rig.takes(2, "t00");
+    for name in &names[1..] {
+        rig.takes(1, name);
+        rig.hands_in(1, name, "failure", GOOD);
+    }
+    assert_eq!(rig.says(1, "PETO"), ["ATENDI"], "held, and a job may come back");
+    rig.hands_in(2, "t00", "success", GOOD);
+    assert_eq!(rig.says(1, "PETO"), ["FINO"]);
+}
+
+#[test]
+fn a_cancelled_job_may_still_be_handed_in() {
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.cancel_all();
+    rig.hands_in(1, "a", "success", GOOD);
+    assert_eq!(rig.state("a"), State::Cancelled);
+}
+
+impl Rig {
+    fn cancel_all(&mut self) {
+        self.ask(Command::Cancel(Selection { job: JobId(1), which: Which::Job }));
+    }
+}
+
+#[test]
+fn jobs_run_as_long_as_they_want() {
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.pass(7 * 86_400_000);
+    assert_eq!(rig.hang_up(1), None);
+    rig.hands_in(1, "a", "success", GOOD);
+    assert_eq!(rig.state("a"), State::Done);
+}
+
+#[test]
+fn the_group_is_said_as_it_is_and_must_be_one_word() {
+    let mut rig = Rig::new(Config::default());
+    rig.door = Door::new("exp-7").unwrap();
+    rig.connect(1);
+    rig.says(1, "SALUTON; MI r1");
+    assert_eq!(rig.says(1, "KOMPRENAS"), ["ALIGI exp-7"]);
+    let error = Door::new("two words").unwrap_err().to_string();
+    assert!(error.contains("`two words` has white space"), "{error}");
+}
