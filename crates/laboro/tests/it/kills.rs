@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const TASKS: usize = 1000;
 const KILLS: usize = 40;
 const SLOTS: usize = 4;
+/// Tasks on loan beyond the slots of a run with few slots.
+const AHEAD: usize = 64;
 
 #[test]
 fn slow_forty_kills_lose_nothing_and_repeat_nothing_that_was_recorded() {
@@ -49,8 +51,9 @@ fn slow_forty_kills_lose_nothing_and_repeat_nothing_that_was_recorded() {
     for (task, at) in recorded_at {
         assert!(!lines[at..].contains(&task), "task {task} ran again after it was recorded");
     }
-    // Only what was on loan at a kill may have run twice: a slot has one task and one more ahead.
-    assert!(lines.len() <= TASKS + KILLS * SLOTS * 2, "{} lines", lines.len());
+    // Only what was on loan at a kill may have run twice: all of it can have ended while the journal was
+    // still saving the ends before.
+    assert!(lines.len() <= TASKS + KILLS * (SLOTS + AHEAD), "{} lines", lines.len());
 }
 
 fn count_ends(out: &str) -> usize {
