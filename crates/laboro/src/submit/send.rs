@@ -74,7 +74,9 @@ pub(crate) async fn submit(
         bytes += spec.1.len();
         first.push(spec);
     }
-    let mut progress = Progress::new(plan.task_count(), is_quiet);
+    // Counted once: a plan of many parts is walked for it.
+    let total = plan.task_count();
+    let mut progress = Progress::new(total, is_quiet);
     let head = line(&job)?;
     hub.submit_stream(async |pieces| {
         let mut stream = Lines { pieces, piece: head, is_open: true };
@@ -83,7 +85,7 @@ pub(crate) async fn submit(
             let (spec, json) = spec?;
             stream.push(&json).await;
             sent += count(&spec);
-            progress.set(sent, plan.task_count(), "sent");
+            progress.set(sent, total, "sent");
             if !stream.is_open {
                 // The hub has said why.
                 return Ok(());
@@ -103,7 +105,8 @@ pub(crate) async fn add(
     terms: &Terms,
     is_quiet: bool,
 ) -> anyhow::Result<Submitted> {
-    let mut progress = Progress::new(plan.task_count(), is_quiet);
+    let total = plan.task_count();
+    let mut progress = Progress::new(total, is_quiet);
     let empty = || AddTasks { defaults: Some(Box::new(terms.defaults())), ..AddTasks::default() };
     let (mut batch, mut bytes) = (empty(), 0);
     let mut all: Option<Submitted> = None;
@@ -122,7 +125,7 @@ pub(crate) async fn add(
         let all = all.get_or_insert(Submitted { count: 0, again: true, ..added.clone() });
         all.count += added.count;
         all.again &= added.again;
-        progress.set(u64::from(all.count), plan.task_count(), "added");
+        progress.set(u64::from(all.count), total, "added");
     }
     all.context("the plan has no tasks")
 }
