@@ -16,9 +16,9 @@ use crate::inbox::{Handle, Subscription};
 use crate::security::{Admission, Tokens};
 use crate::transport::{Hall, Parting, drive};
 use laboro_core::Name;
-use laboro_dialects::dwork;
 use laboro_dialects::fuq2::{Foreman, Mode, Plain};
 use laboro_dialects::session::{Gate, OpenGate, Place};
+use laboro_dialects::{dwork, fuq1};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -45,7 +45,7 @@ impl std::fmt::Display for Door {
         match self.dialect {
             // Its workers say which group they are in, or their token does.
             Dialect::Native => Ok(()),
-            Dialect::Fuq2 | Dialect::Dwork => write!(f, ", group {}", self.group),
+            Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork => write!(f, ", group {}", self.group),
         }
     }
 }
@@ -132,6 +132,7 @@ impl Reception {
                 })
                 .await
             }
+            Dialect::Fuq1 => self.converse(stream, peer, None, fuq1::Server::new).await,
             Dialect::Dwork => {
                 let door = Arc::clone(&self.dwork);
                 self.converse(stream, peer, None, |place| dwork::HubSide::new(place, door)).await

@@ -51,7 +51,7 @@ fn a_door_is_written_in_one_word() {
     assert!(door.insecure);
     for (text, words) in [
         ("fuq2", "dialect=address"),
-        ("latin=127.0.0.1:1", "no dialect latin; there are native, fuq2, dwork"),
+        ("latin=127.0.0.1:1", "no dialect latin; there are native, fuq2, fuq1, dwork"),
         ("fuq2=7912", "7912 is no address"),
         ("fuq2=127.0.0.1:1,open", "door option open"),
         ("fuq2=127.0.0.1:1,allow=x", "x is no network"),

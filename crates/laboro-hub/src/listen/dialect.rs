@@ -8,19 +8,22 @@ use std::str::FromStr;
 pub enum Dialect {
     /// Our own workers, over TLS, with tokens.
     Native,
-    /// Foremen's workers of old, on plain TCP.
+    /// Workers of fuq's second version, on plain TCP.
     Fuq2,
+    /// Workers of fuq's first version, on plain TCP.
+    Fuq1,
     /// Peers that create and steal tasks by name, over ZMTP.
     Dwork,
 }
 
 impl Dialect {
-    pub const ALL: [Dialect; 3] = [Dialect::Native, Dialect::Fuq2, Dialect::Dwork];
+    pub const ALL: [Dialect; 4] = [Dialect::Native, Dialect::Fuq2, Dialect::Fuq1, Dialect::Dwork];
 
     pub fn word(self) -> &'static str {
         match self {
             Dialect::Native => "native",
             Dialect::Fuq2 => "fuq2",
+            Dialect::Fuq1 => "fuq1",
             Dialect::Dwork => "dwork",
         }
     }
@@ -28,7 +31,7 @@ impl Dialect {
     pub fn has_authentication(self) -> bool {
         match self {
             Dialect::Native => true,
-            Dialect::Fuq2 | Dialect::Dwork => false,
+            Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork => false,
         }
     }
 
