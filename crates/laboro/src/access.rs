@@ -21,7 +21,7 @@ Examples:
   laboro access revoke ci";
 
 #[derive(Debug, Args)]
-#[command(after_help = HELP, args_conflicts_with_subcommands = true)]
+#[command(after_help = HELP)]
 pub(crate) struct AccessArgs {
     #[command(subcommand)]
     command: Option<AccessCommand>,
@@ -30,9 +30,9 @@ pub(crate) struct AccessArgs {
     #[arg(long, value_name = "DIR", global = true)]
     dir: Option<PathBuf>,
 
-    /// What the token allows.
-    #[arg(long, value_enum, default_value_t = Role::Submit)]
-    role: Role,
+    /// What the token allows. Default: submit.
+    #[arg(long, value_enum)]
+    role: Option<Role>,
 
     /// Only for this group. Default: for every group.
     #[arg(long, value_name = "NAME")]
@@ -49,6 +49,14 @@ pub(crate) struct AccessArgs {
     /// The name or address by which others reach the hub's machine.
     #[arg(long, value_name = "HOST")]
     hub_address: Option<String>,
+}
+
+impl AccessArgs {
+    /// Whether anything is said of a token to be made.
+    fn makes(&self) -> bool {
+        let words = [&self.group, &self.expires, &self.name, &self.hub_address];
+        self.role.is_some() || words.into_iter().any(Option::is_some)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -78,6 +86,11 @@ enum Role {
 }
 
 pub(crate) fn run(args: AccessArgs) -> anyhow::Result<Exit> {
+    if args.command.is_some() && args.makes() {
+        return Err(usage(
+            "--role, --group, --expires, --name and --hub-address are for making a token",
+        ));
+    }
     let dir = args.dir.clone().unwrap_or_else(default_dir);
     // Also checks that there is a hub at all.
     let own = own_access(&dir)?;
@@ -110,7 +123,7 @@ fn make(args: AccessArgs, book: &TokenBook, own: Access) -> anyhow::Result<Exit>
     let expires = args.expires.as_deref().map(parse_duration).transpose().map_err(usage)?;
     let host = args.hub_address.as_deref();
     let (http, native) = (reached(own.http, host), reached(own.native, host));
-    let role = match args.role {
+    let role = match args.role.unwrap_or(Role::Submit) {
         Role::Watch => security::Role::Watch,
         Role::Submit => security::Role::Submit,
         Role::Work => security::Role::Work,

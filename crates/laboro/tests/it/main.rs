@@ -6,6 +6,7 @@
 mod rig;
 
 mod checks;
+mod doors;
 mod dwork;
 mod examples;
 mod flows;

@@ -1,0 +1,189 @@
+//! `laboro hub` and `laboro access` as a person uses them: lines, files, signals, exit statuses.
+
+use crate::rig::{Live, Rig, until};
+use rustix::process::Signal;
+use std::io::Read;
+use std::net::TcpStream;
+use std::time::Duration;
+
+const FREE_PORTS: [&str; 5] =
+    ["hub", "--dir=hub", "--http=127.0.0.1:0", "--native=127.0.0.1:0", "--durability=os"];
+
+/// Started, and listening at its native door.
+fn start(rig: &Rig, more: &[&str]) -> Live {
+    let hub = rig.laboro(FREE_PORTS.iter().chain(more)).start();
+    until("it listens", || hub.out().contains("native on 127.0.0.1:"));
+    hub
+}
+
+fn address(hub: &Live, door: &str) -> String {
+    let out = hub.out();
+    let line = out.lines().find_map(|line| line.strip_prefix(&format!("{door} on ")));
+    line.unwrap().split(',').next().unwrap().to_owned()
+}
+
+#[test]
+fn it_says_where_it_listens_and_a_signal_ends_it_in_order() {
+    let rig = Rig::new();
+    let hub = start(
+        &rig,
+        &[
+            "--door=dwork=127.0.0.1:0,group=exp",
+            "--door=fuq1=127.0.0.1:0",
+            "--door=fuq2=127.0.0.1:0",
+        ],
+    );
+    until("all doors are told", || hub.out().contains("fuq2 on "));
+    assert!(hub.out().contains(", group exp\n"), "{}", hub.out());
+    assert!(hub.out().contains(", group default\n"), "{}", hub.out());
+    assert!(rig.read("hub/access.toml").contains(&address(&hub, "native")));
+    for door in ["native", "dwork", "fuq1", "fuq2"] {
+        TcpStream::connect(address(&hub, door)).unwrap();
+    }
+    hub.signal(Signal::TERM);
+    let ran = hub.wait();
+    ran.expect(0);
+    assert!(!ran.err().contains("ERROR"), "{}", ran.err());
+}
+
+#[test]
+fn a_hub_that_was_killed_starts_again_in_the_same_place() {
+    let rig = Rig::new();
+    let first = start(&rig, &[]);
+    first.signal(Signal::KILL);
+    first.wait();
+    let second = start(&rig, &[]);
+    second.signal(Signal::INT);
+    second.wait().expect(0);
+}
+
+#[test]
+fn a_second_hub_on_the_same_directory_says_so_and_fails() {
+    let rig = Rig::new();
+    let first = start(&rig, &[]);
+    let second = rig.laboro(FREE_PORTS).run();
+    second.expect(3).says(&format!("is in use by process {}", first.pid()));
+    first.signal(Signal::TERM);
+    first.wait().expect(0);
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let rig = Rig::new();
+    let hub = start(&rig, &["--door=fuq2=127.0.0.1:0"]);
+    until("all doors are told", || hub.out().contains("fuq2 on "));
+    // Someone in the middle of a TLS handshake keeps the first stop waiting for some seconds.
+    let http = address(&hub, "http");
+    let _half = TcpStream::connect(http.strip_prefix("https://").unwrap()).unwrap();
+    let mut guest = TcpStream::connect(address(&hub, "fuq2")).unwrap();
+    guest.read_exact(&mut [0; 1]).unwrap();
+    hub.signal(Signal::TERM);
+    guest.read_to_end(&mut Vec::new()).unwrap();
+    hub.signal(Signal::INT);
+    hub.wait().expect(130);
+}
+
+#[test]
+fn settings_come_from_a_file_and_the_command_line_counts_more() {
+    let rig = Rig::new();
+    rig.write("hub.toml", "durability = \"os\"\ngroup = \"file\"\n[limits]\nconnections = 7\n");
+    let printed = rig.laboro(["hub", "--config=hub.toml", "--group=line", "--print-config"]).run();
+    printed.expect(0);
+    for line in [
+        "durability = \"os\"",
+        "group = \"line\"",
+        "connections = 7",
+        "native = \"127.0.0.1:7911\"",
+    ] {
+        assert!(printed.out().lines().any(|printed| printed == line), "{line}\n{}", printed.out());
+    }
+    rig.write("again.toml", printed.out());
+    let again = rig.laboro(["hub", "--config=again.toml", "--print-config"]).run();
+    assert_eq!(again.expect(0).out(), printed.out());
+}
+
+#[test]
+fn the_directory_is_where_the_environment_says() {
+    let rig = Rig::new();
+    let printed = |name: &str, value: &str| {
+        rig.laboro(["hub", "--print-config"]).env(name, value).run().expect(0).out()
+    };
+    assert!(printed("LABORO_DIR", "/x/y").contains("dir = \"/x/y\"\n"));
+    assert!(printed("XDG_STATE_HOME", "/x").contains("dir = \"/x/laboro/hub\"\n"));
+}
+
+#[test]
+fn mistakes_are_told_and_nothing_is_made() {
+    let rig = Rig::new();
+    rig.write("wrong.toml", "\ncolour = 3\n");
+    let told = |arguments: &[&str], words: &str| {
+        rig.laboro(FREE_PORTS.iter().chain(arguments)).run().expect(2).says(words);
+    };
+    told(&["--config=wrong.toml"], "wrong.toml: line 2: unknown field `colour`");
+    told(&["--config=missing.toml"], "missing.toml: cannot read it");
+    told(&["--door=latin=127.0.0.1:0"], "no dialect latin");
+    told(&["--door=dwork=0.0.0.0:0"], "add `,insecure`");
+    assert!(!rig.at("hub").exists());
+}
+
+#[test]
+fn access_is_made_listed_and_revoked() {
+    let rig = Rig::new();
+    rig.laboro(["access", "--dir=hub"]).run().expect(2).says("no hub was started in hub");
+    let hub = start(&rig, &[]);
+    let access = |arguments: &[&str]| {
+        let words = ["access", "--dir=hub"].iter().chain(arguments);
+        rig.laboro(words.copied().collect::<Vec<_>>()).run()
+    };
+    let made = access(&[
+        "--role=work",
+        "--group=night",
+        "--expires=30d",
+        "--name=ci",
+        "--hub-address=hub.example",
+    ]);
+    let file = made.expect(0).out();
+    let port = address(&hub, "native").split(':').next_back().unwrap().to_owned();
+    for words in [
+        &format!("native = \"hub.example:{port}\""),
+        "role = \"work\"",
+        "group = \"night\"",
+        "BEGIN CERTIFICATE",
+    ] {
+        assert!(file.contains(words), "{words}\n{file}");
+    }
+    access(&["--name=ci"]).expect(2).says("there is a token named ci already");
+    access(&[]).expect(0).says("--hub-address");
+
+    let listed = access(&["list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.expect(0).out()).unwrap();
+    assert_eq!(listed[1]["name"], "ci");
+    assert_eq!(listed[1]["group"], "night");
+    let secret = file.lines().find_map(|line| line.strip_prefix("token = \"")).unwrap();
+    let secret = secret.trim_end_matches('"').rsplit('_').next().unwrap().to_owned();
+    assert!(!access(&["list"]).expect(0).out().contains(&secret));
+
+    access(&["--role=admin", "list"]).expect(2).says("for making a token");
+    access(&["revoke", "ci"]).expect(0).says("revoked ci (work)");
+    access(&["revoke", "ci"]).expect(2).says("there is no token ci");
+    hub.signal(Signal::TERM);
+    let ran = hub.wait();
+    ran.expect(0);
+    assert!(!ran.err().contains(&secret), "the log holds no secrets");
+}
+
+#[test]
+fn a_peer_that_connects_and_says_rubbish_is_told_of_once_and_harms_nobody() {
+    use std::io::Write;
+    let rig = Rig::new();
+    let hub = start(&rig, &["--door=dwork=127.0.0.1:0"]);
+    let mut peer = TcpStream::connect(address(&hub, "dwork")).unwrap();
+    peer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    peer.write_all(b"GET / HTTP/1.1\r\nHost: hub\r\n\r\n").unwrap();
+    let _ = peer.read_to_end(&mut Vec::new());
+    until("it is told", || hub.err().contains("makes no sense"));
+    assert_eq!(hub.err().matches("makes no sense").count(), 1);
+    TcpStream::connect(address(&hub, "dwork")).unwrap();
+    hub.signal(Signal::TERM);
+    hub.wait().expect(0);
+}
