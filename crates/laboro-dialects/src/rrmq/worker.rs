@@ -1,7 +1,7 @@
 //! The worker's side: registers, does what the example's requests ask, and gives its slots back. After a new
 //! connection it registers again by itself, because a server may have forgotten it.
 
-use super::codec::{App, Command, Envelope, EnvelopeError, Status, decimal};
+use super::codec::{App, Command, Envelope, EnvelopeError, Parts, Status, decimal};
 use super::example;
 use super::pulse::Pulse;
 use super::stream::{Pack, Packet, StreamState, Writer};
@@ -110,17 +110,37 @@ impl Worker {
         self.standing == Standing::Registered
     }
 
+    /// It has registered or asked to, and did not deregister since.
+    pub fn is_on_duty(&self) -> bool {
+        self.standing != Standing::Apart
+    }
+
     pub fn tally(&self) -> WorkerTally {
         self.tally
     }
 
-    /// One message of the server.
+    /// One message of the server. What the example does not know is not done.
     pub fn receive(
         &mut self,
         now: Time,
         message: &Message,
         out: &mut Vec<Message>,
     ) -> Result<(), EnvelopeError> {
+        if let Some(asked) = self.receive_or_give(now, message, out)? {
+            self.tally.unknown += 1;
+            self.finish(&asked, None, out);
+        }
+        Ok(())
+    }
+
+    /// One message of the server. A request that the example does not know is given to the caller, who owes
+    /// `finish` for it.
+    pub fn receive_or_give(
+        &mut self,
+        now: Time,
+        message: &Message,
+        out: &mut Vec<Message>,
+    ) -> Result<Option<Envelope>, EnvelopeError> {
         self.pulse.hear(now);
         let asked = Envelope::parse(message)?;
         match asked.command {
@@ -129,9 +149,25 @@ impl Worker {
                 self.standing = Standing::Registered;
             }
             Command::Pong | Command::TrackAddress | Command::Response => {}
-            Command::Exec | Command::TrackExec => self.work(now, &asked, out),
+            Command::Exec | Command::TrackExec => {
+                self.tally.requests += 1;
+                match asked.app() {
+                    None | Some(App::Unknown) => return Ok(Some(asked)),
+                    Some(app) => self.work(now, app, &asked, out),
+                }
+            }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// The request is done: its answer, if there is one and it is wanted, and then its slot back.
+    pub fn finish(&mut self, asked: &Envelope, answer: Option<Parts>, out: &mut Vec<Message>) {
+        if let Some(args) = answer.filter(|_| asked.command == Command::TrackExec) {
+            self.tally.answers += 1;
+            out.push(asked.answer(Command::Response, args).to_message());
+        }
+        let id = self.id();
+        out.push(Envelope::new(Command::Exec, id, [App::Increment.frame()]).to_message());
     }
 
     /// When `tick` is to be called at the latest.
@@ -152,28 +188,32 @@ impl Worker {
         self.pulse.tick(now, out)
     }
 
-    fn work(&mut self, now: Time, asked: &Envelope, out: &mut Vec<Message>) {
-        self.tally.requests += 1;
-        let app = asked.app().unwrap_or(App::Unknown);
+    fn work(&mut self, now: Time, app: App, asked: &Envelope, out: &mut Vec<Message>) {
         let answer = match app {
-            App::Ping => Some(Vec::new()),
-            App::Stream => Some(vec![self.begin(now, asked).to_frame()]),
-            App::More => Some(vec![self.next(now, asked).to_frame()]),
-            App::Ongoing => Some(vec![self.ongoing(now, asked).to_frame()]),
+            App::Ping => Some(Parts::new()),
+            App::Stream => Some([self.begin(now, asked).to_frame()].into_iter().collect()),
+            // These two came past the slots, by this worker's address.
+            App::More => {
+                let frame = self.next(now, asked).to_frame();
+                return self.answer(asked, frame, out);
+            }
+            App::Ongoing => {
+                let frame = self.ongoing(now, asked).to_frame();
+                return self.answer(asked, frame, out);
+            }
             App::Increment | App::Register | App::Deregister | App::Unknown => {
                 self.tally.unknown += 1;
                 None
             }
         };
-        if let Some(args) = answer.filter(|_| asked.command == Command::TrackExec) {
+        // Everything else took a slot, understood or not, and the server gets it back after the answer.
+        self.finish(asked, answer, out);
+    }
+
+    fn answer(&mut self, asked: &Envelope, frame: Bytes, out: &mut Vec<Message>) {
+        if asked.command == Command::TrackExec {
             self.tally.answers += 1;
-            out.push(asked.answer(Command::Response, args).to_message());
-        }
-        // These two came past the slots, by this worker's address. Everything else took one, understood or
-        // not, and the server gets it back after the answer.
-        if !matches!(app, App::More | App::Ongoing) {
-            let id = self.id();
-            out.push(Envelope::new(Command::Exec, id, [App::Increment.frame()]).to_message());
+            out.push(asked.answer(Command::Response, [frame]).to_message());
         }
     }
 
