@@ -10,6 +10,7 @@ pub mod http;
 mod inbox;
 pub mod keep;
 pub mod listen;
+pub mod mq;
 mod outbox;
 pub mod process;
 mod ring;

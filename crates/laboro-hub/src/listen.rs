@@ -3,6 +3,7 @@
 
 mod allow;
 mod dialect;
+mod rrmq;
 pub(crate) mod stats;
 
 #[cfg(test)]
@@ -36,6 +37,8 @@ pub struct Door {
     pub address: SocketAddr,
     pub group: String,
     pub allow: Vec<Network>,
+    /// How a ZeroMQ door calls itself, if not by its address.
+    pub identity: Option<String>,
     pub stats: Arc<DoorStats>,
 }
 
@@ -45,6 +48,8 @@ impl std::fmt::Display for Door {
         match self.dialect {
             // Its workers say which group they are in, or their token does.
             Dialect::Native => Ok(()),
+            // Requests are not tasks, and are in no group.
+            Dialect::Rrmq => Ok(()),
             Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork => write!(f, ", group {}", self.group),
         }
     }
@@ -72,6 +77,9 @@ const OUT_OF_SOCKETS: Duration = Duration::from_millis(100);
 
 /// Receives until the hub stops, then waits for those who are inside.
 pub(crate) async fn listen(listener: TcpListener, reception: Reception) {
+    if reception.door.dialect == Dialect::Rrmq {
+        return rrmq::listen(listener, reception).await;
+    }
     let mut inside = JoinSet::new();
     let mut was_short = false;
     loop {
@@ -125,6 +133,7 @@ impl Reception {
         // Small messages shall not wait for each other. Without it everything is only slower.
         let _ = stream.set_nodelay(true);
         let parting = match self.door.dialect {
+            Dialect::Rrmq => unreachable!("its door receives everyone on a thread of its own"),
             Dialect::Native => self.receive_native(stream, peer).await,
             Dialect::Fuq2 => {
                 self.converse(stream, peer, None, |place| {

@@ -195,6 +195,7 @@ fn bind(doors: &[DoorSettings], settings: &Settings) -> Result<Bound, HubError> 
             address,
             group: door.group.clone().unwrap_or_else(|| settings.group.clone()),
             allow: door.allow.clone(),
+            identity: door.identity.clone(),
             stats: Arc::new(DoorStats::default()),
         }));
         bound.1.push(listener);

@@ -16,6 +16,9 @@ pub struct DoorSettings {
     /// Empty: everyone who reaches it.
     #[serde(default)]
     pub allow: Vec<Network>,
+    /// How a ZeroMQ door calls itself, if not by its address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
     /// A dialect without authentication may listen beyond this machine.
     #[serde(default)]
     pub insecure: bool,
@@ -29,7 +32,7 @@ pub enum BadDoor {
     Dialect { word: String },
     #[error("{text} is no address: {why}; write host:port, port 0 for any that is free")]
     Address { text: String, why: String },
-    #[error("door option {word}: there are group=NAME, allow=NETWORK and insecure")]
+    #[error("door option {word}: there are group=NAME, allow=NETWORK, identity=NAME and insecure")]
     Option { word: String },
     #[error(transparent)]
     Network(#[from] crate::listen::BadNetwork),
@@ -43,7 +46,14 @@ pub enum BadDoor {
 
 impl DoorSettings {
     pub fn new(dialect: Dialect, address: SocketAddr) -> DoorSettings {
-        DoorSettings { dialect, address, group: None, allow: Vec::new(), insecure: false }
+        DoorSettings {
+            dialect,
+            address,
+            group: None,
+            allow: Vec::new(),
+            identity: None,
+            insecure: false,
+        }
     }
 
     /// Whoever reaches a door without a lock can run anything here.
@@ -69,6 +79,7 @@ impl FromStr for DoorSettings {
             match word.split_once('=') {
                 Some(("group", group)) => door.group = Some(group.to_owned()),
                 Some(("allow", network)) => door.allow.push(network.parse()?),
+                Some(("identity", name)) => door.identity = Some(name.to_owned()),
                 None if word == "insecure" => door.insecure = true,
                 _ => return Err(BadDoor::Option { word: word.to_owned() }),
             }

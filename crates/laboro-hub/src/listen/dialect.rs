@@ -14,10 +14,13 @@ pub enum Dialect {
     Fuq1,
     /// Peers that create and steal tasks by name, over ZMTP.
     Dwork,
+    /// Clients and workers of the request broker, over ZMTP. Apart from the hub's tasks.
+    Rrmq,
 }
 
 impl Dialect {
-    pub const ALL: [Dialect; 4] = [Dialect::Native, Dialect::Fuq2, Dialect::Fuq1, Dialect::Dwork];
+    pub const ALL: [Dialect; 5] =
+        [Dialect::Native, Dialect::Fuq2, Dialect::Fuq1, Dialect::Dwork, Dialect::Rrmq];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -25,13 +28,14 @@ impl Dialect {
             Dialect::Fuq2 => "fuq2",
             Dialect::Fuq1 => "fuq1",
             Dialect::Dwork => "dwork",
+            Dialect::Rrmq => "rrmq",
         }
     }
 
     pub fn has_authentication(self) -> bool {
         match self {
             Dialect::Native => true,
-            Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork => false,
+            Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork | Dialect::Rrmq => false,
         }
     }
 

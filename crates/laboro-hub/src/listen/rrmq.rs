@@ -1,0 +1,42 @@
+//! The rrmq door of a hub: its conversations belong together, so they are not received one by one but by one
+//! server on a thread of its own.
+
+use super::Reception;
+use crate::mq::{self, MqError, Settings};
+use laboro_dialects::zmtp;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+/// Serves until the hub stops.
+pub(super) async fn listen(listener: TcpListener, reception: Reception) {
+    let (door, stop) = (Arc::clone(&reception.door), reception.hall.stop.clone());
+    let (told, ended) = oneshot::channel::<()>();
+    let serve = |listener| mq::serve_then(listener, settings(reception), move || drop(told));
+    let served = listener.into_std().map_err(MqError::Begin).and_then(serve);
+    match served {
+        Ok(_server) => tokio::select! {
+            () = stop.cancelled() => {}
+            _ = ended => {}
+        },
+        Err(error) => tracing::error!("{door}: {error}"),
+    }
+}
+
+fn settings(reception: Reception) -> Settings {
+    let door = &reception.door;
+    let identity = door.identity.clone().unwrap_or_else(|| format!("tcp://{}", door.address));
+    let limits = &reception.hall.limits;
+    Settings {
+        limits: zmtp::Limits {
+            frame_bytes: limits.message_bytes,
+            message_bytes: limits.message_bytes,
+            handshake_ms: limits.handshake_ms,
+            ..zmtp::Limits::default()
+        },
+        write_ms: limits.write_ms,
+        stats: Arc::clone(&door.stats),
+        admit: Box::new(move |peer| Some(Box::new(reception.admit(peer)?) as Box<dyn Send>)),
+        ..Settings::new(identity)
+    }
+}

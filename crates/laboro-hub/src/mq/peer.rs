@@ -1,0 +1,133 @@
+//! One connection of the door: its socket, its ZMTP, and what was said but not sent. What the words mean is
+//! not known here.
+
+use super::poll::Wanted;
+use bytes::{Buf, BytesMut};
+use laboro_core::Time;
+use laboro_dialects::zmtp::{Connection, Options};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, TcpStream};
+
+/// Buffers of a peer that has nothing to say are kept for its next words only if they are small.
+const KEPT_BYTES_MAX: usize = 32 << 10;
+
+pub(super) struct Peer {
+    pub stream: TcpStream,
+    pub address: IpAddr,
+    pub connection: Connection,
+    /// The beginning of a frame that is not whole.
+    pub input: BytesMut,
+    pub unsent: BytesMut,
+    /// The server knows it.
+    pub is_open: bool,
+    /// It stands in the list of those that have something to be sent.
+    pub is_listed: bool,
+    pub wanted: Wanted,
+    /// Since when it has taken nothing of what is there for it.
+    pub stuck: Option<Time>,
+    /// As it stands among the timers; never later than it has to be.
+    pub timer: Option<Time>,
+    /// Whoever let it in knows by this that it has gone.
+    _guest: Box<dyn Send>,
+}
+
+/// What reading brought.
+pub(super) struct Heard {
+    pub bytes: usize,
+    pub is_over: bool,
+}
+
+impl Peer {
+    pub fn new(
+        stream: TcpStream,
+        address: IpAddr,
+        options: Options,
+        now: Time,
+        guest: Box<dyn Send>,
+    ) -> Peer {
+        let mut connection = Connection::new(options);
+        let mut unsent = BytesMut::new();
+        connection.open(now, &mut unsent);
+        Peer {
+            stream,
+            address,
+            connection,
+            input: BytesMut::new(),
+            unsent,
+            is_open: false,
+            is_listed: false,
+            wanted: Wanted::Input,
+            stuck: None,
+            timer: None,
+            _guest: guest,
+        }
+    }
+
+    /// Reads what is there, up to a turn's worth. It goes through a buffer that all share: so each keeps only
+    /// what it has really sent, and those that say nothing keep nothing.
+    pub fn hear(&mut self, buffer: &mut [u8], turn_bytes: usize) -> Heard {
+        let mut bytes = 0;
+        while bytes < turn_bytes {
+            match (&self.stream).read(buffer) {
+                Ok(0) => return Heard { bytes, is_over: true },
+                Ok(read) => {
+                    self.input.extend_from_slice(&buffer[..read]);
+                    bytes += read;
+                    if read < buffer.len() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let is_over = error.kind() != io::ErrorKind::WouldBlock;
+                    return Heard { bytes, is_over };
+                }
+            }
+        }
+        Heard { bytes, is_over: false }
+    }
+
+    /// Sends what the peer takes now, and says how much that was.
+    pub fn flush(&mut self, now: Time) -> io::Result<usize> {
+        let mut sent = 0;
+        while !self.unsent.is_empty() {
+            match (&self.stream).write(&self.unsent) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.unsent.advance(written);
+                    sent += written;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if self.unsent.is_empty() {
+            self.stuck = None;
+            shrink(&mut self.unsent);
+        } else if sent > 0 || self.stuck.is_none() {
+            self.stuck = Some(now);
+        }
+        Ok(sent)
+    }
+
+    pub fn rest(&mut self) {
+        if self.input.is_empty() {
+            shrink(&mut self.input);
+        }
+    }
+
+    /// When it has to be looked at though nothing happened.
+    pub fn deadline(&self, write_ms: u64) -> Option<Time> {
+        let stuck = self.stuck.map(|since| since.after_ms(write_ms));
+        [self.connection.deadline(), stuck].into_iter().flatten().min()
+    }
+}
+
+fn shrink(buffer: &mut BytesMut) {
+    if buffer.capacity() > KEPT_BYTES_MAX {
+        *buffer = BytesMut::new();
+    } else {
+        buffer.clear();
+    }
+}

@@ -1,0 +1,85 @@
+//! The table of workers and the counts beside it, as they are shown: in a console, or to whoever asks over
+//! the wire. They are asked for by a message addressed to a name that is no peer's: a server that does not
+//! know the name drops it and no worker is troubled.
+
+use bytes::Bytes;
+use laboro_core::{Broker, Dropped, Time};
+use laboro_dialects::rrmq::{Command, Envelope};
+use laboro_dialects::zmtp::Message;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where a TRACKEXEC is answered with the table, as JSON in one frame.
+pub const TABLE_ADDRESS: &[u8] = b"laboro:workers";
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Who comes next is first.
+    pub workers: Vec<WorkerLine>,
+    pub connections: u64,
+    pub waiting: u64,
+    pub waiting_bytes: u64,
+    pub requests: u64,
+    pub dispatched: u64,
+    /// Sent on to somebody who was named: answers, mostly.
+    pub passed: u64,
+    /// Peers that did not read, and were cut off.
+    pub slow: u64,
+    /// By reason; only what happened.
+    pub dropped: BTreeMap<String, u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerLine {
+    pub address: String,
+    pub free: u32,
+    pub slots: u32,
+    pub away: bool,
+    /// Requests that it was given.
+    pub messages: u64,
+    pub per_s: f64,
+}
+
+impl Table {
+    pub(super) fn of<M>(broker: &Broker<M>, now: Time, connections: usize, slow: u64) -> Table {
+        let counters = broker.counters();
+        let (waiting, waiting_bytes) = broker.waiting();
+        let dropped = Dropped::ALL.into_iter().map(|why| (why.name(), counters.dropped(why)));
+        let workers = broker.workers().map(|row| WorkerLine {
+            address: row.identity.to_string(),
+            free: row.free,
+            slots: row.slots,
+            away: row.is_away,
+            messages: row.passed.total,
+            per_s: row.passed.per_s(now),
+        });
+        Table {
+            workers: workers.collect(),
+            connections: connections as u64,
+            waiting: waiting as u64,
+            waiting_bytes: waiting_bytes as u64,
+            requests: counters.requests,
+            dispatched: counters.dispatched,
+            passed: counters.passed,
+            slow,
+            dropped: dropped
+                .filter(|&(_, count)| count > 0)
+                .map(|(why, count)| (why.to_owned(), count))
+                .collect(),
+        }
+    }
+}
+
+/// Whether this asks for the table.
+#[inline]
+pub(super) fn is_asked_for(message: &Message) -> bool {
+    message.get(0).is_some_and(|first| first == TABLE_ADDRESS)
+}
+
+/// The answer; `None` when the question makes no sense.
+pub(super) fn answer(message: &Message, table: &Table) -> Option<Message> {
+    let asked = Envelope::parse(message).ok()?;
+    let json = serde_json::to_vec(table).expect("a table is plain values");
+    let is_tracked = asked.command == Command::TrackExec;
+    is_tracked.then(|| asked.answer(Command::Response, [Bytes::from(json)]).to_message())
+}
