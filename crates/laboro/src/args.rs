@@ -70,6 +70,10 @@ pub(crate) enum Command {
     Man(Man),
     /// Run what a hub gives to this machine, or to others by ssh.
     Worker(Box<crate::worker::args::Worker>),
+    /// Pass requests to workers in turn: be the server, a worker or a client of a message queue.
+    Mq(crate::mq::args::Mq),
+    /// Measure what a hub can take.
+    Bench(crate::bench::Bench),
 }
 
 const RUN_HELP: &str = "\

@@ -177,7 +177,7 @@ fn log(level: LogLevel) {
 
 /// Every connection is an open file, and the usual limit is made for programs with few. Whatever cannot be
 /// had is missed only when so many come.
-fn raise_open_files() {
+pub(crate) fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

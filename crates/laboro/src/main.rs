@@ -2,6 +2,7 @@
 
 mod access;
 mod args;
+mod bench;
 mod commands;
 mod dwork;
 mod exit;
@@ -9,6 +10,7 @@ mod hub;
 mod hub_client;
 mod input;
 mod listing;
+mod mq;
 mod output;
 mod progress;
 mod resolve;
@@ -59,6 +61,8 @@ fn main() -> std::process::ExitCode {
         args::Command::Completions(completions) => commands::completions::run(&completions),
         args::Command::Man(man) => commands::man::run(&man),
         args::Command::Worker(worker) => worker::run(&worker),
+        args::Command::Mq(mq) => mq::run(mq),
+        args::Command::Bench(bench) => bench::run(&bench),
     };
     result.unwrap_or_else(|error| exit::of_error(&error)).into()
 }

@@ -16,6 +16,7 @@ mod interrupts;
 mod kills;
 mod limits;
 mod logs;
+mod mq;
 mod outputs;
 mod papers;
 mod progress;

@@ -1,0 +1,25 @@
+//! `laboro bench`: load generators, one for each door. Each takes the address of a hub, ours or an original,
+//! or starts one; and prints one line a case.
+
+mod mq;
+
+use crate::exit::Exit;
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    door: Door,
+}
+
+#[derive(Debug, Subcommand)]
+enum Door {
+    /// Requests through an rrmq server, or through a proxy of libzmq.
+    Mq(mq::MqBench),
+}
+
+pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
+    match &args.door {
+        Door::Mq(args) => mq::run(args),
+    }
+}

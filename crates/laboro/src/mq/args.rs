@@ -1,0 +1,221 @@
+//! What can be typed after `laboro mq`. Only shapes and help texts.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct Mq {
+    #[command(subcommand)]
+    pub(super) command: MqCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum MqCommand {
+    /// Be the server: pass requests of clients to workers in turn.
+    Server(Box<ServerArgs>),
+    /// Be a worker: register, and do what is asked.
+    Worker(Box<WorkerArgs>),
+    /// Ask something of the workers behind a server.
+    Client(Box<ClientArgs>),
+    /// Show the table of a running server: its workers and their slots.
+    Workers(WorkersArgs),
+    /// Make a pair of keys for CURVE.
+    Keys,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ServerArgs {
+    /// Where it listens. Port 0 takes a free one and says which.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6714")]
+    pub(super) listen: String,
+
+    /// How it calls itself: the string that clients of the original connect to. Default: tcp://ADDRESS.
+    #[arg(long, value_name = "NAME")]
+    pub(super) identity: Option<String>,
+
+    /// Listen where other machines can come, though they need not prove who they are.
+    #[arg(long)]
+    pub(super) insecure: bool,
+
+    /// Requests that may wait for a worker.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub(super) queue: usize,
+
+    /// All of them together, such as 256M.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
+    pub(super) queue_bytes: u64,
+
+    /// How long a request may wait.
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = time)]
+    pub(super) ttl: Duration,
+
+    /// How long a worker whose connection is lost keeps its place.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    pub(super) grace: Duration,
+
+    /// A worker is asked whether it is there after so long without a word. 0s: never.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
+    pub(super) probe: Duration,
+
+    /// A slot is free again after so long, though its worker did not say so. Default: never.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(super) slot_time: Option<Duration>,
+
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(super) workers_max: usize,
+
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(super) connections_max: usize,
+
+    /// A peer that leaves more than this unread is cut off.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
+    pub(super) unread_bytes: u64,
+
+    /// Speak CURVE; the secret key is in this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) secret_key: Option<PathBuf>,
+
+    /// With --secret-key: only clients with these public keys. Default: every client that has a key.
+    #[arg(
+        long = "allow-key",
+        value_name = "KEY",
+        requires = "secret_key",
+        allow_hyphen_values = true
+    )]
+    pub(super) allow_keys: Vec<String>,
+
+    /// Take commands: workers, quit.
+    #[arg(long)]
+    pub(super) console: bool,
+
+    #[command(flatten)]
+    pub(super) words: Words,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WorkerArgs {
+    #[command(flatten)]
+    pub(super) to: To,
+
+    /// How many requests at once.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(super) slots: u32,
+
+    /// For requests that the example does not know: a shell line that gets the arguments as its input and
+    /// prints the answer.
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "console")]
+    pub(super) exec: Option<String>,
+
+    /// Keep the program running, one for each slot, and exchange frames with their lengths before them.
+    #[arg(long, requires = "exec")]
+    pub(super) long_lived: bool,
+
+    /// A request may take so long; then its program is ended and there is no answer.
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "exec")]
+    pub(super) time_limit: Option<Duration>,
+
+    /// Pack the data of streams.
+    #[arg(long)]
+    pub(super) pack: bool,
+
+    /// Take commands: register, bulk, endbulk, deregister, quit.
+    #[arg(long)]
+    pub(super) console: bool,
+
+    #[command(flatten)]
+    pub(super) words: Words,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ClientArgs {
+    #[command(flatten)]
+    pub(super) to: To,
+
+    /// An answer may take so long.
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
+    pub(super) timeout: Duration,
+
+    /// Take commands: ping, pingt, data, bulkping, bulkdata, quit.
+    #[arg(long)]
+    pub(super) console: bool,
+
+    #[command(flatten)]
+    pub(super) words: Words,
+
+    #[command(subcommand)]
+    pub(super) action: Option<Action>,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(super) enum Action {
+    /// A PING that nobody answers.
+    Ping,
+    /// A PING that a worker answers.
+    Pingt,
+    /// Data of 1024 ones, or as many as are asked for.
+    Data {
+        #[arg(default_value_t = 1024)]
+        ones: u32,
+    },
+    /// So many answered PINGs, ten at once.
+    Bulkping { count: u64 },
+    /// So many requests for data, all at once.
+    Bulkdata { count: u64 },
+    /// A command of your own and its arguments; prints the answer.
+    Send {
+        #[arg(required = true, allow_hyphen_values = true)]
+        frames: Vec<std::ffi::OsString>,
+        /// No answer is wanted.
+        #[arg(long)]
+        untracked: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WorkersArgs {
+    #[command(flatten)]
+    pub(super) to: To,
+
+    #[command(flatten)]
+    pub(super) words: Words,
+}
+
+/// Which server.
+#[derive(Debug, Args)]
+pub(super) struct To {
+    #[arg(short, long, value_name = "ADDRESS", default_value = "tcp://127.0.0.1:6714")]
+    pub(super) server: String,
+
+    /// How this side calls itself. Default: the server's address and a random number.
+    #[arg(long, value_name = "NAME")]
+    pub(super) identity: Option<String>,
+
+    /// Speak CURVE, to a server with this public key.
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub(super) server_key: Option<String>,
+
+    /// With --server-key: the file of this side's secret key. Default: a new one.
+    #[arg(long, value_name = "FILE", requires = "server_key")]
+    pub(super) secret_key: Option<PathBuf>,
+}
+
+/// How much is said, and in which form.
+#[derive(Debug, Args)]
+pub(super) struct Words {
+    /// How much is told on standard error: 0 errors, 1 basic information, 2 and more details.
+    #[arg(short, long = "debug", value_name = "N", default_value_t = 1)]
+    pub(super) debug: u8,
+
+    /// Data as JSON, one object a line.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    laboro_plan::parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    laboro_plan::parse_size(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,149 @@
+//! `laboro mq client`: one question for a script, or a console of them.
+
+mod bulk;
+mod send;
+mod talk;
+
+use super::args::{Action, ClientArgs};
+use super::console::{Console, unknown};
+use super::target::Target;
+use crate::exit::{Exit, usage};
+use crate::output::{print, say};
+use crate::run::Signals;
+use bulk::{Bulk, Kind, Outcome};
+use serde_json::json;
+use talk::Talk;
+
+const COMMANDS: &str = "ping, pingt, data, bulkping N, bulkdata N, quit";
+
+/// What a request for data asks for, unless told otherwise.
+const ONES: u32 = 1024;
+
+const PINGS_AT_ONCE: u64 = 10;
+
+pub(super) fn run(args: &ClientArgs) -> anyhow::Result<Exit> {
+    super::log(args.words.debug);
+    let target = Target::of(&args.to)?;
+    super::runtime()?.block_on(async {
+        let mut signals = Signals::listen()?;
+        match &args.action {
+            Some(_) if args.console => {
+                Err(usage("--console takes commands, none is given with it"))
+            }
+            Some(Action::Send { frames, untracked }) => {
+                let sent = send::run(args, &target, frames, *untracked);
+                tokio::select! {
+                    exit = sent => exit,
+                    () = signals.next() => Ok(Exit::Interrupted),
+                }
+            }
+            Some(action) => {
+                let mut talk = Talk::open(target, args.timeout).await?;
+                tokio::select! {
+                    exit = act(args, &mut talk, action) => exit,
+                    () = signals.next() => Ok(Exit::Interrupted),
+                }
+            }
+            None if args.console => {
+                let talk = Talk::open(target, args.timeout).await?;
+                tokio::select! {
+                    exit = converse(args, talk) => exit,
+                    () = signals.next() => Ok(Exit::Interrupted),
+                }
+            }
+            None => Err(usage(
+                "say what to ask: ping, pingt, data, bulkping N, bulkdata N, send; or --console",
+            )),
+        }
+    })
+}
+
+async fn converse(args: &ClientArgs, mut talk: Talk) -> anyhow::Result<Exit> {
+    let mut console = Console::open("client> ")?;
+    loop {
+        let words = tokio::select! {
+            words = console.next() => words,
+            never = talk.stay() => match never {},
+        };
+        let Some(words) = words else { return Ok(Exit::Done) };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let action = match words[..] {
+            ["ping"] => Action::Ping,
+            ["pingt"] => Action::Pingt,
+            ["data"] => Action::Data { ones: ONES },
+            ["bulkping", count] | ["bulkdata", count] => match count.parse() {
+                Ok(count) if words[0] == "bulkping" => Action::Bulkping { count },
+                Ok(count) => Action::Bulkdata { count },
+                Err(_) => {
+                    unknown(count, "numbers, as in bulkping 100");
+                    continue;
+                }
+            },
+            ["quit"] => return Ok(Exit::Done),
+            _ => {
+                unknown(words.first().unwrap_or(&""), COMMANDS);
+                continue;
+            }
+        };
+        act(args, &mut talk, &action).await?;
+    }
+}
+
+async fn act(args: &ClientArgs, talk: &mut Talk, action: &Action) -> anyhow::Result<Exit> {
+    match *action {
+        Action::Ping => {
+            talk.ping().await?;
+            match args.words.json {
+                true => print(json!({ "type": "PING", "sent": 1 }))?,
+                false => print("sent a PING that nobody answers")?,
+            }
+            Ok(Exit::Done)
+        }
+        Action::Pingt => single(args, talk, Kind::Ping).await,
+        Action::Data { ones } => single(args, talk, Kind::Stream { ones }).await,
+        Action::Bulkping { count } => many(args, talk, Kind::Ping, count, PINGS_AT_ONCE).await,
+        Action::Bulkdata { count } => {
+            many(args, talk, Kind::Stream { ones: ONES }, count, u64::MAX).await
+        }
+        Action::Send { .. } => unreachable!("it is sent on a connection of its own"),
+    }
+}
+
+async fn single(args: &ClientArgs, talk: &mut Talk, kind: Kind) -> anyhow::Result<Exit> {
+    let bulk = Bulk { kind, count: 1, at_once: 1, has_marks: false };
+    let outcome = bulk.run(talk).await?;
+    match (args.words.json, &outcome.failure) {
+        (true, _) => print(outcome.json())?,
+        (false, None) => {
+            let (name, ms) = (kind.name(), outcome.took.as_secs_f64() * 1000.0);
+            print(format_args!("{name} was answered in {ms:.2} ms"))?;
+        }
+        (false, Some(why)) => say(format_args!("{} failed: {why}", kind.name())),
+    }
+    Ok(outcome.exit())
+}
+
+async fn many(
+    args: &ClientArgs,
+    talk: &mut Talk,
+    kind: Kind,
+    count: u64,
+    at_once: u64,
+) -> anyhow::Result<Exit> {
+    let bulk = Bulk { kind, count, at_once, has_marks: !args.words.json };
+    let outcome = bulk.run(talk).await?;
+    match args.words.json {
+        true => print(outcome.json())?,
+        false => print(outcome.table())?,
+    }
+    if let Some(why) = &outcome.failure {
+        say(format_args!("the first failure: {why}"));
+    }
+    Ok(outcome.exit())
+}
+
+impl Outcome {
+    fn exit(&self) -> Exit {
+        if self.successes == self.total { Exit::Done } else { Exit::SomeFailed }
+    }
+}

@@ -1,0 +1,90 @@
+//! `laboro mq workers` and the consoles' `workers`: the table of a server, as text or JSON. Asked for over
+//! the wire, so it can be seen from wherever requests can be sent.
+
+use super::args::WorkersArgs;
+use super::link::Link;
+use super::target::Target;
+use crate::exit::Exit;
+use crate::output::print;
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use laboro_dialects::rrmq::{Command, Envelope};
+use laboro_dialects::zmtp::{KeyPair, key_to_text};
+use laboro_hub::Clock;
+use laboro_hub::mq::{TABLE_ADDRESS, Table};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) fn run(args: &WorkersArgs) -> anyhow::Result<Exit> {
+    super::log(args.words.debug);
+    let target = Target::of(&args.to)?;
+    let table = super::runtime()?.block_on(async {
+        let asked = tokio::time::timeout(PATIENCE, ask(&target));
+        asked.await.with_context(|| {
+            format!("{target} does not say; is it a server of laboro, and not an original?")
+        })?
+    })?;
+    show(&table, args.words.json)?;
+    Ok(Exit::Done)
+}
+
+async fn ask(target: &Target) -> anyhow::Result<Table> {
+    let mut link = Link::open(target, Clock::start()).await?;
+    let mut question =
+        Envelope::new(Command::TrackExec, Bytes::from_static(b"1"), [Bytes::from_static(b"table")]);
+    question.hops.push(Bytes::from_static(TABLE_ADDRESS));
+    link.say(&question.to_message());
+    let mut messages = Vec::new();
+    link.hear(&mut messages).await?;
+    for message in messages {
+        let said = Envelope::parse(&message)?;
+        if said.command == Command::Response
+            && let Some(json) = said.args.first()
+        {
+            return Ok(serde_json::from_slice(json)?);
+        }
+    }
+    bail!("{target} said something else than its table")
+}
+
+pub(super) fn show(table: &Table, as_json: bool) -> anyhow::Result<()> {
+    if as_json {
+        return Ok(print(serde_json::to_string(table)?)?);
+    }
+    Ok(print(text(table))?)
+}
+
+fn text(table: &Table) -> String {
+    let width = table.workers.iter().map(|w| w.address.chars().count()).max().unwrap_or(0).max(7);
+    let mut text = format!(
+        "{:<width$} {:>6} {:>6} {:>5} {:>10} {:>9}",
+        "address", "free", "slots", "away", "messages", "per s"
+    );
+    for worker in &table.workers {
+        let away = if worker.away { "away" } else { "-" };
+        text.push_str(&format!(
+            "\n{:<width$} {:>6} {:>6} {:>5} {:>10} {:>9.1}",
+            worker.address, worker.free, worker.slots, away, worker.messages, worker.per_s
+        ));
+    }
+    let dropped: u64 = table.dropped.values().sum();
+    text.push_str(&format!(
+        "\n{} workers, {} requests wait, {} dropped",
+        table.workers.len(),
+        table.waiting,
+        dropped
+    ));
+    text
+}
+
+/// `laboro mq keys`.
+pub(super) fn make_keys() -> anyhow::Result<Exit> {
+    let keys = KeyPair::generate();
+    print(format_args!(
+        "public {}\nsecret {}",
+        key_to_text(&keys.public),
+        key_to_text(&keys.secret)
+    ))?;
+    Ok(Exit::Done)
+}

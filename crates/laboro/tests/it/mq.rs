@@ -1,0 +1,8 @@
+//! `laboro mq` from outside: three real processes and the dialogue of their consoles, programs of libzmq in the
+//! role of each, and what happens when something goes wrong.
+
+mod dialogue;
+mod faults;
+mod libzmq;
+mod programs;
+mod rig;

@@ -1,0 +1,70 @@
+//! What goes wrong in earnest: workers that are killed, a server that is started again, commands that nobody
+//! knows.
+
+use super::rig::{Program, Server};
+use crate::rig::until;
+use rustix::process::Signal;
+
+#[test]
+fn a_worker_killed_amid_a_thousand_requests_costs_only_what_it_held() {
+    let server = Server::start(&["--grace", "1s"]);
+    let mut doomed = server.worker(&["--slots", "10"]);
+    let _survivor = server.worker(&["--slots", "10"]);
+    let arguments = ["client", "-d", "0", "--json", "--timeout", "20s", "-s", &server.address];
+    let client = Program::laboro(&[&arguments[..], &["bulkping", "1000"]].concat());
+    until("some are answered", || server.table()["passed"].as_u64() > Some(20));
+    doomed.kill();
+    let (_, lines) = client.end();
+    let summary: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+    let lost = 1000 - summary["successes"].as_u64().unwrap();
+    // Ten at once are on their way, so no more can be lost.
+    assert!(lost <= 10, "{summary}");
+    until("it is out of the table", || server.table()["workers"].as_array().unwrap().len() == 1);
+    assert_eq!(server.ask(&["bulkping", "100"])["successes"], 100);
+    assert_eq!(server.table()["workers"][0]["free"], 10);
+}
+
+#[test]
+fn after_a_restart_of_the_server_workers_register_again_under_load() {
+    let mut first = Server::start(&[]);
+    let address = first.address.clone();
+    let _workers = [first.worker(&[]), first.worker(&[])];
+    let arguments = ["client", "-d", "0", "--json", "--timeout", "3s", "-s", &address];
+    let client = Program::laboro(&[&arguments[..], &["bulkping", "20000"]].concat());
+    until("some are answered", || first.table()["passed"].as_u64() > Some(100));
+    first.program.kill();
+    drop(first);
+    let second = Server::start_at(&address, &[]);
+    until("both are back", || second.table()["workers"].as_array().unwrap().len() == 2);
+    let (_, lines) = client.end();
+    let summary: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+    // Ten were on their way; those that were sent into the gap are as many at most.
+    assert!(summary["successes"].as_u64() >= Some(19_900), "{summary}");
+    assert_eq!(second.ask(&["bulkping", "100"])["successes"], 100);
+}
+
+#[test]
+fn a_command_that_no_worker_knows_takes_no_slot_for_ever() {
+    let server = Server::start(&[]);
+    let mut worker = Program::laboro(&["worker", "-d", "0", "-s", &server.address]);
+    worker.until("registered with");
+    let mut peer = Program::python(&["unknown", "--port", server.port(), "--count", "1000"]);
+    assert_eq!(peer.line(), "sent 1000");
+    until("all slots are free", || {
+        let table = server.table();
+        table["dispatched"] == 1000 && table["workers"][0]["free"] == 10
+    });
+    assert_eq!(server.ask(&["pingt"])["successes"], 1);
+}
+
+#[test]
+fn a_worker_that_is_told_to_end_deregisters_first() {
+    let server = Server::start(&[]);
+    for signal in [Signal::TERM, Signal::INT] {
+        let worker = server.worker(&[]);
+        worker.signal(signal);
+        let (code, lines) = worker.end();
+        assert_eq!((code, lines.len()), (0, 1), "{lines:?}");
+        assert_eq!(server.table()["workers"], serde_json::json!([]));
+    }
+}
