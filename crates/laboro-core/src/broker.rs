@@ -10,7 +10,7 @@ mod table;
 mod tests;
 
 pub use counters::{Counters, Dropped};
-pub use table::WorkerRow;
+pub use table::{Rate, WorkerRow};
 
 use crate::id::{Name, Time};
 use foldhash::fast::FixedState;

@@ -16,7 +16,7 @@ mod ledger;
 mod presence;
 mod task;
 
-pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, WorkerRow};
+pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, Rate, WorkerRow};
 pub use command::*;
 pub use config::{Conduct, Config, Keep, Limits};
 pub use effect::*;

@@ -2,8 +2,10 @@
 //! the chosen one is the same as a mark that goes round a ring: nobody moves, and a search skips whole words
 //! of workers without free slots.
 
+mod rate;
 mod worker;
 
+pub use rate::Rate;
 pub use worker::WorkerRow;
 
 use super::{BrokerConfig, PeerId};
@@ -112,7 +114,7 @@ impl Table {
         self.next = if place + 1 == self.ring.len() { 0 } else { place + 1 };
         let until = self.config.slot_ms.map(|ms| now.after_ms(ms));
         let worker = self.worker(handle);
-        let peer = worker.take(until);
+        let peer = worker.take(now, until);
         if !worker.is_open() || until.is_some() {
             self.update(handle);
         }

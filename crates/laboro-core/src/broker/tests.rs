@@ -296,3 +296,16 @@ fn slots_come_back_by_themselves_where_that_is_wanted() {
     scene.increment("a");
     assert_eq!(scene.table(), "a1/1");
 }
+
+#[test]
+fn the_table_says_how_many_requests_each_worker_got_and_how_fast() {
+    let mut scene = Scene::with_workers(&[("a", 100), ("b", 100)]);
+    scene.requests(0..60);
+    let rates = |scene: &Scene, ms| -> Vec<(u64, f64)> {
+        let now = NOW.after_ms(ms);
+        scene.broker.workers().map(|row| (row.passed.total, row.passed.per_s(now))).collect()
+    };
+    assert_eq!(rates(&scene, 0), [(30, 3.0), (30, 3.0)]);
+    assert_eq!(rates(&scene, 15_000), [(30, 1.5), (30, 1.5)]);
+    assert_eq!(rates(&scene, 30_000), [(30, 0.0), (30, 0.0)]);
+}

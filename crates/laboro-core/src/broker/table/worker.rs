@@ -1,6 +1,6 @@
 //! One worker: its slots, where it is, and what it owes us when.
 
-use super::{BrokerConfig, Due, PeerId};
+use super::{BrokerConfig, Due, PeerId, Rate};
 use crate::id::{Name, Time};
 use std::collections::VecDeque;
 
@@ -12,6 +12,7 @@ pub(super) struct Worker {
     whereabouts: Whereabouts,
     /// When the slots that are taken are free again by themselves, where they are.
     lapses: VecDeque<Time>,
+    passed: Rate,
     /// In the ring.
     pub place: usize,
     /// As it stands among the table's timers.
@@ -38,6 +39,8 @@ pub struct WorkerRow<'a> {
     pub free: u32,
     pub slots: u32,
     pub is_away: bool,
+    /// Requests that it was given.
+    pub passed: Rate,
 }
 
 impl Worker {
@@ -48,6 +51,7 @@ impl Worker {
             free: slots,
             whereabouts: Whereabouts::Here { peer, heard: now, answer_by: None },
             lapses: VecDeque::new(),
+            passed: Rate::begin(now),
             place: 0,
             timer: None,
         }
@@ -55,7 +59,13 @@ impl Worker {
 
     pub fn row(&self) -> WorkerRow<'_> {
         let is_away = self.peer().is_none();
-        WorkerRow { identity: &self.identity, free: self.free, slots: self.slots, is_away }
+        WorkerRow {
+            identity: &self.identity,
+            free: self.free,
+            slots: self.slots,
+            is_away,
+            passed: self.passed,
+        }
     }
 
     /// Whether it can take a request now.
@@ -70,8 +80,9 @@ impl Worker {
         }
     }
 
-    pub fn take(&mut self, until: Option<Time>) -> PeerId {
+    pub fn take(&mut self, now: Time, until: Option<Time>) -> PeerId {
         self.free -= 1;
+        self.passed.count(now);
         self.lapses.extend(until);
         self.peer().expect("only workers that are here are open")
     }
