@@ -69,6 +69,9 @@ pub struct Submit {
 pub enum SubmitTo {
     New(JobOptions),
     Add(JobId),
+    /// The open job with the key of these options. One is made if there is none, if it was closed, or if
+    /// it has no numbers left.
+    Open(JobOptions),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

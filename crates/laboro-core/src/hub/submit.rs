@@ -8,14 +8,20 @@ use crate::command::{IfTaken, Submit, SubmitTo};
 use crate::effect::{Refusal, Reply};
 use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId};
+use crate::job::JobOptions;
 pub(super) use cycle::Search;
 use draft::{Draft, Renewed};
 
 impl Hub {
     pub(super) fn submit(&mut self, mut submit: Submit) -> Result<Reply, Refusal> {
-        self.check_limits(&submit)?;
         let group = self.state().find_group(&submit.group);
-        if let SubmitTo::New(options) = &submit.job
+        let is_keyed_once = matches!(submit.job, SubmitTo::New(_));
+        if let SubmitTo::Open(options) = &submit.job {
+            submit.job = self.open_job(group, options, &submit);
+        }
+        self.check_limits(&submit)?;
+        if is_keyed_once
+            && let SubmitTo::New(options) = &submit.job
             && let (Some(group), Some(key)) = (group, &options.key)
             && let Some(job) = self.state().job_by_key(group, key)
         {
@@ -27,7 +33,7 @@ impl Hub {
             });
         }
         let (job, first) = match &submit.job {
-            SubmitTo::New(_) => (self.state().next_job(), 1),
+            SubmitTo::New(_) | SubmitTo::Open(_) => (self.state().next_job(), 1),
             SubmitTo::Add(job) => (*job, self.next_index(*job, group)?),
         };
         for profile in &mut submit.profiles {
@@ -70,6 +76,25 @@ impl Hub {
         }
         let count = count - taken;
         Ok(Reply::Submitted { job, first, count, again: count == 0 && if_taken != IfTaken::Refuse })
+    }
+
+    /// Where a submit into an open job really goes.
+    fn open_job(&self, group: Option<u32>, options: &JobOptions, submit: &Submit) -> SubmitTo {
+        let arrays = submit.arrays.iter().map(|array| u64::from(array.count)).sum::<u64>();
+        let coming = submit.tasks.len() as u64 + arrays;
+        let has_room = |&job: &JobId| {
+            let slot = self.state().find_job(job);
+            slot.map(|slot| self.state().job(slot)).is_some_and(|this| {
+                let last = u64::from(this.next_index) + coming;
+                this.options.open && last <= u64::from(TaskId::INDEX_MAX)
+            })
+        };
+        let known = group.zip(options.key.as_deref());
+        let known = known.and_then(|(group, key)| self.state().job_by_key(group, key));
+        match known.filter(has_room) {
+            Some(job) => SubmitTo::Add(job),
+            None => SubmitTo::New(JobOptions { open: true, ..options.clone() }),
+        }
     }
 
     fn check_limits(&self, submit: &Submit) -> Result<(), Refusal> {

@@ -112,7 +112,9 @@ impl State {
         let id = job.id;
         self.next_job = self.next_job.max(id.0);
         if let Some(key) = &job.options.key {
-            self.keys.insert((job.group, key.clone()), id);
+            // A key may pass from a job that was closed to a later one.
+            let newest = self.keys.entry((job.group, key.clone())).or_insert(id);
+            *newest = id.max(*newest);
         }
         if let Some(ended) = job.ended {
             self.ended.insert((ended, id));

@@ -195,7 +195,11 @@ fn target(world: &World, dice: &mut Dice) -> (Name, SubmitTo) {
         key: dice.one_in(6).then(|| Box::from([dice.below(5) as u8])),
         ..JobOptions::default()
     };
-    (dice.of(&GROUPS).into(), SubmitTo::New(options))
+    let job = match options.key.is_some() && dice.one_in(2) {
+        true => SubmitTo::Open(options),
+        false => SubmitTo::New(options),
+    };
+    (dice.of(&GROUPS).into(), job)
 }
 
 fn profile(dice: &mut Dice) -> Profile {

@@ -148,8 +148,10 @@ fn submit(words: &[&str]) -> Parsed<Command> {
             items.push(*word);
         }
     }
-    if matches!(submit.job, SubmitTo::New(_)) {
-        submit.job = SubmitTo::New(options);
+    match submit.job {
+        SubmitTo::New(_) => submit.job = SubmitTo::New(options),
+        SubmitTo::Open(_) => submit.job = SubmitTo::Open(options),
+        SubmitTo::Add(_) => {}
     }
     for word in items {
         item(word, &mut submit, work.clone())?;
@@ -168,6 +170,7 @@ fn setting(
     match word {
         "open" => options.open = true,
         "held" => options.held = true,
+        "shared" => submit.job = SubmitTo::Open(JobOptions::default()),
         "anyway" => profile.runs_anyway = true,
         _ => {
             let Some((key, value)) = word.split_once('=') else { return Ok(false) };

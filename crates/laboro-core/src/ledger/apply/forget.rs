@@ -61,7 +61,10 @@ impl State {
             group.counts.take(state, gone.counts.of(state));
         }
         if let Some(key) = gone.options.key {
-            self.keys.remove(&(gone.group, key));
+            let key = (gone.group, key);
+            if self.keys.get(&key) == Some(&id) {
+                self.keys.remove(&key);
+            }
         }
     }
 }
