@@ -29,6 +29,12 @@ pub trait Session: Send {
 
     fn tick(&mut self, now: Time, out: &mut Output);
 
+    /// The hub stops: what can still be said is said now. What is heard from here on is not acted on by a
+    /// dialect that has a word for that. `close` follows.
+    fn last_words(&mut self, now: Time, out: &mut Output) {
+        let _ = (now, out);
+    }
+
     /// The connection is gone, from whichever side. What is asked now still reaches the hub; what is said
     /// does not reach anybody.
     fn close(&mut self, now: Time, out: &mut Output);

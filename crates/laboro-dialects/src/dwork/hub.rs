@@ -26,6 +26,8 @@ pub struct HubSide {
     /// The number of the oldest.
     first: u64,
     workers: Workers,
+    /// The hub stops: everything is answered with Exit.
+    is_stopping: bool,
     is_closed: bool,
     /// Where replies are written before they become frames.
     scratch: BytesMut,
@@ -45,10 +47,7 @@ struct Request {
 enum Stage {
     /// The requests before it.
     Answered(Bytes),
-    /// With `opens_job` nothing is added if the job turns out to be open already.
-    Create {
-        opens_job: bool,
-    },
+    Create,
     Steal {
         until: Option<Time>,
         is_withdrawn: bool,
@@ -98,6 +97,7 @@ impl HubSide {
             door,
             under_way: VecDeque::new(),
             first: 0,
+            is_stopping: false,
             is_closed: false,
             scratch: BytesMut::new(),
         }
@@ -122,7 +122,7 @@ impl HubSide {
         let body = body.unwrap_or_default();
         self.under_way.push_back(Request { envelope, body, stage, joining: None, tries: 0 });
         let number = self.first + self.under_way.len() as u64 - 1;
-        if self.door.is_stopping() {
+        if self.is_stopping {
             self.answer_kind(number, Kind::Exit, out);
         } else {
             self.begin(now, number, out);
@@ -243,9 +243,6 @@ impl Session for HubSide {
     }
 
     fn tick(&mut self, now: Time, out: &mut Output) {
-        if self.door.is_stopping() {
-            self.withdraw_last(out);
-        }
         if self.connection.deadline().is_some_and(|at| at <= now)
             && let Err(error) = self.connection.tick(now, &mut out.say)
         {
@@ -253,18 +250,20 @@ impl Session for HubSide {
         }
     }
 
+    /// Whoever waits for work is told that there will be none. What comes of requests that are under way is
+    /// not known yet, so nothing is said about them.
+    fn last_words(&mut self, _now: Time, out: &mut Output) {
+        self.is_stopping = true;
+        self.withdraw_last(out);
+        while let Some(Request { stage: Stage::Steal { .. }, .. }) = self.under_way.front() {
+            self.answer_kind(self.first, Kind::Exit, out);
+        }
+    }
+
     /// What its worker holds stays with it: a dwork worker is a name, not a connection.
     fn close(&mut self, _now: Time, out: &mut Output) {
-        self.withdraw_last(out);
-        if self.door.is_stopping() {
-            // Whoever waits for work is told that there will be none. What comes of other requests is not
-            // known yet, so nothing is said about them.
-            while matches!(self.under_way.front(), Some(r) if matches!(r.stage, Stage::Steal { .. }))
-            {
-                self.answer_kind(self.first, Kind::Exit, out);
-            }
-        }
         self.is_closed = true;
+        self.withdraw_last(out);
     }
 }
 

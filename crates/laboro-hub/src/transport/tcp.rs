@@ -176,6 +176,9 @@ where
     /// Gives the session all that is new.
     fn take_in(&mut self, news: &News) -> Option<Parting> {
         let now = self.hall.clock.now();
+        if news.stops {
+            self.session.last_words(now, &mut self.out);
+        }
         if news.heard > 0 {
             count(&self.hall.stats.bytes_in, news.heard);
             self.first_word_by = None;

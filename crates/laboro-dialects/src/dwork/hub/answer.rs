@@ -5,13 +5,12 @@ use super::{HubSide, Part, Stage};
 use crate::dwork::codec::{Kind, Log, Note, QueryWriter, are_notes, decode};
 use crate::session::Output;
 use laboro_core::{
-    Command, GroupView, Idle, JobId, Query as Question, Refusal, Reply, State, TaskView, Time,
-    WorkerRef,
+    Command, GroupView, Idle, Query as Question, Refusal, Reply, State, TaskView, Time, WorkerRef,
 };
 use std::io::Write;
 
 /// How often a request is asked anew because what it went by has gone meanwhile.
-const TRIES_MAX: u8 = 100;
+const TRIES_MAX: u8 = 3;
 
 impl HubSide {
     pub(super) fn reply(
@@ -43,9 +42,8 @@ impl HubSide {
             }
         }
         match (&mut request.stage, reply) {
-            (&mut Stage::Create { opens_job }, reply) => {
-                self.created(now, number, opens_job, reply, out);
-            }
+            (Stage::Create, Reply::Submitted { .. }) => self.answer_kind(number, Kind::Ok, out),
+            (Stage::Create, _) => self.answer_kind(number, Kind::Error, out),
             (Stage::Steal { .. }, reply) => self.stolen(now, number, reply, out),
             (Stage::Complete, Reply::Reported(verdicts)) => self.completed(number, &verdicts, out),
             (Stage::Transfer, Reply::Ok) => self.answer_kind(number, Kind::Ok, out),
@@ -74,29 +72,6 @@ impl HubSide {
             (Stage::Complete | Stage::Transfer, _) => self.answer_kind(number, Kind::Error, out),
             (Stage::Answered(_), _) => {}
         }
-    }
-
-    fn created(&mut self, now: Time, number: u64, opens_job: bool, reply: Reply, out: &mut Output) {
-        match reply {
-            // The job was open already, so these tasks were not added to it yet.
-            Reply::Submitted { job, again: true, .. } if opens_job => {
-                self.door.found_job(job);
-                self.begin_again(now, number, out);
-            }
-            Reply::Submitted { job, .. } => {
-                self.door.found_job(job);
-                self.answer_kind(number, Kind::Ok, out);
-            }
-            Reply::Refused(Refusal::NoSuchJob(job) | Refusal::JobClosed(job)) => {
-                self.job_is_gone(now, number, job, out);
-            }
-            _ => self.answer_kind(number, Kind::Error, out),
-        }
-    }
-
-    fn job_is_gone(&mut self, now: Time, number: u64, job: JobId, out: &mut Output) {
-        self.door.lost_job(job);
-        self.begin_again(now, number, out);
     }
 
     fn begin_again(&mut self, now: Time, number: u64, out: &mut Output) {
@@ -139,7 +114,7 @@ impl HubSide {
 
     fn nothing_to_steal(&mut self, now: Time, number: u64, idle: Idle, out: &mut Output) {
         let exits = self.door.settings.exit_when_finished;
-        let stopping = self.door.is_stopping();
+        let stopping = self.is_stopping;
         let is_last = number + 1 == self.first + self.under_way.len() as u64;
         let Some(Stage::Steal { until, is_withdrawn }) = self.request(number).map(|r| &r.stage)
         else {

@@ -48,9 +48,8 @@ impl HubSide {
         match query.kind {
             Kind::Create => {
                 let submit = self.submit(query)?;
-                let opens_job = matches!(submit.job, SubmitTo::New(_));
                 out.ask(main, Command::Submit(submit));
-                Some(Stage::Create { opens_job })
+                Some(Stage::Create)
             }
             Kind::Steal => {
                 let most = u32::try_from(query.n.unwrap_or(1)).unwrap_or(0);
@@ -115,15 +114,12 @@ impl HubSide {
                 memo: Some(notes.of(task)?),
             });
         }
-        let job = match self.door.job() {
-            Some(job) => SubmitTo::Add(job),
-            None => SubmitTo::New(JobOptions {
-                name: "dwork".into(),
-                open: true,
-                key: Some(self.door.job_key()),
-                ..JobOptions::default()
-            }),
-        };
+        // All tasks of a group that come this way are one job, which stays open.
+        let job = SubmitTo::Open(JobOptions {
+            name: "dwork".into(),
+            key: Some(b"dwork".as_slice().into()),
+            ..JobOptions::default()
+        });
         Some(Submit {
             group: self.place.group.clone(),
             job,

@@ -144,9 +144,10 @@ impl Ring {
         side.close(self.now, output);
     }
 
-    pub(super) fn tick(&mut self) {
+    /// The hub says to every session that it stops.
+    pub(super) fn stop(&mut self) {
         for peer in &mut self.peers {
-            peer.side.tick(self.now, &mut peer.output);
+            peer.side.last_words(self.now, &mut peer.output);
         }
         self.turn();
     }

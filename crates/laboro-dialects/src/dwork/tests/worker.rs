@@ -308,7 +308,7 @@ fn a_hub_that_stops_is_told_again_later() {
     let mut rig = Rig::new(settings());
     rig.create("a");
     rig.open();
-    rig.ring.door.stop();
+    rig.ring.stop();
     rig.end("a", Outcome::Success);
     assert!(matches!(rig.out.hang_up.take(), Some(Parting::Again(_))));
     assert!(!rig.worker.is_settled());
