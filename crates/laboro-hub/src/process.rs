@@ -14,7 +14,7 @@ use crate::listen::{Dialect, Door, DoorStats, Reception};
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
 use engine::Engine;
-use laboro_core::Hub;
+use laboro_core::{Hub, Kinds};
 use laboro_dialects::dwork;
 use laboro_journal::{FileJournal, JournalError};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -112,6 +112,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         Listen::At(address) => Some(bind::listener("http", address)?),
     };
     let http = web.as_ref().map(|(_, address)| *address);
+    let dworks: Vec<Arc<dwork::Door>> = doors.iter().map(dwork_door).collect();
     let (doors, listeners) = bind(&doors, settings)?;
     let (hub, first) = Hub::begin(ledger, settings.core(), clock.now(), seed()?);
     journal.commit_blocking(first)?;
@@ -122,7 +123,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let (server, handle) = server(&settings.server(), clock);
     let stop = CancellationToken::new();
     let connections = Arc::new(Semaphore::new(settings.limits.connections));
-    let reception = |door: &Arc<Door>| Reception {
+    let reception = |(door, dwork): (&Arc<Door>, Arc<dwork::Door>)| Reception {
         door: Arc::clone(door),
         handle: handle.clone(),
         hall: Hall {
@@ -135,11 +136,12 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         tokens: Arc::clone(&tokens),
         tls: tls.clone(),
         grace_ms: settings.grace_ms,
-        dwork: dwork::Door::new(dwork::Settings::default()),
+        dwork,
         connections_max: settings.limits.connections_a_door,
         connections: Arc::clone(&connections),
     };
-    let receptions: Vec<_> = listeners.into_iter().zip(doors.iter().map(reception)).collect();
+    let receptions: Vec<_> =
+        listeners.into_iter().zip(doors.iter().zip(dworks).map(reception)).collect();
     let outputs = keeper.outputs();
     let http_ended = match web {
         None => None,
@@ -201,6 +203,19 @@ fn bind(doors: &[DoorSettings], settings: &Settings) -> Result<Bound, HubError> 
         bound.1.push(listener);
     }
     Ok(bound)
+}
+
+/// What the conversations of a door share if it speaks dwork.
+fn dwork_door(door: &DoorSettings) -> Arc<dwork::Door> {
+    let usual = dwork::Settings::default();
+    dwork::Door::new(dwork::Settings {
+        patience_ms: door.patience_ms.unwrap_or(usual.patience_ms),
+        exit_when_finished: !door.stay,
+        lease_ms: door.lease_ms,
+        kinds: if door.any { Kinds::ALL } else { usual.kinds },
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        ..usual
+    })
 }
 
 /// A revoked token ends its connections within this time.

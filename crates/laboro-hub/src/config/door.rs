@@ -22,6 +22,18 @@ pub struct DoorSettings {
     /// A dialect without authentication may listen beyond this machine.
     #[serde(default)]
     pub insecure: bool,
+    /// Of a dwork door: how long a steal may wait for work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_ms: Option<u64>,
+    /// Of a dwork door: after so long a stolen task goes back by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_ms: Option<u64>,
+    /// Of a dwork door: workers are not sent away when everything is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stay: bool,
+    /// Of a dwork door: tasks of every kind may be stolen, by their names.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,8 +44,13 @@ pub enum BadDoor {
     Dialect { word: String },
     #[error("{text} is no address: {why}; write host:port, port 0 for any that is free")]
     Address { text: String, why: String },
-    #[error("door option {word}: there are group=NAME, allow=NETWORK, identity=NAME and insecure")]
+    #[error(
+        "door option {word}: there are group=NAME, allow=NETWORK, identity=NAME and insecure, and for dwork \
+         patience_ms=N, lease_ms=N, stay and any"
+    )]
     Option { word: String },
+    #[error("door {dialect}: {word} is an option of dwork doors")]
+    NotHere { dialect: &'static str, word: String },
     #[error(transparent)]
     Network(#[from] crate::listen::BadNetwork),
     #[error(
@@ -53,11 +70,27 @@ impl DoorSettings {
             allow: Vec::new(),
             identity: None,
             insecure: false,
+            patience_ms: None,
+            lease_ms: None,
+            stay: false,
+            any: false,
         }
     }
 
     /// Whoever reaches a door without a lock can run anything here.
     pub(crate) fn check(&self) -> Result<(), BadDoor> {
+        let dworks = [
+            (self.patience_ms.is_some(), "patience_ms"),
+            (self.lease_ms.is_some(), "lease_ms"),
+            (self.stay, "stay"),
+            (self.any, "any"),
+        ];
+        if let Some((_, word)) = dworks.iter().find(|(is_set, _)| *is_set)
+            && self.dialect != Dialect::Dwork
+        {
+            let (dialect, word) = (self.dialect.word(), (*word).to_owned());
+            return Err(BadDoor::NotHere { dialect, word });
+        }
         let is_open = !self.dialect.has_authentication() && !self.address.ip().is_loopback();
         match is_open && !self.insecure {
             false => Ok(()),
@@ -76,12 +109,18 @@ impl FromStr for DoorSettings {
         let address = address(words.next().ok_or_else(shape)?)?;
         let mut door = DoorSettings::new(dialect.parse()?, address);
         for word in words {
+            let bad = || BadDoor::Option { word: word.to_owned() };
+            let ms = |text: &str| text.parse().map(Some).map_err(|_| bad());
             match word.split_once('=') {
                 Some(("group", group)) => door.group = Some(group.to_owned()),
                 Some(("allow", network)) => door.allow.push(network.parse()?),
                 Some(("identity", name)) => door.identity = Some(name.to_owned()),
+                Some(("patience_ms", text)) => door.patience_ms = ms(text)?,
+                Some(("lease_ms", text)) => door.lease_ms = ms(text)?,
                 None if word == "insecure" => door.insecure = true,
-                _ => return Err(BadDoor::Option { word: word.to_owned() }),
+                None if word == "stay" => door.stay = true,
+                None if word == "any" => door.any = true,
+                _ => return Err(bad()),
             }
         }
         Ok(door)

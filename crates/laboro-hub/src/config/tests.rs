@@ -49,7 +49,13 @@ fn a_door_is_written_in_one_word() {
     assert_eq!(door.group.as_deref(), Some("a"));
     assert_eq!(door.allow.len(), 2);
     assert!(door.insecure);
+    let door: DoorSettings = "dwork=127.0.0.1:7,patience_ms=0,lease_ms=5,stay,any".parse().unwrap();
+    assert_eq!(
+        (door.patience_ms, door.lease_ms, door.stay, door.any),
+        (Some(0), Some(5), true, true)
+    );
     for (text, words) in [
+        ("dwork=127.0.0.1:1,lease_ms=long", "door option lease_ms=long"),
         ("fuq2", "dialect=address"),
         ("latin=127.0.0.1:1", "no dialect latin; there are native, fuq2, fuq1, dwork"),
         ("fuq2=7912", "7912 is no address"),
@@ -68,6 +74,8 @@ fn a_door_without_a_lock_stays_on_this_machine_unless_told_otherwise() {
     assert_eq!(check("fuq2=[::1]:0"), Ok(()));
     assert_eq!(check("native=0.0.0.0:0"), Ok(()));
     assert_eq!(check("fuq2=0.0.0.0:0,insecure"), Ok(()));
+    let told = check("fuq2=127.0.0.1:0,stay").unwrap_err().to_string();
+    assert_eq!(told, "door fuq2: stay is an option of dwork doors");
     for open in ["fuq2=0.0.0.0:0", "fuq2=[::]:0", "fuq2=192.0.2.1:0,allow=10.0.0.0/8"] {
         let told = check(open).unwrap_err().to_string();
         assert!(told.contains("no authentication") && told.contains("insecure"), "{told}");
