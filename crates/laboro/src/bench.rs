@@ -1,6 +1,9 @@
 //! `laboro bench`: load generators, one for each door. Each takes the address of a hub, ours or an original,
 //! or starts one; and prints one line a case.
 
+mod dwork;
+mod figures;
+mod hub;
 mod mq;
 
 use crate::exit::Exit;
@@ -16,10 +19,13 @@ pub(crate) struct Bench {
 enum Door {
     /// Requests through an rrmq server, or through a proxy of libzmq.
     Mq(mq::MqBench),
+    /// Create, steal and complete tasks at a dwork hub.
+    Dwork(dwork::DworkBench),
 }
 
 pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
     match &args.door {
         Door::Mq(args) => mq::run(args),
+        Door::Dwork(args) => dwork::run(args),
     }
 }

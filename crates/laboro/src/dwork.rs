@@ -3,7 +3,7 @@
 
 pub(crate) mod args;
 mod file;
-mod link;
+pub(crate) mod link;
 mod show;
 
 use crate::exit::{Exit, usage};

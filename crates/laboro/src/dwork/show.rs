@@ -127,7 +127,7 @@ fn words(what: &What, kind: Kind) -> Option<&'static str> {
         }
         (Kind::NotFound, What::Lookup { .. }) => Some("nobody has it"),
         (Kind::NotFound, What::Exit { .. }) => Some("the hub does not know this worker"),
-        (Kind::Exit, What::Steal { .. }) => Some("everything is done"),
+        (Kind::Exit, What::Steal { .. }) => Some("everything is done, or the hub stops"),
         (Kind::Exit, _) => Some("the hub stops; ask again when it is back"),
         _ => Some(
             "the hub refused it: is a name empty or too long, or would a task wait for itself?",

@@ -4,88 +4,72 @@
 mod hub;
 mod python;
 
-use crate::rig::{Ran, Rig};
+use crate::rig::Rig;
 use hub::Hub;
-use laboro_dialects::dwork::Settings;
 use std::net::TcpListener;
 
-/// A hub that does not keep a steal waiting.
-fn hub() -> Hub {
-    Hub::start(Settings { patience_ms: 0, ..Settings::default() })
-}
-
-impl Hub {
-    fn dwork(&self, rig: &Rig, words: &[&str]) -> Ran {
-        let address = self.address.to_string();
-        let words = ["dwork", "-s", &address].into_iter().chain(words.iter().copied());
-        rig.laboro(words).run()
-    }
-
-    /// What is printed when all is well.
-    #[track_caller]
-    fn prints(&self, rig: &Rig, words: &[&str], text: &str) {
-        let ran = self.dwork(rig, words);
-        ran.expect(0);
-        assert_eq!(ran.out(), text);
-    }
-}
+/// A steal is not kept waiting.
+const AT_ONCE: &str = ",patience_ms=0";
 
 #[test]
 fn everything_the_query_program_can_say_can_be_said() {
-    let (rig, hub) = (Rig::new(), hub());
-    hub.prints(&rig, &["status"], "dhub: 0 active tasks, 0 ready.\n");
-    hub.prints(&rig, &["create", "a"], "");
-    hub.prints(&rig, &["create", "b", "a"], "");
-    hub.prints(&rig, &["status"], "dhub: 2 active tasks, 1 ready.\n");
-    hub.prints(&rig, &["steal", "-q", "w"], "a\n");
-    hub.dwork(&rig, &["steal", "w"]).expect(1).says("nothing is ready");
-    let none = hub.dwork(&rig, &["steal", "-q", "w"]);
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, AT_ONCE);
+    hub.prints(&["status"], "dhub: 0 active tasks, 0 ready.\n");
+    hub.prints(&["create", "a"], "");
+    hub.prints(&["create", "b", "a"], "");
+    hub.prints(&["status"], "dhub: 2 active tasks, 1 ready.\n");
+    hub.prints(&["steal", "-q", "w"], "a\n");
+    hub.dwork(&["steal", "w"]).expect(1).says("nothing is ready");
+    let none = hub.dwork(&["steal", "-q", "w"]);
     none.expect(1);
     assert_eq!(none.out(), "No task\n");
-    hub.prints(&rig, &["lookup", "a"], "w\n");
-    hub.dwork(&rig, &["complete", "a", "--location", "v"]).expect(1).says("a");
-    hub.prints(&rig, &["complete", "a", "--location", "w"], "");
-    hub.prints(&rig, &["steal", "-n", "5", "-q", "w"], "b\n");
-    hub.prints(&rig, &["create", "c"], "");
-    hub.prints(&rig, &["transfer", "b", "c", "--location", "w"], "");
-    hub.dwork(&rig, &["lookup", "b"]).expect(1).says("nobody has it");
-    hub.prints(&rig, &["steal", "-n", "5", "-q", "w"], "c\n");
-    hub.prints(&rig, &["exit", "w"], "");
-    hub.dwork(&rig, &["exit", "w"]).expect(1).says("does not know this worker");
-    hub.prints(&rig, &["steal", "-q"], "c\n");
-    hub.prints(&rig, &["complete", "c"], "");
-    hub.prints(&rig, &["steal", "-q"], "b\n");
-    hub.prints(&rig, &["complete", "b"], "");
-    hub.dwork(&rig, &["steal"]).expect(1).says("everything is done");
-    hub.dwork(&rig, &["create", "x", "x"]).expect(1).says("refused");
+    hub.prints(&["lookup", "a"], "w\n");
+    hub.dwork(&["complete", "a", "--location", "v"]).expect(1).says("a");
+    hub.prints(&["complete", "a", "--location", "w"], "");
+    hub.prints(&["steal", "-n", "5", "-q", "w"], "b\n");
+    hub.prints(&["create", "c"], "");
+    hub.prints(&["transfer", "b", "c", "--location", "w"], "");
+    hub.dwork(&["lookup", "b"]).expect(1).says("nobody has it");
+    hub.prints(&["steal", "-n", "5", "-q", "w"], "c\n");
+    hub.prints(&["exit", "w"], "");
+    hub.dwork(&["exit", "w"]).expect(1).says("does not know this worker");
+    hub.prints(&["steal", "-q"], "c\n");
+    hub.prints(&["complete", "c"], "");
+    hub.prints(&["steal", "-q"], "b\n");
+    hub.prints(&["complete", "b"], "");
+    hub.dwork(&["steal"]).expect(1).says("everything is done");
+    hub.dwork(&["create", "x", "x"]).expect(1).says("refused");
 }
 
 #[test]
 fn a_file_of_tasks_may_be_in_any_order_and_as_another_system_writes_it() {
-    let (rig, hub) = (Rig::new(), hub());
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, AT_ONCE);
     let mut text = String::from("last, mid ,\r\n\r\nmid,first\r\nfirst\r\n");
     for number in 0..2500 {
         text += &format!("t{number},first\r\n");
     }
     rig.write("tasks.txt", text);
-    hub.prints(&rig, &["addfile", "tasks.txt"], "");
-    hub.prints(&rig, &["status"], "dhub: 2503 active tasks, 1 ready.\n");
-    hub.prints(&rig, &["steal", "-q", "-n", "9"], "first\n");
-    hub.prints(&rig, &["complete", "first"], "");
-    hub.prints(&rig, &["status"], "dhub: 2502 active tasks, 2501 ready.\n");
+    hub.prints(&["addfile", "tasks.txt"], "");
+    hub.prints(&["status"], "dhub: 2503 active tasks, 1 ready.\n");
+    hub.prints(&["steal", "-q", "-n", "9"], "first\n");
+    hub.prints(&["complete", "first"], "");
+    hub.prints(&["status"], "dhub: 2502 active tasks, 2501 ready.\n");
 
     rig.write("cycle.txt", "a,b\nb,a\n");
-    hub.dwork(&rig, &["addfile", "cycle.txt"]).expect(2).says("task a would wait for itself");
-    hub.dwork(&rig, &["addfile", "missing.txt"]).expect(3).says("missing.txt");
+    hub.dwork(&["addfile", "cycle.txt"]).expect(2).says("task a would wait for itself");
+    hub.dwork(&["addfile", "missing.txt"]).expect(3).says("missing.txt");
     rig.write("empty.txt", "\n , \n");
-    hub.dwork(&rig, &["addfile", "empty.txt"]).expect(2).says("no tasks");
+    hub.dwork(&["addfile", "empty.txt"]).expect(2).says("no tasks");
 }
 
 #[test]
 fn answers_can_be_read_by_programs() {
-    let (rig, hub) = (Rig::new(), hub());
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, AT_ONCE);
     let json = |words: &[&str], code: i32| -> serde_json::Value {
-        let ran = hub.dwork(&rig, &[words, &["--json"]].concat());
+        let ran = hub.dwork(&[words, &["--json"]].concat());
         ran.expect(code);
         serde_json::from_slice(&ran.out).unwrap()
     };
@@ -120,14 +104,63 @@ fn who_is_not_there_or_does_not_answer_is_not_waited_for_for_ever() {
 }
 
 #[test]
+fn a_hub_can_be_measured() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, ",patience_ms=50");
+    let address = &hub.address;
+    let ran = rig.laboro(["bench", "dwork", "-s", address, "--tasks", "200", "--json"]).run();
+    ran.expect(0);
+    let cases = ran.events();
+    assert_eq!(cases.len(), 18);
+    for case in &cases {
+        assert!(case["tasks_per_s"].as_f64().unwrap() > 0.0, "{case}");
+        assert!(case["p99_us"].as_f64() >= case["p50_us"].as_f64(), "{case}");
+    }
+    // All of it was done, and nobody else's tasks are touched.
+    hub.prints(&["status"], "dhub: 0 active tasks, 0 ready.\n");
+    hub.prints(&["create", "mine"], "");
+    rig.laboro(["bench", "dwork", "-s", address]).run().expect(3).says("1 tasks of its own");
+}
+
+#[test]
 fn a_steal_waits_at_the_hub_for_what_another_creates() {
-    let (rig, hub) =
-        (Rig::new(), Hub::start(Settings { patience_ms: 60_000, ..Settings::default() }));
-    let address = hub.address.to_string();
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, ",patience_ms=60000");
+    let address = &hub.address;
     let thief =
-        rig.laboro(["dwork", "-s", &address, "--timeout", "60s", "steal", "-q", "w"]).start();
-    hub.prints(&rig, &["create", "a"], "");
+        rig.laboro(["dwork", "-s", address, "--timeout", "60s", "steal", "-q", "w"]).start();
+    hub.prints(&["create", "a"], "");
     let ran = thief.wait();
     ran.expect(0);
     assert_eq!(ran.out(), "a\n");
+}
+
+#[test]
+fn what_was_answered_survives_a_kill() {
+    let rig = Rig::new();
+    let mut hub = Hub::start(&rig, AT_ONCE);
+    hub.prints(&["create", "a"], "");
+    hub.prints(&["create", "b", "a"], "");
+    hub.prints(&["steal", "-q", "w"], "a\n");
+    hub.kill_and_restart();
+    hub.prints(&["status"], "dhub: 2 active tasks, 0 ready.\n");
+    hub.prints(&["lookup", "a"], "w\n");
+    hub.prints(&["complete", "a", "--location", "w"], "");
+    hub.kill_and_restart();
+    hub.prints(&["steal", "-q", "w"], "b\n");
+}
+
+#[test]
+fn our_worker_runs_the_tasks_of_a_dwork_hub_and_leaves() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, "");
+    rig.write("tasks.txt", "last,b,c\nb,first\nc,first\nfirst\n");
+    hub.prints(&["addfile", "tasks.txt"], "");
+    let from = format!("dwork://{}", hub.address);
+    let line = "echo \"$1\" >> done.txt";
+    let worker = ["worker", "--from", &from, "-j", "2", "--", "sh", "-c", line, "sh", "{}"];
+    rig.laboro(worker).run().expect(0);
+    let done = rig.lines("done.txt");
+    assert_eq!((done.len(), &done[0][..], &done[3][..]), (4, "first", "last"), "{done:?}");
+    hub.prints(&["status"], "dhub: 0 active tasks, 0 ready.\n");
 }

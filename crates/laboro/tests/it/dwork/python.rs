@@ -3,17 +3,18 @@
 
 use super::hub::Hub;
 use crate::rig::Rig;
-use laboro_dialects::dwork::Settings;
 use std::path::PathBuf;
 use std::process::Command;
 
-fn python(rig: &Rig, hub: &Hub, case: &str) {
+fn python(options: &str, case: &str) {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, options);
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let made = here.join("../../target/python/bin/python3");
     let named = std::env::var_os("LABORO_PYTHON").map(PathBuf::from);
     let program = named.unwrap_or(if made.exists() { made } else { "python3".into() });
     let mut command = Command::new(program);
-    command.arg(here.join("tests/it/dwork/client.py")).arg(hub.address.to_string()).arg(case);
+    command.arg(here.join("tests/it/dwork/client.py")).arg(&hub.address).arg(case);
     let ran = rig.call(command).run();
     ran.expect(0);
     assert_eq!(ran.out().trim(), "good");
@@ -21,21 +22,20 @@ fn python(rig: &Rig, hub: &Hub, case: &str) {
 
 #[test]
 fn a_req_socket_creates_steals_and_completes() {
-    python(&Rig::new(), &Hub::start(Settings::default()), "lockstep");
+    python("", "lockstep");
 }
 
 #[test]
 fn a_dealer_socket_pipelines_and_is_answered_in_order() {
-    python(&Rig::new(), &Hub::start(Settings::default()), "pipeline");
+    python("", "pipeline");
 }
 
 #[test]
 fn many_workers_share_a_graph_and_all_of_it_is_done_once() {
-    python(&Rig::new(), &Hub::start(Settings::default()), "workers");
+    python("", "workers");
 }
 
 #[test]
 fn sockets_that_come_and_go_leave_nothing_behind() {
-    let settings = Settings { exit_when_finished: false, ..Settings::default() };
-    python(&Rig::new(), &Hub::start(settings), "restless");
+    python(",stay", "restless");
 }

@@ -1,0 +1,149 @@
+//! The load of a dwork hub: producers that create, workers that steal and complete, each on a connection of
+//! its own and in lock step, as the original's clients are. What a task does takes no time.
+
+mod client;
+
+use super::figures::{Figures, heading};
+use super::hub::Hub;
+use crate::dwork::link::{Address, Link};
+use crate::exit::{Exit, usage};
+use anyhow::bail;
+use clap::Args;
+use client::{Act, Work, Worker};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+#[derive(Debug, Args)]
+pub(crate) struct DworkBench {
+    /// Where a hub listens that has nothing else to do. Without it one is started.
+    #[arg(short = 's', long, value_name = "ADDRESS")]
+    server: Option<String>,
+
+    /// With -s: the process of the hub, to count its processor time.
+    #[arg(long, value_name = "PID", requires = "server")]
+    hub_pid: Option<u32>,
+
+    /// With -s: what the hub promises, as it is to be printed.
+    #[arg(long, value_name = "WORD", default_value = "sync")]
+    durability: String,
+
+    /// Tasks of a case that sends them one by one; five times as many where they go in hundreds.
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    tasks: usize,
+
+    /// The program that is started as the hub. Default: this one.
+    #[arg(long, value_name = "PATH", hide = true, conflicts_with = "server")]
+    hub_program: Option<PathBuf>,
+
+    /// One JSON object a case.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many tasks stand side by side in the layered graph; each comes after one of the layer before.
+const LAYER: usize = 1000;
+
+pub(super) fn run(args: &DworkBench) -> anyhow::Result<Exit> {
+    if args.tasks == 0 {
+        return Err(usage("--tasks 0: there is nothing to measure"));
+    }
+    let hub = match &args.server {
+        Some(address) => Hub::at(address.clone(), args.hub_pid),
+        None => {
+            let this = std::env::current_exe()?;
+            Hub::start(args.hub_program.as_deref().unwrap_or(&this), "dwork", &args.durability)?
+        }
+    };
+    let address: Address = hub.address.parse().map_err(usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let bench = Bench { args, hub, address };
+        bench.check_idle().await?;
+        if !args.json {
+            heading()?;
+        }
+        bench.all().await
+    })?;
+    Ok(Exit::Done)
+}
+
+struct Bench<'a> {
+    args: &'a DworkBench,
+    hub: Hub,
+    address: Address,
+}
+
+impl Bench<'_> {
+    /// Others' tasks would be stolen and never done.
+    async fn check_idle(&self) -> anyhow::Result<()> {
+        let mut link = self.connect().await?;
+        let active = client::active(&mut link).await?;
+        if active > 0 {
+            bail!(
+                "the hub at {} has {active} tasks of its own: measure one that is idle",
+                self.address
+            );
+        }
+        Ok(())
+    }
+
+    async fn connect(&self) -> anyhow::Result<Link> {
+        Link::connect(&self.address, PATIENCE).await
+    }
+
+    async fn all(&self) -> anyhow::Result<()> {
+        let (few, many) = (self.args.tasks, self.args.tasks * 5);
+        for connections in [1, 2, 4, 8] {
+            for (tasks, batch) in [(few, 1), (many, 100)] {
+                let name = format!("{batch} a request, {connections} connections");
+                let work =
+                    Work::new(format!("b{}-{batch}-{connections}-", std::process::id()), tasks);
+                let create = Act::Create { batch, layer: None };
+                self.measure(&format!("create {name}"), &work, create, connections).await?;
+                let steal = Act::Steal { batch };
+                self.measure(&format!("steal+complete {name}"), &work, steal, connections).await?;
+            }
+        }
+        let work = Work::new(format!("b{}-layers-", std::process::id()), many);
+        // One connection: a task must be known before another comes after it.
+        let create = Act::Create { batch: 100, layer: Some(LAYER) };
+        self.measure("create layers, 100 a request", &work, create, 1).await?;
+        let steal = Act::Steal { batch: 100 };
+        self.measure("steal+complete layers, 100 a request", &work, steal, 4).await
+    }
+
+    /// All workers at once; the case ends with the last task, not with those who wait for more.
+    async fn measure(
+        &self,
+        case: &str,
+        work: &Arc<Work>,
+        act: Act,
+        connections: usize,
+    ) -> anyhow::Result<()> {
+        let mut workers = Vec::new();
+        for number in 0..connections {
+            workers.push(Worker::new(self.connect().await?, number, connections, work.clone()));
+        }
+        let cpu = self.hub.cpu();
+        let began = Instant::now();
+        let mut acting = JoinSet::new();
+        for worker in workers {
+            acting.spawn(worker.act(act));
+        }
+        let (mut latencies, mut ended) = (Vec::new(), began);
+        while let Some(worker) = acting.join_next().await {
+            let worker = worker??;
+            ended = ended.max(worker.last_at);
+            latencies.extend(worker.latencies);
+        }
+        let hub_cpu = self.hub.cpu().zip(cpu).map(|(after, before)| after.saturating_sub(before));
+        let (case, tasks, took) = (case.to_owned(), work.tasks, ended - began);
+        let mut figures = Figures { case, tasks, took, latencies, hub_cpu };
+        Ok(figures.show(&self.args.durability, self.args.json)?)
+    }
+}
