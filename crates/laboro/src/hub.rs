@@ -35,8 +35,12 @@ pub(crate) struct HubArgs {
     #[arg(long, value_name = "ADDRESS")]
     native: Option<Listen>,
 
-    /// A further door: DIALECT=ADDRESS[,group=NAME][,allow=NETWORK]...[,insecure].
-    #[arg(long = "door", value_name = "DOOR")]
+    // Not a comment for rustdoc, which takes brackets for links.
+    #[arg(
+        long = "door",
+        value_name = "DOOR",
+        help = "A further door: DIALECT=ADDRESS[,group=NAME][,allow=NETWORK]...[,insecure]"
+    )]
     doors: Vec<DoorSettings>,
 
     /// The group of doors that name no other.

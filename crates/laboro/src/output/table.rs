@@ -114,7 +114,7 @@ impl Mood {
     }
 }
 
-/// As https://no-color.org asks for.
+/// As <https://no-color.org> asks for.
 fn in_colour() -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     !refused && std::io::stdout().is_terminal()
