@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 /// More than any test runs at once, and few enough.
-const AT_ONCE: Option<std::num::NonZeroUsize> = std::num::NonZeroUsize::new(48);
+const AT_ONCE: Option<std::num::NonZeroUsize> = std::num::NonZeroUsize::new(64);
 
 #[path = "../it/endings.rs"]
 mod endings;
