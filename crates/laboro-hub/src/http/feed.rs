@@ -1,6 +1,7 @@
 //! One watcher for all viewers: recent events in a ring that everybody reads at their own pace. Whoever is too
 //! slow, or comes back too late, is told that there is a gap. Nobody watches the hub while nobody looks.
 
+use super::bells::Bells;
 use super::fold::Fold;
 use crate::api::Event;
 use crate::{Clock, Handle};
@@ -34,6 +35,7 @@ pub(super) struct Feed {
     viewers: watch::Sender<usize>,
     /// Whoever finds nobody watching starts a watcher, and only one does.
     watching: watch::Sender<Watching>,
+    pub(super) bells: Bells,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +85,7 @@ impl Feed {
             next: watch::Sender::new(1),
             viewers: watch::Sender::new(0),
             watching: watch::Sender::new(Watching::No),
+            bells: Bells::default(),
         })
     }
 
@@ -173,7 +176,7 @@ impl Feed {
                 // The sender lives in the feed, which we hold.
                 _ = viewers.changed() => continue,
                 batch = changes.recv() => match batch {
-                    Some(batch) => batch.iter().for_each(|change| fold.add(change)),
+                    Some(batch) => self.hear(&batch, &mut fold),
                     None => return Carried::CutOff,
                 },
                 () = nobody => {
@@ -198,13 +201,18 @@ impl Feed {
                 tokio::select! {
                     () = &mut window => break,
                     batch = changes.recv() => match batch {
-                        Some(batch) => batch.iter().for_each(|change| fold.add(change)),
+                        Some(batch) => self.hear(&batch, &mut fold),
                         None => return Carried::CutOff,
                     },
                 }
             }
             self.tell(&mut fold);
         }
+    }
+
+    fn hear(&self, changes: &[Change], fold: &mut Fold) {
+        self.bells.ring(changes);
+        changes.iter().for_each(|change| fold.add(change));
     }
 
     fn tell(&self, fold: &mut Fold) {

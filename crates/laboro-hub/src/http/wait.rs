@@ -51,6 +51,7 @@ pub(super) async fn wait(
     let deadline = Instant::now() + timeout.min(api.services.limits.wait);
     // First a place among the viewers, then the question: what changes after it is told.
     let mut viewer = api.view(None).await?;
+    let bell = api.feed.bells.hang(&numbers);
     let mut jobs = api.look(&visitor, &numbers).await?;
     loop {
         let is_over = |job: &Job| match asked.until {
@@ -61,8 +62,13 @@ pub(super) async fn wait(
             return Ok(Json(Waited { finished: true, jobs }));
         }
         loop {
-            let Ok(news) = tokio::time::timeout_at(deadline, viewer.next()).await else {
-                return Ok(Json(Waited { finished: false, jobs }));
+            let news = tokio::select! {
+                // The end of a job is told before viewers learn of it.
+                () = bell.rung() => break,
+                () = tokio::time::sleep_until(deadline) => {
+                    return Ok(Json(Waited { finished: false, jobs }));
+                }
+                news = viewer.next() => news,
             };
             match news {
                 News::Over => return Err(crate::Lost.into()),
