@@ -7,6 +7,7 @@
 
 mod answer;
 mod audit;
+mod bells;
 mod control;
 mod entry;
 mod events;

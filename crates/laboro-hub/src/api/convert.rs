@@ -43,6 +43,8 @@ pub struct Converter {
     defaults: TaskSpec,
     /// Kept from batch to batch, so that a stream of a million tasks has its directory once.
     settings: HashMap<Setting, Arc<Setting>>,
+    /// Of the task before: where all run the same command, a million tasks have it once.
+    last_work: Option<Arc<Work>>,
     known: HashMap<Profile, u32>,
     batch: Batch,
 }
@@ -87,7 +89,7 @@ impl Converter {
         match values {
             None => {
                 let preds = preds.collect();
-                let work = self.work(spec, &name)?.map(Arc::new);
+                let work = self.work(spec, &name)?.map(|work| self.shared(work));
                 let profile = self.number(profile);
                 let task =
                     laboro_core::TaskSpec { name: core_name, profile, work, preds, memo: None };
@@ -151,6 +153,13 @@ impl Converter {
             retry_on: retry_on.clone(),
             time_limit_ms: spec.timeout_ms.or(defaults.timeout_ms),
             runs_anyway: spec.runs_anyway.or(defaults.runs_anyway).unwrap_or(false),
+        }
+    }
+
+    fn shared(&mut self, work: Work) -> Arc<Work> {
+        match &self.last_work {
+            Some(last) if **last == work => Arc::clone(last),
+            _ => Arc::clone(self.last_work.insert(Arc::new(work))),
         }
     }
 
@@ -223,7 +232,12 @@ fn program(line: Line, task: &Text) -> Result<Program, BadTask> {
         Line::Shell(line) => checked(line).map(Program::Shell),
         Line::Argv(words) if words.is_empty() => Err(BadTask::NoProgram(task.clone())),
         Line::Argv(words) => {
-            words.into_iter().map(checked).collect::<Result<_, _>>().map(Program::Argv)
+            // With no room to spare: there may be millions of them.
+            let mut argv = Vec::with_capacity(words.len());
+            for word in words {
+                argv.push(checked(word)?);
+            }
+            Ok(Program::Argv(argv))
         }
     }
 }

@@ -46,7 +46,7 @@ impl Default for Limits {
             headers: 64,
             body_bytes: 64 << 20,
             line_bytes: crate::api::LINE_BYTES_MAX,
-            batch_tasks: 5000,
+            batch_tasks: 2000,
             batch_bytes: 4 << 20,
             wait: Duration::from_secs(60),
             viewers: 1000,
