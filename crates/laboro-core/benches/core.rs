@@ -1,9 +1,10 @@
 //! What a transition costs and what a task weighs: a million independent tasks, a layered graph of a
-//! million with two predecessors each, an array of ten million. Prints a table; asserts nothing.
+//! million with two predecessors each, an array of ten million, an array with every second element done. Prints a table; asserts nothing.
 
 use laboro_core::*;
 use smallvec::{SmallVec, smallvec};
 use std::alloc::{GlobalAlloc, Layout};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,10 @@ fn main() {
     }
     if wanted("array") {
         array(10 * tasks as u32);
+        half_done(tasks as u32);
+    }
+    if wanted("command") {
+        commands(tasks);
     }
 }
 
@@ -233,4 +238,85 @@ fn array(count: u32) {
     }
     let us = start.elapsed().as_secs_f64() * 1e6 / f64::from(steps * 100);
     println!("array elements in batches of 100: {us:.3} µs for lease and completion together");
+}
+
+/// What tasks weigh that have a command each.
+fn commands(count: usize) {
+    let mut hub = hub();
+    let open = JobOptions { open: true, ..JobOptions::default() };
+    hub.step(Time(3), ask(submit(SubmitTo::New(open), Vec::new(), Vec::new())));
+    let before = IN_USE.load(Ordering::Relaxed);
+    let setting = Arc::new(Setting::default());
+    for first in (0..count).step_by(WIDTH) {
+        let task = |number: usize| {
+            let words = [b"./sim".to_vec(), number.to_string().into_bytes()];
+            let program = Program::Argv(words.into_iter().map(Vec::into_boxed_slice).collect());
+            let work = Work::Command(CommandWork { program, setting: setting.clone() });
+            let preds = SmallVec::new();
+            let name = task_name(number);
+            TaskSpec { name, profile: 0, work: Some(Arc::new(work)), preds, memo: None }
+        };
+        let tasks = (first..(first + WIDTH).min(count)).map(task).collect();
+        hub.step(Time(4), ask(submit(SubmitTo::Add(JobId(1)), tasks, Vec::new())));
+    }
+    let bytes = (IN_USE.load(Ordering::Relaxed) - before) as f64 / count as f64;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let resident = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
+    println!("named tasks with a command each: {bytes:.1} bytes a task; {resident}");
+}
+
+/// Everything is leased, every second one is done in a random order, and the rest is handed back.
+fn half_done(count: u32) {
+    let mut hub = hub();
+    join(&mut hub);
+    let before = IN_USE.load(Ordering::Relaxed);
+    let spec = ArraySpec::numbered("a", count, Work::Named);
+    hub.step(Time(4), ask(submit(SubmitTo::New(JobOptions::default()), Vec::new(), vec![spec])));
+    let worker = WorkerRef::Id(WorkerId(0));
+    let route = Route::Answer { most: count, patience: Patience::None };
+    let offer = Offer { worker: worker.clone(), route, lease_ms: None };
+    let effects = hub.step(Time(5), ask(Command::Offer(offer))).release();
+    let Some(Effect::Reply { reply: Reply::Work { grants, .. }, .. }) = effects.into_iter().next()
+    else {
+        panic!("an array has elements");
+    };
+    let leased = IN_USE.load(Ordering::Relaxed) - before;
+    let held =
+        grants.into_iter().map(|grant| LeaseRef::Number { task: grant.task, lease: grant.lease });
+    let (mut done, mut back) = (Vec::new(), Vec::new());
+    for (number, lease) in held.enumerate() {
+        if number % 2 == 0 { done.push(lease) } else { back.push(lease) }
+    }
+    shuffle(&mut done);
+    while !done.is_empty() {
+        let some = done.split_off(done.len().saturating_sub(100)).into_iter();
+        let results = some.map(|lease| TaskResult {
+            lease,
+            outcome: Outcome::Success,
+            message: None,
+            memo: None,
+        });
+        let results = results.collect();
+        let report = Command::Report(Report { worker: worker.clone(), results });
+        hub.step(Time(6), ask(report));
+    }
+    drop(done);
+    let half = IN_USE.load(Ordering::Relaxed) - before;
+    let tasks = back.into_iter().map(|lease| Returned { lease, preds: Vec::new() }).collect();
+    hub.step(Time(7), ask(Command::Return(Return { worker, tasks, place: Place::Back })));
+    let waiting = IN_USE.load(Ordering::Relaxed) - before;
+    println!(
+        "array of {count}: {leased} bytes all leased, {half} with every second one done, {waiting} with the rest waiting"
+    );
+}
+
+/// The same order each time.
+fn shuffle<T>(items: &mut [T]) {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for last in (1..items.len()).rev() {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        items.swap(last, (state % (last as u64 + 1)) as usize);
+    }
 }
