@@ -5,6 +5,7 @@ mod dwork;
 mod figures;
 mod hub;
 mod mq;
+mod native;
 
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
@@ -17,6 +18,8 @@ pub(crate) struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum Door {
+    /// Tasks without a process through a whole hub and a worker; what waiting tasks weigh.
+    Native(native::NativeBench),
     /// Requests through an rrmq server, or through a proxy of libzmq.
     Mq(mq::MqBench),
     /// Create, steal and complete tasks at a dwork hub.
@@ -25,6 +28,7 @@ enum Door {
 
 pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
     match &args.door {
+        Door::Native(args) => native::run(args),
         Door::Mq(args) => mq::run(args),
         Door::Dwork(args) => dwork::run(args),
     }

@@ -15,8 +15,8 @@ use crate::resolve::Chosen;
 use anyhow::Context;
 use bytes::Bytes;
 use laboro_hub::api::{
-    AddTasks, Changed, Eject, Explained, Groups, Job, Prioritise, StopSlots, SubmitJob, Submitted,
-    Task, Waited, Worker,
+    AddTasks, Changed, Doors, Eject, Explained, Groups, Job, Prioritise, StopSlots, SubmitJob,
+    Submitted, Task, Waited, Worker,
 };
 use laboro_hub::client::{Client, ClientError, Download, Upload, segment};
 use serde_json::{Value, json};
@@ -193,6 +193,10 @@ impl Hub {
         let path =
             format!("wait?until=idle&jobs={}&timeout_ms={}", jobs.join(","), patience.as_millis());
         self.client.get_within(&path, patience).await.map_err(told)
+    }
+
+    pub(crate) async fn doors(&self) -> anyhow::Result<Doors> {
+        self.client.get("doors").await.map_err(told)
     }
 
     pub(crate) async fn groups(&self) -> anyhow::Result<Groups> {

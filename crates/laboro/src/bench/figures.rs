@@ -36,7 +36,7 @@ impl Figures {
         let cpu = cpu.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.2}"));
         let case = &self.case;
         print(format_args!(
-            "{case:<34} {:>9} {per_s:>11.0} {p50:>9.1} {p99:>9.1} {cpu:>9}",
+            "{case:<54} {:>9} {per_s:>11.0} {p50:>9.1} {p99:>9.1} {cpu:>9}",
             self.tasks
         ))
     }
@@ -50,8 +50,30 @@ impl Figures {
 pub(super) fn heading() -> std::io::Result<()> {
     let words = ["case", "tasks", "tasks/s", "p50 us", "p99 us", "cpu us"];
     print(format_args!(
-        "{:<34} {:>9} {:>11} {:>9} {:>9} {:>9}",
+        "{:<54} {:>9} {:>11} {:>9} {:>9} {:>9}",
         words[0], words[1], words[2], words[3], words[4], words[5]
+    ))
+}
+
+/// What so many tasks added to the hub's memory.
+pub(super) fn weigh(
+    case: &str,
+    tasks: usize,
+    before: Option<u64>,
+    after: Option<u64>,
+    as_json: bool,
+) -> std::io::Result<()> {
+    let (Some(before), Some(after)) = (before, after) else { return Ok(()) };
+    let more = after.saturating_sub(before);
+    if as_json {
+        return print(
+            json!({"case": case, "n": tasks, "memory_bytes": more, "empty_bytes": before}),
+        );
+    }
+    print(format_args!(
+        "{case:<54} {tasks:>9} {:>8.1} MB more than {:.1} MB",
+        more as f64 / 1e6,
+        before as f64 / 1e6
     ))
 }
 

@@ -5,6 +5,7 @@ use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -13,7 +14,7 @@ pub(super) struct Hub {
     /// The process whose time is counted.
     pid: Option<u32>,
     /// Ended when the measurement is over.
-    _own: Option<Own>,
+    own: Option<Own>,
 }
 
 #[derive(Debug)]
@@ -24,15 +25,30 @@ struct Own {
 
 impl Hub {
     pub(super) fn at(address: String, pid: Option<u32>) -> Hub {
-        Hub { address, pid, _own: None }
+        Hub { address, pid, own: None }
     }
 
     /// Starts a hub with one door and waits until it listens.
     pub(super) fn start(program: &Path, door: &str, durability: &str) -> anyhow::Result<Hub> {
-        let dir = std::env::temp_dir().join(format!("laboro-bench-{}", std::process::id()));
+        let only = ["--http", "off", "--native", "off", "--door", &format!("{door}=127.0.0.1:0")];
+        Hub::launch(program, &only, durability, door)
+    }
+
+    /// Starts a hub as people have it: the API and the native door, with certificates and tokens.
+    pub(super) fn start_native(program: &Path, durability: &str) -> anyhow::Result<Hub> {
+        let both = ["--http", "127.0.0.1:0", "--native", "127.0.0.1:0"];
+        Hub::launch(program, &both, durability, "native")
+    }
+
+    fn launch(program: &Path, doors: &[&str], durability: &str, door: &str) -> anyhow::Result<Hub> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let dir = format!("laboro-bench-{}-{number}", std::process::id());
+        let dir = std::env::temp_dir().join(dir);
         let mut child = Command::new(program)
-            .args(["hub", "--http", "off", "--native", "off", "--durability", durability])
-            .args(["--door", &format!("{door}=127.0.0.1:0"), "--dir"])
+            .args(["hub", "--durability", durability])
+            .args(doors)
+            .arg("--dir")
             .arg(&dir)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -41,7 +57,7 @@ impl Hub {
         let lines =
             child.stdout.take().map(BufReader::new).context("the hub's output is a pipe")?;
         let mut hub =
-            Hub { address: String::new(), pid: Some(child.id()), _own: Some(Own { child, dir }) };
+            Hub { address: String::new(), pid: Some(child.id()), own: Some(Own { child, dir }) };
         // Each door says where it listens: `dwork on 127.0.0.1:6125, group default`.
         for line in lines.lines() {
             if let Some(rest) = line?.strip_prefix(&format!("{door} on ")) {
@@ -50,6 +66,18 @@ impl Hub {
             }
         }
         bail!("no hub could be started; start one and say where it listens with -s")
+    }
+
+    /// The directory of a hub of our own.
+    pub(super) fn dir(&self) -> Option<&Path> {
+        self.own.as_ref().map(|own| own.dir.as_path())
+    }
+
+    /// Bytes of memory that the hub has now.
+    pub(super) fn memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid?)).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
     }
 
     /// Processor time of the hub so far, in user space and in the kernel.

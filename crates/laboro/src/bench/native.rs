@@ -1,0 +1,203 @@
+//! A whole hub and one worker process over TLS, with tasks that the worker answers without a process: what is
+//! measured is everything but the work. Each task has its own lease, events in the journal and exit code.
+
+mod memory;
+
+use super::figures::{Figures, heading};
+use super::hub::Hub;
+use crate::args::hub::HubArgs;
+use crate::exit::Exit;
+use crate::hub_client::{self, talk};
+use anyhow::{Context, ensure};
+use clap::Args;
+use laboro_hub::api::SubmitJob;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Args)]
+pub(crate) struct NativeBench {
+    /// Tasks of the array.
+    #[arg(short = 'n', long, default_value_t = 1_000_000)]
+    tasks: u32,
+
+    /// Slots of the worker.
+    #[arg(short = 'j', long, default_value_t = 8)]
+    slots: u32,
+
+    /// When something counts as done: sync or os.
+    #[arg(long, default_value = "os")]
+    durability: String,
+
+    /// One JSON object a case.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Single tasks, and links of the chain.
+const SINGLES: usize = 500;
+const LINKS: usize = 1000;
+/// Longer than any case takes on a machine that is worth measuring.
+const PATIENCE: Duration = Duration::from_secs(50);
+
+pub(super) fn run(args: &NativeBench) -> anyhow::Result<Exit> {
+    let program = std::env::current_exe().context("this program does not know where it is")?;
+    if !args.json {
+        heading()?;
+    }
+    let exit = rates(&program, args)?;
+    match exit {
+        Exit::Done => memory::run(&program, args),
+        interrupted => Ok(interrupted),
+    }
+}
+
+fn rates(program: &Path, args: &NativeBench) -> anyhow::Result<Exit> {
+    let hub = Hub::start_native(program, &args.durability)?;
+    let to = access(&hub)?;
+    let _worker = Worker::start(program, &hub, args.slots)?;
+    talk(&to, async |there| {
+        let bench = Measured { hub: &hub, there, args };
+        bench.warm_up().await?;
+        bench.array().await?;
+        bench.named().await?;
+        bench.singles().await?;
+        bench.chain().await?;
+        Ok(Exit::Done)
+    })
+}
+
+/// How other commands find this hub.
+fn access(hub: &Hub) -> anyhow::Result<HubArgs> {
+    let dir = hub.dir().context("the hub is our own")?.to_owned();
+    Ok(HubArgs { access: None, dir: Some(dir) })
+}
+
+struct Measured<'a> {
+    hub: &'a Hub,
+    there: &'a hub_client::Hub,
+    args: &'a NativeBench,
+}
+
+impl Measured<'_> {
+    /// The worker is there and has said hello.
+    async fn warm_up(&self) -> anyhow::Result<()> {
+        self.finish(array("warm", 1000)).await
+    }
+
+    async fn array(&self) -> anyhow::Result<()> {
+        let n = self.args.tasks as usize;
+        self.measure("array, one job", n, async || {
+            self.finish(array("array", n)).await?;
+            Ok(Vec::new())
+        })
+        .await
+    }
+
+    async fn named(&self) -> anyhow::Result<()> {
+        let n = (self.args.tasks as usize / 10).clamp(1, 50_000);
+        let tasks = (0..n).map(|i| json!({"name": format!("named-{i}"), "command": ["true"]}));
+        let job = json!({"name": "named", "tasks": tasks.collect::<Vec<_>>()});
+        self.measure("tasks with names of their own", n, async || {
+            self.finish(job).await?;
+            Ok(Vec::new())
+        })
+        .await
+    }
+
+    /// From before the submit to after the answer that it is done.
+    async fn singles(&self) -> anyhow::Result<()> {
+        self.measure("one task at a time", SINGLES, async || {
+            let mut latencies = Vec::with_capacity(SINGLES);
+            for _ in 0..SINGLES {
+                let began = Instant::now();
+                self.finish(json!({"tasks": [{"command": ["true"]}]})).await?;
+                latencies.push(began.elapsed());
+            }
+            Ok(latencies)
+        })
+        .await
+    }
+
+    async fn chain(&self) -> anyhow::Result<()> {
+        let link = |i: usize| match i {
+            0 => json!({"name": "link-0", "command": ["true"]}),
+            i => {
+                json!({"name": format!("link-{i}"), "command": ["true"], "after": [format!("link-{}", i - 1)]})
+            }
+        };
+        let job = json!({"name": "chain", "tasks": (0..LINKS).map(link).collect::<Vec<_>>()});
+        self.measure("a chain, each after the last", LINKS, async || {
+            self.finish(job).await?;
+            Ok(Vec::new())
+        })
+        .await
+    }
+
+    async fn measure(
+        &self,
+        case: &str,
+        tasks: usize,
+        work: impl AsyncFnOnce() -> anyhow::Result<Vec<Duration>>,
+    ) -> anyhow::Result<()> {
+        let said = self.said().await?;
+        let (cpu, began) = (self.hub.cpu(), Instant::now());
+        let latencies = work().await?;
+        let took = began.elapsed();
+        let messages = self.said().await? - said;
+        let used = cpu.zip(self.hub.cpu()).map(|(before, after)| after.saturating_sub(before));
+        let batch = tasks as f64 / messages.max(1) as f64;
+        let case = format!("{case}, {} slots, {batch:.1} a message", self.args.slots);
+        let mut figures = Figures { case, tasks, took, latencies, hub_cpu: used };
+        Ok(figures.show(&self.args.durability, self.args.json)?)
+    }
+
+    /// Messages of the worker so far. Nearly all of them say what has ended, so that they tell how many
+    /// tasks travel together.
+    async fn said(&self) -> anyhow::Result<u64> {
+        let doors = self.there.doors().await?.doors;
+        Ok(doors.iter().find(|door| door.dialect == "native").map_or(0, |door| door.messages_in))
+    }
+
+    /// Submits and waits until all of it is done.
+    async fn finish(&self, job: Value) -> anyhow::Result<()> {
+        let job = submit(self.there, job).await?;
+        let waited = self.there.wait(&[job], PATIENCE).await?;
+        ensure!(waited.finished, "the tasks are not done after {PATIENCE:?}");
+        Ok(())
+    }
+}
+
+async fn submit(there: &hub_client::Hub, job: Value) -> anyhow::Result<u32> {
+    let job: SubmitJob = serde_json::from_value(job).context("a job of this program")?;
+    Ok(there.submit(&job).await?.job)
+}
+
+fn array(name: &str, count: usize) -> Value {
+    json!({"name": name, "tasks": [{"name": name, "command": ["true"], "count": count}]})
+}
+
+/// Dropped, it is ended.
+struct Worker(Child);
+
+impl Worker {
+    fn start(program: &Path, hub: &Hub, slots: u32) -> anyhow::Result<Worker> {
+        let child = Command::new(program)
+            .args(["worker", "--no-op", "-j", &slots.to_string()])
+            .arg(hub.dir().context("the hub is our own")?)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("the worker cannot be started")?;
+        Ok(Worker(child))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
