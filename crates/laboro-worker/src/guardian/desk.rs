@@ -12,7 +12,7 @@ use libc::pid_t;
 use super::outbox::Outbox;
 use super::request::Waiting;
 use super::strays::Strays;
-use super::tasks::{Tasks, Why};
+use super::tasks::{Tasks, Why, remember};
 use crate::ending::{Reason, Usage};
 use crate::sys;
 use crate::wire::{Exit, LaunchHead, Report, Request};
@@ -86,6 +86,10 @@ impl Desk {
             && let Some(launch) = self.waiting.pop_front()
         {
             self.tasks.starting(launch.head.seq);
+            // What it was sent while it waited it hears when it has a process.
+            for &signal in &launch.signals {
+                self.tasks.signal(launch.head.seq, signal);
+            }
             self.strays.starting(launch.head.seq);
             self.ready.push_back(launch);
         }
@@ -156,8 +160,17 @@ impl Desk {
                     self.tasks.end(seq, Why::Stopped, grace, now);
                 }
             }
-            Request::Signal { seq, signal } => self.tasks.signal(seq, signal),
+            Request::Signal { seq, signal } => {
+                let waiting = self.waiting.iter_mut().find(|launch| launch.head.seq == seq);
+                match waiting {
+                    Some(launch) => remember(&mut launch.signals, signal),
+                    None => self.tasks.signal(seq, signal),
+                }
+            }
             Request::SignalAll { signal } => {
+                for launch in &mut self.waiting {
+                    remember(&mut launch.signals, signal);
+                }
                 for seq in self.tasks.all() {
                     self.tasks.signal(seq, signal);
                 }

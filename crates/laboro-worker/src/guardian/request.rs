@@ -42,11 +42,13 @@ pub(super) struct Waiting {
     pub head: LaunchHead,
     text: io::Result<Vec<u8>>,
     fds: Vec<OwnedFd>,
+    /// Sent to it before there was room for it.
+    pub signals: Vec<i32>,
 }
 
 impl Waiting {
     pub fn new(head: LaunchHead, body: &Body, fds: Vec<OwnedFd>) -> Waiting {
-        Waiting { head, text: read_body(body, &fds), fds }
+        Waiting { head, text: read_body(body, &fds), fds, signals: Vec::new() }
     }
 
     /// Closes its descriptors.
@@ -56,7 +58,7 @@ impl Waiting {
 
     /// Returns once the program runs. Standard descriptors that were not passed become `null`.
     pub fn start(&self, spawner: &Spawner, null: BorrowedFd) -> Result<pid_t, (Reason, String)> {
-        let Waiting { head, text, fds } = self;
+        let Waiting { head, text, fds, .. } = self;
         let text = text
             .as_ref()
             .map_err(|error| (Reason::Resources, format!("cannot read its arguments: {error}")))?;

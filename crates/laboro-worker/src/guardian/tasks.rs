@@ -222,11 +222,8 @@ impl Tasks {
     }
 
     pub fn signal(&mut self, seq: u64, signal: i32) {
-        if let Some(orders) = self.starting.get_mut(&seq)
-            && (1..=SIGNAL_MAX).contains(&signal)
-        {
-            orders.signals.retain(|&earlier| earlier != signal);
-            orders.signals.push(signal);
+        if let Some(orders) = self.starting.get_mut(&seq) {
+            remember(&mut orders.signals, signal);
         }
         if let Some(task) = self.tasks.get(&seq) {
             task.signal(signal);
@@ -237,6 +234,14 @@ impl Tasks {
         for task in self.tasks.values() {
             task.signal(libc::SIGKILL);
         }
+    }
+}
+
+/// For a task that has no process yet: each once, the last sent last.
+pub(super) fn remember(signals: &mut Vec<i32>, signal: i32) {
+    if (1..=SIGNAL_MAX).contains(&signal) {
+        signals.retain(|&earlier| earlier != signal);
+        signals.push(signal);
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use laboro_worker::{Ending, Launch, Reason, RunnerEvent};
+use laboro_worker::{Ending, Launch, Options, Reason, Runner, RunnerEvent};
 
-use crate::rig::{Dir, Life, Rig, command, shell, until};
+use crate::rig::{Dir, Life, Rig, command, options, shell, until};
 
 #[test]
 fn an_exit_code_is_told_as_it_is() {
@@ -126,6 +127,30 @@ fn a_signal_reaches_a_launch_still_on_its_way() {
             }
         }
     }
+}
+
+#[test]
+fn a_signal_reaches_a_launch_that_waits_for_room() {
+    let (runner, events) = Runner::start(Options { at_once: NonZeroUsize::new(2), ..options() }).unwrap();
+    let mut rig = Rig { runner, events };
+    for id in 0..8 {
+        rig.runner.launch(command(id, &["sleep", "1000"]));
+    }
+    // Those that have room die of it, and so do those that take it then, each in its turn.
+    for id in 0..6 {
+        rig.runner.signal(id, libc::SIGUSR1);
+    }
+    rig.runner.signal_all(libc::SIGUSR2);
+    let mut endings: [Option<i32>; 8] = [None; 8];
+    while endings.contains(&None) {
+        for event in rig.next() {
+            if let RunnerEvent::Ended { id, ending: Ending::Signalled(signal), .. } = event {
+                endings[id as usize] = Some(signal);
+            }
+        }
+    }
+    assert_eq!(endings[5], Some(libc::SIGUSR1), "both were sent; the lower number comes first");
+    assert_eq!(endings[6..], [Some(libc::SIGUSR2); 2], "sent to all");
 }
 
 #[test]
