@@ -36,6 +36,8 @@ pub use scan::Damage;
 pub use walk::{Chunks, Follow};
 pub use writer::{Config, Writer};
 
+use laboro_core::Outcome;
+
 /// Whose output it is: one attempt at one task of one job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
@@ -86,7 +88,7 @@ impl Streams {
 /// How an attempt ended, as told by whoever ran it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// The runner's own number for the way it ended (exited, killed, ...); opaque here.
+    /// One of `EXITED` to `LOST`; what a later version writes is carried as it is.
     pub kind: u8,
     /// An exit code or a signal, as `kind` has it.
     pub code: i32,
@@ -96,6 +98,57 @@ pub struct Ending {
     pub user_us: u64,
     pub sys_us: u64,
     pub max_rss_kib: u64,
+}
+
+impl Ending {
+    pub const EXITED: u8 = 0;
+    pub const SIGNALLED: u8 = 1;
+    pub const TIMED_OUT: u8 = 2;
+    pub const NOT_STARTED: u8 = 3;
+    pub const STOPPED: u8 = 4;
+    pub const LOST: u8 = 5;
+
+    /// Without times and usage.
+    #[must_use]
+    pub fn of(outcome: Outcome) -> Ending {
+        let (kind, code) = match outcome {
+            Outcome::Success => (Ending::EXITED, 0),
+            Outcome::Exit(code) => (Ending::EXITED, code),
+            Outcome::Signal(signal) => (Ending::SIGNALLED, signal),
+            Outcome::TimedOut => (Ending::TIMED_OUT, 0),
+            Outcome::Error => (Ending::NOT_STARTED, 0),
+            Outcome::Lost => (Ending::LOST, 0),
+        };
+        Ending { kind, code, ..Ending::default() }
+    }
+
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match (self.kind, self.code) {
+            (Ending::EXITED, 0) => Outcome::Success,
+            (Ending::EXITED, code) => Outcome::Exit(code),
+            (Ending::SIGNALLED, signal) => Outcome::Signal(signal),
+            (Ending::TIMED_OUT, _) => Outcome::TimedOut,
+            (Ending::NOT_STARTED, _) => Outcome::Error,
+            _ => Outcome::Lost,
+        }
+    }
+}
+
+/// Who ran an attempt, where there is more than one who could have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Worker {
+    pub number: u32,
+    /// At most the first 255 bytes of it.
+    pub name: Vec<u8>,
+}
+
+/// An attempt that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub key: Key,
+    pub end: End,
+    pub worker: Option<Worker>,
 }
 
 /// How much of one stream is in the store. What is kept is always its head.

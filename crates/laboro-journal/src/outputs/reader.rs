@@ -1,15 +1,16 @@
 //! The one that reads, beside a writer or long after it. It sees what was flushed when it last
 //! looked, and searches: of sealed segments it holds a few words each, of the newest its entries.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::index::{Entry, Index};
 use super::record::{self, Kind};
 use super::scan::{Damage, Scan};
-use super::segment;
+use super::segment::{self, Broken};
 use super::table::Table;
 use super::walk::{Chunks, Follow, Walk};
-use super::{End, Error, Key, Stream, Streams};
+use super::{End, Ended, Error, Key, Stream, Streams};
 
 #[derive(Debug)]
 pub struct Reader {
@@ -83,6 +84,35 @@ impl Reader {
             }
         }
         Ok(None)
+    }
+
+    /// How the attempts with keys from `first` to `last` ended, by key. Of one that ended twice, the last
+    /// end counts. Damaged ones are left out.
+    pub fn ends(&self, first: Key, last: Key) -> Result<Vec<Ended>, Error> {
+        let mut ends = BTreeMap::new();
+        for segment in &self.segments {
+            let mut entries = segment.find(&self.dir, first, last, 0)?;
+            entries.retain(|entry| entry.kind == Kind::End);
+            if entries.is_empty() {
+                continue;
+            }
+            let (file, salt) = match segment::open(&self.dir, segment.number()) {
+                // Forgotten since.
+                Err(error) if error.is_gone() => continue,
+                opened => opened?,
+            };
+            for entry in &entries {
+                let read = segment::read_record(&file, salt, &self.dir, segment.number(), entry);
+                let (header, body) = match read {
+                    Err(Broken { error: Error::Damaged { .. }, .. }) => continue,
+                    read => read.map_err(|broken| broken.error)?,
+                };
+                if let Some((end, worker)) = record::end_by(&header, &body) {
+                    ends.insert(entry.key(), Ended { key: entry.key(), end, worker });
+                }
+            }
+        }
+        Ok(ends.into_values().collect())
     }
 
     /// The last bytes of one stream, at most `bytes_max`.

@@ -3,7 +3,7 @@
 //! The header's checksum covers the salt of the segment and the record's offset too, so that no bytes
 //! a task prints, not even a copy of a segment, can be taken for a record.
 
-use super::{Amount, Amounts, End, Ending, Key, Stream};
+use super::{Amount, Amounts, End, Ending, Key, Stream, Worker};
 
 pub(super) const HEADER_BYTES: usize = 32;
 
@@ -109,7 +109,15 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a slice of eight is an array of eight"))
 }
 
-pub(super) fn end_header(key: Key, end: &End, body: &mut Vec<u8>) -> Header {
+/// The longest name of a worker that is written down.
+const NAME_BYTES_MAX: usize = 255;
+
+pub(super) fn end_header(
+    key: Key,
+    end: &End,
+    worker: Option<(u32, &[u8])>,
+    body: &mut Vec<u8>,
+) -> Header {
     let ending = &end.ending;
     body.clear();
     body.push(ending.kind);
@@ -118,11 +126,32 @@ pub(super) fn end_header(key: Key, end: &End, body: &mut Vec<u8>) -> Header {
         put(body, number);
     }
     put_amounts(body, &Amounts { stdout: end.stdout, stderr: end.stderr });
+    if let Some((number, name)) = worker {
+        let name = &name[..name.len().min(NAME_BYTES_MAX)];
+        put(body, number.into());
+        put(body, name.len() as u64);
+        body.extend_from_slice(name);
+    }
     Header::new(Kind::End, key, ending.started_ms, body)
 }
 
 pub(super) fn end(header: &Header, mut body: &[u8]) -> Option<End> {
-    let body = &mut body;
+    take_end(header, &mut body)
+}
+
+/// The same with who ran it, which earlier versions did not write down.
+pub(super) fn end_by(header: &Header, mut body: &[u8]) -> Option<(End, Option<Worker>)> {
+    let end = take_end(header, &mut body)?;
+    if body.is_empty() {
+        return Some((end, None));
+    }
+    let number = u32::try_from(take(&mut body)?).ok()?;
+    let length = usize::try_from(take(&mut body)?).ok()?;
+    let name = body.get(..length)?.to_vec();
+    Some((end, Some(Worker { number, name })))
+}
+
+fn take_end(header: &Header, body: &mut &[u8]) -> Option<End> {
     let (kind, rest) = body.split_first()?;
     *body = rest;
     let ending = Ending {

@@ -376,3 +376,43 @@ fn a_set_of_jobs_merges_what_touches() {
     jobs.insert(4..=u32::MAX - 1);
     assert_eq!(jobs.ranges(), [0..=u32::MAX]);
 }
+
+#[test]
+fn who_ran_an_attempt_is_found_with_those_of_its_neighbours() {
+    let (dir, mut writer) = store_with(small_segments());
+    let ending = |wall_us| Ending { wall_us, max_rss_kib: 7, ..Ending::of(Outcome::Exit(3)) };
+    for index in 1..=300 {
+        writer.end_by(key(1, index), ending(index.into()), (9, b"node")).unwrap();
+    }
+    writer.end(key(2, 1), ending(1)).unwrap();
+    let late = Key { attempt: 2, ..key(1, 7) };
+    writer.end_by(late, ending(70), (10, &[b'x'; 300])).unwrap();
+    writer.end_by(key(1, 8), ending(80), (9, b"node")).unwrap();
+    writer.flush().unwrap();
+    let reader = Reader::open(dir.path()).unwrap();
+    assert!(files(dir.path(), "idx") > 1);
+    let ends = reader.ends(key(1, 6), Key { attempt: u16::MAX, ..key(1, 8) }).unwrap();
+    let shown: Vec<_> = ends
+        .iter()
+        .map(|ended| {
+            let worker = ended.worker.as_ref().unwrap();
+            (ended.key.index, ended.key.attempt, ended.end.ending.wall_us, worker.name.len())
+        })
+        .collect();
+    assert_eq!(shown, [(6, 1, 6, 4), (7, 1, 7, 4), (7, 2, 70, 255), (8, 1, 80, 4)]);
+    assert_eq!(ends[0].end.ending.outcome(), Outcome::Exit(3));
+    assert_eq!(reader.ends(key(2, 1), key(2, 1)).unwrap()[0].worker, None);
+}
+
+#[test]
+fn an_outcome_comes_back_as_it_was_told() {
+    let all = [
+        Outcome::Success,
+        Outcome::Exit(7),
+        Outcome::Signal(9),
+        Outcome::TimedOut,
+        Outcome::Error,
+        Outcome::Lost,
+    ];
+    all.into_iter().for_each(|outcome| assert_eq!(Ending::of(outcome).outcome(), outcome));
+}

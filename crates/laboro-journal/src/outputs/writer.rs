@@ -11,7 +11,7 @@ use super::index::{ENTRY_BYTES, Index};
 use super::jobs::Jobs;
 use super::record::{self, BODY_BYTES_MAX, HEADER_BYTES, Kind};
 use super::scan::Scan;
-use super::{Amounts, End, Ending, Error, Key, Stream};
+use super::{Amount, Amounts, End, Ending, Error, Key, Stream};
 use super::{forgotten, recover, segment};
 
 /// How much to keep, and in what pieces.
@@ -153,6 +153,25 @@ impl Writer {
 
     /// Closes an attempt, and says what was written down.
     pub fn end(&mut self, key: Key, ending: Ending) -> Result<End, Error> {
+        self.put_end(key, ending, None)
+    }
+
+    /// The same with the number and the name of the worker that ran it.
+    pub fn end_by(
+        &mut self,
+        key: Key,
+        ending: Ending,
+        (number, name): (u32, &[u8]),
+    ) -> Result<End, Error> {
+        self.put_end(key, ending, Some((number, name)))
+    }
+
+    fn put_end(
+        &mut self,
+        key: Key,
+        ending: Ending,
+        worker: Option<(u32, &[u8])>,
+    ) -> Result<End, Error> {
         let amounts = match self.running.get(&key) {
             Some(amounts) => *amounts,
             None => {
@@ -162,7 +181,7 @@ impl Writer {
         };
         let end = End { ending, stdout: amounts.stdout, stderr: amounts.stderr };
         let mut body = std::mem::take(&mut self.body);
-        let header = record::end_header(key, &end, &mut body);
+        let header = record::end_header(key, &end, worker, &mut body);
         let result = self
             .make_room(HEADER_BYTES + body.len())
             .and_then(|()| self.active.put_end(&header, &body));
@@ -235,6 +254,18 @@ impl Writer {
         }
         self.sweep()?;
         Ok(before.saturating_sub(self.bytes()))
+    }
+
+    /// How much an attempt without an end has written.
+    #[must_use]
+    pub fn amount(&self, key: Key, stream: Stream) -> Amount {
+        self.running.get(&key).map_or(Amount::default(), |amounts| amounts.of(stream))
+    }
+
+    /// The store has the size that it may have: output is dropped.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.config.total_bytes_max.is_some_and(|most| self.bytes() >= most)
     }
 
     /// Attempts with output and without an end. After a crash, those nobody runs any more should

@@ -12,7 +12,7 @@ use crate::output::{print, say};
 use crate::run::{GROUP, JOB, RunDir};
 use anyhow::Context;
 use laboro_core::{Ledger, Name, State, TaskId};
-use laboro_journal::outputs::{End, Key, Reader, Stream, Streams};
+use laboro_journal::outputs::{End, Ending, Key, Reader, Stream, Streams};
 use laboro_journal::read_ledger;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -176,9 +176,9 @@ fn as_json(reader: &Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::Re
     let end = reader.end(key)?;
     let ending = end.as_ref().map(|end| {
         json!({
-            "exit_code": (end.ending.kind == 0).then_some(end.ending.code),
-            "signal": (end.ending.kind == 1).then_some(end.ending.code),
-            "timed_out": end.ending.kind == 2,
+            "exit_code": (end.ending.kind == Ending::EXITED).then_some(end.ending.code),
+            "signal": (end.ending.kind == Ending::SIGNALLED).then_some(end.ending.code),
+            "timed_out": end.ending.kind == Ending::TIMED_OUT,
             "started_ms": end.ending.started_ms,
             "wall_s": end.ending.wall_us as f64 / 1e6,
             "cpu_s": (end.ending.user_us + end.ending.sys_us) as f64 / 1e6,

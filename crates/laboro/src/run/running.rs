@@ -154,12 +154,12 @@ fn file_name(name: &str, index: u32) -> String {
 pub(crate) fn stored_ending(ending: &Ending, usage: &Usage, started: SystemTime) -> StoredEnding {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let (kind, code) = match ending {
-        Ending::Exited(code) => (0, *code),
-        Ending::Signalled(signal) => (1, *signal),
-        Ending::TimedOut { .. } => (2, 0),
-        Ending::NotStarted { .. } => (3, ending.exit_code()),
-        Ending::Stopped { .. } => (4, 0),
-        Ending::GuardianLost => (5, 0),
+        Ending::Exited(code) => (StoredEnding::EXITED, *code),
+        Ending::Signalled(signal) => (StoredEnding::SIGNALLED, *signal),
+        Ending::TimedOut { .. } => (StoredEnding::TIMED_OUT, 0),
+        Ending::NotStarted { .. } => (StoredEnding::NOT_STARTED, ending.exit_code()),
+        Ending::Stopped { .. } => (StoredEnding::STOPPED, 0),
+        Ending::GuardianLost => (StoredEnding::LOST, 0),
     };
     let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
     StoredEnding {
