@@ -288,6 +288,8 @@ pub struct TaskView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptView {
     pub worker: WorkerId,
+    /// Its number, if the worker is forgotten.
+    pub name: Name,
     pub started: Time,
     pub ended: Option<Time>,
     pub outcome: Option<Outcome>,

@@ -172,6 +172,7 @@ impl Hub {
             view.attempts = (extra.past.iter())
                 .map(|past| AttemptView {
                     worker: past.worker,
+                    name: self.worker_name(past.worker),
                     started: past.started,
                     ended: Some(past.started.after_ms(u64::from(past.took_ms))),
                     outcome: Some(past.outcome),
@@ -181,9 +182,11 @@ impl Hub {
         match record.phase {
             Phase::Leased { lease } => {
                 let lease = state.workers().lease(lease);
+                let worker = state.workers().get(lease.worker);
                 view.lease = Some(lease.no);
                 view.attempts.push(AttemptView {
-                    worker: state.workers().get(lease.worker).id,
+                    worker: worker.id,
+                    name: worker.name.clone(),
                     started: lease.started,
                     ended: None,
                     outcome: None,
@@ -194,7 +197,8 @@ impl Hub {
             {
                 let ended = Some(started.after_ms(u64::from(took_ms)));
                 let outcome = Some(outcome);
-                view.attempts.push(AttemptView { worker, started, ended, outcome });
+                let name = self.worker_name(worker);
+                view.attempts.push(AttemptView { worker, name, started, ended, outcome });
             }
             Phase::Delayed { until } => view.delayed_until = Some(until),
             _ => {}
