@@ -9,7 +9,7 @@ use laboro_core::{
 };
 use laboro_dialects::fuq2::{Foreman, Mode, NativeWorker, WorkerSettings};
 use laboro_dialects::session::{Delivery, OpenGate, Output, Place, Session};
-use laboro_dialects::worker::{Ended, News, Order, Orders, WorkerSide};
+use laboro_dialects::worker::{Ended, News, Order, Orders, Used, WorkerSide};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -83,9 +83,7 @@ impl Pair {
         let how = Ended {
             outcome: Outcome::Success,
             message: None,
-            wall_ms: 1,
-            cpu_ms: 0,
-            peak_memory: 0,
+            used: Used { wall_us: 1000, ..Used::default() },
         };
         for order in std::mem::take(&mut self.orders.orders) {
             if let Order::Start(assignment) = order {

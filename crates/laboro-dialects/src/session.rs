@@ -4,7 +4,7 @@
 
 mod output;
 
-pub use output::{Chunk, HangUp, Output, Stream};
+pub use output::{AttemptEnd, Chunk, Ends, HangUp, Output, Stream};
 
 use bytes::BytesMut;
 use laboro_core::{Drain, Grant, LeaseNo, Name, Reply, SessionId, TaskId, Time, WorkerId};

@@ -153,9 +153,16 @@ pub enum News {
 pub struct Ended {
     pub outcome: Outcome,
     pub message: Option<String>,
-    pub wall_ms: u64,
-    pub cpu_ms: u64,
-    pub peak_memory: u64,
+    pub used: Used,
+}
+
+/// What an attempt used. Zero where it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    pub wall_us: u64,
+    pub user_us: u64,
+    pub system_us: u64,
+    pub peak_kib: u64,
 }
 
 /// Why a worker's side ends a connection.

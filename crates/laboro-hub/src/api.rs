@@ -24,7 +24,7 @@ pub use problem::Problem;
 pub use reference::{After, Line};
 pub use selection::{BadSelection, Changed, Eject, Limit, Prioritise, Selection, StopSlots};
 pub use submit::{AddTasks, IfTaken, Script, Span, SubmitJob, Submitted, TaskSpec, UnknownAfter};
-pub use task::{Attempt, Explained, Outcome, OutcomeKind, Task, TaskState, TaskWork, Tasks};
+pub use task::{Attempt, Explained, Outcome, OutcomeKind, Task, TaskState, TaskWork, Tasks, Used};
 pub use text::Text;
 pub use worker::{Conduct, Held, Standing, Worker, Workers};
 

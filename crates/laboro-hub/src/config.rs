@@ -260,6 +260,8 @@ impl OutputSettings {
         outputs::Config {
             stream_bytes_max: self.stream_bytes,
             total_bytes_max: (self.total_bytes > 0).then_some(self.total_bytes),
+            // Every attempt has a record, so many of them pass: less memory is worth more files.
+            segment_records_max: 1 << 18,
             ..outputs::Config::default()
         }
     }

@@ -6,6 +6,7 @@
 #![allow(unused_qualifications, reason = "what utoipa's macros expand to names types in full")]
 
 mod answer;
+mod attempts;
 mod audit;
 mod bells;
 mod control;
@@ -21,7 +22,6 @@ mod lines;
 mod metrics;
 mod operation;
 mod output;
-mod outputs;
 mod seats;
 mod serve;
 mod stall;
@@ -34,10 +34,10 @@ mod workers;
 pub use audit::{Audit, AuditError, AuditOptions};
 pub use entry::Peer;
 pub use limits::Limits;
-pub use outputs::Outputs;
 pub use serve::{ServeStats, serve};
 
 use crate::clock::Clock;
+use crate::keep::Outputs;
 use crate::security::Doorman;
 use crate::{Handle, api};
 use answer::Refused;

@@ -1,16 +1,20 @@
-//! Keeps what tasks print, beside the engine: one thread writes, behind a queue with a bound in bytes, and
+//! Keeps what tasks print and what each attempt used, beside the engine: one thread writes, behind a queue with a bound in bytes, and
 //! whoever reads sees it as it comes. Losing some of it stops nothing; a full queue makes sessions wait.
 
 mod cursor;
+mod ends;
 mod housekeeping;
+mod recent;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
 pub use cursor::Cursor;
+pub(crate) use ends::pass_on_ends;
 pub(crate) use housekeeping::housekeeping;
 
+use ends::Waiting;
 use laboro_core::{Command, LeaseNo, LeaseRef, Outcome, TaskId, TaskRef};
 use laboro_dialects::session::Chunk;
 use laboro_journal::outputs::{self, End, Key, Reader, Streams};
@@ -55,6 +59,9 @@ struct Shared {
     open: AtomicUsize,
     /// Bytes that could not be kept.
     lost: AtomicU64,
+    /// Ends on their way to the writer's queue: they are many and small, and waking a thread for each would
+    /// cost more than they do.
+    ends: Waiting,
     /// Counts up whenever something new can be read.
     flushed: watch::Sender<u64>,
     reader: Mutex<Option<Reader>>,
@@ -68,6 +75,7 @@ enum Piece {
         permits: u32,
     },
     Ended(Vec<Ended>),
+    Ends(ends::Batch),
     /// Those of these that are still open will never end by themselves.
     Abandoned(Vec<Key>),
     Forget(Vec<RangeInclusive<u32>>),
@@ -94,7 +102,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    pub fn open(dir: &Path, config: outputs::Config) -> Result<Keeper, KeepError> {
+    /// `life` is the hub's: what belongs to leases of an earlier one may be there already.
+    pub fn open(dir: &Path, config: outputs::Config, life: u32) -> Result<Keeper, KeepError> {
         let (pieces, queue) = mpsc::channel(PIECES_MAX);
         let shared = Arc::new(Shared {
             dir: dir.to_owned(),
@@ -103,10 +112,11 @@ impl Keeper {
             coming: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
+            ends: Waiting::default(),
             flushed: watch::Sender::new(0),
             reader: Mutex::new(None),
         });
-        let writer = writer::Writing::open(dir, config, Arc::clone(&shared))?;
+        let writer = writer::Writing::open(dir, config, life, Arc::clone(&shared))?;
         let thread = std::thread::Builder::new()
             .name("laboro-outputs".into())
             .spawn(move || writer.run(queue))
@@ -124,9 +134,14 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // A queue that is full becomes emptier; a thread that is gone already has said why.
-        while let Err(TrySendError::Full(_)) = self.outputs.shared.pieces.try_send(Piece::Close) {
-            std::thread::sleep(Duration::from_millis(1));
+        let shared = &self.outputs.shared;
+        let last = [Piece::Ends(shared.ends.take()), Piece::Close];
+        for mut piece in last {
+            // A queue that is full becomes emptier; a thread that is gone already has said why.
+            while let Err(TrySendError::Full(unsent)) = shared.pieces.try_send(piece) {
+                piece = unsent;
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -135,23 +150,20 @@ impl Drop for Keeper {
 }
 
 impl Outputs {
-    /// The same store, for those who only read.
-    pub(crate) fn reading(&self) -> crate::http::Outputs {
-        crate::http::Outputs::new(&self.shared.dir, self.shared.flushed.subscribe())
-    }
-
     /// Waits while more is on its way to the disk than memory should hold.
-    pub(crate) async fn keep(&self, chunks: Vec<Chunk>) -> Result<(), KeepError> {
+    pub async fn keep(&self, chunks: Vec<Chunk>) -> Result<(), KeepError> {
         let bytes: usize = chunks.iter().map(|chunk| chunk.bytes.len()).sum();
         let permits = u32::try_from(bytes.min(BYTES_MAX)).unwrap_or(u32::MAX);
         let room = self.shared.room.acquire_many(permits).await;
         // Given back by the writer.
         room.map_err(|_| KeepError::Closed)?.forget();
+        self.pass_on().await?;
         self.shared.coming.fetch_add(1, Ordering::Release);
         self.send(Piece::Chunks { chunks, permits }).await
     }
 
-    /// Looks at what a session asks: an attempt whose result is reported writes nothing more.
+    /// Looks at what a session asks that has nothing else to say of its results: an attempt whose result is
+    /// reported writes nothing more.
     pub(crate) async fn note_results(&self, asks: &[(u64, Command)]) -> Result<(), KeepError> {
         // Most tasks print nothing, and cost nothing here.
         let shared = &self.shared;
@@ -184,7 +196,7 @@ impl Outputs {
         self.shared.lost.load(Ordering::Relaxed)
     }
 
-    /// The attempts at a task that printed something, ascending.
+    /// The attempts at a task that printed something or have ended, ascending.
     pub async fn attempts(&self, task: TaskId) -> Result<Vec<u16>, KeepError> {
         self.read(move |reader| Ok(reader.attempts(task.job.0, task.index)?)).await
     }
@@ -210,7 +222,7 @@ impl Outputs {
         .await
     }
 
-    /// Goes through what an attempt printed, from its beginning, and waits for more if asked to.
+    /// Goes through what an attempt printed, from its beginning.
     pub async fn cursor(&self, key: Key, streams: Streams) -> Result<Cursor, KeepError> {
         // Before the first look, so that nothing comes unnoticed in between.
         let flushed = self.shared.flushed.subscribe();
@@ -218,14 +230,10 @@ impl Outputs {
         Ok(Cursor::new(self.clone(), follow, flushed))
     }
 
-    /// Changes whenever something new can be read.
-    pub fn appended(&self) -> watch::Receiver<u64> {
-        self.shared.flushed.subscribe()
-    }
-
     /// Everything that was kept so far can be read afterwards.
     async fn settle(&self) -> Result<(), KeepError> {
         let (done, settled) = oneshot::channel();
+        self.pass_on().await?;
         self.send(Piece::Settle(done)).await?;
         settled.await.map_err(|_| KeepError::Closed)
     }

@@ -106,7 +106,8 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let identity = Identity::open(&settings.dir, &settings.names)?;
     let server_config = Arc::new(identity.server_config()?);
     let tls = TlsAcceptor::from(Arc::clone(&server_config));
-    let keeper = Keeper::open(&settings.dir.join("outputs"), settings.outputs.store())?;
+    let store = settings.outputs.store();
+    let keeper = Keeper::open(&settings.dir.join("outputs"), store, ledger.life() + 1)?;
     let web = match settings.http {
         Listen::Off => None,
         Listen::At(address) => Some(bind::listener("http", address)?),
@@ -147,8 +148,14 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         None => None,
         Some((listener, _)) => {
             let (tokens, doors) = (Arc::clone(&tokens), doors.clone());
-            let services =
-                http::services(&settings.dir, handle.clone(), clock, tokens, &outputs, doors)?;
+            let services = http::services(
+                &settings.dir,
+                handle.clone(),
+                clock,
+                tokens,
+                outputs.clone(),
+                doors,
+            )?;
             let web = http::Web { listener, tls: server_config, services, stop: stop.clone() };
             Some(http::start(web)?)
         }

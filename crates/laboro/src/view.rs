@@ -6,7 +6,7 @@ mod task;
 mod worker;
 
 pub(crate) use job::{JOB_COLUMNS, bar_of, job_row, state_of_job};
-pub(crate) use task::{TASK_COLUMNS, line_of, state_of_task, task_row, task_word};
+pub(crate) use task::{TASK_COLUMNS, line_of, state_of_task, task_row, task_word, took, worker_of};
 pub(crate) use worker::{WORKER_COLUMNS, worker_row};
 
 use crate::output::duration;
@@ -20,7 +20,7 @@ pub(crate) fn now_ms() -> u64 {
 
 /// How long from one moment to another; nothing less than none.
 pub(crate) fn between(from_ms: u64, to_ms: u64) -> String {
-    span(Duration::from_millis(to_ms.saturating_sub(from_ms)))
+    days(Duration::from_millis(to_ms.saturating_sub(from_ms)))
 }
 
 /// As short as it can be said: 12s, 5m, 3h, 9d.
@@ -34,7 +34,12 @@ pub(crate) fn ago(then_ms: u64, now_ms: u64) -> String {
     }
 }
 
-fn span(time: Duration) -> String {
+/// How long so many microseconds are.
+pub(crate) fn span(micros: u64) -> String {
+    days(Duration::from_micros(micros))
+}
+
+fn days(time: Duration) -> String {
     if time.as_secs() < 86_400 {
         return duration(time);
     }

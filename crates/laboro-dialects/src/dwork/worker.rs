@@ -271,7 +271,7 @@ impl Worker {
     fn ended(&mut self, now: Time, key: Key, how: &Ended) {
         let Some(held) = self.release(key) else { return };
         let done_us = micros(now);
-        let took_us = i64::try_from(how.wall_ms.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let took_us = i64::try_from(how.used.wall_us).unwrap_or(i64::MAX);
         let started_us = held.started_us.unwrap_or(done_us.saturating_sub(took_us));
         let log = [Log::new(Note::Started, started_us), Log::new(Note::Done, done_us)];
         if how.outcome.is_success() || self.settings.on_failure == OnFailure::Complete {

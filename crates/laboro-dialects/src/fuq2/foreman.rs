@@ -161,7 +161,7 @@ impl Foreman {
             (Kind::Hello, _) if self.is_native() => self.native_hello(now, &request, out),
             (Kind::Hello, _) => self.plain_hello(now, &request, out),
             (Kind::Update, Phase::Working { .. }) if self.is_native() => {
-                self.native_update(&request, out)
+                self.native_update(now, &request, out)
             }
             (Kind::Update, Phase::Working { .. }) => self.plain_update(&request, out),
             (Kind::Update, Phase::Strange) if self.is_native() => {

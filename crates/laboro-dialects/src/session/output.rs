@@ -1,7 +1,8 @@
 //! What a session wants done. Filled by the session, emptied by whoever drives it.
 
+use crate::worker::Used;
 use bytes::{Bytes, BytesMut};
-use laboro_core::{Command, LeaseNo, TaskId};
+use laboro_core::{Command, LeaseNo, Name, Outcome, TaskId, Time, WorkerId};
 
 #[derive(Debug, Default)]
 pub struct Output {
@@ -13,6 +14,9 @@ pub struct Output {
     pub ask: Vec<(u64, Command)>,
     /// Output of tasks, to be kept. Before anything asked in the same output is done, it is handed over.
     pub keep: Vec<Chunk>,
+    /// Attempts that are over, to be kept too. Said beside their results, which decide what becomes of the
+    /// tasks: this is only remembered.
+    pub ended: Vec<Ends>,
     /// The conversation is over once everything above is done.
     pub hang_up: Option<HangUp>,
 }
@@ -24,7 +28,29 @@ pub struct Chunk {
     pub lease: LeaseNo,
     pub attempt: u16,
     pub stream: Stream,
+    /// How much its stream had before it, where the dialect says so: a piece said twice is kept once.
+    pub offset: Option<u64>,
     pub bytes: Bytes,
+}
+
+/// Attempts that ended at one worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ends {
+    pub worker: WorkerId,
+    pub name: Name,
+    pub ends: Vec<AttemptEnd>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptEnd {
+    pub task: TaskId,
+    pub lease: LeaseNo,
+    /// 0: the worker does not say which.
+    pub attempt: u16,
+    pub outcome: Outcome,
+    /// By the hub's clock.
+    pub ended: Time,
+    pub used: Used,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -143,14 +143,34 @@ impl From<State> for TaskState {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Attempt {
+    /// Counted from 1. 0: not known.
+    #[serde(default)]
+    pub attempt: u16,
     pub worker: u32,
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub worker_name: Text,
     pub started_ms: u64,
     #[serde(default)]
     pub ended_ms: Option<u64>,
     #[serde(default)]
     pub outcome: Option<Outcome>,
+    /// What it used, where its worker has told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Used>,
+}
+
+/// What an attempt used. Its processes are counted that it waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Used {
+    pub wall_us: u64,
+    pub user_us: u64,
+    pub system_us: u64,
+    /// Of the largest of its processes.
+    pub peak_memory_bytes: u64,
 }
 
 /// How an attempt ended. `code` is the exit code or the signal.
@@ -223,6 +243,13 @@ pub struct Explained {
 
 impl From<TaskView> for Task {
     fn from(view: TaskView) -> Task {
+        let tried = view.failed_attempts.saturating_add(view.lost_attempts);
+        let is_counted = !matches!(view.state, State::Leased | State::Done);
+        let last = if is_counted { tried } else { tried.saturating_add(1) };
+        let later = |at: usize| u16::try_from(view.attempts.len() - 1 - at).unwrap_or(u16::MAX);
+        let numbers: Vec<u16> =
+            (0..view.attempts.len()).map(|at| last.saturating_sub(later(at))).collect();
+        let numbered = view.attempts.into_iter().zip(numbers);
         Task {
             job: view.task.job.0,
             task: view.task.number(),
@@ -231,7 +258,7 @@ impl From<TaskView> for Task {
             priority: view.priority,
             failed_attempts: view.failed_attempts,
             lost_attempts: view.lost_attempts,
-            attempts: view.attempts.into_iter().map(Attempt::from).collect(),
+            attempts: numbered.map(|(view, number)| Attempt::of(view, number)).collect(),
             lease: view.lease.map(|lease| lease.to_string()),
             delayed_until_ms: view.delayed_until.map(|time| time.0),
             message: view.message.map(String::from),
@@ -242,13 +269,16 @@ impl From<TaskView> for Task {
     }
 }
 
-impl From<AttemptView> for Attempt {
-    fn from(view: AttemptView) -> Attempt {
+impl Attempt {
+    fn of(view: AttemptView, attempt: u16) -> Attempt {
         Attempt {
+            attempt,
             worker: view.worker.0,
+            worker_name: (&view.name).into(),
             started_ms: view.started.0,
             ended_ms: view.ended.map(|time| time.0),
             outcome: view.outcome.map(Outcome::from),
+            used: None,
         }
     }
 }

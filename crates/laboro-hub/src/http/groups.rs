@@ -58,7 +58,9 @@ pub(super) async fn task(
     At((group, name)): At<(String, String)>,
 ) -> Answer<Task> {
     let group = visitor.group(Some(group.into()))?;
-    api.show_task(group, TaskRef::Name(name.into())).await.map(Json)
+    let mut task = api.show_task(group, TaskRef::Name(name.into())).await?;
+    api.add_ends(std::slice::from_mut(&mut task)).await;
+    Ok(Json(task))
 }
 
 /// Why a task is not running, in plain words.

@@ -4,17 +4,17 @@ use super::answer::Refused;
 use super::entry::Visitor;
 use super::extract::{Asked, At};
 use super::operation::internal;
-use super::outputs::Cursor;
 use super::tasks::by_number;
 use super::{Api, Shared};
 use crate::api::{Problem, Task, TaskState};
+use crate::keep::{Cursor, KeepError};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use laboro_core::Name;
-use laboro_journal::outputs::{Error, Key, Streams};
+use laboro_core::{JobId, Name, TaskId};
+use laboro_journal::outputs::{Key, Streams};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +89,8 @@ pub(super) async fn answer(
     let attempt = match asked.attempt {
         Some(attempt) => attempt,
         None => {
-            let printed = outputs.attempts(job, task).await.map_err(|error| internal(&error))?;
+            let id = TaskId::new(JobId(job), task);
+            let printed = outputs.attempts(id).await.map_err(|error| internal(&error))?;
             let printed = printed.last().copied().unwrap_or(0);
             let now = if follows { attempt_now(api, job, task).await? } else { None };
             printed.max(now.unwrap_or(1))
@@ -190,7 +191,7 @@ struct Reading {
 
 impl Reading {
     /// What is there now; empty at its end.
-    async fn piece(&mut self) -> Result<Bytes, Error> {
+    async fn piece(&mut self) -> Result<Bytes, KeepError> {
         loop {
             if self.left == Some(0) {
                 return Ok(Bytes::new());
@@ -212,7 +213,7 @@ impl Reading {
         }
     }
 
-    async fn step(mut self) -> Result<Option<(Bytes, Reading)>, Error> {
+    async fn step(mut self) -> Result<Option<(Bytes, Reading)>, KeepError> {
         let piece = self.piece().await?;
         Ok((!piece.is_empty()).then_some((piece, self)))
     }
@@ -228,10 +229,9 @@ struct Following {
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Following {
-    async fn next(mut self) -> Result<Option<(Bytes, Following)>, Error> {
+    async fn next(mut self) -> Result<Option<(Bytes, Following)>, KeepError> {
         let mut is_last_look = false;
         loop {
-            let mut appended = self.reading.cursor.appended();
             let piece = self.reading.piece().await?;
             if !piece.is_empty() {
                 return Ok(Some((piece, self)));
@@ -239,16 +239,8 @@ impl Following {
             if is_last_look || self.reading.cursor.is_over() {
                 return Ok(None);
             }
-            let news = tokio::time::timeout(LOOK_AGAIN, appended.changed());
-            match news.await {
-                Ok(Ok(())) => {}
-                // Nobody writes any more, or nothing new: look at the task.
-                Ok(Err(_)) | Err(_) => {
-                    is_last_look = self.is_past().await;
-                    if appended.has_changed().is_err() && !is_last_look {
-                        tokio::time::sleep(LOOK_AGAIN).await;
-                    }
-                }
+            if tokio::time::timeout(LOOK_AGAIN, self.reading.cursor.news()).await.is_err() {
+                is_last_look = self.is_past().await;
             }
         }
     }

@@ -47,7 +47,8 @@ pub(super) async fn tasks(
     let most = asked.limit.unwrap_or(PAGE_USUAL).clamp(1, PAGE);
     match api.ask(Command::Query(Query::Tasks { job, state, from, most })).await? {
         Reply::Tasks { tasks, next } => {
-            let tasks = tasks.into_iter().map(Task::from).collect();
+            let mut tasks: Vec<Task> = tasks.into_iter().map(Task::from).collect();
+            api.add_ends(&mut tasks).await;
             Ok(Json(Tasks { tasks, next }))
         }
         reply => Err(Refused::unexpected(&reply)),
@@ -64,7 +65,9 @@ pub(super) async fn task(
     At((job, task)): At<(u32, u32)>,
 ) -> Answer<Task> {
     let group = api.job(&visitor, job).await?.group;
-    api.show_task(group, by_number(job, task)?).await.map(Json)
+    let mut task = api.show_task(group, by_number(job, task)?).await?;
+    api.add_ends(std::slice::from_mut(&mut task)).await;
+    Ok(Json(task))
 }
 
 /// Why a task is not running, in plain words.

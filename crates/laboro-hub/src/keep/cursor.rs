@@ -2,7 +2,7 @@
 
 use super::{KeepError, Outputs};
 use bytes::Bytes;
-use laboro_journal::outputs::{Follow, Stream};
+use laboro_journal::outputs::{self, Follow, Reader};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -12,78 +12,62 @@ pub struct Cursor {
     /// Away only while a look is being taken.
     follow: Option<Follow>,
     flushed: watch::Receiver<u64>,
-    /// Read ahead, the next one last.
-    ahead: Vec<(Stream, Bytes)>,
+    /// Met after the piece given last.
+    trouble: Option<outputs::Error>,
 }
 
 /// Read with one hand-over, unless a single record is larger.
-const AHEAD_BYTES: usize = 256 << 10;
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Someone who follows need not see more often than this that there is more.
 const BREATH: Duration = Duration::from_millis(20);
 
 impl Cursor {
     pub(super) fn new(outputs: Outputs, follow: Follow, flushed: watch::Receiver<u64>) -> Cursor {
-        Cursor { outputs, follow: Some(follow), flushed, ahead: Vec::new() }
+        Cursor { outputs, follow: Some(follow), flushed, trouble: None }
     }
 
-    /// The next piece of what is there. `None`: nothing more for now. A damaged piece is an error in its
-    /// place, and what follows it still comes.
-    pub async fn next(&mut self) -> Result<Option<(Stream, Bytes)>, KeepError> {
-        if self.ahead.is_empty() {
-            // If an earlier look was given up halfway, the place is lost with it.
-            let mut follow = self.follow.take().ok_or(KeepError::Closed)?;
-            let look = move |reader: &mut laboro_journal::outputs::Reader| {
-                let mut pieces = Vec::new();
-                let mut bytes = 0;
-                let mut trouble = None;
-                while bytes < AHEAD_BYTES {
-                    match follow.poll(reader) {
-                        None => break,
-                        Some(Ok((stream, piece))) => {
-                            bytes += piece.len();
-                            pieces.push((stream, Bytes::from(piece)));
-                        }
-                        Some(Err(error)) => {
-                            trouble = Some(error);
-                            break;
-                        }
-                    }
-                }
-                pieces.reverse();
-                Ok((follow, pieces, trouble))
-            };
-            let (follow, pieces, trouble) = self.outputs.with_reader(look).await?;
-            self.follow = Some(follow);
-            self.ahead = pieces;
-            if let Some(trouble) = trouble {
-                if self.ahead.is_empty() {
-                    return Err(trouble.into());
-                }
-                tracing::warn!("output left out: {trouble}");
-            }
+    /// The next piece of what is there; empty when there is nothing more for now. What is damaged or missing
+    /// is an error: whoever counts bytes must not be given others in its place.
+    pub async fn next(&mut self) -> Result<Bytes, KeepError> {
+        // Before the look, so that nothing comes unnoticed after it.
+        self.flushed.borrow_and_update();
+        if let Some(trouble) = self.trouble.take() {
+            return Err(trouble.into());
         }
-        Ok(self.ahead.pop())
-    }
-
-    /// Waits for the next piece. `None`: the attempt has ended. One that prints nothing at all has no end
-    /// here: whoever follows looks at the task too.
-    pub async fn more(&mut self) -> Result<Option<(Stream, Bytes)>, KeepError> {
-        loop {
-            self.flushed.borrow_and_update();
-            if let Some(piece) = self.next().await? {
-                return Ok(Some(piece));
+        // If an earlier look was given up halfway, the place is lost with it.
+        let mut follow = self.follow.take().ok_or(KeepError::Closed)?;
+        let look = move |reader: &mut Reader| {
+            let mut piece = Vec::new();
+            while piece.len() < PIECE_BYTES {
+                match follow.poll(reader) {
+                    None => break,
+                    Some(Ok((_, bytes))) => piece.extend_from_slice(&bytes),
+                    Some(Err(error)) => return Ok((follow, piece, Some(error))),
+                }
             }
-            if self.is_over() {
-                return Ok(None);
-            }
-            self.flushed.changed().await.map_err(|_| KeepError::Closed)?;
-            tokio::time::sleep(BREATH).await;
+            Ok((follow, piece, None))
+        };
+        let (follow, piece, trouble) = self.outputs.with_reader(look).await?;
+        self.follow = Some(follow);
+        match trouble {
+            Some(trouble) if piece.is_empty() => return Err(trouble.into()),
+            // What was read before it is given out first.
+            trouble => self.trouble = trouble,
         }
+        Ok(piece.into())
     }
 
-    /// Everything was given out, and nothing more will come.
+    /// Waits until something was written since the last look, by whichever task.
+    pub async fn news(&mut self) -> Result<(), KeepError> {
+        self.flushed.changed().await.map_err(|_| KeepError::Closed)?;
+        tokio::time::sleep(BREATH).await;
+        Ok(())
+    }
+
+    /// Everything was given out, and nothing more will come. An attempt that was lost may have no end here:
+    /// whoever follows looks at the task too.
     pub fn is_over(&self) -> bool {
-        self.ahead.is_empty() && self.follow.as_ref().is_some_and(|follow| follow.end().is_some())
+        self.trouble.is_none() && self.follow.as_ref().is_some_and(|follow| follow.end().is_some())
     }
 }

@@ -1,14 +1,15 @@
 //! The thread that writes outputs: appends what it is handed, ends what has ended, and lets readers see it
-//! whenever its queue is empty.
+//! whenever its queue is empty. What is said twice is written once.
 
+use super::recent::Recent;
 use super::{Ended, KeepError, Piece, Shared};
 use laboro_core::{LeaseNo, Outcome, TaskId};
-use laboro_dialects::session::{self, Chunk};
-use laboro_journal::outputs::{self, Ending, Error, Key, Stream, Writer};
+use laboro_dialects::session::{self, AttemptEnd, Chunk, Ends};
+use laboro_journal::outputs::{self, Ending, Error, Key, Reader, Stream, Writer};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
@@ -17,6 +18,10 @@ pub(super) struct Writing {
     shared: Arc<Shared>,
     /// By task: no two attempts at one task are written at the same time.
     open: HashMap<TaskId, Open>,
+    /// Of those that were open.
+    ended: Recent,
+    /// The hub's.
+    life: u32,
     is_dirty: bool,
     complained: Option<Instant>,
 }
@@ -26,6 +31,14 @@ struct Open {
     /// Number 0 is never granted: it stands for one from before a restart.
     lease: LeaseNo,
     grown: Instant,
+    /// By stream: how much of what the worker said never arrived here.
+    missed: [u64; 2],
+}
+
+impl Open {
+    fn new(attempt: u16, lease: LeaseNo) -> Open {
+        Open { attempt, lease, grown: Instant::now(), missed: [0; 2] }
+    }
 }
 
 /// Memory for attempts that never end is bounded too. More tasks than this do not run at once.
@@ -41,17 +54,19 @@ impl Writing {
     pub fn open(
         dir: &Path,
         config: outputs::Config,
+        life: u32,
         shared: Arc<Shared>,
     ) -> Result<Writing, KeepError> {
         let writer = Writer::open(dir, config)?;
         let mut open: HashMap<TaskId, Open> = HashMap::new();
         for key in writer.running() {
-            let new = Open { attempt: key.attempt, lease: LeaseNo(0), grown: Instant::now() };
-            let known = open.entry(task(key)).or_insert(new);
+            let new = || Open::new(key.attempt, LeaseNo(0));
+            let known = open.entry(task(key)).or_insert_with(new);
             known.attempt = known.attempt.max(key.attempt);
         }
         shared.open.store(open.len(), Ordering::Release);
-        Ok(Writing { writer, shared, open, is_dirty: false, complained: None })
+        let ended = Recent::default();
+        Ok(Writing { writer, shared, open, ended, life, is_dirty: false, complained: None })
     }
 
     pub fn run(mut self, mut queue: mpsc::Receiver<Piece>) {
@@ -87,6 +102,12 @@ impl Writing {
                 self.shared.room.add_permits(permits as usize);
             }
             Piece::Ended(ended) => ended.iter().for_each(|ended| self.note_end(ended)),
+            Piece::Ends(batch) => {
+                for ends in &batch.ends {
+                    ends.ends.iter().for_each(|end| self.write_end(ends, end));
+                }
+                self.shared.room.add_permits(batch.permits);
+            }
             Piece::Abandoned(keys) => {
                 for key in keys {
                     let is_open =
@@ -119,29 +140,111 @@ impl Writing {
     }
 
     fn append(&mut self, chunk: &Chunk) {
-        let bytes = chunk.bytes.len();
-        let known = self.open.get(&chunk.task).map(|open| open.attempt);
-        match known {
+        let Chunk { task, attempt, lease, .. } = *chunk;
+        match self.open.get(&task).map(|open| open.attempt) {
             // A worker that was given up on still talks; another has the task now.
-            Some(attempt) if attempt > chunk.attempt => return self.lose(bytes),
-            Some(attempt) if attempt < chunk.attempt => {
-                self.end(key(chunk.task, attempt), Outcome::Lost);
+            Some(before) if before > attempt => return self.lose(chunk.bytes.len()),
+            Some(before) if before < attempt => {
+                self.end(key(task, before), Outcome::Lost);
+                self.open.insert(task, Open::new(attempt, lease));
             }
             Some(_) => {}
-            None if self.open.len() >= OPEN_MAX => return self.lose(bytes),
+            None if chunk.offset.is_some() && self.is_over(lease, key(task, attempt)) => return,
+            None if self.open.len() >= OPEN_MAX => return self.lose(chunk.bytes.len()),
             None => {}
         }
-        let (attempt, lease) = (chunk.attempt, chunk.lease);
-        self.open.insert(chunk.task, Open { attempt, lease, grown: Instant::now() });
-        let stream = match chunk.stream {
-            session::Stream::Out => Stream::Stdout,
-            session::Stream::Err => Stream::Stderr,
+        let open = self.open.entry(task).or_insert_with(|| Open::new(attempt, lease));
+        (open.lease, open.grown) = (lease, Instant::now());
+        let (at, stream) = match chunk.stream {
+            session::Stream::Out => (0, Stream::Stdout),
+            session::Stream::Err => (1, Stream::Stderr),
         };
-        let appended = self.writer.append(key(chunk.task, attempt), stream, &chunk.bytes);
-        self.note(appended, bytes);
+        let key = key(task, attempt);
+        let bytes = match chunk.offset {
+            Some(offset) => {
+                &chunk.bytes[self.known(key, (at, stream), offset, chunk.bytes.len())..]
+            }
+            None => &chunk.bytes[..],
+        };
+        let appended = self.writer.append(key, stream, bytes);
+        self.note(appended, bytes.len());
         self.is_dirty = true;
     }
 
+    /// How many bytes of a piece that begins at `offset` of its stream are here already.
+    fn known(
+        &mut self,
+        key: Key,
+        (at, stream): (usize, Stream),
+        offset: u64,
+        length: usize,
+    ) -> usize {
+        let amount = self.writer.amount(key, stream);
+        let open = self.open.get_mut(&task(key)).expect("opened before anything is added to it");
+        let heard = amount.kept + amount.dropped + open.missed[at];
+        // Answered, and lost with an earlier life of the hub.
+        open.missed[at] += offset.saturating_sub(heard);
+        usize::try_from(heard.saturating_sub(offset)).map_or(length, |known| known.min(length))
+    }
+
+    /// The attempt is not open because it has ended: it is told of once more after a lost link.
+    fn is_over(&mut self, lease: LeaseNo, key: Key) -> bool {
+        if self.ended.has(lease) {
+            return true;
+        }
+        if lease.life() >= self.life {
+            return false;
+        }
+        // Rare enough for a look at the disk: a task that began before the hub did.
+        self.flush();
+        let mut reader = self.shared.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = match &mut *reader {
+            Some(reader) => reader,
+            none => match Reader::open(&self.shared.dir) {
+                Ok(reader) => none.insert(reader),
+                Err(_) => return false,
+            },
+        };
+        let end = reader.refresh().and_then(|()| reader.end(key));
+        end.is_ok_and(|end| end.is_some())
+    }
+
+    fn write_end(&mut self, ends: &Ends, end: &AttemptEnd) {
+        let printed = self.open.get(&end.task).map(|open| open.attempt);
+        let attempt = match (end.attempt, printed) {
+            // It did not say, and printed nothing either: nobody could find it.
+            (0, None) => return,
+            (0, Some(attempt)) => attempt,
+            (attempt, Some(before)) if before < attempt => {
+                self.end(key(end.task, before), Outcome::Lost);
+                attempt
+            }
+            (attempt, _) => attempt,
+        };
+        let key = key(end.task, attempt);
+        if printed.is_some_and(|printed| printed <= attempt) {
+            self.open.remove(&end.task);
+            self.ended.add(end.lease);
+        } else if self.writer.is_full() || self.is_over(end.lease, key) {
+            // What an attempt used takes little, but a limit is a limit.
+            return;
+        }
+        let used = &end.used;
+        let ending = Ending {
+            started_ms: end.ended.0.saturating_sub(used.wall_us / 1000),
+            wall_us: used.wall_us,
+            user_us: used.user_us,
+            sys_us: used.system_us,
+            max_rss_kib: used.peak_kib,
+            ..Ending::of(end.outcome)
+        };
+        let worker = (ends.worker.0, ends.name.bytes());
+        let written = self.writer.end_by(key, ending, worker);
+        self.note(written.map(drop), 0);
+        self.is_dirty = true;
+    }
+
+    /// An end without an attempt to it: whatever is open ends.
     fn note_end(&mut self, ended: &Ended) {
         let Some(open) = self.open.get(&ended.task) else { return };
         let is_other = ended.lease.is_some_and(|lease| open.lease != lease);
@@ -155,7 +258,7 @@ impl Writing {
     }
 
     fn end(&mut self, key: Key, outcome: Outcome) {
-        let ended = self.writer.end(key, ending(outcome));
+        let ended = self.writer.end(key, Ending::of(outcome));
         self.note(ended.map(drop), 0);
         self.is_dirty = true;
     }
@@ -184,23 +287,10 @@ impl Writing {
     }
 }
 
-fn key(task: TaskId, attempt: u16) -> Key {
+pub(super) fn key(task: TaskId, attempt: u16) -> Key {
     Key { job: task.job.0, index: task.index, attempt }
 }
 
 fn task(key: Key) -> TaskId {
     TaskId::new(laboro_core::JobId(key.job), key.index)
-}
-
-/// In the numbers that `laboro run` uses too. What the attempt used is not known here.
-fn ending(outcome: Outcome) -> Ending {
-    let (kind, code) = match outcome {
-        Outcome::Success => (0, 0),
-        Outcome::Exit(code) => (0, code),
-        Outcome::Signal(signal) => (1, signal),
-        Outcome::TimedOut => (2, 0),
-        Outcome::Error => (3, 0),
-        Outcome::Lost => (5, 0),
-    };
-    Ending { kind, code, ..Ending::default() }
 }

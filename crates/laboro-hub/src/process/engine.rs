@@ -4,7 +4,7 @@
 use super::HubError;
 use crate::config::DoorsThread;
 use crate::inbox::{Handle, Server};
-use crate::keep::{Keeper, housekeeping};
+use crate::keep::{Keeper, housekeeping, pass_on_ends};
 use crate::listen::{Reception, listen};
 use crate::ring;
 use laboro_core::Hub;
@@ -53,6 +53,7 @@ impl Engine {
                 }
                 DoorsThread::Own => on_own_thread(doors)?,
             };
+            helpers.spawn(pass_on_ends(outputs.clone()));
             helpers.spawn(housekeeping(outputs, handle.clone()));
             let all_ended = async move {
                 let _ = doors_ended.await;

@@ -30,12 +30,12 @@ pub(super) fn services(
     handle: Handle,
     clock: Clock,
     tokens: Arc<Tokens>,
-    outputs: &Outputs,
+    outputs: Outputs,
     doors: Vec<Arc<Door>>,
 ) -> Result<Services, HubError> {
     let audit = Audit::open(dir, AuditOptions::default())?;
     Ok(Services {
-        outputs: Some(outputs.reading()),
+        outputs: Some(outputs),
         audit: Some(Arc::new(audit)),
         doors: Arc::new(move || doors.iter().map(|door| view(door)).collect()),
         limits: Limits::default(),

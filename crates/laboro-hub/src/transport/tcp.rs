@@ -274,12 +274,14 @@ where
         self.subscription.ask_all(asks).await.map_err(|_| Parting::Stopped)
     }
 
-    /// Output comes before the result that follows it. That some cannot be kept is told by its keeper.
+    /// Output comes before the result that follows it, and so does what is remembered of it. That some cannot be kept is told by its keeper.
     async fn keep(&mut self) {
         if !self.out.keep.is_empty() {
             let _ = self.hall.outputs.keep(std::mem::take(&mut self.out.keep)).await;
         }
-        if !self.out.ask.is_empty() {
+        if !self.out.ended.is_empty() {
+            let _ = self.hall.outputs.note_ends(&mut self.out.ended).await;
+        } else if !self.out.ask.is_empty() {
             let _ = self.hall.outputs.note_results(&self.out.ask).await;
         }
     }

@@ -38,7 +38,7 @@ fn limits() -> Limits {
 fn with_door<F: AsyncFnOnce(Rig)>(limits: Limits, session_queue: usize, test: F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let dir = TempDir::new().unwrap();
-    let keeper = Keeper::open(&dir.path().join("outputs"), outputs::Config::default()).unwrap();
+    let keeper = Keeper::open(&dir.path().join("outputs"), outputs::Config::default(), 1).unwrap();
     let outputs = keeper.outputs();
     runtime.block_on(async {
         let clock = Clock::start();

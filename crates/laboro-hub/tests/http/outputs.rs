@@ -2,8 +2,9 @@
 
 use crate::rig::Rig;
 use laboro_core::Outcome;
+use laboro_dialects::session::Stream;
+use laboro_hub::api;
 use laboro_hub::client::{Client, Download};
-use laboro_journal::outputs::Stream;
 use std::time::Duration;
 
 async fn all(mut download: Download) -> String {
@@ -22,14 +23,14 @@ const OUTPUT: &str = "jobs/1/tasks/1/output";
 
 #[tokio::test]
 async fn output_is_read_by_stream_and_attempt() {
-    let mut rig = Rig::start().await;
+    let rig = Rig::start().await;
     rig.submit(r#"{"tasks":[{"name":"t","command":"true"}]}"#).await;
     let client = rig.client("watch");
     assert_eq!(read(&client, OUTPUT, None).await, "");
-    rig.print(1, 1, 1, Stream::Stdout, b"first\n");
-    rig.print(1, 1, 2, Stream::Stdout, b"one ");
-    rig.print(1, 1, 2, Stream::Stderr, b"two ");
-    rig.print(1, 1, 2, Stream::Stdout, b"three");
+    rig.print(1, 1, 1, Stream::Out, b"first\n").await;
+    rig.print(1, 1, 2, Stream::Out, b"one ").await;
+    rig.print(1, 1, 2, Stream::Err, b"two ").await;
+    rig.print(1, 1, 2, Stream::Out, b"three").await;
     assert_eq!(read(&client, OUTPUT, None).await, "one two three");
     assert_eq!(read(&client, "groups/default/tasks/t/output", None).await, "one two three");
     assert_eq!(read(&client, &format!("{OUTPUT}?stream=out"), None).await, "one three");
@@ -43,10 +44,10 @@ async fn output_is_read_by_stream_and_attempt() {
 
 #[tokio::test]
 async fn a_range_of_output_is_given_as_asked() {
-    let mut rig = Rig::start().await;
+    let rig = Rig::start().await;
     rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
     for piece in ["01234", "56789"] {
-        rig.print(1, 1, 1, Stream::Stdout, piece.as_bytes());
+        rig.print(1, 1, 1, Stream::Out, piece.as_bytes()).await;
     }
     let client = rig.client("watch");
     let tail = client.download(OUTPUT, Some(-3)).await.unwrap();
@@ -62,22 +63,22 @@ async fn a_range_of_output_is_given_as_asked() {
     // Several ranges at once may be ignored, and are.
     let (head, _) = rig.raw(&request, "range: bytes=0-1,3-4\r\n", "").await;
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    rig.end_output(1, 1, 1);
+    rig.end_output(1, 1, 1, Outcome::Success).await;
     assert_eq!(read(&client, OUTPUT, Some(-1)).await, "9");
 }
 
 #[tokio::test]
 async fn whoever_follows_sees_output_as_it_comes_until_the_attempt_ends() {
-    let mut rig = Rig::start().await;
+    let rig = Rig::start().await;
     rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
     let client = rig.client("watch");
     let mut follow = client.download(&format!("{OUTPUT}?follow=1"), None).await.unwrap();
     for piece in ["a", "b", "c"] {
-        rig.print(1, 1, 1, Stream::Stdout, piece.as_bytes());
+        rig.print(1, 1, 1, Stream::Out, piece.as_bytes()).await;
         let seen = tokio::time::timeout(Duration::from_secs(10), follow.next()).await;
         assert_eq!(seen.unwrap().unwrap().unwrap(), piece);
     }
-    rig.end_output(1, 1, 1);
+    rig.end_output(1, 1, 1, Outcome::Success).await;
     assert_eq!(follow.next().await.unwrap(), None);
     assert_eq!(read(&client, &format!("{OUTPUT}?follow=1&from=1"), None).await, "bc");
 }
@@ -97,13 +98,40 @@ async fn whoever_follows_a_silent_task_is_let_go_when_it_ends() {
 
 #[tokio::test]
 async fn a_large_output_is_read_whole() {
-    let mut rig = Rig::start().await;
+    let rig = Rig::start().await;
     rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
     let line = "0123456789abcdef".repeat(4096);
     for _ in 0..64 {
-        rig.print(1, 1, 1, Stream::Stdout, line.as_bytes());
+        rig.print(1, 1, 1, Stream::Out, line.as_bytes()).await;
     }
     let client = rig.client("watch");
     assert_eq!(read(&client, OUTPUT, None).await.len(), 64 * line.len());
     assert_eq!(read(&client, OUTPUT, Some(-70_000)).await.len(), 70_000);
+}
+
+#[tokio::test]
+async fn what_attempts_used_is_shown_also_of_elements_without_a_record() {
+    let rig = Rig::start().await;
+    rig.submit(r#"{"tasks":[{"command":"true","count":3},{"command":"true"}]}"#).await;
+    let worker = rig.join("node-1", "default", 4).await;
+    let grants = rig.take(&worker, 4).await;
+    for task in [1, 2, 4] {
+        rig.end_output(1, task, 1, Outcome::Success).await;
+    }
+    rig.report(&worker, &grants, Outcome::Success).await;
+    let client = rig.client("watch");
+    let page: api::Tasks = client.get("jobs/1/tasks").await.unwrap();
+    let one: api::Task = client.get("jobs/1/tasks/2").await.unwrap();
+    assert_eq!(one.attempts, page.tasks[1].attempts);
+    let attempt = &one.attempts[0];
+    assert_eq!((attempt.attempt, attempt.worker), (1, 0));
+    assert_eq!(attempt.worker_name, "node-1");
+    assert_eq!((attempt.started_ms, attempt.ended_ms), (7_500, Some(10_000)));
+    assert_eq!(attempt.outcome.map(|outcome| outcome.kind), Some(api::OutcomeKind::Success));
+    let used = attempt.used.unwrap();
+    assert_eq!((used.wall_us, used.user_us, used.system_us), (2_500_000, 1_000, 500));
+    assert_eq!(used.peak_memory_bytes, 2 << 20);
+    assert_eq!(page.tasks[2].attempts, [], "nothing was told of this one");
+    assert_eq!(page.tasks[3].attempts.len(), 1, "the hub's record and the store's are one");
+    assert_eq!(page.tasks[3].attempts[0].used, Some(used));
 }

@@ -1,26 +1,26 @@
 //! A hub with its API at a free port, clients for it, and a worker that does what it is told.
 
 use laboro_core::*;
+use laboro_dialects::session::{AttemptEnd, Chunk, Ends, Stream};
+use laboro_dialects::worker::Used;
 use laboro_hub::client::{Client, Target};
-use laboro_hub::http::{self, Audit, AuditOptions, Limits, Outputs, ServeStats, Services};
+use laboro_hub::http::{self, Audit, AuditOptions, Limits, ServeStats, Services};
+use laboro_hub::keep::Keeper;
 use laboro_hub::security::{Denied, Doorman, Role, Who};
 use laboro_hub::{Clock, Handle, ServerOptions, api};
 use laboro_journal::MemoryJournal;
-use laboro_journal::outputs::{Ending, Key, Stream, Writer};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 
 pub struct Rig {
     pub handle: Handle,
     pub address: SocketAddr,
     pub stats: Arc<ServeStats>,
     pub dir: tempfile::TempDir,
-    writer: Writer,
-    appended: watch::Sender<u64>,
+    keeper: Keeper,
 }
 
 /// The secret says who it is: `ROLE` or `ROLE@GROUP`.
@@ -61,12 +61,11 @@ impl Rig {
 
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("outputs");
-        let writer = Writer::open(&store, Default::default()).unwrap();
-        let (appended, news) = watch::channel(0);
+        let keeper = Keeper::open(&store, Default::default(), 1).unwrap();
         let audit = Audit::open(dir.path(), AuditOptions::default()).unwrap();
         let stats: Arc<ServeStats> = Arc::default();
         let services = Services {
-            outputs: Some(Outputs::new(&store, news)),
+            outputs: Some(keeper.outputs()),
             audit: Some(Arc::new(audit)),
             doors: Arc::new(|| {
                 let (dialect, address) = ("dwork".to_owned(), "127.0.0.1:6125".to_owned());
@@ -81,7 +80,7 @@ impl Rig {
         let never = std::future::pending();
         let router = http::router(services);
         tokio::spawn(http::serve(listener, None, router, limits, stats.clone(), never));
-        Rig { handle, address, stats, dir, writer, appended }
+        Rig { handle, address, stats, dir, keeper }
     }
 
     /// Only what needs no hub's state, over TLS. Gives the port.
@@ -129,16 +128,21 @@ impl Rig {
         (head.to_owned(), body.to_owned())
     }
 
-    pub fn print(&mut self, job: u32, index: u32, attempt: u16, stream: Stream, bytes: &[u8]) {
-        self.writer.append(Key { job, index, attempt }, stream, bytes).unwrap();
-        self.writer.flush().unwrap();
-        self.appended.send_modify(|count| *count += 1);
+    pub async fn print(&self, job: u32, index: u32, attempt: u16, stream: Stream, bytes: &[u8]) {
+        let (task, lease) = (TaskId::new(JobId(job), index), LeaseNo::new(1, attempt.into()));
+        let bytes = bytes.to_vec().into();
+        let chunk = Chunk { task, lease, attempt, stream, offset: None, bytes };
+        self.keeper.outputs().keep(vec![chunk]).await.unwrap();
     }
 
-    pub fn end_output(&mut self, job: u32, index: u32, attempt: u16) {
-        self.writer.end(Key { job, index, attempt }, Ending::default()).unwrap();
-        self.writer.flush().unwrap();
-        self.appended.send_modify(|count| *count += 1);
+    pub async fn end_output(&self, job: u32, index: u32, attempt: u16, outcome: Outcome) {
+        let (task, lease) = (TaskId::new(JobId(job), index), LeaseNo::new(1, attempt.into()));
+        let used = Used { wall_us: 2_500_000, user_us: 1_000, system_us: 500, peak_kib: 2048 };
+        let end = AttemptEnd { task, lease, attempt, outcome, ended: Time(10_000), used };
+        let ends = Ends { worker: WorkerId(0), name: Name::from("node-1"), ends: vec![end] };
+        self.keeper.outputs().note_ends(&mut vec![ends]).await.unwrap();
+        // Nobody else passes it on here.
+        self.keeper.outputs().attempts(task).await.unwrap();
     }
 
     pub async fn join(&self, name: &str, group: &str, slots: u32) -> WorkerRef {

@@ -1,10 +1,10 @@
 //! Connections: TLS, limits, slow peers, versions.
 
 use crate::rig::{Rig, eventually};
+use laboro_dialects::session::Stream;
 use laboro_hub::api;
 use laboro_hub::client::{Client, ClientError, Target};
 use laboro_hub::http::Limits;
-use laboro_journal::outputs::Stream;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -101,10 +101,10 @@ async fn connections_over_the_limit_are_turned_away() {
 #[tokio::test]
 async fn a_peer_that_does_not_read_is_cut_off_and_holds_up_nobody() {
     let limits = Limits { stall: Duration::from_millis(300), ..Limits::default() };
-    let mut rig = Rig::with(limits).await;
+    let rig = Rig::with(limits).await;
     rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
     for _ in 0..48 {
-        rig.print(1, 1, 1, Stream::Stdout, &vec![b'x'; 1 << 20]);
+        rig.print(1, 1, 1, Stream::Out, &vec![b'x'; 1 << 20]).await;
     }
     let mut deaf = TcpStream::connect(rig.address).await.unwrap();
     let request = "GET /api/v1/jobs/1/tasks/1/output HTTP/1.1\r\nhost: hub\r\n\

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use laboro_core::*;
 use laboro_dialects::fuq2::{NativeWorker, WorkerSettings};
 use laboro_dialects::session::Stream;
-use laboro_dialects::worker::{Assignment, Ended, News, Order, Orders, WorkerSide};
+use laboro_dialects::worker::{Assignment, Ended, News, Order, Orders, Used, WorkerSide};
 use laboro_hub::config::Settings;
 use laboro_hub::process::{Running, start};
 use laboro_hub::security::{Access, Secret, client_config};
@@ -116,9 +116,7 @@ impl Worker {
         let how = Ended {
             outcome: Outcome::Success,
             message: None,
-            wall_ms: 1,
-            cpu_ms: 1,
-            peak_memory: 1,
+            used: Used { wall_us: 1500, user_us: 700, system_us: 300, peak_kib: 4096 },
         };
         self.side.tell(now, News::Ended { key: task.key, how }, &mut self.orders);
         while !self.side.is_settled() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use laboro_core::Outcome;
-use laboro_dialects::worker::{Assignment, Ended, Key, News, Order, Parting};
+use laboro_dialects::worker::{Assignment, Ended, Key, News, Order, Parting, Used};
 
 use super::link::{Link, Next};
 use super::pace::AHEAD_MAX;
@@ -53,13 +53,7 @@ impl Agent {
         if self.stage != Stage::Working {
             self.tell(News::Returned(assignment.key));
         } else if self.crew.is_none() {
-            let how = Ended {
-                outcome: Outcome::Success,
-                message: None,
-                wall_ms: 0,
-                cpu_ms: 0,
-                peak_memory: 0,
-            };
+            let how = Ended { outcome: Outcome::Success, message: None, used: Used::default() };
             self.idle_since = std::time::Instant::now();
             self.tell(News::Ended { key: assignment.key, how });
         } else if !self.has_time_for(&assignment) {

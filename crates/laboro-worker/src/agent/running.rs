@@ -4,9 +4,10 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use laboro_core::Outcome;
-use laboro_dialects::worker::Ended;
+use laboro_dialects::worker::{Ended, Used};
 
 use super::making::Copy;
 use crate::{Ending, Usage};
@@ -76,15 +77,14 @@ impl Running {
                 self.was_cut.then(|| "its output was longer than is kept, and was cut".into())
             }),
         };
-        let millis =
-            |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        Ended {
-            outcome,
-            message,
-            wall_ms: millis(usage.wall),
-            cpu_ms: millis(usage.user + usage.system),
-            peak_memory: usage.max_rss_kib.saturating_mul(1024),
-        }
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let used = Used {
+            wall_us: micros(usage.wall),
+            user_us: micros(usage.user),
+            system_us: micros(usage.system),
+            peak_kib: usage.max_rss_kib,
+        };
+        Ended { outcome, message, used }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use laboro_core::Outcome;
 use laboro_dialects::session::Stream as Said;
-use laboro_dialects::worker::{Assignment, Ended, Key, News};
+use laboro_dialects::worker::{Assignment, Ended, Key, News, Used};
 
 use super::Agent;
 use super::running::Running;
@@ -70,9 +70,7 @@ impl Agent {
                 let how = Ended {
                     outcome: Outcome::Error,
                     message: Some(message),
-                    wall_ms: 0,
-                    cpu_ms: 0,
-                    peak_memory: 0,
+                    used: Used::default(),
                 };
                 self.tell(News::Ended { key, how });
             }

@@ -131,7 +131,8 @@ fn a_signal_reaches_a_launch_still_on_its_way() {
 
 #[test]
 fn a_signal_reaches_a_launch_that_waits_for_room() {
-    let (runner, events) = Runner::start(Options { at_once: NonZeroUsize::new(2), ..options() }).unwrap();
+    let (runner, events) =
+        Runner::start(Options { at_once: NonZeroUsize::new(2), ..options() }).unwrap();
     let mut rig = Rig { runner, events };
     for id in 0..8 {
         rig.runner.launch(command(id, &["sleep", "1000"]));

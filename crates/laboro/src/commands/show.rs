@@ -8,9 +8,10 @@ use crate::output::table::{Column, Mood, Table};
 use crate::output::{bytes, print, safe};
 use crate::resolve::{self, Which};
 use crate::view::{
-    ago, bar_of, between, clock, line_of, now_ms, state_of_job, state_of_task, task_word,
+    ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task, task_word,
+    took, worker_of,
 };
-use laboro_hub::api::{After, Job, Task, TaskState, TaskWork};
+use laboro_hub::api::{After, Attempt, Job, Task, TaskState, TaskWork};
 
 pub(crate) fn run(args: &Show) -> anyhow::Result<Exit> {
     talk(&args.hub, async |hub| {
@@ -103,9 +104,11 @@ async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
 
 const ATTEMPT_COLUMNS: &[Column] = &[
     Column::Right("attempt"),
-    Column::Right("worker"),
+    Column::Left("worker"),
     Column::Left("started"),
     Column::Right("took"),
+    Column::Right("cpu"),
+    Column::Right("memory"),
     Column::Left("outcome"),
 ];
 
@@ -131,18 +134,8 @@ async fn task_text(hub: &Hub, task: &Task) -> anyhow::Result<String> {
     let mut text = facts.0;
     if !task.attempts.is_empty() {
         let mut table = Table::new(ATTEMPT_COLUMNS);
-        let tried = usize::from(task.failed_attempts.saturating_add(task.lost_attempts));
-        let forgotten = tried.saturating_sub(task.attempts.len());
-        for (at, attempt) in task.attempts.iter().enumerate() {
-            let outcome =
-                attempt.outcome.map_or("running".to_owned(), |outcome| outcome.to_string());
-            table.row([
-                ((forgotten + at + 1).to_string(), Mood::Plain),
-                (attempt.worker.to_string(), Mood::Plain),
-                (clock(attempt.started_ms), Mood::Plain),
-                (between(attempt.started_ms, attempt.ended_ms.unwrap_or(now)), Mood::Plain),
-                (outcome, Mood::Plain),
-            ]);
+        for attempt in &task.attempts {
+            table.row(attempt_row(attempt, now));
         }
         text.push_str(&indented(&table.text()));
     }
@@ -150,6 +143,25 @@ async fn task_text(hub: &Hub, task: &Task) -> anyhow::Result<String> {
         text.push_str(&indented(&tail(hub, task, TAIL_LINES * 2).await));
     }
     Ok(text)
+}
+
+fn attempt_row(attempt: &Attempt, now: u64) -> [(String, Mood); 7] {
+    let known = |number: u64, text: String| if number > 0 { text } else { String::new() };
+    let (cpu, memory) = attempt.used.map_or_else(Default::default, |used| {
+        let cpu = span(used.user_us.saturating_add(used.system_us));
+        (cpu, known(used.peak_memory_bytes, bytes(used.peak_memory_bytes)))
+    });
+    let outcome = attempt.outcome.map_or("running".to_owned(), |outcome| outcome.to_string());
+    [
+        known(attempt.attempt.into(), attempt.attempt.to_string()),
+        worker_of(attempt),
+        clock(attempt.started_ms),
+        took(attempt, now),
+        cpu,
+        memory,
+        outcome,
+    ]
+    .map(|text| (text, Mood::Plain))
 }
 
 fn add_work(facts: &mut Facts, work: &TaskWork) {

@@ -1,16 +1,16 @@
 //! Tasks: a row of a list, a command as a person would type it.
 
-use super::{ago, between};
+use super::{ago, between, span};
 use crate::output::table::{Column, Mood};
 use crate::output::{safe, shell_word};
-use laboro_hub::api::{Line, Task, TaskState, Text};
+use laboro_hub::api::{Attempt, Line, Task, TaskState, Text};
 
 pub(crate) const TASK_COLUMNS: &[Column] = &[
     Column::Right("task"),
     Column::Left("name"),
     Column::Left("state"),
     Column::Right("attempts"),
-    Column::Right("worker"),
+    Column::Left("worker"),
     Column::Right("started"),
     Column::Right("took"),
     Column::Left("outcome"),
@@ -32,13 +32,27 @@ pub(crate) fn task_row(task: &Task, now_ms: u64) -> [(String, Mood); 8] {
         plain(task.name.to_string()),
         (task_word(task.state).to_owned(), state_of_task(task.state)),
         plain(if tried > 0 { tried.to_string() } else { String::new() }),
-        plain(last.map_or(String::new(), |last| last.worker.to_string())),
+        plain(last.map_or(String::new(), worker_of)),
         plain(last.map_or(String::new(), |last| ago(last.started_ms, now_ms))),
-        plain(last.map_or(String::new(), |last| {
-            between(last.started_ms, last.ended_ms.unwrap_or(now_ms))
-        })),
+        plain(last.map_or(String::new(), |last| took(last, now_ms))),
         plain(outcome),
     ]
+}
+
+/// By name, or by number at a hub that does not tell names.
+pub(crate) fn worker_of(attempt: &Attempt) -> String {
+    match attempt.worker_name.bytes() {
+        [] => attempt.worker.to_string(),
+        _ => attempt.worker_name.to_string(),
+    }
+}
+
+/// As long as it ran by its worker's account, or as the hub saw it.
+pub(crate) fn took(attempt: &Attempt, now_ms: u64) -> String {
+    match attempt.used {
+        Some(used) => span(used.wall_us),
+        None => between(attempt.started_ms, attempt.ended_ms.unwrap_or(now_ms)),
+    }
 }
 
 /// A leased task runs, in the words of people.

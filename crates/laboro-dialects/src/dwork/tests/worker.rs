@@ -3,7 +3,7 @@
 use super::ring::{Ring, say};
 use crate::dwork::codec::Task;
 use crate::dwork::{OnFailure, Settings, Template, TemplateError, Worker, WorkerSettings};
-use crate::worker::{Ended, Key, News, Order, Orders, Parting, WorkerSide};
+use crate::worker::{Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
 use crate::zmtp::Mechanism;
 use crate::zmtp::SocketType::Req;
 use bytes::BytesMut;
@@ -89,7 +89,8 @@ impl Rig {
 
     fn ended(&self, name: &str, outcome: Outcome) -> News {
         let (key, _) = self.started.iter().rfind(|(_, n)| n == name).expect("it was started");
-        let how = Ended { outcome, message: None, wall_ms: 5, cpu_ms: 0, peak_memory: 0 };
+        let used = Used { wall_us: 5000, ..Used::default() };
+        let how = Ended { outcome, message: None, used };
         News::Ended { key: *key, how }
     }
 

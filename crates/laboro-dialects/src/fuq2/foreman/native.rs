@@ -7,10 +7,10 @@ use super::super::pack::PackError;
 use super::super::payload::TaskPair;
 use super::asked::Asked;
 use super::{Foreman, Phase, wire};
-use crate::session::Output;
+use crate::session::{AttemptEnd, Ends, Output};
 use laboro_core::{
-    Capacity, Command, Drain, Join, Kinds, Leave, Leaving, Name, Offer, Report, Route, Time,
-    WorkKind, WorkerRef,
+    Capacity, Command, Drain, Join, Kinds, LeaseRef, Leave, Leaving, Name, Offer, Report, Route,
+    TaskResult, Time, WorkKind, WorkerId, WorkerRef,
 };
 
 /// For a worker that does not say how often it shows a sign of life.
@@ -101,12 +101,14 @@ impl Foreman {
 
     pub(super) fn native_update(
         &mut self,
+        now: Time,
         request: &Message,
         out: &mut Output,
     ) -> Result<(), PackError> {
-        let Phase::Working { worker, .. } = self.phase else { return Ok(()) };
+        let Phase::Working { worker, who } = &self.phase else { return Ok(()) };
         let update = wire::Update::read(&request.body)?;
-        let worker = WorkerRef::Id(worker);
+        out.ended.extend(ends(now, *worker, who, &update));
+        let worker = WorkerRef::Id(*worker);
         let ended = (update.results.len() + update.back.len()) as u32;
         self.running = self.running.saturating_sub(ended);
         if ended > 0 {
@@ -145,6 +147,22 @@ impl Foreman {
         }
         Ok(())
     }
+}
+
+/// The results once more, for those who remember what was used.
+fn ends(now: Time, worker: WorkerId, who: &WorkerRef, update: &wire::Update) -> Option<Ends> {
+    let name = match who {
+        WorkerRef::Name { name, .. } => name.clone(),
+        WorkerRef::Id(_) => Name::default(),
+    };
+    let end = |(result, facts): (&TaskResult, &wire::Facts)| {
+        let LeaseRef::Number { task, lease } = result.lease else { return None };
+        let ended = Time(now.0.saturating_sub(facts.ago_ms));
+        let (attempt, outcome, used) = (facts.attempt, result.outcome, facts.used);
+        Some(AttemptEnd { task, lease, attempt, outcome, ended, used })
+    };
+    let ends: Vec<_> = update.results.iter().zip(&update.facts).filter_map(end).collect();
+    (!ends.is_empty()).then_some(Ends { worker, name, ends })
 }
 
 pub(super) fn pair_of(held: &Held) -> TaskPair {

@@ -1,6 +1,6 @@
 //! What a worker tells: output, results, tasks it gives back, and what it wants. With nothing in it, it is a
-//! sign of life. A result is a tuple `[job, index, lease, outcome, code, message, wall, cpu, memory]` that
-//! ends where the rest is zero.
+//! sign of life. A result is a tuple `[job, index, lease, outcome, code, message, wall, user, system, peak,
+//! attempt, ago]` that ends where the rest is zero.
 
 use super::super::pack::{
     PackError, Reader, write_array, write_bin, write_bool, write_int, write_map, write_str,
@@ -9,9 +9,9 @@ use super::super::pack::{
 use super::super::payload::TASKS_MAX;
 use super::{LABORO, read_lease, text, write_lease};
 use crate::session::{Chunk, Stream};
-use crate::worker::Ended;
+use crate::worker::{Ended, Used};
 use bytes::{Bytes, BytesMut};
-use laboro_core::{JobId, LeaseNo, LeaseRef, Outcome, TaskId, TaskResult};
+use laboro_core::{JobId, LeaseNo, LeaseRef, Outcome, TaskId, TaskResult, Time};
 
 const KEYS: [&str; 6] = ["Chunks", "Results", "Back", "Ahead", "Drain", "Leave"];
 
@@ -19,7 +19,7 @@ const KEYS: [&str; 6] = ["Chunks", "Results", "Back", "Ahead", "Drain", "Leave"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum Item {
     Chunk(Chunk),
-    Ended { task: TaskId, lease: LeaseNo, how: Ended },
+    Ended { task: TaskId, lease: LeaseNo, attempt: u16, at: Time, how: Ended },
     Back { task: TaskId, lease: LeaseNo },
 }
 
@@ -37,10 +37,22 @@ impl Item {
 pub(in super::super) struct Update {
     pub(in super::super) chunks: Vec<Chunk>,
     pub(in super::super) results: Vec<TaskResult>,
+    /// Beside the results, one each.
+    pub(in super::super) facts: Vec<Facts>,
     pub(in super::super) back: Vec<(TaskId, LeaseNo)>,
     pub(in super::super) ahead: Option<u32>,
     pub(in super::super) drains: bool,
     pub(in super::super) leaves: bool,
+}
+
+/// What is said of an attempt beside its result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Facts {
+    /// 0: not said.
+    pub(in super::super) attempt: u16,
+    /// How long before this was said it ended. Not a time of day, because clocks differ.
+    pub(in super::super) ago_ms: u64,
+    pub(in super::super) used: Used,
 }
 
 /// What is said of the worker itself, beside the items.
@@ -51,7 +63,7 @@ pub(in super::super) struct Wishes {
     pub(in super::super) leaves: bool,
 }
 
-pub(in super::super) fn write_update(to: &mut BytesMut, items: &[Item], wishes: Wishes) {
+pub(in super::super) fn write_update(to: &mut BytesMut, now: Time, items: &[Item], wishes: Wishes) {
     let count = |wanted: fn(&Item) -> bool| items.iter().filter(|item| wanted(item)).count();
     let chunks = count(|item| matches!(item, Item::Chunk(_)));
     let results = count(|item| matches!(item, Item::Ended { .. }));
@@ -76,8 +88,10 @@ pub(in super::super) fn write_update(to: &mut BytesMut, items: &[Item], wishes: 
             1 => {
                 write_array(to, results);
                 items.iter().for_each(|item| {
-                    if let Item::Ended { task, lease, how } = item {
-                        write_result(to, *task, *lease, how);
+                    if let Item::Ended { task, lease, attempt, at, how } = item {
+                        let (attempt, ago_ms) = (*attempt, now.since_ms(*at));
+                        let facts = Facts { attempt, ago_ms, used: how.used };
+                        write_result(to, (*task, *lease), how, &facts);
                     }
                 });
             }
@@ -95,18 +109,21 @@ pub(in super::super) fn write_update(to: &mut BytesMut, items: &[Item], wishes: 
     }
 }
 
-/// `[job, index, lease, attempt, stream, bytes]`
+/// `[job, index, lease, attempt, stream, bytes, offset]`
 fn write_chunk(to: &mut BytesMut, chunk: &Chunk) {
-    write_array(to, 6);
+    write_array(to, 6 + usize::from(chunk.offset.is_some()));
     write_uint(to, chunk.task.job.0.into());
     write_uint(to, chunk.task.index.into());
     write_uint(to, chunk.lease.0);
     write_uint(to, chunk.attempt.into());
     write_uint(to, if chunk.stream == Stream::Out { 1 } else { 2 });
     write_bin(to, &chunk.bytes);
+    if let Some(offset) = chunk.offset {
+        write_uint(to, offset);
+    }
 }
 
-fn write_result(to: &mut BytesMut, task: TaskId, lease: LeaseNo, how: &Ended) {
+fn write_result(to: &mut BytesMut, (task, lease): (TaskId, LeaseNo), how: &Ended, facts: &Facts) {
     let (outcome, code) = match how.outcome {
         Outcome::Success => (0, 0),
         Outcome::Exit(code) => (1, code),
@@ -116,9 +133,20 @@ fn write_result(to: &mut BytesMut, task: TaskId, lease: LeaseNo, how: &Ended) {
         Outcome::Lost => (5, 0),
     };
     let message = how.message.as_deref().unwrap_or("");
-    let tail =
-        [code != 0, !message.is_empty(), how.wall_ms != 0, how.cpu_ms != 0, how.peak_memory != 0];
-    let length = 4 + tail.iter().rposition(|&there| there).map_or(0, |at| at + 1);
+    let used = &facts.used;
+    let numbers = [
+        used.wall_us,
+        used.user_us,
+        used.system_us,
+        used.peak_kib,
+        facts.attempt.into(),
+        facts.ago_ms,
+    ];
+    let length = match numbers.iter().rposition(|&number| number != 0) {
+        Some(at) => 7 + at,
+        None if !message.is_empty() => 6,
+        None => 4 + usize::from(code != 0),
+    };
     write_array(to, length);
     write_uint(to, task.job.0.into());
     write_uint(to, task.index.into());
@@ -128,9 +156,7 @@ fn write_result(to: &mut BytesMut, task: TaskId, lease: LeaseNo, how: &Ended) {
         match at {
             4 => write_int(to, code.into()),
             5 => write_str(to, message.as_bytes()),
-            6 => write_uint(to, how.wall_ms),
-            7 => write_uint(to, how.cpu_ms),
-            _ => write_uint(to, how.peak_memory),
+            at => write_uint(to, numbers[at - 6]),
         }
     }
 }
@@ -150,7 +176,10 @@ impl Update {
     fn read_field(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
         match at {
             0 => self.chunks = from.list(TASKS_MAX, read_chunk)?,
-            1 => self.results = from.list(TASKS_MAX, read_result)?,
+            1 => {
+                let both = from.list(TASKS_MAX, read_result)?;
+                (self.results, self.facts) = both.into_iter().unzip();
+            }
             2 => self.back = from.list(TASKS_MAX, read_lease)?,
             3 => self.ahead = Some(from.small()?),
             4 => self.drains = from.bool()?,
@@ -166,9 +195,10 @@ fn read_chunk(from: &mut Reader<'_>) -> Result<Chunk, PackError> {
         lease: LeaseNo(0),
         attempt: 0,
         stream: Stream::Out,
+        offset: None,
         bytes: Bytes::new(),
     };
-    from.tuple(6, |at, from| {
+    from.tuple(7, |at, from| {
         match at {
             0 => chunk.task.job = JobId(from.small()?),
             1 => chunk.task.index = from.small()?,
@@ -179,17 +209,19 @@ fn read_chunk(from: &mut Reader<'_>) -> Result<Chunk, PackError> {
                     u16::try_from(from.small()?).map_err(|_| PackError::Range { wanted })?;
             }
             4 => chunk.stream = if from.uint()? == 2 { Stream::Err } else { Stream::Out },
-            _ => chunk.bytes = from.shared()?,
+            5 => chunk.bytes = from.shared()?,
+            _ => chunk.offset = Some(from.uint()?),
         }
         Ok(())
     })?;
     Ok(chunk)
 }
 
-fn read_result(from: &mut Reader<'_>) -> Result<TaskResult, PackError> {
+fn read_result(from: &mut Reader<'_>) -> Result<(TaskResult, Facts), PackError> {
     let (mut task, mut lease) = (TaskId::default(), LeaseNo(0));
     let (mut outcome, mut code, mut message) = (0, 0, None);
-    from.tuple(6, |at, from| {
+    let mut facts = Facts::default();
+    from.tuple(12, |at, from| {
         match at {
             0 => task.job = JobId(from.small()?),
             1 => task.index = from.small()?,
@@ -199,10 +231,20 @@ fn read_result(from: &mut Reader<'_>) -> Result<TaskResult, PackError> {
                 let wanted = "an exit code";
                 code = i32::try_from(from.int()?).map_err(|_| PackError::Range { wanted })?;
             }
-            _ => {
+            5 => {
                 let words = from.bytes()?;
                 message = (!words.is_empty()).then(|| text(words).into_boxed_str());
             }
+            6 => facts.used.wall_us = from.uint()?,
+            7 => facts.used.user_us = from.uint()?,
+            8 => facts.used.system_us = from.uint()?,
+            9 => facts.used.peak_kib = from.uint()?,
+            10 => {
+                let wanted = "the number of an attempt";
+                facts.attempt =
+                    u16::try_from(from.small()?).map_err(|_| PackError::Range { wanted })?;
+            }
+            _ => facts.ago_ms = from.uint()?,
         }
         Ok(())
     })?;
@@ -216,5 +258,5 @@ fn read_result(from: &mut Reader<'_>) -> Result<TaskResult, PackError> {
         _ => Outcome::Error,
     };
     let lease = LeaseRef::Number { task, lease };
-    Ok(TaskResult { lease, outcome, message, memo: None })
+    Ok((TaskResult { lease, outcome, message, memo: None }, facts))
 }

@@ -140,13 +140,15 @@ fn depth_costs_nothing() {
 
 #[test]
 fn a_newer_peer_may_say_more() {
-    // {Laboro: {Results: [[1, 2, 3, 1, 7, "", 0, 0, 0, "new", {}]], Novel: [1, {2: 3}]}, Other: nil}
+    // {Laboro: {Results: [[1, 2, 3, 1, 7, "", 9, 0, 0, 0, 4, 0, "new", {}]], Novel: [1, {2: 3}]}, Other: nil}
     let mut body = vec![0x82, 0xA6];
-    body.extend(b"Laboro\x82\xA7Results\x91\x9B\x01\x02\x03\x01\x07\xA0\x00\x00\x00\xA3new\x80");
+    body.extend(b"Laboro\x82\xA7Results\x91\x9E\x01\x02\x03\x01\x07\xA0");
+    body.extend(b"\x09\x00\x00\x00\x04\x00\xA3new\x80");
     body.extend(b"\xA5Novel\x92\x01\x81\x02\x03\xA5Other\xC0");
     let update = Update::read(&Bytes::from(body)).unwrap();
     assert_eq!(update.results.len(), 1);
     assert_eq!(update.results[0].outcome, laboro_core::Outcome::Exit(7));
+    assert_eq!((update.facts[0].used.wall_us, update.facts[0].attempt), (9, 4));
     // And an older one less.
     let hello = Hello::read(&Bytes::from_static(b"\x81\xA6Laboro\x81\xA4Name\xA1w")).unwrap();
     assert_eq!(hello.unwrap().name, "w".into());

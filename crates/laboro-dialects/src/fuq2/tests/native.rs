@@ -3,7 +3,7 @@
 use super::rig::{Rig, ended};
 use crate::fuq2::{Mode, NativeWorker, WorkerSettings};
 use crate::session::{HangUp, Stream};
-use crate::worker::{News, Order, Parting, WorkerSide};
+use crate::worker::{Ended, News, Order, Parting, Used, WorkerSide};
 use bytes::Bytes;
 use laboro_core::{
     ArraySpec, Command, CommandWork, Drain, Needs, Outcome, Profile, Program, Setting, State,
@@ -124,6 +124,43 @@ fn output_reaches_the_store_before_the_result() {
     let kept: Vec<(Stream, &[u8])> = rig.kept.iter().map(|c| (c.stream, &c.bytes[..])).collect();
     assert_eq!(kept, [(Stream::Out, &b"one\n"[..]), (Stream::Err, &b"two\n"[..])]);
     assert_eq!(rig.worker.unsaid(), 0);
+}
+
+#[test]
+fn what_an_attempt_used_comes_with_its_result_however_late() {
+    let mut rig = rig(1, 0);
+    rig.submit(1, command(&["true"]));
+    let key = rig.started()[0].key;
+    rig.pass(3000);
+    rig.cut();
+    let used = Used { wall_us: 3_000_000, user_us: 20, system_us: 30, peak_kib: 40 };
+    let at = rig.now;
+    rig.tell(News::Ended { key, how: Ended { used, ..ended(Outcome::Exit(2)) } });
+    rig.stall(7000);
+    rig.reconnect(Mode::Native);
+    let [ends] = &rig.ended[..] else { panic!("{:?}", rig.ended) };
+    assert_eq!((&ends.name, ends.ends.len()), (&"w".into(), 1));
+    let end = ends.ends[0];
+    assert_eq!((end.attempt, end.outcome, end.used), (1, Outcome::Exit(2), used));
+    assert_eq!(end.ended, at, "not when the hub heard of it");
+}
+
+#[test]
+fn output_says_where_it_belongs_also_when_it_is_said_again() {
+    let mut rig = rig(1, 0);
+    rig.submit(1, command(&["true"]));
+    let key = rig.started()[0].key;
+    let wrote = |stream, bytes| News::Wrote { key, stream, bytes };
+    let long = Bytes::from(vec![b'x'; 300 << 10]);
+    rig.tell_and_cut(wrote(Stream::Out, Bytes::from_static(b"abc")), true);
+    rig.tell(wrote(Stream::Err, Bytes::from_static(b"oh")));
+    rig.tell(wrote(Stream::Out, long));
+    rig.reconnect(Mode::Native);
+    let kept: Vec<_> =
+        rig.kept.iter().map(|c| (c.stream, c.offset.unwrap(), c.bytes.len())).collect();
+    let (first, again) = ((Stream::Out, 0, 3), (Stream::Out, 0, 3));
+    let rest = [(Stream::Out, 3, 256 << 10), (Stream::Out, 3 + (256 << 10), 44 << 10)];
+    assert_eq!(kept, [first, again, (Stream::Err, 0, 2), rest[0], rest[1]]);
 }
 
 #[test]

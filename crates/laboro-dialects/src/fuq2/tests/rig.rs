@@ -1,8 +1,8 @@
 //! A hub core with one foreman and one worker, joined by byte buffers. Time stands still unless told.
 
 use crate::fuq2::{Foreman, Mode};
-use crate::session::{Chunk, Delivery, HangUp, OpenGate, Output, Place, Session};
-use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, WorkerSide};
+use crate::session::{Chunk, Delivery, Ends, HangUp, OpenGate, Output, Place, Session};
+use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{
     ArraySpec, Ask, Command, Config, Effect, Hub, JobId, JobOptions, Ledger, Name, Outcome,
@@ -21,6 +21,7 @@ pub(super) struct Rig<W> {
     to_foreman: BytesMut,
     pub(super) orders: Vec<Order>,
     pub(super) kept: Vec<Chunk>,
+    pub(super) ended: Vec<Ends>,
     pub(super) hang_up: Option<HangUp>,
     pub(super) parting: Option<Parting>,
     next_token: u64,
@@ -42,7 +43,7 @@ pub(super) fn place(session: u64) -> Place {
 }
 
 pub(super) fn ended(outcome: Outcome) -> Ended {
-    Ended { outcome, message: None, wall_ms: 0, cpu_ms: 0, peak_memory: 0 }
+    Ended { outcome, message: None, used: Used::default() }
 }
 
 impl<W: WorkerSide> Rig<W> {
@@ -60,6 +61,7 @@ impl<W: WorkerSide> Rig<W> {
             to_foreman: BytesMut::new(),
             orders: Vec::new(),
             kept: Vec::new(),
+            ended: Vec::new(),
             hang_up: None,
             parting: None,
             next_token: 0,
@@ -116,6 +118,7 @@ impl<W: WorkerSide> Rig<W> {
     fn do_output(&mut self, mut out: Output) {
         self.to_worker.unsplit(out.take_bytes());
         self.kept.append(&mut out.keep);
+        self.ended.append(&mut out.ended);
         self.hang_up = self.hang_up.take().or(out.hang_up);
         let session = self.session;
         let asks = (out.ask.drain(..))

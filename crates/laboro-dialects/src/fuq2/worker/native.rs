@@ -9,7 +9,7 @@ use crate::fuq2::frame;
 use crate::fuq2::header::{Kind, Numbering, counts};
 use crate::fuq2::native::{self as wire, Wishes};
 use crate::fuq2::talk::{Side, Talk, Wear};
-use crate::session::Chunk;
+use crate::session::{Chunk, Stream};
 use crate::worker::{Key, News, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{LeaseNo, Name, TaskId, Time};
@@ -51,6 +51,8 @@ struct Live {
     task: TaskId,
     attempt: u16,
     ended: bool,
+    /// How much was written to each stream.
+    written: [u64; 2],
 }
 
 /// After ERROR(Overflow), when no other answer comes.
@@ -138,7 +140,9 @@ impl NativeWorker {
         }
         let NativeWorker { unsaid, talk, tasks, .. } = self;
         let (items, wishes) = unsaid.take(|item| tasks.contains_key(&Key(item.lease().0)));
-        talk.ask_with(&mut out.say, Kind::Update, |to| wire::write_update(to, items, wishes));
+        talk.ask_with(&mut out.say, Kind::Update, |to| {
+            wire::write_update(to, now, items, wishes);
+        });
         out.end_message();
         self.said_at = now;
     }
@@ -205,17 +209,22 @@ impl WorkerSide for NativeWorker {
         match news {
             News::Started(_) => {}
             News::Wrote { key, stream, bytes } => {
-                if let Some(&Live { task, attempt, ended: false }) = self.tasks.get(&key)
+                if let Some(live) = self.tasks.get_mut(&key)
+                    && !live.ended
                     && !bytes.is_empty()
                 {
-                    let lease = LeaseNo(key.0);
-                    let chunk = Chunk { task, lease, attempt, stream, bytes };
+                    let (task, lease, attempt) = (live.task, LeaseNo(key.0), live.attempt);
+                    let written = &mut live.written[usize::from(stream == Stream::Err)];
+                    let offset = Some(*written);
+                    *written += bytes.len() as u64;
+                    let chunk = Chunk { task, lease, attempt, stream, offset, bytes };
                     self.unsaid.push(wire::Item::Chunk(chunk));
                 }
             }
             News::Ended { key, how } => {
-                if let Some(Live { task, .. }) = self.end(key) {
-                    self.unsaid.push(wire::Item::Ended { task, lease: LeaseNo(key.0), how });
+                if let Some(Live { task, attempt, .. }) = self.end(key) {
+                    let (lease, at) = (LeaseNo(key.0), now);
+                    self.unsaid.push(wire::Item::Ended { task, lease, attempt, at, how });
                 }
             }
             News::Returned(key) => {

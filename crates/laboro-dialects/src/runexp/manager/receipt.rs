@@ -31,7 +31,7 @@ impl Receipt {
         let room = HEADER_BYTES_MAX.saturating_sub(self.head.len());
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         let Loan { task, lease, attempt, .. } = self.loan;
-        out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, bytes });
+        out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, offset: None, bytes });
         true
     }
 

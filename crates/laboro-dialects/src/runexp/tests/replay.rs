@@ -6,7 +6,7 @@ use crate::runexp::result::{of_wait_status, wait_status};
 use crate::runexp::words::{Heard, ManagerWord, RunnerWord};
 use crate::runexp::{Door, Runner, RunnerOptions};
 use crate::session::Stream;
-use crate::worker::{Ended, Key, News, Order, Orders, WorkerSide};
+use crate::worker::{Ended, Key, News, Order, Orders, Used, WorkerSide};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Conduct, ConductRule, Config, Profile, Time};
 use std::collections::{HashMap, VecDeque};
@@ -202,7 +202,7 @@ impl RunnerReplay {
         let bytes = output(&recorded);
         self.tell(News::Wrote { key, stream: Stream::Out, bytes });
         let outcome = of_wait_status(status);
-        let how = Ended { outcome, message: None, wall_ms: 1, cpu_ms: 1, peak_memory: 1 };
+        let how = Ended { outcome, message: None, used: Used::default() };
         self.tell(News::Ended { key, how });
         Some(())
     }

@@ -2,7 +2,7 @@
 
 use crate::runexp::{Runner, RunnerOptions, Success};
 use crate::session::Stream;
-use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, WorkerSide};
+use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Outcome, Time, Work};
 
@@ -68,7 +68,7 @@ impl Rig {
     }
 
     fn ends(&mut self, key: u64, outcome: Outcome) -> Vec<String> {
-        let how = Ended { outcome, message: None, wall_ms: 1, cpu_ms: 1, peak_memory: 1 };
+        let how = Ended { outcome, message: None, used: Used::default() };
         self.tell(News::Ended { key: Key(key), how })
     }
 

@@ -38,7 +38,14 @@ impl Lines {
             ["print", task, text] => {
                 let (task, lease, attempt) = parse(task);
                 let bytes = Bytes::copy_from_slice(text.as_bytes());
-                out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, bytes });
+                out.keep.push(Chunk {
+                    task,
+                    lease,
+                    attempt,
+                    stream: Stream::Out,
+                    offset: None,
+                    bytes,
+                });
             }
             ["done", task] => {
                 let (task, lease, _) = parse(task);

@@ -2,24 +2,27 @@
 
 use crate::rig::{Call, Ran, Rig};
 use laboro_core::{
-    Capacity, Command, Config, Grant, Hub, Join, Kinds, LeaseRef, Ledger, Name, Offer, Outcome,
-    Patience, Reply, Report, Route, TaskResult, WorkerRef,
+    Capacity, Command, Config, Grant, Hub, JobId, Join, Kinds, LeaseNo, LeaseRef, Ledger, Name,
+    Offer, Outcome, Patience, Reply, Report, Route, TaskId, TaskResult, Time, WorkerId, WorkerRef,
 };
-use laboro_hub::http::{Limits, Outputs, Services, router, serve};
+use laboro_dialects::session::{AttemptEnd, Chunk, Ends, Stream};
+use laboro_dialects::worker::Used;
+use laboro_hub::http::{Limits, Services, router, serve};
+use laboro_hub::keep::{Keeper, Outputs};
 use laboro_hub::security::{Access, Identity, NewToken, Role, TokenBook, Tokens};
 use laboro_hub::{Clock, Handle, ServerOptions, Subscription};
-use laboro_journal::outputs::{self, Ending, Key, Stream, Writer};
 use laboro_journal::{Journal, MemoryJournal};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use tokio::runtime::Runtime;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 pub struct Place {
     pub rig: Rig,
     handle: Handle,
+    outputs: Outputs,
     runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -36,9 +39,9 @@ impl Place {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(hub(&dir, ready, stopped));
         });
-        let handle = started.recv().unwrap();
+        let (handle, outputs) = started.recv().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        Place { rig, handle, runtime, stop: Some(stop), thread: Some(thread) }
+        Place { rig, handle, outputs, runtime, stop: Some(stop), thread: Some(thread) }
     }
 
     /// `laboro` with these words and this hub.
@@ -88,15 +91,22 @@ impl Place {
         Worker { place: self, name: name.into(), _session: session }
     }
 
-    /// Keeps this as what an attempt printed to standard error.
+    /// Keeps this as what a first attempt printed.
     pub fn prints(&self, job: u32, index: u32, out: &str, err: &str) {
-        let config = outputs::Config::default();
-        let mut writer = Writer::open(self.rig.at("hub/outputs"), config).unwrap();
-        let key = Key { job, index, attempt: 1 };
-        writer.append(key, Stream::Stdout, out.as_bytes()).unwrap();
-        writer.append(key, Stream::Stderr, err.as_bytes()).unwrap();
-        writer.end(key, Ending::default()).unwrap();
-        writer.flush().unwrap();
+        let (task, lease, attempt) = (TaskId::new(JobId(job), index), LeaseNo::new(1, 1), 1);
+        let chunk = |(stream, text): (Stream, &str)| {
+            let bytes = text.as_bytes().to_vec().into();
+            Chunk { task, lease, attempt, stream, offset: None, bytes }
+        };
+        let chunks = [(Stream::Out, out), (Stream::Err, err)].map(chunk).to_vec();
+        let (outcome, used) = (Outcome::Exit(3), Used { wall_us: 1_500_000, ..Used::default() });
+        let ended = Time(1_700_000_000_000);
+        let ends = vec![AttemptEnd { task, lease, attempt, outcome, ended, used }];
+        let ends = Ends { worker: WorkerId(0), name: Name::from("w"), ends };
+        self.runtime.block_on(async {
+            self.outputs.keep(chunks).await.unwrap();
+            self.outputs.note_ends(&mut vec![ends]).await.unwrap();
+        });
     }
 }
 
@@ -153,7 +163,7 @@ impl Worker<'_> {
 }
 
 /// Runs until told to stop.
-async fn hub(dir: &Path, ready: mpsc::Sender<Handle>, stopped: oneshot::Receiver<()>) {
+async fn hub(dir: &Path, ready: mpsc::Sender<(Handle, Outputs)>, stopped: oneshot::Receiver<()>) {
     let clock = Clock::start();
     let (mut hub, first) = Hub::begin(Ledger::default(), Config::default(), clock.now(), 7);
     let mut journal = MemoryJournal::default();
@@ -173,12 +183,12 @@ async fn hub(dir: &Path, ready: mpsc::Sender<Handle>, stopped: oneshot::Receiver
     };
     std::fs::write(Access::path_in(dir), access.text()).unwrap();
     let tokens = Arc::new(Tokens::open(dir).unwrap());
-    let (_appended, changes) = watch::channel(0);
+    let keeper = Keeper::open(&dir.join("outputs"), Default::default(), 1).unwrap();
     let mut services = Services::new(handle.clone(), clock, tokens);
-    services.outputs = Some(Outputs::new(dir.join("outputs"), changes));
+    services.outputs = Some(keeper.outputs());
     let stats = services.serving.clone();
     let tls = Some(Arc::new(identity.server_config().unwrap()));
-    ready.send(handle).unwrap();
+    ready.send((handle, keeper.outputs())).unwrap();
     let stop = async { drop(stopped.await) };
     let limits = Limits { farewell: std::time::Duration::ZERO, ..Limits::default() };
     tokio::select! {

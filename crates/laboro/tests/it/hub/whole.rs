@@ -100,3 +100,39 @@ fn a_running_task_can_be_followed_and_cancelled() {
     whole.run(&["wait"]).expect(1).says("job 1 cancelled");
     follow.wait().expect(0);
 }
+
+#[test]
+fn what_each_attempt_used_is_told_for_one_task_and_for_many() {
+    let whole = Whole::new();
+    let line = "test {} != 2 || exit 7; sleep 0.1; head -c 30m /dev/zero | tail -c 30m >/dev/null";
+    whole.run(&["submit", "--wait", "--attempts", "2", "--", line, ":::", "1", "2"]).expect(1);
+    let tasks = whole.run(&["tasks", "--json", "last"]).expect(0).events();
+    let good = &tasks[0]["attempts"][0];
+    assert_eq!((&good["attempt"], &good["outcome"]["kind"]), (&1.into(), &"success".into()));
+    assert!(good["used"]["wall_us"].as_u64().unwrap() >= 100_000, "{good}");
+    assert!(
+        good["used"]["user_us"].as_u64().unwrap() + good["used"]["system_us"].as_u64().unwrap() > 0
+    );
+    assert!(good["used"]["peak_memory_bytes"].as_u64().unwrap() > 20 << 20, "{good}");
+    let (started, ended) = (&good["started_ms"], &good["ended_ms"]);
+    assert!(started.as_u64().unwrap() + 100 <= ended.as_u64().unwrap(), "{good}");
+    let name = whole.run(&["workers", "--json"]).expect(0).events()[0]["name"].clone();
+    assert_eq!(good["worker_name"], name);
+    let bad = tasks[1]["attempts"].as_array().unwrap();
+    assert_eq!(bad.len(), 2);
+    assert_eq!((&bad[1]["attempt"], &bad[1]["outcome"]["code"]), (&2.into(), &7.into()));
+    let shown = whole.run(&["show", "last/1"]).expect(0).out();
+    for words in [name.as_str().unwrap(), "memory", "MiB", "success"] {
+        assert!(shown.contains(words), "{words} is not in\n{shown}");
+    }
+}
+
+#[test]
+fn what_a_task_printed_can_be_read_as_soon_as_it_is_done() {
+    let whole = Whole::new();
+    for round in 1..=8 {
+        let text = format!("words of round {round}");
+        whole.run(&["submit", "--wait", "--quiet", "--", "echo", &text]).expect(0);
+        assert_eq!(whole.run(&["logs", "last/1"]).expect(0).out(), format!("{text}\n"));
+    }
+}

@@ -37,6 +37,29 @@ fn a_link_that_is_cut_costs_no_task_a_second_run() {
 }
 
 #[test]
+fn what_a_task_prints_is_kept_once_however_often_the_link_is_cut() {
+    let hub = HubRig::new();
+    let proxy = Proxy::to(hub.address);
+    let _worker = hub.worker("one", &[&proxy.address.to_string()]);
+    hub.rig.write("go", "");
+    let line = "n=0; while test -e go; do n=$((n+1)); echo line $n; sleep 0.002; done; echo end";
+    let job = hub.submit(1, line, Profile::default());
+    for _ in 0..3 {
+        let before = hub.printed(job, 1).len();
+        until("more has arrived", || hub.printed(job, 1).len() > before);
+        proxy.cut();
+        proxy.heal();
+    }
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    hub.until_done(job);
+    let printed = hub.printed(job, 1);
+    let mut lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines.pop(), Some("end"));
+    let wrong = lines.iter().enumerate().find(|(at, line)| **line != format!("line {}", at + 1));
+    assert_eq!(wrong, None, "of {}", lines.len());
+}
+
+#[test]
 fn a_hub_that_restarts_finds_its_tasks_running_and_takes_their_results() {
     let mut hub = HubRig::new();
     let _worker = hub.worker("one", &["--slots", "2"]);

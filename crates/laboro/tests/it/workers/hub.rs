@@ -4,6 +4,7 @@ use crate::rig::{Live, Rig, until};
 use laboro_core::*;
 use laboro_hub::config::{Durability, Listen, Settings};
 use laboro_hub::process::{Running, start};
+use laboro_journal::outputs::{Key, Streams};
 use std::cell::Cell;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -132,6 +133,22 @@ impl HubRig {
             assert_eq!(counts.of(State::Failed), 0, "{counts:?}");
             u64::from(counts.of(State::Done)) == counts.total()
         });
+    }
+
+    /// What the first attempt at a task has printed so far.
+    pub fn printed(&self, job: JobId, index: u32) -> String {
+        visit(async {
+            let key = Key { job: job.0, index, attempt: 1 };
+            let mut cursor = self.hub().outputs.cursor(key, Streams::Both).await.unwrap();
+            let mut text = Vec::new();
+            loop {
+                let piece = cursor.next().await.unwrap();
+                if piece.is_empty() {
+                    return String::from_utf8(text).unwrap();
+                }
+                text.extend_from_slice(&piece);
+            }
+        })
     }
 
     /// Reads a file that a task writes, once there is a whole line in it.

@@ -7,7 +7,7 @@ use crate::fuq2::native::{Batch, Given, Item};
 use crate::fuq2::pack::PackError;
 use crate::fuq2::payload;
 use crate::fuq2::talk::Heard;
-use crate::worker::{Assignment, Ended, Key, Order, Orders, Parting, Value};
+use crate::worker::{Assignment, Ended, Key, Order, Orders, Parting, Used, Value};
 use bytes::Bytes;
 use laboro_core::{Outcome, Time, Work};
 use std::collections::hash_map;
@@ -91,7 +91,7 @@ impl NativeWorker {
             // The same lease twice is the same task: it runs already, or has run.
             return;
         };
-        entry.insert(Live { task, attempt: given.attempt, ended: false });
+        entry.insert(Live { task, attempt: given.attempt, ended: false, written: [0; 2] });
         self.running += 1;
         match &batch.work {
             Some(work) => {
@@ -101,9 +101,10 @@ impl NativeWorker {
             None => {
                 let words = "work of a kind that this worker does not know: update the worker";
                 let (outcome, message) = (Outcome::Error, Some(words.into()));
-                let how = Ended { outcome, message, wall_ms: 0, cpu_ms: 0, peak_memory: 0 };
+                let how = Ended { outcome, message, used: Used::default() };
                 self.end(key);
-                self.unsaid.push(Item::Ended { task, lease: given.lease, how });
+                let (lease, attempt, at) = (given.lease, given.attempt, self.heard_at);
+                self.unsaid.push(Item::Ended { task, lease, attempt, at, how });
             }
         }
     }

@@ -29,7 +29,9 @@ impl Unsaid {
         };
         while chunk.bytes.len() > CHUNK_MAX {
             let bytes = chunk.bytes.split_to(CHUNK_MAX);
+            let after = chunk.offset.map(|offset| offset + bytes.len() as u64);
             let piece = crate::session::Chunk { bytes, ..chunk.clone() };
+            chunk.offset = after;
             self.waiting.push_back(Item::Chunk(piece));
         }
         self.waiting.push_back(Item::Chunk(chunk));
