@@ -14,11 +14,12 @@ pub use dialect::Dialect;
 pub use stats::{DoorCounts, DoorStats};
 
 use crate::inbox::{Handle, Subscription};
-use crate::security::{Admission, Tokens};
+use crate::security::{Admission, CurveKey, Tokens};
 use crate::transport::{Hall, Parting, drive};
 use laboro_core::Name;
 use laboro_dialects::fuq2::{Foreman, Mode, Plain};
 use laboro_dialects::session::{Gate, OpenGate, Place};
+use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, fuq1};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub struct Door {
     pub allow: Vec<Network>,
     /// How a ZeroMQ door calls itself, if not by its address.
     pub identity: Option<String>,
+    /// The hub's public key, where peers have to speak CURVE.
+    pub curve: Option<CurveKey>,
     pub stats: Arc<DoorStats>,
 }
 
@@ -47,11 +50,12 @@ impl std::fmt::Display for Door {
         write!(f, "{} on {}", self.dialect.word(), self.address)?;
         match self.dialect {
             // Its workers say which group they are in, or their token does.
-            Dialect::Native => Ok(()),
+            Dialect::Native => {}
             // Requests are not tasks, and are in no group.
-            Dialect::Rrmq => Ok(()),
-            Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork => write!(f, ", group {}", self.group),
+            Dialect::Rrmq => {}
+            Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork => write!(f, ", group {}", self.group)?,
         }
+        self.curve.map_or(Ok(()), |key| write!(f, ", curve {key}"))
     }
 }
 
@@ -64,6 +68,8 @@ pub(crate) struct Reception {
     pub tokens: Arc<Tokens>,
     pub tls: TlsAcceptor,
     pub grace_ms: u64,
+    /// How peers of a ZeroMQ door prove who they are.
+    pub mechanism: Mechanism,
     /// What dwork conversations of one door share.
     pub dwork: Arc<dwork::Door>,
     /// At this door.

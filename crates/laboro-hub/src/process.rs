@@ -2,6 +2,7 @@
 //! program, tests and measurements all start it here.
 
 mod bind;
+mod curve;
 mod engine;
 mod http;
 mod own_access;
@@ -16,6 +17,7 @@ use crate::transport::{Hall, Limits};
 use engine::Engine;
 use laboro_core::{Hub, Kinds};
 use laboro_dialects::dwork;
+use laboro_dialects::zmtp::Mechanism;
 use laboro_journal::{FileJournal, JournalError};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{SocketAddr, TcpListener};
@@ -113,8 +115,13 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         Listen::At(address) => Some(bind::listener("http", address)?),
     };
     let http = web.as_ref().map(|(_, address)| *address);
-    let dworks: Vec<Arc<dwork::Door>> = doors.iter().map(dwork_door).collect();
-    let (doors, listeners) = bind(&doors, settings)?;
+    let mechanisms = curve::mechanisms(&doors, &settings.dir)?;
+    let dworks: Vec<Arc<dwork::Door>> = doors
+        .iter()
+        .zip(&mechanisms)
+        .map(|(door, mechanism)| dwork_door(door, mechanism))
+        .collect();
+    let (doors, listeners) = bind(&doors, &mechanisms, settings)?;
     let (hub, first) = Hub::begin(ledger, settings.core(), clock.now(), seed()?);
     journal.commit_blocking(first)?;
 
@@ -124,7 +131,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let (server, handle) = server(&settings.server(), clock);
     let stop = CancellationToken::new();
     let connections = Arc::new(Semaphore::new(settings.limits.connections));
-    let reception = |(door, dwork): (&Arc<Door>, Arc<dwork::Door>)| Reception {
+    let reception = |((door, dwork), mechanism): ((&Arc<Door>, _), _)| Reception {
         door: Arc::clone(door),
         handle: handle.clone(),
         hall: Hall {
@@ -137,12 +144,13 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         tokens: Arc::clone(&tokens),
         tls: tls.clone(),
         grace_ms: settings.grace_ms,
+        mechanism,
         dwork,
         connections_max: settings.limits.connections_a_door,
         connections: Arc::clone(&connections),
     };
-    let receptions: Vec<_> =
-        listeners.into_iter().zip(doors.iter().zip(dworks).map(reception)).collect();
+    let each = doors.iter().zip(dworks).zip(mechanisms);
+    let receptions: Vec<_> = listeners.into_iter().zip(each.map(reception)).collect();
     let outputs = keeper.outputs();
     let http_ended = match web {
         None => None,
@@ -195,9 +203,13 @@ fn doors(settings: &Settings) -> Vec<DoorSettings> {
 
 type Bound = (Vec<Arc<Door>>, Vec<TcpListener>);
 
-fn bind(doors: &[DoorSettings], settings: &Settings) -> Result<Bound, HubError> {
+fn bind(
+    doors: &[DoorSettings],
+    mechanisms: &[Mechanism],
+    settings: &Settings,
+) -> Result<Bound, HubError> {
     let mut bound = (Vec::new(), Vec::new());
-    for door in doors {
+    for (door, mechanism) in doors.iter().zip(mechanisms) {
         let (listener, address) = bind::listener(door.dialect.word(), door.address)?;
         bound.0.push(Arc::new(Door {
             dialect: door.dialect,
@@ -205,6 +217,7 @@ fn bind(doors: &[DoorSettings], settings: &Settings) -> Result<Bound, HubError> 
             group: door.group.clone().unwrap_or_else(|| settings.group.clone()),
             allow: door.allow.clone(),
             identity: door.identity.clone(),
+            curve: curve::public_key(mechanism),
             stats: Arc::new(DoorStats::default()),
         }));
         bound.1.push(listener);
@@ -213,7 +226,7 @@ fn bind(doors: &[DoorSettings], settings: &Settings) -> Result<Bound, HubError> 
 }
 
 /// What the conversations of a door share if it speaks dwork.
-fn dwork_door(door: &DoorSettings) -> Arc<dwork::Door> {
+fn dwork_door(door: &DoorSettings, mechanism: &Mechanism) -> Arc<dwork::Door> {
     let usual = dwork::Settings::default();
     dwork::Door::new(dwork::Settings {
         patience_ms: door.patience_ms.unwrap_or(usual.patience_ms),
@@ -221,6 +234,7 @@ fn dwork_door(door: &DoorSettings) -> Arc<dwork::Door> {
         lease_ms: door.lease_ms,
         kinds: if door.any { Kinds::ALL } else { usual.kinds },
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        mechanism: mechanism.clone(),
         ..usual
     })
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod certificate;
+mod curve;
 mod failures;
 mod files;
 mod secret;
@@ -12,6 +13,7 @@ mod tests;
 
 pub use access::{Access, client_config};
 pub use certificate::{Identity, host_name};
+pub use curve::{CurveKey, curve_keys, make_curve_keys, read_curve_keys};
 pub use files::SecurityError;
 pub use secret::Secret;
 pub use tokens::{NewToken, Token, TokenBook, Tokens};

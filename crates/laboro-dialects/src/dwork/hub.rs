@@ -270,6 +270,7 @@ impl Session for HubSide {
 fn hang_up(error: &ZmtpError, out: &mut Output) {
     out.hang_up(match error {
         ZmtpError::Silent { .. } | ZmtpError::SlowHandshake { .. } => HangUp::Silent,
+        _ if error.is_denial() => HangUp::Denied(error.to_string()),
         _ => HangUp::Malformed(error.to_string()),
     });
 }

@@ -397,6 +397,10 @@ fn parting(error: &ClientError) -> Parting {
     use crate::zmtp::ZmtpError;
     match error {
         ClientError::Zmtp(ZmtpError::Silent { .. }) => Parting::Again(error.to_string()),
+        // Nothing that is said again would change its mind.
+        ClientError::Zmtp(ZmtpError::Refused(_) | ZmtpError::OtherMechanism { .. }) => {
+            Parting::Refused(error.to_string())
+        }
         _ => Parting::Malformed(error.to_string()),
     }
 }

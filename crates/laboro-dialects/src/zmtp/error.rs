@@ -46,6 +46,18 @@ pub enum ZmtpError {
     Silent { ms: u64 },
 }
 
+impl ZmtpError {
+    /// The peer has not proven that it may come in; else it does not speak as it should.
+    pub fn is_denial(&self) -> bool {
+        match self {
+            ZmtpError::Denied { .. } | ZmtpError::Box { .. } => true,
+            // Whoever brings no key, or another proof than the one that is asked for.
+            ZmtpError::OtherMechanism { ours, .. } => *ours != "NULL",
+            _ => false,
+        }
+    }
+}
+
 /// Bytes of a stranger, short and safe for a log.
 pub(super) fn shown(bytes: &[u8]) -> String {
     const SHOWN_MAX: usize = 32;

@@ -1,6 +1,8 @@
 //! One door as a person asks for it: `dwork=127.0.0.1:6125,group=exp,allow=10.0.0.0/8,insecure`.
 
 use crate::listen::{Dialect, Network};
+use crate::security::CurveKey;
+use laboro_dialects::zmtp;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
@@ -22,6 +24,12 @@ pub struct DoorSettings {
     /// A dialect without authentication may listen beyond this machine.
     #[serde(default)]
     pub insecure: bool,
+    /// Of a ZeroMQ door: peers prove by CURVE that they know the hub's public key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub curve: bool,
+    /// Of a ZeroMQ door: CURVE, and only with these public keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve_allow: Vec<CurveKey>,
     /// Of a dwork door: how long a steal may wait for work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u64>,
@@ -45,18 +53,21 @@ pub enum BadDoor {
     #[error("{text} is no address: {why}; write host:port, port 0 for any that is free")]
     Address { text: String, why: String },
     #[error(
-        "door option {word}: there are group=NAME, allow=NETWORK, identity=NAME and insecure, and for dwork \
-         patience_ms=N, lease_ms=N, stay and any"
+        "door option {word}: there are group=NAME, allow=NETWORK and insecure, for dwork and rrmq \
+         identity=NAME, curve and curve_allow=KEY, and for dwork patience_ms=N, lease_ms=N, stay and any"
     )]
     Option { word: String },
-    #[error("door {dialect}: {word} is an option of dwork doors")]
-    NotHere { dialect: &'static str, word: String },
+    #[error("door {dialect}: {word} is an option of {of} doors")]
+    NotHere { dialect: &'static str, word: &'static str, of: &'static str },
+    #[error("door option curve_allow={text}: {why}; `laboro mq keys` makes a pair")]
+    Key { text: String, why: String },
     #[error(transparent)]
     Network(#[from] crate::listen::BadNetwork),
     #[error(
         "door {dialect} on {address}: this dialect has no authentication, and other machines can reach \
          this address: bind it to 127.0.0.1 and let others come through `ssh -L`, or add `,insecure` if \
-         whoever reaches it may submit and run tasks, best with `,allow=NETWORK` to say who that is"
+         whoever reaches it may submit and run tasks, best with `,allow=NETWORK` to say who that is; dwork \
+         and rrmq can be locked by `,curve_allow=KEY` for each client that may come"
     )]
     Open { dialect: &'static str, address: SocketAddr },
 }
@@ -69,6 +80,8 @@ impl DoorSettings {
             group: None,
             allow: Vec::new(),
             identity: None,
+            curve: false,
+            curve_allow: Vec::new(),
             insecure: false,
             patience_ms: None,
             lease_ms: None,
@@ -77,21 +90,30 @@ impl DoorSettings {
         }
     }
 
+    /// Whether peers have to speak CURVE.
+    pub fn has_curve(&self) -> bool {
+        self.curve || !self.curve_allow.is_empty()
+    }
+
     /// Whoever reaches a door without a lock can run anything here.
     pub(crate) fn check(&self) -> Result<(), BadDoor> {
-        let dworks = [
-            (self.patience_ms.is_some(), "patience_ms"),
-            (self.lease_ms.is_some(), "lease_ms"),
-            (self.stay, "stay"),
-            (self.any, "any"),
+        let (is_dwork, has_zmtp) = (self.dialect == Dialect::Dwork, self.dialect.has_zmtp());
+        let options = [
+            (self.patience_ms.is_some(), is_dwork, "patience_ms", "dwork"),
+            (self.lease_ms.is_some(), is_dwork, "lease_ms", "dwork"),
+            (self.stay, is_dwork, "stay", "dwork"),
+            (self.any, is_dwork, "any", "dwork"),
+            (self.has_curve(), has_zmtp, "curve", "dwork and rrmq"),
+            (self.identity.is_some(), has_zmtp, "identity", "dwork and rrmq"),
         ];
-        if let Some((_, word)) = dworks.iter().find(|(is_set, _)| *is_set)
-            && self.dialect != Dialect::Dwork
+        if let Some((.., word, of)) =
+            options.into_iter().find(|&(is_set, fits, ..)| is_set && !fits)
         {
-            let (dialect, word) = (self.dialect.word(), (*word).to_owned());
-            return Err(BadDoor::NotHere { dialect, word });
+            return Err(BadDoor::NotHere { dialect: self.dialect.word(), word, of });
         }
-        let is_open = !self.dialect.has_authentication() && !self.address.ip().is_loopback();
+        // A public key is no secret, so CURVE alone keeps nobody out.
+        let is_locked = self.dialect.has_authentication() || !self.curve_allow.is_empty();
+        let is_open = !is_locked && !self.address.ip().is_loopback();
         match is_open && !self.insecure {
             false => Ok(()),
             true => Err(BadDoor::Open { dialect: self.dialect.word(), address: self.address }),
@@ -115,9 +137,11 @@ impl FromStr for DoorSettings {
                 Some(("group", group)) => door.group = Some(group.to_owned()),
                 Some(("allow", network)) => door.allow.push(network.parse()?),
                 Some(("identity", name)) => door.identity = Some(name.to_owned()),
+                Some(("curve_allow", text)) => door.curve_allow.push(curve_key(text)?),
                 Some(("patience_ms", text)) => door.patience_ms = ms(text)?,
                 Some(("lease_ms", text)) => door.lease_ms = ms(text)?,
                 None if word == "insecure" => door.insecure = true,
+                None if word == "curve" => door.curve = true,
                 None if word == "stay" => door.stay = true,
                 None if word == "any" => door.any = true,
                 _ => return Err(bad()),
@@ -125,6 +149,11 @@ impl FromStr for DoorSettings {
         }
         Ok(door)
     }
+}
+
+fn curve_key(text: &str) -> Result<CurveKey, BadDoor> {
+    let bad = |why: zmtp::KeyError| BadDoor::Key { text: text.to_owned(), why: why.to_string() };
+    text.parse().map_err(bad)
 }
 
 /// A host name stands for its first address.

@@ -7,6 +7,8 @@ use crate::listen::Dialect;
 fn what_is_printed_can_be_read_again_and_means_the_same() {
     let mut settings = Settings::default();
     settings.door.push("fuq2=127.0.0.1:7912,group=exp,allow=10.0.0.0/8,insecure".parse().unwrap());
+    let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
+    settings.door.push(format!("dwork=127.0.0.1:1,curve,curve_allow={key}").parse().unwrap());
     settings.native = Listen::Off;
     settings.conduct.good_share_min = 0.25;
     settings.outputs.total_bytes = 7;
@@ -54,7 +56,11 @@ fn a_door_is_written_in_one_word() {
         (door.patience_ms, door.lease_ms, door.stay, door.any),
         (Some(0), Some(5), true, true)
     );
+    let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
+    let door: DoorSettings = format!("rrmq=127.0.0.1:7,curve_allow={key}").parse().unwrap();
+    assert_eq!((door.has_curve(), door.curve_allow[0].to_string()), (true, key.to_owned()));
     for (text, words) in [
+        ("dwork=127.0.0.1:1,curve_allow=short", "key has 5 characters, not 40"),
         ("dwork=127.0.0.1:1,lease_ms=long", "door option lease_ms=long"),
         ("fuq2", "dialect=address"),
         ("latin=127.0.0.1:1", "no dialect latin; there are native, fuq2, fuq1, dwork"),
@@ -76,7 +82,16 @@ fn a_door_without_a_lock_stays_on_this_machine_unless_told_otherwise() {
     assert_eq!(check("fuq2=0.0.0.0:0,insecure"), Ok(()));
     let told = check("fuq2=127.0.0.1:0,stay").unwrap_err().to_string();
     assert_eq!(told, "door fuq2: stay is an option of dwork doors");
-    for open in ["fuq2=0.0.0.0:0", "fuq2=[::]:0", "fuq2=192.0.2.1:0,allow=10.0.0.0/8"] {
+    let told = check("fuq2=127.0.0.1:0,curve").unwrap_err().to_string();
+    assert_eq!(told, "door fuq2: curve is an option of dwork and rrmq doors");
+    let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
+    assert_eq!(check(&format!("dwork=0.0.0.0:0,curve_allow={key}")), Ok(()));
+    for open in [
+        "fuq2=0.0.0.0:0",
+        "fuq2=[::]:0",
+        "fuq2=192.0.2.1:0,allow=10.0.0.0/8",
+        "dwork=0.0.0.0:0,curve",
+    ] {
         let told = check(open).unwrap_err().to_string();
         assert!(told.contains("no authentication") && told.contains("insecure"), "{told}");
     }

@@ -39,6 +39,14 @@ impl Dialect {
         }
     }
 
+    /// Its peers are sockets of ZeroMQ.
+    pub fn has_zmtp(self) -> bool {
+        match self {
+            Dialect::Dwork | Dialect::Rrmq => true,
+            Dialect::Native | Dialect::Fuq2 | Dialect::Fuq1 => false,
+        }
+    }
+
     pub(crate) fn words() -> String {
         Dialect::ALL.map(Dialect::word).join(", ")
     }

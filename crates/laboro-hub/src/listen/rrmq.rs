@@ -28,6 +28,7 @@ fn settings(reception: Reception) -> Settings {
     let identity = door.identity.clone().unwrap_or_else(|| format!("tcp://{}", door.address));
     let limits = &reception.hall.limits;
     Settings {
+        mechanism: reception.mechanism.clone(),
         limits: zmtp::Limits {
             frame_bytes: limits.message_bytes,
             message_bytes: limits.message_bytes,

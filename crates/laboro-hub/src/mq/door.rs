@@ -350,6 +350,10 @@ impl Door {
         let (stats, address) = (&self.settings.stats, peer.address);
         match end {
             End::Left | End::Replaced => tracing::debug!("{address} has gone: {end:?}"),
+            End::Malformed(why) if why.is_denial() => {
+                count(&stats.denied, 1);
+                tracing::warn!("{address} was denied: {why}");
+            }
             End::Malformed(why) => {
                 count(&stats.malformed, 1);
                 tracing::warn!("{address} makes no sense: {why}");

@@ -13,7 +13,7 @@ pub enum SecurityError {
     Io { path: PathBuf, doing: &'static str, source: io::Error },
 
     #[error(
-        "{path}: other users can read it (mode {mode:03o}): run `chmod 600 {path}`, and \
+        "{path}: other users can read it (mode {mode:03o}): run `chmod 600 {path}`, and replace or \
          `laboro access revoke` what others may have seen",
         path = .path.display()
     )]
@@ -104,6 +104,7 @@ pub(super) fn replace(path: &Path, text: &str) -> Result<(), SecurityError> {
     };
     written().map_err(SecurityError::io(&draft, "write it"))?;
     std::fs::rename(&draft, path).map_err(SecurityError::io(path, "replace it"))?;
-    let dir = path.parent().unwrap_or(Path::new("."));
+    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = parent.unwrap_or(Path::new("."));
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(SecurityError::io(dir, "sync it"))
 }

@@ -252,3 +252,38 @@ async fn a_client_trusts_the_certificate_of_its_access_file_and_no_other() {
     let told = talk(other.path(), &access).await.unwrap_err().to_string();
     assert!(told.contains("certificate"), "{told}");
 }
+
+#[test]
+fn keys_of_curve_are_made_once_for_their_owner_only() {
+    let dir = dir();
+    let first = curve_keys(dir.path()).unwrap();
+    assert_eq!(curve_keys(dir.path()).unwrap(), first);
+    let path = dir.path().join("curve.key");
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(read_curve_keys(&path).unwrap(), first);
+    assert!(make_curve_keys(&path).is_err());
+    assert_eq!(curve_keys(dir.path()).unwrap(), first);
+    let left = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 1);
+}
+
+#[test]
+fn keys_of_curve_are_read_as_other_tools_write_them() {
+    let dir = dir();
+    let path = dir.path().join("client.key");
+    let keys = make_curve_keys(&path).unwrap();
+    let secret = laboro_dialects::zmtp::key_to_text(&keys.secret);
+    for text in [
+        secret.clone(),
+        format!("{secret}\n"),
+        format!("# by a tool\ncurve\n    public-key = \"x\"\n    secret-key = \"{secret}\"\n"),
+    ] {
+        std::fs::write(&path, &text).unwrap();
+        assert_eq!(read_curve_keys(&path).unwrap(), keys, "{text}");
+    }
+    std::fs::write(&path, "secret 123").unwrap();
+    let told = read_curve_keys(&path).unwrap_err().to_string();
+    assert!(told.contains("key has 3 characters, not 40"), "{told}");
+    let told = read_curve_keys(&dir.path().join("none")).unwrap_err().to_string();
+    assert!(told.contains("laboro mq keys"), "{told}");
+}
