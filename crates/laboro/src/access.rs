@@ -18,7 +18,8 @@ Examples:
   laboro access --role work > worker.toml         for workers; copy it to their machines
   laboro access --role submit --group night --expires 30d --name ci > ci.toml
   laboro access list
-  laboro access revoke ci";
+  laboro access revoke ci
+  laboro access curve                             for --curve-server-key of dwork and mq clients";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -66,6 +67,8 @@ enum AccessCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print the public key that clients of doors with CURVE have to know.
+    Curve,
     /// Take a token back. Its connections end within a few seconds.
     Revoke {
         /// The name or id of a token.
@@ -98,6 +101,11 @@ pub(crate) fn run(args: AccessArgs) -> anyhow::Result<Exit> {
     match &args.command {
         None => make(args, &book, own),
         Some(AccessCommand::List { json }) => list(&book.list()?, *json),
+        Some(AccessCommand::Curve) => {
+            let keys = security::curve_keys(&dir)?;
+            print(security::CurveKey(keys.public))?;
+            Ok(Exit::Done)
+        }
         Some(AccessCommand::Revoke { token }) => {
             let gone = book.revoke(token).map_err(of_person)?;
             say(format_args!("revoked {} ({})", gone.name, gone.role.word()));

@@ -21,11 +21,12 @@ pub(crate) fn run(args: &Dwork) -> anyhow::Result<Exit> {
     let timeout = parse_duration(&args.timeout)
         .map_err(|error| usage(format!("--timeout {}: {error}", args.timeout)))?;
     let address: Address = args.server.parse().map_err(usage)?;
+    let mechanism = args.curve.mechanism()?;
     // What cannot be read is found out before anybody is asked.
     let requests = requests(&args.what)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(async {
-        let mut link = Link::connect(&address, timeout).await?;
+        let mut link = Link::connect(&address, mechanism, timeout).await?;
         let mut last = None;
         for request in requests {
             let answer = Answer::of(&link.ask(&request).await?)?;

@@ -39,7 +39,7 @@ pub(crate) struct HubArgs {
     #[arg(
         long = "door",
         value_name = "DOOR",
-        help = "A further door: DIALECT=ADDRESS[,group=NAME][,allow=NETWORK]...[,insecure]"
+        help = "A further door: DIALECT=ADDRESS[,group=NAME][,allow=NETWORK]...[,curve_allow=KEY]...[,insecure]"
     )]
     doors: Vec<DoorSettings>,
 

@@ -4,6 +4,7 @@ mod access;
 mod args;
 mod bench;
 mod commands;
+mod curve;
 mod dwork;
 mod exit;
 mod hub;

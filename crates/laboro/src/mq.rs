@@ -21,7 +21,7 @@ pub(crate) fn run(args: Mq) -> anyhow::Result<Exit> {
         MqCommand::Worker(args) => worker::run(&args),
         MqCommand::Client(args) => client::run(&args),
         MqCommand::Workers(args) => table::run(&args),
-        MqCommand::Keys => table::make_keys(),
+        MqCommand::Keys(args) => table::make_keys(&args),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::exit::{Exit, usage};
 use anyhow::bail;
 use clap::Args;
 use client::{Act, Work, Worker};
+use laboro_dialects::zmtp::Mechanism;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -93,7 +94,7 @@ impl Bench<'_> {
     }
 
     async fn connect(&self) -> anyhow::Result<Link> {
-        Link::connect(&self.address, PATIENCE).await
+        Link::connect(&self.address, Mechanism::Null, PATIENCE).await
     }
 
     async fn all(&self) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
 //! What can be typed after `laboro dwork`. The forms of the original query program are all among them.
 
+use crate::curve::CurveArgs;
 use clap::{Args as ClapArgs, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -35,6 +36,9 @@ pub(crate) struct Dwork {
     /// Print the answer as one JSON object.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) curve: CurveArgs,
 
     #[command(subcommand)]
     pub(crate) what: What,

@@ -1,8 +1,9 @@
 //! One connection to a dwork hub over TCP: asks, waits, and gives up in time with words that say what to do.
 
+use crate::curve::{closed, explained};
 use anyhow::{Context, bail};
 use bytes::BytesMut;
-use laboro_dialects::dwork::{Client, Reply};
+use laboro_dialects::dwork::{Client, ClientError, Reply};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_hub::Clock;
 use std::io::ErrorKind;
@@ -70,7 +71,11 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) async fn connect(address: &Address, wait: Duration) -> anyhow::Result<Link> {
+    pub(crate) async fn connect(
+        address: &Address,
+        mechanism: Mechanism,
+        wait: Duration,
+    ) -> anyhow::Result<Link> {
         let connected = timeout(wait, TcpStream::connect((&address.host[..], address.port))).await;
         let stream = match connected {
             Ok(stream) => stream.with_context(|| {
@@ -82,7 +87,7 @@ impl Link {
         let clock = Clock::start();
         let mut link = Link {
             stream,
-            client: Client::new(Mechanism::Null),
+            client: Client::new(mechanism.clone()),
             clock,
             input: BytesMut::with_capacity(CHUNK),
             unsent: BytesMut::new(),
@@ -92,11 +97,15 @@ impl Link {
         link.client.open(clock.now(), &mut link.unsent);
         link.within(async |link| {
             while !link.client.is_ready() {
-                link.exchange().await?;
-                let early =
-                    link.client.receive(link.clock.now(), &mut link.input, &mut link.unsent);
-                if early?.is_some() {
-                    bail!("it answers before it is asked");
+                if !link.exchange().await? {
+                    bail!(closed(&mechanism).unwrap_or(CLOSED));
+                }
+                let now = link.clock.now();
+                match link.client.receive(now, &mut link.input, &mut link.unsent) {
+                    Ok(None) => {}
+                    Ok(Some(_)) => bail!("it answers before it is asked"),
+                    Err(ClientError::Zmtp(error)) => return Err(explained(&mechanism, error)),
+                    Err(error) => return Err(error.into()),
                 }
             }
             Ok(())
@@ -118,7 +127,8 @@ impl Link {
                 let now = link.clock.now();
                 match link.client.receive(now, &mut link.input, &mut link.unsent)? {
                     Some(reply) => return Ok(reply),
-                    None => link.exchange().await?,
+                    None if link.exchange().await? => {}
+                    None => bail!(CLOSED),
                 }
             }
         })
@@ -136,8 +146,8 @@ impl Link {
         }
     }
 
-    /// Sends all that is to be sent, then reads what comes first.
-    async fn exchange(&mut self) -> anyhow::Result<()> {
+    /// Sends all that is to be sent, then reads what comes first. `false` when nothing will come any more.
+    async fn exchange(&mut self) -> anyhow::Result<bool> {
         while !self.unsent.is_empty() {
             self.stream.writable().await?;
             match self.stream.try_write(&self.unsent) {
@@ -150,10 +160,10 @@ impl Link {
         loop {
             self.stream.readable().await?;
             match self.stream.try_read(&mut chunk) {
-                Ok(0) => bail!("it closed the connection: is it a dwork hub?"),
+                Ok(0) => return Ok(false),
                 Ok(read) => {
                     self.input.extend_from_slice(&chunk[..read]);
-                    return Ok(());
+                    return Ok(true);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error.into()),
@@ -163,6 +173,7 @@ impl Link {
 }
 
 const CHUNK: usize = 32 << 10;
+const CLOSED: &str = "it closed the connection: is it a dwork hub?";
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! What can be typed after `laboro mq`. Only shapes and help texts.
 
+use crate::curve::CurveArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub(super) enum MqCommand {
     /// Show the table of a running server: its workers and their slots.
     Workers(WorkersArgs),
     /// Make a pair of keys for CURVE.
-    Keys,
+    Keys(KeysArgs),
 }
 
 #[derive(Debug, Args)]
@@ -72,18 +73,13 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
     pub(super) unread_bytes: u64,
 
-    /// Speak CURVE; the secret key is in this file.
+    /// Speak CURVE; the keys are in this file.
     #[arg(long, value_name = "FILE")]
-    pub(super) secret_key: Option<PathBuf>,
+    pub(super) curve_key_file: Option<PathBuf>,
 
-    /// With --secret-key: only clients with these public keys. Default: every client that has a key.
-    #[arg(
-        long = "allow-key",
-        value_name = "KEY",
-        requires = "secret_key",
-        allow_hyphen_values = true
-    )]
-    pub(super) allow_keys: Vec<String>,
+    /// With --curve-key-file: only those with this public key, or these. Default: everyone with a key.
+    #[arg(long, value_name = "KEY", requires = "curve_key_file", allow_hyphen_values = true)]
+    pub(super) curve_allow: Vec<String>,
 
     /// Take commands: workers, quit.
     #[arg(long)]
@@ -181,6 +177,13 @@ pub(super) struct WorkersArgs {
     pub(super) words: Words,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct KeysArgs {
+    /// Write them to this file, for its owner only, and print the public one alone.
+    #[arg(long, value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+}
+
 /// Which server.
 #[derive(Debug, Args)]
 pub(super) struct To {
@@ -191,13 +194,8 @@ pub(super) struct To {
     #[arg(long, value_name = "NAME")]
     pub(super) identity: Option<String>,
 
-    /// Speak CURVE, to a server with this public key.
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
-    pub(super) server_key: Option<String>,
-
-    /// With --server-key: the file of this side's secret key. Default: a new one.
-    #[arg(long, value_name = "FILE", requires = "server_key")]
-    pub(super) secret_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) curve: CurveArgs,
 }
 
 /// How much is said, and in which form.

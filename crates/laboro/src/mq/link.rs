@@ -1,6 +1,7 @@
 //! One connection to a server: messages in, messages out. Connecting again is its owner's business.
 
 use super::target::Target;
+use crate::curve::{closed, explained};
 use anyhow::{Context, anyhow};
 use bytes::{Buf, BytesMut};
 use laboro_dialects::zmtp::{Connection, Message, ZmtpError};
@@ -46,6 +47,7 @@ impl Link {
         options: laboro_dialects::zmtp::Options,
         clock: Clock,
     ) -> anyhow::Result<Link> {
+        let mechanism = options.mechanism.clone();
         let connecting = TcpStream::connect(&target.host);
         let stream = tokio::time::timeout(CONNECT, connecting)
             .await
@@ -63,7 +65,13 @@ impl Link {
         link.connection.open(clock.now(), &mut link.unsent);
         let mut early = Vec::new();
         while !link.connection.is_ready() {
-            link.turn(&mut early).await.with_context(|| format!("{target}: no handshake"))?;
+            let failed = match link.turn(&mut early).await {
+                Ok(()) => continue,
+                Err(Broken::Zmtp(error)) => explained(&mechanism, error),
+                Err(Broken::Closed) if let Some(advice) = closed(&mechanism) => anyhow!(advice),
+                Err(other) => other.into(),
+            };
+            return Err(failed.context(format!("{target}: no handshake")));
         }
         // A worker that comes back under its name may be given something at once.
         link.early = early;

@@ -3,7 +3,7 @@
 use super::args::ServerArgs;
 use super::console::{Console, unknown};
 use super::table::show;
-use super::target::{host, read_keys};
+use super::target::host;
 use crate::exit::{Exit, usage};
 use crate::output::{print, say};
 use crate::run::Signals;
@@ -11,6 +11,7 @@ use anyhow::Context;
 use laboro_core::BrokerConfig;
 use laboro_dialects::zmtp::{Key, Mechanism, key_from_text};
 use laboro_hub::mq::{self, Running, Settings};
+use laboro_hub::security::read_curve_keys;
 use serde_json::json;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
@@ -76,11 +77,11 @@ fn listen(args: &ServerArgs) -> anyhow::Result<TcpListener> {
     let mut found = host.to_socket_addrs().map_err(|error| usage(format!("{host}: {error}")))?;
     let address =
         found.next().ok_or_else(|| usage(format!("{host}: no address is known by it")))?;
-    let is_locked = !args.allow_keys.is_empty();
+    let is_locked = !args.curve_allow.is_empty();
     if !address.ip().is_loopback() && !is_locked && !args.insecure {
         return Err(usage(format!(
             "{address}: other machines can reach it, and nobody has to prove who they are; name the keys of \
-             those who may come with --secret-key and --allow-key, or add --insecure"
+             those who may come with --curve-key-file and --curve-allow, or add --insecure"
         )));
     }
     let listener = TcpListener::bind(address).with_context(|| {
@@ -109,15 +110,15 @@ fn settings(args: &ServerArgs, address: SocketAddr) -> anyhow::Result<Settings> 
 }
 
 fn mechanism(args: &ServerArgs) -> anyhow::Result<Mechanism> {
-    let Some(path) = &args.secret_key else { return Ok(Mechanism::Null) };
-    let keys = read_keys(path)?;
+    let Some(path) = &args.curve_key_file else { return Ok(Mechanism::Null) };
+    let keys = read_curve_keys(path).map_err(usage)?;
     let allowed: Vec<Key> = args
-        .allow_keys
+        .curve_allow
         .iter()
-        .map(|key| key_from_text(key).map_err(|error| usage(format!("--allow-key: {error}"))))
+        .map(|key| key_from_text(key).map_err(|error| usage(format!("--curve-allow: {error}"))))
         .collect::<anyhow::Result<_>>()?;
     if allowed.is_empty() {
-        say("every client that has a key may come; --allow-key says which");
+        say("every client that has a key may come; --curve-allow says which");
     }
     let allow = move |key: &Key| allowed.is_empty() || allowed.contains(key);
     Ok(Mechanism::curve_server(&keys, Arc::new(allow)))

@@ -1,7 +1,7 @@
 //! `laboro mq workers` and the consoles' `workers`: the table of a server, as text or JSON. Asked for over
 //! the wire, so it can be seen from wherever requests can be sent.
 
-use super::args::WorkersArgs;
+use super::args::{KeysArgs, WorkersArgs};
 use super::link::Link;
 use super::target::Target;
 use crate::exit::Exit;
@@ -12,6 +12,7 @@ use laboro_dialects::rrmq::{Command, Envelope};
 use laboro_dialects::zmtp::{KeyPair, key_to_text};
 use laboro_hub::Clock;
 use laboro_hub::mq::{TABLE_ADDRESS, Table};
+use laboro_hub::security::make_curve_keys;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -79,7 +80,12 @@ fn text(table: &Table) -> String {
 }
 
 /// `laboro mq keys`.
-pub(super) fn make_keys() -> anyhow::Result<Exit> {
+pub(super) fn make_keys(args: &KeysArgs) -> anyhow::Result<Exit> {
+    if let Some(path) = &args.file {
+        let keys = make_curve_keys(path)?;
+        print(key_to_text(&keys.public))?;
+        return Ok(Exit::Done);
+    }
     let keys = KeyPair::generate();
     print(format_args!(
         "public {}\nsecret {}",

@@ -2,12 +2,10 @@
 
 use super::args::To;
 use crate::exit::usage;
-use anyhow::Context;
 use bytes::Bytes;
-use laboro_dialects::zmtp::{KeyPair, Mechanism, Options, SocketType, key_from_text};
+use laboro_dialects::zmtp::{Mechanism, Options, SocketType};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::path::Path;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
@@ -21,23 +19,12 @@ pub(crate) struct Target {
 
 impl Target {
     pub(super) fn of(to: &To) -> anyhow::Result<Target> {
-        let mechanism = match &to.server_key {
-            None => Mechanism::Null,
-            Some(key) => {
-                let server = key_from_text(key).map_err(|e| usage(format!("--server-key: {e}")))?;
-                let keys = match &to.secret_key {
-                    Some(path) => read_keys(path)?,
-                    None => KeyPair::generate(),
-                };
-                Mechanism::curve_client(server, &keys)
-            }
-        };
         let mut target = Target::at(&to.server)?;
         if to.identity.as_ref().is_some_and(|name| name.is_empty() || name.len() > 240) {
             return Err(usage("--identity: a name has 1 to 240 bytes"));
         }
         target.identity = to.identity.clone();
-        target.mechanism = mechanism;
+        target.mechanism = to.curve.mechanism()?;
         Ok(target)
     }
 
@@ -81,14 +68,6 @@ pub(super) fn host(address: &str) -> anyhow::Result<String> {
         true => Ok(host.to_owned()),
         false => Err(usage(format!("{address} is no address; write it as tcp://HOST:PORT"))),
     }
-}
-
-pub(super) fn read_keys(path: &Path) -> anyhow::Result<KeyPair> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{}: cannot read the secret key", path.display()))?;
-    let secret =
-        key_from_text(text.trim()).map_err(|e| usage(format!("{}: {e}", path.display())))?;
-    Ok(KeyPair::from_secret(secret))
 }
 
 /// Good enough to tell peers apart; nothing depends on nobody guessing it.

@@ -1,5 +1,6 @@
 //! What can be typed after `laboro worker`. Only shapes and help texts.
 
+use crate::curve::CurveArgs;
 use clap::{Args as ClapArgs, ValueEnum};
 use laboro_worker::agent::LimitBy;
 use std::ffi::OsString;
@@ -37,6 +38,9 @@ pub(crate) struct Worker {
     /// Work for another system: dwork://HOST:PORT, fuq1+tcp://HOST:PORT or fuq2+tcp://HOST:PORT.
     #[arg(long, value_name = "URL", conflicts_with_all = ["hub", "access"])]
     pub(crate) from: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) curve: CurveArgs,
 
     /// How many slots: tasks that run at once. Default: the number of cores.
     #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N")]

@@ -9,7 +9,7 @@ use anyhow::Context;
 use laboro_core::Setting;
 use laboro_dialects::fuq2::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 use laboro_dialects::worker::WorkerSide;
-use laboro_dialects::{dwork, fuq1, zmtp};
+use laboro_dialects::{dwork, fuq1};
 use laboro_hub::security::client_config;
 use laboro_worker::agent::{AgentOptions, Link, Tcp, Tls};
 use laboro_worker::memory_total;
@@ -25,7 +25,10 @@ pub(crate) struct Source {
 
 pub(crate) fn open(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
     match &args.from {
-        Some(url) => elsewhere(url, options),
+        Some(url) => elsewhere(url, args, options),
+        None if args.curve.is_given() => Err(usage(
+            "--curve-server-key: a hub's own workers need none; it is for --from dwork://",
+        )),
         None => hub(args, options),
     }
 }
@@ -54,11 +57,14 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
     Ok(Source { side, connect, front })
 }
 
-fn elsewhere(url: &str, options: &AgentOptions) -> anyhow::Result<Source> {
+fn elsewhere(url: &str, args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
     let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
     let address = rest.trim_end_matches('/').to_owned();
     if address.is_empty() || !address.contains(':') {
         return Err(usage(format!("--from {url}: write SCHEME://HOST:PORT")));
+    }
+    if args.curve.is_given() && scheme != "dwork" {
+        return Err(usage(format!("--curve-server-key: {scheme}:// knows no keys")));
     }
     let side: Box<dyn WorkerSide> = match scheme {
         "fuq2+tcp" => {
@@ -69,7 +75,7 @@ fn elsewhere(url: &str, options: &AgentOptions) -> anyhow::Result<Source> {
             let settings = fuq1::ClientSettings::new(options.name.clone(), options.slots);
             Box::new(fuq1::Client::new(settings))
         }
-        "dwork" => Box::new(dwork::Worker::new(dwork_settings(options)?)),
+        "dwork" => Box::new(dwork::Worker::new(dwork_settings(args, options)?)),
         other => return Err(usage(format!("--from {other}://: there is {KNOWN}"))),
     };
     let connect = Box::new(move || Link::new(Tcp { address }));
@@ -79,7 +85,7 @@ fn elsewhere(url: &str, options: &AgentOptions) -> anyhow::Result<Source> {
 const KNOWN: &str = "dwork://, fuq1+tcp:// and fuq2+tcp://";
 
 /// Its tasks are names; what they mean is what was typed after `--`.
-fn dwork_settings(options: &AgentOptions) -> anyhow::Result<dwork::WorkerSettings> {
+fn dwork_settings(args: &Worker, options: &AgentOptions) -> anyhow::Result<dwork::WorkerSettings> {
     let words = options.command.iter().map(|word| word.as_bytes());
     let template = dwork::Template::new(words, Setting::default());
     let template = template
@@ -90,6 +96,6 @@ fn dwork_settings(options: &AgentOptions) -> anyhow::Result<dwork::WorkerSetting
         template,
         on_failure: dwork::OnFailure::Complete,
         stays: false,
-        mechanism: zmtp::Mechanism::Null,
+        mechanism: args.curve.mechanism()?,
     })
 }

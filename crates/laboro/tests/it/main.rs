@@ -6,6 +6,7 @@
 mod rig;
 
 mod checks;
+mod curve;
 mod doors;
 mod dwork;
 mod examples;

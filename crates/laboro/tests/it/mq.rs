@@ -5,4 +5,4 @@ mod dialogue;
 mod faults;
 mod libzmq;
 mod programs;
-mod rig;
+pub mod rig;

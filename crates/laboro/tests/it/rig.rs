@@ -296,3 +296,12 @@ fn look(pid: u32) -> Option<(String, String)> {
     let fields: Vec<&str> = stat[stat.rfind(')')? + 2..].split(' ').collect();
     Some((fields[19].to_owned(), fields[0].to_owned()))
 }
+
+/// The one that `./check` made, with all that its tests need.
+pub fn python() -> PathBuf {
+    if let Some(named) = std::env::var_os("LABORO_PYTHON") {
+        return named.into();
+    }
+    let made = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
+    if made.exists() { made } else { "python3".into() }
+}

@@ -2,18 +2,15 @@
 //! are made of.
 
 use super::hub::Hub;
-use crate::rig::Rig;
+use crate::rig::{Rig, python};
 use std::path::PathBuf;
 use std::process::Command;
 
-fn python(options: &str, case: &str) {
+fn hub_and(options: &str, case: &str) {
     let rig = Rig::new();
     let hub = Hub::start(&rig, options);
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let made = here.join("../../target/python/bin/python3");
-    let named = std::env::var_os("LABORO_PYTHON").map(PathBuf::from);
-    let program = named.unwrap_or(if made.exists() { made } else { "python3".into() });
-    let mut command = Command::new(program);
+    let mut command = Command::new(python());
     command.arg(here.join("tests/it/dwork/client.py")).arg(&hub.address).arg(case);
     let ran = rig.call(command).run();
     ran.expect(0);
@@ -22,20 +19,20 @@ fn python(options: &str, case: &str) {
 
 #[test]
 fn a_req_socket_creates_steals_and_completes() {
-    python("", "lockstep");
+    hub_and("", "lockstep");
 }
 
 #[test]
 fn a_dealer_socket_pipelines_and_is_answered_in_order() {
-    python("", "pipeline");
+    hub_and("", "pipeline");
 }
 
 #[test]
 fn many_workers_share_a_graph_and_all_of_it_is_done_once() {
-    python("", "workers");
+    hub_and("", "workers");
 }
 
 #[test]
 fn sockets_that_come_and_go_leave_nothing_behind() {
-    python(",stay", "restless");
+    hub_and(",stay", "restless");
 }

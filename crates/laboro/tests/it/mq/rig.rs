@@ -1,6 +1,6 @@
 //! What the tests of `mq` share: a server, and processes that are spoken to line by line.
 
-use crate::rig::{LABORO, PATIENCE, Rig};
+use crate::rig::{LABORO, PATIENCE, Rig, python};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ impl Program {
         Program::start(command)
     }
 
-    fn start(mut command: Command) -> Program {
+    pub fn start(mut command: Command) -> Program {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (said, lines) = channel();
@@ -104,15 +104,6 @@ impl Drop for Program {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// The one that `./check` made.
-fn python() -> PathBuf {
-    if let Some(named) = std::env::var_os("LABORO_PYTHON") {
-        return named.into();
-    }
-    let made = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
-    if made.exists() { made } else { "python3".into() }
 }
 
 /// A server on a free port.
