@@ -35,6 +35,11 @@ pub trait Session: Send {
         let _ = (now, out);
     }
 
+    /// After the last words: whether something is under way whose answer the peer still has to be told.
+    fn owes_answers(&self) -> bool {
+        false
+    }
+
     /// The connection is gone, from whichever side. What is asked now still reaches the hub; what is said
     /// does not reach anybody.
     fn close(&mut self, now: Time, out: &mut Output);

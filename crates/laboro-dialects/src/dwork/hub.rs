@@ -219,8 +219,10 @@ impl Session for HubSide {
 
     fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output) {
         match delivery {
-            Delivery::Reply { reply: Reply::Work { worker, grants }, .. } if self.is_closed => {
-                // Nobody is there to do it.
+            Delivery::Reply { tag, reply: Reply::Work { worker, grants } }
+                if self.is_closed || self.request(untag(tag).0).is_none() =>
+            {
+                // Nobody is there to do it, or its steal was answered with Exit meanwhile.
                 let back = |grant: laboro_core::Grant| Returned {
                     lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
                     preds: Vec::new(),
@@ -250,14 +252,18 @@ impl Session for HubSide {
         }
     }
 
-    /// Whoever waits for work is told that there will be none. What comes of requests that are under way is
-    /// not known yet, so nothing is said about them.
+    /// Whoever waits for work is told that there will be none. What comes of other requests that are under
+    /// way is not known yet.
     fn last_words(&mut self, _now: Time, out: &mut Output) {
         self.is_stopping = true;
         self.withdraw_last(out);
         while let Some(Request { stage: Stage::Steal { .. }, .. }) = self.under_way.front() {
             self.answer_kind(self.first, Kind::Exit, out);
         }
+    }
+
+    fn owes_answers(&self) -> bool {
+        !self.under_way.is_empty()
     }
 
     /// What its worker holds stays with it: a dwork worker is a name, not a connection.

@@ -64,6 +64,9 @@ const UNSENT_BYTES_MAX: usize = 1 << 20;
 /// Deliveries that one turn takes.
 const DELIVERIES_A_TURN: usize = 1024;
 
+/// How long answers to what a peer has asked before are waited for when the hub stops.
+const LEAVE_MS: u64 = 2000;
+
 /// Drives the session to its end, and counts how it ended.
 pub(crate) async fn drive<I, S>(
     io: I,
@@ -91,6 +94,7 @@ where
         alarm: Box::pin(tokio::time::sleep(hall.clock.until(now))),
         alarm_at: Time::NEVER,
         stop: Box::pin(hall.stop.clone().cancelled_owned()),
+        leave_by: None,
         first_word_by: Some(now.after_ms(hall.limits.handshake_ms)),
         admission_at: now.after_ms(hall.limits.admission_ms),
         sent_at: now,
@@ -123,6 +127,8 @@ struct Talk<'a, I, S> {
     alarm: Pin<Box<Sleep>>,
     alarm_at: Time,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// The hub stops: nothing more is heard, and answers are waited for until then.
+    leave_by: Option<Time>,
     /// Until the peer has said something.
     first_word_by: Option<Time>,
     admission_at: Time,
@@ -165,6 +171,9 @@ where
             if let Some(why) = self.out.hang_up.take() {
                 return why.into();
             }
+            if self.leave_by.is_some() && !self.session.owes_answers() {
+                return Parting::Stopped;
+            }
             self.set_alarm();
             let news = poll_fn(|context| self.poll_news(context)).await;
             if let Some(parting) = self.take_in(&news) {
@@ -178,6 +187,7 @@ where
         let now = self.hall.clock.now();
         if news.stops {
             self.session.last_words(now, &mut self.out);
+            self.leave_by = Some(now.after_ms(LEAVE_MS));
         }
         if news.heard > 0 {
             count(&self.hall.stats.bytes_in, news.heard);
@@ -185,9 +195,6 @@ where
             self.session.receive(now, &mut self.stream.input, &mut self.out);
         }
         self.deliver(now);
-        if news.stops {
-            return Some(Parting::Stopped);
-        }
         if news.is_cut_off {
             // The queue overflowed, or there is no hub any more to fill it.
             let gone = self.subscription.is_orphaned();
@@ -215,6 +222,9 @@ where
     /// Something is due.
     fn ring(&mut self, now: Time) -> Option<Parting> {
         self.alarm_at = Time::NEVER;
+        if self.leave_by.is_some_and(|by| by <= now) {
+            return Some(Parting::Stopped);
+        }
         if self.first_word_by.is_some_and(|by| by <= now) {
             return Some(Parting::Silent);
         }
@@ -298,7 +308,7 @@ where
         }
         if self.stream.unsent_bytes() < UNSENT_BYTES_MAX {
             // While the hub is behind with what this peer asked, the peer has to wait.
-            if self.backlog.is_empty() {
+            if self.backlog.is_empty() && self.leave_by.is_none() {
                 match self.stream.poll_hear(context) {
                     Ok(heard) => news.heard = heard,
                     Err(heard) => (news.heard, news.is_closed) = (heard, true),
@@ -313,7 +323,7 @@ where
         }
         news.has_rung =
             self.alarm_at != Time::NEVER && self.alarm.as_mut().poll(context).is_ready();
-        news.stops = self.stop.as_mut().poll(context).is_ready();
+        news.stops = self.leave_by.is_none() && self.stop.as_mut().poll(context).is_ready();
         if news.is_some() { Poll::Ready(news) } else { Poll::Pending }
     }
 
@@ -322,7 +332,7 @@ where
         let limits = &self.hall.limits;
         let slow = self.stream.has_unsent().then(|| self.sent_at.after_ms(limits.write_ms));
         let admission = self.admission.map(|_| self.admission_at);
-        let times = [self.session.deadline(), self.first_word_by, slow, admission];
+        let times = [self.session.deadline(), self.first_word_by, slow, admission, self.leave_by];
         let due = times.into_iter().flatten().min().unwrap_or(Time::NEVER);
         if due < self.alarm_at {
             self.alarm_at = due;

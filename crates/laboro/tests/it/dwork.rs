@@ -4,8 +4,9 @@
 mod hub;
 mod python;
 
-use crate::rig::Rig;
+use crate::rig::{Live, Rig, until};
 use hub::Hub;
+use laboro_hub::config::Settings;
 use std::net::TcpListener;
 
 /// A steal is not kept waiting.
@@ -133,6 +134,25 @@ fn a_steal_waits_at_the_hub_for_what_another_creates() {
     let ran = thief.wait();
     ran.expect(0);
     assert_eq!(ran.out(), "a\n");
+}
+
+#[test]
+fn a_hub_that_stops_says_so_to_those_who_wait() {
+    let rig = Rig::new();
+    let mut settings = Settings::in_dir(&rig.at("hub"));
+    settings.door.push("dwork=127.0.0.1:0,patience_ms=60000".parse().unwrap());
+    let hub = laboro_hub::process::start(&settings).unwrap();
+    let door = &hub.doors[1];
+    let address = door.address.to_string();
+    let words = ["dwork", "-s", &address, "--timeout", "60s", "steal", "w"];
+    let thieves: Vec<Live> = (0..3).map(|_| rig.laboro(words).start()).collect();
+    // Each makes its worker known and offers a slot.
+    until("they wait", || door.stats.counts().commands == 6);
+    hub.stop();
+    hub.wait().unwrap();
+    for thief in thieves {
+        thief.wait().expect(1).says("everything is done");
+    }
 }
 
 #[test]

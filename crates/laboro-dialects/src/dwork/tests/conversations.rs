@@ -165,10 +165,7 @@ fn work_for_a_connection_that_is_gone_goes_back() {
     ring.hears(other, say::steal(1, "v"), "Transfer [x]");
     ring.hears(worker, say::steal(1, "w"), "nothing");
     // In one step the task is given and only then the steal is withdrawn.
-    let mut framed = BytesMut::from(&[1, 0, 0, 10][..]);
-    framed.extend_from_slice(&say::create("a"));
-    framed[3] = (framed.len() - 4) as u8;
-    ring.send_bytes(other, framed);
+    ring.send_only(other, &say::create("a"));
     ring.swap_first_two();
     ring.close(worker);
     ring.turn();
@@ -191,6 +188,20 @@ fn a_hub_that_stops_says_exit_to_everybody() {
     ring.restart();
     let client = ring.connect(Req);
     ring.hears(client, say::status(), "OK \"dhub: 2 active tasks, 0 ready.\" n=0");
+}
+
+#[test]
+fn a_task_that_comes_when_exit_was_said_goes_back() {
+    let mut ring = patient();
+    let (worker, other) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    // The task is created and given in the same step in which the steal is withdrawn.
+    ring.send_only(other, &say::create("a"));
+    ring.swap_first_two();
+    ring.stop();
+    ring.heard(worker, "Exit");
+    ring.heard(other, "OK");
+    assert_eq!(ring.task("a").state, State::Ready);
 }
 
 #[test]

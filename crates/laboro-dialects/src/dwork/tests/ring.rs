@@ -125,6 +125,13 @@ impl Ring {
         side.receive(self.now, &mut bytes, output);
     }
 
+    /// A request that the hub has not looked at yet.
+    pub(super) fn send_only(&mut self, peer: usize, body: &[u8]) {
+        let mut say = BytesMut::new();
+        self.peers[peer].connection.send([&[][..], body], &mut say);
+        self.send_bytes(peer, say);
+    }
+
     /// One request of a REQ peer and its answer.
     pub(super) fn ask(&mut self, peer: usize, body: &[u8]) -> Option<Vec<u8>> {
         assert_eq!(self.peers[peer].socket, SocketType::Req);
