@@ -200,6 +200,15 @@ impl Hub {
         }
     }
 
+    /// The same, where a peer says what it was shown: a task without a name is meant by its number.
+    fn find_shown(&self, group: Option<u32>, task: &TaskRef) -> Option<TaskId> {
+        let unnamed = || match task {
+            TaskRef::Id(_) => None,
+            TaskRef::Name(name) => self.state().find_unnamed(group?, name),
+        };
+        self.find_task(group, task).or_else(unnamed)
+    }
+
     /// After a restart workers have one period to come back.
     fn expect_workers_back(&mut self) {
         let now = self.ledger.now();

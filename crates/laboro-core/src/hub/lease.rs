@@ -30,7 +30,7 @@ impl Hub {
         let (task, number) = match lease {
             LeaseRef::Number { task, lease } => (Some(*task), Some(*lease)),
             LeaseRef::Held(task) | LeaseRef::HeldOrFree(task) => {
-                (self.find_task(Some(group), task), None)
+                (self.find_shown(Some(group), task), None)
             }
         };
         let shown = || match (lease, task) {

@@ -49,12 +49,12 @@ impl Hub {
             Query::Task { group, task } => {
                 let group = state.find_group(group);
                 let missing = || Refusal::NoSuchTask(shown(task));
-                let id = self.find_task(group, task).filter(|id| !id.is_whole());
+                let id = self.find_shown(group, task).filter(|id| !id.is_whole());
                 Ok(Reply::Task(Box::new(self.task_view(id.ok_or_else(missing)?))))
             }
             Query::Explain { group, task } => {
                 let group = state.find_group(group);
-                let id = self.find_task(group, task).filter(|id| !id.is_whole());
+                let id = self.find_shown(group, task).filter(|id| !id.is_whole());
                 let id = id.ok_or_else(|| Refusal::NoSuchTask(shown(task)))?;
                 Ok(Reply::Explained(self.explain(id)))
             }

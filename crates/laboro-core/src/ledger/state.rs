@@ -232,6 +232,16 @@ impl State {
         Some(TaskId::new(self.job(job).id, array.first + position))
     }
 
+    /// A task without a name, by what is shown instead of one.
+    pub(crate) fn find_unnamed(&self, group: u32, shown: &Name) -> Option<TaskId> {
+        let text = std::str::from_utf8(shown.bytes()).ok()?;
+        let (job, number) = text.split_once('/')?;
+        let id = TaskId::new(JobId(job.parse().ok()?), number.parse().ok()?);
+        let job = self.job(self.find_job(id.job)?);
+        let is_there = !id.is_whole() && job.group == group && job.state_of(id.index).is_some();
+        (is_there && self.shown_name(id) == *shown).then_some(id)
+    }
+
     /// For tables of names beside the ledger, with the ledger's seed.
     pub(crate) fn hash_name(&self, name: &Name) -> u64 {
         self.names.hash(u32::MAX, name)

@@ -94,6 +94,10 @@ impl HubSide {
                     let notes = grant.memo.as_deref().filter(|notes| are_notes(notes));
                     let notes = notes.unwrap_or(&self.door.host_notes);
                     match &grant.element {
+                        // What has no name goes by its number.
+                        _ if grant.name.is_empty() => {
+                            query.noted_task(grant.task.to_string().as_bytes(), notes, &[log]);
+                        }
                         None => query.noted_task(grant.name.bytes(), notes, &[log]),
                         Some(element) => {
                             let mut name = grant.name.bytes().to_vec();

@@ -273,7 +273,8 @@ fn a_thief_gets_only_what_it_can_carry() {
         setting: Arc::default(),
     });
     let submit = |ring: &mut Ring| {
-        let arrays = vec![ArraySpec::numbered("named", 2, Work::Named)];
+        let unnamed = ArraySpec::numbered("", 2, Work::Named);
+        let arrays = vec![ArraySpec::numbered("named", 2, Work::Named), unnamed];
         let task = TaskSpec {
             name: "command".into(),
             profile: 0,
@@ -294,8 +295,15 @@ fn a_thief_gets_only_what_it_can_carry() {
     let mut ring = Ring::new();
     submit(&mut ring);
     let peer = ring.connect(Req);
-    ring.hears(peer, say::steal(9, "w"), "Transfer [named.1 named.2]");
+    ring.hears(peer, say::steal(9, "w"), "Transfer [named.1 named.2 1/3 1/4]");
     ring.hears(peer, say::complete("named.2", "w"), "OK");
+    ring.hears(peer, say::lookup("1/3"), "Lookup \"1/3\" at w");
+    ring.hears(peer, say::transfer("1/3", "w"), "OK");
+    ring.hears(peer, say::complete("1/4 1/5 1/04", "w"), "NotFound [1/5 1/04]");
+    // A name that was given counts more than a number, and is no predecessor by it.
+    ring.hears(peer, say::create("1/3 after<1/4"), "OK");
+    ring.hears(peer, say::complete("1/3", "w"), "OK");
+    ring.hears(peer, say::steal(9, "w"), "Transfer [1/3 after]");
     ring.hears(peer, say::complete("command", "w"), "OK");
 
     let settings = Settings { kinds: Kinds::ALL, patience_ms: 0, ..Settings::default() };
@@ -305,7 +313,7 @@ fn a_thief_gets_only_what_it_can_carry() {
     let reply = ring.ask(peer, &say::steal(9, "w")).unwrap();
     let query = decode(&reply, 9).unwrap();
     assert!(query.tasks.iter().all(|task| task.origin == b"laboro"));
-    assert_eq!(query.tasks.len(), 3);
+    assert_eq!(query.tasks.len(), 5);
 }
 
 #[test]
