@@ -42,6 +42,14 @@ pub(crate) struct Worker {
     #[command(flatten)]
     pub(crate) curve: CurveArgs,
 
+    /// With --from dwork://: what becomes of a task that failed. Default: complete.
+    #[arg(long, value_enum, requires = "from")]
+    pub(crate) on_failure: Option<OnFailure>,
+
+    /// With --from dwork://: stay when everything is done, and ask again.
+    #[arg(long, requires = "from")]
+    pub(crate) stay: bool,
+
     /// How many slots: tasks that run at once. Default: the number of cores.
     #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N")]
     pub(crate) slots: Option<u32>,
@@ -129,6 +137,15 @@ pub(crate) struct Worker {
     /// What to run for tasks that are only a name, {} being the name; with --ssh, the workers' options.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) words: Vec<OsString>,
+}
+
+/// The hub has no word for a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnFailure {
+    /// It has run, so it is done, and what comes after it goes on.
+    Complete,
+    /// It goes back, and is run again until it succeeds.
+    Transfer,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,7 @@
 //! Where work comes from: a hub of our own, or another system whose language we speak.
 
 use super::access;
-use super::args::Worker;
+use super::args::{OnFailure, Worker};
 use super::front::Front;
 use super::settings::{lease_ms, resources};
 use crate::exit::usage;
@@ -63,8 +63,15 @@ fn elsewhere(url: &str, args: &Worker, options: &AgentOptions) -> anyhow::Result
     if address.is_empty() || !address.contains(':') {
         return Err(usage(format!("--from {url}: write SCHEME://HOST:PORT")));
     }
-    if args.curve.is_given() && scheme != "dwork" {
-        return Err(usage(format!("--curve-server-key: {scheme}:// knows no keys")));
+    let dworks = [
+        (args.curve.is_given(), "--curve-server-key"),
+        (args.on_failure.is_some(), "--on-failure"),
+        (args.stay, "--stay"),
+    ];
+    if let Some((_, option)) = dworks.into_iter().find(|&(is_given, _)| is_given)
+        && scheme != "dwork"
+    {
+        return Err(usage(format!("{option}: it is for --from dwork://, not for {scheme}://")));
     }
     let side: Box<dyn WorkerSide> = match scheme {
         "fuq2+tcp" => {
@@ -94,8 +101,11 @@ fn dwork_settings(args: &Worker, options: &AgentOptions) -> anyhow::Result<dwork
         location: options.name.clone().into_bytes(),
         slots: options.slots,
         template,
-        on_failure: dwork::OnFailure::Complete,
-        stays: false,
+        on_failure: match args.on_failure {
+            None | Some(OnFailure::Complete) => dwork::OnFailure::Complete,
+            Some(OnFailure::Transfer) => dwork::OnFailure::Transfer,
+        },
+        stays: args.stay,
         mechanism: args.curve.mechanism()?,
     })
 }

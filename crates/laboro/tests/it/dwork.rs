@@ -1,13 +1,16 @@
 //! `laboro dwork` as people and scripts call it, against a hub with our door, and peers that have nothing
 //! of ours in them.
 
+mod commands;
 mod hub;
 mod python;
+mod worker;
 
 use crate::rig::{Live, Rig, until};
 use hub::Hub;
 use laboro_hub::config::Settings;
-use std::net::TcpListener;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 
 /// A steal is not kept waiting.
 const AT_ONCE: &str = ",patience_ms=0";
@@ -146,13 +149,37 @@ fn a_hub_that_stops_says_so_to_those_who_wait() {
     let address = door.address.to_string();
     let words = ["dwork", "-s", &address, "--timeout", "60s", "steal", "w"];
     let thieves: Vec<Live> = (0..3).map(|_| rig.laboro(words).start()).collect();
-    // Each makes its worker known and offers a slot.
-    until("they wait", || door.stats.counts().commands == 6);
+    // Each makes its worker known, offers a slot, and again when it hears that nothing was ever created.
+    until("they wait", || door.stats.counts().commands == 9);
     hub.stop();
     hub.wait().unwrap();
     for thief in thieves {
         thief.wait().expect(1).says("everything is done");
     }
+}
+
+#[test]
+fn a_peer_that_asks_and_never_reads_is_cut_off_and_counted() {
+    let rig = Rig::new();
+    let mut settings = Settings::in_dir(&rig.at("hub"));
+    settings.limits.write_ms = 300;
+    settings.door.push("dwork=127.0.0.1:0".parse().unwrap());
+    let hub = laboro_hub::process::start(&settings).unwrap();
+    let door = &hub.doors[1];
+    let mut deaf = TcpStream::connect(door.address).unwrap();
+    let mut greeting = [0; 64];
+    greeting[..16].copy_from_slice(b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01NULL");
+    deaf.write_all(&greeting).unwrap();
+    deaf.write_all(b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03REQ").unwrap();
+    // Delimiter and a question for the status.
+    let questions = b"\x01\0\0\x02\x08\x06".repeat(1000);
+    while deaf.write_all(&questions).is_ok() {
+        assert!(door.stats.counts().slow <= 1);
+    }
+    until("it is counted", || door.stats.counts().slow == 1);
+    let address = door.address.to_string();
+    let ran = rig.laboro(["dwork", "-s", &address, "status"]).run();
+    assert_eq!(ran.expect(0).out(), "dhub: 0 active tasks, 0 ready.\n");
 }
 
 #[test]

@@ -4,8 +4,11 @@ client.py HOST:PORT CASE prints `good` when the hub behaves.
 """
 
 import random
+import resource
+import socket
 import sys
 import threading
+import time
 
 import zmq
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -196,9 +199,87 @@ def restless(context, address):
         assert req.ask("Complete", [name], location="w")[0] == "OK"
 
 
+def crowd(context, address):
+    """A thousand clients at once, each with a task and a location of its own."""
+    count = 1000
+    context.max_sockets = count + 10
+    clients = [Req(context, address) for _ in range(count)]
+
+    def all_ask(kind, request):
+        for number, client in enumerate(clients):
+            client.socket.send(request(number))
+        answers = [parsed(client.socket.recv()) for client in clients]
+        assert all(answer[0] == kind for answer in answers), {answer[0] for answer in answers}
+        return [names for _, names, _ in answers]
+
+    all_ask("OK", lambda number: query("Create", [f"t{number}"]))
+    stolen = all_ask("Transfer", lambda number: query("Steal", location=f"w{number}"))
+    assert sorted(name for names in stolen for name in names) == sorted(f"t{n}" for n in range(count))
+    all_ask("OK", lambda number: query("Complete", stolen[number], location=f"w{number}"))
+    assert clients[0].ask("OK")[2].name == "dhub: 0 active tasks, 0 ready."
+
+
+def half_open(context, address):
+    """A thousand connections that never finish their handshake keep nobody waiting."""
+    host, port = address.split(":")
+    greeting = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL"
+    half = []
+    for number in range(1000):
+        half.append(socket.create_connection((host, int(port))))
+        half[-1].sendall(greeting[: number % (len(greeting) + 1)])
+    req, began = Req(context, address), time.monotonic()
+    assert req.ask("Create", ["a"])[0] == "OK"
+    assert req.ask("Steal", location="w")[1] == ["a"]
+    assert req.ask("Complete", ["a"], location="w")[0] == "OK"
+    took = time.monotonic() - began
+    assert took < 2, f"{took} s"
+    assert all(connection.fileno() >= 0 for connection in half)
+
+
+def twins(context, address):
+    """Two sockets with the same name are two clients."""
+    dealers = []
+    for _ in range(2):
+        dealers.append(context.socket(zmq.DEALER))
+        dealers[-1].identity = b"twin"
+        dealers[-1].rcvtimeo = 30_000
+        dealers[-1].connect("tcp://" + address)
+    for number in range(100):
+        for name, dealer in enumerate(dealers):
+            dealer.send_multipart([b"%d" % number, b"", query("Create", [f"t{name}-{number}"])])
+    for number in range(100):
+        for dealer in dealers:
+            envelope, _, body = dealer.recv_multipart()
+            assert (envelope, parsed(body)[0]) == (b"%d" % number, "OK")
+    req = Req(context, address)
+    assert req.ask("OK")[2].n == 200
+
+
+def bare(context, address):
+    """What is no request does harm to nobody: no delimiter, no body, two bodies, envelopes of many frames."""
+    dealer = context.socket(zmq.DEALER)
+    dealer.rcvtimeo = 30_000
+    dealer.connect("tcp://" + address)
+    dealer.send_multipart([b"no delimiter"])
+    dealer.send_multipart([b"x", b""])
+    assert parsed(dealer.recv_multipart()[2])[0] == "Error"
+    dealer.send_multipart([b"", b""])
+    assert parsed(dealer.recv_multipart()[1])[0] == "Error"
+    dealer.send_multipart([b"", query("OK"), query("OK")])
+    assert parsed(dealer.recv_multipart()[1])[0] == "Error"
+    many = [b"%d" % number for number in range(20)]
+    dealer.send_multipart([*many, b"", query("OK")])
+    answer = dealer.recv_multipart()
+    assert answer[:21] == [*many, b""] and parsed(answer[21])[0] == "OK"
+
+
+CASES = (lockstep, pipeline, workers, restless, crowd, half_open, twins, bare)
+
 if __name__ == "__main__":
     address, case = sys.argv[1:]
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with zmq.Context() as context:
-        {"lockstep": lockstep, "pipeline": pipeline, "workers": workers, "restless": restless}[case](context, address)
+        {made.__name__: made for made in CASES}[case](context, address)
         context.destroy(linger=0)
     print("good")

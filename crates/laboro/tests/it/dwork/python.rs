@@ -36,3 +36,23 @@ fn many_workers_share_a_graph_and_all_of_it_is_done_once() {
 fn sockets_that_come_and_go_leave_nothing_behind() {
     hub_and(",stay", "restless");
 }
+
+#[test]
+fn a_thousand_clients_at_once_are_all_served() {
+    hub_and("", "crowd");
+}
+
+#[test]
+fn a_thousand_half_open_connections_keep_nobody_waiting() {
+    hub_and("", "half_open");
+}
+
+#[test]
+fn sockets_of_the_same_name_are_told_apart() {
+    hub_and("", "twins");
+}
+
+#[test]
+fn what_is_no_request_is_answered_with_error_or_dropped() {
+    hub_and("", "bare");
+}
