@@ -68,7 +68,8 @@ pub struct Grant {
     pub task: TaskId,
     /// Of the task, or of the array that it is an element of.
     pub name: Name,
-    /// Counted from 0 inside an array.
+    /// For people, and for dialects whose tasks are known by it; not unique.
+    pub job_name: Name,
     pub element: Option<Element>,
     /// Counted from 1, with those that were lost.
     pub attempt: u16,
@@ -82,7 +83,10 @@ pub struct Grant {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
+    /// Counted from 0 inside its array.
     pub position: u32,
+    /// How many the array has.
+    pub count: u32,
     pub values: Values,
 }
 

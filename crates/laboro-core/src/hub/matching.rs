@@ -315,13 +315,15 @@ impl Hub {
             Some(at) => {
                 let array = &job.arrays[at];
                 let position = record.index - array.first;
-                (array.name.clone(), Some(Element { position, values: array.values.clone() }))
+                let (count, values) = (array.count, array.values.clone());
+                (array.name.clone(), Some(Element { position, count, values }))
             }
         };
         Grant {
             lease,
             task,
             name,
+            job_name: job.options.name.clone(),
             element,
             attempt: 1u16.saturating_add(record.fails).saturating_add(record.lost),
             fails: record.fails,

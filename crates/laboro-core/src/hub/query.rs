@@ -148,7 +148,7 @@ impl Hub {
         };
         if let Some((_, array)) = state.array(id) {
             let (position, values) = (id.index - array.first, array.values.clone());
-            view.element = Some(Element { position, values });
+            view.element = Some(Element { position, count: array.count, values });
             view.work = Some(array.work.clone());
             view.profile = state.profiles().get(array.profile).clone();
         }

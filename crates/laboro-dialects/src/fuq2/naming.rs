@@ -4,7 +4,7 @@
 use super::payload::{JobDescription, RUNNING, Task, TaskPair};
 use crate::worker::{Assignment, Key, Value};
 use bytes::Bytes;
-use laboro_core::{Grant, JobId, LeaseNo, TaskId, Values, Work};
+use laboro_core::{Grant, JobId, LeaseNo, Name, TaskId, Work};
 use std::sync::Arc;
 
 /// One task at a worker.
@@ -52,17 +52,16 @@ pub(crate) fn task_of(grant: &Grant) -> Task {
         // Not offered, so not given.
         _ => Default::default(),
     };
-    let tasks = match &grant.element {
-        // How many there are is not known here; there are at least as many.
-        None => pair.task,
-        Some(element) => match &element.values {
-            Values::Numbers { .. } => pair.task,
-            Values::List(list) => list.len() as i64,
-        },
-    };
-    let name = part(grant.name.bytes());
+    let tasks = grant.element.as_ref().map_or(1, |element| element.count.into());
+    let name = part(title(grant).bytes());
     let job = JobDescription { id: pair.job, name, tasks, dir, log_dir, command, status: RUNNING };
     Task { task: pair.task, job }
+}
+
+/// What its log file is called after. Jobs of the originals may share a name and arrays may not, so theirs
+/// have none.
+pub(crate) fn title(grant: &Grant) -> &Name {
+    if grant.name.is_empty() { &grant.job_name } else { &grant.name }
 }
 
 /// `None`: there is no such task.
@@ -73,8 +72,8 @@ pub(crate) fn assignment(key: Key, task: &Task) -> Option<Assignment> {
     let (program, dir, log_dir) = (part(&job.command), part(&job.dir), part(&job.log_dir));
     Some(Assignment {
         key,
-        // The originals' log files are called so.
-        name: format!("{}_{number}", String::from_utf8_lossy(&job.name)),
+        // As elements of arrays are called; the log file has the job's name and the number apart.
+        name: format!("{}.{number}", String::from_utf8_lossy(&job.name)),
         job: job.id,
         index: number,
         attempt: 1,

@@ -1,6 +1,7 @@
 //! Work going to a worker: a JOB of batches. The tasks of a batch have everything in common but what stands
 //! in their tuples `[index, lease, attempt, value, share]`.
 
+use super::super::naming::title;
 use super::super::pack::{
     PackError, Reader, write_array, write_bin, write_int, write_map, write_nil, write_str,
     write_uint,
@@ -63,7 +64,11 @@ fn write_batch(to: &mut BytesMut, batch: &[Grant]) {
     write_str(to, b"JobId");
     write_uint(to, first.task.job.0.into());
     write_str(to, b"Name");
-    write_str(to, first.name.bytes());
+    let name = match first.work.as_deref() {
+        Some(Work::Indexed { .. }) => title(first),
+        _ => &first.name,
+    };
+    write_str(to, name.bytes());
     write_str(to, b"Status");
     write_uint(to, RUNNING);
 

@@ -37,7 +37,7 @@ fn an_array_runs_one_task_a_job() {
     let job = rig.submit(50, indexed());
     let first = rig.started();
     let names: Vec<&str> = first.iter().map(|assignment| assignment.name.as_str()).collect();
-    assert_eq!(names, ["sim_1", "sim_2", "sim_3"]);
+    assert_eq!(names, ["sim.1", "sim.2", "sim.3"]);
     assert_eq!(*first[0].work, indexed());
     let success = |key| News::Ended { key, how: ended(Outcome::Success) };
     rig.tell_all(first.iter().map(|assignment| success(assignment.key)));
@@ -61,7 +61,7 @@ fn arrays_of_one_job_are_told_apart() {
     let job = rig.submit_arrays(arrays, Profile::default());
     let started = rig.started();
     let names: Vec<&str> = started.iter().map(|assignment| assignment.name.as_str()).collect();
-    assert_eq!(names, ["a_1", "a_2", "b_1", "b_2"]);
+    assert_eq!(names, ["a.1", "a.2", "b.1", "b.2"]);
     rig.tell(News::Ended { key: started[2].key, how: ended(Outcome::Exit(3)) });
     assert_eq!(rig.count(job, State::Failed), 1);
     rig.ask(Command::Cancel(Selection { job, which: Which::Ranges(vec![(4, 4)]) }));
