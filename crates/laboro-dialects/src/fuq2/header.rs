@@ -1,4 +1,4 @@
-//! The 16 bytes that open every message, in both numberings of the message types. Knows nothing of bodies,
+//! The 16 bytes that open every message, in all numberings of the message types. Knows nothing of bodies,
 //! except which messages have one.
 
 use bytes::{BufMut, BytesMut};
@@ -24,27 +24,54 @@ pub(super) enum Kind {
     Reset,
 }
 
-/// Which numbers the message types have. LIST came between CANCEL and STOP and moved those behind it.
+/// Which numbers the message types have. First there was no CANCEL; then it came before STOP and moved what is
+/// behind it; then so did LIST.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbering {
     #[default]
     Current,
+    /// Without LIST.
     Older,
+    /// Without CANCEL, too: what runs there cannot be ended.
+    Oldest,
+}
+
+impl std::str::FromStr for Numbering {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Numbering, String> {
+        match word {
+            "current" => Ok(Numbering::Current),
+            "older" => Ok(Numbering::Older),
+            "oldest" => Ok(Numbering::Oldest),
+            _ => Err(format!("there is no numbering {word}; there are current, older and oldest")),
+        }
+    }
 }
 
 impl Numbering {
     pub(super) fn number(self, kind: Kind) -> u8 {
-        let older = match kind {
+        let oldest = match kind {
             Kind::Ok => return 1,
             Kind::Hello => return 2,
             Kind::Job => return 3,
             Kind::Update => return 4,
+            // Never said where it is unknown, and never understood.
+            Kind::Cancel if self == Numbering::Oldest => return 0,
             Kind::Cancel => return 5,
-            Kind::Stop => 6,
-            Kind::Error => 7,
-            Kind::Reset => 8,
+            Kind::Stop => 5,
+            Kind::Error => 6,
+            Kind::Reset => 7,
         };
-        older + u8::from(self == Numbering::Current)
+        match self {
+            Numbering::Oldest => oldest,
+            Numbering::Older => oldest + 1,
+            Numbering::Current => oldest + 2,
+        }
+    }
+
+    pub(super) fn has_cancel(self) -> bool {
+        self != Numbering::Oldest
     }
 
     pub(super) fn kind(self, number: u8) -> Option<Kind> {
@@ -58,7 +85,7 @@ impl Numbering {
             Kind::Error,
             Kind::Reset,
         ];
-        kinds.into_iter().find(|&kind| self.number(kind) == number)
+        kinds.into_iter().filter(|_| number > 0).find(|&kind| self.number(kind) == number)
     }
 }
 

@@ -147,6 +147,10 @@ impl Foreman {
         if !self.talk.may_ask() || self.requests.all_held.is_some() {
             return;
         }
+        if !self.talk.numbering().has_cancel() {
+            // There is no word for it: what it sends for them does not count any more.
+            self.requests.cancels.clear();
+        }
         let has_jobs = !self.requests.ready.is_empty() && self.requests.jobs_held.is_none();
         if !has_jobs && self.requests.cancels.is_empty() && self.requests.stop.is_none() {
             return;
