@@ -9,4 +9,5 @@ pub mod worker;
 pub mod fuq1;
 pub mod fuq2;
 pub mod runexp;
+pub mod websocket;
 pub mod zmtp;

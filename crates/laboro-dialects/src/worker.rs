@@ -68,6 +68,16 @@ impl Orders {
         self.say.split()
     }
 
+    /// Everything to be said, message by message, for whoever copies it anyway.
+    pub fn drain_messages(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut from = 0;
+        for end in self.ends.drain(..) {
+            take(&self.say[from..end]);
+            from = end;
+        }
+        self.say.clear();
+    }
+
     /// Everything to be said, message by message.
     pub fn take_messages(&mut self) -> Vec<Bytes> {
         let mut from = 0;

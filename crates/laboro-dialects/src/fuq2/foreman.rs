@@ -19,8 +19,8 @@ use crate::session::{Delivery, HangUp, Output, Place, Session};
 use asked::Asked;
 use bytes::BytesMut;
 use laboro_core::{
-    Command, Grant, LeaseNo, Leave, Leaving, Offer, Refusal, Reply, Route, TaskId, Time, WorkerId,
-    WorkerRef,
+    Command, Drain, Grant, LeaseNo, Leave, Leaving, Offer, Refusal, Reply, Route, TaskId, Time,
+    WorkerId, WorkerRef,
 };
 use requests::{Request, Requests};
 use std::collections::{BTreeMap, BTreeSet};
@@ -253,6 +253,10 @@ impl Foreman {
         let route = Route::Push { ahead };
         let offer = Offer { worker: WorkerRef::Id(worker), route, lease_ms: None };
         out.ask(Asked::Nothing.tag(), Command::Offer(offer));
+        if let Mode::Plain(Plain { leaves: true, .. }) = self.mode {
+            let worker = WorkerRef::Id(worker);
+            out.ask(Asked::Nothing.tag(), Command::Drain(worker, Drain::All));
+        }
     }
 
     fn refused(&mut self, refusal: &Refusal, out: &mut Output) {

@@ -23,6 +23,8 @@ pub struct Plain {
     /// is to know it by.
     pub name: Option<Name>,
     pub tags: Vec<Name>,
+    /// Told to leave while it was away: it hears so when it is back.
+    pub leaves: bool,
     /// OK(0) first: on a byte stream, not on a websocket.
     pub greets: bool,
     pub numbering: Numbering,

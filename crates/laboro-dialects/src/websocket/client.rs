@@ -1,0 +1,180 @@
+//! A worker's side of a conversation inside a websocket, the mirror of `server`. Over TLS a mask guards nothing,
+//! but a client has to have one.
+
+use super::frame::{self, Mask, Opcode};
+use super::messages::{Incoming, Messages};
+use super::{PING_MS, SILENT_MS};
+use crate::worker::{News, Orders, Parting, WorkerSide};
+use bytes::BytesMut;
+use laboro_core::Time;
+
+#[derive(Debug)]
+pub struct Client<W> {
+    side: W,
+    messages: Messages,
+    inside: Orders,
+    masks: Masks,
+    tag: String,
+    pings: u64,
+    /// `None` without a connection.
+    alive: Option<Alive>,
+}
+
+#[derive(Debug)]
+struct Alive {
+    ping_at: Time,
+    heard_at: Time,
+    is_closed: bool,
+}
+
+impl<W: WorkerSide> Client<W> {
+    /// `bytes_max` bounds one message, `tag` stands in the pings.
+    pub fn new(side: W, bytes_max: usize, tag: impl Into<String>) -> Client<W> {
+        Client {
+            side,
+            messages: Messages::new(false, bytes_max),
+            inside: Orders::default(),
+            masks: Masks::new(),
+            tag: tag.into(),
+            pings: 0,
+            alive: None,
+        }
+    }
+
+    fn wrap(&mut self, out: &mut Orders) {
+        let masks = &mut self.masks;
+        self.inside.drain_messages(|message| {
+            frame::write(&mut out.say, Opcode::Binary, message, Some(masks.next()));
+            out.end_message();
+        });
+        out.orders.append(&mut self.inside.orders);
+        if let Some(why) = self.inside.hang_up.take() {
+            let code = if matches!(why, Parting::Malformed(_)) { 1002 } else { 1000 };
+            self.say_close(code, "closing", out);
+            out.hang_up(why);
+        }
+    }
+
+    fn say(&mut self, opcode: Opcode, payload: &[u8], out: &mut Orders) {
+        frame::write(&mut out.say, opcode, payload, Some(self.masks.next()));
+        out.end_message();
+    }
+
+    fn say_close(&mut self, code: u16, words: &str, out: &mut Orders) {
+        let Some(alive) = &mut self.alive else { return };
+        if !std::mem::replace(&mut alive.is_closed, true) {
+            let payload = [&code.to_be_bytes(), words.as_bytes()].concat();
+            self.say(Opcode::Close, &payload, out);
+        }
+    }
+
+    fn take(&mut self, now: Time, incoming: Incoming, out: &mut Orders) {
+        match incoming {
+            Incoming::Message(mut message) => {
+                self.side.receive(now, &mut message, &mut self.inside);
+                if !message.is_empty() && self.inside.hang_up.is_none() {
+                    let why = "a websocket message is not one message".to_owned();
+                    self.inside.hang_up(Parting::Malformed(why));
+                }
+                self.wrap(out);
+            }
+            Incoming::Ping(payload) => self.say(Opcode::Pong, &payload, out),
+            Incoming::Pong => {}
+            Incoming::Close(code) => {
+                self.say_close(code.unwrap_or(1000), "", out);
+                let code = code.map_or_else(String::new, |code| format!(" ({code})"));
+                out.hang_up(Parting::Again(format!("the foreman closed the websocket{code}")));
+            }
+        }
+    }
+}
+
+impl<W: WorkerSide> WorkerSide for Client<W> {
+    fn open(&mut self, now: Time, out: &mut Orders) {
+        self.messages.restart();
+        let ping_at = now.after_ms(PING_MS);
+        self.alive = Some(Alive { ping_at, heard_at: now, is_closed: false });
+        self.side.open(now, &mut self.inside);
+        self.wrap(out);
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
+        if let Some(alive) = &mut self.alive {
+            alive.heard_at = now;
+        }
+        while out.hang_up.is_none() {
+            match self.messages.next(input) {
+                Ok(Some(incoming)) => self.take(now, incoming, out),
+                Ok(None) => break,
+                Err(broken) => {
+                    self.say_close(broken.code(), "", out);
+                    out.hang_up(Parting::Malformed(broken.to_string()));
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
+        self.side.tell(now, news, &mut self.inside);
+        self.wrap(out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let own =
+            self.alive.as_ref().map(|alive| alive.ping_at.min(alive.heard_at.after_ms(SILENT_MS)));
+        [own, self.side.deadline()].into_iter().flatten().min()
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Orders) {
+        if let Some(alive) = &mut self.alive {
+            if now.since_ms(alive.heard_at) >= SILENT_MS {
+                return out.hang_up(Parting::Again("the foreman is silent".into()));
+            }
+            if alive.ping_at <= now {
+                alive.ping_at = now.after_ms(PING_MS);
+                self.pings += 1;
+                let payload = format!("PING:{}:{}", self.tag, self.pings);
+                let most = payload.len().min(frame::CONTROL_BYTES_MAX as usize);
+                self.say(Opcode::Ping, &payload.as_bytes()[..most], out);
+            }
+        }
+        if self.side.deadline().is_some_and(|at| at <= now) {
+            self.side.tick(now, &mut self.inside);
+            self.wrap(out);
+        }
+    }
+
+    fn lost(&mut self, now: Time) {
+        self.alive = None;
+        self.side.lost(now);
+    }
+
+    fn unsaid(&self) -> usize {
+        self.side.unsaid()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.side.is_settled()
+    }
+}
+
+/// A new one for every frame; not to be guessed by who saw none.
+#[derive(Debug)]
+struct Masks(u64);
+
+impl Masks {
+    fn new() -> Masks {
+        let mut seed = [0; 8];
+        // Without random bytes the masks are always the same, which inside TLS nobody sees.
+        let _ = getrandom::fill(&mut seed);
+        Masks(u64::from_le_bytes(seed) | 1)
+    }
+
+    fn next(&mut self) -> Mask {
+        let Masks(state) = self;
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        ((*state >> 32) as u32).to_le_bytes()
+    }
+}

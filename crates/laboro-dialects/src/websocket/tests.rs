@@ -1,0 +1,158 @@
+//! What websockets promise, with sessions of a real dialect inside.
+
+use super::frame::{self, Broken, Opcode};
+use super::messages::{Incoming, Messages};
+use super::*;
+use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
+use crate::session::{Delivery, HangUp, OpenGate, Output, Place, Session};
+use crate::worker::{Orders, Parting, WorkerSide};
+use bytes::BytesMut;
+use laboro_core::{Command, Name, Reply, SessionId, Time, WorkerId};
+use std::sync::Arc;
+
+const NOW: Time = Time(1_000_000);
+const BYTES_MAX: usize = 70_000;
+
+fn server() -> Server<Foreman> {
+    let place = Place {
+        session: SessionId(1),
+        group: Name::from("default"),
+        peer: None,
+        message_max: BYTES_MAX,
+        grace_ms: 0,
+        gate: Arc::new(OpenGate),
+    };
+    let plain = Plain::websocket(Name::from("vm:7:1"), Vec::new());
+    let mut server = Server::new(Foreman::new(place, Mode::Plain(plain)), BYTES_MAX, "f2w_vm:7:1");
+    let mut out = Output::default();
+    server.open(NOW, &mut out);
+    assert_eq!(out.say, b""[..], "on a websocket the foreman does not speak first");
+    server
+}
+
+fn client() -> Client<PlainWorker> {
+    Client::new(PlainWorker::new(PlainSettings::websocket("w", 2)), BYTES_MAX, "w2f_w")
+}
+
+fn framed(opcode: Opcode, payload: &[u8], is_masked: bool) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    frame::write(&mut bytes, opcode, payload, is_masked.then_some([1, 2, 3, 4]));
+    bytes
+}
+
+fn hear(server: &mut Server<Foreman>, bytes: impl AsRef<[u8]>) -> Output {
+    let mut out = Output::default();
+    server.receive(NOW, &mut BytesMut::from(bytes.as_ref()), &mut out);
+    out
+}
+
+#[test]
+fn frames_of_every_size_arrive_as_they_were_sent() {
+    for length in [0, 1, 7, 8, 125, 126, 127, 65_535, 65_536, BYTES_MAX] {
+        for is_masked in [false, true] {
+            let payload: Vec<u8> = (0..length).map(|at| at as u8).collect();
+            let mut messages = Messages::new(is_masked, BYTES_MAX);
+            let mut input = framed(Opcode::Binary, &payload, is_masked);
+            let mut rest = input.split_off(input.len() - 1);
+            assert_eq!(messages.next(&mut input), Ok(None), "{length}");
+            input.unsplit(rest.split());
+            let taken = messages.next(&mut input);
+            assert_eq!(taken, Ok(Some(Incoming::Message(payload[..].into()))), "{length}");
+            assert!(input.is_empty());
+        }
+    }
+}
+
+#[test]
+fn the_examples_of_the_standard_are_read() {
+    let mut messages = Messages::new(true, BYTES_MAX);
+    let mut ping =
+        BytesMut::from(&[0x89, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58][..]);
+    assert_eq!(messages.next(&mut ping), Ok(Some(Incoming::Ping(b"Hello"[..].into()))));
+    let mut messages = Messages::new(false, BYTES_MAX);
+    let mut pieces = BytesMut::from(&b"\x02\x03Hel\x89\x01!\x80\x02lo"[..]);
+    assert_eq!(messages.next(&mut pieces), Ok(Some(Incoming::Ping(b"!"[..].into()))));
+    assert_eq!(messages.next(&mut pieces), Ok(Some(Incoming::Message(b"Hello"[..].into()))));
+}
+
+#[test]
+fn what_no_websocket_says_is_told_apart() {
+    let taken = |bytes: &[u8]| Messages::new(false, 10).next(&mut BytesMut::from(bytes));
+    assert_eq!(taken(b"\xC2\x00"), Err(Broken::Reserved));
+    assert_eq!(taken(b"\x83\x00"), Err(Broken::Opcode(3)));
+    assert_eq!(taken(b"\x82\x80"), Err(Broken::Masking));
+    assert_eq!(taken(b"\x09\x00"), Err(Broken::Control(0)));
+    assert_eq!(taken(b"\x89\x7e\x00\x7e"), Err(Broken::Control(126)));
+    assert_eq!(taken(b"\x80\x00"), Err(Broken::Order));
+    assert_eq!(taken(b"\x02\x01a\x02\x01b"), Err(Broken::Order));
+    assert_eq!(taken(b"\x81\x01a"), Err(Broken::Text));
+    let large = Err(Broken::TooLarge { bytes: 1 << 32, most: 10 });
+    assert_eq!(taken(b"\x82\x7f\x00\x00\x00\x01\x00\x00\x00\x00"), large);
+    let grown = Err(Broken::TooLarge { bytes: 11, most: 10 });
+    assert_eq!(taken(b"\x02\x06aaaaaa\x80\x05bbbbb"), grown, "before its bytes are there");
+}
+
+/// Both sides after the HELLO and its answer.
+fn joined() -> (Server<Foreman>, Client<PlainWorker>) {
+    let (mut server, mut client) = (server(), client());
+    let mut said = Orders::default();
+    client.open(NOW, &mut said);
+    let out = hear(&mut server, said.take_bytes());
+    assert!(matches!(out.ask[..], [(_, Command::Query(_))]), "who it is was asked of the hub");
+    let mut out = Output::default();
+    server.deliver(NOW, Delivery::Reply { tag: 2, reply: Reply::Workers(Vec::new()) }, &mut out);
+    let [(tag, Command::Join(join))] = &out.ask[..] else { panic!("it joins") };
+    assert_eq!((join.name.bytes(), join.capacity.slots), (&b"vm:7:1"[..], 2));
+    let reply = Reply::Joined { worker: WorkerId(1), unknown: Vec::new() };
+    let mut out = Output::default();
+    server.deliver(NOW, Delivery::Reply { tag: *tag, reply }, &mut out);
+    assert_eq!(out.messages(), 1);
+    client.receive(NOW, &mut out.take_bytes(), &mut said);
+    assert!(!said.orders.is_empty(), "it is welcome");
+    (server, client)
+}
+
+#[test]
+fn silence_is_broken_by_pings_and_at_last_ends_it() {
+    let (mut server, mut client) = joined();
+    let (mut out, mut said) = (Output::default(), Orders::default());
+    let later = NOW.after_ms(PING_MS);
+    assert_eq!((server.deadline(), client.deadline()), (Some(later), Some(later)));
+    server.tick(later, &mut out);
+    assert!(out.say.ends_with(b"PING:f2w_vm:7:1:1"));
+    client.receive(later, &mut out.take_bytes(), &mut said);
+    assert_eq!((said.say[0], said.say[1] & 0x7F), (0x8A, 17), "a pong says what the ping said");
+    client.tick(later, &mut said);
+    server.receive(later, &mut said.take_bytes(), &mut out);
+    assert!(out.say.ends_with(b"PING:w2f_w:1"));
+    let much_later = later.after_ms(SILENT_MS);
+    server.tick(much_later, &mut out);
+    assert!(matches!(out.hang_up, Some(HangUp::Silent)));
+    client.tick(much_later, &mut said);
+    assert!(matches!(said.hang_up, Some(Parting::Again(_))));
+}
+
+#[test]
+fn a_close_is_answered_and_ends_it() {
+    let out = hear(&mut server(), framed(Opcode::Close, b"\x03\xe8closing", true));
+    assert_eq!(out.say, b"\x88\x02\x03\xe8"[..]);
+    assert_eq!(out.hang_up, Some(HangUp::Finished));
+}
+
+#[test]
+fn strangers_are_told_why_and_cut_off() {
+    for (bytes, code) in [
+        (framed(Opcode::Text, b"hello", true), 1003),
+        (framed(Opcode::Binary, b"hello", false), 1002),
+        (framed(Opcode::Binary, b"GET / HTTP/1.1 and more", true), 1002),
+        // A message of the dialect that is cut, and one that ends before its frame.
+        (framed(Opcode::Binary, b"\x47\xc0\x02\0\0\0\0\0\0\0\0\0\x14\0\0\0", true), 1002),
+        (framed(Opcode::Binary, b"\x47\xc0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0!", true), 1002),
+        (BytesMut::from(&b"\x82\xff\0\0\0\x01\0\0\0\0mask"[..]), 1009),
+    ] {
+        let out = hear(&mut server(), &bytes);
+        let expected = u16::to_be_bytes(code);
+        assert_eq!((out.say[0], &out.say[2..4]), (0x88, &expected[..]), "{bytes:?}");
+        assert!(matches!(out.hang_up, Some(HangUp::Malformed(_))), "{:?}", out.hang_up);
+    }
+}
