@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::id::TaskId;
 use crate::ledger::Phase;
 use crate::presence::OfferKind;
+use crate::task::State;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -157,7 +158,7 @@ impl Hub {
         // The first lane is enough to tell a few tasks from many.
         let ready = lanes.take(1).map(|&lane| {
             let job = state.job(state.lanes().lane(lane).job);
-            job.counts.of(crate::task::State::Ready)
+            job.counts.of(State::Ready)
         });
         let waiting = self.presence.waiting_count(group).max(1) as u32;
         ready.sum::<u32>().div_ceil(waiting).max(1)
@@ -340,10 +341,14 @@ impl Hub {
         let group = self.state().group(this.group);
         // Who is on hold waits for work, and where none can come it waits for nothing.
         let is_finished = group.ever_used && group.counts.active() == 0;
+        let is_own = !is_finished
+            && group.counts.active() == u64::from(this.leases)
+            && group.counts.of(State::Waiting) == 0
+            && self.runs_for_the_last_time(worker);
         match this.record.standing {
             Standing::Ejected => return Idle::Ejected,
-            Standing::OnHold if !is_finished => return Idle::OnHold,
-            Standing::Probation if this.leases > 0 => return Idle::OnHold,
+            Standing::OnHold if !is_finished && !is_own => return Idle::OnHold,
+            Standing::Probation if this.leases > 0 && !is_own => return Idle::OnHold,
             Standing::OnHold | Standing::Probation | Standing::Good => {}
         }
         if self.presence.member(worker).is_some_and(|member| member.draining) {
@@ -352,8 +357,21 @@ impl Hub {
             Idle::Finished
         } else if !group.ever_used {
             Idle::Fresh
+        } else if is_own {
+            Idle::Own
         } else {
             Idle::Later
         }
+    }
+
+    /// None of what this worker runs is tried again if it fails.
+    fn runs_for_the_last_time(&self, worker: u32) -> bool {
+        let state = self.state();
+        let workers = state.workers();
+        workers.leases_of(worker).all(|lease| {
+            let record = state.task(workers.lease(lease).task);
+            let attempts = state.profiles().get(record.profile).attempts;
+            record.fails.saturating_add(1) >= attempts
+        })
     }
 }

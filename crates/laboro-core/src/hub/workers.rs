@@ -110,7 +110,9 @@ impl Hub {
                 }
                 let idle = self.idle_reason(worker);
                 let waits = match patience {
-                    Patience::Until(until) => (idle == Idle::Later).then_some(until),
+                    Patience::Until(until) => {
+                        matches!(idle, Idle::Later | Idle::Own).then_some(until)
+                    }
                     Patience::Always(until) => {
                         (!matches!(idle, Idle::Ejected | Idle::Draining)).then_some(until)
                     }

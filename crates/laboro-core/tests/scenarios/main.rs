@@ -32,6 +32,7 @@ scenarios! {
     a_lease_ends_once: "leases.txt",
     what_is_finished_is_forgotten: "forget.txt",
     failures_are_counted: "fails.txt",
+    what_is_left_is_told: "left.txt",
     nobody_waits_for_ever: "fair.txt",
     a_ban_goes_by_fixed_thresholds: "ban.txt",
     conduct_is_judged_by_comparison: "conduct.txt",

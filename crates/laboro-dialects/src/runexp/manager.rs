@@ -213,7 +213,8 @@ impl Manager {
                 self.lend(now, grants, out);
                 return;
             }
-            Reply::Nothing(Idle::Finished | Idle::Draining) => {
+            // What runs here comes back with this runner or not at all: nobody need stay for it.
+            Reply::Nothing(Idle::Finished | Idle::Own | Idle::Draining) => {
                 self.is_finished = true;
                 ManagerWord::Fino
             }

@@ -45,7 +45,7 @@ fn a_conversation_from_hail_to_farewell() {
     rig.greet(1, "r1");
     rig.takes(1, "a");
     rig.takes(1, "dir/b c");
-    assert_eq!(rig.says(1, "PETO"), ["ATENDI"], "both may still come back");
+    assert_eq!(rig.says(1, "PETO"), ["FINO"], "both run here, for the last time");
     rig.hands_in(1, "a", "success", GOOD);
     rig.hands_in(1, "dir/b c", "failure", &with_status(768));
     assert_eq!(rig.state("a"), State::Done);
@@ -56,6 +56,26 @@ fn a_conversation_from_hail_to_farewell() {
     assert_eq!(rig.hang_up(1), Some(HangUp::Finished));
     let kept: Vec<u8> = rig.kept.iter().flat_map(|chunk| chunk.bytes.to_vec()).collect();
     assert_eq!(kept, [GOOD, &with_status(768)].concat().as_bytes());
+}
+
+#[test]
+fn nobody_is_sent_home_while_a_job_may_still_need_a_runner() {
+    let mut rig = Rig::with_scripts(&["a", "b"], 1);
+    rig.greet(1, "r1");
+    rig.greet(2, "r2");
+    rig.takes(1, "a");
+    rig.takes(2, "b");
+    assert_eq!(rig.says(1, "PETO"), ["ATENDI"], "one runs elsewhere");
+    rig.hands_in(2, "b", "success", GOOD);
+    assert_eq!(rig.says(2, "PETO"), ["ATENDI"]);
+    assert_eq!(rig.says(1, "PETO"), ["FINO"], "what is left runs here");
+    let mut rig = Rig::with_scripts(&["a"], 2);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    assert_eq!(rig.says(1, "PETO"), ["ATENDI"], "it may fail, and has another attempt");
+    rig.hands_in(1, "a", "failure", GOOD);
+    rig.takes(1, "a");
+    assert_eq!(rig.says(1, "PETO"), ["FINO"]);
 }
 
 #[test]
@@ -276,7 +296,7 @@ fn elements_of_arrays_are_filled_in_where_the_door_can() {
     rig.greet(1, "r1");
     assert_eq!(rig.says(1, "PETO"), ["LABORO sweep.1 .sh 6"]);
     assert_eq!(rig.says(1, "PRETA"), ["filled"]);
-    assert_eq!(rig.says(1, "PETO"), ["ATENDI"], "the second one has failed, the first one runs");
+    assert_eq!(rig.says(1, "PETO"), ["FINO"], "the second one has failed, the first one runs here");
     rig.hands_in(1, "sweep.1", "success", GOOD);
     assert_eq!(rig.says(1, "PETO"), ["FINO"]);
     assert_eq!(rig.state("sweep.2"), State::Failed);

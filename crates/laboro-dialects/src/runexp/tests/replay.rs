@@ -26,7 +26,11 @@ fn replay_manager(file: &str, differences: &HashMap<(String, usize), String>) {
     let conduct = Conduct { rule, ..Conduct::default() };
     let mut rig = Rig::new(Config { conduct, ..Config::default() });
     rig.door = Door::new(&group(&lines)).unwrap();
-    let jobs = jobs(&lines);
+    let mut jobs = jobs(&lines);
+    // Where a runner was sent away, the recorded manager had more to hand out.
+    if is_ban {
+        jobs.push(("left for others".to_owned(), Bytes::new()));
+    }
     let tasks: Vec<_> = jobs.iter().map(|(name, body)| (name.as_str(), script(body))).collect();
     if !tasks.is_empty() {
         rig.submit(&tasks, Profile::default());
