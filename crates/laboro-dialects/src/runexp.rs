@@ -13,10 +13,10 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-pub use door::{Door, Fill, Success, Unsayable};
+pub use door::{Door, Fill, Filled, Success, Unsayable};
 pub use manager::Manager;
 pub use runner::{Runner, RunnerOptions};
-pub use script::{Script, render};
+pub use script::{Extra, Script, render};
 
 /// What the original runner demands, to the letter.
 pub const VERSION: &str = "1.3";

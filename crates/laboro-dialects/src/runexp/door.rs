@@ -20,8 +20,15 @@ pub enum Success {
     ExitCode,
 }
 
-/// Makes the work of one element of an array, its placeholders filled in. `Err` says why it cannot be.
-pub type Fill = Arc<dyn Fn(&Grant) -> Result<Work, String> + Send + Sync>;
+/// Fills in the placeholders of one element of an array. `Err` says why that cannot be.
+pub type Fill = fn(&Grant) -> Result<Filled, String>;
+
+#[derive(Clone, Debug)]
+pub struct Filled {
+    pub work: Work,
+    /// If it is a script, which is never rewritten.
+    pub arguments: Vec<Box<[u8]>>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsayable {

@@ -25,6 +25,8 @@ pub struct Manager {
     stage: Stage,
     /// When the peer must have said something, or it is dropped.
     due: Option<Time>,
+    /// Nothing is said before.
+    quiet_until: Option<Time>,
     /// From SALUTON on.
     seat: Option<Seat>,
     /// From JES until the hub is told that it left.
@@ -77,6 +79,7 @@ impl Manager {
             heard: Heard::default(),
             stage: Stage::Hail,
             due: None,
+            quiet_until: None,
             seat: None,
             renew_at: None,
             lent: Lent::new(),
@@ -94,7 +97,7 @@ impl Manager {
                     if receipt.take(&mut self.heard, out) {
                         self.due = Some(now.after_ms(self.door.limits.exchange_ms));
                     }
-                    if !receipt.is_complete() {
+                    if !receipt.is_complete() || self.quiet_until.is_some() {
                         break;
                     }
                     self.report(out);
@@ -277,10 +280,14 @@ impl Session for Manager {
     }
 
     fn deadline(&self) -> Option<Time> {
-        [self.due, self.renew_at].into_iter().flatten().min()
+        [self.due, self.quiet_until, self.renew_at].into_iter().flatten().min()
     }
 
     fn tick(&mut self, now: Time, out: &mut Output) {
+        if self.quiet_until.is_some_and(|until| until <= now) {
+            self.quiet_until = None;
+            self.go_on(now, out);
+        }
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             out.hang_up(HangUp::Silent);
@@ -298,7 +305,7 @@ impl Session for Manager {
             seat.leave(now, std::mem::take(&mut self.lent));
         }
         self.stage = Stage::Over;
-        self.due = None;
+        (self.due, self.quiet_until) = (None, None);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a result looks like: the text that travels with it and is the result file, and the rule of what a good
 //! one is. Reads and writes bytes, never files.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 use laboro_core::{Outcome, Time};
 
 /// How the first line begins.
@@ -87,44 +87,87 @@ pub fn date(time: Time) -> String {
     stamp.strftime("%a %b %e %H:%M:%S UTC %Y").to_string()
 }
 
-/// The last line with `RES:` in it decides: `RES: failed` is failure, any other success, none failure.
+/// The last line with `RES:` in it decides: `RES: failed` is failure, any other success, none failure. Keeps no
+/// text, so that lines may be of any length.
 #[derive(Clone, Debug, Default)]
 pub struct ResLine {
-    begun: BytesMut,
     said: Option<bool>,
+    /// Of the line that is not over yet.
+    has_mark: bool,
+    has_failed: bool,
+    at: At,
 }
 
-const LINE_BYTES_MAX: usize = 64 * 1024;
+/// What may become `RES: failed`, so far.
+#[derive(Clone, Copy, Debug, Default)]
+enum At {
+    #[default]
+    Nowhere,
+    /// So many bytes of the mark, all of them in capitals?
+    Mark {
+        count: usize,
+        is_exact: bool,
+    },
+    Space,
+    /// So many bytes of the word after it.
+    Failed(usize),
+}
+
+const MARK: &[u8] = b"RES:";
+const FAILED: &[u8] = b"failed";
 
 impl ResLine {
     pub fn take(&mut self, bytes: &[u8]) {
-        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
-            let room = LINE_BYTES_MAX.saturating_sub(self.begun.len());
-            self.begun.extend_from_slice(&piece[..piece.len().min(room)]);
-            if piece.ends_with(b"\n") {
-                self.said = verdict(&self.begun).or(self.said);
-                self.begun.clear();
-            }
+        bytes.iter().for_each(|&byte| self.step(byte));
+    }
+
+    fn step(&mut self, byte: u8) {
+        if byte == b'\n' {
+            self.said = self.said();
+            (self.has_mark, self.has_failed, self.at) = (false, false, At::Nowhere);
+            return;
         }
+        let begins = || match byte {
+            b'R' | b'r' => At::Mark { count: 1, is_exact: byte == b'R' },
+            _ => At::Nowhere,
+        };
+        let after_space = || match byte {
+            b' ' | b'\t' | b'\r' | 0x0b | 0x0c => At::Space,
+            _ if byte.eq_ignore_ascii_case(&FAILED[0]) => At::Failed(1),
+            _ => begins(),
+        };
+        self.at = match self.at {
+            At::Nowhere => begins(),
+            // A line needs the mark as it is written; the failure may be told in any case of letters.
+            At::Mark { count, is_exact } if byte.eq_ignore_ascii_case(&MARK[count]) => {
+                let is_exact = is_exact && byte == MARK[count];
+                if count + 1 < MARK.len() {
+                    At::Mark { count: count + 1, is_exact }
+                } else {
+                    self.has_mark |= is_exact;
+                    At::Space
+                }
+            }
+            At::Mark { .. } => begins(),
+            At::Space => after_space(),
+            At::Failed(count) if byte.eq_ignore_ascii_case(&FAILED[count]) => {
+                if count + 1 < FAILED.len() {
+                    At::Failed(count + 1)
+                } else {
+                    self.has_failed = true;
+                    At::Nowhere
+                }
+            }
+            At::Failed(_) => begins(),
+        };
     }
 
     /// `None`: no such line.
     pub fn said(&self) -> Option<bool> {
-        verdict(&self.begun).or(self.said)
+        if self.has_mark { Some(!self.has_failed) } else { self.said }
     }
 
     pub fn is_good(&self) -> bool {
         self.said().unwrap_or(false)
     }
-}
-
-fn verdict(line: &[u8]) -> Option<bool> {
-    let mut says = line.windows(4).enumerate().filter(|(_, window)| *window == b"RES:").peekable();
-    says.peek()?;
-    // Any `RES:` of the line may say so.
-    let failed = says.any(|(at, _)| {
-        let word = line[at + 4..].trim_ascii_start();
-        word.len() >= 6 && word[..6].eq_ignore_ascii_case(b"failed")
-    });
-    Some(!failed)
 }

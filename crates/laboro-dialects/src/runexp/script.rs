@@ -11,41 +11,36 @@ pub struct Script {
     pub body: Bytes,
 }
 
+/// What is told to a program beside its work.
+#[derive(Clone, Debug, Default)]
+pub struct Extra {
+    /// For a script: the values of its element.
+    pub arguments: Vec<Box<[u8]>>,
+    /// Variables that a script as it was found does not get: it travels to the byte.
+    pub facts: Vec<(&'static str, String)>,
+}
+
 /// `Err` says in words why no runner can take it.
-pub fn render(work: &Work) -> Result<Script, String> {
+pub fn render(work: &Work, extra: &Extra) -> Result<Script, String> {
     match work {
-        Work::Script { kind, body, setting } if is_kind(kind) => {
-            let plain = **setting == Setting::default();
-            if plain {
+        Work::Script { kind, body, setting } => {
+            let is_plain = **setting == Setting::default() && extra.arguments.is_empty();
+            if is_kind(kind) && is_plain {
                 return Ok(Script { kind: kind.to_string(), body: Bytes::copy_from_slice(body) });
             }
-            if &**kind != ".sh" {
-                return Err(format!(
-                    "a {kind} script cannot be given a directory, variables or input"
-                ));
+            let mut text = head(setting, extra)?;
+            match &**kind {
+                ".m" => matlab(body, extra, &mut text)?,
+                ".sh" => interpreted(&["bash"], body, extra, &mut text)?,
+                kind => {
+                    let words: Vec<&str> = kind.split_ascii_whitespace().collect();
+                    interpreted(&words, body, extra, &mut text)?;
+                }
             }
-            // The script is read from a pipe, so that it keeps its own standard input.
-            let mut text = head(setting)?;
-            text.extend_from_slice(b"exec bash <(");
-            print(body, &mut text);
-            text.extend_from_slice(b")\n");
-            Ok(bash(text))
-        }
-        Work::Script { kind, body, setting } => {
-            let mut text = head(setting)?;
-            text.extend_from_slice(b"exec ");
-            for word in kind.split_ascii_whitespace() {
-                quote(word.as_bytes(), &mut text)?;
-                text.push(b' ');
-            }
-            text.extend_from_slice(b"<(");
-            print(body, &mut text);
-            text.extend_from_slice(b")\n");
             Ok(bash(text))
         }
         Work::Command(CommandWork { program, setting }) => {
-            let mut text = head(setting)?;
-            text.extend_from_slice(b"exec");
+            let mut text = head(setting, extra)?;
             let shell: [&[u8]; 2] = [b"/bin/sh", b"-c"];
             let words: Vec<&[u8]> = match program {
                 Program::Argv(argv) => argv.iter().map(|word| &**word).collect(),
@@ -55,17 +50,43 @@ pub fn render(work: &Work) -> Result<Script, String> {
                 return Err("the command has no words".into());
             }
             // Else bash would look for options of its own in the first one.
-            text.extend_from_slice(b" --");
-            for word in words {
-                text.push(b' ');
-                quote(word, &mut text)?;
-            }
+            text.extend_from_slice(b"exec --");
+            quote_all(words, &mut text)?;
             text.push(b'\n');
             Ok(bash(text))
         }
         Work::Named => Err("the task is only a name".into()),
         Work::Indexed { .. } => Err("the task is an element of a fuq job".into()),
     }
+}
+
+/// The script is read from a pipe, so that it keeps its own standard input.
+fn interpreted(
+    words: &[&str],
+    body: &[u8],
+    extra: &Extra,
+    text: &mut Vec<u8>,
+) -> Result<(), String> {
+    text.extend_from_slice(b"exec --");
+    quote_all(words.iter().map(|word| word.as_bytes()), text)?;
+    text.extend_from_slice(b" <(");
+    print(body, text);
+    text.push(b')');
+    quote_all(extra.arguments.iter().map(|argument| &**argument), text)?;
+    text.push(b'\n');
+    Ok(())
+}
+
+/// Both of its interpreters want a file with a name that could be a function's.
+fn matlab(body: &[u8], extra: &Extra, text: &mut Vec<u8>) -> Result<(), String> {
+    text.extend_from_slice(b"d=$(mktemp -d) || exit 126\ntrap 'rm -rf \"$d\"' EXIT\n");
+    print(body, text);
+    text.extend_from_slice(b" > \"$d/script.m\"\nif command -v matlab > /dev/null\n");
+    text.extend_from_slice(b"then matlab -batch \"run('$d/script.m')\"\n");
+    text.extend_from_slice(b"else octave -qf \"$d/script.m\"");
+    quote_all(extra.arguments.iter().map(|argument| &**argument), text)?;
+    text.extend_from_slice(b"\nfi\n");
+    Ok(())
 }
 
 fn is_kind(kind: &str) -> bool {
@@ -77,14 +98,16 @@ fn bash(text: Vec<u8>) -> Script {
 }
 
 /// What a process finds around it, as bash makes it.
-fn head(setting: &Setting) -> Result<Vec<u8>, String> {
+fn head(setting: &Setting, extra: &Extra) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
     if let Some(dir) = &setting.dir {
         text.extend_from_slice(b"cd -- ");
         quote(dir, &mut text)?;
         text.extend_from_slice(b" || exit 126\n");
     }
-    for (name, value) in &setting.env {
+    let facts = extra.facts.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    let asked_for = setting.env.iter().map(|(name, value)| (&**name, &**value));
+    for (name, value) in asked_for.chain(facts) {
         if !is_variable(name) {
             let name = name.escape_ascii();
             return Err(format!("a shell has no variable {name}"));
@@ -123,6 +146,17 @@ fn quote(word: &[u8], text: &mut Vec<u8>) -> Result<(), String> {
     }
     text.push(b'\'');
     Ok(())
+}
+
+/// Each with a space before it.
+fn quote_all<'a>(
+    words: impl IntoIterator<Item = &'a [u8]>,
+    text: &mut Vec<u8>,
+) -> Result<(), String> {
+    words.into_iter().try_for_each(|word| {
+        text.push(b' ');
+        quote(word, text)
+    })
 }
 
 /// A command that prints exactly these bytes, zero bytes too.

@@ -6,6 +6,7 @@ mod hostile;
 mod manager;
 mod pair;
 mod replay;
+mod result;
 mod rig;
 mod runner;
 mod script;

@@ -114,11 +114,16 @@ impl Heard {
             if self.bytes.len() > MESSAGE_BYTES_MAX {
                 return Err(WordError::TooLong(shown(&self.bytes)));
             }
-            let rest = whole.strip_prefix(*text);
-            let Some(word) = rest.and_then(arguments) else { return Ok(None) };
-            self.newline_may_follow = whole.len() == self.bytes.len();
-            self.bytes.clear();
-            return Ok(Some(word));
+            let Some(rest) = whole.strip_prefix(*text) else { return Ok(None) };
+            return match arguments(rest) {
+                Said::Whole(word) => {
+                    self.newline_may_follow = whole.len() == self.bytes.len();
+                    self.bytes.clear();
+                    Ok(Some(word))
+                }
+                Said::Half => Ok(None),
+                Said::Never => Err(WordError::Unknown(shown(&self.bytes))),
+            };
         }
         if language.fixed.iter().any(|(text, _)| text.starts_with(&self.bytes)) {
             return Ok(None);
@@ -148,8 +153,21 @@ struct Language<W: 'static> {
     with_arguments: &'static [(&'static [u8], Arguments<W>)],
 }
 
-/// Makes a word of what follows its name, if that is complete.
-type Arguments<W> = fn(&[u8]) -> Option<W>;
+/// Makes a word of what follows its name.
+type Arguments<W> = fn(&[u8]) -> Said<W>;
+
+enum Said<W> {
+    Whole(W),
+    Half,
+    /// Whatever follows, it is no word any more.
+    Never,
+}
+
+impl<W> From<Option<W>> for Said<W> {
+    fn from(word: Option<W>) -> Said<W> {
+        word.map_or(Said::Half, Said::Whole)
+    }
+}
 
 const RUNNER: Language<RunnerWord> = Language {
     fixed: &[
@@ -173,9 +191,15 @@ const MANAGER: Language<ManagerWord> = Language {
     with_arguments: &[(b"VERSIO ", versio), (b"ALIGI ", aligi), (b"LABORO ", laboro)],
 };
 
-fn saluton(host: &[u8]) -> Option<RunnerWord> {
-    let is_host = is_host(host);
-    is_host.then(|| RunnerWord::Saluton(String::from_utf8_lossy(host).into_owned()))
+fn saluton(host: &[u8]) -> Said<RunnerWord> {
+    match host {
+        // A newline may be on its way.
+        [] | [.., b'\r'] => Said::Half,
+        host if is_host(host) => {
+            Said::Whole(RunnerWord::Saluton(String::from_utf8_lossy(host).into_owned()))
+        }
+        _ => Said::Never,
+    }
 }
 
 /// Letters, digits, `-` and `_`, at least one.
@@ -184,7 +208,11 @@ pub fn is_host(host: &[u8]) -> bool {
     !host.is_empty() && host.len() <= NAME_BYTES_MAX && host.iter().all(allowed)
 }
 
-fn rezulto(rest: &[u8]) -> Option<RunnerWord> {
+fn rezulto(rest: &[u8]) -> Said<RunnerWord> {
+    result(rest).into()
+}
+
+fn result(rest: &[u8]) -> Option<RunnerWord> {
     let (name, status, size) = name_and_two(rest)?;
     let is_good = match status {
         b"success" => true,
@@ -194,15 +222,19 @@ fn rezulto(rest: &[u8]) -> Option<RunnerWord> {
     Some(RunnerWord::Rezulto { name: Bytes::copy_from_slice(name), is_good, size })
 }
 
-fn versio(version: &[u8]) -> Option<ManagerWord> {
-    one_argument(version).map(ManagerWord::Versio)
+fn versio(version: &[u8]) -> Said<ManagerWord> {
+    one_argument(version).map(ManagerWord::Versio).into()
 }
 
-fn aligi(group: &[u8]) -> Option<ManagerWord> {
-    one_argument(group).map(ManagerWord::Aligi)
+fn aligi(group: &[u8]) -> Said<ManagerWord> {
+    one_argument(group).map(ManagerWord::Aligi).into()
 }
 
-fn laboro(rest: &[u8]) -> Option<ManagerWord> {
+fn laboro(rest: &[u8]) -> Said<ManagerWord> {
+    job(rest).into()
+}
+
+fn job(rest: &[u8]) -> Option<ManagerWord> {
     let (name, kind, size) = name_and_two(rest)?;
     if kind.len() < 2 || kind[0] != b'.' {
         return None;

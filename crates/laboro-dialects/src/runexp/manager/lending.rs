@@ -1,7 +1,8 @@
 //! From a grant to LABORO.
 
+use super::super::door::Filled;
 use super::super::roll::Loan;
-use super::super::script::{Script, render};
+use super::super::script::{Extra, Script, render};
 use super::super::words::{ManagerWord, is_sayable};
 use super::{Manager, Stage, say, tag};
 use crate::session::Output;
@@ -46,13 +47,14 @@ impl Manager {
     }
 
     fn script(&self, grant: &Grant) -> Result<Script, String> {
-        let work = grant.work.as_deref().unwrap_or(&Work::Named);
+        let facts = facts(grant);
         if grant.element.is_none() {
-            return render(work);
+            let work = grant.work.as_deref().unwrap_or(&Work::Named);
+            return render(work, &Extra { facts, ..Extra::default() });
         }
-        let fill = self.door.fill.as_ref();
-        let fill = fill.ok_or("elements of arrays are not filled in at this door")?;
-        render(&fill(grant)?)
+        let fill = self.door.fill.ok_or("elements of arrays are not filled in at this door")?;
+        let Filled { work, arguments } = fill(grant)?;
+        render(&work, &Extra { arguments, facts })
     }
 
     /// The task's own name where it can be said and is not in use for another one.
@@ -69,6 +71,17 @@ impl Manager {
         }
         format!("laboro-{}-{}", grant.task.job, grant.task.number()).into()
     }
+}
+
+/// By these a task knows itself, as at workers of our own.
+fn facts(grant: &Grant) -> Vec<(&'static str, String)> {
+    let position = grant.element.as_ref().map(|element| u64::from(element.position));
+    let index = position.map_or(u64::from(grant.task.number()), |position| position + 1);
+    vec![
+        ("LABORO_JOB", grant.task.job.to_string()),
+        ("LABORO_INDEX", index.to_string()),
+        ("LABORO_ATTEMPT", grant.attempt.to_string()),
+    ]
 }
 
 fn loan(grant: &Grant) -> Loan {

@@ -1,7 +1,7 @@
 //! The states and steps of the manager's side.
 
 use super::rig::{Rig, script};
-use crate::runexp::{Door, Success};
+use crate::runexp::{Door, Filled, Success};
 use crate::session::HangUp;
 use laboro_core::{
     ArraySpec, Command, CommandWork, Conduct, ConductRule, Config, Drain, IfTaken, JobId,
@@ -173,6 +173,19 @@ fn a_job_that_is_lost_too_often_has_failed() {
 }
 
 #[test]
+fn the_two_words_for_a_result_without_a_byte_do_not_run_into_each_other() {
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    assert_eq!(rig.says(1, "REZULTO a success 0"), ["PRETA"]);
+    rig.pass(49);
+    assert_eq!(rig.said(1), [""; 0]);
+    rig.pass(1);
+    assert_eq!(rig.said(1), ["RICEVIS"]);
+    assert_eq!(rig.state("a"), State::Done);
+}
+
+#[test]
 fn whoever_says_goodbye_with_jobs_gives_them_back() {
     let mut rig = Rig::with_scripts(&["a"], 1);
     rig.greet(1, "r1");
@@ -248,8 +261,10 @@ fn commands_go_by_their_exit_status_in_any_case() {
     let work = Work::Command(CommandWork { program, setting: Arc::new(Setting::default()) });
     rig.submit(&[("a", work)], Profile::default());
     rig.greet(1, "r1");
-    assert_eq!(rig.says(1, "PETO"), ["LABORO a .sh 15"]);
-    assert_eq!(rig.says(1, "PRETA"), ["exec -- \\'true\\'\\n"]);
+    assert_eq!(rig.says(1, "PETO"), ["LABORO a .sh 87"]);
+    let script = rig.says(1, "PRETA").remove(0);
+    assert!(script.starts_with("export LABORO_JOB=\\'1\\'\\n"), "{script}");
+    assert!(script.ends_with("\\nexec -- \\'true\\'\\n"), "{script}");
     rig.hands_in(1, "a", "failure", GOOD);
     assert_eq!(rig.state("a"), State::Done);
 }
@@ -289,10 +304,11 @@ fn elements_of_arrays_are_filled_in_where_the_door_can() {
         unknown_pred: UnknownPred::Refuse,
         if_taken: IfTaken::Refuse,
     }));
-    rig.door = Door::new("default").unwrap().with_fill(Arc::new(|grant| {
+    rig.door = Door::new("default").unwrap().with_fill(|grant| {
         let position = grant.element.as_ref().unwrap().position;
-        if position == 0 { Ok(script(b"filled")) } else { Err("no value".into()) }
-    }));
+        let filled = Filled { work: script(b"filled"), arguments: Vec::new() };
+        if position == 0 { Ok(filled) } else { Err("no value".into()) }
+    });
     rig.greet(1, "r1");
     assert_eq!(rig.says(1, "PETO"), ["LABORO sweep.1 .sh 6"]);
     assert_eq!(rig.says(1, "PRETA"), ["filled"]);

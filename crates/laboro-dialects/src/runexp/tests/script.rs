@@ -1,13 +1,20 @@
 //! Commands as bash scripts, run by bash.
 
-use crate::runexp::render;
+use crate::runexp::{Extra, Script};
 use laboro_core::{CommandWork, Program, Setting, Work};
 use std::io::Write;
 use std::process::Command;
 use std::sync::Arc;
 
+fn render(work: &Work) -> Result<Script, String> {
+    crate::runexp::render(work, &Extra::default())
+}
+
 fn bash(work: &Work) -> (Vec<u8>, Option<i32>) {
-    let script = render(work).unwrap();
+    run(&render(work).unwrap())
+}
+
+fn run(script: &Script) -> (Vec<u8>, Option<i32>) {
     assert_eq!(script.kind, ".sh");
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&script.body).unwrap();
@@ -94,6 +101,36 @@ fn a_script_with_a_setting_or_another_interpreter_is_wrapped() {
     let setting = Arc::new(Setting { stdin, ..Setting::default() });
     let work = Work::Script { kind: "awk -f".into(), body, setting };
     assert_eq!(bash(&work), (b"one\\\n".to_vec(), Some(0)));
+}
+
+#[test]
+fn a_script_gets_its_arguments_and_a_command_knows_its_task() {
+    let arguments = vec![Box::from(&b"it's 1"[..]), Box::from(&b"-n"[..])];
+    let extra = Extra { arguments, facts: vec![("LABORO_INDEX", "7".into())] };
+    let body: Arc<[u8]> = Arc::from(&b"echo $#,$1,$2,$LABORO_INDEX"[..]);
+    for kind in [".sh", "bash"] {
+        let (body, setting) = (Arc::clone(&body), Arc::new(Setting::default()));
+        let work = Work::Script { kind: kind.into(), body, setting };
+        let script = crate::runexp::render(&work, &extra).unwrap();
+        assert_eq!(run(&script), (b"2,it's 1,-n,7\n".to_vec(), Some(0)), "{kind}");
+    }
+}
+
+/// Where neither interpreter is, a program of that name stands in for one.
+#[test]
+fn a_matlab_script_with_a_setting_is_wrapped_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let octave = dir.path().join("octave");
+    std::fs::write(&octave, "#!/bin/sh\necho \"$1 $X\"; cat \"$2\"; exit 5\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&octave, mode).unwrap();
+    let path = format!("{}:/usr/bin:/bin", dir.path().display()).into_bytes();
+    let env =
+        vec![(Box::from(&b"PATH"[..]), path.into()), (Box::from(&b"X"[..]), Box::from(&b"1"[..]))];
+    let setting = Arc::new(Setting { env, ..Setting::default() });
+    let body: Arc<[u8]> = Arc::from(&b"disp('RES:ok')\n"[..]);
+    let work = Work::Script { kind: ".m".into(), body, setting };
+    assert_eq!(bash(&work), (b"-qf 1\ndisp('RES:ok')\n".to_vec(), Some(5)));
 }
 
 #[test]

@@ -65,7 +65,9 @@ fn half_a_word_is_waited_for_and_nonsense_is_not() {
         let word = heard(nonsense.as_bytes()).runner_word();
         assert!(matches!(word, Err(WordError::Unknown(_))), "{nonsense}: {word:?}");
     }
-    assert_eq!(runner(b"SALUTON; MI a.b"), [], "a host has no dots");
+    let dotted = heard(b"SALUTON; MI a.b").runner_word();
+    assert!(matches!(dotted, Err(WordError::Unknown(_))), "a host has no dots, whatever follows");
+    assert_eq!(runner(b"SALUTON; MI r1\r"), [], "half a newline");
     let endless = [b"REZULTO ".as_slice(), &[b'a'; 2000]].concat();
     assert!(matches!(heard(&endless).runner_word(), Err(WordError::TooLong(_))));
 }
