@@ -6,8 +6,10 @@
 
 mod convert;
 mod event;
+mod history;
 mod job;
 mod operation;
+mod overview;
 mod problem;
 mod reference;
 mod selection;
@@ -18,8 +20,10 @@ mod worker;
 
 pub use convert::{BadTask, Converter};
 pub use event::{Event, EventKind};
+pub use history::{Bucket, Durations, Ended, History, JobHistory, Rate, Sample, Share};
 pub use job::{Counts, Failure, Group, Groups, Job, JobState, Jobs, Waited};
 pub use operation::{AuditEntry, AuditPage, Door, Doors, Health, Version};
+pub use overview::{Disk, Fleet, Me, Overview, Warning};
 pub use problem::Problem;
 pub use reference::{After, Line};
 pub use selection::{BadSelection, Changed, Eject, Limit, Prioritise, Selection, StopSlots};

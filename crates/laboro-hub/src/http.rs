@@ -16,12 +16,14 @@ mod extract;
 mod feed;
 mod fold;
 mod groups;
+mod history;
 mod jobs;
 mod limits;
 mod lines;
 mod metrics;
 mod operation;
 mod output;
+mod overview;
 mod seats;
 mod serve;
 mod stall;
@@ -37,6 +39,7 @@ pub use limits::Limits;
 pub use serve::{ServeStats, serve};
 
 use crate::clock::Clock;
+use crate::history::History;
 use crate::keep::Outputs;
 use crate::security::Doorman;
 use crate::{Handle, api};
@@ -46,6 +49,7 @@ use axum::http::StatusCode;
 use axum::middleware::{from_fn_with_state, map_response};
 use feed::Feed;
 use seats::Seats;
+use std::path::PathBuf;
 use std::sync::Arc;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -63,6 +67,10 @@ pub struct Services {
     pub audit: Option<Arc<Audit>>,
     /// The doors that are open, with their counters as of now.
     pub doors: Arc<dyn Fn() -> Vec<api::Door> + Send + Sync>,
+    /// What happened lately. `None`: nobody remembers.
+    pub history: Option<History>,
+    /// Where the hub writes, to see how much room is left.
+    pub dir: Option<PathBuf>,
     /// The counters of `serve`, for the metrics.
     pub serving: Arc<ServeStats>,
     pub limits: Limits,
@@ -84,6 +92,8 @@ impl Services {
             outputs: None,
             audit: None,
             doors: Arc::new(Vec::new),
+            history: None,
+            dir: None,
             serving: Arc::default(),
             limits: Limits::default(),
         }
@@ -96,6 +106,7 @@ struct Api {
     feed: Arc<Feed>,
     seats: Seats,
     requests: metrics::Requests,
+    made: overview::Made,
     started_ms: u64,
     /// The OpenAPI document, made once.
     document: std::sync::OnceLock<axum::body::Bytes>,
@@ -109,6 +120,7 @@ pub fn router(services: Services) -> Router {
         feed: Feed::new(services.handle.clone(), services.clock),
         seats: Seats::default(),
         requests: metrics::Requests::default(),
+        made: overview::Made::default(),
         started_ms,
         document: std::sync::OnceLock::new(),
         services,
@@ -130,6 +142,10 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(operation::openapi))
         .routes(routes!(operation::doors))
         .routes(routes!(operation::audit))
+        .routes(routes!(overview::me))
+        .routes(routes!(overview::overview))
+        .routes(routes!(history::history))
+        .routes(routes!(history::job_history))
         .routes(routes!(metrics::metrics))
         .routes(routes!(groups::groups))
         .routes(routes!(groups::pause))

@@ -118,6 +118,12 @@ impl Handle {
         Ok(Subscription { session, queue, handle: self.clone() })
     }
 
+    /// Letters that wait for the engine, and how many may.
+    pub(crate) fn inbox(&self) -> (usize, usize) {
+        let most = self.letters.max_capacity();
+        (most - self.letters.capacity(), most)
+    }
+
     /// Ends the loop once everything asked before is answered. Whoever asks later finds the hub gone.
     pub async fn end(&self) -> Result<(), Lost> {
         self.letters.send(Letter::End).await.map_err(|_| Lost)

@@ -9,6 +9,8 @@ mod own_access;
 
 use crate::clock::Clock;
 use crate::config::{BadDoor, DoorSettings, Listen, Settings};
+use crate::history::History;
+use crate::http::Services;
 use crate::inbox::{Handle, server};
 use crate::keep::{KeepError, Keeper, Outputs};
 use crate::listen::{Dialect, Door, DoorStats, Reception};
@@ -129,6 +131,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let access = own_access::write(&settings.dir, &identity, http, native, clock.now())?;
     let tokens = Arc::new(Tokens::open(&settings.dir)?);
     let (server, handle) = server(&settings.server(), clock);
+    let (history, journal, recorder) = History::new(journal);
     let stop = CancellationToken::new();
     let connections = Arc::new(Semaphore::new(settings.limits.connections));
     let reception = |((door, dwork), mechanism): ((&Arc<Door>, _), _)| Reception {
@@ -164,7 +167,9 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
                 outputs.clone(),
                 doors,
             )?;
-            let web = http::Web { listener, tls: server_config, services, stop: stop.clone() };
+            let services = Services { history: Some(history), ..services };
+            let web =
+                http::Web { listener, tls: server_config, services, recorder, stop: stop.clone() };
             Some(http::start(web)?)
         }
     };

@@ -103,7 +103,7 @@ fn bearer(header: &[u8]) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer ")).then(|| secret.trim_ascii())
 }
 
-fn word(role: Role) -> &'static str {
+pub(super) fn word(role: Role) -> &'static str {
     match role {
         Role::Watch => "watch",
         Role::Submit => "submit",

@@ -77,6 +77,7 @@ pub(super) async fn metrics(State(api): Shared, visitor: Visitor) -> Result<Resp
     if visitor.bound_to().is_none() {
         register_doors(&mut registry, &(api.services.doors)());
         register_self(&mut registry, &api);
+        register_attempts(&mut registry, &api);
     }
     let mut text = String::new();
     encode(&mut text, &registry).map_err(|error| internal(&error))?;
@@ -171,6 +172,26 @@ fn register_doors(registry: &mut Registry, doors: &[Door]) {
         }
         registry.register(name, help, gauges);
     }
+}
+
+fn register_attempts(registry: &mut Registry, api: &Api) {
+    let Some(history) = &api.services.history else { return };
+    let totals = history.totals();
+    let started = ConstCounter::new(totals.started);
+    registry.register("attempts_started", "Attempts that began since the start", started);
+    let ended: Family<Labels, prometheus_client::metrics::counter::Counter> = Family::default();
+    let ends = [
+        ("done", totals.done),
+        ("failed", totals.failed),
+        ("again", totals.again),
+        ("lost", totals.lost),
+    ];
+    for (how, count) in ends {
+        ended.get_or_create(&vec![("how", how.to_owned())]).inc_by(count);
+    }
+    registry.register("attempts_ended", "Attempts that ended since the start", ended);
+    let missed = ConstCounter::new(history.missed());
+    registry.register("history_missed", "Events that are not in the history", missed);
 }
 
 fn register_self(registry: &mut Registry, api: &Api) {

@@ -3,6 +3,7 @@
 
 use super::HubError;
 use crate::config::DoorsThread;
+use crate::history::Observed;
 use crate::inbox::{Handle, Server};
 use crate::keep::{Keeper, housekeeping, pass_on_ends};
 use crate::listen::{Reception, listen};
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Engine {
     pub hub: Hub,
     pub server: Server,
-    pub journal: FileJournal,
+    pub journal: Observed<FileJournal>,
     pub keeper: Keeper,
     pub handle: Handle,
     pub receptions: Vec<(TcpListener, Reception)>,

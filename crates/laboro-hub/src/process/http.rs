@@ -4,6 +4,7 @@
 use super::HubError;
 use crate::api::{self, Text};
 use crate::clock::Clock;
+use crate::history::Recorder;
 use crate::http::{Audit, AuditOptions, Limits, Services, router, serve};
 use crate::inbox::Handle;
 use crate::keep::Outputs;
@@ -15,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// What the API is made of, beside the defaults.
@@ -22,6 +24,7 @@ pub(super) struct Web {
     pub listener: TcpListener,
     pub tls: Arc<ServerConfig>,
     pub services: Services,
+    pub recorder: Recorder,
     pub stop: CancellationToken,
 }
 
@@ -38,6 +41,7 @@ pub(super) fn services(
         outputs: Some(outputs),
         audit: Some(Arc::new(audit)),
         doors: Arc::new(move || doors.iter().map(|door| view(door)).collect()),
+        dir: Some(dir.to_owned()),
         limits: Limits::default(),
         ..Services::new(handle, clock, tokens)
     })
@@ -49,10 +53,12 @@ pub(super) fn start(web: Web) -> Result<oneshot::Receiver<()>, HubError> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(HubError::Thread)?;
     let run = move || {
         runtime.block_on(async move {
-            let Web { listener, tls, services, stop } = web;
+            let Web { listener, tls, services, recorder, stop } = web;
             let (limits, stats) = (services.limits.clone(), Arc::clone(&services.serving));
             match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => {
+                    let mut helpers = JoinSet::new();
+                    helpers.spawn(recorder.run(services.handle.clone(), services.clock));
                     let routes = router(services);
                     serve(listener, Some(tls), routes, limits, stats, stop.cancelled()).await;
                 }

@@ -4,6 +4,7 @@
 mod control;
 mod document;
 mod events;
+mod history;
 mod outputs;
 mod rig;
 mod roles;

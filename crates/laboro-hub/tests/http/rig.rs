@@ -4,6 +4,7 @@ use laboro_core::*;
 use laboro_dialects::session::{AttemptEnd, Chunk, Ends, Stream};
 use laboro_dialects::worker::Used;
 use laboro_hub::client::{Client, Target};
+use laboro_hub::history::History;
 use laboro_hub::http::{self, Audit, AuditOptions, Limits, ServeStats, Services};
 use laboro_hub::keep::Keeper;
 use laboro_hub::security::{Denied, Doorman, Role, Who};
@@ -57,6 +58,8 @@ impl Rig {
         let (mut hub, first) = Hub::begin(Ledger::default(), Config::default(), clock.now(), 1);
         laboro_journal::Journal::commit(&mut journal, first).await.unwrap();
         let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
+        let (history, mut journal, recorder) = History::new(journal);
+        tokio::spawn(recorder.run(handle.clone(), clock));
         tokio::spawn(async move { laboro_hub::run(&mut hub, &mut server, &mut journal).await });
 
         let dir = tempfile::tempdir().unwrap();
@@ -71,6 +74,8 @@ impl Rig {
                 let (dialect, address) = ("dwork".to_owned(), "127.0.0.1:6125".to_owned());
                 vec![api::Door { dialect, address, malformed: 3, ..api::Door::default() }]
             }),
+            history: Some(history),
+            dir: Some(dir.path().to_owned()),
             serving: stats.clone(),
             limits: limits.clone(),
             ..Services::new(handle.clone(), clock, Arc::new(Porter))

@@ -1,0 +1,133 @@
+//! A journal that passes everything on and notes what became durable. It copies a few words an event and never
+//! waits: the engine is not slower for being looked at.
+
+use super::History;
+use laboro_core::{
+    Back, Batch, Effect, Event, GroupId, JobId, Outcome, Ranges, TaskId, Then, Time, WorkerId,
+};
+use laboro_journal::{FileJournal, Journal, JournalError};
+use std::sync::atomic::Ordering;
+use tokio::sync::mpsc;
+
+#[derive(Debug)]
+pub struct Observed<J> {
+    journal: J,
+    history: History,
+    to: mpsc::UnboundedSender<Notes>,
+}
+
+/// What one batch was about.
+#[derive(Debug)]
+pub(super) struct Notes {
+    pub at: Time,
+    pub list: Vec<Note>,
+}
+
+#[derive(Debug)]
+pub(super) enum Note {
+    Made {
+        job: JobId,
+        group: GroupId,
+    },
+    Forgotten {
+        job: JobId,
+    },
+    Started {
+        task: TaskId,
+        worker: WorkerId,
+    },
+    Ended {
+        task: TaskId,
+        worker: WorkerId,
+        outcome: Outcome,
+        is_final: bool,
+    },
+    /// Without a result. Lost, if not given back in order.
+    Back {
+        task: TaskId,
+        is_lost: bool,
+    },
+    Cancelled {
+        job: JobId,
+        ranges: Ranges,
+    },
+}
+
+impl<J> Observed<J> {
+    pub(super) fn new(journal: J, history: History, to: mpsc::UnboundedSender<Notes>) -> Self {
+        Observed { journal, history, to }
+    }
+
+    fn tell(&self, notes: Notes) {
+        let shared = &self.history.shared;
+        let count = notes.list.len();
+        if !self.history.has_room() {
+            shared.missed.fetch_add(count as u64, Ordering::Relaxed);
+            return;
+        }
+        shared.coming.fetch_add(count, Ordering::Relaxed);
+        // Nobody records any more only when the hub is ending.
+        let _ = self.to.send(notes);
+    }
+}
+
+impl<J: Journal + Send> Journal for Observed<J> {
+    async fn commit(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
+        // Nobody records where nobody can look.
+        if self.to.is_closed() {
+            return self.journal.commit(batch).await;
+        }
+        let notes = Notes { at: batch.at, list: batch.events.iter().filter_map(note).collect() };
+        let effects = self.journal.commit(batch).await?;
+        if !notes.list.is_empty() {
+            self.tell(notes);
+        }
+        Ok(effects)
+    }
+}
+
+impl Observed<FileJournal> {
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        self.journal.take_warnings()
+    }
+
+    pub(crate) fn close(self) -> Result<(), JournalError> {
+        self.journal.close()
+    }
+}
+
+fn note(event: &Event) -> Option<Note> {
+    Some(match event {
+        Event::JobMade { job, group, .. } => Note::Made { job: *job, group: *group },
+        Event::JobForgotten { job } => Note::Forgotten { job: *job },
+        Event::Leased { task, worker, .. } => Note::Started { task: *task, worker: *worker },
+        Event::Finished { task, worker, outcome, then, .. } => {
+            let is_final = !matches!(then, Then::Again(_));
+            Note::Ended { task: *task, worker: *worker, outcome: *outcome, is_final }
+        }
+        Event::Returned { task, why, .. } => {
+            Note::Back { task: *task, is_lost: *why == Back::Lapsed }
+        }
+        Event::Cancelled { job, ranges } => Note::Cancelled { job: *job, ranges: ranges.clone() },
+        Event::Began { .. }
+        | Event::GroupMade { .. }
+        | Event::GroupPaused { .. }
+        | Event::JobClosed { .. }
+        | Event::JobHeld { .. }
+        | Event::JobStopped { .. }
+        | Event::JobLimited { .. }
+        | Event::Added(_)
+        | Event::PredsAdded { .. }
+        | Event::Renewed { .. }
+        | Event::WorkerMet { .. }
+        | Event::WorkerForgotten { .. }
+        | Event::Woken { .. }
+        | Event::Held { .. }
+        | Event::Released { .. }
+        | Event::Retried { .. }
+        | Event::Prioritised { .. }
+        | Event::TasksForgotten { .. }
+        | Event::Judged { .. }
+        | Event::Restored(_) => return None,
+    })
+}

@@ -1,0 +1,248 @@
+//! Makes sums of the notes, and samples the queues once a second. Runs beside the HTTP API; what it remembers is
+//! bounded in jobs, groups and attempts that run.
+
+use super::job::{JobPast, Span};
+use super::series::{Queues, Series, Tally};
+use super::{Note, Notes, Recorder};
+use crate::{Clock, Handle, api};
+use laboro_core::{
+    Command, GroupId, GroupView, JobId, Outcome, Query, Reply, TaskId, Time, WorkerId,
+};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+use tokio::time::MissedTickBehavior;
+
+const JOBS_MAX: usize = 500;
+const GROUPS_MAX: usize = 100;
+/// Attempts that run, as far as is known; more are left out.
+const OPEN_MAX: usize = 1_000_000;
+/// Which job is in which group.
+const PLACES_MAX: usize = 100_000;
+const FAILURES_MAX: usize = 200;
+
+/// Everything that is remembered.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    all: Series,
+    groups: HashMap<GroupId, Series>,
+    jobs: HashMap<JobId, JobPast>,
+    /// Since the start.
+    totals: Totals,
+    failures: VecDeque<(GroupId, Span)>,
+    open: HashMap<TaskId, (WorkerId, Time)>,
+    places: HashMap<JobId, GroupId>,
+    heard: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub started: u64,
+    pub done: u64,
+    pub failed: u64,
+    pub again: u64,
+    pub lost: u64,
+}
+
+pub(super) async fn run(mut recorder: Recorder, handle: Handle, clock: Clock) {
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        tokio::select! {
+            notes = recorder.notes.recv() => {
+                let Some(notes) = notes else { return };
+                recorder.took(&notes);
+                let strangers = recorder.history.lock().strangers(&notes);
+                for job in strangers {
+                    let found = handle.ask(Command::Query(Query::Job(job))).await;
+                    recorder.place(&handle, job, found.ok()).await;
+                }
+                recorder.history.lock().take(&notes);
+                // Under load there is always another one, and others want this thread too.
+                tokio::task::yield_now().await;
+            }
+            _ = tick.tick() => {
+                let Ok(reply) = handle.ask(Command::Query(Query::Groups)).await else { return };
+                if let Reply::Groups(groups) = reply {
+                    recorder.history.lock().sample(clock.now().0, &groups);
+                }
+            }
+        }
+    }
+}
+
+impl Recorder {
+    /// A job from before the start: where does it belong?
+    async fn place(&self, handle: &Handle, job: JobId, found: Option<Reply>) {
+        let Some(Reply::Jobs(views)) = found else { return };
+        let Some(view) = views.into_iter().next() else { return };
+        let group = handle.ask(Command::Query(Query::Group(view.group))).await;
+        if let Ok(Reply::Groups(groups)) = group
+            && let Some(group) = groups.first()
+        {
+            self.history.lock().places.insert(job, group.group);
+        }
+    }
+}
+
+impl Past {
+    /// Jobs of which nothing is known, a few of them: the rest come another time.
+    fn strangers(&self, notes: &Notes) -> Vec<JobId> {
+        let mut strangers: Vec<JobId> = Vec::new();
+        for note in &notes.list {
+            let job = match note {
+                Note::Ended { task, .. } | Note::Started { task, .. } => task.job,
+                _ => continue,
+            };
+            let is_new = !self.places.contains_key(&job) && !strangers.contains(&job);
+            if is_new && strangers.len() < 16 {
+                strangers.push(job);
+            }
+        }
+        strangers
+    }
+
+    pub(super) fn take(&mut self, notes: &Notes) {
+        for note in &notes.list {
+            match note {
+                Note::Made { job, group } => {
+                    if self.places.len() >= PLACES_MAX {
+                        self.places.clear();
+                    }
+                    self.places.insert(*job, *group);
+                    self.job_entry(*job, notes.at.0, true);
+                }
+                Note::Forgotten { job } => {
+                    self.jobs.remove(job);
+                    self.places.remove(job);
+                }
+                Note::Started { task, worker } => self.start(*task, *worker, notes.at),
+                Note::Ended { task, worker, outcome, is_final } => {
+                    self.end(*task, *worker, *outcome, *is_final, notes.at);
+                }
+                Note::Back { task, is_lost: true } => {
+                    let worker = self.open.get(task).map_or(WorkerId(0), |open| open.0);
+                    self.end(*task, worker, Outcome::Lost, false, notes.at);
+                }
+                Note::Back { task, is_lost: false } => drop(self.open.remove(task)),
+                Note::Cancelled { job, ranges } => {
+                    let is_in = |task: &TaskId| {
+                        let number = task.number();
+                        ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
+                    };
+                    self.open.retain(|task, _| task.job != *job || !is_in(task));
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, task: TaskId, worker: WorkerId, at: Time) {
+        if self.open.len() < OPEN_MAX {
+            self.open.insert(task, (worker, at));
+        }
+        self.count(task.job, at.0, Tally { started: 1, ..Tally::default() });
+    }
+
+    fn end(&mut self, task: TaskId, worker: WorkerId, outcome: Outcome, is_final: bool, at: Time) {
+        let tally = match outcome {
+            Outcome::Success => Tally { done: 1, ..Tally::default() },
+            Outcome::Lost if !is_final => Tally { lost: 1, ..Tally::default() },
+            _ if is_final => Tally { failed: 1, ..Tally::default() },
+            _ => Tally { again: 1, ..Tally::default() },
+        };
+        self.count(task.job, at.0, tally);
+        // What began before the hub did has no beginning here, and what a worker did unasked has none at all.
+        let Some((_, started)) = self.open.remove(&task) else { return };
+        let span = Span {
+            job: task.job.0,
+            task: task.number(),
+            worker: worker.0,
+            started_ms: started.0,
+            took_ms: at.since_ms(started),
+            outcome,
+        };
+        self.job_entry(task.job, at.0, false).add(span);
+        if !outcome.is_success() {
+            if self.failures.len() == FAILURES_MAX {
+                self.failures.pop_front();
+            }
+            let group = self.places.get(&task.job).copied().unwrap_or(NOWHERE);
+            self.failures.push_back((group, span));
+        }
+    }
+
+    fn count(&mut self, job: JobId, at_ms: u64, tally: Tally) {
+        self.totals.add(&tally);
+        self.all.now.add(&tally);
+        self.job_entry(job, at_ms, false).tally.add(&tally);
+        if let Some(group) = self.places.get(&job).copied()
+            && (self.groups.contains_key(&group) || self.groups.len() < GROUPS_MAX)
+        {
+            self.groups.entry(group).or_default().now.add(&tally);
+        }
+    }
+
+    fn job_entry(&mut self, job: JobId, at_ms: u64, is_whole: bool) -> &mut JobPast {
+        if self.jobs.len() >= JOBS_MAX && !self.jobs.contains_key(&job) {
+            self.make_room();
+        }
+        self.heard += 1;
+        let entry = self.jobs.entry(job).or_insert_with(|| JobPast::new(at_ms, is_whole));
+        entry.heard = self.heard;
+        entry
+    }
+
+    /// A tenth at once, so that the look over all of them is rare.
+    fn make_room(&mut self) {
+        let mut ages: Vec<u64> = self.jobs.values().map(|job| job.heard).collect();
+        let (_, &mut border, _) = ages.select_nth_unstable(JOBS_MAX / 10);
+        self.jobs.retain(|_, job| job.heard >= border);
+    }
+
+    pub(super) fn sample(&mut self, at_ms: u64, groups: &[GroupView]) {
+        let mut sum = Queues::default();
+        for view in groups {
+            let queues = Queues::of(&view.counts);
+            sum.add(&queues);
+            if self.groups.contains_key(&view.group) || self.groups.len() < GROUPS_MAX {
+                self.groups.entry(view.group).or_default().sample(at_ms, &queues);
+            }
+        }
+        self.all.sample(at_ms, &sum);
+    }
+
+    pub(super) fn series(&self, group: Option<GroupId>) -> api::History {
+        match group {
+            None => self.all.view(),
+            Some(group) => self.groups.get(&group).map(Series::view).unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn job(&self, job: JobId) -> Option<api::JobHistory> {
+        self.jobs.get(&job).map(|past| past.view(job.0))
+    }
+
+    pub(super) fn failures(&self, group: Option<GroupId>) -> Vec<api::Ended> {
+        let wanted =
+            self.failures.iter().rev().filter(|(of, _)| group.is_none_or(|own| own == *of));
+        wanted.take(FAILURES_SHOWN).map(|(_, span)| span.view()).collect()
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        self.totals
+    }
+}
+
+const FAILURES_SHOWN: usize = 50;
+
+/// The group of a job that is not known any more.
+const NOWHERE: GroupId = GroupId(u32::MAX);
+
+impl Totals {
+    fn add(&mut self, tally: &Tally) {
+        self.started += tally.started;
+        self.done += tally.done;
+        self.failed += tally.failed;
+        self.again += tally.again;
+        self.lost += tally.lost;
+    }
+}

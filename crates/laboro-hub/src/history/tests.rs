@@ -1,0 +1,101 @@
+//! Sums that stay right in bounded room.
+
+use super::durations::Durations;
+use super::job::{JobPast, Span};
+use super::observe::{Note, Notes};
+use super::recorder::Past;
+use super::series::Folding;
+use laboro_core::{GroupId, JobId, Outcome, TaskId, Time, WorkerId};
+
+fn durations(took: impl IntoIterator<Item = u64>) -> crate::api::Durations {
+    let mut durations = Durations::default();
+    took.into_iter().for_each(|took_ms| durations.add(took_ms));
+    durations.view()
+}
+
+#[test]
+fn every_duration_is_in_the_bucket_that_holds_it() {
+    let times = (0..70).chain((0..50).map(|power| 1u64 << power)).chain([u64::MAX / 2]);
+    for took_ms in times {
+        let view = durations([took_ms]);
+        let bucket = view.buckets.last().unwrap();
+        assert_eq!(bucket.count, 1, "{took_ms}");
+        // The last bucket takes all that is longer.
+        let is_beyond = took_ms >= 1 << 34;
+        assert!(bucket.from_ms <= took_ms, "{took_ms} in {bucket:?}");
+        assert!(took_ms < bucket.to_ms || is_beyond, "{took_ms} in {bucket:?}");
+    }
+}
+
+#[test]
+fn quantiles_are_as_exact_as_buckets() {
+    let view = durations(1..=1000);
+    assert_eq!((view.count, view.min_ms, view.max_ms), (1000, 1, 1000));
+    assert!((500..600).contains(&view.p50_ms), "{}", view.p50_ms);
+    assert!((900..=1000).contains(&view.p90_ms), "{}", view.p90_ms);
+    assert_eq!(view.buckets.iter().map(|bucket| bucket.count).sum::<u64>(), 1000);
+}
+
+#[test]
+fn a_long_life_folds_into_wider_steps_and_loses_no_count() {
+    let mut rate = Folding::new(5000);
+    for second in 0..100_000 {
+        rate.add(5000 + second * 1000, second % 10 != 0);
+    }
+    let view = rate.view();
+    assert!(view.done.len() <= 120 && view.width_ms >= 512_000, "{}", view.width_ms);
+    assert_eq!(view.done.iter().sum::<u32>(), 90_000);
+    assert_eq!(view.failed.iter().sum::<u32>(), 10_000);
+}
+
+#[test]
+fn the_picture_of_a_large_job_is_spread_evenly() {
+    let mut past = JobPast::new(0, true);
+    for task in 1..=10_000 {
+        let outcome = if task % 1000 == 0 { Outcome::Exit(3) } else { Outcome::Success };
+        let (started_ms, took_ms) = (u64::from(task), u64::from(task % 77));
+        past.add(Span { job: 1, task, worker: task % 4, started_ms, took_ms, outcome });
+    }
+    let view = past.view(1);
+    assert!((512..=1024).contains(&view.spans.len()), "{}", view.spans.len());
+    assert_eq!(view.spans[1].task - view.spans[0].task, u32::try_from(view.every).unwrap());
+    assert!(view.spans.last().unwrap().task > 9900);
+    assert_eq!(view.slowest.len(), 20);
+    assert!(view.slowest.iter().all(|span| span.took_ms == 76));
+    assert_eq!(view.failures[0].task, 10_000);
+    assert_eq!(view.workers.iter().map(|share| share.done + share.failed).sum::<u64>(), 10_000);
+}
+
+fn batch(at: u64, list: Vec<Note>) -> Notes {
+    Notes { at: Time(at), list }
+}
+
+#[test]
+fn a_retried_task_counts_as_two_attempts_and_one_failure() {
+    let (job, worker) = (JobId(1), WorkerId(7));
+    let task = TaskId::new(job, 1);
+    let start = || Note::Started { task, worker };
+    let end = |outcome, is_final| Note::Ended { task, worker, outcome, is_final };
+    let mut past = Past::default();
+    past.take(&batch(10, vec![Note::Made { job, group: GroupId(1) }, start()]));
+    past.take(&batch(20, vec![end(Outcome::Exit(1), false)]));
+    past.take(&batch(30, vec![start()]));
+    past.take(&batch(70, vec![Note::Back { task, is_lost: true }, start()]));
+    past.take(&batch(90, vec![end(Outcome::Exit(1), true)]));
+    let view = past.job(job).unwrap();
+    assert_eq!((view.started, view.done, view.failed, view.again, view.lost), (3, 0, 1, 1, 1));
+    let took: Vec<u64> = view.spans.iter().map(|span| span.took_ms).collect();
+    assert_eq!(took, [10, 40, 20]);
+    assert_eq!(past.failures(Some(GroupId(1))).len(), 3);
+    assert!(past.failures(Some(GroupId(2))).is_empty());
+}
+
+#[test]
+fn of_very_many_jobs_the_last_ones_heard_of_are_known() {
+    let mut past = Past::default();
+    for job in 1..=2000 {
+        past.take(&batch(job.into(), vec![Note::Made { job: JobId(job), group: GroupId(1) }]));
+    }
+    assert!(past.job(JobId(1)).is_none());
+    assert!(past.job(JobId(2000)).is_some());
+}
