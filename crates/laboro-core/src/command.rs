@@ -322,6 +322,12 @@ pub enum Query {
         from: u32,
         most: u32,
     },
+    /// Arrays and single tasks of a job in the order of their numbers, from this number on, at most so many.
+    Parts {
+        job: JobId,
+        from: u32,
+        most: u32,
+    },
     Task {
         group: Name,
         task: TaskRef,

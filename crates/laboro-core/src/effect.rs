@@ -120,6 +120,10 @@ pub enum Reply {
         tasks: Vec<TaskView>,
         next: Option<u32>,
     },
+    Parts {
+        parts: Vec<PartView>,
+        next: Option<u32>,
+    },
     Task(Box<TaskView>),
     Explained(String),
     Workers(Vec<WorkerView>),
@@ -289,6 +293,24 @@ pub struct TaskView {
     pub work: Option<Arc<Work>>,
     pub profile: Arc<Profile>,
     pub element: Option<Element>,
+}
+
+/// An array or a single task, as a node of the graph of its job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartView {
+    /// The number of its first task.
+    pub first: u32,
+    pub count: u32,
+    pub name: Name,
+    /// Of a single task.
+    pub state: Option<State>,
+    pub unfinished: u32,
+    /// Failed or cancelled.
+    pub bad: u32,
+    /// At most so many as `Limits::preds_shown`. Those of other jobs too.
+    pub preds: Vec<TaskId>,
+    /// Arrays that it follows element by element.
+    pub each: Vec<TaskId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

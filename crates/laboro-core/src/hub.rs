@@ -6,6 +6,7 @@ mod control;
 mod explain;
 mod lease;
 mod matching;
+mod parts;
 mod policy;
 mod query;
 mod report;

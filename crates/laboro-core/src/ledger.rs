@@ -20,7 +20,7 @@ mod slab;
 mod state;
 mod workers;
 
-pub(crate) use jobs::Job;
+pub(crate) use jobs::{Array, Job};
 pub(crate) use record::Phase;
 pub(crate) use slab::{NONE, Slab};
 pub use state::State;

@@ -46,6 +46,7 @@ impl Hub {
             }
             Query::Job(job) => Ok(Reply::Jobs(vec![self.job_view(self.find_job(*job)?)])),
             Query::Tasks { job, state, from, most } => self.tasks(*job, *state, *from, page(*most)),
+            Query::Parts { job, from, most } => self.parts(*job, *from, page(*most)),
             Query::Task { group, task } => {
                 let group = state.find_group(group);
                 let missing = || Refusal::NoSuchTask(shown(task));

@@ -412,6 +412,7 @@ fn query(words: &[&str]) -> Parsed<Query> {
             let state = wanted.and_then(|word| State::ALL.into_iter().find(|s| s.word() == *word));
             Query::Tasks { job: JobId(number(job)?), state, from: 1, most: 5 }
         }
+        ("parts", Some(job)) => Query::Parts { job: JobId(number(job)?), from: 1, most: 3 },
         ("task", Some(task)) => Query::Task { group: group(), task: task_ref(task) },
         ("explain", Some(task)) => Query::Explain { group: group(), task: task_ref(task) },
         ("workers", name) => {

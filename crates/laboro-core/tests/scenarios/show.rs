@@ -161,6 +161,11 @@ impl Names {
                 lines.extend(next.map(|next| format!("more from {next}")));
                 return lines;
             }
+            Reply::Parts { parts, next } => {
+                let mut lines: Vec<String> = parts.iter().map(show_part).collect();
+                lines.extend(next.map(|next| format!("more from {next}")));
+                return lines;
+            }
             Reply::Task(task) => self.task(task),
             Reply::Workers(workers) => return workers.iter().map(show_worker).collect(),
         };
@@ -238,6 +243,15 @@ fn show_job(view: &JobView) -> String {
 fn show_counts(counts: &Counts) -> String {
     let some = State::ALL.into_iter().filter(|&state| counts.of(state) > 0);
     some.map(|state| format!(" {} {}", counts.of(state), state.word())).collect()
+}
+
+fn show_part(part: &PartView) -> String {
+    let mut line = format!("part {}x{} {}", part.first, part.count, part.name);
+    line += &format!(" {} unfinished, {} bad", part.unfinished, part.bad);
+    line.extend(part.state.map(|state| format!(" {}", state.word())));
+    line.extend(part.preds.iter().map(|pred| format!(" <{pred}")));
+    line.extend(part.each.iter().map(|pred| format!(" each {pred}")));
+    line
 }
 
 fn show_worker(view: &WorkerView) -> String {

@@ -1,0 +1,71 @@
+//! A job as the parts it was submitted in: an array is one, whatever number of elements it has. For pictures of
+//! what waits for what.
+
+use super::Hub;
+use crate::effect::{PartView, Refusal, Reply};
+use crate::id::{JobId, TaskId};
+use crate::ledger::{Array, Job};
+use crate::task::State;
+
+impl Hub {
+    pub(super) fn parts(&self, job: JobId, from: u32, most: usize) -> Result<Reply, Refusal> {
+        let this = self.state().job(self.find_job(job)?);
+        let next = |from: u32| -> Option<u32> {
+            State::ALL.iter().filter_map(|&state| this.set(state).next(from)).min()
+        };
+        let mut parts = Vec::new();
+        let mut at = next(from.max(1));
+        while let Some(index) = at.filter(|_| parts.len() < most) {
+            let (part, last) = match this.array_at(index) {
+                Some(array) => {
+                    let array = &this.arrays[array];
+                    (self.array_part(array), array.last())
+                }
+                None => (self.single_part(this, index), index),
+            };
+            parts.push(part);
+            at = last.checked_add(1).and_then(next);
+        }
+        Ok(Reply::Parts { parts, next: at })
+    }
+
+    fn array_part(&self, array: &Array) -> PartView {
+        let state = self.state();
+        let preds = state.graph().preds_of(state.task(array.gate).preds);
+        PartView {
+            first: array.first,
+            count: array.count,
+            name: array.name.clone(),
+            state: None,
+            unfinished: array.unfinished,
+            bad: array.bad,
+            preds: preds
+                .map(|slot| state.id_of(slot))
+                .take(self.config.limits.preds_shown)
+                .collect(),
+            each: array.each.clone(),
+        }
+    }
+
+    fn single_part(&self, job: &Job, index: u32) -> PartView {
+        let ledger = self.state();
+        let id = TaskId::new(job.id, index);
+        let state = job.state_of(index).expect("it was found in one of the sets");
+        let mut preds = Vec::new();
+        if let Some(slot) = job.pages.find(index) {
+            let known = ledger.graph().preds_of(ledger.task(slot).preds);
+            preds =
+                known.map(|slot| ledger.id_of(slot)).take(self.config.limits.preds_shown).collect();
+        }
+        PartView {
+            first: index,
+            count: 1,
+            name: ledger.shown_name(id),
+            state: Some(state),
+            unfinished: u32::from(!state.is_finished()),
+            bad: u32::from(matches!(state, State::Failed | State::Cancelled)),
+            preds,
+            each: Vec::new(),
+        }
+    }
+}
