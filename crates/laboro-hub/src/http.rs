@@ -159,6 +159,7 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(jobs::job, jobs::forget))
         .routes(routes!(jobs::close))
         .routes(routes!(tasks::tasks, submit::add))
+        .routes(routes!(tasks::parts))
         .routes(routes!(tasks::task))
         .routes(routes!(tasks::explain))
         .routes(routes!(output::output))

@@ -5,7 +5,7 @@ use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::{Asked, At};
 use super::jobs::{PAGE, PAGE_USUAL};
-use crate::api::{Explained, Problem, Task, TaskState, Tasks};
+use crate::api::{Explained, Parts, Problem, Task, TaskState, Tasks};
 use axum::Json;
 use axum::extract::State;
 use laboro_core::{Command, JobId, Name, Query, Refusal, Reply, TaskId, TaskRef};
@@ -50,6 +50,37 @@ pub(super) async fn tasks(
             let mut tasks: Vec<Task> = tasks.into_iter().map(Task::from).collect();
             api.add_ends(&mut tasks).await;
             Ok(Json(Tasks { tasks, next }))
+        }
+        reply => Err(Refused::unexpected(&reply)),
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PartsQuery {
+    /// The `next` of the page before.
+    from: Option<u32>,
+    /// At most so many, 1000 at most; 100 if not given.
+    limit: Option<u32>,
+}
+
+/// Arrays and single tasks of a job by number, with what they come after: the graph of a job. An array is one
+/// part, however many elements it has.
+#[utoipa::path(get, path = "/jobs/{job}/parts", tag = "tasks",
+    params(("job" = u32, Path), PartsQuery),
+    responses((status = 200, body = Parts), (status = 404, body = Problem)))]
+pub(super) async fn parts(
+    State(api): Shared,
+    visitor: Visitor,
+    At(job): At<u32>,
+    Asked(asked): Asked<PartsQuery>,
+) -> Answer<Parts> {
+    let job = api.job(&visitor, job).await?.job;
+    let from = asked.from.unwrap_or(1);
+    let most = asked.limit.unwrap_or(PAGE_USUAL).clamp(1, PAGE);
+    match api.ask(Command::Query(Query::Parts { job, from, most })).await? {
+        Reply::Parts { parts, next } => {
+            Ok(Json(Parts { parts: parts.into_iter().map(Into::into).collect(), next }))
         }
         reply => Err(Refused::unexpected(&reply)),
     }

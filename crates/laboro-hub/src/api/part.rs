@@ -1,0 +1,56 @@
+//! The parts of a job, as the nodes of its graph.
+
+use super::reference::After;
+use super::task::TaskState;
+use super::text::Text;
+use laboro_core::PartView;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// An array or a single task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Part {
+    /// The number of its first task.
+    pub first: u32,
+    pub count: u32,
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub name: Text,
+    /// Of a single task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<TaskState>,
+    #[serde(default)]
+    pub unfinished: u32,
+    /// Failed or cancelled.
+    #[serde(default)]
+    pub bad: u32,
+    /// At most 100 of those that come before it as a whole; tasks of other jobs too.
+    #[serde(default)]
+    pub after: Vec<After>,
+    /// Arrays that it follows element by element.
+    #[serde(default)]
+    pub each: Vec<After>,
+}
+
+/// One page. `next` is the `from` of the next page, where there is one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Parts {
+    pub parts: Vec<Part>,
+    #[serde(default)]
+    pub next: Option<u32>,
+}
+
+impl From<PartView> for Part {
+    fn from(view: PartView) -> Part {
+        Part {
+            first: view.first,
+            count: view.count,
+            name: (&view.name).into(),
+            state: view.state.map(TaskState::from),
+            unfinished: view.unfinished,
+            bad: view.bad,
+            after: view.preds.into_iter().map(After::from).collect(),
+            each: view.each.into_iter().map(After::from).collect(),
+        }
+    }
+}
