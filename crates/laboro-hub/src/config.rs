@@ -29,6 +29,9 @@ pub struct Settings {
     pub group: String,
     pub durability: Durability,
     pub log_level: LogLevel,
+    /// The dashboard's files are read from here instead of from the program, by whoever changes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dashboard_dir: Option<PathBuf>,
     /// Further names and addresses for the certificate, when it is made.
     pub names: Vec<String>,
     /// How long the tasks of a worker run on when its connection is lost.
@@ -112,6 +115,7 @@ impl Default for Settings {
             group: "default".into(),
             durability: Durability::Sync,
             log_level: LogLevel::Info,
+            dashboard_dir: None,
             names: Vec::new(),
             grace_ms: 60_000,
             stop_ms: 5000,

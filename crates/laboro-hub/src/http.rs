@@ -10,6 +10,7 @@ mod attempts;
 mod audit;
 mod bells;
 mod control;
+mod dashboard;
 mod entry;
 mod events;
 mod extract;
@@ -71,6 +72,8 @@ pub struct Services {
     pub history: Option<History>,
     /// Where the hub writes, to see how much room is left.
     pub dir: Option<PathBuf>,
+    /// Files of the dashboard are read from here at each request, for whoever writes them.
+    pub dashboard_dir: Option<PathBuf>,
     /// The counters of `serve`, for the metrics.
     pub serving: Arc<ServeStats>,
     pub limits: Limits,
@@ -94,6 +97,7 @@ impl Services {
             doors: Arc::new(Vec::new),
             history: None,
             dir: None,
+            dashboard_dir: None,
             serving: Arc::default(),
             limits: Limits::default(),
         }
@@ -129,6 +133,7 @@ pub fn router(services: Services) -> Router {
     let document = document.to_json().expect("the document is made of strings");
     api.document.set(document.into()).expect("it is set once");
     routes
+        .merge(dashboard::routes())
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn_with_state(api.clone(), metrics::count))

@@ -167,7 +167,8 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
                 outputs.clone(),
                 doors,
             )?;
-            let services = Services { history: Some(history), ..services };
+            let dashboard_dir = settings.dashboard_dir.clone();
+            let services = Services { history: Some(history), dashboard_dir, ..services };
             let web =
                 http::Web { listener, tls: server_config, services, recorder, stop: stop.clone() };
             Some(http::start(web)?)

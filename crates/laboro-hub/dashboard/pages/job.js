@@ -1,0 +1,187 @@
+// One job: how far it is, how fast, where it ran, what failed, and what can be done about it.
+
+import { get, getIfThere, post } from "../api.js";
+import { histogram, overTime } from "../charts.js";
+import { agree, attempt } from "../dialog.js";
+import { act, h, put, swap } from "../dom.js";
+import { clock, count, duration, outcome, percent, rate, text } from "../format.js";
+import { lastWords } from "../output.js";
+import { badge, card, finishedOf, legend, panel, progress, table, taskLink, totalOf } from "../parts.js";
+import { timeline } from "../timeline.js";
+import { meet, workerLink } from "../workers.js";
+
+const FAILED_SHOWN = 10;
+
+export async function show(place, visit) {
+  const [number] = visit.parts;
+  const parts = Object.fromEntries(["head", "bar", "cards", "speed", "histogram", "timeline", "codes", "failed",
+    "workers", "slowest"].map((name) => [name, h("div", {})]));
+  const buttons = visit.me.role === "watch" ? null : h("div", { class: "buttons" },
+    [["hold", "Hold"], ["release", "Release"], ["retry", "Retry failed"], ["cancel", "Cancel", "danger"]].map(
+      ([name, words, kind]) => h("button", { type: "button", class: kind ?? "", "data-do": name }, words)));
+  const tabs = jobTabs(number, "");
+  put(place, h("div", { class: "head" }, parts.head, buttons), tabs, parts.bar, parts.cards,
+    h("div", { class: "two" }, panel("Throughput", parts.speed), panel("Durations", parts.histogram)),
+    panel("Timeline", parts.timeline),
+    panel("Failed tasks", parts.failed),
+    h("div", { class: "two" }, panel("How tasks ended", parts.codes), panel("Slowest", parts.slowest)),
+    panel("Workers", parts.workers));
+
+  const look = async () => {
+    const [job, past, running, failed] = await Promise.all([
+      get(`jobs/${number}`), getIfThere(`jobs/${number}/history`),
+      get(`jobs/${number}/tasks?state=leased&limit=200`),
+      get(`jobs/${number}/tasks?state=failed&limit=${FAILED_SHOWN}`)]);
+    const runs = running.tasks.flatMap((task) => {
+      const last = task.attempts.at(-1);
+      return last ? [{ task: task.task, worker: last.worker, started_ms: last.started_ms }] : [];
+    });
+    if (past) {
+      await meet([...past.workers, ...runs, ...past.slowest].map((one) => one.worker));
+    }
+    if (visit.isOver) return;
+    swap(parts.head, drawHead(job));
+    enable(buttons, job);
+    swap(parts.bar, progress(job.counts), legend(job.counts));
+    swap(parts.cards, h("div", { class: "cards" }, drawCards(job, past)));
+    swap(parts.codes, drawEnds(job));
+    swap(parts.failed, drawFailed(job, failed.tasks, past));
+    if (!past) return;
+    swap(parts.speed, drawSpeed(past.rate, job));
+    swap(parts.histogram, histogram(past.durations), drawQuantiles(past.durations));
+    swap(parts.timeline, timeline(number, past.spans, runs, Date.now(), past.every),
+      !past.whole && h("p", { class: "empty" }, past.started
+        ? `the hub remembers this job since ${clock(past.since_ms)}` : "the hub does not remember how this job went"));
+    swap(parts.workers, drawWorkers(past));
+    swap(parts.slowest, table(["Task", "Worker", ["Took", "number"]], past.slowest.slice(0, 10).map((one) =>
+      [taskLink(number, one.task), workerLink(one.worker), duration(one.took_ms)])));
+  };
+  const change = (what, done) => attempt(() => post(`jobs/${number}/${what}`), done).then(look);
+  const changed = (word) => (answer) => `${count(answer.tasks)} tasks ${word}`;
+  act(place, {
+    hold: () => change("hold", changed("held")),
+    release: () => change("release", changed("released")),
+    retry: () => change("retry", changed("run again")),
+    cancel: async () => {
+      const words = "What runs is ended, and what has not started never will.";
+      if (await agree(`Cancel job ${number}?`, words, "Cancel the job")) change("cancel", changed("cancelled"));
+    },
+  });
+  place.addEventListener("toggle", (event) => readWords(number, event.target), true);
+  return { title: `Job ${number}`, look, isWanted: (event) => event.job === number };
+}
+
+export function jobTabs(number, here) {
+  const tabs = [["", "Summary"], ["/tasks", "Tasks"], ["/graph", "Graph"]];
+  return h("nav", { class: "tabs", "aria-label": "of this job" }, tabs.map(([to, name]) =>
+    h("a", { href: `#/jobs/${number}${to}`, "aria-current": to === here ? "page" : null }, name)));
+}
+
+function drawHead(job) {
+  return h("h1", {}, text(job.name) || `job ${job.job}`, " ", badge(job.state),
+    h("small", {}, ` #${job.job} in ${text(job.group)}`, job.open ? ", open" : ""));
+}
+
+/** Only what would do something can be pressed. */
+function enable(buttons, job) {
+  if (!buttons) return;
+  const { counts } = job;
+  const isOver = job.ended_ms !== null && job.ended_ms !== undefined;
+  const can = {
+    hold: !isOver && !job.held,
+    release: job.held || job.stopped || counts.held > 0,
+    retry: counts.failed > 0,
+    cancel: !isOver,
+  };
+  for (const button of buttons.children) button.disabled = !can[button.dataset.do];
+}
+
+function drawCards(job, past) {
+  const total = totalOf(job.counts);
+  const finished = finishedOf(job.counts);
+  const speed = past ? recentSpeed(past.rate) : 0;
+  const left = total - finished;
+  const isOver = Boolean(job.ended_ms);
+  const guess = left > 0 && speed > 0 ? duration((left / speed) * 1000) : "–";
+  return [
+    card("Finished", percent(finished, total), `${count(finished)} of ${count(total)}`),
+    isOver ? card("Took", duration(job.ended_ms - job.submitted_ms), `ended ${clock(job.ended_ms)}`)
+      : card("Time left", guess, `${duration(Date.now() - job.submitted_ms)} since ${clock(job.submitted_ms)}`),
+    !isOver && card("Speed", rate(speed), "lately"),
+    past && past.durations.count > 0 && card("Typical task", duration(past.durations.p50_ms),
+      `90% within ${duration(past.durations.p90_ms)}`),
+    past && (past.again > 0 || past.lost > 0) && card("Again", count(past.again), `${count(past.lost)} lost with a worker`),
+  ];
+}
+
+/** Tasks a second over the last few steps. */
+function recentSpeed(steps) {
+  const ended = steps.done.map((done, at) => done + steps.failed[at]);
+  if (ended.length === 0) return 0;
+  const since = Math.max(0, ended.length - 10);
+  const passed = Math.max(1000, Math.min(Date.now(), steps.start_ms + ended.length * steps.width_ms) -
+    (steps.start_ms + since * steps.width_ms));
+  return (ended.slice(since).reduce((sum, number) => sum + number, 0) / passed) * 1000;
+}
+
+function drawSpeed(steps, job) {
+  const done = [...steps.done];
+  const failed = [...steps.failed];
+  // Up to now, or to the end: a job that stands still shows it.
+  const until = Math.min(job.ended_ms ?? Date.now(), steps.start_ms + 120 * steps.width_ms);
+  while (steps.start_ms + done.length * steps.width_ms < until && done.length < 120) {
+    done.push(0);
+    failed.push(0);
+  }
+  const factor = 1000 / (steps.width_ms || 1000);
+  return overTime({ label: "tasks ended a second", stacked: true, unit: rate,
+    times: done.map((_, at) => steps.start_ms + at * steps.width_ms), series: [
+      { name: "done", state: "done", values: done.map((number) => number * factor) },
+      { name: "failed", state: "failed", values: failed.map((number) => number * factor) }] });
+}
+
+function drawQuantiles(durations) {
+  if (durations.count === 0) return null;
+  return h("p", { class: "note" }, `half within ${duration(durations.p50_ms)}, 90% within ${duration(durations.p90_ms)}, ` +
+    `99% within ${duration(durations.p99_ms)}; ${duration(durations.min_ms)} to ${duration(durations.max_ms)}`);
+}
+
+function drawEnds(job) {
+  const ends = [["success", job.counts.done], ...job.failures.map((one) => [outcome(one.outcome), one.count])];
+  if (job.counts.cancelled) ends.push(["cancelled", job.counts.cancelled]);
+  return table(["How", ["Tasks", "number"]], ends.filter(([, number]) => number > 0).map(([how, number]) =>
+    [how, count(number)]), "nothing has ended yet");
+}
+
+function drawFailed(job, tasks, past) {
+  if (tasks.length === 0) return h("p", { class: "empty" }, "none");
+  const known = new Map((past?.failures ?? []).map((one) => [one.task, one]));
+  const shown = tasks.map((task) => {
+    const end = task.attempts.at(-1) ?? known.get(task.task);
+    return h("li", {}, h("div", { class: "row" }, badge("failed"), taskLink(job.job, task.task, text(task.name) || String(task.task)),
+      h("span", {}, outcome(end?.outcome)), end && h("span", {}, "at ", workerLink(end.worker)),
+      task.message && h("span", { class: "note" }, task.message)),
+    h("details", { "data-task": String(task.task) }, h("summary", {}, "last words"),
+      h("pre", { class: "output short", "data-keep": `words-${task.task}-${task.failed_attempts}` })));
+  });
+  const rest = job.counts.failed - tasks.length;
+  return [h("ul", { class: "failed" }, shown), rest > 0 && h("p", {},
+    h("a", { href: `#/jobs/${job.job}/tasks?state=failed` }, `${count(rest)} more`))];
+}
+
+/** Read when somebody looks, not before. */
+async function readWords(job, details) {
+  const place = details.querySelector?.("pre[data-keep]");
+  if (!details.open || !place || place.textContent) return;
+  place.textContent = "reading…";
+  place.textContent = await lastWords(job, Number(details.dataset.task));
+}
+
+function drawWorkers(past) {
+  const all = past.workers.reduce((sum, one) => sum + one.busy_ms, 0);
+  const rows = [...past.workers].sort((a, b) => b.busy_ms - a.busy_ms).slice(0, 50);
+  return table(["Worker", ["Done", "number"], ["Failed", "number"], ["Busy", "number"], ["Share", "number"],
+    ["A task", "number"]], rows.map((one) => [workerLink(one.worker), count(one.done), count(one.failed),
+    duration(one.busy_ms), percent(one.busy_ms, all), duration(one.busy_ms / Math.max(1, one.done + one.failed))]),
+  "nobody yet");
+}
