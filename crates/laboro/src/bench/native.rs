@@ -30,6 +30,10 @@ pub(crate) struct NativeBench {
     #[arg(long, default_value = "os")]
     durability: String,
 
+    /// Only how many tasks a second, not what waiting ones weigh.
+    #[arg(long)]
+    rates: bool,
+
     /// One JSON object a case.
     #[arg(long)]
     json: bool,
@@ -48,8 +52,8 @@ pub(super) fn run(args: &NativeBench) -> anyhow::Result<Exit> {
     }
     let exit = rates(&program, args)?;
     match exit {
-        Exit::Done => memory::run(&program, args),
-        interrupted => Ok(interrupted),
+        Exit::Done if !args.rates => memory::run(&program, args),
+        exit => Ok(exit),
     }
 }
 
