@@ -20,12 +20,14 @@ mod tests;
 
 pub use foreman::{Foreman, Mode, Plain};
 pub use header::Numbering;
+pub use naming::{task_id, task_of};
+pub use payload::{JobDescription, Task};
+pub use status::{outcome_of, status_of};
 pub use worker::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 
 // Version 1 has other headers and the same bodies.
 pub(crate) use frame::FrameError;
 pub(crate) use header::{AT_ONCE, MAGIC};
-pub(crate) use naming::{Held, assignment, held_by, held_of, task_of};
+pub(crate) use naming::{Held, assignment, held_by, held_of};
 pub(crate) use pack::{PackError, Reader};
-pub(crate) use payload::{JobStatusUpdate, Task};
-pub(crate) use status::{outcome_of, status_of};
+pub(crate) use payload::JobStatusUpdate;

@@ -6,6 +6,7 @@ pub mod api;
 pub mod client;
 mod clock;
 pub mod config;
+mod fuq;
 pub mod history;
 pub mod http;
 mod inbox;

@@ -13,11 +13,12 @@ pub use allow::{BadNetwork, Network};
 pub use dialect::Dialect;
 pub use stats::{DoorCounts, DoorStats};
 
+use crate::fuq;
 use crate::inbox::{Handle, Subscription};
 use crate::security::{Admission, CurveKey, Tokens};
 use crate::transport::{Hall, Parting, drive};
 use laboro_core::Name;
-use laboro_dialects::fuq2::{Foreman, Mode, Plain};
+use laboro_dialects::fuq2::{Foreman, Mode, Numbering, Plain};
 use laboro_dialects::session::{Gate, OpenGate, Place};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, fuq1};
@@ -53,7 +54,9 @@ impl std::fmt::Display for Door {
             Dialect::Native => {}
             // Requests are not tasks, and are in no group.
             Dialect::Rrmq => {}
-            Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork => write!(f, ", group {}", self.group)?,
+            Dialect::Fuq | Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork => {
+                write!(f, ", group {}", self.group)?;
+            }
         }
         self.curve.map_or(Ok(()), |key| write!(f, ", curve {key}"))
     }
@@ -72,6 +75,10 @@ pub(crate) struct Reception {
     pub mechanism: Mechanism,
     /// What dwork conversations of one door share.
     pub dwork: Arc<dwork::Door>,
+    /// The same of a fuq door.
+    pub fuq: Option<Arc<fuq::Door>>,
+    /// Of a fuq2 door.
+    pub numbering: Numbering,
     /// At this door.
     pub connections_max: u64,
     /// At all doors together.
@@ -113,6 +120,9 @@ pub(crate) async fn listen(listener: TcpListener, reception: Reception) {
     }
     drop(listener);
     while inside.join_next().await.is_some() {}
+    if let Some(door) = &reception.fuq {
+        door.ended().await;
+    }
 }
 
 impl Reception {
@@ -141,11 +151,14 @@ impl Reception {
         let parting = match self.door.dialect {
             Dialect::Rrmq => unreachable!("its door receives everyone on a thread of its own"),
             Dialect::Native => self.receive_native(stream, peer).await,
+            Dialect::Fuq => {
+                let door = self.fuq.clone().expect("a fuq door has what its connections share");
+                fuq::receive(&self, &door, stream, peer).await
+            }
             Dialect::Fuq2 => {
-                self.converse(stream, peer, None, |place| {
-                    Foreman::new(place, Mode::Plain(Plain::tcp()))
-                })
-                .await
+                let plain = Plain { numbering: self.numbering, ..Plain::tcp() };
+                self.converse(stream, peer, None, |place| Foreman::new(place, Mode::Plain(plain)))
+                    .await
             }
             Dialect::Fuq1 => self.converse(stream, peer, None, fuq1::Server::new).await,
             Dialect::Dwork => {
@@ -196,7 +209,7 @@ impl Reception {
         drive(stream, session, subscription, admission.as_deref(), &self.hall).await
     }
 
-    fn place(
+    pub(crate) fn place(
         &self,
         subscription: &Subscription,
         peer: IpAddr,

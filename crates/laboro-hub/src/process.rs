@@ -9,6 +9,7 @@ mod own_access;
 
 use crate::clock::Clock;
 use crate::config::{BadDoor, DoorSettings, Listen, Settings};
+use crate::fuq;
 use crate::history::History;
 use crate::http::Services;
 use crate::inbox::{Handle, server};
@@ -19,6 +20,7 @@ use crate::transport::{Hall, Limits};
 use engine::Engine;
 use laboro_core::{Hub, Kinds};
 use laboro_dialects::dwork;
+use laboro_dialects::fuq2::Numbering;
 use laboro_dialects::zmtp::Mechanism;
 use laboro_journal::{FileJournal, JournalError};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -118,11 +120,11 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     };
     let http = web.as_ref().map(|(_, address)| *address);
     let mechanisms = curve::mechanisms(&doors, &settings.dir)?;
-    let dworks: Vec<Arc<dwork::Door>> = doors
-        .iter()
-        .zip(&mechanisms)
-        .map(|(door, mechanism)| dwork_door(door, mechanism))
-        .collect();
+    let kinds = doors.iter().zip(&mechanisms).enumerate().map(|(at, (door, mechanism))| {
+        let number = doors[..=at].iter().filter(|door| door.dialect == Dialect::Fuq).count();
+        kind(door, mechanism, settings, number, &identity)
+    });
+    let kinds: Vec<Kind> = kinds.collect::<Result<_, HubError>>()?;
     let (doors, listeners) = bind(&doors, &mechanisms, settings)?;
     let (hub, first) = Hub::begin(ledger, settings.core(), clock.now(), seed()?);
     journal.commit_blocking(first)?;
@@ -134,7 +136,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let (history, journal, recorder) = History::new(journal);
     let stop = CancellationToken::new();
     let connections = Arc::new(Semaphore::new(settings.limits.connections));
-    let reception = |((door, dwork), mechanism): ((&Arc<Door>, _), _)| Reception {
+    let reception = |(door, kind): (&Arc<Door>, Kind)| Reception {
         door: Arc::clone(door),
         handle: handle.clone(),
         hall: Hall {
@@ -147,13 +149,15 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         tokens: Arc::clone(&tokens),
         tls: tls.clone(),
         grace_ms: settings.grace_ms,
-        mechanism,
-        dwork,
+        mechanism: kind.mechanism,
+        dwork: kind.dwork,
+        fuq: kind.fuq,
+        numbering: kind.numbering,
         connections_max: settings.limits.connections_a_door,
         connections: Arc::clone(&connections),
     };
-    let each = doors.iter().zip(dworks).zip(mechanisms);
-    let receptions: Vec<_> = listeners.into_iter().zip(each.map(reception)).collect();
+    let receptions: Vec<_> =
+        listeners.into_iter().zip(doors.iter().zip(kinds).map(reception)).collect();
     let outputs = keeper.outputs();
     let http_ended = match web {
         None => None,
@@ -229,6 +233,40 @@ fn bind(
         bound.1.push(listener);
     }
     Ok(bound)
+}
+
+/// What doors of some kinds need beside what all need.
+struct Kind {
+    mechanism: Mechanism,
+    dwork: Arc<dwork::Door>,
+    fuq: Option<Arc<fuq::Door>>,
+    numbering: Numbering,
+}
+
+/// `number` counts the fuq doors.
+fn kind(
+    door: &DoorSettings,
+    mechanism: &Mechanism,
+    settings: &Settings,
+    number: usize,
+    identity: &Identity,
+) -> Result<Kind, HubError> {
+    let numbering = door.numbering()?;
+    let fuq = match door.dialect {
+        Dialect::Fuq => {
+            let own = fuq::Settings {
+                auth: door.auth.clone(),
+                tls: door.cert.clone().zip(door.key.clone()),
+                numbering,
+                cookie_ms: door.cookie_ms,
+                stays: door.no_shutdown,
+            };
+            Some(Arc::new(fuq::Door::open(&settings.dir, number, identity, &own)?))
+        }
+        _ => None,
+    };
+    let (dwork, mechanism) = (dwork_door(door, mechanism), mechanism.clone());
+    Ok(Kind { mechanism, dwork, fuq, numbering })
 }
 
 /// What the conversations of a door share if it speaks dwork.

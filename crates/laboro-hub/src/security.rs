@@ -18,7 +18,7 @@ pub use files::SecurityError;
 pub use secret::Secret;
 pub use tokens::{NewToken, Token, TokenBook, Tokens};
 
-pub(crate) use files::make_dir;
+pub(crate) use files::{make_dir, read as read_secret, replace as write_secret};
 pub(crate) use tokens::{Admission, in_line};
 
 use laboro_core::{Name, Time};

@@ -37,13 +37,19 @@ pub(crate) fn held_of(job: u64, task: i64) -> Option<Held> {
     (!task.is_whole()).then_some(Held { task, lease: LeaseNo(0), base })
 }
 
+/// The task of the hub that originals mean with these numbers.
+pub fn task_id(job: u64, task: i64) -> Option<TaskId> {
+    held_of(job, task).map(|held| held.task)
+}
+
 pub(crate) fn held_by(grant: &Grant) -> Held {
     let number = grant.element.as_ref().map_or(1, |element| element.position + 1);
     let base = grant.task.index.saturating_sub(number);
     Held { task: grant.task, lease: grant.lease, base }
 }
 
-pub(crate) fn task_of(grant: &Grant) -> Task {
+/// As originals are told of it.
+pub fn task_of(grant: &Grant) -> Task {
     let held = held_by(grant);
     let pair = pair_of(&held);
     let part = |bytes: &[u8]| Bytes::copy_from_slice(bytes);

@@ -13,22 +13,24 @@ pub(super) const TASKS_MAX: usize = 65_536;
 /// What a job's status is while its tasks are handed out.
 pub(crate) const RUNNING: u64 = 1;
 
+/// One task as originals know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Task {
+pub struct Task {
     /// Counted from 1. Below 0: no task at all.
-    pub(crate) task: i64,
-    pub(crate) job: JobDescription,
+    pub task: i64,
+    pub job: JobDescription,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct JobDescription {
-    pub(crate) id: u64,
-    pub(crate) name: Bytes,
-    pub(crate) tasks: i64,
-    pub(crate) dir: Bytes,
-    pub(crate) log_dir: Bytes,
-    pub(crate) command: Bytes,
-    pub(crate) status: u64,
+pub struct JobDescription {
+    pub id: u64,
+    pub name: Bytes,
+    /// How many it has.
+    pub tasks: i64,
+    pub dir: Bytes,
+    pub log_dir: Bytes,
+    pub command: Bytes,
+    pub status: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

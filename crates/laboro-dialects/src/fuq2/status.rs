@@ -17,7 +17,8 @@ const SIGNALS: [(i32, &str); 10] = [
     (15, "terminated"),
 ];
 
-pub(crate) fn status_of(outcome: Outcome, message: Option<&str>) -> String {
+/// The words for how a task ended.
+pub fn status_of(outcome: Outcome, message: Option<&str>) -> String {
     match outcome {
         Outcome::Success => "done".into(),
         Outcome::Exit(code) => format!("error encountered: exit status {code}"),
@@ -33,7 +34,7 @@ pub(crate) fn status_of(outcome: Outcome, message: Option<&str>) -> String {
 }
 
 /// The outcome, and the words if they say more than `done`.
-pub(crate) fn outcome_of(success: bool, status: &[u8]) -> (Outcome, Option<Box<str>>) {
+pub fn outcome_of(success: bool, status: &[u8]) -> (Outcome, Option<Box<str>>) {
     if success {
         return (Outcome::Success, None);
     }

@@ -2,8 +2,10 @@
 
 use crate::listen::{Dialect, Network};
 use crate::security::CurveKey;
+use laboro_dialects::fuq2::Numbering;
 use laboro_dialects::zmtp;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -42,6 +44,23 @@ pub struct DoorSettings {
     /// Of a dwork door: tasks of every kind may be stolen, by their names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any: bool,
+    /// Of a fuq door: the file with the password of its nodes and clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<PathBuf>,
+    /// Of a fuq door: another certificate than the hub's, and its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cert: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// Of a fuq door: how long a node's login is good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cookie_ms: Option<u64>,
+    /// Of a fuq door: its clients cannot stop the hub.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_shutdown: bool,
+    /// Of a fuq or fuq2 door: which numbers its nodes know messages by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbering: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,14 +72,20 @@ pub enum BadDoor {
     #[error("{text} is no address: {why}; write host:port, port 0 for any that is free")]
     Address { text: String, why: String },
     #[error(
-        "door option {word}: there are group=NAME, allow=NETWORK and insecure, for dwork and rrmq \
-         identity=NAME, curve and curve_allow=KEY, and for dwork patience_ms=N, lease_ms=N, stay and any"
+        "door option {word}: there are group=NAME, allow=NETWORK and insecure; for dwork and rrmq \
+         identity=NAME, curve and curve_allow=KEY; for dwork patience_ms=N, lease_ms=N, stay and any; \
+         for fuq auth=FILE, cert=FILE and key=FILE, cookie_ms=N, no_shutdown, and as for fuq2 \
+         numbering=current, older or oldest"
     )]
     Option { word: String },
     #[error("door {dialect}: {word} is an option of {of} doors")]
     NotHere { dialect: &'static str, word: &'static str, of: &'static str },
     #[error("door option curve_allow={text}: {why}; `laboro mq keys` makes a pair")]
     Key { text: String, why: String },
+    #[error("door fuq: cert=FILE and key=FILE go together")]
+    HalfCertificate,
+    #[error("door {dialect}: {why}")]
+    Numbering { dialect: &'static str, why: String },
     #[error(transparent)]
     Network(#[from] crate::listen::BadNetwork),
     #[error(
@@ -87,6 +112,12 @@ impl DoorSettings {
             lease_ms: None,
             stay: false,
             any: false,
+            auth: None,
+            cert: None,
+            key: None,
+            cookie_ms: None,
+            no_shutdown: false,
+            numbering: None,
         }
     }
 
@@ -95,9 +126,17 @@ impl DoorSettings {
         self.curve || !self.curve_allow.is_empty()
     }
 
+    pub(crate) fn numbering(&self) -> Result<Numbering, BadDoor> {
+        let dialect = self.dialect.word();
+        let numbering = self.numbering.as_deref().map_or(Ok(Numbering::Current), str::parse);
+        numbering.map_err(|why| BadDoor::Numbering { dialect, why })
+    }
+
     /// Whoever reaches a door without a lock can run anything here.
     pub(crate) fn check(&self) -> Result<(), BadDoor> {
         let (is_dwork, has_zmtp) = (self.dialect == Dialect::Dwork, self.dialect.has_zmtp());
+        let is_fuq = self.dialect == Dialect::Fuq;
+        let has_numbers = is_fuq || self.dialect == Dialect::Fuq2;
         let options = [
             (self.patience_ms.is_some(), is_dwork, "patience_ms", "dwork"),
             (self.lease_ms.is_some(), is_dwork, "lease_ms", "dwork"),
@@ -105,12 +144,22 @@ impl DoorSettings {
             (self.any, is_dwork, "any", "dwork"),
             (self.has_curve(), has_zmtp, "curve", "dwork and rrmq"),
             (self.identity.is_some(), has_zmtp, "identity", "dwork and rrmq"),
+            (self.auth.is_some(), is_fuq, "auth", "fuq"),
+            (self.cert.is_some(), is_fuq, "cert", "fuq"),
+            (self.key.is_some(), is_fuq, "key", "fuq"),
+            (self.cookie_ms.is_some(), is_fuq, "cookie_ms", "fuq"),
+            (self.no_shutdown, is_fuq, "no_shutdown", "fuq"),
+            (self.numbering.is_some(), has_numbers, "numbering", "fuq and fuq2"),
         ];
         if let Some((.., word, of)) =
             options.into_iter().find(|&(is_set, fits, ..)| is_set && !fits)
         {
             return Err(BadDoor::NotHere { dialect: self.dialect.word(), word, of });
         }
+        if self.cert.is_some() != self.key.is_some() {
+            return Err(BadDoor::HalfCertificate);
+        }
+        self.numbering()?;
         // A public key is no secret, so CURVE alone keeps nobody out.
         let is_locked = self.dialect.has_authentication() || !self.curve_allow.is_empty();
         let is_open = !is_locked && !self.address.ip().is_loopback();
@@ -140,6 +189,12 @@ impl FromStr for DoorSettings {
                 Some(("curve_allow", text)) => door.curve_allow.push(curve_key(text)?),
                 Some(("patience_ms", text)) => door.patience_ms = ms(text)?,
                 Some(("lease_ms", text)) => door.lease_ms = ms(text)?,
+                Some(("auth", path)) => door.auth = Some(path.into()),
+                Some(("cert", path)) => door.cert = Some(path.into()),
+                Some(("key", path)) => door.key = Some(path.into()),
+                Some(("cookie_ms", text)) => door.cookie_ms = ms(text)?,
+                Some(("numbering", word)) => door.numbering = Some(word.to_owned()),
+                None if word == "no_shutdown" => door.no_shutdown = true,
                 None if word == "insecure" => door.insecure = true,
                 None if word == "curve" => door.curve = true,
                 None if word == "stay" => door.stay = true,

@@ -59,11 +59,17 @@ fn a_door_is_written_in_one_word() {
     let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
     let door: DoorSettings = format!("rrmq=127.0.0.1:7,curve_allow={key}").parse().unwrap();
     assert_eq!((door.has_curve(), door.curve_allow[0].to_string()), (true, key.to_owned()));
+    let door: DoorSettings =
+        "fuq=0.0.0.0:5429,auth=a,cert=c,key=k,cookie_ms=5,no_shutdown,numbering=oldest"
+            .parse()
+            .unwrap();
+    assert_eq!(door.check(), Ok(()));
+    assert_eq!((door.auth, door.cookie_ms), (Some("a".into()), Some(5)));
     for (text, words) in [
         ("dwork=127.0.0.1:1,curve_allow=short", "key has 5 characters, not 40"),
         ("dwork=127.0.0.1:1,lease_ms=long", "door option lease_ms=long"),
         ("fuq2", "dialect=address"),
-        ("latin=127.0.0.1:1", "no dialect latin; there are native, fuq2, fuq1, dwork"),
+        ("latin=127.0.0.1:1", "no dialect latin; there are native, fuq, fuq2, fuq1, dwork"),
         ("fuq2=7912", "7912 is no address"),
         ("fuq2=127.0.0.1:1,open", "door option open"),
         ("fuq2=127.0.0.1:1,allow=x", "x is no network"),
@@ -86,6 +92,15 @@ fn a_door_without_a_lock_stays_on_this_machine_unless_told_otherwise() {
     assert_eq!(told, "door fuq2: curve is an option of dwork and rrmq doors");
     let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
     assert_eq!(check(&format!("dwork=0.0.0.0:0,curve_allow={key}")), Ok(()));
+    for (wrong, words) in [
+        ("fuq2=127.0.0.1:0,auth=x", "auth is an option of fuq doors"),
+        ("dwork=127.0.0.1:0,numbering=older", "numbering is an option of fuq and fuq2 doors"),
+        ("fuq2=127.0.0.1:0,numbering=odd", "there is no numbering odd"),
+        ("fuq=127.0.0.1:0,cert=x", "cert=FILE and key=FILE go together"),
+    ] {
+        let told = check(wrong).unwrap_err().to_string();
+        assert!(told.contains(words), "{told}");
+    }
     for open in [
         "fuq2=0.0.0.0:0",
         "fuq2=[::]:0",

@@ -8,6 +8,8 @@ use std::str::FromStr;
 pub enum Dialect {
     /// Our own workers, over TLS, with tokens.
     Native,
+    /// Nodes and the command line of fuq, over HTTPS, with a password.
+    Fuq,
     /// Workers of fuq's second version, on plain TCP.
     Fuq2,
     /// Workers of fuq's first version, on plain TCP.
@@ -19,12 +21,19 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    pub const ALL: [Dialect; 5] =
-        [Dialect::Native, Dialect::Fuq2, Dialect::Fuq1, Dialect::Dwork, Dialect::Rrmq];
+    pub const ALL: [Dialect; 6] = [
+        Dialect::Native,
+        Dialect::Fuq,
+        Dialect::Fuq2,
+        Dialect::Fuq1,
+        Dialect::Dwork,
+        Dialect::Rrmq,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
             Dialect::Native => "native",
+            Dialect::Fuq => "fuq",
             Dialect::Fuq2 => "fuq2",
             Dialect::Fuq1 => "fuq1",
             Dialect::Dwork => "dwork",
@@ -34,7 +43,7 @@ impl Dialect {
 
     pub fn has_authentication(self) -> bool {
         match self {
-            Dialect::Native => true,
+            Dialect::Native | Dialect::Fuq => true,
             Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork | Dialect::Rrmq => false,
         }
     }
@@ -43,7 +52,7 @@ impl Dialect {
     pub fn has_zmtp(self) -> bool {
         match self {
             Dialect::Dwork | Dialect::Rrmq => true,
-            Dialect::Native | Dialect::Fuq2 | Dialect::Fuq1 => false,
+            Dialect::Native | Dialect::Fuq | Dialect::Fuq2 | Dialect::Fuq1 => false,
         }
     }
 

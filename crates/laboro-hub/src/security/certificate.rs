@@ -8,6 +8,7 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,28 +38,59 @@ impl Identity {
                 text
             }
         };
-        let broken = |what: &str| {
+        Identity::parse(&text, &text).map_err(|what| {
             let reason = format!(
                 "{what}: put a certificate and its key in PEM there, or remove it; the hub then \
                  makes a new one, and every access file has to be made anew"
             );
             SecurityError::malformed(&path, reason)
+        })
+    }
+
+    /// Another one than the hub's own, from files that somebody made.
+    pub(crate) fn read(certificate: &Path, key: &Path) -> Result<Identity, SecurityError> {
+        let text = |path: &Path| {
+            let file = File::open(path).map_err(SecurityError::io(path, "open it"))?;
+            files::read_text(file, path)
         };
-        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
-        let chain = chain.map_err(|_| broken("the certificate is damaged"))?;
-        let key = PrivateKeyDer::from_pem_slice(text.as_bytes());
-        let key = key.map_err(|_| broken("there is no good key in it"))?;
-        let pem =
-            first_certificate(&text).ok_or_else(|| broken("there is no certificate in it"))?;
+        let missing = || SecurityError::malformed(key, "there is no such file");
+        let secret = files::read(key)?.ok_or_else(missing)?;
+        Identity::parse(&text(certificate)?, &secret).map_err(|what| {
+            let reason = format!("{what}: a certificate and its key in PEM are wanted");
+            SecurityError::malformed(certificate, reason)
+        })
+    }
+
+    fn parse(certificates: &str, key: &str) -> Result<Identity, &'static str> {
+        let chain = CertificateDer::pem_slice_iter(certificates.as_bytes());
+        let chain = chain.collect::<Result<Vec<_>, _>>();
+        let chain = chain.map_err(|_| "the certificate is damaged")?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
+        let key = key.map_err(|_| "there is no good key in it")?;
+        let pem = first_certificate(certificates).ok_or("there is no certificate in it")?;
         Ok(Identity { chain, pem, key })
     }
 
     /// For listeners. TLS 1.3 only: nothing that we talk to is older.
     pub fn server_config(&self) -> Result<ServerConfig, SecurityError> {
+        self.config(&[&rustls::version::TLS13])
+    }
+
+    /// For programs of others, which may be older: TLS 1.2 too, and HTTP/1.1.
+    pub(crate) fn web_config(&self) -> Result<ServerConfig, SecurityError> {
+        let mut config = self.config(&[&rustls::version::TLS13, &rustls::version::TLS12])?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
+
+    fn config(
+        &self,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+    ) -> Result<ServerConfig, SecurityError> {
         let refuse =
             |error: rustls::Error| SecurityError::Certificate { reason: error.to_string() };
         ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_protocol_versions(&[&rustls::version::TLS13])
+            .with_protocol_versions(versions)
             .map_err(refuse)?
             .with_no_client_auth()
             .with_single_cert(self.chain.clone(), self.key.clone_key())

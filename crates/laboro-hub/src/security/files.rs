@@ -63,7 +63,7 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), SecurityError> {
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// `None` when there is no such file.
-pub(super) fn read(path: &Path) -> Result<Option<String>, SecurityError> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, SecurityError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -86,7 +86,7 @@ pub(super) fn read_text(file: File, path: &Path) -> Result<String, SecurityError
 }
 
 /// Whoever looks afterwards, also after a power cut, finds all of this text in the file.
-pub(super) fn replace(path: &Path, text: &str) -> Result<(), SecurityError> {
+pub(crate) fn replace(path: &Path, text: &str) -> Result<(), SecurityError> {
     let draft = path.with_extension("new");
     // One that was left behind may have been made with other permissions.
     match std::fs::remove_file(&draft) {

@@ -1,0 +1,124 @@
+//! Answers with the status codes, words and JSON of the original. A reason follows where it helps and the
+//! original says nothing.
+
+use super::said::Unclear;
+use crate::inbox::Lost;
+use crate::security::SecurityError;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, SET_COOKIE};
+use hyper::{Method, Response, StatusCode};
+use jiff::Timestamp;
+use serde::Serialize;
+
+pub(super) type Answer = Response<Full<Bytes>>;
+
+/// Why there is no better answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The peer makes no sense. Counted.
+    Malformed(String),
+    /// It makes sense and cannot be.
+    Bad(String),
+    /// No cookie, or one that could not be one.
+    Unauthorized(&'static str),
+    /// Counted.
+    Forbidden(&'static str),
+    NotFound,
+    Method(Method),
+    /// Counted; the connection ends.
+    TooLarge(u64),
+    /// The hub stops.
+    Stopping,
+    Trouble(String),
+}
+
+/// So says the original.
+pub(super) const ACCESS: &str = "403 access forbidden";
+pub(super) const COOKIE: &str = "cannot validate cookie";
+
+impl Refused {
+    pub(super) fn answer(self) -> Answer {
+        let (status, words) = match self {
+            Refused::Malformed(why) | Refused::Bad(why) => {
+                (StatusCode::BAD_REQUEST, format!("400 bad request: {why}"))
+            }
+            Refused::Unauthorized(why) => (StatusCode::UNAUTHORIZED, why.to_owned()),
+            Refused::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned()),
+            Refused::NotFound => (StatusCode::NOT_FOUND, "404 page not found".to_owned()),
+            Refused::Method(method) => {
+                let words = format!("405 method {method} not allowed");
+                (StatusCode::METHOD_NOT_ALLOWED, words)
+            }
+            Refused::TooLarge(most) => {
+                let words = format!("413 a request has at most {most} bytes");
+                (StatusCode::PAYLOAD_TOO_LARGE, words)
+            }
+            Refused::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "503 the hub stops".to_owned()),
+            Refused::Trouble(why) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, format!("500 internal error: {why}"))
+            }
+        };
+        let mut answer = text(status, words + "\n");
+        let closes =
+            matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::SERVICE_UNAVAILABLE);
+        if closes {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        }
+        answer
+    }
+}
+
+impl From<Unclear> for Refused {
+    fn from(Unclear(why): Unclear) -> Refused {
+        Refused::Malformed(why)
+    }
+}
+
+impl From<Lost> for Refused {
+    fn from(_: Lost) -> Refused {
+        Refused::Stopping
+    }
+}
+
+impl From<SecurityError> for Refused {
+    fn from(error: SecurityError) -> Refused {
+        Refused::Trouble(error.to_string())
+    }
+}
+
+/// One line of JSON, called text as the original calls it.
+pub(super) fn json<T: Serialize>(value: &T) -> Answer {
+    match serde_json::to_string(value) {
+        Ok(line) => text(StatusCode::OK, line + "\n"),
+        Err(error) => Refused::Trouble(error.to_string()).answer(),
+    }
+}
+
+/// The original's empty answer.
+pub(super) fn done() -> Answer {
+    text(StatusCode::OK, "{}\n".to_owned())
+}
+
+fn text(status: StatusCode, words: String) -> Answer {
+    let mut answer = Response::new(Full::from(words));
+    *answer.status_mut() = status;
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    answer
+}
+
+/// The name of the cookie that says who a node is.
+pub(super) const COOKIE_NAME: &str = "fuq_foreman_auth";
+
+pub(super) fn set_cookie(answer: &mut Answer, cookie: &str, until_ms: u64) {
+    let until = i64::try_from(until_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let until = until.unwrap_or(Timestamp::MAX).strftime("%a, %d %b %Y %H:%M:%S GMT");
+    let text = format!("{COOKIE_NAME}={cookie}; Path=/; Expires={until}; HttpOnly");
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        answer.headers_mut().insert(SET_COOKIE, value);
+    }
+}

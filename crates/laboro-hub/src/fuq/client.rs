@@ -1,0 +1,273 @@
+//! What the command line asks: to queue, list, hold, release and cancel jobs, and to list and stop nodes. Whoever
+//! has the password may.
+
+use super::answer::{ACCESS, Answer, Refused, done, json};
+use super::jobs::{JobStatus, NodeInfo, StateChange, description, is_over, node_info, status};
+use super::register::Node;
+use super::said::Said;
+use super::serve::Desk;
+use laboro_core::{
+    ArraySpec, Command, Drain, IfTaken, JobId, JobOptions, JobView, Name, Profile, Query, Refusal,
+    Reply, Selection, State, Submit, SubmitTo, TaskView, UnknownPred, Which, Work, WorkerRef,
+};
+
+pub(super) const PATHS: [&str; 7] = [
+    "client/job/new",
+    "client/job/list",
+    "client/job/state",
+    "client/job/clear",
+    "client/nodes/list",
+    "client/nodes/shutdown",
+    "client/shutdown",
+];
+
+/// What one list shows at most, of jobs and of a job's tasks.
+const JOBS_MAX: usize = 10_000;
+const TASKS_MAX: usize = 100_000;
+const PAGE: u32 = 1000;
+
+impl Desk {
+    pub(super) async fn client(&self, path: &str, said: &Said) -> Result<Answer, Refused> {
+        if !self.door.password.is(&said.inner("auth")?.text("password")?) {
+            return Err(Refused::Forbidden(ACCESS));
+        }
+        let said = said.inner("msg")?;
+        match path {
+            "client/job/new" => self.new_job(&said).await,
+            "client/job/list" => self.list_jobs(&said).await,
+            "client/job/state" => self.change_jobs(&said).await,
+            "client/job/clear" => self.clear_jobs().await,
+            "client/nodes/list" => self.list_nodes(&said),
+            "client/nodes/shutdown" => self.stop_nodes(&said).await,
+            _ if self.door.stays => Err(Refused::Forbidden("403 this door does not stop the hub")),
+            _ => {
+                tracing::info!("{}: {} stops the hub", self.reception.door, self.peer);
+                self.reception.hall.stop.cancel();
+                Ok(done())
+            }
+        }
+    }
+
+    async fn new_job(&self, said: &Said) -> Result<Answer, Refused> {
+        let (name, command) = (said.text("name")?, said.text("command")?);
+        let (dir, log_dir) = (said.text("working_dir")?, said.text("logging_dir")?);
+        let (tasks, status) = (said.number("num_tasks")?, said.text("status")?);
+        let bad = |why: String| Err(Refused::Bad(why));
+        // It becomes part of the name of a file.
+        if name.contains(['/', '\0']) {
+            return bad(format!("the name {name:?} has a slash in it"));
+        }
+        if command.is_empty() || [&command, &dir, &log_dir].iter().any(|text| text.contains('\0')) {
+            return bad("the command is missing, or there is a NUL in a path".into());
+        }
+        let Some(count) = u32::try_from(tasks).ok().filter(|&count| count > 0) else {
+            return bad(format!("num_tasks {tasks}: a job has at least one task"));
+        };
+        if !matches!(status.as_str(), "" | "waiting") {
+            return bad(format!("status {status}: a new job is waiting"));
+        }
+        let part = |text: String| text.into_bytes().into_boxed_slice();
+        let (program, dir, log_dir) = (part(command), part(dir), part(log_dir));
+        let options = JobOptions { name: Name::from(name), ..JobOptions::default() };
+        // Jobs may share a name and arrays may not, so the array has none.
+        let work = Work::Indexed { program, dir, log_dir };
+        let submit = Submit {
+            group: self.group(),
+            job: SubmitTo::New(options),
+            profiles: vec![Profile::default()],
+            tasks: Vec::new(),
+            arrays: vec![ArraySpec::numbered("", count, work)],
+            unknown_pred: UnknownPred::Refuse,
+            if_taken: IfTaken::Refuse,
+        };
+        match self.ask(Command::Submit(submit)).await? {
+            Reply::Submitted { job, .. } => Ok(json(&Queued { job_id: job.0 })),
+            Reply::Refused(refusal) => bad(refusal.to_string()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn list_jobs(&self, said: &Said) -> Result<Answer, Refused> {
+        let (name, wanted) = (said.text("name")?, said.text("status")?);
+        let is_wanted = |job: &JobView| {
+            let status = status(job);
+            let suits = if wanted.is_empty() { !is_over(status) } else { status == wanted };
+            suits && (name.is_empty() || job.name.bytes() == name.as_bytes())
+        };
+        let mut shown = Vec::new();
+        for job in self.jobs(is_wanted).await? {
+            let first = self.tasks(job.job, None, 1).await?;
+            let running = self.numbers(job.job, State::Leased).await?;
+            let failed = self.numbers(job.job, State::Failed).await?;
+            let counts = &job.counts;
+            shown.push(JobStatus {
+                description: description(&job, first.first()),
+                tasks_finished: counts.of(State::Done).into(),
+                tasks_pending: counts.unfinished() - u64::from(counts.of(State::Leased)),
+                tasks_running: running,
+                tasks_with_errors: failed,
+            });
+        }
+        Ok(json(&shown))
+    }
+
+    async fn change_jobs(&self, said: &Said) -> Result<Answer, Refused> {
+        let (numbers, action) = (said.jobs("job_ids")?, said.text("action")?);
+        if numbers.is_empty() {
+            return Err(Refused::Bad("job_ids: which jobs?".into()));
+        }
+        let (change, becomes): (fn(Selection) -> Command, _) = match action.as_str() {
+            "hold" => (Command::Hold, "paused"),
+            "release" => (Command::Release, "waiting"),
+            "cancel" => (Command::Cancel, "cancelled"),
+            other => return Err(Refused::Bad(format!("action {other}: hold, release or cancel"))),
+        };
+        // All of them are there, or nothing is changed.
+        let mut jobs = Vec::new();
+        for number in numbers {
+            jobs.push(self.job(number).await?);
+        }
+        let mut changed = Vec::new();
+        for job in jobs {
+            let before = status(&job);
+            let selection = Selection { job: job.job, which: Which::Job };
+            // What is over stays what it is.
+            let after = match is_over(before) {
+                true => before,
+                false => {
+                    self.ask(change(selection)).await?;
+                    becomes
+                }
+            };
+            let (prev_status, new_status) = (before, after);
+            changed.push(StateChange { job_id: job.job.0, prev_status, new_status });
+        }
+        Ok(json(&changed))
+    }
+
+    /// Only those that came in by a door like this one: others share the group.
+    async fn clear_jobs(&self) -> Result<Answer, Refused> {
+        for job in self.jobs(|_| true).await? {
+            let first = self.tasks(job.job, None, 1).await?;
+            let work = first.first().and_then(|task| task.work.as_deref());
+            if matches!(work, Some(Work::Indexed { .. })) {
+                let selection = Selection { job: job.job, which: Which::Job };
+                self.ask(Command::Cancel(selection)).await?;
+                self.ask(Command::Forget(job.job)).await?;
+            }
+        }
+        Ok(done())
+    }
+
+    fn list_nodes(&self, said: &Said) -> Result<Answer, Refused> {
+        let nodes = match said.flag("cookie_list")? {
+            true => self.door.register().nodes(self.reception.hall.clock.now()),
+            false => self.nodes_here(),
+        };
+        Ok(json(&nodes.iter().map(node_info).collect::<Vec<NodeInfo<'_>>>()))
+    }
+
+    /// Connected by websocket, or polling.
+    fn nodes_here(&self) -> Vec<Node> {
+        let mut nodes: Vec<Node> = self.door.connected().values().cloned().collect();
+        let pollers = self.door.pollers();
+        let polls = |node: &Node| pollers.get(&node.name).is_some_and(|at| at.strong_count() > 0);
+        let known = self.door.register().nodes(self.reception.hall.clock.now());
+        nodes.extend(known.into_iter().filter(polls));
+        nodes.sort_by(|one, other| one.name.cmp(&other.name));
+        nodes.dedup_by(|one, other| one.name == other.name);
+        nodes
+    }
+
+    async fn stop_nodes(&self, said: &Said) -> Result<Answer, Refused> {
+        for name in said.texts("uniq_names")? {
+            self.door.register().send_away(&name);
+            let worker = WorkerRef::Name { group: self.group(), name: Name::from(name) };
+            // One that is not there hears of it when it comes.
+            self.ask(Command::Drain(worker, Drain::All)).await?;
+        }
+        Ok(done())
+    }
+
+    fn group(&self) -> Name {
+        Name::from(self.reception.door.group.as_str())
+    }
+
+    async fn ask(&self, command: Command) -> Result<Reply, Refused> {
+        crate::listen::stats::count(&self.reception.door.stats.commands, 1);
+        Ok(self.reception.handle.ask(command).await?)
+    }
+
+    /// A job of this door's group.
+    async fn job(&self, number: u64) -> Result<JobView, Refused> {
+        let none = || Refused::Bad(format!("there is no job {number}"));
+        let job = u32::try_from(number).map(JobId).map_err(|_| none())?;
+        match self.ask(Command::Query(Query::Job(job))).await? {
+            Reply::Jobs(views) => {
+                views.into_iter().find(|view| view.group == self.group()).ok_or_else(none)
+            }
+            _ => Err(none()),
+        }
+    }
+
+    /// The jobs of the group that are wanted, oldest first.
+    async fn jobs(&self, is_wanted: impl Fn(&JobView) -> bool) -> Result<Vec<JobView>, Refused> {
+        let (mut wanted, mut from) = (Vec::new(), JobId(0));
+        loop {
+            let query = Query::Jobs { group: Some(self.group()), from, most: PAGE };
+            let views = match self.ask(Command::Query(query)).await? {
+                Reply::Jobs(views) => views,
+                Reply::Refused(Refusal::NoSuchGroup(_)) => return Ok(wanted),
+                reply => return Err(unexpected(&reply)),
+            };
+            let Some(last) = views.last().map(|view| view.job.0) else { return Ok(wanted) };
+            wanted.extend(views.into_iter().filter(&is_wanted));
+            if wanted.len() >= JOBS_MAX || last == u32::MAX {
+                wanted.truncate(JOBS_MAX);
+                return Ok(wanted);
+            }
+            from = JobId(last + 1);
+        }
+    }
+
+    async fn tasks(
+        &self,
+        job: JobId,
+        state: Option<State>,
+        most: u32,
+    ) -> Result<Vec<TaskView>, Refused> {
+        let query = Query::Tasks { job, state, from: 1, most };
+        match self.ask(Command::Query(query)).await? {
+            Reply::Tasks { tasks, .. } => Ok(tasks),
+            // Forgotten meanwhile.
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The numbers of a job's tasks in this state.
+    async fn numbers(&self, job: JobId, state: State) -> Result<Vec<u32>, Refused> {
+        let (mut numbers, mut from) = (Vec::new(), 1);
+        while numbers.len() < TASKS_MAX {
+            let query = Query::Tasks { job, state: Some(state), from, most: PAGE };
+            let Reply::Tasks { tasks, next } = self.ask(Command::Query(query)).await? else {
+                break;
+            };
+            numbers.extend(tasks.iter().map(|task| task.task.index));
+            match next {
+                Some(next) => from = next,
+                None => break,
+            }
+        }
+        Ok(numbers)
+    }
+}
+
+/// A job that was taken.
+#[derive(Debug, serde::Serialize)]
+struct Queued {
+    job_id: u32,
+}
+
+fn unexpected(reply: &Reply) -> Refused {
+    Refused::Trouble(format!("the hub answered with {reply:?}"))
+}

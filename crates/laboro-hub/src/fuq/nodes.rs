@@ -1,0 +1,195 @@
+//! What nodes ask by HTTP: to be let in, and, those that poll, for work and to tell how it ended.
+
+use super::answer::{ACCESS, Answer, COOKIE, COOKIE_NAME, Refused, json, set_cookie};
+use super::jobs::{Task, stop_task, task};
+use super::register::{COOKIE_BYTES_MAX, Login, Node};
+use super::said::Said;
+use super::serve::Desk;
+use hyper::HeaderMap;
+use hyper::header::COOKIE as COOKIE_HEADER;
+use laboro_core::{Command, LeaseRef, Refusal, Reply, Report, TaskRef, TaskResult};
+use laboro_dialects::fuq2;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Older nodes say `job/status`.
+pub(super) const PATHS: [&str; 5] =
+    ["hello", "node/reauth", "job/request", "job/update", "job/status"];
+
+/// Names, tags and processors that a node may have. The hub has its own limits.
+const TAGS_MAX: usize = 64;
+const NAME_BYTES_MAX: usize = 256;
+const SLOTS_MAX: i64 = 65_534;
+
+impl Desk {
+    pub(super) async fn node(
+        self: &Arc<Desk>,
+        path: &str,
+        headers: &HeaderMap,
+        said: &Said,
+    ) -> Result<Answer, Refused> {
+        match path {
+            "hello" => self.hello(said),
+            "node/reauth" => self.reauth(said),
+            "job/request" => {
+                let (node, said) = self.known_with(headers, said)?;
+                self.give_work(&node, said.number("nproc")?).await
+            }
+            _ => {
+                let (node, said) = self.known_with(headers, said)?;
+                self.update(&node, &said).await
+            }
+        }
+    }
+
+    fn hello(&self, said: &Said) -> Result<Answer, Refused> {
+        let node = node_of(said)?;
+        if !self.door.password.is(&said.text("auth")?) {
+            return Err(Refused::Forbidden(ACCESS));
+        }
+        let login = self.door.register().log_in(self.reception.hall.clock.now(), node)?;
+        let Login { cookie, node } = &login;
+        let (name, session) = (node.name.as_str(), Some(node.session.as_str()));
+        Ok(self.welcome(&login, &Welcome { name, session, cookie }))
+    }
+
+    /// The cookie is old, the node the same.
+    fn reauth(&self, said: &Said) -> Result<Answer, Refused> {
+        let hello = said.inner("msg")?;
+        let (shown, cookie) = (node_of(&hello)?, said.text("cookie")?);
+        if !self.door.password.is(&hello.text("auth")?) {
+            return Err(Refused::Forbidden(ACCESS));
+        }
+        let now = self.reception.hall.clock.now();
+        let mut register = self.door.register();
+        let known = register.find_stale(&cookie).cloned().ok_or(Refused::Forbidden(ACCESS))?;
+        if known.name != shown.name || known.host != shown.host {
+            return Err(Refused::Forbidden(ACCESS));
+        }
+        let login = register.renew(now, known)?;
+        drop(register);
+        let Login { cookie, node } = &login;
+        Ok(self.welcome(&login, &Welcome { name: &node.name, session: None, cookie }))
+    }
+
+    fn welcome(&self, login: &Login, names: &Welcome<'_>) -> Answer {
+        self.note_known();
+        let mut answer = json(names);
+        let now = self.reception.hall.clock.now();
+        set_cookie(&mut answer, &login.cookie, now.after_ms(self.door.cookie_ms).0);
+        answer
+    }
+
+    /// Whose cookie is shown: in its header, or where older nodes have it.
+    pub(super) fn known(&self, headers: &HeaderMap, body: Option<&str>) -> Result<Node, Refused> {
+        let shown = cookie_in(headers).or(body.filter(|cookie| !cookie.is_empty()));
+        let cookie = shown.ok_or(Refused::Unauthorized("missing session cookie"))?;
+        if cookie.len() > COOKIE_BYTES_MAX {
+            return Err(Refused::Unauthorized(COOKIE));
+        }
+        let now = self.reception.hall.clock.now();
+        let node = self.door.register().find(now, cookie).cloned();
+        let node = node.ok_or(Refused::Forbidden(COOKIE))?;
+        self.note_known();
+        Ok(node)
+    }
+
+    /// The node, and what it says without the envelope that older ones put around it.
+    fn known_with(&self, headers: &HeaderMap, said: &Said) -> Result<(Node, Said), Refused> {
+        if !said.has("msg") {
+            return Ok((self.known(headers, None)?, said.clone()));
+        }
+        let node = self.known(headers, Some(&said.text("cookie")?))?;
+        Ok((node, said.inner("msg")?))
+    }
+
+    async fn give_work(self: &Arc<Desk>, node: &Node, wanted: i64) -> Result<Answer, Refused> {
+        if self.door.register().leaves(&node.name) {
+            return Ok(json(&[stop_task()]));
+        }
+        let most = u32::try_from(wanted).unwrap_or(1).clamp(1, node.slots.max(1));
+        let poller = self.poller(node);
+        let grants = tokio::select! {
+            grants = poller.work(&self.reception, most) => grants?,
+            () = self.reception.hall.stop.cancelled() => return Ok(none()),
+        };
+        match grants.is_empty() {
+            true => Ok(json(&[stop_task()])),
+            false => Ok(json(&grants.iter().map(task).collect::<Vec<Task>>())),
+        }
+    }
+
+    async fn update(self: &Arc<Desk>, node: &Node, said: &Said) -> Result<Answer, Refused> {
+        let (job, number) = (said.job("job_id")?, said.number("task")?);
+        let (success, status) = (said.flag("success")?, said.text("status")?);
+        let wanted = match said.has("newjob") {
+            true => Some(said.inner("newjob")?.number("nproc")?),
+            false => None,
+        };
+        let task = fuq2::task_id(job, number);
+        let task = task.ok_or_else(|| Refused::Bad(format!("job {job} has no task {number}")))?;
+        let (outcome, message) = fuq2::outcome_of(success, status.as_bytes());
+        let poller = self.poller(node);
+        let lease = LeaseRef::Held(TaskRef::Id(task));
+        let results = vec![TaskResult { lease, outcome, message, memo: None }];
+        let report = [(0, Command::Report(Report { worker: poller.worker(), results }))];
+        let _ = self.reception.hall.outputs.note_results(&report).await;
+        let [(_, report)] = report;
+        if let Reply::Reported(verdicts) = poller.ask(report).await? {
+            match verdicts.first() {
+                Some(Err(refusal @ (Refusal::NoSuchJob(_) | Refusal::NoSuchTask(_)))) => {
+                    return Err(Refused::Bad(refusal.to_string()));
+                }
+                // It was cancelled, or is somebody else's by now: nothing that the node could do about it.
+                Some(Err(refusal)) => {
+                    tracing::debug!("{}: {}: {refusal}", self.reception.door, node.name);
+                }
+                _ => {}
+            }
+        }
+        match wanted {
+            Some(wanted) => self.give_work(node, wanted).await,
+            None => Ok(none()),
+        }
+    }
+}
+
+/// What a node is called from now on.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Welcome<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    cookie: &'a str,
+}
+
+/// No tasks.
+fn none() -> Answer {
+    json::<[Task; 0]>(&[])
+}
+
+fn node_of(said: &Said) -> Result<Node, Refused> {
+    let (host, name, tags) = (said.text("node")?, said.text("unique_name")?, said.texts("tags")?);
+    let slots = said.number("nproc")?;
+    if host.is_empty() || host.len() > NAME_BYTES_MAX || name.len() > 2 * NAME_BYTES_MAX {
+        return Err(Refused::Malformed("node is to be the name of the node's machine".into()));
+    }
+    if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.len() > NAME_BYTES_MAX) {
+        return Err(Refused::Malformed(format!("a node has at most {TAGS_MAX} short tags")));
+    }
+    if !(0..=SLOTS_MAX).contains(&slots) {
+        return Err(Refused::Malformed(format!("nproc {slots} is not between 0 and {SLOTS_MAX}")));
+    }
+    let tags = tags.into_iter().filter(|tag| !tag.is_empty()).collect();
+    let session = said.text("session")?;
+    Ok(Node { host, pid: said.number("pid")?, name, session, tags, slots: slots as u32 })
+}
+
+fn cookie_in(headers: &HeaderMap) -> Option<&str> {
+    let values = headers.get_all(COOKIE_HEADER).into_iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = values.flat_map(|value| value.split(';')).map(str::trim);
+    pairs
+        .find_map(|pair| pair.strip_prefix(COOKIE_NAME)?.strip_prefix('='))
+        .map(|cookie| cookie.trim_matches('"'))
+}

@@ -1,0 +1,224 @@
+//! A node that polls is a worker like others: it is there while one of its connections stands, and each request
+//! for work is an offer. What it runs cannot be ended from here, for there is no way to tell it.
+
+use super::Door;
+use super::register::Node;
+use crate::inbox::{Lost, Subscription};
+use crate::listen::Reception;
+use laboro_core::{
+    Capacity, Command, Grant, Join, Kinds, LeaseRef, Leave, Leaving, Name, Offer, Patience, Place,
+    Reply, Return, Returned, Route, Token, WorkKind, WorkerRef,
+};
+use laboro_dialects::session::Delivery;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{mpsc, oneshot};
+
+/// Held by each connection of the node. When the last is gone, so is the worker, after a grace time.
+#[derive(Debug)]
+pub(super) struct Poller {
+    turns: mpsc::UnboundedSender<Turn>,
+    worker: WorkerRef,
+    next: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Turn {
+    Ask {
+        tag: u64,
+        command: Command,
+        answer: oneshot::Sender<Reply>,
+    },
+    /// Whoever asked has gone.
+    Withdraw(u64),
+}
+
+/// Tags of what nobody waits for.
+const NOBODY: u64 = 0;
+const JOIN: u64 = 1;
+
+/// Longer than anybody waits; then it is offered anew.
+const PATIENCE_MS: u64 = 3_600_000;
+
+impl Poller {
+    /// The one that stands, or a new one.
+    pub(super) fn of(door: &Arc<Door>, reception: &Reception, node: &Node) -> Arc<Poller> {
+        let mut pollers = door.pollers();
+        let standing = pollers.get(&node.name).and_then(std::sync::Weak::upgrade);
+        if let Some(poller) = standing.filter(|poller| !poller.has_ended()) {
+            return poller;
+        }
+        pollers.retain(|_, poller| poller.strong_count() > 0);
+        let (turns, taken) = mpsc::unbounded_channel();
+        let group = Name::from(reception.door.group.as_str());
+        let worker = WorkerRef::Name { group, name: Name::from(node.name.as_str()) };
+        let poller = Poller { turns, worker: worker.clone(), next: AtomicU64::new(JOIN + 1) };
+        let poller = Arc::new(poller);
+        pollers.insert(node.name.clone(), Arc::downgrade(&poller));
+        let seat = Seat {
+            reception: reception.clone(),
+            node: node.clone(),
+            worker,
+            turns: taken,
+            answers: HashMap::new(),
+        };
+        door.tasks.spawn(seat.sit());
+        poller
+    }
+
+    /// The hub has cut it off.
+    pub(super) fn has_ended(&self) -> bool {
+        self.turns.is_closed()
+    }
+
+    pub(super) fn worker(&self) -> WorkerRef {
+        self.worker.clone()
+    }
+
+    pub(super) async fn ask(&self, command: Command) -> Result<Reply, Lost> {
+        let (tag, reply) = self.send(command)?;
+        let mut waiting = Waiting { poller: self, tag, is_over: false };
+        let reply = reply.await.map_err(|_| Lost);
+        waiting.is_over = true;
+        reply
+    }
+
+    /// Waits for up to so many tasks, for as long as it takes or until the hub sends the node away.
+    pub(super) async fn work(&self, reception: &Reception, most: u32) -> Result<Vec<Grant>, Lost> {
+        loop {
+            let until = reception.hall.clock.now().after_ms(PATIENCE_MS);
+            let route = Route::Answer { most, patience: Patience::Always(until) };
+            let offer = Offer { worker: self.worker(), route, lease_ms: None };
+            match self.ask(Command::Offer(offer)).await? {
+                Reply::Work { grants, .. } => return Ok(grants),
+                Reply::Nothing(laboro_core::Idle::Draining | laboro_core::Idle::Ejected) => {
+                    return Ok(Vec::new());
+                }
+                Reply::Nothing(_) => {}
+                // Too many wait already, or it was forgotten; the node asks again.
+                _ => return Err(Lost),
+            }
+        }
+    }
+
+    fn send(&self, command: Command) -> Result<(u64, oneshot::Receiver<Reply>), Lost> {
+        let tag = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, reply) = oneshot::channel();
+        self.turns.send(Turn::Ask { tag, command, answer }).map_err(|_| Lost)?;
+        Ok((tag, reply))
+    }
+}
+
+/// A request whose connection breaks is not waited for any more.
+struct Waiting<'a> {
+    poller: &'a Poller,
+    tag: u64,
+    is_over: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _ = self.poller.turns.send(Turn::Withdraw(self.tag));
+        }
+    }
+}
+
+/// The node's place at the hub.
+struct Seat {
+    reception: Reception,
+    node: Node,
+    worker: WorkerRef,
+    turns: mpsc::UnboundedReceiver<Turn>,
+    answers: HashMap<u64, oneshot::Sender<Reply>>,
+}
+
+impl Seat {
+    /// Until every connection of the node is gone.
+    async fn sit(mut self) {
+        let Ok(mut hub) = self.reception.handle.open_session().await else { return };
+        let stop = self.reception.hall.stop.clone();
+        if hub.ask(JOIN, self.join(&hub)).await.is_err() {
+            return;
+        }
+        loop {
+            let lives = tokio::select! {
+                turn = self.turns.recv() => match turn {
+                    Some(turn) => self.take(turn, &hub).await,
+                    None => break,
+                },
+                delivery = hub.next() => match delivery {
+                    Some(delivery) => self.deliver(delivery, &hub).await,
+                    None => return,
+                },
+                () = stop.cancelled() => break,
+            };
+            if lives.is_err() {
+                return;
+            }
+        }
+        let how = Leaving::Away { grace_ms: self.reception.grace_ms };
+        let leave = Leave { worker: self.worker, session: Some(hub.session), how };
+        let _ = hub.ask(NOBODY, Command::Leave(leave)).await;
+    }
+
+    fn join(&self, hub: &Subscription) -> Command {
+        Command::Join(Join {
+            group: Name::from(self.reception.door.group.as_str()),
+            name: Name::from(self.node.name.as_str()),
+            dialect: "fuq",
+            session: hub.session,
+            kinds: Kinds::of(&[WorkKind::Indexed]),
+            tags: self.node.tags.iter().map(|tag| Name::from(tag.as_str())).collect(),
+            capacity: Capacity::slots(self.node.slots),
+            period_ms: None,
+            // It does not say what runs there.
+            running: None,
+        })
+    }
+
+    async fn take(&mut self, turn: Turn, hub: &Subscription) -> Result<(), Lost> {
+        match turn {
+            Turn::Ask { tag, command, answer } => {
+                crate::listen::stats::count(&self.reception.door.stats.commands, 1);
+                self.answers.insert(tag, answer);
+                hub.ask(tag, command).await
+            }
+            Turn::Withdraw(tag) => hub.ask(NOBODY, Command::Withdraw(Token(tag))).await,
+        }
+    }
+
+    async fn deliver(&mut self, delivery: Delivery, hub: &Subscription) -> Result<(), Lost> {
+        match delivery {
+            Delivery::Reply { tag, reply } => {
+                let unheard = match self.answers.remove(&tag) {
+                    Some(answer) => answer.send(reply).err(),
+                    None => Some(reply),
+                };
+                match unheard {
+                    Some(Reply::Work { grants, .. }) => self.give_back(grants, hub).await,
+                    Some(Reply::Refused(refusal)) if tag == JOIN => {
+                        tracing::warn!("{}: {}: {refusal}", self.reception.door, self.node.name);
+                        Ok(())
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Delivery::Work { grants, .. } => self.give_back(grants, hub).await,
+            // It hears of it when it asks again, or not at all.
+            Delivery::Revoke { .. } | Delivery::Stop { .. } => Ok(()),
+        }
+    }
+
+    /// Whoever asked for it has gone meanwhile.
+    async fn give_back(&self, grants: Vec<Grant>, hub: &Subscription) -> Result<(), Lost> {
+        let back = |grant: Grant| Returned {
+            lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+            preds: Vec::new(),
+        };
+        let tasks = grants.into_iter().map(back).collect();
+        let back = Return { worker: self.worker.clone(), tasks, place: Place::Front };
+        hub.ask(NOBODY, Command::Return(back)).await
+    }
+}
