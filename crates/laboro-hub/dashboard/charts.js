@@ -3,7 +3,12 @@
 import { h, s } from "./dom.js";
 import { clock, count, duration } from "./format.js";
 
-const WIDTH = 720;
+/** Drawn for the room there is: a drawing that is only made smaller has letters that nobody can read. */
+export function isNarrow() {
+  return window.matchMedia("(max-width: 640px)").matches;
+}
+
+const width = () => (isNarrow() ? 380 : 720);
 const LEFT = 46;
 const RIGHT = 8;
 const TOP = 8;
@@ -25,7 +30,7 @@ export function overTime({ label, times, series, stacked = false, unit = count, 
   const tops = times.map((_, at) => series.reduce(
     (sum, one) => (stacked ? sum + one.values[at] : Math.max(sum, one.values[at])), 0));
   const most = roundUp(Math.max(...tops));
-  const plot = { width: WIDTH - LEFT - RIGHT, height: height - TOP - BOTTOM };
+  const plot = { width: width() - LEFT - RIGHT, height: height - TOP - BOTTOM };
   const span = times[known - 1] - times[0] || 1;
   const x = (at) => LEFT + ((times[at] - times[0]) / span) * plot.width;
   const y = (value) => TOP + plot.height * (1 - value / most);
@@ -47,19 +52,19 @@ export function overTime({ label, times, series, stacked = false, unit = count, 
   const names = series.map((one) => h("li", {}, h("span", { class: `dot state-${one.state}` }),
     one.name, " ", h("b", {}, unit(one.values[known - 1]))));
   return h("figure", { class: "chart" },
-    frame(label, height, [grid(most, y, unit), timeAxis(times[0], times[known - 1], height), drawn]),
+    frame(label, height, [grid(most, y, unit), timeAxis(times[0], times[known - 1], height), drawn.reverse()]),
     h("figcaption", {}, h("ul", { class: "legend" }, names)));
 }
 
 function frame(label, height, content) {
-  return s("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label },
+  return s("svg", { viewBox: `0 0 ${width()} ${height}`, role: "img", "aria-label": label },
     s("title", {}, label), content);
 }
 
 function grid(most, y, unit) {
   return [0, 0.5, 1].map((share) => {
     const value = most * share;
-    return s("g", {}, s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+    return s("g", {}, s("line", { class: "grid", x1: LEFT, x2: width() - RIGHT, y1: y(value), y2: y(value) }),
       s("text", { class: "tick", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, unit(value)));
   });
 }
@@ -67,7 +72,7 @@ function grid(most, y, unit) {
 function timeAxis(first, last, height) {
   return [0, 0.5, 1].map((share) => {
     const anchor = share === 0 ? "start" : share === 1 ? "end" : "middle";
-    const at = LEFT + share * (WIDTH - LEFT - RIGHT);
+    const at = LEFT + share * (width() - LEFT - RIGHT);
     return s("text", { class: "tick", x: at, y: height - 6, "text-anchor": anchor },
       clock(first + (last - first) * share));
   });
@@ -78,7 +83,7 @@ export function histogram(durations, height = 180) {
   const { buckets } = durations;
   if (buckets.length === 0) return h("p", { class: "empty" }, "nothing has ended yet");
   const most = roundUp(Math.max(...buckets.map((bucket) => bucket.count)));
-  const plot = { width: WIDTH - LEFT - RIGHT, height: height - TOP - BOTTOM };
+  const plot = { width: width() - LEFT - RIGHT, height: height - TOP - BOTTOM };
   const y = (value) => TOP + plot.height * (1 - value / most);
   // Few buckets make a chart of few bars, not of broad ones.
   const step = Math.min(plot.width / buckets.length, 48);

@@ -77,7 +77,7 @@ function copyAttributes(known, node) {
     if (!node.hasAttribute(name) && name !== "open") known.removeAttribute(name);
   }
   for (const { name, value } of node.attributes) {
-    if (known.getAttribute(name) === value) continue;
+    if (known.getAttribute(name) === value || name === "open") continue;
     // As an attribute it would be against the policy of these pages.
     if (name === "style") known.style.cssText = value;
     else known.setAttribute(name, value);

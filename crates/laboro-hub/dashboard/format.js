@@ -9,6 +9,12 @@ export function text(value) {
   return String(value);
 }
 
+/** A command as it could be typed: a string is a line for the shell, a list is words. */
+export function command(value) {
+  if (!Array.isArray(value)) return text(value);
+  return value.map(text).map((word) => (/^[\w@%+=:,./{}-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+}
+
 export function count(number) {
   if (number < 10_000) return String(number ?? 0);
   if (number < 1_000_000) return `${(number / 1000).toFixed(number < 100_000 ? 1 : 0)}k`;

@@ -53,7 +53,8 @@ export function card(title, value, under, state) {
 export function table(columns, rows, empty = "nothing here") {
   const heads = columns.map((column) => (Array.isArray(column) ? column : [column, ""]));
   if (rows.length === 0) return h("p", { class: "empty" }, empty);
-  return h("div", { class: "scroll" }, h("table", {},
+  // On a phone a broad table becomes a list.
+  return h("div", { class: columns.length > 5 ? "scroll large" : "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, heads.map(([name, kind]) => h("th", { scope: "col", class: kind }, name)))),
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, at) =>
       h("td", { class: heads[at][1], "data-label": heads[at][0] }, cell)))))));

@@ -1,11 +1,10 @@
 // When what ran where: a row for each slot of each worker, a bar for each attempt.
 
+import { isNarrow } from "./charts.js";
 import { h, s } from "./dom.js";
 import { clock, duration, outcome } from "./format.js";
 import { nameOf } from "./workers.js";
 
-const WIDTH = 1000;
-const LEFT = 120;
 const ROW = 14;
 const ROWS_MAX = 60;
 
@@ -15,12 +14,13 @@ const ROWS_MAX = 60;
 export function timeline(job, spans, running, now, every) {
   const all = [...spans, ...running.map((run) => ({ ...run, took_ms: Math.max(0, now - run.started_ms) }))];
   if (all.length === 0) return h("p", { class: "empty" }, "nothing has run yet");
+  const [width, left] = isNarrow() ? [380, 64] : [1000, 120];
   const first = Math.min(...all.map((span) => span.started_ms));
   const last = Math.max(...all.map((span) => span.started_ms + span.took_ms), first + 1);
   const rows = lanes(all);
   const shown = rows.slice(0, ROWS_MAX);
   const height = shown.length * ROW + 26;
-  const x = (at) => LEFT + ((at - first) / (last - first)) * (WIDTH - LEFT - 4);
+  const x = (at) => left + ((at - first) / (last - first)) * (width - left - 4);
 
   const bars = shown.flatMap((row, at) => row.spans.map((span) => {
     const state = !span.outcome ? "leased" : span.outcome.kind === "success" ? "done" : "failed";
@@ -33,18 +33,18 @@ export function timeline(job, spans, running, now, every) {
     return s("a", { href: `#/jobs/${job}/tasks/${span.task}`, "aria-label": words }, bar);
   }));
   const names = shown.map((row, at) => row.isFirst && s("text", { class: "tick", x: 0, y: at * ROW + 11 },
-    nameOf(row.worker).slice(0, 18)));
+    nameOf(row.worker).slice(0, isNarrow() ? 10 : 18)));
   const lines = shown.map((row, at) => row.isFirst && at > 0 && s("line",
-    { class: "grid", x1: 0, x2: WIDTH, y1: at * ROW, y2: at * ROW }));
+    { class: "grid", x1: 0, x2: width, y1: at * ROW, y2: at * ROW }));
   const ticks = [0, 0.5, 1].map((share) => s("text", { class: "tick", y: height - 6,
-    x: LEFT + share * (WIDTH - LEFT - 4), "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" },
+    x: left + share * (width - left - 4), "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" },
   clock(first + (last - first) * share)));
   const notes = [
     every > 1 && `every ${every}th attempt is shown`,
     rows.length > shown.length && `${rows.length - shown.length} more slots are not shown`,
   ].filter(Boolean);
   return h("figure", { class: "chart timeline" },
-    s("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "group", "aria-label": "timeline of attempts" },
+    s("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "timeline of attempts" },
       lines, names, bars, ticks),
     notes.length > 0 && h("figcaption", {}, notes.join("; ")));
 }

@@ -11,6 +11,8 @@ import { timeline } from "../timeline.js";
 import { meet, workerLink } from "../workers.js";
 
 const FAILED_SHOWN = 10;
+/** Whose last words are read without being asked for. */
+const FAILED_OPEN = 2;
 
 export async function show(place, visit) {
   const [number] = visit.parts;
@@ -156,12 +158,12 @@ function drawEnds(job) {
 function drawFailed(job, tasks, past) {
   if (tasks.length === 0) return h("p", { class: "empty" }, "none");
   const known = new Map((past?.failures ?? []).map((one) => [one.task, one]));
-  const shown = tasks.map((task) => {
+  const shown = tasks.map((task, at) => {
     const end = task.attempts.at(-1) ?? known.get(task.task);
     return h("li", {}, h("div", { class: "row" }, badge("failed"), taskLink(job.job, task.task, text(task.name) || String(task.task)),
       h("span", {}, outcome(end?.outcome)), end && h("span", {}, "at ", workerLink(end.worker)),
       task.message && h("span", { class: "note" }, task.message)),
-    h("details", { "data-task": String(task.task) }, h("summary", {}, "last words"),
+    h("details", { "data-task": String(task.task), open: at < FAILED_OPEN }, h("summary", {}, "last words"),
       h("pre", { class: "output short", "data-keep": `words-${task.task}-${task.failed_attempts}` })));
   });
   const rest = job.counts.failed - tasks.length;

@@ -3,7 +3,7 @@
 import { get, getIfThere, post } from "../api.js";
 import { agree, attempt as tried } from "../dialog.js";
 import { act, h, put, swap } from "../dom.js";
-import { bytes, clock, duration, outcome, text } from "../format.js";
+import { bytes, clock, command, duration, outcome, text } from "../format.js";
 import { follow } from "../output.js";
 import { badge, panel, table, taskLink } from "../parts.js";
 import { meet, workerLink } from "../workers.js";
@@ -106,7 +106,7 @@ function drawWork(work, task) {
   const rows = [];
   const row = (name, value) => rows.push(h("dt", {}, name), h("dd", {}, value));
   const code = (value) => h("code", {}, value);
-  if (work.command) row("command", code(text(work.command)));
+  if (work.command) row("command", code(command(work.command)));
   if (work.script !== undefined) row(`script ${work.script_kind ?? ""}`, h("pre", { class: "output short" }, text(work.script)));
   if (!work.command && work.script === undefined) row("work", "its worker knows what its name means");
   if (work.value !== undefined) row("value", code(text(work.value)));
