@@ -44,6 +44,9 @@ impl Hub {
         member.kinds = join.kinds;
         member.tags = join.tags;
         member.tags.sort();
+        // Slots that it was told to give up and does not count any more are not taken off twice.
+        let given_up = member.capacity.slots.saturating_sub(join.capacity.slots);
+        member.fewer_slots = member.fewer_slots.saturating_sub(given_up);
         member.capacity = join.capacity;
         member.kept_for = None;
         member.ahead = 0;
