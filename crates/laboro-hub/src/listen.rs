@@ -2,6 +2,7 @@
 //! there are too many or they are not on the list, and else gets a session of the door's dialect.
 
 mod allow;
+mod complaints;
 mod dialect;
 mod rrmq;
 pub(crate) mod stats;
@@ -10,6 +11,7 @@ pub(crate) mod stats;
 mod tests;
 
 pub use allow::{BadNetwork, Network};
+pub(crate) use complaints::Complaints;
 pub use dialect::Dialect;
 pub use stats::{DoorCounts, DoorStats};
 
@@ -68,6 +70,7 @@ pub(crate) struct Reception {
     pub door: Arc<Door>,
     pub handle: Handle,
     pub hall: Hall,
+    pub complaints: Arc<Complaints>,
     pub tokens: Arc<Tokens>,
     pub tls: TlsAcceptor,
     pub grace_ms: u64,
@@ -168,9 +171,11 @@ impl Reception {
         };
         match parting {
             Parting::Malformed(why) => {
-                tracing::warn!("{}: {peer} makes no sense: {why}", self.door);
+                self.complaints.warn(format_args!("{}: {peer} makes no sense: {why}", self.door));
             }
-            Parting::Denied(why) => tracing::warn!("{}: {peer} was denied: {why}", self.door),
+            Parting::Denied(why) => {
+                self.complaints.warn(format_args!("{}: {peer} was denied: {why}", self.door));
+            }
             other => tracing::debug!("{}: {peer} has gone: {other:?}", self.door),
         }
     }

@@ -146,6 +146,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             limits: limits(settings),
             stop: stop.clone(),
         },
+        complaints: Arc::default(),
         tokens: Arc::clone(&tokens),
         tls: tls.clone(),
         grace_ms: settings.grace_ms,

@@ -210,7 +210,10 @@ impl Session for HubSide {
                 Ok(Some(_)) if self.under_way.len() == UNDER_WAY_MAX => {
                     out.malformed(format!("{UNDER_WAY_MAX} requests wait for an answer already"));
                 }
-                Ok(Some(message)) => self.take_message(now, message, out),
+                Ok(Some(message)) => {
+                    out.heard += 1;
+                    self.take_message(now, message, out);
+                }
                 Ok(None) => break,
                 Err(error) => hang_up(&error, out),
             }

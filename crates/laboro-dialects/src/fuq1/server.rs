@@ -172,7 +172,10 @@ impl Session for Server {
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
         while out.hang_up.is_none() {
             match Message::take(input, self.place.message_max) {
-                Ok(Some(message)) => self.hear(now, message, out),
+                Ok(Some(message)) => {
+                    out.heard += 1;
+                    self.hear(now, message, out);
+                }
                 Ok(None) => break,
                 Err(error) => out.malformed(error.to_string()),
             }

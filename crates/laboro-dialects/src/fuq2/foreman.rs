@@ -334,6 +334,7 @@ impl Session for Foreman {
             match frame::take(input, self.talk.numbering(), self.body_max()) {
                 Ok(Some(message)) => {
                     self.heard_at = now;
+                    out.heard += 1;
                     self.hear(now, message, out);
                 }
                 Ok(None) => break,

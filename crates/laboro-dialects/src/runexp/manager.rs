@@ -107,7 +107,10 @@ impl Manager {
                 | Stage::Group
                 | Stage::Waiting
                 | Stage::Lending(_) => match self.heard.runner_word() {
-                    Ok(Some(word)) => self.hear(word, now, out),
+                    Ok(Some(word)) => {
+                        out.heard += 1;
+                        self.hear(word, now, out);
+                    }
                     Ok(None) => break,
                     Err(error) => out.malformed(error.to_string()),
                 },

@@ -10,6 +10,8 @@ pub struct Output {
     pub say: BytesMut,
     /// Where each message in `say` ends. A byte stream has no use for it, a websocket has.
     ends: Vec<usize>,
+    /// How many messages were taken from the peer, for those who count.
+    pub heard: usize,
     /// Asked of the hub, with the tag that the reply will carry.
     pub ask: Vec<(u64, Command)>,
     /// Output of tasks, to be kept. Before anything asked in the same output is done, it is handed over.

@@ -8,6 +8,7 @@ pub struct DoorStats {
     pub(crate) connections_total: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
+    pub(crate) messages_in: AtomicU64,
     pub(crate) messages_out: AtomicU64,
     pub(crate) commands: AtomicU64,
     pub(crate) refused: AtomicU64,
@@ -25,8 +26,9 @@ pub struct DoorCounts {
     pub connections_total: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
+    pub messages_in: u64,
     pub messages_out: u64,
-    /// What sessions asked of the hub. How many messages that took is known to their dialect only.
+    /// What sessions asked of the hub.
     pub commands: u64,
     /// Turned away before a word: over a limit, or not on the allow list.
     pub refused: u64,
@@ -45,6 +47,7 @@ impl DoorStats {
             connections_total: of(&self.connections_total),
             bytes_in: of(&self.bytes_in),
             bytes_out: of(&self.bytes_out),
+            messages_in: of(&self.messages_in),
             messages_out: of(&self.messages_out),
             commands: of(&self.commands),
             refused: of(&self.refused),

@@ -9,6 +9,7 @@ use super::report::Report;
 use super::table::{self, Table};
 use super::{Ask, MqError, Settings};
 use crate::clock::Clock;
+use crate::listen::Complaints;
 use crate::listen::stats::count;
 use laboro_core::{Counters, Name, PeerId, Time};
 use laboro_dialects::rrmq::{Effect, Server};
@@ -50,6 +51,7 @@ pub(super) struct Door {
     /// No one is let in until then.
     closed_until: Option<Time>,
     register: Register,
+    complaints: Complaints,
     slow: u64,
 }
 
@@ -79,6 +81,7 @@ impl Door {
             report: Report::default(),
             closed_until: None,
             register: Register::default(),
+            complaints: Complaints::default(),
             slow: 0,
         })
     }
@@ -225,6 +228,7 @@ impl Door {
                     self.effects.extend(answer.map(|message| Effect::Send { to: id, message }));
                 }
                 Ok(Some(message)) => {
+                    count(&self.settings.stats.messages_in, 1);
                     note(peer, &message);
                     if self.server.receive(now, id, message, &mut self.effects).is_err() {
                         self.report.want();
@@ -356,7 +360,7 @@ impl Door {
             }
             End::Malformed(why) => {
                 count(&stats.malformed, 1);
-                tracing::warn!("{address} makes no sense: {why}");
+                self.complaints.warn(format_args!("{address} makes no sense: {why}"));
             }
             End::Silent(why) => {
                 count(&stats.silent, 1);
@@ -366,7 +370,8 @@ impl Door {
                 self.slow += 1;
                 count(&stats.slow, 1);
                 let bytes = peer.unsent.len();
-                tracing::warn!("{address} is cut off: it left {bytes} bytes unread");
+                let words = format_args!("{address} is cut off: it left {bytes} bytes unread");
+                self.complaints.warn(words);
             }
         }
         if peer.is_open {

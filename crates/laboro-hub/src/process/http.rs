@@ -80,7 +80,7 @@ fn view(door: &Door) -> api::Door {
         group: Some(Text::from(door.group.as_str())),
         connections: counts.connections,
         connections_total: counts.connections_total,
-        messages_in: counts.commands,
+        messages_in: counts.messages_in,
         messages_out: counts.messages_out,
         bytes_in: counts.bytes_in,
         bytes_out: counts.bytes_out,

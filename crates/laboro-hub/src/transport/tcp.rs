@@ -193,6 +193,7 @@ where
             count(&self.hall.stats.bytes_in, news.heard);
             self.first_word_by = None;
             self.session.receive(now, &mut self.stream.input, &mut self.out);
+            count(&self.hall.stats.messages_in, std::mem::take(&mut self.out.heard));
         }
         self.deliver(now);
         if news.is_cut_off {
