@@ -217,6 +217,8 @@ pub struct DoorLimits {
     pub handshake_ms: u64,
     /// A peer that takes nothing for so long is cut off.
     pub write_ms: u64,
+    /// A token that was revoked or ran out ends its connections within this time.
+    pub admission_ms: u64,
     /// Commands that may wait for the engine.
     pub inbox: usize,
     /// Commands that one step takes at most.
@@ -234,6 +236,7 @@ impl Default for DoorLimits {
             message_bytes: 16 << 20,
             handshake_ms: 10_000,
             write_ms: 30_000,
+            admission_ms: 5000,
             inbox,
             step,
             session_queue: session,

@@ -18,6 +18,7 @@ pub mod process;
 mod ring;
 pub mod security;
 mod transport;
+pub mod tunnel;
 
 pub use self::ring::{World, run};
 pub use clock::Clock;

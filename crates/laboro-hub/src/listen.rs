@@ -19,6 +19,7 @@ use crate::fuq;
 use crate::inbox::{Handle, Subscription};
 use crate::security::{Admission, CurveKey, Tokens};
 use crate::transport::{Hall, Parting, drive};
+use crate::tunnel;
 use laboro_core::Name;
 use laboro_dialects::fuq2::{Foreman, Mode, Numbering, Plain};
 use laboro_dialects::session::{Gate, OpenGate, Place};
@@ -71,6 +72,8 @@ pub(crate) struct Reception {
     pub handle: Handle,
     pub hall: Hall,
     pub complaints: Arc<Complaints>,
+    /// All doors of this hub, for those who come through a tunnel.
+    pub doors: Arc<[Arc<Door>]>,
     pub tokens: Arc<Tokens>,
     pub tls: TlsAcceptor,
     pub grace_ms: u64,
@@ -193,6 +196,9 @@ impl Reception {
                 return Parting::Silent;
             }
         };
+        if stream.get_ref().1.alpn_protocol() == Some(tunnel::PROTOCOL) {
+            return tunnel::receive(stream, peer, self).await;
+        }
         let admission = Arc::new(Admission::new(Arc::clone(&self.tokens)));
         self.converse(stream, peer, Some(admission), |place| Foreman::new(place, Mode::Native))
             .await

@@ -17,6 +17,7 @@ use crate::keep::{KeepError, Keeper, Outputs};
 use crate::listen::{Dialect, Door, DoorStats, Reception};
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
+use crate::tunnel;
 use engine::Engine;
 use laboro_core::{Hub, Kinds};
 use laboro_dialects::dwork;
@@ -111,7 +112,10 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let clock = Clock::start();
     let identity = Identity::open(&settings.dir, &settings.names)?;
     let server_config = Arc::new(identity.server_config()?);
-    let tls = TlsAcceptor::from(Arc::clone(&server_config));
+    // Clients that offer nothing in particular are workers.
+    let mut native_config = rustls::ServerConfig::clone(&server_config);
+    native_config.alpn_protocols = vec![tunnel::PROTOCOL.to_vec()];
+    let tls = TlsAcceptor::from(Arc::new(native_config));
     let store = settings.outputs.store();
     let keeper = Keeper::open(&settings.dir.join("outputs"), store, ledger.life() + 1)?;
     let web = match settings.http {
@@ -136,6 +140,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let (history, journal, recorder) = History::new(journal);
     let stop = CancellationToken::new();
     let connections = Arc::new(Semaphore::new(settings.limits.connections));
+    let all_doors: Arc<[Arc<Door>]> = doors.clone().into();
     let reception = |(door, kind): (&Arc<Door>, Kind)| Reception {
         door: Arc::clone(door),
         handle: handle.clone(),
@@ -147,6 +152,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             stop: stop.clone(),
         },
         complaints: Arc::default(),
+        doors: Arc::clone(&all_doors),
         tokens: Arc::clone(&tokens),
         tls: tls.clone(),
         grace_ms: settings.grace_ms,
@@ -284,15 +290,12 @@ fn dwork_door(door: &DoorSettings, mechanism: &Mechanism) -> Arc<dwork::Door> {
     })
 }
 
-/// A revoked token ends its connections within this time.
-const ADMISSION_MS: u64 = 5000;
-
 fn limits(settings: &Settings) -> Limits {
     Limits {
         message_bytes: settings.limits.message_bytes,
         handshake_ms: settings.limits.handshake_ms,
         write_ms: settings.limits.write_ms,
-        admission_ms: ADMISSION_MS,
+        admission_ms: settings.limits.admission_ms,
     }
 }
 

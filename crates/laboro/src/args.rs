@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Man(Man),
     /// Run what a hub gives to this machine, or to others by ssh.
     Worker(Box<crate::worker::args::Worker>),
+    /// Make a door of a hub elsewhere reachable here, over TLS and with a token.
+    Tunnel(crate::tunnel::Tunnel),
     /// Pass requests to workers in turn: be the server, a worker or a client of a message queue.
     Mq(crate::mq::args::Mq),
     /// Measure what a hub can take.

@@ -5,7 +5,7 @@ mod access;
 mod follow;
 mod pages;
 
-pub(crate) use access::is_known;
+pub(crate) use access::{is_known, path as access_path};
 pub(crate) use follow::Follow;
 pub(crate) use pages::{Newest, TaskPages, WorkerPages};
 

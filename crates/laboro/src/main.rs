@@ -18,6 +18,7 @@ mod resolve;
 mod run;
 mod selector;
 mod submit;
+mod tunnel;
 mod view;
 mod worker;
 
@@ -62,6 +63,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Completions(completions) => commands::completions::run(&completions),
         args::Command::Man(man) => commands::man::run(&man),
         args::Command::Worker(worker) => worker::run(&worker),
+        args::Command::Tunnel(tunnel) => tunnel::run(&tunnel),
         args::Command::Mq(mq) => mq::run(mq),
         args::Command::Bench(bench) => bench::run(&bench),
     };

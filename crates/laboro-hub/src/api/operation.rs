@@ -34,6 +34,9 @@ pub struct Door {
     pub messages_out: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
+    /// Connections that went on to another door.
+    #[serde(default)]
+    pub tunnels: u64,
     /// Turned away because a limit was reached or the address is not allowed.
     pub refused: u64,
     /// Said something that makes no sense in the dialect.

@@ -56,6 +56,11 @@ impl Dialect {
         }
     }
 
+    /// Those who come may create work, not only do it.
+    pub(crate) fn peers_submit(self) -> bool {
+        matches!(self, Dialect::Fuq | Dialect::Dwork | Dialect::Rrmq)
+    }
+
     pub(crate) fn words() -> String {
         Dialect::ALL.map(Dialect::word).join(", ")
     }

@@ -11,6 +11,7 @@ pub struct DoorStats {
     pub(crate) messages_in: AtomicU64,
     pub(crate) messages_out: AtomicU64,
     pub(crate) commands: AtomicU64,
+    pub(crate) tunnels: AtomicU64,
     pub(crate) refused: AtomicU64,
     pub(crate) malformed: AtomicU64,
     pub(crate) denied: AtomicU64,
@@ -30,6 +31,8 @@ pub struct DoorCounts {
     pub messages_out: u64,
     /// What sessions asked of the hub.
     pub commands: u64,
+    /// Connections that went on to another door.
+    pub tunnels: u64,
     /// Turned away before a word: over a limit, or not on the allow list.
     pub refused: u64,
     pub malformed: u64,
@@ -50,6 +53,7 @@ impl DoorStats {
             messages_in: of(&self.messages_in),
             messages_out: of(&self.messages_out),
             commands: of(&self.commands),
+            tunnels: of(&self.tunnels),
             refused: of(&self.refused),
             malformed: of(&self.malformed),
             denied: of(&self.denied),

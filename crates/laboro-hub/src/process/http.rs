@@ -84,6 +84,7 @@ fn view(door: &Door) -> api::Door {
         messages_out: counts.messages_out,
         bytes_in: counts.bytes_in,
         bytes_out: counts.bytes_out,
+        tunnels: counts.tunnels,
         refused: counts.refused,
         malformed: counts.malformed,
         denied: counts.denied,

@@ -128,6 +128,13 @@ impl Admission {
         Admission { tokens, by: OnceLock::new() }
     }
 
+    /// Who shows this secret. From here on the connection stands with its token.
+    pub fn identify(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied> {
+        let (id, who) = self.tokens.check(secret, peer, now)?;
+        self.by.get_or_init(|| id);
+        Ok(who)
+    }
+
     /// False once the token that opened the connection was revoked or ran out.
     pub fn still_holds(&self, now: Time) -> bool {
         self.by.get().is_none_or(|id| self.tokens.is_good(id, now))

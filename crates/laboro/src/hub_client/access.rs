@@ -37,7 +37,7 @@ pub(crate) fn is_known(args: &HubArgs) -> bool {
 }
 
 /// What was typed comes before what the environment says, and a file before a directory.
-fn path(args: &HubArgs) -> anyhow::Result<PathBuf> {
+pub(crate) fn path(args: &HubArgs) -> anyhow::Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(file) = &args.access {
         return Ok(file.clone());

@@ -26,4 +26,5 @@ mod scripts;
 mod state;
 mod surroundings;
 mod terminal;
+mod tunnel;
 mod workers;
