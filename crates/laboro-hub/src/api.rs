@@ -4,6 +4,7 @@
 //! What a client sends is strict: an unknown field is refused by its name. What the hub sends may grow: a client
 //! ignores fields it does not know and takes an unknown word as `Unknown`.
 
+mod broker;
 mod convert;
 mod event;
 mod history;
@@ -19,6 +20,7 @@ mod task;
 mod text;
 mod worker;
 
+pub use broker::{Broker, Brokers};
 pub use convert::{BadTask, Converter};
 pub use event::{Event, EventKind};
 pub use history::{Bucket, Durations, Ended, History, JobHistory, Rate, Sample, Share};

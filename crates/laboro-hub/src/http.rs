@@ -9,6 +9,7 @@ mod answer;
 mod attempts;
 mod audit;
 mod bells;
+mod brokers;
 mod control;
 mod dashboard;
 mod entry;
@@ -42,6 +43,7 @@ pub use serve::{ServeStats, serve};
 use crate::clock::Clock;
 use crate::history::History;
 use crate::keep::Outputs;
+use crate::mq::Observer;
 use crate::security::Doorman;
 use crate::{Handle, api};
 use answer::Refused;
@@ -50,6 +52,7 @@ use axum::http::StatusCode;
 use axum::middleware::{from_fn_with_state, map_response};
 use feed::Feed;
 use seats::Seats;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use utoipa::OpenApi;
@@ -74,6 +77,8 @@ pub struct Services {
     pub dir: Option<PathBuf>,
     /// Files of the dashboard are read from here at each request, for whoever writes them.
     pub dashboard_dir: Option<PathBuf>,
+    /// The request brokers behind the doors, with where they listen.
+    pub brokers: Arc<dyn Fn() -> Vec<(SocketAddr, Observer)> + Send + Sync>,
     /// The counters of `serve`, for the metrics.
     pub serving: Arc<ServeStats>,
     pub limits: Limits,
@@ -98,6 +103,7 @@ impl Services {
             history: None,
             dir: None,
             dashboard_dir: None,
+            brokers: Arc::new(Vec::new),
             serving: Arc::default(),
             limits: Limits::default(),
         }
@@ -146,6 +152,7 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
     let guarded = OpenApiRouter::new()
         .routes(routes!(operation::openapi))
         .routes(routes!(operation::doors))
+        .routes(routes!(brokers::brokers))
         .routes(routes!(operation::audit))
         .routes(routes!(overview::me))
         .routes(routes!(overview::overview))

@@ -17,6 +17,7 @@ pub use stats::{DoorCounts, DoorStats};
 
 use crate::fuq;
 use crate::inbox::{Handle, Subscription};
+use crate::mq::Observer;
 use crate::security::{Admission, CurveKey, Tokens};
 use crate::transport::{Hall, Parting, drive};
 use crate::tunnel;
@@ -26,8 +27,8 @@ use laboro_dialects::session::{Gate, OpenGate, Place};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, fuq1};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -46,6 +47,8 @@ pub struct Door {
     pub identity: Option<String>,
     /// The hub's public key, where peers have to speak CURVE.
     pub curve: Option<CurveKey>,
+    /// Of an rrmq door, once it serves.
+    pub broker: OnceLock<Observer>,
     pub stats: Arc<DoorStats>,
 }
 

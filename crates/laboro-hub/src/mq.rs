@@ -37,6 +37,8 @@ pub struct Settings {
     pub connections_max: usize,
     /// A peer that leaves more than this unread is cut off.
     pub unsent_bytes_max: usize,
+    /// All peers together; beyond it the one that has left the most unread is cut off.
+    pub unsent_bytes_all_max: usize,
     /// A peer that takes nothing for so long is cut off.
     pub write_ms: u64,
     /// Who may come in; what it gives is dropped when they have left.
@@ -56,6 +58,7 @@ impl Settings {
             broker: BrokerConfig::default(),
             connections_max: 10_000,
             unsent_bytes_max: 64 << 20,
+            unsent_bytes_all_max: 256 << 20,
             write_ms: 30_000,
             admit: Box::new(|_| Some(Box::new(()))),
             stats: Arc::default(),
@@ -92,12 +95,18 @@ enum Ask {
     Stop,
 }
 
+/// Sees what goes on at a server, from any thread, for as long as it runs.
+#[derive(Clone, Debug)]
+pub struct Observer {
+    asks: Sender<Ask>,
+    bell: Arc<Bell>,
+}
+
 /// A server that runs. Dropped, it stops.
 #[derive(Debug)]
 pub struct Running {
     pub address: SocketAddr,
-    asks: Sender<Ask>,
-    bell: Arc<Bell>,
+    observer: Observer,
     thread: Option<JoinHandle<Result<(), MqError>>>,
 }
 
@@ -118,7 +127,7 @@ pub fn serve_then(
     let address = listener.local_addr().map_err(MqError::Begin)?;
     let (asks, asked): (Sender<Ask>, Receiver<Ask>) = channel();
     let door = Door::new(listener, settings, Clock::start(), asked).map_err(MqError::Begin)?;
-    let bell = door.bell();
+    let observer = Observer { asks, bell: door.bell() };
     let run = move || {
         let ran = door.run();
         if let Err(error) = &ran {
@@ -129,26 +138,15 @@ pub fn serve_then(
     };
     let builder = std::thread::Builder::new().name("laboro-rrmq".into());
     let thread = builder.spawn(run).map_err(MqError::Begin)?;
-    Ok(Running { address, asks, bell, thread: Some(thread) })
+    Ok(Running { address, observer, thread: Some(thread) })
 }
 
-impl Running {
-    /// The workers and what was counted, now. `None` when the server has ended.
+impl Observer {
+    /// The workers and what was counted, now. `None` when the server has ended. Blocks for a moment.
     pub fn table(&self) -> Option<Table> {
         let (reply, table) = sync_channel(1);
         self.ask(Ask::Table(reply));
         table.recv().ok()
-    }
-
-    /// What was said goes out as far as peers take it at once, then everyone is left. Returns at once.
-    pub fn stop(&self) {
-        self.ask(Ask::Stop);
-    }
-
-    /// Blocks until the server has ended.
-    pub fn wait(mut self) -> Result<(), MqError> {
-        let thread = self.thread.take().expect("it is taken only here");
-        thread.join().unwrap_or(Err(MqError::Died))
     }
 
     fn ask(&self, ask: Ask) {
@@ -158,10 +156,32 @@ impl Running {
     }
 }
 
+impl Running {
+    pub fn observer(&self) -> Observer {
+        self.observer.clone()
+    }
+
+    /// As its observer's.
+    pub fn table(&self) -> Option<Table> {
+        self.observer.table()
+    }
+
+    /// What was said goes out as far as peers take it at once, then everyone is left. Returns at once.
+    pub fn stop(&self) {
+        self.observer.ask(Ask::Stop);
+    }
+
+    /// Blocks until the server has ended.
+    pub fn wait(mut self) -> Result<(), MqError> {
+        let thread = self.thread.take().expect("it is taken only here");
+        thread.join().unwrap_or(Err(MqError::Died))
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            self.ask(Ask::Stop);
+            self.observer.ask(Ask::Stop);
             let _ = thread.join();
         }
     }

@@ -26,7 +26,7 @@ use laboro_dialects::zmtp::Mechanism;
 use laboro_journal::{FileJournal, JournalError};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
@@ -235,6 +235,7 @@ fn bind(
             allow: door.allow.clone(),
             identity: door.identity.clone(),
             curve: curve::public_key(mechanism),
+            broker: OnceLock::new(),
             stats: Arc::new(DoorStats::default()),
         }));
         bound.1.push(listener);

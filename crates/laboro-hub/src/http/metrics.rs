@@ -3,13 +3,13 @@
 use super::answer::Refused;
 use super::entry::Visitor;
 use super::operation::internal;
-use super::{Api, Shared};
-use crate::api::{self, Door};
+use super::{Api, Shared, brokers};
+use crate::api::{self, Broker, Door};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use laboro_core::{Command, GroupView, Query, Reply, State as TaskState, WorkerId};
+use laboro_core::{Command, Dropped, GroupView, Query, Reply, State as TaskState, WorkerId};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::family::Family;
@@ -76,6 +76,7 @@ pub(super) async fn metrics(State(api): Shared, visitor: Visitor) -> Result<Resp
     register_workers(&mut registry, &api, &visitor).await?;
     if visitor.bound_to().is_none() {
         register_doors(&mut registry, &(api.services.doors)());
+        register_brokers(&mut registry, &brokers::tables(&api).await?);
         register_self(&mut registry, &api);
         register_attempts(&mut registry, &api);
     }
@@ -192,6 +193,42 @@ fn register_attempts(registry: &mut Registry, api: &Api) {
     registry.register("attempts_ended", "Attempts that ended since the start", ended);
     let missed = ConstCounter::new(history.missed());
     registry.register("history_missed", "Events that are not in the history", missed);
+}
+
+/// Name, help, and the count itself.
+type BrokerMetric = (&'static str, &'static str, fn(&Broker) -> u64);
+
+const BROKER_METRICS: [BrokerMetric; 6] = [
+    ("broker_workers", "Workers that have registered", |broker| broker.table.workers.len() as u64),
+    ("broker_waiting", "Requests that wait for a slot", |broker| broker.table.waiting),
+    ("broker_requests", "Requests received", |broker| broker.table.requests),
+    ("broker_dispatched", "Requests given to workers", |broker| broker.table.dispatched),
+    ("broker_passed", "Messages sent on to whom they name", |broker| broker.table.passed),
+    ("broker_unread_bytes", "Said and not read yet", |broker| broker.table.unread_bytes),
+];
+
+fn register_brokers(registry: &mut Registry, brokers: &[Broker]) {
+    if brokers.is_empty() {
+        return;
+    }
+    for (name, help, value) in BROKER_METRICS {
+        let gauges = Gauges::default();
+        for broker in brokers {
+            set(&gauges, vec![("address", broker.address.clone())], value(broker));
+        }
+        registry.register(name, help, gauges);
+    }
+    let dropped = Gauges::default();
+    for broker in brokers {
+        // All reasons from the start, so that the first one that happens is seen as a change.
+        for why in Dropped::ALL {
+            let labels =
+                vec![("address", broker.address.clone()), ("reason", why.name().to_owned())];
+            let count = broker.table.dropped.get(why.name()).copied().unwrap_or(0);
+            set(&dropped, labels, count);
+        }
+    }
+    registry.register("broker_dropped", "Messages dropped, by reason", dropped);
 }
 
 fn register_self(registry: &mut Registry, api: &Api) {

@@ -15,10 +15,13 @@ pub(super) async fn listen(listener: TcpListener, reception: Reception) {
     let serve = |listener| mq::serve_then(listener, settings(reception), move || drop(told));
     let served = listener.into_std().map_err(MqError::Begin).and_then(serve);
     match served {
-        Ok(_server) => tokio::select! {
-            () = stop.cancelled() => {}
-            _ = ended => {}
-        },
+        Ok(server) => {
+            door.broker.get_or_init(|| server.observer());
+            tokio::select! {
+                () = stop.cancelled() => {}
+                _ = ended => {}
+            }
+        }
         Err(error) => tracing::error!("{door}: {error}"),
     }
 }

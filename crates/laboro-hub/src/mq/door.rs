@@ -6,7 +6,7 @@ use super::peer::Peer;
 use super::peers::Peers;
 use super::poll::{BELL, Bell, LISTENER, Poll, Ready, Turn, Wanted};
 use super::report::Report;
-use super::table::{self, Table};
+use super::table::{self, Crowd, Table};
 use super::{Ask, MqError, Settings};
 use crate::clock::Clock;
 use crate::listen::Complaints;
@@ -134,7 +134,12 @@ impl Door {
     }
 
     fn table(&self, now: Time) -> Table {
-        Table::of(self.server.broker(), now, self.peers.len(), self.slow)
+        Table::of(self.server.broker(), now, self.crowd())
+    }
+
+    fn crowd(&self) -> Crowd {
+        let unread_bytes = self.peers.unread_bytes();
+        Crowd { connections: self.peers.len(), unread_bytes, slow: self.slow }
     }
 
     fn accept(&mut self, now: Time) {
@@ -208,7 +213,7 @@ impl Door {
 
     /// Takes in all that a peer has said.
     fn hear(&mut self, now: Time, id: PeerId) {
-        let connections = self.peers.len();
+        let crowd = self.crowd();
         let Some(peer) = self.peers.get(id) else { return };
         let heard = peer.hear(&mut self.buffer, TURN_BYTES);
         count(&self.settings.stats.bytes_in, heard.bytes);
@@ -223,7 +228,7 @@ impl Door {
             }
             match received {
                 Ok(Some(message)) if table::is_asked_for(&message) => {
-                    let table = Table::of(self.server.broker(), now, connections, self.slow);
+                    let table = Table::of(self.server.broker(), now, crowd);
                     let answer = table::answer(&message, &table);
                     self.effects.extend(answer.map(|message| Effect::Send { to: id, message }));
                 }
@@ -276,11 +281,27 @@ impl Door {
         if peer.unsent.len() > EAGER_BYTES && peer.wanted == Wanted::Input {
             self.flush(now, to);
         }
+        self.peers.count_unread(to);
         let max = self.settings.unsent_bytes_max;
         match self.peers.get(to) {
             Some(peer) if peer.unsent.len() > max => self.end(now, to, &End::Slow),
             Some(_) => self.list(to),
             None => {}
+        }
+        if self.peers.unread_bytes() > self.settings.unsent_bytes_all_max {
+            self.make_room(now);
+        }
+    }
+
+    /// Too much is unread by all together. What was said in this turn has not been offered to them yet; if
+    /// that was not it, the slowest has to go.
+    #[cold]
+    fn make_room(&mut self, now: Time) {
+        self.send(now);
+        while self.peers.unread_bytes() > self.settings.unsent_bytes_all_max
+            && let Some(id) = self.peers.slowest()
+        {
+            self.end(now, id, &End::Slow);
         }
     }
 
@@ -308,6 +329,8 @@ impl Door {
         let Some(peer) = self.peers.get(id) else { return };
         let Ok(sent) = peer.flush(now) else { return self.end(now, id, &End::Left) };
         count(&self.settings.stats.bytes_out, sent);
+        self.peers.count_unread(id);
+        let Some(peer) = self.peers.get(id) else { return };
         let wanted = if peer.unsent.is_empty() { Wanted::Input } else { Wanted::InputAndRoom };
         if peer.wanted != wanted {
             peer.wanted = wanted;

@@ -18,6 +18,8 @@ pub(super) struct Peer {
     /// The beginning of a frame that is not whole.
     pub input: BytesMut,
     pub unsent: BytesMut,
+    /// How much of it stands in the sum over all peers.
+    pub counted: usize,
     /// The server knows it.
     pub is_open: bool,
     /// It stands in the list of those that have something to be sent.
@@ -54,6 +56,7 @@ impl Peer {
             connection,
             input: BytesMut::new(),
             unsent,
+            counted: 0,
             is_open: false,
             is_listed: false,
             wanted: Wanted::Input,

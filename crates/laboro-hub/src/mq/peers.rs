@@ -11,6 +11,7 @@ pub(super) struct Peers {
     unused: Vec<u32>,
     count: usize,
     timers: BTreeSet<(Time, u64)>,
+    unread_bytes: usize,
 }
 
 #[derive(Default)]
@@ -57,10 +58,33 @@ impl Peers {
         place.uses = (uses + 1) % (u32::MAX - 1);
         self.unused.push(index as u32);
         self.count -= 1;
+        self.unread_bytes -= peer.counted;
         if let Some(at) = peer.timer {
             self.timers.remove(&(at, id.0));
         }
         Some(*peer)
+    }
+
+    /// What all peers together have not read, as far as it was counted.
+    pub fn unread_bytes(&self) -> usize {
+        self.unread_bytes
+    }
+
+    /// Something was said to it, or it has read something.
+    #[inline]
+    pub fn count_unread(&mut self, id: PeerId) {
+        let Some(peer) = self.get(id) else { return };
+        let (unread, counted) = (peer.unsent.len(), peer.counted);
+        peer.counted = unread;
+        self.unread_bytes = self.unread_bytes + unread - counted;
+    }
+
+    /// The one that has left the most unread.
+    pub fn slowest(&self) -> Option<PeerId> {
+        let peers = self.places.iter().enumerate();
+        let peers = peers.filter_map(|(at, place)| Some((at, place.uses, place.peer.as_deref()?)));
+        let slowest = peers.max_by_key(|(.., peer)| peer.counted);
+        slowest.map(|(at, uses, _)| number(at as u32, uses))
     }
 
     /// Its deadline may have changed. A timer that is too early is left: when it comes, the deadline is

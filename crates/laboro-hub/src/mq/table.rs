@@ -8,11 +8,14 @@ use laboro_dialects::rrmq::{Command, Envelope};
 use laboro_dialects::zmtp::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// Where a TRACKEXEC is answered with the table, as JSON in one frame.
 pub const TABLE_ADDRESS: &[u8] = b"laboro:workers";
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+#[schema(as = BrokerTable)]
 pub struct Table {
     /// Who comes next is first.
     pub workers: Vec<WorkerLine>,
@@ -23,13 +26,17 @@ pub struct Table {
     pub dispatched: u64,
     /// Sent on to somebody who was named: answers, mostly.
     pub passed: u64,
+    /// Said to peers that have not read it yet.
+    pub unread_bytes: u64,
     /// Peers that did not read, and were cut off.
     pub slow: u64,
     /// By reason; only what happened.
     pub dropped: BTreeMap<String, u64>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+#[schema(as = BrokerWorker)]
 pub struct WorkerLine {
     pub address: String,
     pub free: u32,
@@ -40,8 +47,16 @@ pub struct WorkerLine {
     pub per_s: f64,
 }
 
+/// What the door knows of its peers.
+#[derive(Clone, Copy)]
+pub(super) struct Crowd {
+    pub connections: usize,
+    pub unread_bytes: usize,
+    pub slow: u64,
+}
+
 impl Table {
-    pub(super) fn of<M>(broker: &Broker<M>, now: Time, connections: usize, slow: u64) -> Table {
+    pub(super) fn of<M>(broker: &Broker<M>, now: Time, crowd: Crowd) -> Table {
         let counters = broker.counters();
         let (waiting, waiting_bytes) = broker.waiting();
         let dropped = Dropped::ALL.into_iter().map(|why| (why.name(), counters.dropped(why)));
@@ -55,13 +70,14 @@ impl Table {
         });
         Table {
             workers: workers.collect(),
-            connections: connections as u64,
+            connections: crowd.connections as u64,
             waiting: waiting as u64,
             waiting_bytes: waiting_bytes as u64,
             requests: counters.requests,
             dispatched: counters.dispatched,
             passed: counters.passed,
-            slow,
+            unread_bytes: crowd.unread_bytes as u64,
+            slow: crowd.slow,
             dropped: dropped
                 .filter(|&(_, count)| count > 0)
                 .map(|(why, count)| (why.to_owned(), count))

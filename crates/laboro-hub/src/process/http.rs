@@ -37,11 +37,16 @@ pub(super) fn services(
     doors: Vec<Arc<Door>>,
 ) -> Result<Services, HubError> {
     let audit = Audit::open(dir, AuditOptions::default())?;
+    let brokers = doors.clone();
     Ok(Services {
         outputs: Some(outputs),
         audit: Some(Arc::new(audit)),
         doors: Arc::new(move || doors.iter().map(|door| view(door)).collect()),
         dir: Some(dir.to_owned()),
+        brokers: Arc::new(move || {
+            let each = brokers.iter();
+            each.filter_map(|door| Some((door.address, door.broker.get()?.clone()))).collect()
+        }),
         limits: Limits::default(),
         ..Services::new(handle, clock, tokens)
     })

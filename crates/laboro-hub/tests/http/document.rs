@@ -5,6 +5,7 @@ use crate::rig::{Rig, json_of};
 const ROUTES: &str = "\
 DELETE /api/v1/jobs/{job}
 GET /api/v1/audit
+GET /api/v1/brokers
 GET /api/v1/doors
 GET /api/v1/events
 GET /api/v1/groups

@@ -61,6 +61,7 @@ async fn every_role_may_do_its_part_and_no_more() {
         ("POST", "workers/1/eject", ["forbidden", "forbidden", "fine", "forbidden"]),
         ("POST", "workers/1/pardon", ["forbidden", "forbidden", "fine", "forbidden"]),
         ("POST", "workers/1/lift", ["forbidden", "forbidden", "fine", "forbidden"]),
+        ("GET", "brokers", ["fine", "fine", "fine", "forbidden"]),
         ("GET", "doors", ["forbidden", "forbidden", "fine", "forbidden"]),
         ("GET", "audit", ["forbidden", "forbidden", "fine", "forbidden"]),
     ];
@@ -107,6 +108,7 @@ async fn a_token_bound_to_a_group_sees_only_that() {
         ("GET", "groups/b/tasks/y", "no_such_group"),
         ("POST", "groups/b/tasks/y/cancel", "no_such_group"),
         ("GET", "workers/wb?group=b", "no_such_group"),
+        ("GET", "brokers", "forbidden"),
     ] {
         assert_eq!(reason(&client, method, path).await, word, "{method} {path}");
     }

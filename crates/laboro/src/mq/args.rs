@@ -73,6 +73,10 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
     pub(super) unread_bytes: u64,
 
+    /// All peers together; beyond it the one that has left the most unread is cut off.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
+    pub(super) unread_bytes_all: u64,
+
     /// Speak CURVE; the keys are in this file.
     #[arg(long, value_name = "FILE")]
     pub(super) curve_key_file: Option<PathBuf>,

@@ -96,6 +96,7 @@ fn settings(args: &ServerArgs, address: SocketAddr) -> anyhow::Result<Settings> 
     settings.mechanism = mechanism(args)?;
     settings.connections_max = args.connections_max;
     settings.unsent_bytes_max = usize::try_from(args.unread_bytes).unwrap_or(usize::MAX);
+    settings.unsent_bytes_all_max = usize::try_from(args.unread_bytes_all).unwrap_or(usize::MAX);
     settings.broker = BrokerConfig {
         workers_max: args.workers_max,
         queue_messages_max: args.queue,

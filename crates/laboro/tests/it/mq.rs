@@ -2,6 +2,7 @@
 //! role of each, and what happens when something goes wrong.
 
 mod dialogue;
+mod door;
 mod faults;
 mod libzmq;
 mod programs;

@@ -1,6 +1,8 @@
 //! What a person sees on a terminal, through a real one that Python makes.
 
-use crate::rig::{LABORO, Rig, until};
+use crate::rig::{LABORO, Live, Rig, until};
+use std::fs::File;
+use std::io::Write;
 use std::process::Command;
 
 /// Runs its arguments on a terminal of 120 columns and passes on what appears there. A line read from
@@ -30,6 +32,17 @@ fn on_a_terminal(rig: &Rig, arguments: &[&str]) -> crate::rig::Call {
     let mut python = Command::new("python3");
     python.args(["-c", TERMINAL, LABORO]).args(arguments).env("TERM", "xterm-256color");
     rig.call(python)
+}
+
+/// The same, and what is typed there. A pipe with a name, because the rig writes all of an input at once.
+fn with_a_keyboard(rig: &Rig, arguments: &[&str]) -> (Live, File) {
+    assert!(Command::new("mkfifo").arg(rig.at("keyboard")).status().unwrap().success());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec python3 -c \"$0\" \"$@\" < keyboard", TERMINAL, LABORO]);
+    shell.args(arguments).env("TERM", "xterm-256color");
+    let live = rig.call(shell).start();
+    let keyboard = File::options().write(true).open(rig.at("keyboard")).unwrap();
+    (live, keyboard)
 }
 
 #[test]
@@ -73,17 +86,27 @@ fn control_c_typed_at_a_terminal_waits_for_the_tasks() {
     let rig = Rig::new();
     // Had the terminal's signal reached it, it would end otherwise.
     rig.write("jobs.txt", "touch begun; until [ -e go ]; do sleep 0.01; done; touch ended\ntrue\n");
-    // A pipe with a name, because the rig writes all of an input at once.
-    assert!(Command::new("mkfifo").arg(rig.at("keyboard")).status().unwrap().success());
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "exec python3 -c \"$0\" \"$@\" < keyboard", TERMINAL, LABORO]);
-    shell.args(["run", "-j1", "jobs.txt"]);
-    let live = rig.call(shell).start();
-    let mut keyboard = std::fs::OpenOptions::new().write(true).open(rig.at("keyboard")).unwrap();
+    let (live, mut keyboard) = with_a_keyboard(&rig, &["run", "-j1", "jobs.txt"]);
     until("the task runs", || rig.at("begun").exists());
-    std::io::Write::write_all(&mut keyboard, b"\x03").unwrap();
+    keyboard.write_all(b"\x03").unwrap();
     until("it is noticed", || live.out().contains("stopping: 1 running tasks are waited for"));
     rig.write("go", "");
     live.wait().expect(130);
     assert!(rig.at("ended").exists());
+}
+
+#[test]
+fn a_console_lets_lines_be_edited_and_remembers_them() {
+    let rig = Rig::new();
+    let server = ["mq", "server", "--listen", "127.0.0.1:0", "--console", "-d", "0"];
+    let (live, mut keyboard) = with_a_keyboard(&rig, &server);
+    let tables = || live.out().matches("0 workers, 0 requests wait").count();
+    until("it asks", || live.out().contains("server> "));
+    // A letter is put in where it was left out.
+    keyboard.write_all(b"wokers\x1b[D\x1b[D\x1b[D\x1b[Dr\r").unwrap();
+    until("the table is there", || tables() == 1);
+    keyboard.write_all(b"\x1b[A\r").unwrap();
+    until("the table is there again", || tables() == 2);
+    keyboard.write_all(b"\x04").unwrap();
+    live.wait().expect(0);
 }

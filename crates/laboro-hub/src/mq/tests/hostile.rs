@@ -63,6 +63,28 @@ fn a_peer_that_never_reads_is_cut_off_and_counted() {
 }
 
 #[test]
+fn peers_that_together_leave_too_much_unread_lose_the_slowest() {
+    let server = door(|settings| settings.unsent_bytes_all_max = 8 << 20);
+    let mut client = server.dial("client");
+    let large = vec![7; 1 << 20];
+    let mut deaf: Vec<Wire> =
+        (0..20).map(|number| server.dial(&format!("deaf {number}"))).collect();
+    deaf.iter_mut().for_each(|wire| drop(wire.sync()));
+    // None of them comes near its own limit.
+    for _ in 0..12 {
+        for number in 0..20 {
+            let to = format!("deaf {number}");
+            client.send(&[to.as_bytes(), b"", b"LMQv100", &[6], b"id", &large, b""]);
+        }
+    }
+    client.sync();
+    let table = server.now();
+    assert!(table.slow > 0 && table.connections < 21, "{table:?}");
+    assert!(table.unread_bytes <= 8 << 20, "{table:?}");
+    assert_serves(&server);
+}
+
+#[test]
 fn a_message_cut_after_any_frame_is_dropped_and_counted() {
     let server = door(|_| ());
     let mut worker = server.dial("worker");

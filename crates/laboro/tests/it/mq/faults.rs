@@ -10,7 +10,7 @@ fn a_worker_killed_amid_a_thousand_requests_costs_only_what_it_held() {
     let server = Server::start(&["--grace", "1s"]);
     let mut doomed = server.worker(&["--slots", "10"]);
     let _survivor = server.worker(&["--slots", "10"]);
-    let arguments = ["client", "-d", "0", "--json", "--timeout", "20s", "-s", &server.address];
+    let arguments = ["client", "-d", "0", "--json", "--timeout", "4s", "-s", &server.address];
     let client = Program::laboro(&[&arguments[..], &["bulkping", "1000"]].concat());
     until("some are answered", || server.table()["passed"].as_u64() > Some(20));
     doomed.kill();

@@ -96,6 +96,17 @@ def unknown(args):
     print(f"sent {args.count}", flush=True)
 
 
+def lost(args):
+    """Answers to somebody whom nobody knows."""
+    args.kind = "dealer"
+    portal = Portal(args, 98)
+    for _ in range(args.count):
+        portal.send(b"nobody", b"", LMQ, RESPONSE, b"id", b"")
+    portal.send(b"", LMQ, PING, b"heart", b"")
+    portal.receive()
+    print(f"sent {args.count}", flush=True)
+
+
 def server(args):
     """Enough of a server: one worker, requests to it, answers back."""
     socket = zmq.Context.instance().socket(zmq.ROUTER)
@@ -120,7 +131,7 @@ def server(args):
 
 parser = argparse.ArgumentParser()
 roles = parser.add_subparsers(required=True)
-for role in (client, worker, unknown, server):
+for role in (client, worker, unknown, lost, server):
     options = roles.add_parser(role.__name__)
     options.set_defaults(role=role)
     options.add_argument("--port")
