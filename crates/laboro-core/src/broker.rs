@@ -275,6 +275,10 @@ impl<M> Broker<M> {
         self.peers.get(&peer).map(|peer| &peer.identity)
     }
 
+    pub fn is_worker(&self, peer: PeerId) -> bool {
+        self.worker(peer).is_some()
+    }
+
     fn worker(&self, peer: PeerId) -> Option<u32> {
         self.peers.get(&peer)?.worker
     }

@@ -166,8 +166,7 @@ impl Worker {
             self.tally.answers += 1;
             out.push(asked.answer(Command::Response, args).to_message());
         }
-        let id = self.id();
-        out.push(Envelope::new(Command::Exec, id, [App::Increment.frame()]).to_message());
+        self.give_slot_back(out);
     }
 
     /// When `tick` is to be called at the latest.
@@ -192,14 +191,18 @@ impl Worker {
         let answer = match app {
             App::Ping => Some(Parts::new()),
             App::Stream => Some([self.begin(now, asked).to_frame()].into_iter().collect()),
-            // These two came past the slots, by this worker's address.
+            // About a stream of ours these two came past the slots, by this worker's address. About any
+            // other they may have come by any way: a slot too many for a moment is better than one lost.
             App::More => {
-                let frame = self.next(now, asked).to_frame();
-                return self.answer(asked, frame, out);
+                let packet = self.next(now, asked);
+                let is_ours = packet.is_some();
+                let packet = packet.unwrap_or_else(|| self.abort(handle(asked)));
+                return self.answer(asked, packet.to_frame(), is_ours, out);
             }
             App::Ongoing => {
-                let frame = self.ongoing(now, asked).to_frame();
-                return self.answer(asked, frame, out);
+                let is_ours = self.touch(now, asked.args.get(1));
+                let status = if is_ours { Status::OK } else { Status::FAILED };
+                return self.answer(asked, status.to_frame(), is_ours, out);
             }
             App::Increment | App::Register | App::Deregister | App::Unknown => {
                 self.tally.unknown += 1;
@@ -210,11 +213,19 @@ impl Worker {
         self.finish(asked, answer, out);
     }
 
-    fn answer(&mut self, asked: &Envelope, frame: Bytes, out: &mut Vec<Message>) {
+    fn answer(&mut self, asked: &Envelope, frame: Bytes, keeps_slot: bool, out: &mut Vec<Message>) {
         if asked.command == Command::TrackExec {
             self.tally.answers += 1;
             out.push(asked.answer(Command::Response, [frame]).to_message());
         }
+        if !keeps_slot {
+            self.give_slot_back(out);
+        }
+    }
+
+    fn give_slot_back(&mut self, out: &mut Vec<Message>) {
+        let id = self.id();
+        out.push(Envelope::new(Command::Exec, id, [App::Increment.frame()]).to_message());
     }
 
     /// STREAM, for whom, how much.
@@ -239,32 +250,29 @@ impl Worker {
         first
     }
 
-    /// mqs_more, for whom, of which stream, and whether it is wanted.
-    fn next(&mut self, now: Time, asked: &Envelope) -> Packet {
-        let handle = asked.args.get(2).and_then(|handle| <[u8; 8]>::try_from(&handle[..]).ok());
-        let number = u64::from_le_bytes(handle.unwrap_or_default());
+    /// mqs_more, for whom, of which stream, and whether it is wanted. `None`: there is no such stream.
+    fn next(&mut self, now: Time, asked: &Envelope) -> Option<Packet> {
+        let number = u64::from_le_bytes(handle(asked));
         let is_wanted = asked.args.get(3).is_some_and(|mode| *mode == b"0"[..]);
         let until = now.after_ms(self.options.stream_ms);
-        let Some(stream) = self.streams.get_mut(&number) else {
-            return self.abort(handle.unwrap_or_default());
-        };
+        let stream = self.streams.get_mut(&number)?;
         let packet = if is_wanted { stream.writer.next_packet() } else { stream.writer.abort() };
         stream.until = until;
         if stream.writer.is_over() {
             self.forget(number);
         }
-        packet
+        Some(packet)
     }
 
-    /// ongoing, for whom: whether there is still something of theirs.
-    fn ongoing(&mut self, now: Time, asked: &Envelope) -> Status {
+    /// ongoing, for whom: whether there is still something of theirs, which is then kept on.
+    fn touch(&mut self, now: Time, host: Option<&Bytes>) -> bool {
         let until = now.after_ms(self.options.stream_ms);
-        let mut status = Status::FAILED;
-        for stream in self.streams.values_mut().filter(|s| asked.args.get(1) == Some(&s.host)) {
+        let mut is_any = false;
+        for stream in self.streams.values_mut().filter(|stream| host == Some(&stream.host)) {
             stream.until = until;
-            status = Status::OK;
+            is_any = true;
         }
-        status
+        is_any
     }
 
     fn abort(&self, handle: [u8; 8]) -> Packet {
@@ -282,4 +290,10 @@ impl Worker {
         self.next_id = self.next_id.wrapping_add(1);
         Bytes::copy_from_slice(&self.next_id.to_le_bytes())
     }
+}
+
+/// Which stream an mqs_more is about.
+fn handle(asked: &Envelope) -> [u8; 8] {
+    let handle = asked.args.get(2).and_then(|handle| <[u8; 8]>::try_from(&handle[..]).ok());
+    handle.unwrap_or_default()
 }

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::listen::Complaints;
 use crate::listen::stats::count;
 use laboro_core::{Counters, Name, PeerId, Time};
-use laboro_dialects::rrmq::{Effect, Server};
+use laboro_dialects::rrmq::{Command, Effect, Envelope, Server};
 use laboro_dialects::zmtp::{Message, Options, SocketType, ZmtpError};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -234,7 +234,7 @@ impl Door {
                 }
                 Ok(Some(message)) => {
                     count(&self.settings.stats.messages_in, 1);
-                    note(peer, &message);
+                    note(peer, &message, || self.server.broker().is_worker(id));
                     if self.server.receive(now, id, message, &mut self.effects).is_err() {
                         self.report.want();
                     }
@@ -436,10 +436,15 @@ impl Register {
 
 /// Says in the log what comes, where that much is wanted.
 #[inline]
-fn note(peer: &Peer, message: &Message) {
+fn note(peer: &Peer, message: &Message, is_worker: impl FnOnce() -> bool) {
     if tracing::enabled!(tracing::Level::DEBUG) {
         let from = Name::new(peer.connection.peer_identity());
         tracing::debug!("from {from}: {} frames, {} bytes", message.len(), message.bytes());
+        let is_ping = || Envelope::parse(message).is_ok_and(|said| said.command == Command::Ping);
+        // After a restart an original worker goes on as if it were known, and is given nothing.
+        if !is_worker() && is_ping() {
+            tracing::debug!("{from} is there and has not registered");
+        }
     }
 }
 

@@ -138,7 +138,9 @@ fn a_worker_says_whether_it_still_has_something() {
     let said: Vec<_> = out.iter().map(text).collect();
     assert_eq!(said[2], "C|\"\"|LMQv100|\\x06|2|\\x14\\x00|\"\"");
     assert_eq!(said[3], "C|\"\"|LMQv100|\\x06|2|(\\x00|\"\"");
-    assert_eq!(said.len(), 4);
+    // It may have come by any way, so a slot goes back.
+    assert_eq!(said[4], "\"\"|LMQv100|\\x03|\\x02\\x00\\x00\\x00|\\x07|\"\"");
+    assert_eq!(said.len(), 5);
     assert!(worker.tick(NOW.after_ms(119_999), &mut out));
     assert!(worker.tick(NOW.after_ms(120_000), &mut out));
     out.clear();
@@ -151,6 +153,20 @@ fn a_request_that_the_worker_does_not_know_gives_its_slot_back() {
     let mut trio = Trio::new(WorkerOptions::default());
     trio.carry(CLIENT, vec![message("\"\"|LMQv100|\\x04|1|what|\"\"")]);
     assert_eq!((trio.free(), trio.worker.tally().unknown), (10, 1));
+}
+
+#[test]
+fn questions_about_streams_of_others_cost_no_slot() {
+    let mut trio = Trio::new(WorkerOptions { slots: 1, ..WorkerOptions::default() });
+    for _ in 0..3 {
+        // Without the hops of a packet they go to any worker, and take a slot as everything does.
+        let host = Bytes::from_static(b"nobody");
+        let answers = trio.ask(|client, out| {
+            client.ongoing(NOW, Parts::new(), host, out);
+        });
+        assert!(matches!(answers[..], [Answer::Status(_, Status::FAILED)]), "{answers:?}");
+        assert_eq!(trio.free(), 1);
+    }
 }
 
 #[test]
