@@ -1,6 +1,6 @@
 // What a task prints, as it comes. The end of it is shown first, then what is added; a page keeps the last part only.
 
-import { open, Refused } from "./api.js";
+import { open } from "./api.js";
 import { h } from "./dom.js";
 
 const SHOWN_MAX = 256 * 1024;
@@ -40,16 +40,10 @@ async function run({ path, stream, attempt, signal, text, pre, status }) {
 }
 
 async function lastPart(path, signal) {
-  try {
-    const answer = await open(path, { signal, headers: { range: `bytes=-${END_BYTES}` } });
-    const bytes = new Uint8Array(await answer.arrayBuffer());
-    const range = /bytes (\d+)-/.exec(answer.headers.get("content-range") ?? "");
-    return { bytes, from: range ? Number(range[1]) : 0, attempt: answer.headers.get("laboro-attempt") };
-  } catch (error) {
-    // Nothing was printed yet.
-    if (error instanceof Refused && error.status === 416) return { bytes: new Uint8Array(), from: 0 };
-    throw error;
-  }
+  const answer = await open(path, { signal, headers: { range: `bytes=-${END_BYTES}` } });
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  const range = /bytes (\d+)-/.exec(answer.headers.get("content-range") ?? "");
+  return { bytes, from: range ? Number(range[1]) : 0, attempt: bytes.length ? answer.headers.get("laboro-attempt") : null };
 }
 
 /** Adds text at most once a frame, and stays at the end for whoever reads there. */
@@ -84,6 +78,6 @@ export async function lastWords(job, task, most = 2000) {
     const answer = await open(path, { headers: { range: `bytes=-${most}` } });
     return plain(await answer.text()) || "nothing on standard error";
   } catch (error) {
-    return error instanceof Refused && error.status === 416 ? "nothing on standard error" : error.message;
+    return error.message;
   }
 }

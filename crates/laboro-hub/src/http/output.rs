@@ -111,7 +111,11 @@ pub(super) async fn answer(
         }
         Some(range) => {
             let size = outputs.size(key, streams).await.map_err(|error| internal(&error))?;
-            part(cursor, range, size)?
+            match range {
+                // The end of nothing is nothing, and no mistake of whoever asks.
+                Range::Last(1..) if size == 0 => Body::empty().into_response(),
+                range => part(cursor, range, size)?,
+            }
         }
     };
     let headers = response.headers_mut();

@@ -7,6 +7,7 @@ mod rig;
 
 mod checks;
 mod curve;
+mod dashboard;
 mod doors;
 mod dwork;
 mod examples;

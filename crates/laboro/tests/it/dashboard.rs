@@ -1,0 +1,33 @@
+//! The dashboard in a headless Chromium, against a hub and workers of the real program.
+
+use crate::rig::{Rig, until};
+use std::path::PathBuf;
+use std::process::Command;
+
+#[test]
+fn people_see_and_press_what_they_should_in_a_browser() {
+    let rig = Rig::new();
+    let dir = rig.at("hub");
+    let dir = dir.to_str().unwrap();
+    let any = "127.0.0.1:0";
+    let words = ["hub", "--dir", dir, "--http", any, "--native", any, "--durability", "os"];
+    let hub = rig.laboro(words).start();
+    until("the hub listens", || hub.out().contains("native on"));
+    let out = hub.out();
+    let address = out.lines().find_map(|line| line.strip_prefix("http on ")).unwrap();
+    let access = rig.at("hub/access.toml");
+    let worker = |name: &str| {
+        let words =
+            ["worker", "--access", access.to_str().unwrap(), "--name", name, "--slots", "2"];
+        rig.laboro(words).start()
+    };
+    let _workers = [worker("plain"), worker("<b>bold</b>")];
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let python = std::env::var_os("LABORO_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = Command::new(python);
+    command.arg(here.join("tests/it/dashboard/browser.py"));
+    command.args([address, rig.dir().to_str().unwrap(), env!("CARGO_BIN_EXE_laboro")]);
+    let ran = rig.call(command).env("PYTHONDONTWRITEBYTECODE", "1").run();
+    ran.expect(0);
+    assert_eq!(ran.out().trim(), "good");
+}
