@@ -41,6 +41,7 @@ pub struct Door {
     pub(super) group: Bytes,
     pub(super) success: Success,
     pub(super) fill: Option<Fill>,
+    pub(super) stays: bool,
     pub(super) limits: Limits,
     pub(super) roll: Arc<Roll>,
 }
@@ -73,6 +74,7 @@ impl Door {
             group: Bytes::copy_from_slice(group.as_bytes()),
             success: Success::default(),
             fill: None,
+            stays: false,
             limits: Limits::default(),
             roll: Arc::default(),
         })
@@ -86,6 +88,12 @@ impl Door {
     /// Without it elements of arrays fail with words that say so.
     pub fn with_fill(mut self, fill: Fill) -> Door {
         self.fill = Some(fill);
+        self
+    }
+
+    /// Runners are not sent home when nothing is left: more may come.
+    pub fn staying(mut self) -> Door {
+        self.stays = true;
         self
     }
 

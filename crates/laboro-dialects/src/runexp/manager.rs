@@ -193,7 +193,7 @@ impl Manager {
     }
 
     fn ask_for_work(&mut self, out: &mut Output) {
-        let is_ejected = self.seat.as_ref().is_some_and(|seat| seat.is_ejected);
+        let is_ejected = self.seat.as_ref().is_some_and(Seat::is_ejected);
         if is_ejected {
             say(out, &ManagerWord::Eliri);
         } else if self.is_finished {
@@ -216,9 +216,13 @@ impl Manager {
     fn answer(&mut self, now: Time, reply: Reply, out: &mut Output) {
         let word = match reply {
             Reply::Work { grants, .. } => {
+                if let Some(seat) = &mut self.seat {
+                    seat.note_pardoned();
+                }
                 self.lend(now, grants, out);
                 return;
             }
+            Reply::Nothing(Idle::Finished | Idle::Own) if self.door.stays => ManagerWord::Atendi,
             // What runs here comes back with this runner or not at all: nobody need stay for it.
             Reply::Nothing(Idle::Finished | Idle::Own | Idle::Draining) => {
                 self.is_finished = true;
@@ -227,7 +231,7 @@ impl Manager {
             Reply::Nothing(Idle::Later | Idle::OnHold | Idle::Fresh)
             | Reply::Refused(Refusal::Limit { .. }) => ManagerWord::Atendi,
             Reply::Nothing(Idle::Ejected) => {
-                if let Some(seat) = &self.seat {
+                if let Some(seat) = &mut self.seat {
                     seat.note_ejected();
                 }
                 ManagerWord::Eliri

@@ -32,6 +32,8 @@ struct Entry {
     taken: BTreeSet<u32>,
     /// Of those.
     ejected: BTreeSet<u32>,
+    /// How often one of them was given work again.
+    pardons: u64,
     left: BTreeMap<u32, (Time, Lent)>,
 }
 
@@ -54,10 +56,11 @@ impl Roll {
             1 => format!("{host}{address}"),
             _ => format!("{host}{address}#{number}"),
         };
-        let is_ejected = !entry.ejected.is_empty();
+        let came_ejected = (!entry.ejected.is_empty()).then_some(entry.pardons);
         entry.taken.insert(number);
         drop(hosts);
-        Seat { name: Name::from(name), is_ejected, host: key, number, roll: Arc::clone(self) }
+        let roll = Arc::clone(self);
+        Seat { name: Name::from(name), came_ejected, is_noted: false, host: key, number, roll }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Host, Entry>> {
@@ -69,18 +72,37 @@ impl Roll {
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) name: Name,
-    /// While an ejected runner of this host is still connected, another one is no news.
-    pub(super) is_ejected: bool,
+    /// When it came an ejected runner of this host was still connected, so this one is no news. The pardons then.
+    came_ejected: Option<u64>,
+    /// That it is ejected itself.
+    is_noted: bool,
     host: Host,
     number: u32,
     roll: Arc<Roll>,
 }
 
 impl Seat {
-    pub(super) fn note_ejected(&self) {
+    pub(super) fn note_ejected(&mut self) {
+        self.is_noted = true;
         if let Some(entry) = self.roll.lock().get_mut(&self.host) {
             entry.ejected.insert(self.number);
         }
+    }
+
+    /// It was given something.
+    pub(super) fn note_pardoned(&mut self) {
+        if std::mem::take(&mut self.is_noted)
+            && let Some(entry) = self.roll.lock().get_mut(&self.host)
+        {
+            entry.ejected.remove(&self.number);
+            entry.pardons += 1;
+        }
+    }
+
+    pub(super) fn is_ejected(&self) -> bool {
+        self.came_ejected.is_some_and(|then| {
+            self.roll.lock().get(&self.host).is_none_or(|entry| entry.pardons == then)
+        })
     }
 
     /// What ran here when the last connection under this name was lost.

@@ -24,6 +24,8 @@ pub struct RunnerOptions {
     /// The versions of the protocol that are accepted.
     pub versions: Vec<String>,
     pub success: Success,
+    /// What reads `.m` scripts here, as results tell it.
+    pub matlab: String,
     /// Between JES and the first PETO.
     pub first_pause_ms: u64,
     /// After a job without a body was taken.
@@ -46,6 +48,7 @@ impl RunnerOptions {
             slots: slots.max(1),
             versions: vec![VERSION.to_owned()],
             success: Success::ResLine,
+            matlab: "matlab".to_owned(),
             first_pause_ms: 75,
             empty_pause_ms: 20,
             hold_ms: 10_000,
@@ -73,6 +76,18 @@ pub struct Runner {
     next_key: u64,
     /// No more work is asked for, for this reason.
     end: Option<End>,
+    /// The worker wants to, whatever is still to be done.
+    is_leaving: bool,
+    may_ask: Option<MayAsk>,
+}
+
+/// Asked before each request for work.
+struct MayAsk(Box<dyn FnMut() -> bool + Send>);
+
+impl std::fmt::Debug for MayAsk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MayAsk")
+    }
 }
 
 #[derive(Debug)]
@@ -109,6 +124,9 @@ enum End {
 /// A result that a connection was lost over so often is given up: the manager does not want it.
 const TRIES_MAX: u8 = 3;
 
+/// Between two looks whether work may be asked for.
+const LOOK_AGAIN_MS: u64 = 1000;
+
 impl Runner {
     pub fn new(options: RunnerOptions) -> Runner {
         Runner {
@@ -122,7 +140,15 @@ impl Runner {
             results: VecDeque::new(),
             next_key: 1,
             end: None,
+            is_leaving: false,
+            may_ask: None,
         }
+    }
+
+    /// No work is asked for while this says no, whatever room there is.
+    pub fn asking_if(mut self, may_ask: impl FnMut() -> bool + Send + 'static) -> Runner {
+        self.may_ask = Some(MayAsk(Box::new(may_ask)));
+        self
     }
 
     /// Says the next thing, if it is our turn and there is one.
@@ -135,6 +161,10 @@ impl Runner {
             self.say(&result.word(), out);
             self.expect(Stage::Announced, now);
         } else if self.has_room() && self.hold_until.is_none_or(|until| until <= now) {
+            if self.may_ask.as_mut().is_some_and(|MayAsk(may_ask)| !may_ask()) {
+                self.hold_until = Some(now.after_ms(LOOK_AGAIN_MS));
+                return;
+            }
             self.hold_until = None;
             self.say(&RunnerWord::Peto, out);
             self.expect(Stage::Asked, now);
@@ -197,14 +227,18 @@ impl WorkerSide for Runner {
                 }
             }
             News::Returned(key) => {
-                // Once we leave, the manager hands out again whatever has no result.
+                // There is no word to give a job back. Once we leave, the manager hands out again whatever has
+                // no result; until then it is still ours to run.
                 if let Some(job) = self.running.remove(&key)
-                    && self.end.is_none()
+                    && !self.is_leaving
                 {
-                    self.results.push_back(job.never_began(now, &self.options));
+                    self.begin(job, out);
                 }
             }
-            News::Draining | News::Leaving => self.finish(End::Finished),
+            News::Draining | News::Leaving => {
+                self.is_leaving = true;
+                self.finish(End::Finished);
+            }
         }
         self.speak(now, out);
     }

@@ -4,7 +4,7 @@ use super::job::Running;
 use super::{End, Runner, Stage};
 use crate::runexp::words::{MESSAGE_BYTES_MAX, ManagerWord, RunnerWord};
 use crate::worker::{Assignment, Key, Order, Orders, Parting};
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use laboro_core::{Setting, Time, Work};
 use std::sync::Arc;
 
@@ -75,8 +75,8 @@ impl Runner {
                 let body = BytesMut::new();
                 self.expect(Stage::Taking { name, kind, left: size, body }, now);
             }
-            (Stage::Asked, ManagerWord::Fino) => self.leave_off(End::Finished, out),
-            (Stage::Asked, ManagerWord::Eliri) => self.leave_off(End::Ejected, out),
+            (Stage::Asked, ManagerWord::Fino) => self.leave_off(End::Finished),
+            (Stage::Asked, ManagerWord::Eliri) => self.leave_off(End::Ejected),
             (Stage::Asked, ManagerWord::Atendi) => {
                 self.hold_until = Some(now.after_ms(self.options.hold_ms));
                 self.take_turn();
@@ -105,10 +105,10 @@ impl Runner {
         self.due = None;
     }
 
-    fn leave_off(&mut self, end: End, out: &mut Orders) {
+    /// The worker is not told to drain: it would give back what it was given and has not begun.
+    fn leave_off(&mut self, end: End) {
         self.finish(end);
         self.take_turn();
-        out.order(Order::Drain);
     }
 
     /// All of a job is there.
@@ -119,25 +119,30 @@ impl Runner {
             unreachable!("a job is started once it was taken");
         };
         self.due = None;
+        let work = Work::Script {
+            kind: String::from_utf8_lossy(&kind).into(),
+            body: Arc::from(&body[..]),
+            setting: Arc::new(Setting::default()),
+        };
+        self.begin(Running::new(name, kind, Arc::new(work), now), out);
+    }
+
+    pub(super) fn begin(&mut self, job: Running, out: &mut Orders) {
         let key = Key(self.next_key);
         self.next_key += 1;
-        out.order(Order::Start(Box::new(assignment(key, &name, &kind, &body))));
-        self.running.insert(key, Running::new(name, kind, now));
+        out.order(Order::Start(Box::new(assignment(key, &job))));
+        self.running.insert(key, job);
     }
 }
 
-fn assignment(key: Key, name: &Bytes, kind: &Bytes, body: &[u8]) -> Assignment {
+fn assignment(key: Key, job: &Running) -> Assignment {
     Assignment {
         key,
-        name: String::from_utf8_lossy(name).into_owned(),
+        name: String::from_utf8_lossy(&job.name).into_owned(),
         job: 1,
         index: u32::try_from(key.0).unwrap_or(u32::MAX),
         attempt: 1,
-        work: Arc::new(Work::Script {
-            kind: String::from_utf8_lossy(kind).into(),
-            body: Arc::from(body),
-            setting: Arc::new(Setting::default()),
-        }),
+        work: Arc::clone(&job.work),
         value: None,
         slots: 1,
         memory: 0,

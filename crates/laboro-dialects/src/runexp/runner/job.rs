@@ -7,12 +7,14 @@ use crate::runexp::words::RunnerWord;
 use crate::session::Stream;
 use crate::worker::Ended;
 use bytes::{Bytes, BytesMut};
-use laboro_core::{Outcome, Time};
+use laboro_core::{Outcome, Time, Work};
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Running {
-    name: Bytes,
+    pub(super) name: Bytes,
     kind: Bytes,
+    pub(super) work: Arc<Work>,
     began: Time,
     stdout: BytesMut,
     stderr: BytesMut,
@@ -39,9 +41,10 @@ impl Handover {
 }
 
 impl Running {
-    pub(super) fn new(name: Bytes, kind: Bytes, began: Time) -> Running {
+    pub(super) fn new(name: Bytes, kind: Bytes, work: Arc<Work>, began: Time) -> Running {
         let (stdout, stderr) = (BytesMut::new(), BytesMut::new());
-        Running { name, kind, began, stdout, stderr, left_out: 0, res_line: ResLine::default() }
+        let res_line = ResLine::default();
+        Running { name, kind, work, began, stdout, stderr, left_out: 0, res_line }
     }
 
     pub(super) fn take(&mut self, stream: Stream, bytes: &[u8], most: usize) {
@@ -67,11 +70,6 @@ impl Running {
         self.hand_over(is_good, how.outcome, how.message.as_deref(), now, options)
     }
 
-    pub(super) fn never_began(self, now: Time, options: &RunnerOptions) -> Handover {
-        let message = Some("the runner could not begin it");
-        self.hand_over(false, Outcome::Error, message, now, options)
-    }
-
     fn hand_over(
         self,
         is_good: bool,
@@ -80,7 +78,7 @@ impl Running {
         now: Time,
         options: &RunnerOptions,
     ) -> Handover {
-        let program = if self.kind == ".m" { "matlab" } else { "bash" };
+        let program = if self.kind == ".m" { &*options.matlab } else { "bash" };
         let kind = String::from_utf8_lossy(&self.kind);
         let name = String::from_utf8_lossy(&self.name).replace('\'', "'\\''");
         let header = Header {

@@ -132,6 +132,36 @@ fn an_ejected_runner_that_comes_back_is_known_by_host_and_address() {
 }
 
 #[test]
+fn a_pardon_holds_for_all_who_came_as_the_ejected_one() {
+    let conduct = Conduct { rule: ConductRule::Fixed, results_min: 1, ..Conduct::default() };
+    let mut rig = Rig::new(Config { conduct, ..Config::default() });
+    let tasks = ["a", "b", "c"].map(|name| (name, script(b"echo RES:ok\n")));
+    rig.submit(&tasks, Profile::default());
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.hands_in(1, "a", "failure", GOOD);
+    assert_eq!(rig.says(1, "PETO"), ["ELIRI"]);
+    rig.greet(2, "r1");
+    assert_eq!(rig.says(2, "PETO"), ["ELIRI"]);
+    let name = Name::from("r1@127.0.0.1");
+    rig.ask(Command::Pardon(WorkerRef::Name { group: Name::from("default"), name }));
+    rig.takes(1, "b");
+    rig.takes(2, "c");
+}
+
+#[test]
+fn a_door_may_keep_its_runners() {
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    rig.door = Door::new("default").unwrap().staying();
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.hands_in(1, "a", "success", GOOD);
+    assert_eq!(rig.says(1, "PETO"), ["ATENDI"]);
+    rig.submit(&[("b", script(b"echo RES:ok\n"))], Profile::default());
+    rig.takes(1, "b");
+}
+
+#[test]
 fn two_runners_of_one_host_are_two_workers() {
     let mut rig = Rig::with_scripts(&["a", "b"], 1);
     rig.greet(1, "r1");

@@ -5,13 +5,14 @@ use crate::session::Stream;
 use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Outcome, Time, Work};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Rig {
     now: Time,
     runner: Runner,
     said: Vec<String>,
     started: Vec<Assignment>,
-    is_told_to_drain: bool,
     parting: Option<Parting>,
 }
 
@@ -21,12 +22,15 @@ impl Rig {
     }
 
     fn with(options: RunnerOptions) -> Rig {
+        Rig::of(Runner::new(options))
+    }
+
+    fn of(runner: Runner) -> Rig {
         let mut rig = Rig {
             now: Time(1_763_232_404_000),
-            runner: Runner::new(options),
+            runner,
             said: Vec::new(),
             started: Vec::new(),
-            is_told_to_drain: false,
             parting: None,
         };
         rig.open();
@@ -99,7 +103,6 @@ impl Rig {
         for order in out.orders {
             match order {
                 Order::Start(assignment) => self.started.push(*assignment),
-                Order::Drain => self.is_told_to_drain = true,
                 Order::Welcome { name } => assert_eq!(name, "r1"),
                 other => panic!("{other:?}"),
             }
@@ -212,12 +215,27 @@ fn a_hold_lasts_ten_seconds_or_until_a_job_is_handed_in() {
 }
 
 #[test]
+fn whoever_may_not_ask_looks_again_every_second() {
+    let looks = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&looks);
+    let may_ask = move || seen.fetch_add(1, Ordering::Relaxed) == 2;
+    let mut rig = Rig::of(Runner::new(RunnerOptions::new("r1", 2)).asking_if(may_ask));
+    rig.greet();
+    assert_eq!(rig.heard(), NOTHING);
+    rig.pass(1999);
+    assert_eq!((rig.heard(), looks.load(Ordering::Relaxed)), (Vec::new(), 2));
+    rig.pass(1);
+    assert_eq!(rig.heard(), ["PETO"]);
+    assert_eq!(rig.gives("a", "x"), NOTHING, "not for the second slot");
+    assert!(rig.ends(1, Outcome::Success)[0].starts_with("REZULTO a "), "results go on");
+}
+
+#[test]
 fn fino_is_answered_when_the_last_job_is_handed_in() {
     let mut rig = Rig::greeted(2);
     rig.heard();
     rig.gives("a", "x");
     assert_eq!(rig.says("FINO"), NOTHING);
-    assert!(rig.is_told_to_drain);
     rig.ends(1, Outcome::Success);
     rig.says("PRETA");
     assert_eq!(rig.says("RICEVIS"), ["FINO ANKAU"]);
@@ -262,12 +280,17 @@ fn whoever_drains_asks_no_more_and_says_goodbye() {
 }
 
 #[test]
-fn what_could_not_begin_is_a_failure() {
-    let mut rig = Rig::greeted(1);
+fn what_has_not_begun_is_begun_again() {
+    let mut rig = Rig::greeted(2);
     rig.heard();
     rig.gives("a", "x");
-    assert!(rig.tell(News::Returned(Key(1)))[0].starts_with("REZULTO a failure "));
-    assert!(rig.says("PRETA")[0].ends_with("[the runner could not begin it]\n"));
+    assert_eq!(rig.tell(News::Returned(Key(1))), NOTHING, "there is no word to give it back");
+    assert_eq!(rig.says("FINO"), NOTHING);
+    assert_eq!(rig.tell(News::Returned(Key(2))), NOTHING, "nor after FINO");
+    let names: Vec<_> = rig.started.iter().map(|job| (job.key.0, job.name.as_str())).collect();
+    assert_eq!(names, [(1, "a"), (2, "a"), (3, "a")]);
+    rig.writes(3, Stream::Out, "RES:ok\n");
+    assert!(rig.ends(3, Outcome::Success)[0].starts_with("REZULTO a success "));
 }
 
 #[test]
