@@ -4,6 +4,8 @@
 mod allow;
 mod complaints;
 mod dialect;
+mod embedded;
+pub(crate) mod fill;
 mod rrmq;
 pub(crate) mod stats;
 
@@ -13,6 +15,7 @@ mod tests;
 pub use allow::{BadNetwork, Network};
 pub(crate) use complaints::Complaints;
 pub use dialect::Dialect;
+pub use embedded::{Embedded, receive_all};
 pub use stats::{DoorCounts, DoorStats};
 
 use crate::fuq;
@@ -25,7 +28,7 @@ use laboro_core::Name;
 use laboro_dialects::fuq2::{Foreman, Mode, Numbering, Plain};
 use laboro_dialects::session::{Gate, OpenGate, Place};
 use laboro_dialects::zmtp::Mechanism;
-use laboro_dialects::{dwork, fuq1};
+use laboro_dialects::{dwork, fuq1, runexp};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -60,7 +63,7 @@ impl std::fmt::Display for Door {
             Dialect::Native => {}
             // Requests are not tasks, and are in no group.
             Dialect::Rrmq => {}
-            Dialect::Fuq | Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork => {
+            Dialect::Fuq | Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork | Dialect::Runexp => {
                 write!(f, ", group {}", self.group)?;
             }
         }
@@ -88,6 +91,8 @@ pub(crate) struct Reception {
     pub fuq: Option<Arc<fuq::Door>>,
     /// Of a fuq2 door.
     pub numbering: Numbering,
+    /// And those of a runexp door.
+    pub runexp: Option<runexp::Door>,
     /// At this door.
     pub connections_max: u64,
     /// At all doors together.
@@ -173,6 +178,10 @@ impl Reception {
             Dialect::Dwork => {
                 let door = Arc::clone(&self.dwork);
                 self.converse(stream, peer, None, |place| dwork::HubSide::new(place, door)).await
+            }
+            Dialect::Runexp => {
+                let Some(door) = &self.runexp else { return };
+                self.converse(stream, peer, None, |place| door.session(place)).await
             }
         };
         match parting {

@@ -1,7 +1,7 @@
 //! A whole hub: everything is opened in order, then runs until it is told to stop or its journal fails. The
 //! program, tests and measurements all start it here.
 
-mod bind;
+pub(crate) mod bind;
 mod curve;
 mod engine;
 mod http;
@@ -14,15 +14,15 @@ use crate::history::History;
 use crate::http::Services;
 use crate::inbox::{Handle, server};
 use crate::keep::{KeepError, Keeper, Outputs};
-use crate::listen::{Dialect, Door, DoorStats, Reception};
+use crate::listen::{Dialect, Door, DoorStats, Reception, fill};
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
 use crate::tunnel;
 use engine::Engine;
 use laboro_core::{Hub, Kinds};
-use laboro_dialects::dwork;
 use laboro_dialects::fuq2::Numbering;
 use laboro_dialects::zmtp::Mechanism;
+use laboro_dialects::{dwork, runexp};
 use laboro_journal::{FileJournal, JournalError};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{SocketAddr, TcpListener};
@@ -49,6 +49,8 @@ pub enum HubError {
     Bind { door: &'static str, address: SocketAddr, source: std::io::Error },
     #[error("cannot open the audit log: {0}")]
     Audit(#[from] crate::http::AuditError),
+    #[error(transparent)]
+    Runexp(#[from] runexp::Unsayable),
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
     #[error("the hub ended in a way it should not; its log says more")]
@@ -146,7 +148,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         handle: handle.clone(),
         hall: Hall {
             clock,
-            outputs: keeper.outputs(),
+            outputs: Some(keeper.outputs()),
             stats: Arc::clone(&door.stats),
             limits: limits(settings),
             stop: stop.clone(),
@@ -160,6 +162,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         dwork: kind.dwork,
         fuq: kind.fuq,
         numbering: kind.numbering,
+        runexp: kind.runexp,
         connections_max: settings.limits.connections_a_door,
         connections: Arc::clone(&connections),
     };
@@ -249,6 +252,7 @@ struct Kind {
     dwork: Arc<dwork::Door>,
     fuq: Option<Arc<fuq::Door>>,
     numbering: Numbering,
+    runexp: Option<runexp::Door>,
 }
 
 /// `number` counts the fuq doors.
@@ -274,7 +278,8 @@ fn kind(
         _ => None,
     };
     let (dwork, mechanism) = (dwork_door(door, mechanism), mechanism.clone());
-    Ok(Kind { mechanism, dwork, fuq, numbering })
+    let runexp = runexp_door(door, settings)?;
+    Ok(Kind { mechanism, dwork, fuq, numbering, runexp })
 }
 
 /// What the conversations of a door share if it speaks dwork.
@@ -289,6 +294,22 @@ fn dwork_door(door: &DoorSettings, mechanism: &Mechanism) -> Arc<dwork::Door> {
         mechanism: mechanism.clone(),
         ..usual
     })
+}
+
+fn runexp_door(
+    door: &DoorSettings,
+    settings: &Settings,
+) -> Result<Option<runexp::Door>, runexp::Unsayable> {
+    if door.dialect != Dialect::Runexp {
+        return Ok(None);
+    }
+    let group = door.group.as_deref().unwrap_or(&settings.group);
+    let success = match door.exit_code {
+        true => runexp::Success::ExitCode,
+        false => runexp::Success::ResLine,
+    };
+    let made = runexp::Door::new(group)?.with_fill(fill::fill).with_success(success);
+    Ok(Some(if door.stay { made.staying() } else { made }))
 }
 
 fn limits(settings: &Settings) -> Limits {

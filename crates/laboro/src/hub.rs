@@ -95,6 +95,7 @@ pub(crate) fn run(args: HubArgs) -> anyhow::Result<Exit> {
     let signals = runtime.block_on(async { Signals::listen() })?;
     let hub = start(&settings).map_err(|error| match error {
         HubError::Door(bad) => usage(bad),
+        HubError::Runexp(bad) => usage(bad),
         other => other.into(),
     })?;
     announce(&hub)?;

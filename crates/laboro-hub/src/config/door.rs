@@ -38,7 +38,7 @@ pub struct DoorSettings {
     /// Of a dwork door: after so long a stolen task goes back by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_ms: Option<u64>,
-    /// Of a dwork door: workers are not sent away when everything is done.
+    /// Of a dwork or runexp door: workers are not sent away when everything is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stay: bool,
     /// Of a dwork door: tasks of every kind may be stolen, by their names.
@@ -61,6 +61,9 @@ pub struct DoorSettings {
     /// Of a fuq or fuq2 door: which numbers its nodes know messages by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbering: Option<String>,
+    /// Of a runexp door: the exit status decides what a script has come to, not the last `RES:` line.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exit_code: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +76,7 @@ pub enum BadDoor {
     Address { text: String, why: String },
     #[error(
         "door option {word}: there are group=NAME, allow=NETWORK and insecure; for dwork and rrmq \
-         identity=NAME, curve and curve_allow=KEY; for dwork patience_ms=N, lease_ms=N, stay and any; \
+         identity=NAME, curve and curve_allow=KEY; for dwork patience_ms=N, lease_ms=N, stay and any; for runexp stay and exit_code; \
          for fuq auth=FILE, cert=FILE and key=FILE, cookie_ms=N, no_shutdown, and as for fuq2 \
          numbering=current, older or oldest"
     )]
@@ -118,6 +121,7 @@ impl DoorSettings {
             cookie_ms: None,
             no_shutdown: false,
             numbering: None,
+            exit_code: false,
         }
     }
 
@@ -136,11 +140,13 @@ impl DoorSettings {
     pub(crate) fn check(&self) -> Result<(), BadDoor> {
         let (is_dwork, has_zmtp) = (self.dialect == Dialect::Dwork, self.dialect.has_zmtp());
         let is_fuq = self.dialect == Dialect::Fuq;
+        let is_runexp = self.dialect == Dialect::Runexp;
         let has_numbers = is_fuq || self.dialect == Dialect::Fuq2;
         let options = [
             (self.patience_ms.is_some(), is_dwork, "patience_ms", "dwork"),
             (self.lease_ms.is_some(), is_dwork, "lease_ms", "dwork"),
-            (self.stay, is_dwork, "stay", "dwork"),
+            (self.stay, is_dwork || is_runexp, "stay", "dwork and runexp"),
+            (self.exit_code, is_runexp, "exit_code", "runexp"),
             (self.any, is_dwork, "any", "dwork"),
             (self.has_curve(), has_zmtp, "curve", "dwork and rrmq"),
             (self.identity.is_some(), has_zmtp, "identity", "dwork and rrmq"),
@@ -199,6 +205,7 @@ impl FromStr for DoorSettings {
                 None if word == "curve" => door.curve = true,
                 None if word == "stay" => door.stay = true,
                 None if word == "any" => door.any = true,
+                None if word == "exit_code" => door.exit_code = true,
                 _ => return Err(bad()),
             }
         }

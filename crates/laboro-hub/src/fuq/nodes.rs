@@ -133,7 +133,9 @@ impl Desk {
         let lease = LeaseRef::Held(TaskRef::Id(task));
         let results = vec![TaskResult { lease, outcome, message, memo: None }];
         let report = [(0, Command::Report(Report { worker: poller.worker(), results }))];
-        let _ = self.reception.hall.outputs.note_results(&report).await;
+        if let Some(outputs) = &self.reception.hall.outputs {
+            let _ = outputs.note_results(&report).await;
+        }
         let [(_, report)] = report;
         if let Reply::Reported(verdicts) = poller.ask(report).await? {
             match verdicts.first() {

@@ -18,16 +18,19 @@ pub enum Dialect {
     Dwork,
     /// Clients and workers of the request broker, over ZMTP. Apart from the hub's tasks.
     Rrmq,
+    /// Runners that take scripts.
+    Runexp,
 }
 
 impl Dialect {
-    pub const ALL: [Dialect; 6] = [
+    pub const ALL: [Dialect; 7] = [
         Dialect::Native,
         Dialect::Fuq,
         Dialect::Fuq2,
         Dialect::Fuq1,
         Dialect::Dwork,
         Dialect::Rrmq,
+        Dialect::Runexp,
     ];
 
     pub fn word(self) -> &'static str {
@@ -38,13 +41,16 @@ impl Dialect {
             Dialect::Fuq1 => "fuq1",
             Dialect::Dwork => "dwork",
             Dialect::Rrmq => "rrmq",
+            Dialect::Runexp => "runexp",
         }
     }
 
     pub fn has_authentication(self) -> bool {
         match self {
             Dialect::Native | Dialect::Fuq => true,
-            Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork | Dialect::Rrmq => false,
+            Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Dwork | Dialect::Rrmq | Dialect::Runexp => {
+                false
+            }
         }
     }
 
@@ -52,7 +58,9 @@ impl Dialect {
     pub fn has_zmtp(self) -> bool {
         match self {
             Dialect::Dwork | Dialect::Rrmq => true,
-            Dialect::Native | Dialect::Fuq | Dialect::Fuq2 | Dialect::Fuq1 => false,
+            Dialect::Native | Dialect::Fuq | Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Runexp => {
+                false
+            }
         }
     }
 

@@ -25,7 +25,8 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 #[derive(Debug, Clone)]
 pub(crate) struct Hall {
     pub clock: Clock,
-    pub outputs: Outputs,
+    /// `None`: whoever makes the sessions sees to it.
+    pub outputs: Option<Outputs>,
     pub stats: Arc<DoorStats>,
     pub limits: Limits,
     /// The hub wants to stop.
@@ -287,13 +288,15 @@ where
 
     /// Output comes before the result that follows it, and so does what is remembered of it. That some cannot be kept is told by its keeper.
     async fn keep(&mut self) {
-        if !self.out.keep.is_empty() {
-            let _ = self.hall.outputs.keep(std::mem::take(&mut self.out.keep)).await;
+        let chunks = std::mem::take(&mut self.out.keep);
+        let Some(outputs) = &self.hall.outputs else { return };
+        if !chunks.is_empty() {
+            let _ = outputs.keep(chunks).await;
         }
         if !self.out.ended.is_empty() {
-            let _ = self.hall.outputs.note_ends(&mut self.out.ended).await;
+            let _ = outputs.note_ends(&mut self.out.ended).await;
         } else if !self.out.ask.is_empty() {
-            let _ = self.hall.outputs.note_results(&self.out.ask).await;
+            let _ = outputs.note_results(&self.out.ask).await;
         }
     }
 
