@@ -1,6 +1,7 @@
 //! Workers: a row of a list.
 
 use super::ago;
+use crate::output::safe;
 use crate::output::table::{Column, Mood};
 use laboro_hub::api::{Standing, Worker};
 
@@ -45,5 +46,10 @@ fn state(worker: &Worker) -> (String, Mood) {
         (_, true) if worker.lease_count > 0 => ("busy", Mood::Busy),
         (_, true) => ("idle", Mood::Good),
     };
-    (word.to_owned(), mood)
+    // Who is barred wants to know why.
+    let reason = worker.conduct.reason.as_deref().filter(|_| mood != Mood::Faint);
+    match reason.filter(|reason| !reason.is_empty()) {
+        Some(reason) => (format!("{word}: {}", safe(reason)), mood),
+        None => (word.to_owned(), mood),
+    }
 }
