@@ -26,12 +26,19 @@ pub fn script_words(kind: &ScriptKind, script: &Path) -> Vec<OsString> {
             argv.push(script.into());
             argv
         }
-        ScriptKind::Matlab if on_path("matlab") => {
-            let call = format!("run('{}')", script.display());
-            vec!["matlab".into(), "-batch".into(), call.into()]
-        }
-        ScriptKind::Matlab => vec!["octave".into(), "-qf".into(), script.into()],
+        ScriptKind::Matlab => match matlab_program() {
+            program @ "matlab" => {
+                let call = format!("run('{}')", script.display());
+                vec![program.into(), "-batch".into(), call.into()]
+            }
+            program => vec![program.into(), "-qf".into(), script.into()],
+        },
     }
+}
+
+/// What reads MATLAB scripts here.
+pub fn matlab_program() -> &'static str {
+    if on_path("matlab") { "matlab" } else { "octave" }
 }
 
 /// A name for a script's file. Octave wants one that could be a function's.

@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Print the manual page, or write all of them.
     Man(Man),
+    /// Manage a directory of scripts for runexp runners.
+    Runexp(Box<crate::runexp::args::Runexp>),
     /// Run what a hub gives to this machine, or to others by ssh.
     Worker(Box<crate::worker::args::Worker>),
     /// Make a door of a hub elsewhere reachable here, over TLS and with a token.

@@ -6,6 +6,7 @@ mod figures;
 mod hub;
 mod mq;
 mod native;
+mod runexp;
 
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
@@ -24,6 +25,8 @@ enum Door {
     Mq(mq::MqBench),
     /// Create, steal and complete tasks at a dwork hub.
     Dwork(dwork::DworkBench),
+    /// Run scripts with a runexp manager and a runner of ours.
+    Runexp(runexp::RunexpBench),
 }
 
 pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
@@ -31,5 +34,6 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
         Door::Native(args) => native::run(args),
         Door::Mq(args) => mq::run(args),
         Door::Dwork(args) => dwork::run(args),
+        Door::Runexp(args) => runexp::run(args),
     }
 }

@@ -16,6 +16,7 @@ mod output;
 mod progress;
 mod resolve;
 mod run;
+mod runexp;
 mod selector;
 mod submit;
 mod tunnel;
@@ -62,6 +63,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Events(events) => commands::events::run(&events),
         args::Command::Completions(completions) => commands::completions::run(&completions),
         args::Command::Man(man) => commands::man::run(&man),
+        args::Command::Runexp(runexp) => runexp::run(&runexp),
         args::Command::Worker(worker) => worker::run(&worker),
         args::Command::Tunnel(tunnel) => tunnel::run(&tunnel),
         args::Command::Mq(mq) => mq::run(mq),

@@ -7,7 +7,7 @@ mod files;
 mod layout;
 mod order;
 mod process;
-mod results;
+pub(crate) mod results;
 mod running;
 mod show;
 mod signals;

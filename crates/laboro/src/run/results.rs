@@ -1,77 +1,43 @@
 //! Result files of scripts, as the runexp programs write them: `outputs/NAME.res` and the table
-//! `outputs/runexp.am`. And their rule for what a good result is.
+//! `outputs/runexp.am`. What a result looks like and when it is good is the dialect's affair.
 
 use super::running::Running;
 use anyhow::Context;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
+use laboro_dialects::runexp::result::{Header, ResLine, summary};
 use laboro_journal::outputs::{Reader, Stream, Streams};
 use laboro_worker::{Ending, Usage};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
-
-/// The last line with `RES:` in it decides: `RES: failed` is failure, any other success, none failure.
-#[derive(Default)]
-pub(crate) struct ResLine {
-    begun: Vec<u8>,
-    good: bool,
-}
-
-const LINE_BYTES_MAX: usize = 64 * 1024;
-
-impl ResLine {
-    pub(crate) fn take(&mut self, bytes: &[u8]) {
-        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
-            let room = LINE_BYTES_MAX.saturating_sub(self.begun.len());
-            self.begun.extend_from_slice(&piece[..piece.len().min(room)]);
-            if piece.ends_with(b"\n") {
-                self.good = verdict(&self.begun).unwrap_or(self.good);
-                self.begun.clear();
-            }
-        }
-    }
-
-    pub(crate) fn is_good(&self) -> bool {
-        verdict(&self.begun).unwrap_or(self.good)
-    }
-}
-
-fn verdict(line: &[u8]) -> Option<bool> {
-    let mut says = line.windows(4).enumerate().filter(|(_, window)| *window == b"RES:").peekable();
-    says.peek()?;
-    // Any `RES:` of the line may say so.
-    let failed = says.any(|(at, _)| {
-        let word = line[at + 4..].trim_ascii_start();
-        word.len() >= 6 && word[..6].eq_ignore_ascii_case(b"failed")
-    });
-    Some(!failed)
-}
+use std::time::SystemTime;
 
 /// Writes result files and the table.
 pub(crate) struct Results {
     dir: PathBuf,
     host: String,
     outputs: Reader,
-    table: BTreeMap<String, bool>,
-    table_written: Option<Instant>,
+    table: Table,
 }
 
-/// The table is written as a whole, so not for every one of many results: the files say the same.
-const TABLE_EVERY: Duration = Duration::from_secs(1);
+/// Which runs were good so far: the file `runexp.am`, and the result files that it does not know yet.
+pub(crate) struct Table {
+    dir: PathBuf,
+    good: BTreeMap<String, bool>,
+    /// Further results are added at its end; the last line about a name counts. `None` until it was written anew.
+    file: Option<File>,
+}
 
 impl Results {
     pub(crate) fn open(dir: &Path, outputs: &Path) -> anyhow::Result<Results> {
         std::fs::create_dir_all(dir)
             .with_context(|| format!("{} cannot be made", dir.display()))?;
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let mut table = read_table(&dir.join(TABLE));
-        add_missing(&mut table, dir, "")
-            .with_context(|| format!("{} cannot be read", dir.display()))?;
+        let table = Table::open(dir)?;
         let outputs = Reader::open(outputs)?;
         let host = host.trim().to_owned();
-        Ok(Results { dir: dir.to_owned(), host, outputs, table, table_written: None })
+        Ok(Results { dir: dir.to_owned(), host, outputs, table })
     }
 
     /// The attempt's output was flushed before.
@@ -93,16 +59,18 @@ impl Results {
         // A reader must never find half a result: written beside, then put in place.
         let draft = path.with_extension("res.new");
         let mut file = BufWriter::new(File::create(&draft).with_context(wrong)?);
-        let status = if good { "success" } else { "failure" };
-        let (begun, over) = (date(started), date(started + usage.wall));
-        let (host, command) = (&self.host, &running.command);
-        let head = format!(
-            "{SUMMARY}{status}\n\n{begun} -- [{host}] Running {name}\n> {command}\n\
-             {over} -- Finished running\nProgram exited with status {}\n\
-             Program output follows\n\n",
-            wait_status(ending)
-        );
-        file.write_all(head.as_bytes()).with_context(wrong)?;
+        let mut head = Vec::new();
+        let header = Header {
+            is_good: good,
+            began: &date(started),
+            host: &self.host,
+            name: name.as_bytes(),
+            command: &running.command,
+            ended: &date(started + usage.wall),
+            wait_status: wait_status(ending),
+        };
+        header.write(&mut head);
+        file.write_all(&head).with_context(wrong)?;
         for streams in [Streams::Stdout, Streams::Stderr] {
             for chunk in self.outputs.read(running.key(), streams) {
                 let (_, bytes): (Stream, Vec<u8>) = chunk?;
@@ -111,31 +79,56 @@ impl Results {
         }
         file.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(wrong)?;
         std::fs::rename(&draft, &path).with_context(wrong)?;
-        self.table.insert(name.to_owned(), good);
-        match self.table_written {
-            Some(when) if when.elapsed() < TABLE_EVERY => Ok(()),
-            _ => self.close(),
-        }
+        self.table.put(name, good)
     }
 
     /// Writes the table.
     pub(crate) fn close(&mut self) -> anyhow::Result<()> {
+        self.table.save()
+    }
+}
+
+impl Table {
+    pub(crate) fn open(dir: &Path) -> anyhow::Result<Table> {
+        let mut good = read_table(&dir.join(TABLE));
+        add_missing(&mut good, dir, "")
+            .with_context(|| format!("{} cannot be read", dir.display()))?;
+        Ok(Table { dir: dir.to_owned(), good, file: None })
+    }
+
+    /// Its result file is there, and it was good.
+    pub(crate) fn is_done(&self, name: &str) -> bool {
+        self.good.get(name) == Some(&true) && self.dir.join(format!("{name}.res")).is_file()
+    }
+
+    pub(crate) fn put(&mut self, name: &str, good: bool) -> anyhow::Result<()> {
+        self.good.insert(name.to_owned(), good);
+        match &mut self.file {
+            // In one piece, so that a program that is killed leaves no half of it.
+            Some(file) => file
+                .write_all(line(name, good).as_bytes())
+                .with_context(|| format!("{} cannot be written", self.dir.join(TABLE).display())),
+            None => self.save(),
+        }
+    }
+
+    /// Each name once, in order.
+    pub(crate) fn save(&mut self) -> anyhow::Result<()> {
         let path = self.dir.join(TABLE);
-        let lines: String = self
-            .table
-            .iter()
-            .map(|(name, good)| format!("{name}\n{}\n", u8::from(*good)))
-            .collect();
+        let lines: String = self.good.iter().map(|(name, good)| line(name, *good)).collect();
         let draft = self.dir.join("runexp.am.new");
-        std::fs::write(&draft, lines)
+        let written = std::fs::write(&draft, lines)
             .and_then(|()| std::fs::rename(&draft, &path))
-            .with_context(|| format!("{} cannot be written", path.display()))?;
-        self.table_written = Some(Instant::now());
+            .and_then(|()| File::options().append(true).open(&path));
+        self.file = Some(written.with_context(|| format!("{} cannot be written", path.display()))?);
         Ok(())
     }
 }
 
-const SUMMARY: &str = "runexp summary: ";
+fn line(name: &str, good: bool) -> String {
+    format!("{name}\n{}\n", u8::from(good))
+}
+
 const TABLE: &str = "runexp.am";
 
 fn read_table(path: &Path) -> BTreeMap<String, bool> {
@@ -155,7 +148,7 @@ fn add_missing(table: &mut BTreeMap<String, bool>, dir: &Path, below: &str) -> s
         } else if let Some(name) = file.strip_suffix(".res").filter(|_| kind.is_file()) {
             let name = format!("{below}{name}");
             if !table.contains_key(&name)
-                && let Some(good) = summary(&entry.path())?
+                && let Some(good) = verdict(&entry.path())?
             {
                 table.insert(name, good);
             }
@@ -164,16 +157,23 @@ fn add_missing(table: &mut BTreeMap<String, bool>, dir: &Path, below: &str) -> s
     Ok(())
 }
 
-/// What the first line of a result file says.
-fn summary(path: &Path) -> std::io::Result<Option<bool>> {
-    let mut head = Vec::new();
-    File::open(path)?.take(64).read_to_end(&mut head)?;
-    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    Ok(match line.strip_prefix(SUMMARY.as_bytes()) {
-        Some(b"success") => Some(true),
-        Some(b"failure") => Some(false),
-        _ => None,
-    })
+/// What the first line of a result file says, else its last line with `RES:`.
+fn verdict(path: &Path) -> std::io::Result<Option<bool>> {
+    let mut file = File::open(path)?;
+    let mut bytes = vec![0; 64 * 1024];
+    let mut lines = ResLine::default();
+    let mut is_first = true;
+    loop {
+        let count = file.read(&mut bytes)?;
+        if count == 0 {
+            return Ok(lines.said());
+        }
+        if let (true, Some(good)) = (is_first, summary(&bytes[..count])) {
+            return Ok(Some(good));
+        }
+        is_first = false;
+        lines.take(&bytes[..count]);
+    }
 }
 
 /// As `date` prints it.
@@ -190,6 +190,3 @@ fn wait_status(ending: &Ending) -> i32 {
         other => other.exit_code() << 8,
     }
 }
-
-#[cfg(test)]
-mod tests;

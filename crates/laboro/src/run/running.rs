@@ -1,10 +1,10 @@
 //! One attempt while it runs: what it printed last, the files it is copied to, how its end is to be read.
 
 use super::process::Prepared;
-use super::results::ResLine;
 use super::{JOB, Options};
 use anyhow::Context;
 use laboro_core::{Grant, LeaseNo, LeaseRef, Outcome, Profile, Returned, TaskId};
+use laboro_dialects::runexp::result::ResLine;
 use laboro_journal::outputs::{Ending as StoredEnding, Key};
 use laboro_worker::{Ending, Usage};
 use std::fs::File;

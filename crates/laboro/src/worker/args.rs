@@ -35,7 +35,8 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "FILE")]
     pub(crate) access: Option<PathBuf>,
 
-    /// Work for another system: dwork://HOST:PORT, fuq1+tcp://HOST:PORT or fuq2+tcp://HOST:PORT.
+    /// Work for another system: dwork://HOST:PORT, fuq1+tcp://HOST:PORT, fuq2+tcp://HOST:PORT
+    /// or runexp://HOST:PORT. A bare runexp:// is the manager that ~/.runexp names.
     #[arg(long, value_name = "URL", conflicts_with_all = ["hub", "access"])]
     pub(crate) from: Option<String>,
 
@@ -55,7 +56,7 @@ pub(crate) struct Worker {
     pub(crate) slots: Option<u32>,
 
     /// What the hub calls this worker. Default: the host's name and the process's number.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, visible_alias = "host", value_name = "NAME")]
     pub(crate) name: Option<String>,
 
     /// A tag that tasks may require.
@@ -91,7 +92,7 @@ pub(crate) struct Worker {
     pub(crate) lease: String,
 
     /// Start nothing more while less memory than this is available, such as 2G.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, visible_alias = "mem", value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 
     /// What keeps tasks within the memory and the slots they asked for.

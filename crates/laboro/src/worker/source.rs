@@ -5,14 +5,15 @@ use super::args::{OnFailure, Worker};
 use super::front::Front;
 use super::settings::{lease_ms, resources};
 use crate::exit::usage;
+use crate::runexp::config::Config as Home;
 use anyhow::Context;
 use laboro_core::Setting;
 use laboro_dialects::fuq2::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 use laboro_dialects::worker::WorkerSide;
-use laboro_dialects::{dwork, fuq1};
+use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_hub::security::client_config;
 use laboro_worker::agent::{AgentOptions, Link, Tcp, Tls};
-use laboro_worker::memory_total;
+use laboro_worker::{MemoryGuard, matlab_program, memory_total};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
@@ -59,7 +60,14 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
 
 fn elsewhere(url: &str, args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
     let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
-    let address = rest.trim_end_matches('/').to_owned();
+    let mut address = rest.trim_end_matches('/').to_owned();
+    let home = match scheme {
+        "runexp" => Home::of_home()?,
+        _ => Home::default(),
+    };
+    if let Some(manager) = home.manager().filter(|_| address.is_empty()) {
+        address = manager;
+    }
     if address.is_empty() || !address.contains(':') {
         return Err(usage(format!("--from {url}: write SCHEME://HOST:PORT")));
     }
@@ -82,6 +90,7 @@ fn elsewhere(url: &str, args: &Worker, options: &AgentOptions) -> anyhow::Result
             let settings = fuq1::ClientSettings::new(options.name.clone(), options.slots);
             Box::new(fuq1::Client::new(settings))
         }
+        "runexp" => Box::new(runner(args, &home, options)),
         "dwork" => Box::new(dwork::Worker::new(dwork_settings(args, options)?)),
         other => return Err(usage(format!("--from {other}://: there is {KNOWN}"))),
     };
@@ -89,7 +98,23 @@ fn elsewhere(url: &str, args: &Worker, options: &AgentOptions) -> anyhow::Result
     Ok(Source { side, connect, front: None })
 }
 
-const KNOWN: &str = "dwork://, fuq1+tcp:// and fuq2+tcp://";
+const KNOWN: &str = "dwork://, fuq1+tcp://, fuq2+tcp:// and runexp://";
+
+/// The name given to this worker is its host name there.
+fn runner(args: &Worker, home: &Home, options: &AgentOptions) -> runexp::Runner {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = args.name.as_deref().or(home.hostname.as_deref()).unwrap_or(&host);
+    let mut settings = runexp::RunnerOptions::new(host, options.slots);
+    if let Some(group) = &args.group {
+        settings.group.clone_from(group);
+    }
+    settings.output_bytes_max = usize::try_from(options.output_limit).unwrap_or(usize::MAX);
+    settings.matlab = matlab_program().to_owned();
+    let runner = runexp::Runner::new(settings);
+    // A job that was taken cannot be given back, so none is asked for that could not start.
+    let mut memory = MemoryGuard::new(options.memory_free);
+    if memory.is_set() { runner.asking_if(move || memory.shortage().is_none()) } else { runner }
+}
 
 /// Its tasks are names; what they mean is what was typed after `--`.
 fn dwork_settings(args: &Worker, options: &AgentOptions) -> anyhow::Result<dwork::WorkerSettings> {

@@ -23,6 +23,7 @@ mod outputs;
 mod papers;
 mod progress;
 mod room;
+mod runexp;
 mod scripts;
 mod state;
 mod surroundings;

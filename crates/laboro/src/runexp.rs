@@ -1,0 +1,19 @@
+//! `laboro runexp`: a manager of a directory of scripts, for runners of ours and original ones, in place of the
+//! original manager.
+
+pub(crate) mod args;
+pub(crate) mod config;
+pub(crate) mod timings;
+
+mod files;
+mod manage;
+mod recorder;
+
+use crate::exit::Exit;
+use args::{Runexp, What};
+
+pub(crate) fn run(args: &Runexp) -> anyhow::Result<Exit> {
+    match &args.what {
+        What::Manage(manage) => manage::run(manage),
+    }
+}

@@ -1,0 +1,90 @@
+//! What can be typed after `laboro runexp`. Only shapes and help texts.
+
+use crate::args::Success;
+use clap::{Args as ClapArgs, Subcommand};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Runexp {
+    #[command(subcommand)]
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum What {
+    /// Hand out the scripts below DIR/runs to runners, and write their results to DIR/outputs.
+    Manage(Manage),
+}
+
+const HELP: &str = "\
+Examples:
+  laboro runexp manage exp --port 7001                     then, on this machine:
+  laboro worker --from runexp://127.0.0.1:7001 --slots 8
+  laboro runexp manage exp --port 7001 --listen 0.0.0.0    for runners on other machines
+  laboro runexp manage exp --print-jobs                    what is left to do
+
+Started again, it goes on: a script is done when its result file is there and was good.
+~/.runexp may hold a line `port = 7001`.
+
+Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 trouble with files, 130 interrupted.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = HELP)]
+pub(crate) struct Manage {
+    /// The directory with runs/ and outputs/ in it.
+    #[arg(default_value = ".")]
+    pub(crate) base: PathBuf,
+
+    /// Where the scripts are, if not in BASE/runs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) runs: Option<PathBuf>,
+
+    /// Where results go, if not to BASE/outputs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) outputs: Option<PathBuf>,
+
+    /// The port to listen on. Default: that of ~/.runexp, else a free one, which is said.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+
+    /// The address to listen on. Runners are not asked for any secret: widen it with care.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) listen: IpAddr,
+
+    /// Runners must be in this group.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    /// Hand out scripts in the order of their names. They always are; the original needs to be told.
+    #[arg(long)]
+    pub(crate) sort: bool,
+
+    /// List what is left to do, and stop.
+    #[arg(long)]
+    pub(crate) print_jobs: bool,
+
+    /// Show how far it is.
+    #[arg(long)]
+    pub(crate) progress: bool,
+
+    /// Say the name of each script that has ended, and how.
+    #[arg(long)]
+    pub(crate) shownames: bool,
+
+    /// Put runners on hold that fail too often, and send them away if it goes on.
+    #[arg(long)]
+    pub(crate) ban: bool,
+
+    /// How often a script that failed is tried again.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) retries: u16,
+
+    /// What makes a run good.
+    #[arg(long, value_enum, default_value_t = Success::ResLine)]
+    pub(crate) success: Success,
+
+    /// Write to this file how long everything took.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) timings: Option<PathBuf>,
+}

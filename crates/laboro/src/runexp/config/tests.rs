@@ -1,0 +1,27 @@
+//! What people write into `~/.runexp`.
+
+use super::*;
+
+#[test]
+fn a_port_may_be_written_in_several_ways() {
+    for text in ["port = 7001", "port: 7001", "port 7001 # mine", "qmanager = a:1\nport=\"7001\"\n"]
+    {
+        assert_eq!(parse(text).unwrap().port, Some(7001), "{text}");
+    }
+    assert_eq!(parse("# nothing\n\nshoe size = 43\n"), Ok(Config::default()));
+}
+
+#[test]
+fn the_manager_is_a_host_and_a_port_however_they_are_written() {
+    let manager = |text| parse(text).unwrap().manager();
+    assert_eq!(manager("qmanager = hub:7001\nport = 1\n").as_deref(), Some("hub:7001"));
+    assert_eq!(manager("port 7001\nqmanager hub\n").as_deref(), Some("hub:7001"));
+    assert_eq!(manager("qmanager hub\n"), None, "on which port?");
+    assert_eq!(manager("port = 7001\n"), None);
+    assert_eq!(parse("hostname: node-1\n").unwrap().hostname.as_deref(), Some("node-1"));
+}
+
+#[test]
+fn a_port_that_is_none_is_named_with_its_line() {
+    assert_eq!(parse("\nport = many"), Err("line 2: `many` is no port".into()));
+}

@@ -1,0 +1,152 @@
+//! The result files of a manager. They are all it remembers: a result is in its place before its runner is told
+//! that it was received. Paths are made of names of scripts that were found, never of what a runner says.
+
+use super::timings::Timings;
+use crate::run::results::Table;
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use std::fs::{File, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub(super) struct Files {
+    dir: PathBuf,
+    /// By the number of its task, from 1.
+    names: Vec<String>,
+    table: Table,
+    /// What happened since somebody last asked.
+    news: Vec<(String, bool)>,
+    trouble: Option<anyhow::Error>,
+    /// Where somebody wants to know.
+    timings: Option<Timings>,
+    /// As long as it is open no other manager writes here.
+    lock: Option<File>,
+}
+
+/// A result that is on its way.
+pub(super) struct Draft {
+    path: PathBuf,
+    file: File,
+}
+
+/// How the names of results begin that are on their way; they end in `.new`, those of whole ones in `.res`.
+const DRAFT: &str = ".runexp-draft-";
+
+impl Files {
+    pub(super) fn open(dir: &Path) -> anyhow::Result<Files> {
+        std::fs::create_dir_all(dir)
+            .with_context(|| format!("{} cannot be made", dir.display()))?;
+        let table = Table::open(dir)?;
+        let dir = dir.to_owned();
+        let (names, news) = (Vec::new(), Vec::new());
+        Ok(Files { dir, names, table, news, trouble: None, timings: None, lock: None })
+    }
+
+    /// Takes the directory for this manager alone, and removes what one that was killed had not finished.
+    pub(super) fn claim(&mut self) -> anyhow::Result<()> {
+        let wrong = || format!("{} cannot be used", self.dir.display());
+        let lock = File::open(&self.dir).with_context(wrong)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                bail!("{} is in use by another manager", self.dir.display())
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(wrong),
+        }
+        for entry in std::fs::read_dir(&self.dir).with_context(wrong)? {
+            let entry = entry.with_context(wrong)?;
+            let name = entry.file_name();
+            let name = name.as_encoded_bytes();
+            if name.starts_with(DRAFT.as_bytes()) && name.ends_with(b".new") {
+                std::fs::remove_file(entry.path()).with_context(wrong)?;
+            }
+        }
+        self.lock = Some(lock);
+        self.table.save()
+    }
+
+    pub(super) fn is_done(&self, name: &str) -> bool {
+        self.table.is_done(name)
+    }
+
+    /// From now on tasks are known by their numbers.
+    pub(super) fn expect(&mut self, names: Vec<String>) {
+        self.names = names;
+    }
+
+    /// `owner` tells apart those who write at the same time.
+    pub(super) fn begin(&mut self, owner: u64) -> Option<Draft> {
+        let path = self.dir.join(format!("{DRAFT}{owner}.new"));
+        let opened =
+            File::create(&path).with_context(|| format!("{} cannot be written", path.display()));
+        self.note(opened).map(|file| Draft { path, file })
+    }
+
+    pub(super) fn add(&mut self, draft: &mut Draft, bytes: &Bytes) {
+        let written = draft.file.write_all(bytes);
+        let written =
+            written.with_context(|| format!("{} cannot be written", draft.path.display()));
+        self.note(written);
+    }
+
+    /// The result counts: it takes its place. False: it could not.
+    pub(super) fn place(&mut self, draft: Draft, task: u32, good: bool) -> bool {
+        let placed = self.try_place(draft, task, good);
+        self.note(placed).is_some()
+    }
+
+    fn try_place(&mut self, draft: Draft, task: u32, good: bool) -> anyhow::Result<()> {
+        let at = task.checked_sub(1).and_then(|at| usize::try_from(at).ok());
+        let name = at.and_then(|at| self.names.get(at)).cloned().context("a task of ours")?;
+        let path = self.dir.join(format!("{name}.res"));
+        let wrong = || format!("{} cannot be written", path.display());
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).with_context(wrong)?;
+        }
+        std::fs::rename(&draft.path, &path).with_context(wrong)?;
+        self.table.put(&name, good)?;
+        self.news.push((name, good));
+        Ok(())
+    }
+
+    pub(super) fn discard(&mut self, draft: &Draft) {
+        // It is written over when there is a next one.
+        let _ = std::fs::remove_file(&draft.path);
+    }
+
+    pub(super) fn save(&mut self) -> anyhow::Result<()> {
+        self.table.save()
+    }
+
+    pub(super) fn keep_timings(&mut self) {
+        self.timings = Some(Timings::default());
+    }
+
+    pub(super) fn note_time(&mut self, time: Duration) {
+        if let Some(timings) = &mut self.timings {
+            timings.note(time);
+        }
+    }
+
+    pub(super) fn timings(&self) -> Option<&Timings> {
+        self.timings.as_ref()
+    }
+
+    pub(super) fn take_news(&mut self) -> Vec<(String, bool)> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// The first thing that went wrong.
+    pub(super) fn take_trouble(&mut self) -> Option<anyhow::Error> {
+        self.trouble.take()
+    }
+
+    pub(super) fn has_trouble(&self) -> bool {
+        self.trouble.is_some()
+    }
+
+    fn note<T>(&mut self, result: anyhow::Result<T>) -> Option<T> {
+        result.map_err(|error| self.trouble.get_or_insert(error)).ok()
+    }
+}

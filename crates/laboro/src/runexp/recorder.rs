@@ -1,0 +1,141 @@
+//! A conversation with a runner whose results go to files: around the dialect's own session, which knows no files.
+//! A result takes its place when the hub has counted it, and before the runner hears that it was received.
+
+use super::files::{Draft, Files};
+use bytes::BytesMut;
+use laboro_core::{Command, LeaseRef, Reply, Time};
+use laboro_dialects::runexp::Manager;
+use laboro_dialects::session::{Delivery, HangUp, Output, Session};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::sync::Notify;
+
+pub(super) struct Recorder {
+    session: Manager,
+    number: u64,
+    files: Shared,
+    draft: Option<Draft>,
+    reported: Option<Reported>,
+    /// When each task was handed out, by its number.
+    lent: HashMap<u32, Instant>,
+}
+
+/// What the hub is asked to count.
+struct Reported {
+    tag: u64,
+    task: u32,
+    good: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct Shared {
+    files: Arc<Mutex<Files>>,
+    /// Something happened that the manager wants to know.
+    pub(super) news: Arc<Notify>,
+}
+
+impl Shared {
+    pub(super) fn new(files: Files) -> Shared {
+        Shared { files: Arc::new(Mutex::new(files)), news: Arc::default() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorder {
+    pub(super) fn new(session: Manager, number: u64, files: Shared) -> Recorder {
+        Recorder { session, number, files, draft: None, reported: None, lent: HashMap::new() }
+    }
+
+    /// Takes what was printed out of the output, and notes what is reported.
+    fn record(&mut self, out: &mut Output) {
+        let mut files = self.files.lock();
+        for chunk in out.keep.drain(..) {
+            if self.draft.is_none() {
+                self.draft = files.begin(self.number);
+            }
+            if let Some(draft) = &mut self.draft {
+                files.add(draft, &chunk.bytes);
+            }
+        }
+        for (tag, command) in &out.ask {
+            if let Command::Report(report) = command
+                && let [result] = &report.results[..]
+                && let LeaseRef::Number { task, .. } = result.lease
+            {
+                // A result without a byte has a file all the same.
+                if self.draft.is_none() {
+                    self.draft = files.begin(self.number);
+                }
+                let good = result.outcome.is_success();
+                self.reported = Some(Reported { tag: *tag, task: task.number(), good });
+            }
+        }
+        if files.has_trouble() {
+            // What cannot be kept must not be counted.
+            out.ask.retain(|(_, command)| !matches!(command, Command::Report(_)));
+            out.hang_up(HangUp::Finished);
+            self.files.news.notify_one();
+        }
+    }
+
+    fn settle(&mut self, delivery: &Delivery, out: &mut Output) {
+        let Delivery::Reply { tag, reply } = delivery else { return };
+        if let Reply::Work { grants, .. } = reply {
+            let now = Instant::now();
+            self.lent.extend(grants.iter().map(|grant| (grant.task.number(), now)));
+        }
+        let Some(reported) = self.reported.take_if(|reported| reported.tag == *tag) else { return };
+        let Some(draft) = self.draft.take() else { return };
+        let counts =
+            matches!(reply, Reply::Reported(verdicts) if verdicts.iter().all(Result::is_ok));
+        let mut files = self.files.lock();
+        if let Some(lent) = self.lent.remove(&reported.task) {
+            files.note_time(lent.elapsed());
+        }
+        if !counts {
+            files.discard(&draft);
+        } else if !files.place(draft, reported.task, reported.good) {
+            out.hang_up(HangUp::Finished);
+        }
+        self.files.news.notify_one();
+    }
+}
+
+impl Session for Recorder {
+    fn open(&mut self, now: Time, out: &mut Output) {
+        self.session.open(now, out);
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
+        self.session.receive(now, input, out);
+        self.record(out);
+    }
+
+    fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output) {
+        self.settle(&delivery, out);
+        if out.hang_up.is_none() {
+            self.session.deliver(now, delivery, out);
+            self.record(out);
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.session.deadline()
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Output) {
+        self.session.tick(now, out);
+        self.record(out);
+    }
+
+    fn close(&mut self, now: Time, out: &mut Output) {
+        self.session.close(now, out);
+        if let Some(draft) = self.draft.take() {
+            self.files.lock().discard(&draft);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Our runner, where it is a matter of this machine: what runs the scripts, how much memory there is, and how it
+//! comes to its end.
+
+use super::port;
+use crate::rig::{Rig, until};
+use rustix::process::Signal;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn octave_runs_what_matlab_would() {
+    let rig = Rig::new();
+    rig.write("runs/a.m", "disp('RES:ok')\n");
+    rig.write(
+        "bin/octave",
+        "#!/bin/sh\necho \"octave $1\"; sed -n \"s/disp('\\(.*\\)')/\\1/p\" \"$2\"\n",
+    );
+    std::fs::set_permissions(rig.at("bin/octave"), PermissionsExt::from_mode(0o755)).unwrap();
+    let manager = rig.manage(&[]);
+    let from = format!("runexp://127.0.0.1:{}", port(&manager));
+    let path = format!("{}:/usr/bin:/bin", rig.at("bin").display());
+    let runner = rig.laboro(["worker", "--from", &from, "-j", "1", "--host", "r1"]);
+    runner.env("PATH", &path).run().expect(0);
+    manager.wait().expect(0);
+    let result = rig.read("outputs/a.res");
+    assert!(result.contains("\n> octave 'a.m'\n"), "{result}");
+    assert!(result.ends_with("octave -qf\nRES:ok\n"), "{result}");
+}
+
+#[test]
+fn where_there_is_neither_the_job_has_failed_and_says_why() {
+    let rig = Rig::new();
+    rig.write("runs/a.m", "disp('RES:ok')\n");
+    let manager = rig.manage(&[]);
+    let from = format!("runexp://127.0.0.1:{}", port(&manager));
+    let runner = rig.laboro(["worker", "--from", &from, "-j", "1"]);
+    runner.env("PATH", "/nowhere").run().expect(0);
+    manager.wait().expect(1);
+    let result = rig.read("outputs/a.res");
+    assert!(result.starts_with("runexp summary: failure\n"), "{result}");
+    assert!(result.contains("octave"), "{result}");
+}
+
+#[test]
+fn without_enough_memory_no_job_is_asked_for() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "echo RES:ok\n");
+    let manager = rig.manage(&[]);
+    let port = port(&manager);
+    let from = format!("runexp://127.0.0.1:{port}");
+    let poor = rig.laboro(["worker", "--from", &from, "-j", "1", "--mem", "900000g"]).start();
+    until("it is connected", || poor.err().contains("connected as"));
+    // Were it to take the job, this one would have to wait for it.
+    rig.runner(&port, "1").wait().expect(0);
+    assert!(rig.read("outputs/a.res").contains("[r1] Running a"));
+    drop(poor);
+    manager.wait().expect(0);
+}
+
+#[test]
+fn a_stopped_runner_ends_all_that_it_started_and_gives_its_job_back() {
+    let rig = Rig::new();
+    rig.write(
+        "runs/a.sh",
+        "echo $$ > pid; (sleep 1000 & echo $! > child; wait) & wait; echo RES:ok\n",
+    );
+    let manager = rig.manage(&[]);
+    let port = port(&manager);
+    let from = format!("runexp://127.0.0.1:{port}");
+    let words = ["worker", "--from", &from, "-j", "1", "--drain", "0s", "--grace", "100ms"];
+    let runner = rig.laboro(words).start();
+    until("it runs", || !rig.read("child").is_empty());
+    runner.signal(Signal::TERM);
+    runner.wait().expect(0);
+    for file in ["pid", "child"] {
+        let pid = rig.read(file).trim().to_owned();
+        until("its processes are gone", || !std::path::Path::new(&format!("/proc/{pid}")).exists());
+    }
+    rig.write("runs/a.sh", "");
+    // The manager has read the script at its start; the same one is handed out again.
+    let second = rig.other("runner.py", &[&port, "1", "py", "__defaulte__", "--take-only"]);
+    second.wait().expect(0);
+    manager.signal(Signal::TERM);
+    manager.wait().expect(130);
+}
+
+#[test]
+fn another_version_is_refused_with_words() {
+    use std::io::{Read, Write};
+    let rig = Rig::new();
+    let door = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = door.local_addr().unwrap().port().to_string();
+    let runner = rig.runner(&port, "1");
+    let (mut line, _) = door.accept().unwrap();
+    let mut heard = [0; 64];
+    let count = line.read(&mut heard).unwrap();
+    assert_eq!(&heard[..count], b"SALUTON; MI r1");
+    line.write_all(b"VERSIO 1.4").unwrap();
+    assert_eq!(line.read(&mut heard).unwrap(), 0, "it leaves without a word");
+    runner.wait().expect(3).says("the manager speaks version 1.4, this runner 1.3");
+}
