@@ -13,9 +13,9 @@ use crate::session::{Delivery, HangUp, Output, Place, Session};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
     Capacity, Command, Idle, Join, Kinds, Leave, Leaving, Offer, Patience, Refusal, Reply, Route,
-    Time, WorkKind, WorkerRef,
+    Time, WorkKind, WorkerId, WorkerRef,
 };
-use receipt::Receipt;
+use receipt::{Announced, Receipt};
 
 #[derive(Debug)]
 pub struct Manager {
@@ -29,6 +29,8 @@ pub struct Manager {
     quiet_until: Option<Time>,
     /// From SALUTON on.
     seat: Option<Seat>,
+    /// What the hub calls it.
+    worker_id: Option<WorkerId>,
     /// From JES until the hub is told that it left.
     renew_at: Option<Time>,
     lent: Lent,
@@ -52,6 +54,8 @@ enum Stage {
     Offering,
     /// PRETA comes next, then this is sent.
     Lending(Bytes),
+    /// The hub is asked whether it knows of this.
+    Recalling(Announced),
     Receiving(Receipt),
     /// The hub is told a result.
     Reporting,
@@ -65,6 +69,7 @@ mod tag {
     pub(super) const REPORT: u64 = 3;
     /// Answers that change nothing here.
     pub(super) const ASIDE: u64 = 4;
+    pub(super) const RECALL: u64 = 5;
 }
 
 /// Without a sign of life for so long a worker is gone, also when the hub was started anew meanwhile.
@@ -81,6 +86,7 @@ impl Manager {
             due: None,
             quiet_until: None,
             seat: None,
+            worker_id: None,
             renew_at: None,
             lent: Lent::new(),
             settled: None,
@@ -92,7 +98,7 @@ impl Manager {
     fn go_on(&mut self, now: Time, out: &mut Output) {
         while out.hang_up.is_none() {
             match &mut self.stage {
-                Stage::Offering | Stage::Reporting | Stage::Over => break,
+                Stage::Offering | Stage::Recalling(_) | Stage::Reporting | Stage::Over => break,
                 Stage::Receiving(receipt) => {
                     if receipt.take(&mut self.heard, out) {
                         self.due = Some(now.after_ms(self.door.limits.exchange_ms));
@@ -142,7 +148,7 @@ impl Manager {
             (Stage::Group, RunnerWord::Jes) => self.join(now, out),
             (Stage::Waiting, RunnerWord::Peto) => self.ask_for_work(out),
             (Stage::Waiting, RunnerWord::Rezulto { name, is_good, size }) => {
-                self.begin_receipt(name, is_good, size, now, out);
+                self.announced(Announced { name, is_good, size }, now, out);
             }
             (Stage::Waiting, RunnerWord::FinoAnkau) => {
                 self.leave(Leaving::Gone, out);
@@ -184,7 +190,9 @@ impl Manager {
             tags: Vec::new(),
             capacity: Capacity::slots(1),
             period_ms: Some(PERIOD_MS),
-            running: None,
+            // It cannot say what it runs. What it was given before goes to whoever asks first, and its result
+            // counts all the same if it comes before that.
+            running: Some(Vec::new()),
         };
         out.ask(tag::JOIN, Command::Join(join));
         self.lent = seat.take_left(now);
@@ -278,6 +286,10 @@ impl Session for Manager {
                 say(out, &ManagerWord::Ricevis);
                 self.wait();
             }
+            (tag::RECALL, reply) if matches!(self.stage, Stage::Recalling(_)) => {
+                self.recalled(reply, now, out);
+            }
+            (tag::JOIN, Reply::Joined { worker, .. }) => self.worker_id = Some(worker),
             (tag::JOIN, Reply::Refused(refusal)) => {
                 out.hang_up(HangUp::Denied(refusal.to_string()));
             }
@@ -325,7 +337,7 @@ impl Stage {
             Stage::Waiting => "PETO, REZULTO or FINO ANKAU",
             Stage::Lending(_) => "PRETA",
             Stage::Receiving(_) => "a result",
-            Stage::Offering | Stage::Reporting | Stage::Over => "nothing",
+            Stage::Offering | Stage::Recalling(_) | Stage::Reporting | Stage::Over => "nothing",
         }
     }
 }

@@ -3,7 +3,7 @@
 //! and with it what the hub remembers of it and what it still ran when its connection was lost.
 
 use bytes::Bytes;
-use laboro_core::{LeaseNo, Name, TaskId, Time};
+use laboro_core::{LeaseNo, LeaseRef, Name, TaskId, TaskRef, Time};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,20 @@ pub(super) type Lent = HashMap<Bytes, Loan>;
 #[derive(Clone, Debug)]
 pub(super) struct Loan {
     pub(super) task: TaskId,
-    pub(super) lease: LeaseNo,
+    /// `None`: known only from what the hub remembers.
+    pub(super) lease: Option<LeaseNo>,
     pub(super) attempt: u16,
     /// Its exit status tells, whatever the rule is for runexp's own scripts.
     pub(super) by_exit_status: bool,
+}
+
+impl Loan {
+    pub(super) fn lease_ref(&self) -> LeaseRef {
+        match self.lease {
+            Some(lease) => LeaseRef::Number { task: self.task, lease },
+            None => LeaseRef::Held(TaskRef::Id(self.task)),
+        }
+    }
 }
 
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 
 use super::files::{Draft, Files};
 use bytes::BytesMut;
-use laboro_core::{Command, LeaseRef, Reply, Time};
+use laboro_core::{Command, LeaseRef, Reply, TaskRef, Time};
 use laboro_dialects::runexp::Manager;
 use laboro_dialects::session::{Delivery, HangUp, Output, Session};
 use std::collections::HashMap;
@@ -64,7 +64,8 @@ impl Recorder {
         for (tag, command) in &out.ask {
             if let Command::Report(report) = command
                 && let [result] = &report.results[..]
-                && let LeaseRef::Number { task, .. } = result.lease
+                && let LeaseRef::Number { task, .. } | LeaseRef::Held(TaskRef::Id(task)) =
+                    result.lease
             {
                 // A result without a byte has a file all the same.
                 if self.draft.is_none() {

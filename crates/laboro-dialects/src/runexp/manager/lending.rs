@@ -85,14 +85,15 @@ fn facts(grant: &Grant) -> Vec<(&'static str, String)> {
 }
 
 fn loan(grant: &Grant) -> Loan {
-    let is_own_script = matches!(
-        grant.work.as_deref(),
-        Some(Work::Script { kind, .. }) if matches!(&**kind, ".sh" | ".m")
-    );
     Loan {
         task: grant.task,
-        lease: grant.lease,
+        lease: Some(grant.lease),
         attempt: grant.attempt,
-        by_exit_status: !is_own_script,
+        by_exit_status: !is_own_script(grant.work.as_deref()),
     }
+}
+
+/// Of the dialect's own kinds, for which its own rule holds.
+pub(super) fn is_own_script(work: Option<&Work>) -> bool {
+    matches!(work, Some(Work::Script { kind, .. }) if matches!(&**kind, ".sh" | ".m"))
 }

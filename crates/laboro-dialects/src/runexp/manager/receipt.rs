@@ -4,10 +4,14 @@ use super::super::door::Success;
 use super::super::result::{HEADER_BYTES_MAX, of_wait_status, wait_status};
 use super::super::roll::Loan;
 use super::super::words::{Heard, ManagerWord};
+use super::lending::is_own_script;
 use super::{Manager, Stage, say, tag};
 use crate::session::{Chunk, Output, Stream};
 use bytes::{Bytes, BytesMut};
-use laboro_core::{Command, LeaseRef, Outcome, Report, TaskResult, Time};
+use laboro_core::{
+    Command, LeaseNo, Name, Outcome, Query, Reply, Report, State, TaskRef, TaskResult, TaskView,
+    Time,
+};
 
 /// Between PRETA and RICEVIS for a result without a byte: whoever takes one read for one message would find both
 /// in one.
@@ -35,6 +39,7 @@ impl Receipt {
         let room = HEADER_BYTES_MAX.saturating_sub(self.head.len());
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         let Loan { task, lease, attempt, .. } = self.loan;
+        let lease = lease.unwrap_or(LeaseNo(0));
         out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, offset: None, bytes });
         true
     }
@@ -54,20 +59,61 @@ impl Receipt {
     }
 }
 
+/// A result that was announced.
+#[derive(Clone, Debug)]
+pub(super) struct Announced {
+    pub(super) name: Bytes,
+    pub(super) is_good: bool,
+    pub(super) size: u64,
+}
+
 impl Manager {
-    pub(super) fn begin_receipt(
-        &mut self,
-        name: Bytes,
-        is_good: bool,
-        size: u64,
-        now: Time,
-        out: &mut Output,
-    ) {
-        let Some(loan) = self.lent.get(&name).cloned() else {
-            let name = name.escape_ascii();
-            out.malformed(format!("it has a result of `{name}`, which it was never given"));
+    pub(super) fn announced(&mut self, result: Announced, now: Time, out: &mut Output) {
+        if let Some(loan) = self.lent.get(&result.name).cloned() {
+            self.begin_receipt(result, loan, now, out);
             return;
+        }
+        // It may have been given out before the hub was started anew.
+        let task = TaskRef::Name(Name::new(&result.name));
+        let query = Query::Task { group: self.place.group.clone(), task };
+        out.ask(tag::RECALL, Command::Query(query));
+        self.stage = Stage::Recalling(result);
+        self.due = None;
+    }
+
+    /// The hub says what it knows of such a task.
+    pub(super) fn recalled(&mut self, reply: Reply, now: Time, out: &mut Output) {
+        let Stage::Recalling(result) = std::mem::replace(&mut self.stage, Stage::Waiting) else {
+            unreachable!("it was asked for a result");
         };
+        // Whoever has it by now: the exchange is completed, and the hub decides whether it counts.
+        let was_here = |view: &TaskView| {
+            view.attempts.iter().any(|attempt| {
+                Some(attempt.worker) == self.worker_id
+                    && matches!(attempt.outcome, None | Some(Outcome::Lost))
+            })
+        };
+        match reply {
+            Reply::Task(view) if was_here(&view) => {
+                let attempts = view.failed_attempts.saturating_add(view.lost_attempts);
+                let is_lapsed = u16::from(view.state != State::Leased);
+                let loan = Loan {
+                    task: view.task,
+                    lease: None,
+                    attempt: attempts.saturating_add(1).saturating_sub(is_lapsed).max(1),
+                    by_exit_status: !is_own_script(view.work.as_deref()),
+                };
+                self.begin_receipt(result, loan, now, out);
+            }
+            _ => {
+                let name = result.name.escape_ascii();
+                out.malformed(format!("it has a result of `{name}`, which it was never given"));
+            }
+        }
+    }
+
+    fn begin_receipt(&mut self, result: Announced, loan: Loan, now: Time, out: &mut Output) {
+        let Announced { name, is_good, size } = result;
         if size > self.door.limits.result_bytes {
             let most = self.door.limits.result_bytes;
             out.malformed(format!("a result of {size} bytes is more than {most}"));
@@ -88,8 +134,7 @@ impl Manager {
             unreachable!("a result is reported once it was received");
         };
         let (outcome, message) = receipt.outcome(self.door.success);
-        let Loan { task, lease, .. } = receipt.loan;
-        let lease = LeaseRef::Number { task, lease };
+        let lease = receipt.loan.lease_ref();
         let results = vec![TaskResult { lease, outcome, message, memo: None }];
         out.ask(tag::REPORT, Command::Report(Report { worker: self.worker(), results }));
         self.settled = Some(receipt.name);

@@ -202,6 +202,29 @@ fn a_job_that_is_lost_too_often_has_failed() {
     assert_eq!(rig.state("a"), State::Failed);
 }
 
+/// The door forgets, as after a restart; the hub does not.
+#[test]
+fn a_hub_that_was_started_anew_still_knows_what_it_gave_to_whom() {
+    let mut rig = Rig::with_scripts(&["a", "b", "c"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.takes(1, "b");
+    rig.vanish(1);
+    rig.door = Door::new("default").unwrap();
+    rig.greet(2, "r2");
+    rig.greet(1, "r1");
+    assert_eq!((rig.state("a"), rig.state("b")), (State::Ready, State::Ready));
+    rig.hands_in(1, "a", "success", GOOD);
+    assert_eq!(rig.state("a"), State::Done, "nobody else had it");
+    rig.takes(2, "b");
+    rig.hands_in(1, "b", "success", GOOD);
+    assert_eq!(rig.state("b"), State::Leased, "the exchange is completed, but another has it");
+    assert_eq!(rig.says(1, "REZULTO c success 5"), [""; 0]);
+    assert!(rig.malformed(1).contains("never given"));
+    assert_eq!(rig.says(2, "REZULTO a success 5"), [""; 0], "that was another's");
+    assert!(rig.malformed(2).contains("never given"));
+}
+
 #[test]
 fn the_two_words_for_a_result_without_a_byte_do_not_run_into_each_other() {
     let mut rig = Rig::with_scripts(&["a"], 1);

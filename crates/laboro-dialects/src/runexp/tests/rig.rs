@@ -166,6 +166,11 @@ impl Rig {
         self.peers.remove(&peer);
     }
 
+    /// Gone without a word to the hub, as when the hub itself was gone.
+    pub(super) fn vanish(&mut self, peer: u64) {
+        self.peers.remove(&peer).expect("connected");
+    }
+
     /// Lets so much time pass; whatever is due is done when it is due.
     pub(super) fn pass(&mut self, ms: u64) {
         let end = self.now.after_ms(ms);
