@@ -6,6 +6,7 @@ mod figures;
 mod hub;
 mod mq;
 mod native;
+mod process;
 mod runexp;
 
 use crate::exit::Exit;

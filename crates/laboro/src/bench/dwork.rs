@@ -3,7 +3,7 @@
 
 mod client;
 
-use super::figures::{Figures, heading};
+use super::figures::{self, Figures, heading};
 use super::hub::Hub;
 use crate::dwork::link::{Address, Link};
 use crate::exit::{Exit, usage};
@@ -33,6 +33,10 @@ pub(crate) struct DworkBench {
     /// Tasks of a case that sends them one by one; five times as many where they go in hundreds.
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     tasks: usize,
+
+    /// Tasks of the case that counts their memory. 0 leaves it out.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    memory_tasks: usize,
 
     /// The program that is started as the hub. Default: this one.
     #[arg(long, value_name = "PATH", hide = true, conflicts_with = "server")]
@@ -115,7 +119,23 @@ impl Bench<'_> {
         let create = Act::Create { batch: 100, layer: Some(LAYER) };
         self.measure("create layers, 100 a request", &work, create, 1).await?;
         let steal = Act::Steal { batch: 100 };
-        self.measure("steal+complete layers, 100 a request", &work, steal, 4).await
+        self.measure("steal+complete layers, 100 a request", &work, steal, 4).await?;
+        self.memory().await
+    }
+
+    /// What a task takes that is ready, with a name of 16 bytes; where the hub's process is known.
+    async fn memory(&self) -> anyhow::Result<()> {
+        let tasks = self.args.memory_tasks;
+        let Some(before) = self.hub.memory().filter(|_| tasks > 0) else { return Ok(()) };
+        let work = Work::of_sixteen(tasks);
+        let act = Act::Create { batch: 1000, layer: None };
+        Worker::new(self.connect().await?, 0, 1, work.clone()).act(act).await?;
+        let after = self.hub.memory().unwrap_or(before);
+        let bytes = after.saturating_sub(before) as f64 / tasks as f64;
+        // Whoever measures next wants an idle hub.
+        let act = Act::Steal { batch: 10_000 };
+        Worker::new(self.connect().await?, 0, 1, work).act(act).await?;
+        Ok(figures::show_memory("memory of a ready task", tasks, bytes, self.args.json)?)
     }
 
     /// All workers at once; the case ends with the last task, not with those who wait for more.

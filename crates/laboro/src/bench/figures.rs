@@ -47,6 +47,18 @@ impl Figures {
     }
 }
 
+pub(super) fn show_memory(
+    case: &str,
+    tasks: usize,
+    bytes: f64,
+    as_json: bool,
+) -> std::io::Result<()> {
+    match as_json {
+        true => print(json!({ "case": case, "n": tasks, "bytes_per_task": round(bytes) })),
+        false => print(format_args!("{case:<34} {tasks:>9} {bytes:>8.1} bytes")),
+    }
+}
+
 pub(super) fn heading() -> std::io::Result<()> {
     let words = ["case", "tasks", "tasks/s", "p50 us", "p99 us", "cpu us"];
     print(format_args!(

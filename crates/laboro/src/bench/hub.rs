@@ -1,6 +1,7 @@
 //! The hub that is measured: one that is there, or one of our own, started for the measurement in a
 //! directory that goes with it.
 
+use super::process;
 use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -73,20 +74,14 @@ impl Hub {
         self.own.as_ref().map(|own| own.dir.as_path())
     }
 
-    /// Bytes of memory that the hub has now.
-    pub(super) fn memory(&self) -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid?)).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
+    /// Processor time of the hub so far.
+    pub(super) fn cpu(&self) -> Option<Duration> {
+        process::cpu(self.pid?)
     }
 
-    /// Processor time of the hub so far, in user space and in the kernel.
-    pub(super) fn cpu(&self) -> Option<Duration> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid?)).ok()?;
-        // The name of the program may hold anything; the numbers begin behind its bracket.
-        let numbers: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let ticks = numbers.get(11)?.parse::<u64>().ok()? + numbers.get(12)?.parse::<u64>().ok()?;
-        Some(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second().max(1)))
+    /// Memory of the hub now.
+    pub(super) fn memory(&self) -> Option<u64> {
+        process::memory(self.pid?)
     }
 }
 

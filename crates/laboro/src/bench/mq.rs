@@ -4,13 +4,14 @@
 mod broker;
 mod load;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::output::print;
 use anyhow::Context;
 use broker::Broker;
 use clap::Args;
 use load::{Figures, Load};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +24,14 @@ pub(crate) struct MqBench {
     /// Measure libzmq's proxy instead, by this Python with pyzmq.
     #[arg(long, value_name = "PYTHON")]
     proxy: Option<PathBuf>,
+
+    /// Measure ours and libzmq's proxy in turn, by this Python with pyzmq, and print what lies in the middle.
+    #[arg(long, value_name = "PYTHON", conflicts_with_all = ["server", "proxy"])]
+    compare: Option<PathBuf>,
+
+    /// With --compare: how often each is measured.
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "compare")]
+    runs: usize,
 
     /// How long each case takes.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
@@ -38,39 +47,82 @@ const BYTES: [usize; 2] = [0, 1024];
 
 pub(super) fn run(args: &MqBench) -> anyhow::Result<Exit> {
     let seconds = Duration::try_from_secs_f64(args.seconds).context("--seconds: not a time")?;
+    let mut measured = Measured::default();
+    if let Some(python) = &args.compare {
+        if args.runs == 0 {
+            return Err(usage("--runs 0: there is nothing to compare"));
+        }
+        // In turn, so that whatever else the machine does troubles both.
+        for _ in 0..args.runs {
+            measured.all(&Broker::ours()?, seconds, |_, _| Ok(()))?;
+            measured.all(&Broker::proxy(python)?, seconds, |_, _| Ok(()))?;
+        }
+        measured.cases().try_for_each(|(case, figures)| show(args.json, case, figures))?;
+        return Ok(Exit::Done);
+    }
     let broker = match (&args.server, &args.proxy) {
         (Some(address), _) => Broker::at(address),
         (None, Some(python)) => Broker::proxy(python)?,
         (None, None) => Broker::ours()?,
     };
-    let load = Load::start(&broker)?;
-    for bytes in BYTES {
-        for at_once in AT_ONCE {
-            let before = broker.cpu();
-            let figures = load.run(bytes, at_once, seconds)?;
-            let cpu = broker.cpu().zip(before).map(|(after, before)| after.saturating_sub(before));
-            show(args, &broker, (bytes, at_once), &figures, cpu)?;
-        }
-    }
+    measured.all(&broker, seconds, |case, figures| show(args.json, case, figures))?;
     Ok(Exit::Done)
 }
 
-fn show(
-    args: &MqBench,
-    broker: &Broker,
-    (bytes, at_once): (usize, usize),
-    figures: &Figures,
-    cpu: Option<Duration>,
-) -> anyhow::Result<()> {
-    let case = format!("{} {bytes} B, {at_once} in flight", broker.name);
-    let per_s = figures.count as f64 / figures.took.as_secs_f64();
-    let cpu = cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / figures.count.max(1) as f64);
-    let (p50, p99) = (figures.percentile_us(50), figures.percentile_us(99));
+/// All runs of all cases.
+#[derive(Default)]
+struct Measured(BTreeMap<Case, Vec<Figures>>);
+
+/// Size and number first, so that the same of two brokers stand together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Case {
+    bytes: usize,
+    at_once: usize,
+    broker: &'static str,
+}
+
+impl Measured {
+    /// Every case once, at a broker of its own.
+    fn all(
+        &mut self,
+        broker: &Broker,
+        seconds: Duration,
+        told: impl Fn(Case, &[Figures]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let load = Load::start(broker)?;
+        for bytes in BYTES {
+            for at_once in AT_ONCE {
+                let before = broker.cpu();
+                let mut figures = load.run(bytes, at_once, seconds)?;
+                let used = broker.cpu().zip(before).map(|(after, before)| after - before);
+                figures.cpu_us = used.map(|cpu| cpu.as_secs_f64() * 1e6 / figures.all as f64);
+                let case = Case { bytes, at_once, broker: broker.name };
+                let runs = self.0.entry(case).or_default();
+                runs.push(figures);
+                told(case, runs)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cases(&self) -> impl Iterator<Item = (Case, &[Figures])> {
+        self.0.iter().map(|(&case, runs)| (case, &runs[..]))
+    }
+}
+
+fn show(as_json: bool, case: Case, runs: &[Figures]) -> anyhow::Result<()> {
+    let Case { bytes, at_once, broker } = case;
+    let case = format!("{broker} {bytes} B, {at_once} in flight");
+    let middle = |of: fn(&Figures) -> f64| median(runs.iter().map(of).collect());
+    let per_s = middle(|run| run.count as f64 / run.took.as_secs_f64());
+    let (p50, p99) = (middle(|run| run.p50_us), middle(|run| run.p99_us));
+    let cpu = runs.iter().map(|run| run.cpu_us).collect::<Option<Vec<f64>>>().map(median);
     let round = |value: f64| (value * 100.0).round() / 100.0;
-    if args.json {
+    if as_json {
         print(json!({
             "case": case,
-            "n": figures.count,
+            "n": runs.iter().map(|run| run.count).sum::<usize>(),
+            "runs": runs.len(),
             "tasks_per_s": per_s.round(),
             "p50_us": round(p50),
             "p99_us": round(p99),
@@ -84,4 +136,10 @@ fn show(
         ))?;
     }
     Ok(())
+}
+
+/// Of at least one.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
 }

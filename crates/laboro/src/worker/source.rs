@@ -68,6 +68,11 @@ fn elsewhere(url: &str, args: &Worker, options: &AgentOptions) -> anyhow::Result
     if let Some(manager) = home.manager().filter(|_| address.is_empty()) {
         address = manager;
     }
+    if scheme == "dwork" {
+        // A port may be left out, as with `laboro dwork`.
+        let parsed = address.parse::<crate::dwork::link::Address>();
+        address = parsed.map_err(|why| usage(format!("--from {url}: {why}")))?.to_string();
+    }
     if address.is_empty() || !address.contains(':') {
         return Err(usage(format!("--from {url}: write SCHEME://HOST:PORT")));
     }

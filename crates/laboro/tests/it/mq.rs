@@ -5,5 +5,6 @@ mod dialogue;
 mod door;
 mod faults;
 mod libzmq;
+mod measured;
 mod programs;
 pub mod rig;

@@ -12,17 +12,25 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(super) struct Work {
     prefix: String,
+    /// Numbers are filled up to so many digits.
+    digits: usize,
     pub(super) tasks: usize,
     done: AtomicUsize,
 }
 
 impl Work {
     pub(super) fn new(prefix: String, tasks: usize) -> Arc<Work> {
-        Arc::new(Work { prefix, tasks, done: AtomicUsize::new(0) })
+        Arc::new(Work { prefix, digits: 0, tasks, done: AtomicUsize::new(0) })
+    }
+
+    /// With names of 16 bytes.
+    pub(super) fn of_sixteen(tasks: usize) -> Arc<Work> {
+        let (prefix, done) = ("bench-".to_owned(), AtomicUsize::new(0));
+        Arc::new(Work { prefix, digits: 10, tasks, done })
     }
 
     fn name(&self, number: usize) -> String {
-        format!("{}{number}", self.prefix)
+        format!("{}{number:0width$}", self.prefix, width = self.digits)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is measured: a server of ours, one that is there, or a proxy of libzmq.
 
+use crate::bench::process;
 use anyhow::Context;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -49,14 +50,9 @@ impl Broker {
         Ok(Broker { name: "zmq_proxy", front, back, has_slots: false, child: Some(child) })
     }
 
-    /// Processor time so far, in user space and in the kernel.
+    /// Processor time so far.
     pub(super) fn cpu(&self) -> Option<Duration> {
-        let pid = self.child.as_ref()?.0.id();
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name of the program may hold anything; the numbers begin behind its bracket.
-        let numbers: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let ticks = numbers.get(11)?.parse::<u64>().ok()? + numbers.get(12)?.parse::<u64>().ok()?;
-        Some(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second().max(1)))
+        process::cpu(self.child.as_ref()?.0.id())
     }
 }
 

@@ -23,15 +23,12 @@ pub(super) struct Load {
 pub(super) struct Figures {
     pub(super) count: usize,
     pub(super) took: Duration,
-    /// Sorted.
-    latencies: Vec<Duration>,
-}
-
-impl Figures {
-    pub(super) fn percentile_us(&self, percent: usize) -> f64 {
-        let last = self.latencies.len().saturating_sub(1);
-        self.latencies.get(last * percent / 100).map_or(0.0, |took| took.as_secs_f64() * 1e6)
-    }
+    /// With those before the measurement, for which the broker worked too.
+    pub(super) all: usize,
+    pub(super) p50_us: f64,
+    pub(super) p99_us: f64,
+    /// Of the broker, for each.
+    pub(super) cpu_us: Option<f64>,
 }
 
 impl Load {
@@ -73,8 +70,10 @@ impl Load {
         runtime()?.block_on(async {
             let mut link = Link::open(&self.front, Clock::start()).await?;
             let payload = Bytes::from(vec![7; bytes]);
-            ask(&mut link, &payload, at_once, time / 10).await?;
-            Ok(ask(&mut link, &payload, at_once, time).await?)
+            let before = ask(&mut link, &payload, at_once, time / 10).await?;
+            let mut figures = ask(&mut link, &payload, at_once, time).await?;
+            figures.all += before.all;
+            Ok(figures)
         })
     }
 }
@@ -117,7 +116,12 @@ async fn ask(
     }
     let took = began.elapsed();
     latencies.sort_unstable();
-    Ok(Figures { count: latencies.len(), took, latencies })
+    let percentile = |percent: usize| {
+        let at = latencies.len().saturating_sub(1) * percent / 100;
+        latencies.get(at).map_or(0.0, |took: &Duration| took.as_secs_f64() * 1e6)
+    };
+    let (count, p50_us, p99_us) = (latencies.len(), percentile(50), percentile(99));
+    Ok(Figures { count, took, all: count, p50_us, p99_us, cpu_us: None })
 }
 
 fn request(id: usize, payload: &Bytes) -> Message {
