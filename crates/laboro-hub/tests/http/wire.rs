@@ -106,11 +106,15 @@ async fn a_peer_that_does_not_read_is_cut_off_and_holds_up_nobody() {
     for _ in 0..48 {
         rig.print(1, 1, 1, Stream::Out, &vec![b'x'; 1 << 20]).await;
     }
+    let follower = "GET /api/v1/jobs/1/tasks/1/output?follow=1 HTTP/1.1\r\nhost: hub\r\n\
+                    authorization: Bearer watch\r\n\r\n";
+    let mut deaf_follower = TcpStream::connect(rig.address).await.unwrap();
+    deaf_follower.write_all(follower.as_bytes()).await.unwrap();
     let mut deaf = TcpStream::connect(rig.address).await.unwrap();
     let request = "GET /api/v1/jobs/1/tasks/1/output HTTP/1.1\r\nhost: hub\r\n\
                    authorization: Bearer watch\r\n\r\n";
     deaf.write_all(request.as_bytes()).await.unwrap();
-    eventually(async || rig.stats.connections_total() >= 2).await;
+    eventually(async || rig.stats.connections_total() >= 3).await;
     let client = rig.client("watch");
     client.get::<api::Jobs>("jobs").await.unwrap();
     drop(client);

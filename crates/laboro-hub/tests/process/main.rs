@@ -5,4 +5,7 @@
 mod access;
 mod crowd;
 mod lives;
+mod loads;
 mod rig;
+mod slow;
+mod versions;

@@ -5,12 +5,14 @@ use laboro_core::*;
 use laboro_dialects::fuq2::{NativeWorker, WorkerSettings};
 use laboro_dialects::session::Stream;
 use laboro_dialects::worker::{Assignment, Ended, News, Order, Orders, Used, WorkerSide};
+use laboro_hub::client::{Client, Target};
 use laboro_hub::config::Settings;
 use laboro_hub::process::{Running, start};
 use laboro_hub::security::{Access, Secret, client_config};
 use laboro_hub::{Clock, Handle};
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -59,7 +61,10 @@ pub struct Worker {
 
 impl Worker {
     pub async fn connect(access: &Access, token: &Secret, name: &str) -> Worker {
-        let mut settings = WorkerSettings::new(name, 1);
+        Worker::with(access, token, WorkerSettings::new(name, 1)).await
+    }
+
+    pub async fn with(access: &Access, token: &Secret, mut settings: WorkerSettings) -> Worker {
         settings.token = token.expose().as_bytes().to_vec();
         let mut worker = Worker {
             side: NativeWorker::new(settings),
@@ -107,6 +112,26 @@ impl Worker {
         }
     }
 
+    /// Does whatever it is given at once, until the connection ends.
+    pub async fn work_on(mut self) {
+        while let Ok(order) = self.next().await {
+            if let Order::Start(task) = order {
+                let (outcome, used) = (Outcome::Success, Used::default());
+                let how = Ended { outcome, message: None, used };
+                let news = News::Ended { key: task.key, how };
+                self.side.tell(self.clock.now(), news, &mut self.orders);
+            }
+        }
+    }
+
+    /// Says its first words and then never reads anything.
+    pub async fn turn_deaf(mut self) -> TlsStream<TcpStream> {
+        let said = self.orders.take_bytes();
+        self.stream.write_all(&said).await.unwrap();
+        self.stream.flush().await.unwrap();
+        self.stream
+    }
+
     /// Everything is said and answered when this returns.
     pub async fn finish(&mut self, task: &Assignment, printed: &str) {
         let now = self.clock.now();
@@ -129,6 +154,14 @@ impl Worker {
 }
 
 pub async fn submit(handle: &Handle, count: u32) -> JobId {
+    submit_array(handle, |work| ArraySpec::numbered("", count, work), Profile::default()).await
+}
+
+pub async fn submit_array(
+    handle: &Handle,
+    array: impl FnOnce(Work) -> ArraySpec,
+    profile: Profile,
+) -> JobId {
     let command = Work::Command(CommandWork {
         program: Program::Shell((*b"true").into()),
         setting: Arc::default(),
@@ -136,9 +169,9 @@ pub async fn submit(handle: &Handle, count: u32) -> JobId {
     let submit = Submit {
         group: "default".into(),
         job: SubmitTo::New(JobOptions::default()),
-        profiles: vec![Profile::default()],
+        profiles: vec![profile],
         tasks: Vec::new(),
-        arrays: vec![ArraySpec::numbered("", count, command)],
+        arrays: vec![array(command)],
         unknown_pred: UnknownPred::Refuse,
         if_taken: IfTaken::Refuse,
     };
@@ -153,4 +186,23 @@ pub async fn done(handle: &Handle, job: JobId) -> u32 {
         panic!("no job {job}")
     };
     jobs[0].counts.of(State::Done)
+}
+
+/// Waits for what must come to be, and not for ever.
+pub async fn eventually(mut is_so: impl AsyncFnMut() -> bool) {
+    let looked = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), looked).await.expect("it came to be in time");
+}
+
+/// Of the HTTP API, with this token.
+pub fn client(hub: &Running, token: &Secret) -> Client {
+    let address = hub.http.unwrap();
+    let mut target = Target::new(address.ip().to_string(), address.port());
+    target.tls = Some(Arc::new(client_config(&hub.access).unwrap()));
+    target.token = Some(token.expose().to_owned());
+    Client::new(target)
 }

@@ -1,8 +1,8 @@
 //! `laboro hub` and `laboro access` as a person uses them: lines, files, signals, exit statuses.
 
 use crate::rig::{Live, Rig, until};
-use rustix::process::Signal;
-use std::io::Read;
+use rustix::process::{Resource, Rlimit, Signal};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -186,4 +186,46 @@ fn a_peer_that_connects_and_says_rubbish_is_told_of_once_and_harms_nobody() {
     TcpStream::connect(address(&hub, "dwork")).unwrap();
     hub.signal(Signal::TERM);
     hub.wait().expect(0);
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_ends_the_hub_and_says_what_to_do() {
+    let rig = Rig::new();
+    // A write that is too far into a file shall be an error and not a signal.
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh", crate::rig::LABORO]).args(FREE_PORTS);
+    let hub = rig.call(shell).start();
+    until("it listens", || hub.out().contains("native on 127.0.0.1:"));
+    let pid = rustix::process::Pid::from_raw(hub.pid().cast_signed());
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::prlimit(pid, Resource::Fsize, none).unwrap();
+    let submit = rig.laboro(["submit", "--dir", "hub", "--", "true"]).run();
+    assert!(!submit.status.success(), "nobody is told that it is safe");
+    let ran = hub.wait();
+    ran.expect(3);
+    let last = ran.err().lines().last().unwrap().to_owned();
+    assert!(last.starts_with("laboro: ") && last.contains("hub/journal/"), "{}", ran.err());
+    // With room again it goes on where it was.
+    let hub = start(&rig, &[]);
+    hub.signal(Signal::TERM);
+    hub.wait().expect(0);
+}
+
+#[test]
+fn a_crowd_that_says_rubbish_does_not_fill_the_log() {
+    let rig = Rig::new();
+    let hub = start(&rig, &["--door=fuq2=127.0.0.1:0"]);
+    until("all doors are told", || hub.out().contains("fuq2 on "));
+    let address = address(&hub, "fuq2");
+    for _ in 0..200 {
+        let mut guest = TcpStream::connect(&address).unwrap();
+        guest.write_all(b"GET / HTTP/1.1\r\nhost: hub\r\n\r\n").unwrap();
+        // Read to its end, so that the hub has had its say.
+        let _ = guest.read_to_end(&mut Vec::new());
+    }
+    hub.signal(Signal::TERM);
+    let ran = hub.wait();
+    ran.expect(0);
+    let complaints = ran.err().matches("makes no sense").count();
+    assert!((1..=10).contains(&complaints), "{complaints}:\n{}", ran.err());
 }
