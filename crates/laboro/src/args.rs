@@ -64,6 +64,10 @@ pub(crate) enum Command {
     Explain(hub::Explain),
     /// Follow what happens, as it happens.
     Events(hub::Events),
+    /// Write a page about a job that can be sent around.
+    Report(hub::Report),
+    /// Print a link that signs a browser in to the dashboard of a hub.
+    Dashboard(hub::Dashboard),
     /// Print completions for a shell.
     Completions(Completions),
     /// Print the manual page, or write all of them.

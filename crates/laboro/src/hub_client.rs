@@ -50,6 +50,13 @@ pub(crate) fn talk(
     })
 }
 
+/// The address of the hub's dashboard with the token that goes with it. Asks nobody.
+pub(crate) fn link(args: &HubArgs) -> anyhow::Result<Option<String>> {
+    let (target, _) = access::target(args)?;
+    let address = target.address();
+    Ok(target.token.map(|token| format!("https://{address}/#token={token}")))
+}
+
 /// What is done to tasks of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
@@ -104,6 +111,14 @@ impl Hub {
 
     pub(crate) fn group(&self) -> &str {
         &self.group
+    }
+
+    /// Anything that can only be looked at.
+    pub(crate) async fn get<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> anyhow::Result<T> {
+        self.client.get(path).await.map_err(told)
     }
 
     pub(crate) async fn submit(&self, job: &SubmitJob) -> anyhow::Result<Submitted> {

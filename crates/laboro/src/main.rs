@@ -14,6 +14,7 @@ mod listing;
 mod mq;
 mod output;
 mod progress;
+mod report;
 mod resolve;
 mod run;
 mod runexp;
@@ -61,6 +62,8 @@ fn main() -> std::process::ExitCode {
         args::Command::Groups(groups) => commands::groups::run(&groups),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Events(events) => commands::events::run(&events),
+        args::Command::Report(report) => report::run(&report),
+        args::Command::Dashboard(dashboard) => commands::dashboard::run(&dashboard),
         args::Command::Completions(completions) => commands::completions::run(&completions),
         args::Command::Man(man) => commands::man::run(&man),
         args::Command::Runexp(runexp) => runexp::run(&runexp),

@@ -381,3 +381,32 @@ impl Logs {
         (self.state.is_some() || self.run.is_some()).then_some(false)
     }
 }
+
+const REPORT_HELP: &str = "\
+One HTML page with everything in it: summary, throughput, durations, timeline, failures with their last words,
+slowest tasks, workers. The hub remembers how the tasks of its last 500 jobs went, since it was started.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = REPORT_HELP)]
+pub(crate) struct Report {
+    /// A job: its number, its name, or `last`.
+    pub(crate) job: String,
+
+    /// Write to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+const DASHBOARD_HELP: &str = "\
+The link holds the token of the access file, in the part that a browser never sends. Whoever has the link has the
+token: `laboro access --role watch > viewer.toml` makes one that only looks, for --access viewer.toml.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = DASHBOARD_HELP)]
+pub(crate) struct Dashboard {
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}

@@ -3,6 +3,7 @@
 
 mod control;
 mod lists;
+mod looks;
 mod place;
 mod submits;
 mod waits;

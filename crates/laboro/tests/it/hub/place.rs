@@ -7,6 +7,7 @@ use laboro_core::{
 };
 use laboro_dialects::session::{AttemptEnd, Chunk, Ends, Stream};
 use laboro_dialects::worker::Used;
+use laboro_hub::history::History;
 use laboro_hub::http::{Limits, Services, router, serve};
 use laboro_hub::keep::{Keeper, Outputs};
 use laboro_hub::security::{Access, Identity, NewToken, Role, TokenBook, Tokens};
@@ -185,6 +186,9 @@ async fn hub(dir: &Path, ready: mpsc::Sender<(Handle, Outputs)>, stopped: onesho
     let tokens = Arc::new(Tokens::open(dir).unwrap());
     let keeper = Keeper::open(&dir.join("outputs"), Default::default(), 1).unwrap();
     let mut services = Services::new(handle.clone(), clock, tokens);
+    let (history, mut journal, recorder) = History::new(journal);
+    services.history = Some(history);
+    tokio::spawn(recorder.run(handle.clone(), clock));
     services.outputs = Some(keeper.outputs());
     let stats = services.serving.clone();
     let tls = Some(Arc::new(identity.server_config().unwrap()));

@@ -1,0 +1,37 @@
+//! `laboro report`: one page about a job that can be sent around. It holds everything it shows and asks nobody
+//! for anything; there is no script in it.
+
+mod drawing;
+mod facts;
+mod html;
+mod page;
+
+#[cfg(test)]
+mod tests;
+
+use crate::args::hub::Report;
+use crate::exit::Exit;
+use crate::hub_client::talk;
+use crate::output::{print, say};
+use crate::resolve;
+use anyhow::Context;
+use facts::Facts;
+
+pub(crate) fn run(args: &Report) -> anyhow::Result<Exit> {
+    talk(&args.hub, async |hub| {
+        let job = resolve::job(hub, &args.job).await?;
+        let facts = Facts::gather(hub, job).await?;
+        if facts.job.ended_ms.is_none() {
+            say(format_args!("job {job} is not over; the report shows how it is now"));
+        }
+        let page = page::draw(&facts);
+        match &args.output {
+            None => print(page)?,
+            Some(path) => {
+                std::fs::write(path, page).with_context(|| path.display().to_string())?;
+                say(format_args!("{} is written", path.display()));
+            }
+        }
+        Ok(Exit::Done)
+    })
+}

@@ -1,0 +1,133 @@
+//! What a report is made of, asked of the hub once. Bounded: a report of a million tasks is as long as one of a
+//! thousand.
+
+use crate::hub_client::{Hub, Printed};
+use laboro_hub::api::{
+    Attempt, Ended, Job, JobHistory, Outcome, OutcomeKind, Share, Task, TaskState, Tasks, Worker,
+};
+use std::collections::BTreeMap;
+
+pub(super) struct Facts {
+    pub job: Job,
+    pub past: JobHistory,
+    pub failed: Vec<Failed>,
+    /// Names by number, of those that are still known.
+    pub workers: BTreeMap<u32, String>,
+    pub made_ms: u64,
+}
+
+/// A failed task and its last words.
+pub(super) struct Failed {
+    pub task: Task,
+    pub words: String,
+}
+
+/// Failed tasks that are told of one by one, and of those the ones whose last words are read.
+const FAILED_MAX: u32 = 100;
+const WORDS_MAX: usize = 20;
+const WORDS_BYTES: i64 = 2000;
+/// Tasks looked at where the hub has no history of the job.
+const TASKS_MAX: u32 = 1000;
+
+impl Facts {
+    pub(super) async fn gather(hub: &Hub, number: u32) -> anyhow::Result<Facts> {
+        let job = hub.job(number).await?;
+        let mut past: JobHistory = hub.get(&format!("jobs/{number}/history")).await?;
+        if past.durations.count == 0 {
+            // Since a restart nothing of it has run; tasks that are no elements of arrays know how they went.
+            let path = format!("jobs/{number}/tasks?limit={TASKS_MAX}");
+            let tasks: Tasks = hub.get(&path).await?;
+            past = remembered(number, &tasks.tasks);
+        }
+        let path = format!("jobs/{number}/tasks?state=failed&limit={FAILED_MAX}");
+        let tasks: Tasks = hub.get(&path).await?;
+        let mut failed = Vec::new();
+        for (at, task) in tasks.tasks.into_iter().enumerate() {
+            let words = match at < WORDS_MAX {
+                true => last_words(hub, number, task.task).await,
+                false => String::new(),
+            };
+            failed.push(Failed { task, words });
+        }
+        let mut workers = BTreeMap::new();
+        for share in past.workers.iter().take(WORKERS_NAMED_MAX) {
+            let Some(number) = share.worker else { continue };
+            if let Ok(worker) = hub.get::<Worker>(&format!("workers/{number}")).await {
+                workers.insert(number, worker.name.to_string());
+            }
+        }
+        Ok(Facts { job, past, failed, workers, made_ms: crate::view::now_ms() })
+    }
+
+    pub(super) fn worker(&self, number: u32) -> String {
+        self.workers.get(&number).cloned().unwrap_or_else(|| format!("#{number}"))
+    }
+
+    /// How a task ended, as far as anybody remembers.
+    pub(super) fn outcome(&self, task: &Task) -> Option<Outcome> {
+        let own = task.attempts.last().and_then(|attempt| attempt.outcome);
+        let known = self.past.failures.iter().find(|one| one.task == task.task);
+        own.or_else(|| known.map(|one| one.outcome))
+    }
+}
+
+const WORKERS_NAMED_MAX: usize = 200;
+
+/// Whatever cannot be read is not worth a report that is not there.
+async fn last_words(hub: &Hub, job: u32, task: u32) -> String {
+    let stream = Printed::Stderr;
+    let Ok(mut output) = hub.output(job, task, None, stream, false, Some(-WORDS_BYTES)).await
+    else {
+        return String::new();
+    };
+    let mut words = Vec::new();
+    while let Ok(Some(piece)) = output.next().await {
+        words.extend_from_slice(&piece);
+        if words.len() > WORDS_BYTES.unsigned_abs() as usize {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&words).into_owned()
+}
+
+/// A history from the attempts that tasks remember themselves.
+pub(super) fn remembered(job: u32, tasks: &[Task]) -> JobHistory {
+    let ended = |task: u32, attempt: &Attempt| {
+        let (end, outcome) = (attempt.ended_ms?, attempt.outcome?);
+        let (started_ms, worker) = (attempt.started_ms, attempt.worker);
+        Some(Ended {
+            job,
+            task,
+            worker,
+            started_ms,
+            took_ms: end.saturating_sub(started_ms),
+            outcome,
+        })
+    };
+    let spans: Vec<Ended> = tasks
+        .iter()
+        .filter(|task| task.state != TaskState::Leased)
+        .flat_map(|task| task.attempts.iter().filter_map(|attempt| ended(task.task, attempt)))
+        .collect();
+    let mut slowest = spans.clone();
+    slowest.sort_by_key(|span| std::cmp::Reverse(span.took_ms));
+    slowest.truncate(20);
+    let mut workers: BTreeMap<u32, Share> = BTreeMap::new();
+    for span in &spans {
+        let share = workers.entry(span.worker).or_default();
+        share.worker = Some(span.worker);
+        match span.outcome.kind {
+            OutcomeKind::Success => share.done += 1,
+            _ => share.failed += 1,
+        }
+        share.busy_ms += span.took_ms;
+    }
+    JobHistory {
+        job,
+        every: 1,
+        spans,
+        slowest,
+        workers: workers.into_values().collect(),
+        ..JobHistory::default()
+    }
+}
