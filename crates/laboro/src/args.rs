@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Explain(hub::Explain),
     /// Follow what happens, as it happens.
     Events(hub::Events),
+    /// What goes on at a hub, live on a full screen.
+    Top(hub::Top),
     /// Write a page about a job that can be sent around.
     Report(hub::Report),
     /// Print a link that signs a browser in to the dashboard of a hub.

@@ -263,6 +263,17 @@ impl Hub {
         self.client.download(&path, from).await.map_err(told)
     }
 
+    /// The last bytes of what a task printed to both streams.
+    pub(crate) async fn output_end(
+        &self,
+        job: u32,
+        task: u32,
+        most: i64,
+    ) -> anyhow::Result<Download> {
+        let path = format!("jobs/{job}/tasks/{task}/output?stream=both");
+        self.client.download(&path, Some(-most)).await.map_err(told)
+    }
+
     pub(crate) async fn follow(&self, job: Option<u32>) -> anyhow::Result<Follow<'_>> {
         Follow::start(&self.client, job).await
     }

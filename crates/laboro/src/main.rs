@@ -21,6 +21,7 @@ mod runexp;
 mod selector;
 mod submit;
 mod tunnel;
+mod top;
 mod view;
 mod worker;
 
@@ -62,6 +63,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Groups(groups) => commands::groups::run(&groups),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Events(events) => commands::events::run(&events),
+        args::Command::Top(top) => top::run(&top),
         args::Command::Report(report) => report::run(&report),
         args::Command::Dashboard(dashboard) => commands::dashboard::run(&dashboard),
         args::Command::Completions(completions) => commands::completions::run(&completions),

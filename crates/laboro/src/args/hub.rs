@@ -410,3 +410,18 @@ pub(crate) struct Dashboard {
     #[command(flatten)]
     pub(crate) hub: HubArgs,
 }
+
+const TOP_HELP: &str = "\
+Keys: 1 overview, 2 jobs, 3 workers, arrows or j and k to walk, Enter to open, Esc or Backspace to go back, h to
+hold, r to release, t to retry, c to cancel (asks first), q to leave.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = TOP_HELP)]
+pub(crate) struct Top {
+    /// How often to look, such as 500ms or 2s.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(crate) every: String,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}

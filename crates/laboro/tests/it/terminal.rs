@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Runs its arguments on a terminal of 120 columns and passes on what appears there. A line read from
 /// standard input is typed.
-const TERMINAL: &str = r#"
+pub const TERMINAL: &str = r#"
 import fcntl, os, pty, select, struct, sys, termios
 pid, fd = pty.fork()
 if pid == 0:

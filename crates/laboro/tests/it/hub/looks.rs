@@ -1,7 +1,10 @@
 //! Looking at a hub in other ways than lists: a page about a job, a full screen, a link for a browser.
 
 use super::place::Place;
-use crate::rig::until;
+use crate::rig::{LABORO, until};
+use crate::terminal::TERMINAL;
+use std::io::Write;
+use std::process::Command;
 
 #[test]
 fn a_report_is_one_page_that_needs_nothing_else() {
@@ -42,6 +45,34 @@ fn a_report_goes_to_standard_output_if_no_file_is_named() {
     place.worker("w", 1).work_off(&[1]);
     let page = place.out(&["report", &job]);
     assert!(page.contains("exit code 3") && page.ends_with("</html>"), "{page}");
+}
+
+#[test]
+fn top_shows_jobs_opens_one_and_leaves_the_terminal_as_it_was() {
+    let place = Place::new();
+    place.out(&["submit", "-q", "--name", "treasure", "--array", "1-3", "--", "x"]);
+    assert!(Command::new("mkfifo").arg(place.rig.at("keyboard")).status().unwrap().success());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec python3 -c \"$0\" \"$@\" < keyboard", TERMINAL, LABORO, "top"]);
+    shell.args(["--dir", place.rig.at("hub").to_str().unwrap(), "--every", "100ms"]);
+    let live = place.rig.call(shell).env("TERM", "xterm-256color").start();
+    let path = place.rig.at("keyboard");
+    let mut keyboard = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    until("the job is listed", || live.out().contains("treasure"));
+    keyboard.write_all(b"\r").unwrap();
+    until("its tasks are listed", || live.out().contains("tasks:"));
+    keyboard.write_all(b"h").unwrap();
+    until("it is held", || place.out(&["jobs"]).contains("held"));
+    keyboard.write_all(b"q").unwrap();
+    let ran = live.wait();
+    ran.expect(0);
+    assert!(ran.out().contains("\u{1b}[?1049l"), "{}", ran.out());
+}
+
+#[test]
+fn top_without_a_terminal_says_what_to_do_instead() {
+    let place = Place::new();
+    place.run(&["top"]).expect(2).says("laboro status");
 }
 
 #[test]

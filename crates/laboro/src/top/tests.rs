@@ -1,0 +1,82 @@
+//! What keys do, and that every view fits on a small screen.
+
+use super::draw;
+use super::keyboard::Key;
+use super::model::{Model, View, Wish};
+use super::news::{JobNews, News, OverviewNews, TaskNews};
+use crate::hub_client::Verb;
+use laboro_hub::api::{Job, JobHistory, Task};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use serde_json::json;
+
+fn job(number: u32, name: &str) -> Job {
+    let counts = json!({"done": 3, "failed": 1, "leased": 2});
+    let job = json!({"job": number, "group": "default", "name": name, "state": "running",
+        "tasks": 6, "counts": counts, "submitted_ms": 0});
+    serde_json::from_value(job).unwrap()
+}
+
+fn task(number: u32) -> Task {
+    let attempt = json!({"worker": 1, "started_ms": 0, "ended_ms": 1500,
+        "outcome": {"kind": "exit", "code": 3}});
+    let task = json!({"job": 7, "task": number, "name": "a\u{1b}[31mb", "state": "failed",
+        "attempts": [attempt]});
+    serde_json::from_value(task).unwrap()
+}
+
+fn model() -> Model {
+    let mut model = Model::new("hub:7910".to_owned());
+    let jobs = vec![job(8, "newer"), job(7, "older")];
+    model.hear(News::Overview(Box::new(OverviewNews { jobs, ..OverviewNews::default() })));
+    model
+}
+
+fn shown(model: &mut Model) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    terminal.draw(|frame| draw::screen(frame, model)).unwrap();
+    terminal.backend().to_string()
+}
+
+#[test]
+fn keys_lead_from_the_overview_to_an_output_and_back() {
+    let mut model = model();
+    model.press(Key::Down);
+    model.press(Key::Open);
+    assert_eq!(model.view, View::Job(7, None));
+    let (job, past, tasks) = (job(7, "older"), JobHistory::default(), vec![task(1), task(2)]);
+    model.hear(News::Job(Box::new(JobNews { job, past, tasks })));
+    let screen = shown(&mut model);
+    assert!(screen.contains("older") && screen.contains("exit code 3"), "{screen}");
+    model.press(Key::Down);
+    model.press(Key::Open);
+    assert_eq!(model.view, View::Task(7, 2));
+    let output = (1..100).map(|line| format!("line {line}\n")).collect();
+    model.hear(News::Task(Box::new(TaskNews { task: task(2), explanation: None, output })));
+    let screen = shown(&mut model);
+    assert!(screen.contains("line 99") && !screen.contains('\u{1b}'), "{screen}");
+    model.press(Key::PageUp);
+    assert!(!shown(&mut model).contains("line 99"));
+    model.press(Key::Back);
+    model.press(Key::Back);
+    assert_eq!(model.view, View::Overview);
+}
+
+#[test]
+fn a_cancel_is_asked_about_first() {
+    let mut model = model();
+    assert_eq!(model.press(Key::Letter('c')), Wish::Nothing);
+    assert!(shown(&mut model).contains("cancel job 8?"));
+    assert_eq!(model.press(Key::Letter('n')), Wish::Nothing);
+    model.press(Key::Letter('c'));
+    assert_eq!(model.press(Key::Letter('y')), Wish::Change(Verb::Cancel, 8, None));
+    assert_eq!(model.press(Key::Letter('h')), Wish::Change(Verb::Hold, 8, None));
+}
+
+#[test]
+fn trouble_is_told_and_what_was_seen_stays() {
+    let mut model = model();
+    model.hear(News::Trouble("the hub does not answer".to_owned()));
+    let screen = shown(&mut model);
+    assert!(screen.contains("the hub does not answer") && screen.contains("newer"), "{screen}");
+}
