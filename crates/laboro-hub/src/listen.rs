@@ -38,6 +38,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+/// While a job runs nothing is said in some dialects, for days maybe: a peer whose machine is gone is noticed after
+/// two minutes all the same. Where that cannot be set, it takes the system's two hours.
+fn watch_over(stream: &TcpStream) {
+    let (minute, every) = (Duration::from_secs(60), Duration::from_secs(10));
+    let _ = rustix::net::sockopt::set_tcp_keepidle(stream, minute);
+    let _ = rustix::net::sockopt::set_tcp_keepintvl(stream, every);
+    let _ = rustix::net::sockopt::set_tcp_keepcnt(stream, 6);
+}
+
 /// One door of a running hub.
 #[derive(Debug)]
 pub struct Door {
@@ -181,6 +190,7 @@ impl Reception {
             }
             Dialect::Runexp => {
                 let Some(door) = &self.runexp else { return };
+                watch_over(&stream);
                 self.converse(stream, peer, None, |place| door.session(place)).await
             }
         };

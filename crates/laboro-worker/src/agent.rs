@@ -49,6 +49,8 @@ pub struct AgentOptions {
     pub dir: PathBuf,
     /// Where a directory for their directories is made.
     pub scratch: PathBuf,
+    /// Each task finds one there that is its own.
+    pub task_dirs: bool,
     /// What runs for a task that is only a name; `{}` stands for it.
     pub command: Vec<OsString>,
     pub nice: Option<i32>,

@@ -22,14 +22,14 @@ pub(crate) fn run(args: &Worker) -> anyhow::Result<Exit> {
         let (access, _) = access::find(args)?;
         return ssh::run(args, &access.text());
     }
-    let options = settings::agent_options(args)?;
+    let mut options = settings::agent_options(args)?;
     settings::make_room(&options).map_err(usage)?;
     // Before anything else is started, and before there are threads.
     let crew = match args.no_op {
         true => None,
         false => Some(Crew::start(Default::default(), options.slots)?),
     };
-    let source = source::open(args, &options)?;
+    let source = source::open(args, &mut options)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work(args.quiet, options, crew, source))
 }

@@ -91,6 +91,7 @@ async fn converse<S: Session>(
 ) {
     // Small messages shall not wait for each other. Without it everything is only slower.
     let _ = stream.set_nodelay(true);
+    super::watch_over(&stream);
     if let Ok(subscription) = door.handle.open_session().await {
         let session = make(Place {
             session: subscription.session,

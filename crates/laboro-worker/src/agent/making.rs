@@ -27,6 +27,7 @@ pub(super) struct Maker {
     worker: String,
     grace: Duration,
     nice: Option<i32>,
+    task_dirs: bool,
 }
 
 /// A launch and what belongs to it.
@@ -59,6 +60,7 @@ impl Maker {
             worker: options.name.clone(),
             grace: options.grace,
             nice: options.nice,
+            task_dirs: options.task_dirs,
         }
     }
 
@@ -178,7 +180,9 @@ impl Maker {
         };
         facts.tell(&mut env);
         set(&mut env, "LABORO_WORKER", self.worker.as_str());
-        set(&mut env, "LABORO_SCRATCH", scratch);
+        if self.task_dirs {
+            set(&mut env, "LABORO_SCRATCH", scratch);
+        }
         env
     }
 }

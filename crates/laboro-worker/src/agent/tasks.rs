@@ -66,7 +66,7 @@ impl Agent {
                 crew.runner.launch(launch);
             }
             Err(message) => {
-                self.scratch.remove(key.0);
+                self.remove_dir(key);
                 let how = Ended {
                     outcome: Outcome::Error,
                     message: Some(message),
@@ -83,8 +83,10 @@ impl Agent {
         slots: u32,
     ) -> Result<(crate::Launch, Running), String> {
         let made = self.maker.make(assignment, &self.scratch)?;
-        let scratch = self.scratch.make(assignment.key.0);
-        scratch.map_err(|error| format!("its scratch directory cannot be made: {error}"))?;
+        if self.options.task_dirs {
+            let scratch = self.scratch.make(assignment.key.0);
+            scratch.map_err(|error| format!("its scratch directory cannot be made: {error}"))?;
+        }
         let mut launch = made.launch;
         launch.limits = self.confinement.limits(assignment);
         self.confinement.prepare(assignment, slots)?;
@@ -140,7 +142,7 @@ impl Agent {
         self.unbegun -= u32::from(!running.has_begun);
         self.last_moved = now;
         self.idle_since = now;
-        self.scratch.remove(key.0);
+        self.remove_dir(key);
         let why = self.confinement.leave(key.0, ending);
         // We stop tasks for the hub, or because we go: then another worker may have them.
         if matches!(ending, Ending::Stopped { .. }) && !running.is_cancelled {
@@ -152,6 +154,12 @@ impl Agent {
         }
         let how = running.ended(ending, usage, why);
         self.tell(News::Ended { key, how });
+    }
+
+    fn remove_dir(&mut self, key: Key) {
+        if self.options.task_dirs {
+            self.scratch.remove(key.0);
+        }
     }
 
     /// When what waits here for a slot has waited too long.

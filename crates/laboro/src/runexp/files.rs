@@ -6,7 +6,7 @@ use crate::run::results::Table;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use std::fs::{File, TryLockError};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -101,10 +101,15 @@ impl Files {
         let name = at.and_then(|at| self.names.get(at)).cloned().context("a task of ours")?;
         let path = self.dir.join(format!("{name}.res"));
         let wrong = || format!("{} cannot be written", path.display());
-        if let Some(parent) = path.parent() {
+        let mut placed = std::fs::rename(&draft.path, &path);
+        // Nearly always its directory is there already.
+        if placed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+            && let Some(parent) = path.parent()
+        {
             std::fs::create_dir_all(parent).with_context(wrong)?;
+            placed = std::fs::rename(&draft.path, &path);
         }
-        std::fs::rename(&draft.path, &path).with_context(wrong)?;
+        placed.with_context(wrong)?;
         self.table.put(&name, good)?;
         self.news.push((name, good));
         Ok(())
@@ -131,6 +136,11 @@ impl Files {
 
     pub(super) fn timings(&self) -> Option<&Timings> {
         self.timings.as_ref()
+    }
+
+    /// How much happened since somebody last took the news.
+    pub(super) fn news_count(&self) -> usize {
+        self.news.len()
     }
 
     pub(super) fn take_news(&mut self) -> Vec<(String, bool)> {

@@ -238,8 +238,15 @@ async fn follow(args: &Manage, handle: &Handle, files: &Shared) -> anyhow::Resul
             let all = u64::from(done) == counts.total();
             return Ok(if all { Exit::Done } else { Exit::SomeFailed });
         }
-        // A job that was lost with its runner for the last time has no result to tell of.
-        let _ = tokio::time::timeout(LOOK_EVERY, files.news.notified()).await;
+        // Each result ends one job at most. A job that was lost for the last time has none.
+        let results_enough = async {
+            while (files.lock().news_count() as u64) < counts.active()
+                && !files.lock().has_trouble()
+            {
+                files.news.notified().await;
+            }
+        };
+        let _ = tokio::time::timeout(LOOK_EVERY, results_enough).await;
     }
 }
 

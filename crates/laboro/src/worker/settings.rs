@@ -22,6 +22,7 @@ pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
         shell: args.shell.clone(),
         dir,
         scratch: args.scratch.clone().unwrap_or_else(std::env::temp_dir),
+        task_dirs: true,
         command: if args.ssh.is_empty() { args.words.clone() } else { Vec::new() },
         nice: args.nice,
         grace: quantity("--grace", &args.grace, parse_duration)?,

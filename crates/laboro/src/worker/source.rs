@@ -24,7 +24,7 @@ pub(crate) struct Source {
     pub(crate) front: Option<Front>,
 }
 
-pub(crate) fn open(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
+pub(crate) fn open(args: &Worker, options: &mut AgentOptions) -> anyhow::Result<Source> {
     match &args.from {
         Some(url) => elsewhere(url, args, options),
         None if args.curve.is_given() => Err(usage(
@@ -58,7 +58,7 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
     Ok(Source { side, connect, front })
 }
 
-fn elsewhere(url: &str, args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
+fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Result<Source> {
     let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
     let mut address = rest.trim_end_matches('/').to_owned();
     let home = match scheme {
@@ -106,7 +106,7 @@ fn elsewhere(url: &str, args: &Worker, options: &AgentOptions) -> anyhow::Result
 const KNOWN: &str = "dwork://, fuq1+tcp://, fuq2+tcp:// and runexp://";
 
 /// The name given to this worker is its host name there.
-fn runner(args: &Worker, home: &Home, options: &AgentOptions) -> runexp::Runner {
+fn runner(args: &Worker, home: &Home, options: &mut AgentOptions) -> runexp::Runner {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let host = args.name.as_deref().or(home.hostname.as_deref()).unwrap_or(&host);
     let mut settings = runexp::RunnerOptions::new(host, options.slots);
@@ -114,6 +114,10 @@ fn runner(args: &Worker, home: &Home, options: &AgentOptions) -> runexp::Runner 
         settings.group.clone_from(group);
     }
     settings.output_bytes_max = usize::try_from(options.output_limit).unwrap_or(usize::MAX);
+    // What is left out of a result is still looked through for its last `RES:` line.
+    options.output_limit = u64::MAX;
+    // Its scripts know nothing of such, and it costs more than all that is said about a job.
+    options.task_dirs = false;
     settings.matlab = matlab_program().to_owned();
     let runner = runexp::Runner::new(settings);
     // A job that was taken cannot be given back, so none is asked for that could not start.

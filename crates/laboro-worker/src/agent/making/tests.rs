@@ -14,6 +14,7 @@ fn options() -> AgentOptions {
         shell: DEFAULT_SHELL.into(),
         dir: "/base".into(),
         scratch: std::env::temp_dir(),
+        task_dirs: true,
         command: Vec::new(),
         nice: None,
         grace: Duration::ZERO,

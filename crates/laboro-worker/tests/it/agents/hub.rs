@@ -203,6 +203,7 @@ impl Rig {
             shell: "/bin/sh".into(),
             dir: dir.0.clone(),
             scratch: dir.0.clone(),
+            task_dirs: true,
             command: Vec::new(),
             nice: None,
             grace: Duration::from_secs(5),

@@ -84,6 +84,22 @@ fn a_stopped_runner_ends_all_that_it_started_and_gives_its_job_back() {
 }
 
 #[test]
+fn the_last_line_counts_however_much_was_printed_before() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "head -c 1500000 /dev/zero | tr '\\0' x; echo; echo RES:ok\n");
+    let manager = rig.manage(&[]);
+    let from = format!("runexp://127.0.0.1:{}", port(&manager));
+    rig.laboro(["worker", "--from", &from, "-j1", "--output-limit=1M"]).run().expect(0);
+    manager.wait().expect(0);
+    let result = rig.read("outputs/a.res");
+    assert!(
+        result.ends_with("x\n[451432 more bytes left out]\n"),
+        "{}",
+        &result[result.len() - 99..]
+    );
+}
+
+#[test]
 fn another_version_is_refused_with_words() {
     use std::io::{Read, Write};
     let rig = Rig::new();
