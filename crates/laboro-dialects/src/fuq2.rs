@@ -20,7 +20,7 @@ mod tests;
 
 pub use foreman::{Foreman, Mode, Plain};
 pub use header::Numbering;
-pub use naming::{task_id, task_of};
+pub use naming::{assignment, task_id, task_of};
 pub use payload::{JobDescription, Task};
 pub use status::{outcome_of, status_of};
 pub use worker::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
@@ -28,6 +28,6 @@ pub use worker::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 // Version 1 has other headers and the same bodies.
 pub(crate) use frame::FrameError;
 pub(crate) use header::{AT_ONCE, MAGIC};
-pub(crate) use naming::{Held, assignment, held_by, held_of};
+pub(crate) use naming::{Held, held_by, held_of};
 pub(crate) use pack::{PackError, Reader};
 pub(crate) use payload::JobStatusUpdate;

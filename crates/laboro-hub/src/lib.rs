@@ -8,6 +8,7 @@ mod clock;
 pub mod config;
 mod fuq;
 pub mod history;
+pub mod fuq;
 pub mod http;
 mod inbox;
 pub mod keep;

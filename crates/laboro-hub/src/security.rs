@@ -7,6 +7,7 @@ mod failures;
 mod files;
 mod secret;
 mod tokens;
+mod trust;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ pub use curve::{CurveKey, curve_keys, make_curve_keys, read_curve_keys};
 pub use files::SecurityError;
 pub use secret::Secret;
 pub use tokens::{NewToken, Token, TokenBook, Tokens};
+pub use trust::{Trust, web_client_config};
 
 pub(crate) use files::{make_dir, read as read_secret, replace as write_secret};
 pub(crate) use tokens::{Admission, in_line};

@@ -233,9 +233,7 @@ impl Agent {
             }
             Met::Heard => self.side.receive(now, link.input(), &mut self.orders),
             Met::Room => {}
-            Met::Failed(error @ ConnectError::Stranger { .. }) if !self.has_met => {
-                return Err(error.into());
-            }
+            Met::Failed(error) if error.is_final() && !self.has_met => return Err(error.into()),
             Met::Failed(error) => {
                 if !std::mem::replace(&mut self.has_told_failure, true) {
                     (self.say)(&format!("{error}; trying again"));

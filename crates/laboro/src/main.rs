@@ -7,6 +7,7 @@ mod commands;
 mod curve;
 mod dwork;
 mod exit;
+mod fuq;
 mod hub;
 mod hub_client;
 mod input;

@@ -5,6 +5,7 @@ pub(crate) mod args;
 
 mod access;
 mod front;
+mod fuq;
 mod settings;
 mod source;
 mod ssh;

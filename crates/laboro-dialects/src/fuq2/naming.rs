@@ -70,8 +70,8 @@ pub(crate) fn title(grant: &Grant) -> &Name {
     if grant.name.is_empty() { &grant.job_name } else { &grant.name }
 }
 
-/// `None`: there is no such task.
-pub(crate) fn assignment(key: Key, task: &Task) -> Option<Assignment> {
+/// As a worker is told of it. `None`: there is no such task.
+pub fn assignment(key: Key, task: &Task) -> Option<Assignment> {
     let number = u32::try_from(task.task).ok().filter(|&number| number > 0)?;
     let job = &task.job;
     let part = |bytes: &[u8]| Box::from(bytes);

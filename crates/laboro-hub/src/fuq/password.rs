@@ -16,20 +16,13 @@ impl Password {
         Password(hash(text.as_bytes()))
     }
 
-    /// From a file that is the password, or that has a line `auth PASSWORD` as the original's settings do.
     pub(super) fn read(path: &Path) -> Result<Password, SecurityError> {
-        match read_secret(path)? {
-            Some(text) => Password::parse(path, &text),
-            None => {
-                let reason = "there is no such file: put the password of the fuq nodes into it";
-                Err(SecurityError::Malformed { path: path.to_owned(), reason: reason.into() })
-            }
-        }
+        read_password(path).map(|password| Password::new(&password))
     }
 
     pub(super) fn read_or_make(path: &Path) -> Result<Password, SecurityError> {
-        if let Some(text) = read_secret(path)? {
-            return Password::parse(path, &text);
+        if read_secret(path)?.is_some() {
+            return Password::read(path);
         }
         let mut bytes = [0; 32];
         SystemRandom::new().fill(&mut bytes).map_err(|_| SecurityError::NoRandom)?;
@@ -39,21 +32,21 @@ impl Password {
         Ok(Password::new(&password))
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Password, SecurityError> {
-        let malformed = |reason: &str| {
-            Err(SecurityError::Malformed { path: path.to_owned(), reason: reason.into() })
-        };
-        match find(text) {
-            Some(password) => Ok(Password::new(password)),
-            None => {
-                malformed("it is to hold the password alone on one line, or a line `auth PASSWORD`")
-            }
-        }
-    }
-
     pub(super) fn is(&self, shown: &str) -> bool {
         self.0.ct_eq(&hash(shown.as_bytes())).into()
     }
+}
+
+/// From a file that is the password, or that has a line `auth PASSWORD` as the original's settings do.
+pub fn read_password(path: &Path) -> Result<String, SecurityError> {
+    let malformed = |reason: &str| SecurityError::Malformed {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let missing = "there is no such file: put the password of the fuq nodes into it";
+    let text = read_secret(path)?.ok_or_else(|| malformed(missing))?;
+    let unclear = "it is to hold the password alone on one line, or a line `auth PASSWORD`";
+    find(&text).map(str::to_owned).ok_or_else(|| malformed(unclear))
 }
 
 /// The password in a file's text.

@@ -2,6 +2,7 @@
 
 use crate::curve::CurveArgs;
 use clap::{Args as ClapArgs, ValueEnum};
+use laboro_dialects::fuq2::Numbering;
 use laboro_worker::agent::LimitBy;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -35,8 +36,8 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "FILE")]
     pub(crate) access: Option<PathBuf>,
 
-    /// Work for another system: dwork://HOST:PORT, fuq1+tcp://HOST:PORT, fuq2+tcp://HOST:PORT
-    /// or runexp://HOST:PORT. A bare runexp:// is the manager that ~/.runexp names.
+    /// Work for another system: dwork://HOST:PORT, fuq+wss://, fuq+https://, fuq1+tcp://, fuq2+tcp:// or
+    /// runexp://. A bare runexp:// is the manager that ~/.runexp names.
     #[arg(long, value_name = "URL", conflicts_with_all = ["hub", "access"])]
     pub(crate) from: Option<String>,
 
@@ -50,6 +51,30 @@ pub(crate) struct Worker {
     /// With --from dwork://: stay when everything is done, and ask again.
     #[arg(long, requires = "from")]
     pub(crate) stay: bool,
+
+    /// With --from fuq+...: the file with the foreman's password, alone or after the word `auth`.
+    #[arg(long, value_name = "FILE", requires = "from")]
+    pub(crate) auth_file: Option<PathBuf>,
+
+    /// With --from fuq+...: trust the certificates in this file, or whom they vouch for.
+    #[arg(long, value_name = "FILE", requires = "from", conflicts_with_all = ["pin", "insecure"])]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// With --from fuq+...: trust the certificate with this SHA-256.
+    #[arg(long, value_name = "HEX", requires = "from", conflicts_with = "insecure")]
+    pub(crate) pin: Option<String>,
+
+    /// With --from fuq+...: trust whoever answers.
+    #[arg(long, requires = "from")]
+    pub(crate) insecure: bool,
+
+    /// With --from fuq+... and --ca: the name in the certificate, if not that of the host.
+    #[arg(long, value_name = "NAME", requires = "ca")]
+    pub(crate) cert_name: Option<String>,
+
+    /// With --from fuq+wss:// or fuq2+tcp://: how the foreman numbers its messages, current, older or oldest.
+    #[arg(long, value_name = "WORD", requires = "from", default_value = "current")]
+    pub(crate) numbering: Numbering,
 
     /// How many slots: tasks that run at once. Default: the number of cores.
     #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N")]

@@ -3,6 +3,7 @@
 use super::access;
 use super::args::{OnFailure, Worker};
 use super::front::Front;
+use super::fuq;
 use super::settings::{lease_ms, resources};
 use crate::exit::usage;
 use crate::runexp::config::Config as Home;
@@ -87,9 +88,12 @@ fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Re
         return Err(usage(format!("{option}: it is for --from dwork://, not for {scheme}://")));
     }
     let side: Box<dyn WorkerSide> = match scheme {
+        "fuq+wss" => return fuq::open(args, options, fuq::Way::Websocket, address),
+        "fuq+https" => return fuq::open(args, options, fuq::Way::Polling, address),
         "fuq2+tcp" => {
             let settings = PlainSettings::tcp(options.name.clone(), options.slots);
-            Box::new(PlainWorker::new(settings))
+            let numbering = args.numbering;
+            Box::new(PlainWorker::new(PlainSettings { numbering, ..settings }))
         }
         "fuq1+tcp" => {
             let settings = fuq1::ClientSettings::new(options.name.clone(), options.slots);
@@ -103,7 +107,7 @@ fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Re
     Ok(Source { side, connect, front: None })
 }
 
-const KNOWN: &str = "dwork://, fuq1+tcp://, fuq2+tcp:// and runexp://";
+const KNOWN: &str = "dwork://, fuq+wss://, fuq+https://, fuq1+tcp://, fuq2+tcp:// and runexp://";
 
 /// The name given to this worker is its host name there.
 fn runner(args: &Worker, home: &Home, options: &mut AgentOptions) -> runexp::Runner {

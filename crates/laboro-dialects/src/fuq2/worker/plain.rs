@@ -77,8 +77,12 @@ enum Phase {
 struct Live {
     task: Task,
     ended: bool,
+    /// The foreman wanted it ended. Its UPDATE says so in the original's words.
+    cancelled: bool,
 }
 
+/// SIGKILL, by which the originals end what is cancelled.
+const KILLED: i32 = 9;
 /// A foreman that does not greet is greeted after this time.
 const GREETING_MS: u64 = 5_000;
 /// A foreman that does not answer for so long is left.
@@ -171,6 +175,10 @@ impl PlainWorker {
     fn end(&mut self, key: Key, outcome: Outcome, message: Option<&str>) {
         let Some(live) = self.tasks.get_mut(&key).filter(|live| !live.ended) else { return };
         live.ended = true;
+        let outcome = match live.cancelled && !outcome.is_success() {
+            true => Outcome::Signal(KILLED),
+            false => outcome,
+        };
         let update = JobStatusUpdate {
             job: live.task.job.id,
             task: live.task.task,

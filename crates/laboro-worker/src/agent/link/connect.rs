@@ -32,8 +32,25 @@ pub enum ConnectError {
     #[error("{target}: no answer within {} s", PATIENCE.as_secs())]
     Silent { target: String },
     /// Trying again does not help.
-    #[error("{target}: it does not have the certificate that the access file names: {why}")]
+    #[error("{target}: it does not have a certificate that is trusted here: {why}")]
     Stranger { target: String, why: String },
+    /// Nor here: it will not have this worker.
+    #[error("{target}: {why}")]
+    Denied { target: String, why: String },
+}
+
+impl ConnectError {
+    /// Trying again does not help.
+    pub(in super::super) fn is_final(&self) -> bool {
+        matches!(self, ConnectError::Stranger { .. } | ConnectError::Denied { .. })
+    }
+
+    pub fn from_io(target: String, source: io::Error) -> ConnectError {
+        match stranger(&source) {
+            Some(why) => ConnectError::Stranger { target, why },
+            None => ConnectError::Unreachable { target, source },
+        }
+    }
 }
 
 /// For a name to be found, a connection to stand and a handshake to be over.
@@ -103,10 +120,7 @@ async fn within<S>(
     let target = target.to_owned();
     match timeout(PATIENCE, connecting).await {
         Err(_) => Err(ConnectError::Silent { target }),
-        Ok(Err(source)) => Err(match stranger(&source) {
-            Some(why) => ConnectError::Stranger { target, why },
-            None => ConnectError::Unreachable { target, source },
-        }),
+        Ok(Err(source)) => Err(ConnectError::from_io(target, source)),
         Ok(Ok(stream)) => Ok(stream),
     }
 }

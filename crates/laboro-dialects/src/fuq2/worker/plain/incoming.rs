@@ -72,7 +72,7 @@ impl PlainWorker {
             let key = Key(self.next_key);
             self.next_key += 1;
             let assignment = assignment(key, &task);
-            self.tasks.insert(key, Live { task, ended: false });
+            self.tasks.insert(key, Live { task, ended: false, cancelled: false });
             match assignment {
                 Some(assignment) => out.order(Order::Start(Box::new(assignment))),
                 None => self.end(key, Outcome::Error, Some("tasks are numbered from 1")),
@@ -87,11 +87,12 @@ impl PlainWorker {
         let seq = request.header.seq;
         let pairs = payload::read_pairs(&request.body)?;
         let mut cancelled = 0;
-        for (key, live) in self.tasks.iter().filter(|(_, live)| !live.ended) {
+        for (key, live) in self.tasks.iter_mut().filter(|(_, live)| !live.ended) {
             let is_meant = |pair: &payload::TaskPair| {
                 pair.job == live.task.job.id && (pair.task < 0 || pair.task == live.task.task)
             };
             if pairs.iter().any(is_meant) {
+                live.cancelled = true;
                 out.order(Order::Cancel(*key));
                 cancelled += 1;
             }

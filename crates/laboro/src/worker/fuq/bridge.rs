@@ -1,0 +1,110 @@
+//! The way to a foreman for a node that polls: its side of the conversation writes requests as lines, each of which
+//! becomes an HTTP request here, and answers come back as lines. Trouble ends the connection, and all begins anew.
+
+use super::persistent::{PATIENCE, late, told};
+use crate::fuq::{Foreman, Trouble};
+use hyper::StatusCode;
+use laboro_worker::agent::{ByteStream, Connect, Connecting};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
+
+pub(super) struct Bridge(pub(super) Arc<Foreman>);
+
+/// What waits on its way between the two.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// What the node's side asks for.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct Asked {
+    pub id: u64,
+    /// `None`: the answer is not waited for any more.
+    pub path: Option<String>,
+    #[serde(default)]
+    pub body: Value,
+}
+
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct Answered {
+    pub id: u64,
+    pub status: u16,
+    pub body: Value,
+}
+
+impl Connect for Bridge {
+    fn connect(&self) -> Connecting {
+        let foreman = Arc::clone(&self.0);
+        Box::pin(async move {
+            let logging_in = async {
+                let mut wire = foreman.dial().await?;
+                foreman.log_in(&mut wire).await
+            };
+            let logged_in = timeout(PATIENCE, logging_in).await;
+            let logged_in = logged_in.unwrap_or_else(|_| Err(late()));
+            logged_in.map_err(|trouble| told(&foreman, trouble))?;
+            let (near, far) = tokio::io::duplex(BUFFER_BYTES);
+            tokio::spawn(carry(foreman, far));
+            Ok(Box::new(near) as Box<dyn ByteStream>)
+        })
+    }
+
+    fn target(&self) -> String {
+        self.0.address.clone()
+    }
+}
+
+/// Until the node's side hangs up, or something goes wrong.
+async fn carry(foreman: Arc<Foreman>, stream: DuplexStream) {
+    let (from, mut to) = split(stream);
+    let mut lines = BufReader::new(from).lines();
+    let mut under_way: JoinSet<Result<Answered, Trouble>> = JoinSet::new();
+    let mut handles: HashMap<u64, AbortHandle> = HashMap::new();
+    loop {
+        tokio::select! {
+            line = lines.next_line() => {
+                let Ok(Some(line)) = line else { return };
+                let Ok(asked) = serde_json::from_str::<Asked>(&line) else { return };
+                match asked.path {
+                    Some(path) => {
+                        let (foreman, id) = (Arc::clone(&foreman), asked.id);
+                        let ask = async move { ask(&foreman, id, &path, &asked.body).await };
+                        handles.insert(id, under_way.spawn(ask));
+                    }
+                    None => {
+                        handles.remove(&asked.id).inspect(AbortHandle::abort);
+                    }
+                }
+            }
+            Some(answered) = under_way.join_next() => {
+                let answered = match answered {
+                    Err(ended) if ended.is_cancelled() => continue,
+                    Ok(Ok(answered)) => answered,
+                    // The link says that it is down; the reason is told when the next login fails.
+                    Ok(Err(_)) | Err(_) => return,
+                };
+                handles.remove(&answered.id);
+                let Ok(mut line) = serde_json::to_vec(&answered) else { return };
+                line.push(b'\n');
+                if to.write_all(&line).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Each request has a connection of its own: most of them wait.
+async fn ask(foreman: &Foreman, id: u64, path: &str, body: &Value) -> Result<Answered, Trouble> {
+    let mut wire = timeout(PATIENCE, foreman.dial()).await.unwrap_or_else(|_| Err(late()))?;
+    let login = foreman.log_in(&mut wire).await?;
+    let mut answer = foreman.post(&mut wire, path, body, Some(&login)).await?;
+    if matches!(answer.0, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let login = foreman.log_in_again(&mut wire, &login).await?;
+        answer = foreman.post(&mut wire, path, body, Some(&login)).await?;
+    }
+    let (status, body) = answer;
+    Ok(Answered { id, status: status.as_u16(), body })
+}

@@ -1,0 +1,218 @@
+//! A node that polls: each free slot has a request for work under way, and each result asks for the next task. Speaks
+//! in the lines of `bridge`; what cannot be said here is that a task was cancelled, so none is.
+
+use super::bridge::{Answered, Asked};
+use super::tasks::{self, Work};
+use bytes::BytesMut;
+use laboro_core::{Outcome, Time};
+use laboro_dialects::fuq2::{Task, assignment};
+use laboro_dialects::worker::{Ended, Key, News, Order, Orders, Parting, WorkerSide};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug)]
+pub(super) struct Polling {
+    name: String,
+    slots: u32,
+    next_key: u64,
+    next_id: u64,
+    is_connected: bool,
+    running: BTreeMap<Key, Task>,
+    /// Requests for work under way.
+    polls: BTreeSet<u64>,
+    /// Results without an answer, by their request once they were said.
+    updates: BTreeMap<u64, Told>,
+    unsaid: Vec<Told>,
+    /// The foreman had nothing, or could not say: not before then.
+    pause_until: Option<Time>,
+    drains: bool,
+    is_gone: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Told {
+    task: Task,
+    outcome: Outcome,
+    message: Option<String>,
+}
+
+/// As the original waits when it was given nothing.
+const PAUSE_MS: u64 = 5000;
+
+impl Polling {
+    pub(super) fn new(name: String, slots: u32) -> Polling {
+        Polling {
+            name,
+            slots,
+            next_key: 1,
+            next_id: 1,
+            is_connected: false,
+            running: BTreeMap::new(),
+            polls: BTreeSet::new(),
+            updates: BTreeMap::new(),
+            unsaid: Vec::new(),
+            pause_until: None,
+            drains: false,
+            is_gone: false,
+        }
+    }
+
+    fn ask(&mut self, path: &str, body: Value, out: &mut Orders) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        say(&Asked { id, path: Some(path.to_owned()), body }, out);
+        id
+    }
+
+    /// Everything that can be said now.
+    fn flush(&mut self, now: Time, out: &mut Orders) {
+        if !self.is_connected || out.hang_up.is_some() {
+            return;
+        }
+        for result in std::mem::take(&mut self.unsaid) {
+            let Told { task, outcome, message } = &result;
+            let body = tasks::update(task, *outcome, message.as_deref(), !self.drains);
+            let id = self.ask("job/update", body, out);
+            self.updates.insert(id, result);
+        }
+        if self.drains {
+            for id in std::mem::take(&mut self.polls) {
+                say(&Asked { id, path: None, body: Value::Null }, out);
+            }
+            if self.running.is_empty() && self.updates.is_empty() {
+                self.is_gone = true;
+                out.hang_up(Parting::Finished);
+            }
+            return;
+        }
+        self.pause_until.take_if(|until| *until <= now);
+        if self.pause_until.is_some() {
+            return;
+        }
+        // A result asks for the next task, so its slot has a request already.
+        while self.running.len() + self.polls.len() + self.updates.len() < self.slots as usize {
+            let id = self.ask("job/request", json!({ "nproc": 1 }), out);
+            self.polls.insert(id);
+        }
+    }
+
+    fn hear(&mut self, now: Time, line: &[u8], out: &mut Orders) {
+        let Ok(Answered { id, status, body }) = serde_json::from_slice(line) else {
+            return out.hang_up(Parting::Malformed("an answer is not understood".into()));
+        };
+        let update = self.updates.remove(&id);
+        if !self.polls.remove(&id) && update.is_none() {
+            return;
+        }
+        if status != 200 {
+            if let Some(Told { task, .. }) = update {
+                // It was told, and saying it again would not change the answer.
+                tracing::warn!("the foreman does not take the result of task {}", task.task);
+            }
+            self.pause_until = Some(now.after_ms(PAUSE_MS));
+            return;
+        }
+        match tasks::read(body) {
+            Ok(Work::Tasks(tasks)) => {
+                if tasks.is_empty() {
+                    self.pause_until = Some(now.after_ms(PAUSE_MS));
+                }
+                tasks.into_iter().for_each(|task| self.start(task, out));
+            }
+            Ok(Work::Stop) => {
+                self.drains = true;
+                out.order(Order::Drain);
+            }
+            Err(error) => {
+                out.hang_up(Parting::Malformed(format!("a list of tasks is not one: {error}")));
+            }
+        }
+    }
+
+    fn start(&mut self, task: Task, out: &mut Orders) {
+        let key = Key(self.next_key);
+        self.next_key += 1;
+        let assignment = assignment(key, &task);
+        self.running.insert(key, task);
+        match assignment {
+            Some(assignment) => out.order(Order::Start(Box::new(assignment))),
+            None => self.end(key, Outcome::Error, Some("tasks are numbered from 1".into())),
+        }
+    }
+
+    fn end(&mut self, key: Key, outcome: Outcome, message: Option<String>) {
+        if let Some(task) = self.running.remove(&key) {
+            self.unsaid.push(Told { task, outcome, message });
+        }
+    }
+}
+
+fn say(asked: &Asked, out: &mut Orders) {
+    let line = serde_json::to_string(asked).expect("texts and numbers have a JSON form");
+    out.say.extend_from_slice(line.as_bytes());
+    out.say.extend_from_slice(b"\n");
+    out.end_message();
+}
+
+impl WorkerSide for Polling {
+    fn open(&mut self, now: Time, out: &mut Orders) {
+        if self.is_gone {
+            return out.hang_up(Parting::Finished);
+        }
+        self.is_connected = true;
+        out.order(Order::Welcome { name: self.name.clone() });
+        self.flush(now, out);
+    }
+
+    fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
+        while let Some(end) = input.iter().position(|&byte| byte == b'\n')
+            && out.hang_up.is_none()
+        {
+            let line = input.split_to(end + 1);
+            self.hear(now, &line, out);
+        }
+        self.flush(now, out);
+    }
+
+    fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
+        match news {
+            News::Started(_) | News::Wrote { .. } | News::Ahead(_) => {}
+            News::Ended { key, how: Ended { outcome, message, .. } } => {
+                self.end(key, outcome, message);
+            }
+            // There is no way to give a task back; it has not been done.
+            News::Returned(key) => {
+                self.end(key, Outcome::Error, Some("the worker gave it back".into()));
+            }
+            News::Draining | News::Leaving => self.drains = true,
+        }
+        self.flush(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.pause_until.filter(|_| self.is_connected && !self.drains)
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Orders) {
+        self.flush(now, out);
+    }
+
+    fn lost(&mut self, _: Time) {
+        self.is_connected = false;
+        self.polls.clear();
+        // A foreman that has them already says so.
+        let updates = std::mem::take(&mut self.updates);
+        self.unsaid.extend(updates.into_values());
+    }
+
+    fn unsaid(&self) -> usize {
+        0
+    }
+
+    fn is_settled(&self) -> bool {
+        self.unsaid.is_empty() && self.updates.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests;

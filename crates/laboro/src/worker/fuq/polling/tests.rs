@@ -1,0 +1,147 @@
+//! What a node that polls asks, and when.
+
+use super::*;
+
+const NOW: Time = Time(1_000_000);
+
+struct Rig {
+    side: Polling,
+    orders: Orders,
+}
+
+impl Rig {
+    fn new(slots: u32) -> Rig {
+        let mut rig = Rig { side: Polling::new("w".into(), slots), orders: Orders::default() };
+        rig.side.open(NOW, &mut rig.orders);
+        rig
+    }
+
+    /// What was asked since the last call.
+    fn asked(&mut self) -> Vec<Asked> {
+        let said = self.orders.take_bytes();
+        let lines = said[..].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+
+    fn answer(&mut self, id: u64, status: u16, body: Value) {
+        let mut line = serde_json::to_vec(&Answered { id, status, body }).unwrap();
+        line.push(b'\n');
+        self.side.receive(NOW, &mut BytesMut::from(&line[..]), &mut self.orders);
+    }
+
+    fn started(&mut self) -> Vec<(Key, String)> {
+        let orders = self.orders.orders.drain(..);
+        orders
+            .filter_map(|order| match order {
+                Order::Start(start) => Some((start.key, start.name)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn end(&mut self, key: Key, outcome: Outcome) {
+        let how = Ended { outcome, message: None, wall_ms: 0, cpu_ms: 0, peak_memory: 0 };
+        self.side.tell(NOW, News::Ended { key, how }, &mut self.orders);
+    }
+}
+
+fn tasks(numbers: &[i64]) -> Value {
+    let task = |&task: &i64| json!({ "task": task, "job_id": 3, "name": "sim", "command": "/x" });
+    numbers.iter().map(task).collect()
+}
+
+#[test]
+fn each_free_slot_asks_and_each_result_asks_for_the_next() {
+    let mut rig = Rig::new(2);
+    let polls = rig.asked();
+    assert_eq!(polls.len(), 2);
+    assert_eq!(polls[0].path.as_deref(), Some("job/request"));
+    rig.answer(polls[0].id, 200, tasks(&[7]));
+    let [(key, name)] = &rig.started()[..] else { panic!("one is started") };
+    assert_eq!(name, "sim.7");
+    assert!(rig.asked().is_empty(), "one slot works and the other waits");
+    rig.end(*key, Outcome::Exit(3));
+    let [update] = &rig.asked()[..] else { panic!("one update") };
+    assert_eq!(
+        update.body,
+        json!({
+            "job_id": 3, "task": 7, "success": false,
+            "status": "error encountered: exit status 3", "newjob": { "nproc": 1 },
+        })
+    );
+    assert!(!rig.side.is_settled());
+    rig.answer(update.id, 200, tasks(&[8]));
+    assert!(rig.side.is_settled());
+    assert_eq!(rig.started().len(), 1);
+}
+
+#[test]
+fn nothing_to_do_and_trouble_are_waited_out() {
+    for (status, body) in [(200, json!([])), (200, Value::Null), (500, Value::Null)] {
+        let mut rig = Rig::new(1);
+        let id = rig.asked()[0].id;
+        rig.answer(id, status, body);
+        assert!(rig.asked().is_empty());
+        let later = NOW.after_ms(PAUSE_MS);
+        assert_eq!(rig.side.deadline(), Some(later));
+        rig.side.tick(later, &mut rig.orders);
+        assert_eq!(rig.asked().len(), 1);
+    }
+}
+
+#[test]
+fn results_without_an_answer_are_told_again_on_the_next_connection() {
+    let mut rig = Rig::new(1);
+    let id = rig.asked()[0].id;
+    rig.answer(id, 200, tasks(&[1]));
+    let key = rig.started()[0].0;
+    rig.end(key, Outcome::Success);
+    rig.asked();
+    rig.side.lost(NOW);
+    rig.side.open(NOW, &mut rig.orders);
+    let [again] = &rig.asked()[..] else { panic!("the update, which asks for work too") };
+    assert_eq!(again.body["task"], 1);
+    rig.answer(again.id, 200, tasks(&[]));
+    assert!(rig.side.is_settled());
+}
+
+#[test]
+fn a_stop_ends_it_once_everything_is_told() {
+    let mut rig = Rig::new(2);
+    let ids: Vec<u64> = rig.asked().iter().map(|asked| asked.id).collect();
+    rig.answer(ids[0], 200, tasks(&[1]));
+    let key = rig.started()[0].0;
+    let stop = json!([{ "task": -1, "job_id": 0, "name": "::stop::" }]);
+    rig.answer(ids[1], 200, stop);
+    assert!(matches!(rig.orders.orders[..], [Order::Drain]));
+    assert_eq!(rig.orders.hang_up, None);
+    rig.end(key, Outcome::Success);
+    let [update] = &rig.asked()[..] else { panic!("one update") };
+    assert_eq!(update.body["newjob"], Value::Null);
+    rig.answer(update.id, 200, json!([]));
+    assert_eq!(rig.orders.hang_up, Some(Parting::Finished));
+}
+
+#[test]
+fn who_drains_takes_back_its_requests() {
+    let mut rig = Rig::new(2);
+    rig.asked();
+    rig.side.tell(NOW, News::Draining, &mut rig.orders);
+    assert!(rig.asked().iter().all(|asked| asked.path.is_none()));
+    assert_eq!(rig.orders.hang_up, Some(Parting::Finished));
+}
+
+#[test]
+fn what_makes_no_sense_ends_the_connection() {
+    for body in [json!({ "a": 1 }), json!([3]), json!([{ "task": "x" }])] {
+        let mut rig = Rig::new(1);
+        let id = rig.asked()[0].id;
+        rig.answer(id, 200, body);
+        assert!(matches!(rig.orders.hang_up, Some(Parting::Malformed(_))));
+    }
+    let mut rig = Rig::new(1);
+    let id = rig.asked()[0].id;
+    rig.answer(id, 200, tasks(&[0]));
+    let [update] = &rig.asked()[..] else { panic!("a task that cannot be is told so") };
+    assert_eq!(update.body["success"], false);
+}
