@@ -12,6 +12,7 @@ mod doors;
 mod dwork;
 mod examples;
 mod flows;
+mod fuq;
 mod hub;
 mod inputs;
 mod interrupts;

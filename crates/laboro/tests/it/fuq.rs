@@ -1,0 +1,113 @@
+//! The fuq door, tried by programs that have nothing of ours in them: a node in both of its modes, the command
+//! line, and their faults; and our own worker at a foreman that is not ours.
+
+mod foreman;
+mod hub;
+
+use crate::rig::Rig;
+use hub::Hub;
+
+fn good(options: &str, case: &str) {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, options);
+    hub.python(case, &[]).says_good();
+    hub.ends_well();
+}
+
+#[test]
+fn a_node_that_stays_connected_works_as_with_its_own_foreman() {
+    good("", "persistent");
+}
+
+#[test]
+fn a_task_that_the_node_had_no_room_for_is_sent_again() {
+    good("", "race");
+}
+
+#[test]
+fn a_node_that_polls_works_as_with_its_own_foreman() {
+    good("", "polling");
+}
+
+#[test]
+fn everything_the_command_line_asks_is_answered_and_it_can_stop_the_hub() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, "");
+    hub.python("clients", &[]).says_good();
+    hub.live.wait().expect(0);
+}
+
+#[test]
+fn who_has_no_password_or_cookie_is_told_so() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, ",no_shutdown");
+    hub.python("lock_out", &[]).says_good();
+    let told = hub.live.err();
+    assert!(told.contains("was denied"), "{told}");
+    assert!(!told.contains(&hub.password), "the log holds no secrets");
+    hub.ends_well();
+}
+
+#[test]
+fn faults_end_one_connection_at_most_and_nobody_else_notices() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, "");
+    hub.python("faults", &[]).says_good();
+    assert!(hub.live.err().matches("makes no sense").count() >= 8, "{}", hub.live.err());
+    hub.ends_well();
+}
+
+#[test]
+fn a_login_runs_out_and_is_renewed() {
+    good(",cookie_ms=300", "stale");
+}
+
+#[test]
+fn what_a_dead_node_ran_is_run_by_another_after_the_grace_time() {
+    let rig = Rig::new();
+    rig.write("hub.toml", "grace_ms = 1500\n");
+    let hub = Hub::start_with(&rig, "", &["--config=hub.toml"]);
+    hub.python("dead", &[]).says_good();
+    hub.ends_well();
+}
+
+#[test]
+fn a_restart_of_the_hub_costs_a_node_neither_its_login_nor_its_task() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, "");
+    let before = hub.python("remember", &[]);
+    before.ran.expect(0);
+    hub.ends_well();
+    let hub = Hub::start(&rig, "");
+    hub.python("recall", &[before.ran.out().trim()]).says_good();
+    hub.ends_well();
+}
+
+#[test]
+fn older_nodes_are_spoken_to_in_their_numbers() {
+    for (numbering, stop) in [("older", "6"), ("oldest", "5")] {
+        let rig = Rig::new();
+        let hub = Hub::start(&rig, &format!(",numbering={numbering}"));
+        hub.python("numbered", &[stop]).says_good();
+        hub.ends_well();
+    }
+}
+
+#[test]
+fn jobs_of_the_door_are_jobs_of_the_hub() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, "");
+    hub.queue("mine", 3);
+    rig.laboro(["hold", "--dir=hub", "1"]).run().expect(0);
+    assert_eq!(hub.statuses(), ["paused"]);
+    rig.laboro(["release", "--dir=hub", "1"]).run().expect(0);
+    let worker = rig.laboro(["worker", "hub", "--slots=2"]).start();
+    rig.laboro(["wait", "--dir=hub", "1"]).run().expect(0);
+    assert_eq!(rig.read("logs/mine_2.log"), "task 2\n");
+    hub.queue("mine", 2);
+    rig.laboro(["wait", "--dir=hub", "2"]).run().expect(0);
+    assert_eq!(rig.read("logs/mine_2-1.log"), "task 2\n", "a log is never overwritten");
+    worker.signal(rustix::process::Signal::TERM);
+    worker.wait().expect(0);
+    hub.ends_well();
+}

@@ -1,0 +1,145 @@
+//! Our worker at a foreman that is not ours.
+
+use super::hub::python;
+use crate::rig::{Call, Live, Ran, Rig, until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+
+struct Foreman<'a> {
+    rig: &'a Rig,
+    live: Live,
+    address: String,
+}
+
+/// Its program says its number and fails where that is 3.
+fn start<'a>(rig: &'a Rig, mode: &str, tasks: u32, more: &[&str]) -> Foreman<'a> {
+    rig.write("say", "#!/bin/sh\necho task $1\n[ $1 != 3 ]\n");
+    std::fs::set_permissions(rig.at("say"), PermissionsExt::from_mode(0o755)).unwrap();
+    rig.write("auth", "sekrit\n");
+    rig.write("wrong", "other\n");
+    for file in ["auth", "wrong"] {
+        std::fs::set_permissions(rig.at(file), PermissionsExt::from_mode(0o600)).unwrap();
+    }
+    let (dir, tasks) = (rig.dir().to_str().unwrap(), tasks.to_string());
+    make_certificate(rig);
+    let live = python(rig, "foreman.py", &[&[mode, dir, &tasks], more].concat()).start();
+    until("it listens", || live.out().contains("on 127.0.0.1:"));
+    let address = live.out().trim().strip_prefix("on ").unwrap().to_owned();
+    Foreman { rig, live, address }
+}
+
+/// A hub makes one when it starts.
+fn make_certificate(rig: &Rig) {
+    let words = ["hub", "--dir=hub", "--http=off", "--native=127.0.0.1:0", "--durability=os"];
+    let hub = rig.laboro(words).start();
+    until("it listens", || hub.out().contains("native on "));
+}
+
+impl Foreman<'_> {
+    fn worker(&self, way: &str, more: &[&str]) -> Call {
+        let from = format!("--from=fuq+{way}://{}", self.address);
+        let always = ["worker", &from, "--slots=2", "--auth-file=auth"];
+        self.rig.laboro(always.iter().chain(more))
+    }
+
+    fn works(&self, way: &str, more: &[&str]) -> Ran {
+        let ran = self.worker(way, &[&["--ca=hub/tls.pem"], more].concat()).run();
+        ran.expect(0);
+        ran
+    }
+
+    /// What it heard, once it has been told to end.
+    fn heard(self) -> Value {
+        self.live.signal(Signal::TERM);
+        let ran = self.live.wait();
+        ran.expect(0);
+        let out = ran.out();
+        let heard: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+        assert_eq!(heard["bad"], json!([]), "{heard}");
+        heard
+    }
+}
+
+fn updates(heard: &Value) -> Vec<Value> {
+    let mut updates = heard["updates"].as_array().unwrap().clone();
+    updates.sort_by_key(|update| update[0].as_i64());
+    updates
+}
+
+fn expected() -> Vec<Value> {
+    vec![
+        json!([1, true, "done"]),
+        json!([2, true, "done"]),
+        json!([3, false, "error encountered: exit status 1"]),
+        json!([4, true, "done"]),
+    ]
+}
+
+#[test]
+fn by_websocket_it_works_as_the_originals_node_does() {
+    let rig = Rig::new();
+    let foreman = start(&rig, "plain", 4, &[]);
+    foreman.works("wss", &[]);
+    let heard = foreman.heard();
+    assert_eq!(updates(&heard), expected());
+    assert_eq!((&heard["hellos"], &heard["close"]), (&json!([2]), &json!(1000)));
+    assert_eq!(rig.read("logs/sim_2.log"), "task 2\n");
+    assert_eq!(rig.read("logs/sim_3.log"), "task 3\n");
+}
+
+#[test]
+fn by_polling_it_works_as_the_originals_node_does() {
+    let rig = Rig::new();
+    let foreman = start(&rig, "plain", 4, &[]);
+    foreman.works("https", &[]);
+    assert_eq!(updates(&foreman.heard()), expected());
+    assert_eq!(rig.read("logs/sim_4.log"), "task 4\n");
+}
+
+#[test]
+fn a_cookie_that_the_foreman_forgot_is_renewed() {
+    for way in ["wss", "https"] {
+        let rig = Rig::new();
+        let foreman = start(&rig, "forgetful", 1, &[]);
+        foreman.works(way, &[]);
+        let heard = foreman.heard();
+        assert_eq!((&heard["reauths"], heard["updates"].as_array().unwrap().len()), (&json!(1), 1));
+    }
+}
+
+#[test]
+fn what_the_foreman_cancels_is_ended_and_told() {
+    let rig = Rig::new();
+    let foreman = start(&rig, "cancel", 1, &[]);
+    rig.write("say", "#!/bin/sh\nexec sleep 600\n");
+    foreman.works("wss", &[]);
+    let heard = foreman.heard();
+    assert_eq!(heard["updates"], json!([[1, false, "error encountered: signal: killed"]]));
+}
+
+#[test]
+fn an_older_foreman_is_understood_in_its_numbers() {
+    let rig = Rig::new();
+    let foreman = start(&rig, "plain", 2, &["5"]);
+    foreman.works("wss", &["--numbering=oldest"]);
+    assert_eq!(updates(&foreman.heard()), expected()[..2]);
+}
+
+#[test]
+fn whom_it_does_not_trust_and_who_does_not_trust_it_is_not_worked_for() {
+    let rig = Rig::new();
+    let foreman = start(&rig, "plain", 1, &[]);
+    foreman.worker("wss", &[]).run().expect(2).says("say whom to trust");
+    let pin = "00".repeat(32);
+    foreman.worker("wss", &["--pin", &pin]).run().expect(3).says("not have a certificate");
+    let from = format!("--from=fuq+https://{}", foreman.address);
+    rig.laboro(["worker", &from, "--insecure"]).run().expect(2).says("--auth-file");
+    for way in ["wss", "https"] {
+        let from = format!("--from=fuq+{way}://{}", foreman.address);
+        let call = rig.laboro(["worker", &from, "--insecure", "--auth-file=wrong"]);
+        call.run().expect(3).says("does not accept the password");
+    }
+    foreman.worker("wss", &["--insecure"]).run().expect(0);
+    assert_eq!(foreman.heard()["updates"].as_array().unwrap().len(), 1);
+}
