@@ -3,6 +3,7 @@
 
 mod dwork;
 mod figures;
+mod fuq;
 mod hub;
 mod mq;
 mod native;
@@ -28,6 +29,8 @@ enum Door {
     Dwork(dwork::DworkBench),
     /// Run scripts with a runexp manager and a runner of ours.
     Runexp(runexp::RunexpBench),
+    /// A node on a websocket at a fuq foreman, in lock step.
+    Fuq(fuq::FuqBench),
 }
 
 pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
@@ -36,5 +39,6 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
         Door::Mq(args) => mq::run(args),
         Door::Dwork(args) => dwork::run(args),
         Door::Runexp(args) => runexp::run(args),
+        Door::Fuq(args) => fuq::run(args),
     }
 }

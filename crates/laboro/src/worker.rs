@@ -10,6 +10,8 @@ mod settings;
 mod source;
 mod ssh;
 
+pub(crate) use fuq::open_websocket;
+
 use crate::exit::{Exit, usage};
 use crate::output::{safe, say};
 use crate::run::Signals;

@@ -14,6 +14,7 @@ use laboro_dialects::fuq2::{PlainSettings, PlainWorker};
 use laboro_dialects::websocket;
 use laboro_worker::agent::{AgentOptions, Link};
 use persistent::Persistent;
+pub(crate) use persistent::open as open_websocket;
 use std::sync::Arc;
 
 /// `fuq+wss://` or `fuq+https://`.

@@ -28,7 +28,7 @@ impl Connect for Persistent {
     }
 }
 
-async fn open(foreman: &Foreman) -> Result<Box<dyn ByteStream>, Trouble> {
+pub(crate) async fn open(foreman: &Foreman) -> Result<Box<dyn ByteStream>, Trouble> {
     let mut wire = foreman.dial().await?;
     let login = foreman.log_in(&mut wire).await?;
     match ask(foreman, &mut wire, &login).await {
