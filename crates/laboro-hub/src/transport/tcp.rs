@@ -347,6 +347,8 @@ where
 
     /// The hub is told in any case; the peer gets what was said to it, if it takes it in time.
     async fn close(&mut self, parting: &Parting) {
+        count(&self.hall.stats.messages_out, self.out.messages());
+        self.stream.say(self.out.take_bytes());
         self.session.close(self.hall.clock.now(), &mut self.out);
         self.keep().await;
         let mut asks = std::mem::take(&mut self.backlog);
