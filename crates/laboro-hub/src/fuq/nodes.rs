@@ -43,10 +43,11 @@ impl Desk {
     }
 
     fn hello(&self, said: &Said) -> Result<Answer, Refused> {
-        let node = node_of(said)?;
+        let node = node_of(said);
         if !self.door.password.is(&said.text("auth")?) {
             return Err(Refused::Forbidden(ACCESS));
         }
+        let node = node?;
         let login = self.door.register().log_in(self.reception.hall.clock.now(), node)?;
         let Login { cookie, node } = &login;
         let (name, session) = (node.name.as_str(), Some(node.session.as_str()));

@@ -155,26 +155,26 @@ impl Desk {
 
     async fn route(self: &Arc<Desk>, request: Request<Incoming>) -> Result<Answer, Refused> {
         let path = request.uri().path().trim_start_matches('/').to_owned();
-        let wanted = match path.as_str() {
-            "node/persistent" => Method::GET,
-            path if nodes::PATHS.contains(&path) || client::PATHS.contains(&path) => Method::POST,
-            _ => return Err(Refused::NotFound),
-        };
-        if request.method() != wanted {
-            return Err(Refused::Method(request.method().clone()));
-        }
-        if wanted == Method::GET {
+        if path == "node/persistent" && request.method() == Method::GET {
             let node = self.known(request.headers(), None)?;
             let (answer, upgrade) = persistent::open(request)?;
             self.at_hand().upgrade = Some((upgrade, node));
             return Ok(answer);
         }
         let (head, body) = request.into_parts();
-        let said = Said::parse(&self.whole(body).await?)?;
-        if client::PATHS.contains(&path.as_str()) {
-            self.client(&path, &said).await
-        } else {
-            self.node(&path, &head.headers, &said).await
+        // Also where nobody looks at it: else the connection could not go on.
+        let body = self.whole(body).await?;
+        let is_clients = client::PATHS.contains(&path.as_str());
+        if !is_clients && !nodes::PATHS.contains(&path.as_str()) && path != "node/persistent" {
+            return Err(Refused::NotFound);
+        }
+        if head.method != Method::POST || path == "node/persistent" {
+            return Err(Refused::Method(head.method));
+        }
+        let said = Said::parse(&body)?;
+        match is_clients {
+            true => self.client(&path, &said).await,
+            false => self.node(&path, &head.headers, &said).await,
         }
     }
 

@@ -134,3 +134,6 @@ impl ServerCertVerifier for Trusted {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests;
