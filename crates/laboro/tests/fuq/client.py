@@ -168,8 +168,11 @@ def lock_out():
     for cookie, expected in [(None, 401), ("A" * 22, 403)]:
         status = web.ask("node/persistent", "", cookie, "GET")[0]
         assert status == expected, (cookie, status)
-    for body in ["", "{", "[]", '["a"]', '{"nproc": "2"}', '{"node": 3}', "null", b"\xff\xfe"]:
+    for body in ["", "{", "[]", '["a"]', '{"auth": 3}', b"\xff\xfe"]:
         assert web.ask("hello", body)[0] == 400, body
+    for wrong in [{"nproc": "2"}, {"nproc": -1}, {"node": 3}, {"node": ""}, {"tags": "blue"}]:
+        hello = {"auth": password, "node": "vm", "pid": 1, "nproc": 1} | wrong
+        assert web.ask("hello", hello)[0] == 400, wrong
     assert web.ask("hello", "{}", method="GET")[0] == 405
     assert web.ask("nowhere", "{}")[0] == 404
     good = log_in(web, password)
@@ -392,6 +395,17 @@ def numbered():
     cli.ask("nodes/shutdown", {"uniq_names": [one.name]})
     kind, _, _, arg0, _ = one.hear()
     assert (kind, arg0) == (stop, 1), kind
+
+
+def goodbye():
+    """The hub stops, and says so."""
+    one = node()
+    one.hello()
+    print("ready", flush=True)
+    try:
+        one.socket.recv(timeout=30)
+    except ConnectionClosed as closed:
+        assert closed.rcvd.code == 1001, closed
 
 
 def queue():

@@ -4,7 +4,7 @@
 mod foreman;
 mod hub;
 
-use crate::rig::Rig;
+use crate::rig::{Rig, until};
 use hub::Hub;
 
 fn good(options: &str, case: &str) {
@@ -81,6 +81,29 @@ fn a_restart_of_the_hub_costs_a_node_neither_its_login_nor_its_task() {
     let hub = Hub::start(&rig, "");
     hub.python("recall", &[before.ran.out().trim()]).says_good();
     hub.ends_well();
+}
+
+#[test]
+fn a_hub_that_stops_says_goodbye() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, "");
+    let node = hub.call("goodbye", &[]).start();
+    until("it is connected", || node.out().contains("ready"));
+    hub.ends_well();
+    let ran = node.wait();
+    ran.expect(0);
+    assert!(ran.out().ends_with("good\n"), "{}", ran.out());
+}
+
+#[test]
+fn a_hub_can_be_measured() {
+    let rig = Rig::new();
+    let call =
+        rig.laboro(["bench", "fuq", "--tasks=50", "--tasks=200", "--at-least=100", "--json"]);
+    let ran = call.run();
+    let cases = ran.expect(0).events();
+    assert_eq!(cases.iter().map(|case| &case["n"]).collect::<Vec<_>>(), [100, 200]);
+    assert!(cases.iter().all(|case| case["tasks_per_s"].as_f64().unwrap() > 0.0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A hub with a fuq door, and Python to talk to it.
 
-use crate::rig::{Live, Ran, Rig, until};
+use crate::rig::{Call, Live, Ran, Rig, until};
 use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::Command;
@@ -24,7 +24,7 @@ impl Said {
     }
 }
 
-pub fn python(rig: &Rig, script: &str, arguments: &[&str]) -> crate::rig::Call {
+pub fn python(rig: &Rig, script: &str, arguments: &[&str]) -> Call {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let made = here.join("../../target/python/bin/python3");
     let named = std::env::var_os("LABORO_PYTHON").map(PathBuf::from);
@@ -53,9 +53,13 @@ impl Hub<'_> {
         Hub { rig, live, address, password }
     }
 
-    pub fn python(&self, case: &str, more: &[&str]) -> Said {
+    pub fn call(&self, case: &str, more: &[&str]) -> Call {
         let always = [self.address.as_str(), "hub/tls.pem", &self.password, case];
-        Said { ran: python(self.rig, "client.py", &[&always, more].concat()).run() }
+        python(self.rig, "client.py", &[&always, more].concat())
+    }
+
+    pub fn python(&self, case: &str, more: &[&str]) -> Said {
+        Said { ran: self.call(case, more).run() }
     }
 
     /// A job that writes its number to its log.
