@@ -21,8 +21,8 @@ mod run;
 mod runexp;
 mod selector;
 mod submit;
-mod tunnel;
 mod top;
+mod tunnel;
 mod view;
 mod worker;
 

@@ -20,9 +20,7 @@ fn a_table_of_nothing_is_a_sentence() {
 
 #[test]
 fn without_a_history_tasks_tell_how_they_went() {
-    let attempt = |worker: u32, end: Option<u64>, kind: &str| {
-        json!({"worker": worker, "started_ms": 100, "ended_ms": end, "outcome": {"kind": kind}})
-    };
+    let attempt = |worker: u32, end: Option<u64>, kind: &str| json!({"worker": worker, "started_ms": 100, "ended_ms": end, "outcome": {"kind": kind}});
     let tasks = json!([
         {"job": 1, "task": 1, "state": "done", "attempts": [
             attempt(4, Some(150), "lost"), attempt(5, Some(400), "success")]},

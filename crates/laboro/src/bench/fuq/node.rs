@@ -7,7 +7,7 @@ use bytes::{Buf, BytesMut};
 use laboro_core::{Outcome, Time};
 use laboro_dialects::fuq2::{PlainSettings, PlainWorker};
 use laboro_dialects::websocket::Client;
-use laboro_dialects::worker::{Ended, News, Order, Orders, WorkerSide};
+use laboro_dialects::worker::{Ended, News, Order, Orders, Used, WorkerSide};
 use laboro_worker::agent::ByteStream;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -53,13 +53,8 @@ impl Node {
             for order in std::mem::take(&mut self.out.orders) {
                 if let Order::Start(task) = order {
                     done += 1;
-                    let how = Ended {
-                        outcome: Outcome::Success,
-                        message: None,
-                        wall_ms: 0,
-                        cpu_ms: 0,
-                        peak_memory: 0,
-                    };
+                    let (outcome, used) = (Outcome::Success, Used::default());
+                    let how = Ended { outcome, message: None, used };
                     let news = News::Ended { key: task.key, how };
                     self.side.tell(self.now(), news, &mut self.out);
                 }

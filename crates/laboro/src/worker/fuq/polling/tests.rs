@@ -1,6 +1,7 @@
 //! What a node that polls asks, and when.
 
 use super::*;
+use laboro_dialects::worker::Used;
 
 const NOW: Time = Time(1_000_000);
 
@@ -40,7 +41,7 @@ impl Rig {
     }
 
     fn end(&mut self, key: Key, outcome: Outcome) {
-        let how = Ended { outcome, message: None, wall_ms: 0, cpu_ms: 0, peak_memory: 0 };
+        let how = Ended { outcome, message: None, used: Used::default() };
         self.side.tell(NOW, News::Ended { key, how }, &mut self.orders);
     }
 }
