@@ -169,11 +169,13 @@ pub struct Capacity {
     pub memory: u64,
     /// At most 128 of each; a task is told which ones it got.
     pub resources: Vec<(Name, u32)>,
+    /// It leaves after so long: tasks that may take longer are not for it. `None`: it stays.
+    pub time_left_ms: Option<u64>,
 }
 
 impl Capacity {
     pub fn slots(slots: u32) -> Capacity {
-        Capacity { slots, memory: 0, resources: Vec::new() }
+        Capacity { slots, ..Capacity::default() }
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Member {
     /// Sorted.
     pub(crate) tags: Vec<Name>,
     pub(crate) capacity: Capacity,
+    /// What it is given must be over by then, as far as its time is limited.
+    pub(crate) until: Option<Time>,
     /// It was given work, or gave something back, since it came.
     pub(crate) engaged: bool,
     pub(crate) draining: bool,
@@ -103,6 +105,7 @@ impl Presence {
                 kinds: Kinds::ALL,
                 tags: Vec::new(),
                 capacity: Capacity::default(),
+                until: None,
                 engaged: false,
                 draining: false,
                 fewer_slots: 0,

@@ -116,6 +116,8 @@ pub struct Agent {
     unbegun: u32,
     /// When something last began or ended.
     last_moved: Instant,
+    /// Tasks in a row that may take longer than this worker has.
+    misfits: u32,
     stage: Stage,
     /// Gone by then, whatever is left to tell.
     gone_by: Option<Instant>,
@@ -169,6 +171,7 @@ impl Agent {
             odd: 0,
             unbegun: 0,
             last_moved: now,
+            misfits: 0,
             stage: Stage::Working,
             gone_by: None,
             idle_since: now,

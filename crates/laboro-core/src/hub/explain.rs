@@ -1,12 +1,12 @@
 //! "Why is this task not running?" in plain words, for any task.
 
 use super::Hub;
-use super::policy::{Fit, Room};
+use super::policy::{self, Fit, Room};
 use crate::effect::Standing;
 use crate::id::{TaskId, WorkerId};
 use crate::ledger::Phase;
 use crate::presence::OfferKind;
-use crate::task::{Needs, State, WorkKind};
+use crate::task::{Needs, Profile, State, WorkKind};
 
 /// How many predecessors are named.
 const NAMED: usize = 3;
@@ -163,12 +163,12 @@ impl Hub {
                 (array.profile, array.work.kind())
             }
         };
-        self.explain_no_worker(job.group, &state.profiles().get(profile).needs, kind)
+        self.explain_no_worker(job.group, state.profiles().get(profile), kind)
     }
 
-    fn explain_no_worker(&self, group: u32, needs: &Needs, kind: WorkKind) -> String {
-        let state = self.state();
-        let (mut there, mut could, mut barred) = (0, 0, 0);
+    fn explain_no_worker(&self, group: u32, profile: &Profile, kind: WorkKind) -> String {
+        let (state, needs) = (self.state(), &profile.needs);
+        let (mut there, mut could, mut barred, mut late) = (0, 0, 0, 0);
         let all = state.workers().from(Default::default());
         for slot in all.filter(|&slot| state.workers().get(slot).group == group).take(WORKERS) {
             let Some(member) = self.presence.member(slot).filter(|m| m.session.is_some()) else {
@@ -181,9 +181,11 @@ impl Hub {
                 != Fit::Never
                 && member.kinds.has(kind);
             could += u32::from(fits);
+            let has_time = policy::has_time(member, profile.time_limit_ms, self.ledger.now());
+            late += u32::from(fits && !has_time);
             let off = member.draining
                 || matches!(worker.record.standing, Standing::OnHold | Standing::Ejected);
-            barred += u32::from(fits && off);
+            barred += u32::from(fits && has_time && off);
         }
         let name = &state.group(group).name;
         if there == 0 {
@@ -195,6 +197,12 @@ impl Hub {
                 "it is ready, but none of the {there} workers of group {name} has {needs}"
             );
         }
+        if late > 0 && could == late {
+            return format!(
+                "it is ready, but all {could} workers that could run it leave before its time limit is over"
+            );
+        }
+        let could = could - late;
         if could == barred {
             return format!(
                 "it is ready, but all {could} workers that could run it are on hold, ejected or draining"

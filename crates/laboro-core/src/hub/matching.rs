@@ -120,6 +120,7 @@ impl Hub {
             && !member.draining
             && this.record.standing == Standing::Good
             && member.kinds.has(class.kind)
+            && policy::has_time(member, class.limit_ms, self.ledger.now())
             && room.fit(member, this, OfferKind::Push, &class.needs) != Fit::Never
     }
 
@@ -221,8 +222,9 @@ impl Hub {
         let mut grants = Vec::new();
         while left > 0 && !room.is_full() {
             self.passes.just_now.clear();
-            let (state, max) = (self.ledger.state(), self.config.passes_max);
-            match policy::choose(state, &self.presence, &mut self.passes, taker, &room, max) {
+            let (state, presence) = (self.ledger.state(), &self.presence);
+            let (max, now) = (self.config.passes_max, self.ledger.now());
+            match policy::choose(state, presence, &mut self.passes, taker, &room, max, now) {
                 Choice::Nothing => break,
                 Choice::Wait(class) => {
                     let serial = state.lanes().class(class).serial;

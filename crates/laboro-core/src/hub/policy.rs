@@ -8,7 +8,7 @@
 use crate::command::Capacity;
 use crate::effect::Standing;
 use crate::event::Share;
-use crate::id::Name;
+use crate::id::{Name, Time};
 use crate::ledger::{State, Worker};
 use crate::presence::{Member, OfferKind, Presence};
 use crate::task::Needs;
@@ -125,6 +125,14 @@ fn free_bits(capacity: &Capacity, worker: &Worker, name: &Name) -> u128 {
     all & !used
 }
 
+/// Whether a task with this limit is over before the worker leaves. One without a limit may be.
+pub(super) fn has_time(member: &Member, limit_ms: Option<u64>, now: Time) -> bool {
+    match (member.until, limit_ms) {
+        (Some(until), Some(limit)) => now.after_ms(limit) <= until,
+        _ => true,
+    }
+}
+
 /// How many tasks a worker may have more, as its standing goes.
 pub(super) fn allowance(worker: &Worker) -> u32 {
     match worker.record.standing {
@@ -150,12 +158,13 @@ pub(super) fn choose(
     taker: Taker,
     room: &Room,
     passes_max: u32,
+    now: Time,
 ) -> Choice {
     let member = presence.member(taker.worker).expect("who takes is a member");
     let worker = state.workers().get(taker.worker);
     for class in state.lanes().heads(worker.group) {
         let this = state.lanes().class(class);
-        if !member.kinds.has(this.kind) {
+        if !member.kinds.has(this.kind) || !has_time(member, this.limit_ms, now) {
             continue;
         }
         match room.fit(member, worker, taker.kind, &this.needs) {

@@ -47,6 +47,7 @@ impl Hub {
         // Slots that it was told to give up and does not count any more are not taken off twice.
         let given_up = member.capacity.slots.saturating_sub(join.capacity.slots);
         member.fewer_slots = member.fewer_slots.saturating_sub(given_up);
+        member.until = join.capacity.time_left_ms.map(|ms| now.after_ms(ms));
         member.capacity = join.capacity;
         member.kept_for = None;
         member.ahead = 0;

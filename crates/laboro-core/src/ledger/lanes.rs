@@ -34,6 +34,8 @@ pub(crate) struct Class {
     pub(crate) group: u32,
     pub(crate) kind: WorkKind,
     pub(crate) needs: Arc<Needs>,
+    /// None of its tasks may take longer.
+    pub(crate) limit_ms: Option<u64>,
     pub(crate) lanes: BTreeMap<Order, u32>,
     /// Lanes that point here, listed or not.
     users: u32,
@@ -47,7 +49,7 @@ pub(crate) struct Lanes {
     by_key: HashMap<(u32, u32, WorkKind), u32, foldhash::fast::FixedState>,
     classes: Slab<Class>,
     class_serial: u64,
-    class_by_content: HashMap<(u32, WorkKind, Arc<Needs>), u32, foldhash::fast::FixedState>,
+    class_by_content: HashMap<ClassKey, u32, foldhash::fast::FixedState>,
     /// For each group its classes with something to do, best first.
     heads: Vec<BTreeSet<(Order, u32)>>,
     turns: Turns,
@@ -113,7 +115,7 @@ impl Lanes {
         if let Some(&lane) = self.by_key.get(&(key.job, key.profile, key.kind)) {
             return (lane, false);
         }
-        let class = self.class_for(key.group, key.kind, key.needs);
+        let class = self.class_for(key.group, key.kind, key.needs, key.limit_ms);
         let order = Order { unimportance: -i64::from(key.priority), turn: 0 };
         let lane = self.lanes.insert(Lane {
             job: key.job,
@@ -129,17 +131,23 @@ impl Lanes {
         (lane, true)
     }
 
-    fn class_for(&mut self, group: u32, kind: WorkKind, needs: &Needs) -> u32 {
-        let needs = Arc::new(needs.clone());
-        let key = (group, kind, needs);
+    fn class_for(
+        &mut self,
+        group: u32,
+        kind: WorkKind,
+        needs: &Needs,
+        limit_ms: Option<u64>,
+    ) -> u32 {
+        let limit_ms = limit_ms.map(rounded);
+        let key = (group, kind, Arc::new(needs.clone()), limit_ms);
         if let Some(&class) = self.class_by_content.get(&key) {
             self.classes[class].users += 1;
             return class;
         }
         self.class_serial += 1;
         let serial = self.class_serial;
-        let class =
-            Class { group, kind, needs: key.2.clone(), lanes: BTreeMap::new(), users: 1, serial };
+        let (needs, lanes) = (key.2.clone(), BTreeMap::new());
+        let class = Class { group, kind, needs, limit_ms, lanes, users: 1, serial };
         let class = self.classes.insert(class);
         self.class_by_content.insert(key, class);
         class
@@ -170,12 +178,14 @@ impl Lanes {
                 group: 0,
                 kind: WorkKind::Named,
                 needs: Arc::default(),
+                limit_ms: None,
                 lanes: BTreeMap::new(),
                 users: 0,
                 serial: 0,
             };
             let gone_class = self.classes.remove(gone.class, vacant);
-            self.class_by_content.remove(&(gone_class.group, gone_class.kind, gone_class.needs));
+            let Class { group, kind, needs, limit_ms, .. } = gone_class;
+            self.class_by_content.remove(&(group, kind, needs, limit_ms));
             self.awake.retain(|&awake| awake != gone.class);
         }
     }
@@ -341,6 +351,16 @@ pub(crate) struct LaneKey<'a> {
     pub(crate) kind: WorkKind,
     pub(crate) priority: i32,
     pub(crate) needs: &'a Needs,
+    pub(crate) limit_ms: Option<u64>,
+}
+
+type ClassKey = (u32, WorkKind, Arc<Needs>, Option<u64>);
+
+/// Up to the next of a few numbers, at most a sixteenth more, so that tasks with a thousand different limits
+/// still form few classes.
+fn rounded(limit_ms: u64) -> u64 {
+    let step = 1 << limit_ms.max(1).ilog2().saturating_sub(4);
+    limit_ms.checked_next_multiple_of(step).unwrap_or(u64::MAX)
 }
 
 fn link_mut(record: &mut Record) -> &mut Link {

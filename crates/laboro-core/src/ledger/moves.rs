@@ -141,6 +141,7 @@ impl State {
             kind,
             priority: settings.priority,
             needs: &settings.needs,
+            limit_ms: settings.time_limit_ms,
         });
         if is_new {
             this.lanes.push(lane);

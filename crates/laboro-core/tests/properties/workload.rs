@@ -70,7 +70,8 @@ impl News {
                 let pushes = before.is_some_and(|crew| crew.pushes);
                 let draining = before.is_some_and(|crew| crew.draining);
                 let slots = join.capacity.slots;
-                let crew = Crew { join: *join, pushes, connected: true, draining, slots };
+                let until = join.capacity.time_left_ms.map(|ms| world.now.after_ms(ms));
+                let crew = Crew { join: *join, pushes, connected: true, draining, slots, until };
                 world.crew.insert(worker, crew);
             }
             (News::Pushes(worker), Some(Reply::Ok)) => {
@@ -209,6 +210,7 @@ fn profile(dice: &mut Dice) -> Profile {
         lost_max: dice.of(&[0, 1, 5]),
         backoff: Backoff { first_ms: dice.of(&[0, 0, 100]), most_ms: 1000 },
         runs_anyway: dice.one_in(4),
+        time_limit_ms: dice.of(&[None, None, Some(2_000)]),
         ..Profile::default()
     };
     if dice.one_in(6) {
@@ -309,6 +311,7 @@ fn join(world: &World, dice: &mut Dice) -> Command {
             slots: dice.of(&[1, 2, 4, 8]),
             memory: dice.of(&[0, 30, 100]),
             resources: vec![("gpu".into(), dice.of(&[0, 1, 4]))],
+            time_left_ms: dice.of(&[None, None, Some(5_000)]),
         },
         period_ms: dice.of(&[None, Some(500), Some(20_000)]),
         running,
@@ -451,6 +454,7 @@ pub fn finish(world: &mut World) {
                 slots: 10_000,
                 memory: 1 << 40,
                 resources: vec![("gpu".into(), 128)],
+                time_left_ms: None,
             },
             period_ms: None,
             running: None,
@@ -460,7 +464,14 @@ pub fn finish(world: &mut World) {
         };
         world.crew.insert(
             worker,
-            Crew { join, pushes: true, connected: true, draining: false, slots: 10_000 },
+            Crew {
+                join,
+                pushes: true,
+                connected: true,
+                draining: false,
+                slots: 10_000,
+                until: None,
+            },
         );
         let worker = WorkerRef::Id(worker);
         world.ask(Command::Offer(Offer {

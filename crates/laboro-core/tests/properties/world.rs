@@ -39,6 +39,8 @@ pub struct Crew {
     pub draining: bool,
     /// Less than it said, while some of it drains.
     pub slots: u32,
+    /// It leaves then.
+    pub until: Option<Time>,
 }
 
 #[derive(Debug, Clone)]
@@ -361,7 +363,13 @@ impl World {
         for id in ready {
             let task = &self.model.tasks[id];
             let needs = &task.profile.needs;
-            let fits = self.model.jobs[&id.job].group == this.group
+            // The hub may take a limit for a sixteenth more than it is.
+            let has_time = match (crew.until, task.profile.time_limit_ms) {
+                (Some(until), Some(limit)) => self.now.after_ms(limit + limit / 16) <= until,
+                _ => true,
+            };
+            let fits = has_time
+                && self.model.jobs[&id.job].group == this.group
                 && crew.join.kinds.has(task.kind)
                 && needs.slots <= slots
                 && needs.slots <= crew.slots.max(1)

@@ -188,6 +188,7 @@ fn setting(
                 "priority" => profile.priority = number(value)?,
                 "attempts" => profile.attempts = number(value)?,
                 "lost" => profile.lost_max = number(value)?,
+                "limit" => profile.time_limit_ms = Some(number(value)?),
                 "backoff" => profile.backoff.first_ms = number(value)?,
                 "backoff_most" => profile.backoff.most_ms = number(value)?,
                 "retry_on" => profile.retry_on.push(number(value)?),
@@ -255,6 +256,7 @@ fn join(words: &[&str]) -> Parsed<Command> {
         match key {
             "slots" => join.capacity.slots = number(value)?,
             "memory" => join.capacity.memory = number(value)?,
+            "left" => join.capacity.time_left_ms = Some(number(value)?),
             "gpu" => join.capacity.resources.push(("gpu".into(), number(value)?)),
             "tag" => join.tags.push(value.into()),
             "period" => join.period_ms = Some(number(value)?),

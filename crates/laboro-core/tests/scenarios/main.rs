@@ -28,6 +28,7 @@ scenarios! {
     submits_are_all_or_none: "submit.txt",
     nobody_waits_beside_work_that_fits: "matching.txt",
     small_tasks_go_ahead: "ahead.txt",
+    a_worker_that_leaves_gets_what_it_has_time_for: "leaving.txt",
     the_higher_priority_goes_first: "priority.txt",
     a_lease_ends_once: "leases.txt",
     what_is_finished_is_forgotten: "forget.txt",

@@ -53,7 +53,12 @@ pub(super) fn join(name: &str) -> Command {
         session: SessionId(1),
         kinds: Kinds::ALL,
         tags: Vec::new(),
-        capacity: Capacity { slots: 8, memory: 1 << 30, resources: vec![("gpu".into(), 4)] },
+        capacity: Capacity {
+            slots: 8,
+            memory: 1 << 30,
+            resources: vec![("gpu".into(), 4)],
+            time_left_ms: None,
+        },
         period_ms: Some(5000),
         running: None,
     })

@@ -10,6 +10,9 @@ use super::pace::AHEAD_MAX;
 use super::stages::Stage;
 use super::{Agent, Farewell};
 
+/// So many in a row that do not fit its time are enough.
+const MISFITS_MAX: u32 = 16;
+
 impl Agent {
     pub(super) fn obey(&mut self) {
         while !self.orders.orders.is_empty() {
@@ -57,14 +60,27 @@ impl Agent {
             self.idle_since = std::time::Instant::now();
             self.tell(News::Ended { key: assignment.key, how });
         } else if !self.has_time_for(&assignment) {
-            self.note(&format!(
-                "{} may take longer than this worker has: leaving when what runs is over",
-                assignment.name
-            ));
-            self.tell(News::Returned(assignment.key));
-            self.drain(None);
+            self.misfit(&assignment);
         } else {
+            self.misfits = 0;
             self.waiting.push_back(assignment);
+        }
+    }
+
+    /// Given back: others have more time. A hub that was told how long this worker has sends few such tasks;
+    /// one that goes on sending nothing else has nothing for it.
+    fn misfit(&mut self, assignment: &Assignment) {
+        self.misfits += 1;
+        if self.misfits == 1 {
+            let name = &assignment.name;
+            self.note(&format!("{name} may take longer than this worker has: left to others"));
+        }
+        self.tell(News::Returned(assignment.key));
+        if self.misfits >= MISFITS_MAX {
+            self.note(
+                "there is nothing but tasks that may take longer than this worker has: leaving",
+            );
+            self.drain(None);
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use laboro_dialects::worker::{Assignment, News};
 
 use super::link::{Link, Next};
-use super::{Agent, Farewell};
+use super::{Agent, AgentOptions, Farewell};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -25,6 +25,16 @@ pub(super) enum Stage {
 
 /// How long the hub has to answer to a goodbye, and to take what is left to tell after the last task.
 const GOODBYE: Duration = Duration::from_secs(5);
+
+impl AgentOptions {
+    /// How much of its time limit is for tasks; the rest is for ending them and saying so.
+    pub fn time_for_work(&self) -> Option<Duration> {
+        let limit = self.time_limit?;
+        let farewell = self.grace + GOODBYE;
+        // Of a very short time most is for work.
+        Some(limit - farewell.min(limit / 4))
+    }
+}
 
 impl Agent {
     /// Somebody wants an end to it. The first time what runs may finish, the second time it may not, the
@@ -96,10 +106,7 @@ impl Agent {
 
     /// From then on there is only time enough to end what runs and say so.
     fn last_call(&self) -> Option<Instant> {
-        let limit = self.options.time_limit?;
-        let farewell = self.options.grace + GOODBYE;
-        // Of a very short time most is for work.
-        self.started.checked_add(limit - farewell.min(limit / 4))
+        self.started.checked_add(self.options.time_for_work()?)
     }
 
     fn is_idle(&self) -> bool {

@@ -7,8 +7,9 @@ use super::fuq;
 use super::settings::{lease_ms, resources};
 use crate::exit::usage;
 use crate::runexp::config::Config as Home;
+use crate::view::now_ms;
 use anyhow::Context;
-use laboro_core::Setting;
+use laboro_core::{Setting, Time};
 use laboro_dialects::fuq2::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 use laboro_dialects::worker::WorkerSide;
 use laboro_dialects::{dwork, fuq1, runexp};
@@ -52,11 +53,18 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         pid: std::process::id(),
         takes_names: !options.command.is_empty(),
+        until: until(options),
         ..WorkerSettings::new(options.name.clone(), options.slots)
     };
     let side = Box::new(NativeWorker::new(settings));
     let connect = Box::new(move || Link::new(Tls { address, name, config }));
     Ok(Source { side, connect, front })
+}
+
+/// When the last task has to be over, by the clock that conversations go by.
+fn until(options: &AgentOptions) -> Option<Time> {
+    let left = u64::try_from(options.time_for_work()?.as_millis()).unwrap_or(u64::MAX);
+    Some(Time(now_ms()).after_ms(left))
 }
 
 fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Result<Source> {

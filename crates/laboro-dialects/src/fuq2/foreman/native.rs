@@ -71,6 +71,7 @@ impl Foreman {
                 slots: hello.slots,
                 memory: hello.memory,
                 resources: hello.resources,
+                time_left_ms: (hello.left_ms > 0).then_some(hello.left_ms),
             },
             period_ms: self.period_ms,
             running: Some(said),

@@ -8,7 +8,7 @@ use super::{LABORO, read_lease, text, write_lease};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{LeaseNo, Name, TaskId};
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "Version",
     "Token",
     "Name",
@@ -24,6 +24,7 @@ const KEYS: [&str; 15] = [
     "Program",
     "Names",
     "Running",
+    "Left",
 ];
 /// Tags or kinds of resources that a worker may have.
 const FEATURES_MAX: usize = 1024;
@@ -50,6 +51,8 @@ pub(in super::super) struct Hello {
     /// It knows what tasks mean that are only a name.
     pub(in super::super) takes_names: bool,
     pub(in super::super) running: Vec<(TaskId, LeaseNo)>,
+    /// It leaves after so long. 0: it does not say.
+    pub(in super::super) left_ms: u64,
 }
 
 impl Hello {
@@ -91,10 +94,11 @@ impl Hello {
             11 => write_str(to, self.host.as_bytes()),
             12 => write_str(to, self.program.as_bytes()),
             13 => write_uint(to, self.takes_names.into()),
-            _ => {
+            14 => {
                 write_array(to, self.running.len());
                 self.running.iter().for_each(|&lease| write_lease(to, lease));
             }
+            _ => write_uint(to, self.left_ms),
         }
     }
 
@@ -130,7 +134,8 @@ impl Hello {
             11 => self.host = text(from.bytes()?),
             12 => self.program = text(from.bytes()?),
             13 => self.takes_names = from.uint()? != 0,
-            _ => self.running = from.list(TASKS_MAX, read_lease)?,
+            14 => self.running = from.list(TASKS_MAX, read_lease)?,
+            _ => self.left_ms = from.uint()?,
         }
         Ok(())
     }

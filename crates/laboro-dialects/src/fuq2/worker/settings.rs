@@ -1,5 +1,7 @@
 //! What a Laboro worker says of itself, and the limits of its side of the conversation.
 
+use laboro_core::Time;
+
 /// Everything that a worker tells the hub in its HELLO.
 #[derive(Clone)]
 pub struct WorkerSettings {
@@ -22,6 +24,8 @@ pub struct WorkerSettings {
     pub pid: u32,
     /// It knows what tasks mean that are only a name, such as those of dwork.
     pub takes_names: bool,
+    /// It leaves then: tasks whose time limit does not fit before are for others.
+    pub until: Option<Time>,
     /// Name and version of the program.
     pub program: String,
     /// The largest message taken, in bytes.
@@ -44,6 +48,7 @@ impl WorkerSettings {
             host: String::new(),
             pid: 0,
             takes_names: true,
+            until: None,
             program: concat!("laboro ", env!("CARGO_PKG_VERSION")).into(),
             message_max: 16 << 20,
         }

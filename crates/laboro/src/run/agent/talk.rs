@@ -29,6 +29,7 @@ impl Agent {
                 slots: self.options.slots.saturating_add(self.grant_ahead),
                 memory: memory_total(),
                 resources: resources.iter().map(|(name, n)| (name.as_str().into(), *n)).collect(),
+                time_left_ms: None,
             },
             period_ms: None,
             // Whatever an earlier run had on loan is not running any more.

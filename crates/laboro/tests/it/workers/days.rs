@@ -60,10 +60,17 @@ fn a_worker_is_gone_when_its_time_is_over() {
 fn a_task_that_may_take_too_long_is_left_to_others() {
     let hub = HubRig::new();
     let worker = hub.worker("one", &["--time-limit", "10m"]);
-    let profile = Profile { time_limit_ms: Some(3_600_000), ..Profile::default() };
-    let job = hub.submit(1, "true", profile);
-    worker.wait().expect(0).says("may take longer than this worker has");
-    assert_eq!(hub.counts(job).of(State::Ready), 1);
+    let limited = |ms| Profile { time_limit_ms: Some(ms), priority: 5, ..Profile::default() };
+    let long = hub.submit(2, "true", limited(3_600_000));
+    // Not in the way of what can be done here.
+    let short = hub.submit(20, "true", Profile { priority: 0, ..limited(300_000) });
+    hub.until_done(short);
+    assert_eq!(hub.counts(long).of(State::Ready), 2);
+    assert_eq!(hub.workers(), ["one"], "it stays for more that fits");
+    let _other = hub.worker("other", &[]);
+    hub.until_done(long);
+    worker.signal(Signal::TERM);
+    worker.wait().expect(0);
 }
 
 #[test]
