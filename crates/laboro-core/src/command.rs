@@ -203,6 +203,12 @@ pub enum Patience {
     None,
     /// Answered at once where nothing more can come by itself.
     Until(Time),
+    /// The same, for who can say nothing else before it is answered: one that holds something may have
+    /// a result to tell, and waits only until `busy_until`.
+    InTurn {
+        until: Time,
+        busy_until: Time,
+    },
     /// Waits also then, for what somebody may submit.
     Always(Time),
 }

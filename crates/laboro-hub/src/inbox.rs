@@ -275,7 +275,11 @@ impl Server {
 fn session_ask(outbox: &mut Outbox, session: SessionId, tag: u64, command: Command) -> Ask {
     match command {
         Command::Offer(Offer {
-            route: Route::Answer { patience: Patience::Until(_) | Patience::Always(_), .. },
+            route:
+                Route::Answer {
+                    patience: Patience::Until(_) | Patience::InTurn { .. } | Patience::Always(_),
+                    ..
+                },
             ..
         }) => Ask { token: outbox.expect_patiently(session, tag), command },
         Command::Withdraw(Token(offer)) => {

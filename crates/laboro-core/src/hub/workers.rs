@@ -113,10 +113,14 @@ impl Hub {
                     return Some(Reply::Work { worker, grants });
                 }
                 let idle = self.idle_reason(worker);
+                let holds_something = self.state().workers().get(worker).leases > 0;
+                let may_come = matches!(idle, Idle::Later | Idle::Own);
                 let waits = match patience {
-                    Patience::Until(until) => {
-                        matches!(idle, Idle::Later | Idle::Own).then_some(until)
+                    Patience::Until(until) => may_come.then_some(until),
+                    Patience::InTurn { busy_until, .. } if holds_something => {
+                        may_come.then_some(busy_until)
                     }
+                    Patience::InTurn { until, .. } => may_come.then_some(until),
                     Patience::Always(until) => {
                         (!matches!(idle, Idle::Ejected | Idle::Draining)).then_some(until)
                     }

@@ -4,6 +4,7 @@
 use super::{HubSide, Part, Stage, tag};
 use crate::dwork::codec::{Kind, Query, Task, decode, put_notes};
 use crate::session::Output;
+use crate::zmtp::SocketType;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
     Capacity, Command, IfTaken, JobOptions, Join, LeaseRef, Leave, Leaving, Name, Offer, Outcome,
@@ -14,6 +15,9 @@ use std::sync::Arc;
 
 /// Origin and log of one task that are kept, in bytes.
 const NOTES_MAX: usize = 16 << 10;
+
+/// How long a steal waits whose worker holds something. Original workers ask again at once, so a little.
+const BUSY_PATIENCE_MS: u64 = 10;
 
 impl HubSide {
     /// Asks what the request means, from its first byte; also when it has to be asked once more.
@@ -56,7 +60,7 @@ impl HubSide {
                 let most = most.min(self.door.settings.tasks_a_message as u32);
                 let patience_ms = self.door.settings.patience_ms;
                 let until = (most > 0 && patience_ms > 0).then(|| now.after_ms(patience_ms));
-                let patience = until.map_or(Patience::None, Patience::Until);
+                let patience = self.patience(now, until);
                 self.offer(number, location, Route::Answer { most, patience }, out);
                 Some(Stage::Steal { until, is_withdrawn: false })
             }
@@ -95,6 +99,18 @@ impl HubSide {
                 Some(Stage::Lookup)
             }
             Kind::NotFound | Kind::Error => None,
+        }
+    }
+
+    /// A peer that asks in turn cannot tell what it has done before its steal is answered, and what it has
+    /// done may be what everybody waits for.
+    fn patience(&self, now: Time, until: Option<Time>) -> Patience {
+        let Some(until) = until else { return Patience::None };
+        if self.connection.peer_socket() == Some(SocketType::Req) {
+            let busy_until = until.min(now.after_ms(BUSY_PATIENCE_MS));
+            Patience::InTurn { until, busy_until }
+        } else {
+            Patience::Until(until)
         }
     }
 

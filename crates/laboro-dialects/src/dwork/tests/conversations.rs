@@ -16,7 +16,7 @@ fn patient() -> Ring {
 #[test]
 fn a_steal_waits_for_work_and_gets_it() {
     let mut ring = patient();
-    let (worker, client) = (ring.connect(Req), ring.connect(Req));
+    let (worker, client) = (ring.connect(Dealer), ring.connect(Req));
     ring.hears(client, say::create("a"), "OK");
     ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
     ring.hears(worker, say::steal(1, "w"), "nothing");
@@ -24,6 +24,27 @@ fn a_steal_waits_for_work_and_gets_it() {
     ring.heard(worker, "nothing");
     ring.hears(client, say::create("b c"), "OK");
     ring.heard(worker, "Transfer [b]");
+}
+
+#[test]
+fn a_steal_does_not_keep_a_worker_from_telling_what_it_has_done() {
+    let mut ring = patient();
+    let (worker, client) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(client, say::create("a b<a c<b"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    for (done, next) in [("a", "b"), ("b", "c")] {
+        // One in reserve, as original workers want it; there is none before they have told their result.
+        ring.hears(worker, say::steal(1, "w"), "nothing");
+        ring.pass(10);
+        ring.heard(worker, "NotFound");
+        ring.hears(worker, say::complete(done, "w"), "OK");
+        ring.hears(worker, say::steal(1, "w"), &format!("Transfer [{next}]"));
+    }
+    ring.hears(worker, say::steal(1, "w"), "nothing");
+    ring.pass(10);
+    ring.heard(worker, "NotFound");
+    ring.hears(worker, say::complete("c", "w"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Exit");
 }
 
 #[test]
