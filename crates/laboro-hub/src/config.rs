@@ -29,6 +29,7 @@ pub struct Settings {
     pub group: String,
     pub durability: Durability,
     pub log_level: LogLevel,
+    pub log_format: LogFormat,
     /// The dashboard's files are read from here instead of from the program, by whoever changes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dashboard_dir: Option<PathBuf>,
@@ -115,6 +116,7 @@ impl Default for Settings {
             group: "default".into(),
             durability: Durability::Sync,
             log_level: LogLevel::Info,
+            log_format: LogFormat::Text,
             dashboard_dir: None,
             names: Vec::new(),
             grace_ms: 60_000,
@@ -195,6 +197,16 @@ pub enum LogLevel {
     Info,
     Debug,
     Trace,
+}
+
+/// How the hub's log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// A line for people.
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 /// Which thread the doors run on. A hop between threads costs more than most of what a door does.

@@ -140,11 +140,20 @@ pub fn router(services: Services) -> Router {
     api.document.set(document.into()).expect("it is set once");
     routes
         .merge(dashboard::routes())
+        .merge(usual_metrics(&api))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn_with_state(api.clone(), metrics::count))
         .layer(map_response(answer::sign))
         .with_state(api)
+}
+
+/// The same metrics where Prometheus looks for them unless told otherwise.
+fn usual_metrics(api: &Arc<Api>) -> Router<Arc<Api>> {
+    let metrics = axum::routing::get(metrics::metrics);
+    Router::new()
+        .route("/metrics", metrics)
+        .route_layer(from_fn_with_state(api.clone(), entry::enter))
 }
 
 /// The OpenAPI document and the routes come from the same list.

@@ -37,6 +37,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tracing::Instrument;
 
 /// While a job runs nothing is said in some dialects, for days maybe: a peer whose machine is gone is noticed after
 /// two minutes all the same. Where that cannot be set, it takes the system's two hours.
@@ -168,7 +169,13 @@ impl Reception {
         }
     }
 
-    async fn receive(self, stream: TcpStream, peer: IpAddr, _inside: Inside) {
+    async fn receive(self, stream: TcpStream, peer: IpAddr, inside: Inside) {
+        let door = Arc::clone(&self.door);
+        let span = tracing::debug_span!("session", door = %door, %peer);
+        self.host(stream, peer, inside).instrument(span).await;
+    }
+
+    async fn host(self, stream: TcpStream, peer: IpAddr, _inside: Inside) {
         // Small messages shall not wait for each other. Without it everything is only slower.
         let _ = stream.set_nodelay(true);
         let parting = match self.door.dialect {

@@ -5,7 +5,7 @@ use crate::exit::{Exit, usage};
 use crate::output::print;
 use crate::run::Signals;
 use clap::{Args, ValueEnum};
-use laboro_hub::config::{self, DoorSettings, Listen, LogLevel, Settings};
+use laboro_hub::config::{self, DoorSettings, Listen, LogFormat, LogLevel, Settings};
 use laboro_hub::process::{HubError, Running, start};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::PathBuf;
@@ -62,6 +62,10 @@ pub(crate) struct HubArgs {
     /// How much is told on standard error.
     #[arg(long, value_enum)]
     log_level: Option<Level>,
+
+    /// In which form: lines for people, or one JSON object a line.
+    #[arg(long, value_enum)]
+    log_format: Option<Format>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -70,6 +74,12 @@ enum Durability {
     Sync,
     /// Survives the end of the program.
     Os,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -88,7 +98,7 @@ pub(crate) fn run(args: HubArgs) -> anyhow::Result<Exit> {
         print(settings.text().trim_end())?;
         return Ok(Exit::Done);
     }
-    log(settings.log_level);
+    log(settings.log_level, settings.log_format);
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before anything can be asked to end.
@@ -134,6 +144,12 @@ fn settings(args: HubArgs) -> anyhow::Result<Settings> {
             Level::Trace => LogLevel::Trace,
         };
     }
+    if let Some(format) = args.log_format {
+        settings.log_format = match format {
+            Format::Text => LogFormat::Text,
+            Format::Json => LogFormat::Json,
+        };
+    }
     Ok(settings)
 }
 
@@ -164,7 +180,7 @@ async fn serve(hub: &Running, mut signals: Signals) -> How {
     }
 }
 
-fn log(level: LogLevel) {
+fn log(level: LogLevel, format: LogFormat) {
     let level = match level {
         LogLevel::Error => tracing_subscriber::filter::LevelFilter::ERROR,
         LogLevel::Warn => tracing_subscriber::filter::LevelFilter::WARN,
@@ -172,12 +188,16 @@ fn log(level: LogLevel) {
         LogLevel::Debug => tracing_subscriber::filter::LevelFilter::DEBUG,
         LogLevel::Trace => tracing_subscriber::filter::LevelFilter::TRACE,
     };
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .with_target(false)
-        .init();
+        .with_target(false);
+    match format {
+        LogFormat::Text => {
+            log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
+        }
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
 }
 
 /// Every connection is an open file, and the usual limit is made for programs with few. Whatever cannot be

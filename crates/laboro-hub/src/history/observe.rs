@@ -7,6 +7,7 @@ use laboro_core::{
 };
 use laboro_journal::{FileJournal, Journal, JournalError};
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 #[derive(Debug)]
@@ -73,6 +74,16 @@ impl<J> Observed<J> {
 
 impl<J: Journal + Send> Journal for Observed<J> {
     async fn commit(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
+        let (events, began) = (batch.events.len(), Instant::now());
+        let effects = self.commit_noted(batch).await?;
+        let took_us = began.elapsed().as_micros();
+        tracing::debug!(events, effects = effects.len(), took_us, "batch");
+        Ok(effects)
+    }
+}
+
+impl<J: Journal + Send> Observed<J> {
+    async fn commit_noted(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
         // Nobody records where nobody can look.
         if self.to.is_closed() {
             return self.journal.commit(batch).await;

@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use laboro_core::{Command, Dropped, GroupView, Query, Reply, State as TaskState, WorkerId};
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
@@ -22,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 /// Labels and their values.
 type Labels = Vec<(&'static str, String)>;
 type Gauges = Family<Labels, Gauge>;
+type Counters = Family<Labels, Counter>;
 
 /// How requests were answered. Bounded by the routes there are.
 #[derive(Default)]
@@ -150,13 +151,13 @@ async fn register_workers(
 /// Name of the metric, what it is, and the count.
 type DoorMetric = (&'static str, &'static str, fn(&Door) -> u64);
 
-const DOOR_METRICS: [DoorMetric; 11] = [
-    ("door_connections", "Connections now", |door| door.connections),
-    ("door_connections_seen", "Connections since the start", |door| door.connections_total),
-    ("door_messages_in", "Messages received", |door| door.messages_in),
-    ("door_messages_out", "Messages sent", |door| door.messages_out),
-    ("door_bytes_in", "Bytes received", |door| door.bytes_in),
-    ("door_bytes_out", "Bytes sent", |door| door.bytes_out),
+/// All of these only grow; the text adds `_total` to their names.
+const DOOR_COUNTERS: [DoorMetric; 10] = [
+    ("door_connections_opened", "Connections since the start", |door| door.connections_total),
+    ("door_received_messages", "Messages received", |door| door.messages_in),
+    ("door_sent_messages", "Messages sent", |door| door.messages_out),
+    ("door_received_bytes", "Bytes received", |door| door.bytes_in),
+    ("door_sent_bytes", "Bytes sent", |door| door.bytes_out),
     ("door_refused", "Turned away before a word", |door| door.refused),
     ("door_malformed", "Closed for making no sense", |door| door.malformed),
     ("door_denied", "Without a good token", |door| door.denied),
@@ -165,13 +166,17 @@ const DOOR_METRICS: [DoorMetric; 11] = [
 ];
 
 fn register_doors(registry: &mut Registry, doors: &[Door]) {
-    for (name, help, value) in DOOR_METRICS {
-        let gauges = Gauges::default();
+    let labels =
+        |door: &Door| vec![("dialect", door.dialect.clone()), ("address", door.address.clone())];
+    let connections = Gauges::default();
+    doors.iter().for_each(|door| set(&connections, labels(door), door.connections));
+    registry.register("door_connections", "Connections now", connections);
+    for (name, help, value) in DOOR_COUNTERS {
+        let counters = Counters::default();
         for door in doors {
-            let labels = vec![("dialect", door.dialect.clone()), ("address", door.address.clone())];
-            set(&gauges, labels, value(door));
+            counters.get_or_create(&labels(door)).inc_by(value(door));
         }
-        registry.register(name, help, gauges);
+        registry.register(name, help, counters);
     }
 }
 
@@ -180,7 +185,7 @@ fn register_attempts(registry: &mut Registry, api: &Api) {
     let totals = history.totals();
     let started = ConstCounter::new(totals.started);
     registry.register("attempts_started", "Attempts that began since the start", started);
-    let ended: Family<Labels, prometheus_client::metrics::counter::Counter> = Family::default();
+    let ended = Counters::default();
     let ends = [
         ("done", totals.done),
         ("failed", totals.failed),
@@ -232,7 +237,7 @@ fn register_brokers(registry: &mut Registry, brokers: &[Broker]) {
 }
 
 fn register_self(registry: &mut Registry, api: &Api) {
-    let requests: Family<Labels, prometheus_client::metrics::counter::Counter> = Family::default();
+    let requests = Counters::default();
     let answered = api.requests.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for ((method, route, status), count) in answered {
         let status = status.to_string();
@@ -245,11 +250,19 @@ fn register_self(registry: &mut Registry, api: &Api) {
     let serving = &api.services.serving;
     let gauge = |value: u64| ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
     registry.register("http_connections", "Connections now", gauge(serving.connections()));
-    registry.register("http_refused", "Connections over a limit", gauge(serving.refused()));
+    let refused = ConstCounter::new(serving.refused());
+    registry.register("http_refused", "Connections over a limit", refused);
     registry.register("event_viewers", "Viewers of events", gauge(api.feed.viewers() as u64));
-    let uptime = api.services.clock.now().0.saturating_sub(api.started_ms) / 1000;
-    registry.register("uptime_seconds", "Time since the start", gauge(uptime));
+    let (waiting, most) = api.services.handle.inbox();
+    registry.register("inbox_commands", "Commands that wait", gauge(waiting as u64));
+    registry.register("inbox_commands_max", "Commands that may wait", gauge(most as u64));
+    if let Some(disk) = api.disk() {
+        registry.register("disk_free_bytes", "Room where the hub writes", gauge(disk.free_bytes));
+        registry.register("disk_size_bytes", "Size of that disk", gauge(disk.total_bytes));
+    }
+    let started = gauge(api.started_ms / 1000);
+    registry.register("start_time_seconds", "When the hub was started, Unix time", started);
     let build = Gauges::default();
     set(&build, vec![("version", api::VERSION.to_owned())], 1);
-    registry.register("build", "The program", build);
+    registry.register("build_info", "The program", build);
 }

@@ -154,7 +154,7 @@ impl Api {
         }
     }
 
-    fn disk(&self) -> Option<Disk> {
+    pub(super) fn disk(&self) -> Option<Disk> {
         let stat = rustix::fs::statvfs(self.services.dir.as_ref()?).ok()?;
         Some(Disk {
             free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),

@@ -168,9 +168,12 @@ async fn metrics_count_tasks_workers_doors_and_requests() {
         r#"laboro_tasks{group="a\"b",state="ready"} 7"#,
         r#"laboro_workers{group="default",connected="true"} 1"#,
         r#"laboro_worker_slots{group="default",connected="true"} 3"#,
-        r#"laboro_door_malformed{dialect="dwork",address="127.0.0.1:6125"} 3"#,
+        r#"laboro_door_malformed_total{dialect="dwork",address="127.0.0.1:6125"} 3"#,
         r#"laboro_http_requests_total{method="POST",route="/api/v1/jobs",status="200"} 1"#,
         "laboro_http_connections 1",
+        "# TYPE laboro_door_received_bytes counter",
+        "laboro_attempts_started_total 0",
+        "laboro_start_time_seconds ",
         "# EOF",
     ] {
         assert!(body.contains(line), "{line}\n{body}");

@@ -11,7 +11,8 @@ fn people_see_and_press_what_they_should_in_a_browser() {
     let dir = dir.to_str().unwrap();
     let any = "127.0.0.1:0";
     let words = ["hub", "--dir", dir, "--http", any, "--native", any, "--durability", "os"];
-    let hub = rig.laboro(words).start();
+    let told = ["--log-level", "debug", "--log-format", "json"];
+    let hub = rig.laboro(words.into_iter().chain(told)).start();
     until("the hub listens", || hub.out().contains("native on"));
     let out = hub.out();
     let address = out.lines().find_map(|line| line.strip_prefix("http on ")).unwrap();
@@ -30,4 +31,10 @@ fn people_see_and_press_what_they_should_in_a_browser() {
     let ran = rig.call(command).env("PYTHONDONTWRITEBYTECODE", "1").run();
     ran.expect(0);
     assert_eq!(ran.out().trim(), "good");
+    let log = hub.err();
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_batch = |line: &&serde_json::Value| line["message"] == "batch";
+    assert!(lines.iter().any(|line| line["events"].as_u64() > Some(0)), "{log}");
+    assert!(lines.iter().filter(is_batch).all(|line| line["level"] == "DEBUG"), "{log}");
 }
