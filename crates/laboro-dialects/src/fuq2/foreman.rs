@@ -205,6 +205,11 @@ impl Foreman {
                     self.hand_back((grant.task, grant.lease), out);
                 }
             }
+            // STOP overtook the node's own bookkeeping, as JOB may. It says what it has left.
+            (request @ Request::Stop(_), Trouble::NoProcs) if !self.is_native() => {
+                self.slots = (header.arg0 >> 16) + (header.arg0 & 0xFFFF);
+                self.requests.again(now, request);
+            }
             // What it does not run need not be ended.
             (Request::Cancel(_) | Request::Stop(_), _) => {}
         }

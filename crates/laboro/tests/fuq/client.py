@@ -93,6 +93,11 @@ def race():
         one.socket.send(message(ERROR, seq, counts(0, 1), subtype=NO_PROCS))
         one.end(one.take_job())
     assert cli.jobs("finished")[job]["TasksFinished"] == 3
+    cli.ask("nodes/shutdown", {"uniq_names": [one.name]})
+    for _ in range(2):
+        kind, _, seq, arg0, _ = one.hear()
+        assert (kind, arg0) == (STOP, 1), (kind, arg0)
+        one.socket.send(message(ERROR, seq, counts(1, 0), subtype=NO_PROCS))
 
 
 def polling():
