@@ -181,6 +181,10 @@ impl Desk {
 
     async fn stop_nodes(&self, said: &Said) -> Result<Answer, Refused> {
         for name in said.texts("uniq_names")? {
+            if !self.door.register().knows(&name) {
+                // Workers of other kinds in the group are not for fuq's clients to stop.
+                continue;
+            }
             self.door.register().send_away(&name);
             let worker = WorkerRef::Name { group: self.group(), name: Name::from(name) };
             // One that is not there hears of it when it comes.

@@ -42,6 +42,8 @@ pub(super) struct Register {
     path: PathBuf,
     /// `None`: it cannot be written any more, which was told.
     file: Option<File>,
+    /// How many lines the file has.
+    lines: usize,
     life_ms: u64,
     /// By the hash of their cookie.
     entries: HashMap<String, Entry>,
@@ -65,6 +67,7 @@ impl Register {
         let mut register = Register {
             path: path.to_owned(),
             file: None,
+            lines: 0,
             life_ms,
             entries: HashMap::new(),
             names: HashMap::new(),
@@ -98,6 +101,7 @@ impl Register {
         }
         std::fs::rename(&draft, &self.path)?;
         self.file = Some(file);
+        self.lines = self.entries.len();
         Ok(())
     }
 
@@ -111,14 +115,19 @@ impl Register {
     }
 
     fn note(&mut self, entry: Entry) {
-        if let Some(file) = &mut self.file
-            && let Err(error) = write_line(file, &entry)
-        {
+        let Some(file) = &mut self.file else { return self.insert(entry) };
+        let mut written = write_line(file, &entry);
+        self.lines += 1;
+        self.insert(entry);
+        // However often nodes log in, the file has not much more in it than what counts.
+        if written.is_ok() && self.lines > 2 * self.entries.len() + LINES_SPARE {
+            written = self.rewrite();
+        }
+        if let Err(error) = written {
             let path = self.path.display();
             tracing::error!("{path}: {error}: fuq nodes have to log in again after a restart");
             self.file = None;
         }
-        self.insert(entry);
     }
 
     /// A node says hello. It keeps a name that is its own; else it gets one.
@@ -166,6 +175,10 @@ impl Register {
         (cookie.len() <= COOKIE_BYTES_MAX).then(|| self.entries.get(&hash(cookie)))?
     }
 
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
     pub(super) fn leaves(&self, name: &str) -> bool {
         let entry = self.names.get(name).and_then(|hash| self.entries.get(hash));
         entry.is_some_and(|entry| entry.leaves)
@@ -206,6 +219,7 @@ impl Register {
     }
 }
 
+const LINES_SPARE: usize = 1000;
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 fn write_line(file: &mut File, entry: &Entry) -> io::Result<()> {

@@ -73,6 +73,21 @@ fn logins_outlive_the_hub_but_not_their_time() {
 }
 
 #[test]
+fn a_node_that_logs_in_all_the_time_does_not_fill_the_disk() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("nodes");
+    let mut register = Register::open(&path, LIFE_MS).unwrap();
+    let node = register.log_in(NOW, node()).unwrap().node;
+    for _ in 0..3000 {
+        register.renew(NOW, node.clone()).unwrap();
+    }
+    assert!(std::fs::read_to_string(&path).unwrap().lines().count() < 1100);
+    let last = register.renew(NOW, node.clone()).unwrap().cookie;
+    drop(register);
+    assert_eq!(Register::open(&path, LIFE_MS).unwrap().find(NOW, &last), Some(&node));
+}
+
+#[test]
 fn json_is_read_as_the_original_reads_it() {
     let said = |text: &str| Said::parse(text.as_bytes());
     let job =
