@@ -17,7 +17,7 @@ impl Rig {
 
     fn other(&self, program: &str, arguments: &[&str]) -> Live {
         let mut command = Command::new("python3");
-        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runexp/");
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/runexp/");
         command.arg(format!("{dir}{program}")).args(arguments);
         self.call(command).start()
     }

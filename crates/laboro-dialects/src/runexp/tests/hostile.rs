@@ -122,6 +122,50 @@ fn words_out_of_place_are_named() {
 }
 
 #[test]
+fn each_state_takes_its_own_words_and_no_others() {
+    const WORDS: [&str; 10] = [
+        "SALUTON; MI x",
+        "KOMPRENAS",
+        "JES",
+        "PETO",
+        "PRETA",
+        "REZULTO a success 1",
+        "FINO ANKAU",
+        "LABORO a .sh 1",
+        "ATENDI",
+        "hello",
+    ];
+    let states: [(&str, &[&str], &[&str]); 7] = [
+        ("accept", &[], &["SALUTON; MI x"]),
+        ("version", &["SALUTON; MI r"], &["KOMPRENAS"]),
+        ("group", &["SALUTON; MI r", "KOMPRENAS"], &["JES"]),
+        ("wait", &["SALUTON; MI r", "KOMPRENAS", "JES"], &["PETO", "FINO ANKAU"]),
+        ("send", &["SALUTON; MI r", "KOMPRENAS", "JES", "PETO"], &["PRETA"]),
+        (
+            "wait with a job",
+            &["SALUTON; MI r", "KOMPRENAS", "JES", "PETO", "PRETA"],
+            &["PETO", "REZULTO a success 1", "FINO ANKAU"],
+        ),
+        (
+            "close",
+            &["SALUTON; MI r", "KOMPRENAS", "JES", "PETO", "PRETA", "PETO"],
+            &["PETO", "REZULTO a success 1", "FINO ANKAU"],
+        ),
+    ];
+    for (state, before, taken) in states {
+        for word in WORDS {
+            let mut rig = Rig::with_scripts(&["a"], 1);
+            rig.connect(1);
+            before.iter().for_each(|word| rig.hears(1, word.as_bytes()));
+            assert_eq!(rig.hang_up(1), None, "{state}");
+            rig.hears(1, word.as_bytes());
+            let is_refused = matches!(rig.hang_up(1), Some(HangUp::Malformed(_)));
+            assert_eq!(is_refused, !taken.contains(&word), "{word} in {state}");
+        }
+    }
+}
+
+#[test]
 fn a_flood_is_not_kept() {
     let mut rig = lending();
     rig.says(1, "REZULTO a success 5");

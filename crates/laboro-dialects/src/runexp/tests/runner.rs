@@ -341,6 +341,58 @@ fn a_manager_that_talks_out_of_turn_is_left() {
 }
 
 #[test]
+fn each_state_takes_its_own_words_and_no_others() {
+    const WORDS: [&str; 9] = [
+        "VERSIO 1.3",
+        "ALIGI __defaulte__",
+        "LABORO b .sh 3",
+        "PRETA",
+        "RICEVIS",
+        "FINO",
+        "ATENDI",
+        "ELIRI",
+        "PETO",
+    ];
+    // What is heard; `-` lets the pause pass, `!` ends the job.
+    let states: [(&str, &[&str], &[&str]); 6] = [
+        ("version", &[], &["VERSIO 1.3"]),
+        ("group", &["VERSIO 1.3"], &["ALIGI __defaulte__"]),
+        ("pause", &["VERSIO 1.3", "ALIGI __defaulte__"], &[]),
+        (
+            "asked",
+            &["VERSIO 1.3", "ALIGI __defaulte__", "-"],
+            &["LABORO b .sh 3", "FINO", "ATENDI", "ELIRI"],
+        ),
+        (
+            "announced",
+            &["VERSIO 1.3", "ALIGI __defaulte__", "-", "LABORO a .sh 1", "x", "!"],
+            &["PRETA"],
+        ),
+        (
+            "handing",
+            &["VERSIO 1.3", "ALIGI __defaulte__", "-", "LABORO a .sh 1", "x", "!", "PRETA"],
+            &["RICEVIS"],
+        ),
+    ];
+    for (state, before, taken) in states {
+        for word in WORDS {
+            let mut rig = Rig::new(1);
+            for word in before {
+                match *word {
+                    "-" => rig.pass(75),
+                    "!" => drop(rig.ends(1, Outcome::Success)),
+                    word => drop(rig.says(word)),
+                }
+            }
+            assert_eq!(rig.parting, None, "{state}");
+            rig.says(word);
+            let is_refused = matches!(rig.parting, Some(Parting::Malformed(_)));
+            assert_eq!(is_refused, !taken.contains(&word), "{word} in {state}");
+        }
+    }
+}
+
+#[test]
 fn endless_output_is_cut_and_its_last_res_line_still_counts() {
     let mut options = RunnerOptions::new("r1", 1);
     options.output_bytes_max = 100;

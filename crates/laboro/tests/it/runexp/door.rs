@@ -13,7 +13,11 @@ struct Hub<'r> {
 impl<'r> Hub<'r> {
     fn start(rig: &'r Rig, options: &str, config: &str) -> Hub<'r> {
         rig.write("hub.toml", config);
-        let door = format!("--door=runexp=127.0.0.1:0{options}");
+        Hub::at(rig, &format!("0{options}"))
+    }
+
+    fn at(rig: &'r Rig, port: &str) -> Hub<'r> {
+        let door = format!("--door=runexp=127.0.0.1:{port}");
         let words = ["hub", "--dir=hub", "--http=127.0.0.1:0", "--native=off", "--durability=os"];
         let live = rig.laboro(words.iter().copied().chain(["--config=hub.toml", &door])).start();
         let found = || {
@@ -103,6 +107,28 @@ fn exit_statuses_may_decide_and_runners_may_be_kept() {
     hub.laboro(["submit", "--group=exp", "--wait", "--runs", "runs"]).expect(0);
     runner.signal(Signal::TERM);
     runner.wait().expect(0);
+    hub.stop();
+}
+
+#[test]
+fn a_killed_hub_goes_on_where_it_was_and_so_do_its_runners() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "echo a >> ran; until [ -e go ]; do sleep 0.01; done; echo RES:ok\n");
+    rig.write("runs/b.sh", "echo b >> ran; echo RES:ok\n");
+    let hub = Hub::start(&rig, "", "");
+    hub.laboro(["submit", "--runs", "runs"]).expect(0);
+    let port = hub.port.clone();
+    let runner = rig.runner(&port, "1");
+    until("the first one runs", || rig.read("ran") == "a\n");
+    hub.live.signal(Signal::KILL);
+    hub.live.wait();
+    let hub = Hub::at(&rig, &port);
+    until("the runner is back", || runner.err().matches("connected as").count() == 2);
+    rig.write("go", "");
+    runner.wait().expect(0);
+    assert_eq!(rig.read("ran"), "a\nb\n", "what it had given counts");
+    let jobs = hub.laboro(["jobs", "--json"]).expect(0).events();
+    assert_eq!(jobs[0]["counts"]["done"], 2, "{jobs:?}");
     hub.stop();
 }
 
