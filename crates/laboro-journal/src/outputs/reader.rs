@@ -59,17 +59,18 @@ impl Reader {
         }
     }
 
-    /// What an attempt wrote, in order of arrival. A damaged or missing piece is an error in its
+    /// What an attempt wrote, in order of arrival. If attempts were counted anew and the same one ran again
+    /// after its end, only what it wrote since. A damaged or missing piece is an error in its
     /// place, and what follows it still comes.
     #[must_use]
     pub fn read(&self, key: Key, streams: Streams) -> Chunks<'_> {
-        Chunks::new(self, Walk::new(key, streams))
+        Chunks::new(self, Walk::new(self, key, streams))
     }
 
     /// A place in an attempt's output from which to ask for more, again and again.
     #[must_use]
     pub fn follow(&self, key: Key, streams: Streams) -> Follow {
-        Follow::new(Walk::new(key, streams))
+        Follow::new(Walk::new(self, key, streams))
     }
 
     /// How an attempt ended, or `None` if it has not.

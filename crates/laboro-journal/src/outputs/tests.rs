@@ -416,3 +416,25 @@ fn an_outcome_comes_back_as_it_was_told() {
     ];
     all.into_iter().for_each(|outcome| assert_eq!(Ending::of(outcome).outcome(), outcome));
 }
+
+#[test]
+fn of_an_attempt_that_ran_twice_the_last_run_is_read() {
+    let (dir, mut writer) = store_with(small_segments());
+    let (one, filler) = (key(1, 1), vec![b'x'; 3000]);
+    for text in ["first", "second", "third"] {
+        writer.append(one, Stream::Stdout, text.as_bytes()).unwrap();
+        writer.append(key(1, 2), Stream::Stdout, &filler).unwrap();
+        writer.flush().unwrap();
+        let mut reader = Reader::open(dir.path()).unwrap();
+        let mut follow = reader.follow(one, Streams::Both);
+        assert_eq!(follow.poll(&mut reader).unwrap().unwrap().1, text.as_bytes());
+        writer.end(one, Ending::default()).unwrap();
+        // Said twice, as after a lost link.
+        writer.end(one, Ending::default()).unwrap();
+        writer.flush().unwrap();
+        assert!(follow.poll(&mut reader).is_none() && follow.end().is_some());
+        let reader = Reader::open(dir.path()).unwrap();
+        assert_eq!(stream_of(&reader, one, Streams::Both), text.as_bytes());
+    }
+    assert!(files(dir.path(), "idx") > 1);
+}

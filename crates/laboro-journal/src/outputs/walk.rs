@@ -99,12 +99,14 @@ pub(super) enum Step {
 }
 
 impl Walk {
-    pub fn new(key: Key, streams: Streams) -> Walk {
+    pub fn new(reader: &Reader, key: Key, streams: Streams) -> Walk {
+        // What cannot be searched is told when the walk comes to it.
+        let (number, offset) = last_run(reader, key).unwrap_or_default();
         Walk {
             key,
             streams,
-            number: 0,
-            offset: 0,
+            number,
+            offset,
             ahead: Vec::new().into_iter(),
             file: None,
             stdout_at: Some(0),
@@ -231,6 +233,21 @@ impl Walk {
             Stream::Stderr => &mut self.stderr_at,
         }
     }
+}
+
+/// The place behind the last end of this attempt that output follows.
+fn last_run(reader: &Reader, key: Key) -> Result<(u32, u64), Error> {
+    let (mut from, mut end) = ((0, 0), None);
+    for segment in &reader.segments {
+        for entry in segment.find(&reader.dir, key, key, 0)? {
+            match entry.kind {
+                Kind::End => end = Some((segment.number(), u64::from(entry.offset) + 1)),
+                Kind::Chunk(_) => from = end.take().unwrap_or(from),
+                Kind::Carry => {}
+            }
+        }
+    }
+    Ok(from)
 }
 
 fn after(header: &Header) -> u64 {

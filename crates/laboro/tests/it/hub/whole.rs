@@ -136,3 +136,16 @@ fn what_a_task_printed_can_be_read_as_soon_as_it_is_done() {
         assert_eq!(whole.run(&["logs", "last/1"]).expect(0).out(), format!("{text}\n"));
     }
 }
+
+#[test]
+fn a_task_that_is_tried_again_by_request_shows_what_it_printed_last() {
+    let whole = Whole::new();
+    whole.run(&["submit", "--wait", "--", "echo try {}; test -e ok", ":::", "1"]).expect(1);
+    whole.rig.write("ok", "");
+    whole.run(&["retry", "last"]).expect(0);
+    whole.run(&["wait", "last"]).expect(0);
+    assert_eq!(whole.run(&["logs", "last/1"]).expect(0).out(), "try 1\n");
+    let task = &whole.run(&["show", "--json", "last/1"]).expect(0).events()[0];
+    assert_eq!(task["attempts"].as_array().unwrap().len(), 1);
+    assert_eq!(task["attempts"][0]["outcome"]["kind"], "success");
+}
