@@ -95,6 +95,7 @@ async function lookAgain(page) {
   if (page.isLooking || page.visit.isOver) return;
   page.isLooking = true;
   page.isDue = false;
+  const began = Date.now();
   try {
     await page.look();
     main.querySelector(".trouble")?.remove();
@@ -103,6 +104,8 @@ async function lookAgain(page) {
   } finally {
     page.isLooking = false;
     page.looked = Date.now();
+    // Where a look takes long, be it the hub, the way or this browser, looks are further apart.
+    page.restsUntil = page.looked + Math.min((page.looked - began) * 4, LOOK_ANYWAY_MS);
   }
 }
 
@@ -116,7 +119,9 @@ function trouble(place, error) {
 /** The clock of all pages: those with news look again, the others now and then; nobody looks at a hidden tab. */
 setInterval(() => {
   if (!current || document.hidden) return;
-  if (current.isDue || Date.now() - (current.looked ?? 0) > LOOK_ANYWAY_MS) lookAgain(current);
+  const now = Date.now();
+  const isTime = current.isDue ? now >= (current.restsUntil ?? 0) : now - (current.looked ?? 0) > LOOK_ANYWAY_MS;
+  if (isTime) lookAgain(current);
 }, LOOK_AGAIN_MS);
 
 events.listen((event) => {

@@ -29,11 +29,19 @@ export async function show(place, visit) {
     h("div", { class: "two" }, panel("How tasks ended", parts.codes), panel("Slowest", parts.slowest)),
     panel("Workers", parts.workers));
 
+  // A picture of a thousand attempts is large and changes slowly.
+  let past = null;
+  let pastAt = 0;
+  const remember = async () => {
+    const isFresh = past && Date.now() - pastAt < (past.spans.length > 200 ? 3000 : 0);
+    if (isFresh) return;
+    past = await getIfThere(`jobs/${number}/history`);
+    pastAt = Date.now();
+  };
   const look = async () => {
-    const [job, past, running, failed] = await Promise.all([
-      get(`jobs/${number}`), getIfThere(`jobs/${number}/history`),
-      get(`jobs/${number}/tasks?state=leased&limit=200`),
-      get(`jobs/${number}/tasks?state=failed&limit=${FAILED_SHOWN}`)]);
+    const [job, running, failed] = await Promise.all([
+      get(`jobs/${number}`), get(`jobs/${number}/tasks?state=leased&limit=100`),
+      get(`jobs/${number}/tasks?state=failed&limit=${FAILED_SHOWN}`), remember()]);
     const runs = running.tasks.flatMap((task) => {
       const last = task.attempts.at(-1);
       return last ? [{ task: task.task, worker: last.worker, started_ms: last.started_ms }] : [];

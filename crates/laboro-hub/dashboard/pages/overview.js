@@ -6,6 +6,7 @@ import { attempt } from "../dialog.js";
 import { act, h, put, swap } from "../dom.js";
 import { ago, bytes, clock, count, duration, outcome, rate, text } from "../format.js";
 import { badge, card, panel, progress, progressWords, table, taskLink, totalOf } from "../parts.js";
+import { Samples } from "../samples.js";
 import { meet, workerLink } from "../workers.js";
 
 export async function show(place, visit) {
@@ -16,6 +17,7 @@ export async function show(place, visit) {
   const jobs = h("div", {});
   const groups = h("div", {});
   const failures = h("div", {});
+  const past = new Samples();
   let span = "seconds";
   const choice = h("div", { class: "choice", role: "group", "aria-label": "time shown" },
     ["seconds", "minutes"].map((name) => h("button", { type: "button", class: "quiet", "data-do": "span",
@@ -28,8 +30,8 @@ export async function show(place, visit) {
     h("div", { class: "two" }, panel("What failed lately", failures), panel("Groups", groups)));
 
   const look = async () => {
-    const [seen, past, known, newest] = await Promise.all([
-      get("overview"), get("history"), get("groups"), get("jobs?order=newest&limit=8")]);
+    const [seen, known, newest] = await Promise.all([
+      get("overview"), get("groups"), get("jobs?order=newest&limit=8"), past.catchUp()]);
     if (visit.isOver) return;
     await meet(seen.failures.slice(0, 10).map((one) => one.worker));
     swap(cards, drawCards(seen, known.groups, past));

@@ -17,6 +17,9 @@ use utoipa::IntoParams;
 pub(super) struct HistoryQuery {
     /// Only this group; all that the token sees if not given.
     group: Option<String>,
+    /// Only samples after this moment: whoever looks again and again has the others already.
+    #[serde(default)]
+    after_ms: u64,
 }
 
 /// Throughput and queues over time. Begins anew with the hub.
@@ -32,7 +35,10 @@ pub(super) async fn history(
         Some(named) => Some(visitor.group(Some(named.into()))?),
     };
     let group = api.group_id(group).await?;
-    Ok(Json(api.past()?.series(group)))
+    let mut past = api.past()?.series(group);
+    past.seconds.retain(|sample| sample.at_ms > asked.after_ms);
+    past.minutes.retain(|sample| sample.at_ms > asked.after_ms);
+    Ok(Json(past))
 }
 
 /// How the tasks of a job went: how long, where, how fast. A job of which nothing is remembered has an empty one.

@@ -44,6 +44,10 @@ async fn throughput_is_sampled_while_nobody_looks() {
         past.seconds.iter().map(|sample| sample.done).sum::<u64>() == 3
     })
     .await;
+    let past: History = client.get("history").await.unwrap();
+    let first = past.seconds[0].at_ms;
+    let rest: History = client.get(&format!("history?after_ms={first}")).await.unwrap();
+    assert!(rest.seconds.iter().all(|sample| sample.at_ms > first), "{rest:?}");
     let own: History = rig.client("watch@default").get("history").await.unwrap();
     assert_eq!(own.seconds.iter().map(|sample| sample.failed).sum::<u64>(), 1);
 }

@@ -21,6 +21,7 @@ pub(super) const FILES: &[(&str, &[u8])] = files! {
     "keys.js"
     "output.js"
     "parts.js"
+    "samples.js"
     "theme.js"
     "timeline.js"
     "workers.js"
