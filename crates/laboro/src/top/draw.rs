@@ -325,15 +325,15 @@ fn workers(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     let now = now_ms();
     let rows: Vec<Row<'_>> = model.workers.iter().map(|worker| worker_row(worker, now)).collect();
     let widths = [
-        Constraint::Length(5),
-        Constraint::Min(12),
-        Constraint::Length(10),
-        Constraint::Length(8),
-        Constraint::Length(13),
-        Constraint::Length(9),
+        Constraint::Length(4),
+        Constraint::Min(10),
         Constraint::Length(8),
         Constraint::Length(7),
+        Constraint::Length(12),
+        Constraint::Length(7),
+        Constraint::Length(7),
         Constraint::Length(6),
+        Constraint::Length(5),
     ];
     let heads = ["", "name", "group", "speaks", "conduct", "slots", "done", "failed", "seen"];
     table(frame, area, model, " workers ".to_owned(), Table::new(rows, widths), &heads);

@@ -80,3 +80,17 @@ fn trouble_is_told_and_what_was_seen_stays() {
     let screen = shown(&mut model);
     assert!(screen.contains("the hub does not answer") && screen.contains("newer"), "{screen}");
 }
+
+#[test]
+fn workers_fit_on_a_small_screen() {
+    let mut model = model();
+    model.press(Key::Letter('3'));
+    let worker = json!({"worker": 12, "name": "node-017", "group": "default", "dialect": "native",
+        "connected": true, "slots": 128, "slots_used": 127, "succeeded": 123_456, "failed": 12,
+        "conduct": {"standing": "on_probation"}});
+    model.hear(News::Workers(vec![serde_json::from_value(worker).unwrap()]));
+    let screen = shown(&mut model);
+    for words in ["node-017", "default", "native", "on probation", "127/128", "123456", "now"] {
+        assert!(screen.contains(words), "{words} is not in {screen}");
+    }
+}
