@@ -96,15 +96,16 @@ impl Tokens {
         peer: Option<IpAddr>,
         now: Time,
     ) -> Result<(String, Who), Denied> {
-        let failures = || self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seconds) = failures().wait_s(peer, now) {
-            return Err(Denied::TooMany(seconds));
-        }
         self.look_again();
         let found = self.find(secret, now);
         if found == Err(Denied::Unknown) {
+            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            // Who shows a good one comes in: others behind the same address must not keep it out.
+            if let Some(seconds) = failures.wait_s(peer, now) {
+                return Err(Denied::TooMany(seconds));
+            }
             let shown = &secret[..secret.len().min(SECRET_BYTES_MAX)];
-            failures().note(peer, hash_of(shown), now);
+            failures.note(peer, hash_of(shown), now);
         }
         found
     }
