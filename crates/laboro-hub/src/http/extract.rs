@@ -32,8 +32,17 @@ impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Said<T> {
             Ok(Ok(collected)) => collected.to_bytes(),
         };
         let json: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        serde_json::from_slice(json).map(Said).map_err(|error| malformed(&error))
+        object(json).map(Said)
     }
+}
+
+/// One JSON object. A list would be taken for its fields in their order, which nobody means.
+pub(super) fn object<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refused> {
+    let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first.is_some_and(|first| matches!(first, b'[' | b'"' | b'0'..=b'9' | b'-')) {
+        return Err(Refused::bad_request("bad_value", "a JSON object is expected: {...}"));
+    }
+    serde_json::from_slice(json).map_err(|error| malformed(&error))
 }
 
 fn too_large(most: usize) -> Refused {

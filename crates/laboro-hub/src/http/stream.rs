@@ -5,7 +5,7 @@
 
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
-use super::extract::{drain, malformed};
+use super::extract::{drain, object};
 use super::lines::{Lines, Trouble};
 use super::seats::Taken;
 use super::submit::{assembled, options};
@@ -52,8 +52,7 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
         }
         Err(Trouble::BrokenOff(refused) | Trouble::Wrong(refused)) => return Err(refused),
     };
-    let mut head: SubmitJob =
-        serde_json::from_slice(&first).map_err(|error| malformed(&error).at("line 1"))?;
+    let mut head: SubmitJob = object(&first).map_err(|refused| refused.at("line 1"))?;
     if head.if_taken != IfTaken::Refuse {
         let detail = "a stream cannot say `if_taken`: its tasks are counted to go on after a break";
         return Err(Refused::bad_request("bad_value", detail));
@@ -202,9 +201,9 @@ impl Filling<'_> {
 
     fn push(&mut self, line: &Bytes, number: u64) -> Result<(), End> {
         let place = format!("line {number}");
-        let task: TaskSpec = match serde_json::from_slice(line) {
+        let task: TaskSpec = match object(line) {
             Ok(task) => task,
-            Err(error) => return Err(self.mistake(malformed(&error).at(&place))),
+            Err(refused) => return Err(self.mistake(refused.at(&place))),
         };
         let before = self.converter.batch().arrays.len();
         if let Err(bad) = self.converter.push(task) {
