@@ -302,10 +302,10 @@ impl Agent {
         if !is_idle || self.unanswered > 0 {
             return Ok(None);
         }
-        if self.stopping != Stopping::No {
+        let job = self.job_view().await?;
+        if self.stopping != Stopping::No && job.counts.active() > 0 {
             return Ok(Some(Ended::Interrupted));
         }
-        let job = self.job_view().await?;
         let leased = job.counts.of(State::Leased);
         if job.counts.active() == 0 || job.stopped && leased == 0 {
             return Ok(Some(Ended::Finished));
