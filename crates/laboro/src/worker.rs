@@ -23,7 +23,12 @@ use source::Source;
 pub(crate) fn run(args: &Worker) -> anyhow::Result<Exit> {
     if !args.ssh.is_empty() {
         let (access, _) = access::find(args)?;
-        return ssh::run(args, &access.text());
+        let (access, lent) = access::for_others(args, access)?;
+        let exit = ssh::run(args, &access.text());
+        if let Some((book, name)) = lent {
+            book.revoke(&name)?;
+        }
+        return exit;
     }
     let mut options = settings::agent_options(args)?;
     settings::make_room(&options).map_err(usage)?;

@@ -5,8 +5,9 @@ use super::args::Worker;
 use super::front::Front;
 use crate::exit::usage;
 use anyhow::Context;
+use laboro_hub::Clock;
 use laboro_hub::config::default_dir;
-use laboro_hub::security::Access;
+use laboro_hub::security::{Access, NewToken, Role, TokenBook};
 use std::path::{Path, PathBuf};
 
 /// The access, and who is in front of this worker if that is where it came from.
@@ -31,6 +32,32 @@ pub(crate) fn find(args: &Worker) -> anyhow::Result<(Access, Option<Front>)> {
         access.native = Some(address.to_owned());
     }
     Ok((access, front))
+}
+
+/// The same access with no more than workers elsewhere need, where this is the hub's own machine: a token that
+/// may only run tasks, and its name, so that it can be taken back. Whatever was given otherwise is passed on.
+pub(crate) fn for_others(
+    args: &Worker,
+    access: Access,
+) -> anyhow::Result<(Access, Option<(TokenBook, String)>)> {
+    let file = file(args);
+    let dir = file.parent().unwrap_or(Path::new("."));
+    let is_own = file == Access::path_in(dir) && access.role == Role::Admin;
+    if !is_own {
+        return Ok((access, None));
+    }
+    let book = TokenBook::of(dir);
+    let now = Clock::start().now();
+    let group = args.group.clone();
+    let name = format!("ssh-{}-{}", std::process::id(), now.0);
+    let new = NewToken {
+        name: Some(name.clone()),
+        role: Role::Work,
+        group: group.clone(),
+        expires_ms: None,
+    };
+    let (token, _) = book.add(new, now)?;
+    Ok((Access { role: Role::Work, group, token, http: None, ..access }, Some((book, name))))
 }
 
 fn file(args: &Worker) -> PathBuf {

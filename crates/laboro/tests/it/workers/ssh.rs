@@ -3,6 +3,7 @@
 use super::hub::{HubRig, WAITS};
 use crate::rig::{Life, until};
 use laboro_core::Profile;
+use laboro_hub::security::TokenBook;
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 
@@ -15,6 +16,7 @@ done
 host=$1
 shift
 [ "$host" = nowhere ] && { echo "ssh: Could not resolve hostname nowhere" >&2; exit 255; }
+[ "$host" = curious ] && { sed /role/q > shown; exit 0; }
 LABORO_TEST_HOST=$host exec sh -c "$*"
 "#;
 
@@ -72,4 +74,16 @@ fn a_host_that_cannot_be_reached_is_named_and_the_others_work() {
     });
     front.signal(Signal::TERM);
     front.wait().expect(1).says("nowhere: ssh: Could not resolve hostname");
+}
+
+#[test]
+fn other_machines_get_a_token_that_may_only_work() {
+    let hub = HubRig::new();
+    let front = front(&hub, &["curious"]);
+    front.wait().expect(0);
+    let shown = std::fs::read_to_string(hub.rig.at("shown")).unwrap();
+    assert!(shown.contains("role = \"work\""), "{shown}");
+    let dir = std::path::PathBuf::from(hub.access());
+    let tokens = TokenBook::of(dir.parent().unwrap()).list().unwrap();
+    assert!(tokens.iter().all(|token| !token.name.starts_with("ssh-")), "it is taken back");
 }
