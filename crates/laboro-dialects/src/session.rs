@@ -40,6 +40,12 @@ pub trait Session: Send {
         false
     }
 
+    /// After the last words: whether a request that was on its way then still gets an answer, so that it is
+    /// worth hearing for a little while.
+    fn answers_late(&self) -> bool {
+        false
+    }
+
     /// The connection is gone, from whichever side. What is asked now still reaches the hub; what is said
     /// does not reach anybody.
     fn close(&mut self, now: Time, out: &mut Output);

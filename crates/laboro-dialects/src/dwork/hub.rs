@@ -269,6 +269,11 @@ impl Session for HubSide {
         !self.under_way.is_empty()
     }
 
+    /// A REQ socket whose request is lost would wait for ever.
+    fn answers_late(&self) -> bool {
+        !self.is_closed && self.connection.is_ready()
+    }
+
     /// What its worker holds stays with it: a dwork worker is a name, not a connection.
     fn close(&mut self, _now: Time, out: &mut Output) {
         self.is_closed = true;

@@ -68,6 +68,9 @@ const DELIVERIES_A_TURN: usize = 1024;
 /// How long answers to what a peer has asked before are waited for when the hub stops.
 const LEAVE_MS: u64 = 2000;
 
+/// How long a dialect that has a word for it hears on when the hub stops, for what was on its way.
+const LATE_MS: u64 = 200;
+
 /// Drives the session to its end, and counts how it ended.
 pub(crate) async fn drive<I, S>(
     io: I,
@@ -96,6 +99,7 @@ where
         alarm_at: Time::NEVER,
         stop: Box::pin(hall.stop.clone().cancelled_owned()),
         leave_by: None,
+        hear_until: None,
         first_word_by: Some(now.after_ms(hall.limits.handshake_ms)),
         admission_at: now.after_ms(hall.limits.admission_ms),
         sent_at: now,
@@ -128,8 +132,10 @@ struct Talk<'a, I, S> {
     alarm: Pin<Box<Sleep>>,
     alarm_at: Time,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// The hub stops: nothing more is heard, and answers are waited for until then.
+    /// The hub stops: answers are waited for until then.
     leave_by: Option<Time>,
+    /// And until then something is heard, if at all.
+    hear_until: Option<Time>,
     /// Until the peer has said something.
     first_word_by: Option<Time>,
     admission_at: Time,
@@ -172,7 +178,8 @@ where
             if let Some(why) = self.out.hang_up.take() {
                 return why.into();
             }
-            if self.leave_by.is_some() && !self.session.owes_answers() {
+            let has_left_off = self.leave_by.is_some() && self.hear_until.is_none();
+            if has_left_off && !self.session.owes_answers() {
                 return Parting::Stopped;
             }
             self.set_alarm();
@@ -189,6 +196,7 @@ where
         if news.stops {
             self.session.last_words(now, &mut self.out);
             self.leave_by = Some(now.after_ms(LEAVE_MS));
+            self.hear_until = self.session.answers_late().then(|| now.after_ms(LATE_MS));
         }
         if news.heard > 0 {
             count(&self.hall.stats.bytes_in, news.heard);
@@ -227,6 +235,7 @@ where
         if self.leave_by.is_some_and(|by| by <= now) {
             return Some(Parting::Stopped);
         }
+        self.hear_until = self.hear_until.filter(|&until| until > now);
         if self.first_word_by.is_some_and(|by| by <= now) {
             return Some(Parting::Silent);
         }
@@ -312,7 +321,8 @@ where
         }
         if self.stream.unsent_bytes() < UNSENT_BYTES_MAX {
             // While the hub is behind with what this peer asked, the peer has to wait.
-            if self.backlog.is_empty() && self.leave_by.is_none() {
+            let hears = self.leave_by.is_none() || self.hear_until.is_some();
+            if self.backlog.is_empty() && hears {
                 match self.stream.poll_hear(context) {
                     Ok(heard) => news.heard = heard,
                     Err(heard) => (news.heard, news.is_closed) = (heard, true),
@@ -336,7 +346,8 @@ where
         let limits = &self.hall.limits;
         let slow = self.stream.has_unsent().then(|| self.sent_at.after_ms(limits.write_ms));
         let admission = self.admission.map(|_| self.admission_at);
-        let times = [self.session.deadline(), self.first_word_by, slow, admission, self.leave_by];
+        let stop = self.hear_until.or(self.leave_by);
+        let times = [self.session.deadline(), self.first_word_by, slow, admission, stop];
         let due = times.into_iter().flatten().min().unwrap_or(Time::NEVER);
         if due < self.alarm_at {
             self.alarm_at = due;

@@ -287,6 +287,20 @@ fn when_the_hub_stops_conversations_end_in_order() {
 }
 
 #[test]
+fn what_was_on_its_way_when_the_hub_stopped_is_answered_by_who_has_a_word_for_it() {
+    with_door(limits(), 64, async |mut rig| {
+        let mut peer = rig.connect().await;
+        assert_eq!(peer.asks("answer late").await, "fine");
+        rig.hall.stop.cancel();
+        assert_eq!(peer.hear().await, "stopping");
+        assert_eq!(peer.asks("hello").await, "too late");
+        assert_eq!(peer.hear().await, "", "closed");
+        drop(peer);
+        assert_eq!(rig.parting().await, Parting::Stopped);
+    });
+}
+
+#[test]
 fn without_a_hub_conversations_end_too() {
     with_door(limits(), 64, async |mut rig| {
         let mut peer = rig.connect().await;

@@ -9,16 +9,30 @@ pub struct Lines {
     worker: Option<Name>,
     /// Said when this time has come.
     alarm: Option<Time>,
+    late: Late,
+}
+
+/// What becomes of lines that come when the hub stops.
+#[derive(PartialEq)]
+enum Late {
+    Unheard,
+    Answered,
+    AnsweredNow,
 }
 
 impl Lines {
     pub fn new(place: Place) -> Lines {
-        Lines { place, worker: None, alarm: None }
+        Lines { place, worker: None, alarm: None, late: Late::Unheard }
     }
 
     fn hear(&mut self, now: Time, line: &str, out: &mut Output) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
+            _ if self.late == Late::AnsweredNow => out.say_message(b"too late\n"),
+            ["answer", "late"] => {
+                self.late = Late::Answered;
+                out.say_message(b"fine\n");
+            }
             ["hello"] => out.say_message(b"hello\n"),
             ["ask"] => out.ask(1, Command::Query(Query::Groups)),
             ["flood", bytes] => {
@@ -128,6 +142,17 @@ impl Session for Lines {
     fn tick(&mut self, _: Time, out: &mut Output) {
         self.alarm = None;
         out.say_message(b"awake\n");
+    }
+
+    fn last_words(&mut self, _: Time, out: &mut Output) {
+        if self.late == Late::Answered {
+            self.late = Late::AnsweredNow;
+            out.say_message(b"stopping\n");
+        }
+    }
+
+    fn answers_late(&self) -> bool {
+        self.late == Late::AnsweredNow
     }
 
     fn close(&mut self, _: Time, out: &mut Output) {
