@@ -1,12 +1,14 @@
 //! All that a hub can be told, with defaults for everything: from `hub.toml`, and over that from the command
 //! line. What is in force can be printed, and what is printed can be read again.
 
+mod address;
 mod door;
 mod scheduler;
 
 #[cfg(test)]
 mod tests;
 
+pub use address::Address;
 pub use door::{BadDoor, DoorSettings};
 pub use scheduler::{ConductSettings, KeepSettings, TaskSettings};
 
@@ -157,7 +159,7 @@ impl FromStr for Listen {
     fn from_str(text: &str) -> Result<Listen, BadDoor> {
         match text {
             "off" => Ok(Listen::Off),
-            address => door::address(address).map(Listen::At),
+            address => address.parse().map(|address: Address| Listen::At(address.at())),
         }
     }
 }

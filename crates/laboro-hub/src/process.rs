@@ -230,13 +230,13 @@ fn bind(
 ) -> Result<Bound, HubError> {
     let mut bound = (Vec::new(), Vec::new());
     for (door, mechanism) in doors.iter().zip(mechanisms) {
-        let (listener, address) = bind::listener(door.dialect.word(), door.address)?;
+        let (listener, address) = bind::listener(door.dialect.word(), door.address.at())?;
         bound.0.push(Arc::new(Door {
             dialect: door.dialect,
             address,
             group: door.group.clone().unwrap_or_else(|| settings.group.clone()),
             allow: door.allow.clone(),
-            identity: door.identity.clone(),
+            identity: identity(door, address.port()),
             curve: curve::public_key(mechanism),
             broker: OnceLock::new(),
             stats: Arc::new(DoorStats::default()),
@@ -244,6 +244,12 @@ fn bind(
         bound.1.push(listener);
     }
     Ok(bound)
+}
+
+/// A client of rrmq sends to the very name that it connected to.
+fn identity(door: &DoorSettings, port: u16) -> Option<String> {
+    let typed = || format!("tcp://{}", door.address.typed(port));
+    door.identity.clone().or_else(|| (door.dialect == Dialect::Rrmq).then(typed))
 }
 
 /// What doors of some kinds need beside what all need.

@@ -1,10 +1,11 @@
 //! One door as a person asks for it: `dwork=127.0.0.1:6125,group=exp,allow=10.0.0.0/8,insecure`.
 
+use super::Address;
 use crate::listen::{Dialect, Network};
 use crate::security::CurveKey;
 use laboro_dialects::fuq2::Numbering;
 use laboro_dialects::zmtp;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -12,8 +13,7 @@ use std::str::FromStr;
 #[serde(deny_unknown_fields)]
 pub struct DoorSettings {
     pub dialect: Dialect,
-    #[serde(deserialize_with = "read_address")]
-    pub address: SocketAddr,
+    pub address: Address,
     /// `None`: the group of the hub's settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -101,10 +101,10 @@ pub enum BadDoor {
 }
 
 impl DoorSettings {
-    pub fn new(dialect: Dialect, address: SocketAddr) -> DoorSettings {
+    pub fn new(dialect: Dialect, address: impl Into<Address>) -> DoorSettings {
         DoorSettings {
             dialect,
-            address,
+            address: address.into(),
             group: None,
             allow: Vec::new(),
             identity: None,
@@ -168,10 +168,10 @@ impl DoorSettings {
         self.numbering()?;
         // A public key is no secret, so CURVE alone keeps nobody out.
         let is_locked = self.dialect.has_authentication() || !self.curve_allow.is_empty();
-        let is_open = !is_locked && !self.address.ip().is_loopback();
+        let is_open = !is_locked && !self.address.at().ip().is_loopback();
         match is_open && !self.insecure {
             false => Ok(()),
-            true => Err(BadDoor::Open { dialect: self.dialect.word(), address: self.address }),
+            true => Err(BadDoor::Open { dialect: self.dialect.word(), address: self.address.at() }),
         }
     }
 }
@@ -183,8 +183,12 @@ impl FromStr for DoorSettings {
         let shape = || BadDoor::Shape { text: text.to_owned() };
         let (dialect, rest) = text.split_once('=').ok_or_else(shape)?;
         let mut words = rest.split(',');
-        let address = address(words.next().ok_or_else(shape)?)?;
-        let mut door = DoorSettings::new(dialect.parse()?, address);
+        let (dialect, address): (Dialect, _) = (dialect.parse()?, words.next().ok_or_else(shape)?);
+        let address = match dialect.usual_port() {
+            Some(port) => Address::with_usual_port(address, port)?,
+            None => address.parse()?,
+        };
+        let mut door = DoorSettings::new(dialect, address);
         for word in words {
             let bad = || BadDoor::Option { word: word.to_owned() };
             let ms = |text: &str| text.parse().map(Some).map_err(|_| bad());
@@ -216,16 +220,4 @@ impl FromStr for DoorSettings {
 fn curve_key(text: &str) -> Result<CurveKey, BadDoor> {
     let bad = |why: zmtp::KeyError| BadDoor::Key { text: text.to_owned(), why: why.to_string() };
     text.parse().map_err(bad)
-}
-
-/// A host name stands for its first address.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, BadDoor> {
-    let bad = |why: &str| BadDoor::Address { text: text.to_owned(), why: why.to_owned() };
-    let mut found = text.to_socket_addrs().map_err(|error| bad(&error.to_string()))?;
-    found.next().ok_or_else(|| bad("nothing is known by this name"))
-}
-
-fn read_address<'de, D: serde::Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
-    let text: String = serde::Deserialize::deserialize(from)?;
-    address(&text).map_err(serde::de::Error::custom)
 }

@@ -9,6 +9,7 @@ fn what_is_printed_can_be_read_again_and_means_the_same() {
     settings.door.push("fuq2=127.0.0.1:7912,group=exp,allow=10.0.0.0/8,insecure".parse().unwrap());
     let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
     settings.door.push(format!("dwork=127.0.0.1:1,curve,curve_allow={key}").parse().unwrap());
+    settings.door.push("rrmq=localhost:6714".parse().unwrap());
     settings.native = Listen::Off;
     settings.conduct.good_share_min = 0.25;
     settings.outputs.total_bytes = 7;
@@ -24,7 +25,7 @@ fn a_file_says_only_what_differs() {
     assert_eq!(settings.limits.connections, 5);
     assert_eq!(settings.limits.write_ms, DoorLimits::default().write_ms);
     assert_eq!(settings.door[0].dialect, Dialect::Fuq2);
-    assert!(settings.door[0].address.ip().is_loopback());
+    assert!(settings.door[0].address.at().ip().is_loopback());
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn a_mistake_is_named_with_its_line() {
 fn a_door_is_written_in_one_word() {
     let door: DoorSettings =
         "fuq2=127.0.0.1:7,group=a,allow=10.0.0.0/8,allow=::1,insecure".parse().unwrap();
-    assert_eq!(door.address.port(), 7);
+    assert_eq!(door.address.at().port(), 7);
     assert_eq!(door.group.as_deref(), Some("a"));
     assert_eq!(door.allow.len(), 2);
     assert!(door.insecure);
@@ -87,7 +88,7 @@ fn a_door_without_a_lock_stays_on_this_machine_unless_told_otherwise() {
     assert_eq!(check("native=0.0.0.0:0"), Ok(()));
     assert_eq!(check("fuq2=0.0.0.0:0,insecure"), Ok(()));
     let told = check("fuq2=127.0.0.1:0,stay").unwrap_err().to_string();
-    assert_eq!(told, "door fuq2: stay is an option of dwork doors");
+    assert_eq!(told, "door fuq2: stay is an option of dwork and runexp doors");
     let told = check("fuq2=127.0.0.1:0,curve").unwrap_err().to_string();
     assert_eq!(told, "door fuq2: curve is an option of dwork and rrmq doors");
     let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";

@@ -64,6 +64,17 @@ impl Dialect {
         }
     }
 
+    /// Where clients of the dialect look when they are told no port.
+    pub(crate) fn usual_port(self) -> Option<u16> {
+        match self {
+            Dialect::Dwork => Some(6125),
+            Dialect::Rrmq => Some(6714),
+            Dialect::Native | Dialect::Fuq | Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Runexp => {
+                None
+            }
+        }
+    }
+
     /// Those who come may create work, not only do it.
     pub(crate) fn peers_submit(self) -> bool {
         matches!(self, Dialect::Fuq | Dialect::Dwork | Dialect::Rrmq)

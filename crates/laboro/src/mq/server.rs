@@ -10,10 +10,11 @@ use crate::run::Signals;
 use anyhow::Context;
 use laboro_core::BrokerConfig;
 use laboro_dialects::zmtp::{Key, Mechanism, key_from_text};
+use laboro_hub::config::Address;
 use laboro_hub::mq::{self, Running, Settings};
 use laboro_hub::security::read_curve_keys;
 use serde_json::json;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,10 +26,13 @@ pub(super) fn run(args: &ServerArgs) -> anyhow::Result<Exit> {
     let runtime = super::runtime()?;
     // Before anything can be asked to end.
     let signals = runtime.block_on(async { Signals::listen() })?;
-    let listener = listen(args)?;
+    let typed: Address = host(&args.listen)?.parse().map_err(usage)?;
+    let listener = listen(args, &typed)?;
     let address = listener.local_addr()?;
+    // What was typed is what clients connect to, and so what they send to.
+    let identity = format!("tcp://{}", typed.typed(address.port()));
     let (told, ended) = tokio::sync::oneshot::channel();
-    let server = mq::serve_then(listener, settings(args, address)?, move || drop(told))?;
+    let server = mq::serve_then(listener, settings(args, identity)?, move || drop(told))?;
     match args.words.json {
         true => print(json!({ "event": "listening", "address": address.to_string() }))?,
         false => print(format_args!("rrmq on {address}"))?,
@@ -72,11 +76,8 @@ async fn next(console: &mut Option<Console>) -> Option<Vec<String>> {
     }
 }
 
-fn listen(args: &ServerArgs) -> anyhow::Result<TcpListener> {
-    let host = host(&args.listen)?;
-    let mut found = host.to_socket_addrs().map_err(|error| usage(format!("{host}: {error}")))?;
-    let address =
-        found.next().ok_or_else(|| usage(format!("{host}: no address is known by it")))?;
+fn listen(args: &ServerArgs, typed: &Address) -> anyhow::Result<TcpListener> {
+    let address = typed.at();
     let is_locked = !args.curve_allow.is_empty();
     if !address.ip().is_loopback() && !is_locked && !args.insecure {
         return Err(usage(format!(
@@ -90,9 +91,8 @@ fn listen(args: &ServerArgs) -> anyhow::Result<TcpListener> {
     Ok(listener)
 }
 
-fn settings(args: &ServerArgs, address: SocketAddr) -> anyhow::Result<Settings> {
-    let identity = args.identity.clone().unwrap_or_else(|| format!("tcp://{address}"));
-    let mut settings = Settings::new(identity);
+fn settings(args: &ServerArgs, usual_identity: String) -> anyhow::Result<Settings> {
+    let mut settings = Settings::new(args.identity.clone().unwrap_or(usual_identity));
     settings.mechanism = mechanism(args)?;
     settings.connections_max = args.connections_max;
     settings.unsent_bytes_max = usize::try_from(args.unread_bytes).unwrap_or(usize::MAX);
