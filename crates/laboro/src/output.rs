@@ -17,6 +17,14 @@ pub(crate) fn print(data: impl std::fmt::Display) -> std::io::Result<()> {
     out.flush()
 }
 
+/// Data that may be no text, in a line.
+pub(crate) fn print_bytes(data: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(data)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
 pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds >= 3600 {

@@ -2,7 +2,7 @@
 
 use super::args::What;
 use crate::exit::Exit;
-use crate::output::{print, say};
+use crate::output::{print, print_bytes, say};
 use anyhow::Context;
 use laboro_core::Name;
 use laboro_dialects::dwork::{Kind, Reply};
@@ -21,6 +21,8 @@ pub(super) struct Answer {
 #[derive(Debug)]
 struct TaskLine {
     name: String,
+    /// As it was created, which is how it has to be said again.
+    bare: Vec<u8>,
     origin: String,
     /// States with their times in microseconds since the epoch.
     log: Vec<(&'static str, i64)>,
@@ -32,6 +34,7 @@ impl Answer {
         let text = |bytes: &[u8]| Name::new(bytes).to_string();
         let tasks = query.tasks.iter().map(|task| TaskLine {
             name: text(task.name),
+            bare: task.name.to_vec(),
             origin: text(task.origin),
             log: task.log().map(|log| (log.note.word(), log.at_us)).collect(),
         });
@@ -95,7 +98,7 @@ pub(super) fn answer(what: &What, answer: &Answer, as_json: bool) -> anyhow::Res
         Kind::Transfer => {
             for task in &answer.tasks {
                 match quiet {
-                    true => print(&task.name)?,
+                    true => print_bytes(&task.bare)?,
                     false => print(format_args!("{}\t{}", task.name, task.origin))?,
                 }
             }

@@ -93,6 +93,12 @@ fn a_task_of_the_door_that_failed_elsewhere_is_retried_and_stolen() {
     assert_eq!((hub.state("a"), hub.state("b")), ("done".into(), "ready".into()));
     hub.call(&["cancel", "b"]).expect(0);
     hub.dwork(&["steal", "w"]).expect(1);
+
+    // What is printed bare can be said again, whatever characters it has.
+    hub.dwork(&["create", r"odd\name"]).expect(0);
+    let stolen = hub.dwork(&["steal", "-q", "w"]).expect(0).out();
+    assert_eq!(stolen, "odd\\name\n");
+    hub.dwork(&["complete", stolen.trim_end(), "--location", "w"]).expect(0);
 }
 
 const FLOW: &str = r#"
