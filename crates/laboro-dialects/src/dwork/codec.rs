@@ -321,6 +321,11 @@ impl<'b> QueryWriter<'b> {
         QueryWriter { to }
     }
 
+    /// How long it is so far, with all that stood before it.
+    pub(super) fn bytes(&self) -> usize {
+        self.to.len()
+    }
+
     pub fn task<'a>(
         self,
         name: &[u8],

@@ -21,8 +21,10 @@ pub struct Settings {
     pub kinds: Kinds,
     /// The origin of tasks that came in by another door.
     pub host: String,
+    /// How the hub's socket calls itself. Nobody has to know it.
+    pub identity: Bytes,
     pub mechanism: Mechanism,
-    /// How many tasks one message may carry, either way.
+    /// How many tasks one request may name.
     pub tasks_a_message: usize,
 }
 
@@ -34,8 +36,9 @@ impl Default for Settings {
             lease_ms: None,
             kinds: Kinds::of(&[WorkKind::Named]),
             host: "laboro".to_owned(),
+            identity: Bytes::new(),
             mechanism: Mechanism::Null,
-            tasks_a_message: 100_000,
+            tasks_a_message: 1_000_000,
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::session::{Delivery, HangUp, Output, Place, Session};
 use crate::zmtp::{Connection, Limits, Message, Options, SocketType, ZmtpError};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
-    Command, LeaseRef, Name, Place as At, Reply, Return, Returned, Time, Token, WorkerId, WorkerRef,
+    Command, Grant, LeaseRef, Name, Place as At, Reply, Return, Returned, Time, Token, WorkerId,
+    WorkerRef,
 };
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -75,6 +76,9 @@ enum Part {
 /// because the hub takes only so many questions of a session at once.
 const UNDER_WAY_MAX: usize = 50_000;
 
+/// One long reply does not cost its room for as long as the connection stands.
+const SCRATCH_BYTES_KEPT: usize = 256 << 10;
+
 const ENVELOPE_FRAMES_MAX: usize = 32;
 
 impl HubSide {
@@ -84,6 +88,7 @@ impl HubSide {
             as_server: true,
             limits: Limits {
                 frame_bytes: place.message_max,
+                leaves_out_long: true,
                 message_bytes: place.message_max.saturating_add(64 << 10),
                 frames_a_message: ENVELOPE_FRAMES_MAX + 2,
                 ..Limits::default()
@@ -162,8 +167,10 @@ impl HubSide {
     fn answer_scratch(&mut self, number: u64, out: &mut Output) {
         let body = std::mem::take(&mut self.scratch);
         self.answer(number, &body, out);
-        self.scratch = body;
-        self.scratch.clear();
+        if body.capacity() <= SCRATCH_BYTES_KEPT {
+            self.scratch = body;
+            self.scratch.clear();
+        }
     }
 
     /// Says it now if all before it are answered, and with it those after it that waited only for this one.
@@ -226,13 +233,7 @@ impl Session for HubSide {
                 if self.is_closed || self.request(untag(tag).0).is_none() =>
             {
                 // Nobody is there to do it, or its steal was answered with Exit meanwhile.
-                let back = |grant: laboro_core::Grant| Returned {
-                    lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
-                    preds: Vec::new(),
-                };
-                let tasks = grants.into_iter().map(back).collect();
-                let worker = WorkerRef::Id(worker);
-                out.ask(u64::MAX, Command::Return(Return { worker, tasks, place: At::Front }));
+                give_back(worker, grants.into_iter(), out);
             }
             Delivery::Reply { tag, reply } => {
                 let (number, part) = untag(tag);
@@ -278,6 +279,19 @@ impl Session for HubSide {
     fn close(&mut self, _now: Time, out: &mut Output) {
         self.is_closed = true;
         self.withdraw_last(out);
+    }
+}
+
+/// Tasks that were given and cannot be carried.
+fn give_back(worker: WorkerId, grants: impl Iterator<Item = Grant>, out: &mut Output) {
+    let back = |grant: Grant| Returned {
+        lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+        preds: Vec::new(),
+    };
+    let tasks: Vec<Returned> = grants.map(back).collect();
+    if !tasks.is_empty() {
+        let worker = WorkerRef::Id(worker);
+        out.ask(u64::MAX, Command::Return(Return { worker, tasks, place: At::Front }));
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Connection {
     /// The frames of a message whose last one has not come yet, and their bytes together.
     partial: Message,
     partial_bytes: usize,
+    /// Of a last frame that is left out: what is still to come.
+    left_out: Option<u64>,
     heartbeat: Heartbeat,
 }
 
@@ -53,6 +55,7 @@ impl Connection {
             seal: None,
             partial: Message::new(),
             partial_bytes: 0,
+            left_out: None,
             heartbeat: Heartbeat::default(),
         }
     }
@@ -211,7 +214,22 @@ impl Connection {
         say: &mut BytesMut,
     ) -> Result<Option<Message>, ZmtpError> {
         loop {
+            if let Some(rest) = self.left_out {
+                let here = within(rest, input.len()).unwrap_or(input.len());
+                input.advance(here);
+                self.left_out = (rest > here as u64).then(|| rest - here as u64);
+                if self.left_out.is_some() {
+                    return Ok(None);
+                }
+                self.partial_bytes = 0;
+                return Ok(Some(std::mem::take(&mut self.partial)));
+            }
             let Some(header) = frame::header(input)? else { return Ok(None) };
+            if self.leaves_out(&header) {
+                input.advance(header.bytes);
+                self.left_out = Some(header.body);
+                continue;
+            }
             let bytes = self.body_bytes(&header)?;
             if input.len() < header.bytes + bytes {
                 return Ok(None);
@@ -239,6 +257,16 @@ impl Connection {
                 return Ok(Some(std::mem::take(&mut self.partial)));
             }
         }
+    }
+
+    fn leaves_out(&self, header: &frame::Header) -> bool {
+        let limits = &self.options.limits;
+        limits.leaves_out_long
+            && self.seal.is_none()
+            && !header.is_command
+            && !header.has_more
+            && !self.partial.is_empty()
+            && within(header.body, limits.frame_bytes).is_none()
     }
 
     /// How long the body is, if one of this size may come: known before its bytes are read.

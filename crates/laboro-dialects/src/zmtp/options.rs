@@ -90,6 +90,9 @@ impl fmt::Debug for Mechanism {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub frame_bytes: usize,
+    /// A longer frame does not end the connection if it is the last of several, where nothing is sealed:
+    /// its message comes without it, so that it can be answered.
+    pub leaves_out_long: bool,
     pub frames_a_message: usize,
     /// All frames of a message together.
     pub message_bytes: usize,
@@ -107,6 +110,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             frame_bytes: 16 << 20,
+            leaves_out_long: false,
             frames_a_message: 1024,
             message_bytes: 32 << 20,
             command_bytes: 4096,

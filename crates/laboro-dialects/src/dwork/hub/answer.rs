@@ -1,16 +1,20 @@
 //! What the hub's replies mean to the peer. A reply that needs another question asks it; everything else
 //! ends the request with exactly one message.
 
-use super::{HubSide, Part, Stage};
+use super::{HubSide, Part, Stage, give_back};
 use crate::dwork::codec::{Kind, Log, Note, QueryWriter, are_notes, decode};
 use crate::session::Output;
 use laboro_core::{
-    Command, GroupView, Idle, Query as Question, Refusal, Reply, State, TaskView, Time, WorkerRef,
+    Command, Grant, GroupView, Idle, Query as Question, Refusal, Reply, State, TaskView, Time,
+    WorkerId, WorkerRef,
 };
 use std::io::Write;
 
 /// How often a request is asked anew because what it went by has gone meanwhile.
 const TRIES_MAX: u8 = 3;
+
+/// A reply that is longer gets no more tasks. Much less than clients take.
+const REPLY_BYTES_MAX: usize = 8 << 20;
 
 impl HubSide {
     pub(super) fn reply(
@@ -87,33 +91,51 @@ impl HubSide {
 
     fn stolen(&mut self, now: Time, number: u64, reply: Reply, out: &mut Output) {
         match reply {
-            Reply::Work { grants, .. } => {
-                let log = Log::new(Note::Stolen, i64::try_from(now.0 * 1000).unwrap_or(i64::MAX));
-                let mut query = QueryWriter::new(Kind::Transfer, &mut self.scratch);
-                for grant in &grants {
-                    let notes = grant.memo.as_deref().filter(|notes| are_notes(notes));
-                    let notes = notes.unwrap_or(&self.door.host_notes);
-                    match &grant.element {
-                        // What has no name goes by its number.
-                        _ if grant.name.is_empty() => {
-                            query.noted_task(grant.task.to_string().as_bytes(), notes, &[log]);
-                        }
-                        None => query.noted_task(grant.name.bytes(), notes, &[log]),
-                        Some(element) => {
-                            let mut name = grant.name.bytes().to_vec();
-                            name.extend(format!(".{}", u64::from(element.position) + 1).bytes());
-                            query.noted_task(&name, notes, &[log]);
-                        }
-                    }
-                }
-                self.answer_scratch(number, out);
-            }
+            Reply::Work { worker, grants } => self.give(now, number, worker, grants, out),
             Reply::Nothing(idle) => self.nothing_to_steal(now, number, idle, out),
             Reply::Refused(Refusal::NoSuchWorker(_)) => self.begin_again(now, number, out),
             // Too many wait already: this one may ask again.
             Reply::Refused(Refusal::Limit { .. }) => self.answer_kind(number, Kind::NotFound, out),
             _ => self.answer_kind(number, Kind::Error, out),
         }
+    }
+
+    /// As many as fit one reply; the others go back.
+    fn give(
+        &mut self,
+        now: Time,
+        number: u64,
+        worker: WorkerId,
+        mut grants: Vec<Grant>,
+        out: &mut Output,
+    ) {
+        let log = Log::new(Note::Stolen, i64::try_from(now.0 * 1000).unwrap_or(i64::MAX));
+        let mut query = QueryWriter::new(Kind::Transfer, &mut self.scratch);
+        let mut given = 0;
+        for grant in &grants {
+            if query.bytes() > REPLY_BYTES_MAX {
+                break;
+            }
+            given += 1;
+            let notes = grant.memo.as_deref().filter(|notes| are_notes(notes));
+            let notes = notes.unwrap_or(&self.door.host_notes);
+            match &grant.element {
+                // What has no name goes by its number.
+                _ if grant.name.is_empty() => {
+                    query.noted_task(grant.task.to_string().as_bytes(), notes, &[log]);
+                }
+                None => query.noted_task(grant.name.bytes(), notes, &[log]),
+                Some(element) => {
+                    let mut name = grant.name.bytes().to_vec();
+                    name.extend(format!(".{}", u64::from(element.position) + 1).bytes());
+                    query.noted_task(&name, notes, &[log]);
+                }
+            }
+        }
+        // Each goes before the one that went back before it.
+        let rest = grants.drain(given..).rev();
+        give_back(worker, rest, out);
+        self.answer_scratch(number, out);
     }
 
     fn nothing_to_steal(&mut self, now: Time, number: u64, idle: Idle, out: &mut Output) {

@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Origin and log of one task that are kept, in bytes.
 const NOTES_MAX: usize = 16 << 10;
 
+/// Tasks that one steal is given at most, whatever it asks for.
+const STEAL_MOST: u32 = 100_000;
+
 /// How long a steal waits whose worker holds something. Original workers ask again at once, so a little.
 const BUSY_PATIENCE_MS: u64 = 10;
 
@@ -56,8 +59,7 @@ impl HubSide {
                 Some(Stage::Create)
             }
             Kind::Steal => {
-                let most = u32::try_from(query.n.unwrap_or(1)).unwrap_or(0);
-                let most = most.min(self.door.settings.tasks_a_message as u32);
+                let most = wanted(query);
                 let patience_ms = self.door.settings.patience_ms;
                 let until = (most > 0 && patience_ms > 0).then(|| now.after_ms(patience_ms));
                 let patience = self.patience(now, until);
@@ -182,11 +184,14 @@ impl HubSide {
     pub(super) fn offer_on(&mut self, number: u64, until: Time, out: &mut Output) {
         let Some(body) = self.request(number).map(|request| request.body.clone()) else { return };
         let Ok(query) = decode(&body, 0) else { return };
-        let most = u32::try_from(query.n.unwrap_or(1)).unwrap_or(0);
-        let most = most.min(self.door.settings.tasks_a_message as u32);
+        let most = wanted(&query);
         let route = Route::Answer { most, patience: Patience::Always(until) };
         self.offer(number, query.location.unwrap_or_default(), route, out);
     }
+}
+
+fn wanted(query: &Query<'_>) -> u32 {
+    u32::try_from(query.n.unwrap_or(1)).unwrap_or(0).min(STEAL_MOST)
 }
 
 fn has_its_fields(query: &Query<'_>) -> bool {

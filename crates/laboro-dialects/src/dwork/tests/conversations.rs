@@ -154,6 +154,45 @@ fn what_is_sent_in_one_piece_is_answered_in_order_however_much_it_is() {
 }
 
 #[test]
+fn a_request_that_is_too_long_is_refused_and_the_next_one_heard() {
+    let mut ring = patient();
+    let peer = ring.connect(Req);
+    let mut head = BytesMut::from(&[1, 0, 2][..]);
+    head.extend_from_slice(&(2u64 << 20).to_be_bytes());
+    ring.send_bytes(peer, head);
+    for _ in 0..32 {
+        ring.heard(peer, "nothing");
+        ring.send_bytes(peer, BytesMut::zeroed(64 << 10));
+    }
+    ring.turn();
+    ring.heard(peer, "Error");
+    ring.hears(peer, say::create("a"), "OK");
+}
+
+#[test]
+fn a_steal_gets_no_more_than_a_reply_holds() {
+    let mut ring = Ring::new();
+    let peer = ring.connect(Req);
+    let name = |number: usize| format!("{number}{}", "x".repeat(4000));
+    for message in 0..10 {
+        let names: Vec<String> = (0..250).map(|task| name(250 * message + task)).collect();
+        ring.hears(peer, say::create(&names.join(" ")), "OK");
+    }
+    let (mut stolen, mut next) = (Vec::new(), 0);
+    for _ in 0..2 {
+        let reply = ring.ask(peer, &say::steal(5000, "w")).unwrap();
+        assert!(reply.len() < 9 << 20, "{} bytes", reply.len());
+        let query = decode(&reply, 5000).unwrap();
+        stolen.push(query.tasks.len());
+        for task in &query.tasks {
+            assert_eq!(task.name, name(next).as_bytes());
+            next += 1;
+        }
+    }
+    assert!(stolen[0] < 2500 && next == 2500, "{stolen:?}");
+}
+
+#[test]
 fn a_peer_that_only_sends_is_cut_off() {
     let mut ring = patient();
     let peer = ring.connect(Dealer);
