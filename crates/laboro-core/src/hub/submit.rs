@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId};
 use crate::job::JobOptions;
 pub(super) use cycle::Search;
-use draft::{Draft, Renewed};
+use draft::{Draft, Renewed, Step};
 
 impl Hub {
     pub(super) fn submit(&mut self, mut submit: Submit) -> Result<Reply, Refusal> {
@@ -59,17 +59,19 @@ impl Hub {
             let group = GroupId(self.group_or_new(submit.group));
             let open = options.open;
             self.ledger.post(Event::JobMade { job, group, options: Box::new(options) });
-            if !open && drafted.added.tasks.is_empty() && drafted.added.arrays.is_empty() {
+            if !open && !drafted.adds_something() {
                 // Nothing in it will ever end, so it ends now and is forgotten in its time.
                 self.ledger.post(Event::JobClosed { job });
             }
         }
-        // First they are not finished any more, then others come to wait for them, then they for others.
-        for Renewed { task, memo } in drafted.renewed {
-            self.ledger.post(Event::Renewed { task, preds: Vec::new(), memo });
-        }
-        if !drafted.added.tasks.is_empty() || !drafted.added.arrays.is_empty() {
-            self.ledger.post(Event::Added(Box::new(drafted.added)));
+        // Tasks are not finished any more before others come to wait for them, then they wait for others.
+        for step in drafted.steps {
+            self.ledger.post(match step {
+                Step::Added(added) => Event::Added(Box::new(added)),
+                Step::Renewed(Renewed { task, memo }) => {
+                    Event::Renewed { task, preds: Vec::new(), memo }
+                }
+            });
         }
         for (task, preds) in drafted.merged {
             self.ledger.post(Event::PredsAdded { task, preds });

@@ -32,6 +32,10 @@ pub fn configure(config: &mut Config, words: &str) -> Parsed<()> {
             "keep_worker_ms" => config.keep.worker_ms = number(value)?,
             "slice" => config.keep.slice = number(value)?,
             "tasks" => config.limits.tasks = number(value)?,
+            "cycle_search" => config.limits.cycle_search = number(value)?,
+            "preds_a_task" => config.limits.preds_a_task = number(value)?,
+            "edges" => config.limits.edges = number(value)?,
+            "workers" => config.limits.workers = number(value)?,
             "tasks_a_submit" => config.limits.tasks_a_submit = number(value)?,
             _ => return Err(format!("no such setting: {key}")),
         }

@@ -42,6 +42,7 @@ scenarios! {
     people_stay_in_control: "control.txt",
     whoever_watches_is_told: "watch.txt",
     what_is_there_already_is_merged: "merge.txt",
+    a_graph_may_be_sent_again: "again.txt",
     tasks_come_after_their_predecessors: "after.txt",
     a_peer_may_know_nothing_but_names: "names.txt",
 }

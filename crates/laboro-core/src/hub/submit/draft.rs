@@ -9,7 +9,8 @@ use crate::hub::Hub;
 use crate::id::{Name, TaskId};
 use crate::task::{NewTask, Profile, State};
 use foldhash::fast::FixedState;
-use hashbrown::{HashSet, HashTable};
+use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet, HashTable};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub(super) struct Draft {
     fate: Vec<Fate>,
     /// Nodes by name, when there is more than one.
     names: HashTable<u32>,
+    /// Nodes that start a finished task over, by its id.
+    renewed: HashMap<TaskId, u32, FixedState>,
     unknown_pred: UnknownPred,
     job_first: TaskId,
 }
@@ -36,15 +39,23 @@ enum Fate {
     Merged,
     /// It is there, finished, and runs again.
     Renewed,
+    /// The same, and another node of this submit starts it over.
+    Again(u32),
     /// Another node of this submit has its name and takes its predecessors.
     Twin(u32),
 }
 
 pub(super) struct Drafted {
-    pub(super) added: Added,
+    /// As they are to be posted.
+    pub(super) steps: Vec<Step>,
+    /// After them.
     pub(super) merged: Vec<(TaskId, Vec<TaskId>)>,
-    pub(super) renewed: Vec<Renewed>,
     known: u32,
+}
+
+pub(super) enum Step {
+    Added(Added),
+    Renewed(Renewed),
 }
 
 /// A finished task that starts over.
@@ -54,6 +65,10 @@ pub(super) struct Renewed {
 }
 
 impl Drafted {
+    pub(super) fn adds_something(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Added(_)))
+    }
+
     /// How many of the submit's tasks are no new ones.
     pub(super) fn taken(&self) -> u32 {
         self.known
@@ -79,12 +94,19 @@ impl Draft {
             ids: Vec::with_capacity(nodes),
             fate: Vec::with_capacity(nodes),
             names,
+            renewed: HashMap::default(),
             unknown_pred,
             job_first,
         };
         let mut next = job_first.index;
         for node in 0..nodes {
-            let fate = draft.fate_of(hub, node, if_taken)?;
+            let mut fate = draft.fate_of(hub, node, if_taken)?;
+            if let (Fate::Renewed, id) = fate {
+                match draft.renewed.entry(id) {
+                    Entry::Occupied(first) => fate.0 = Fate::Again(*first.get()),
+                    Entry::Vacant(here) => _ = here.insert(node as u32),
+                }
+            }
             let id = match fate {
                 (Fate::New, _) if node < draft.arrays.len() => {
                     let id = TaskId::whole(job_first.job, next);
@@ -210,8 +232,14 @@ impl Draft {
         }
         let mut task_preds: Vec<SmallVec<[TaskId; 2]>> = Vec::with_capacity(tasks.len());
         for (at, task) in tasks.iter().enumerate() {
-            let preds: SmallVec<[TaskId; 2]> =
-                look.preds(array_count + at, &task.preds, &mut arrows)?;
+            let node = array_count + at;
+            let mut preds: SmallVec<[TaskId; 2]> = look.preds(node, &task.preds, &mut arrows)?;
+            match self.fate[node] {
+                // It is left as it is.
+                Fate::Known => preds.clear(),
+                Fate::Merged => look.keep_news(node, &mut preds),
+                Fate::New | Fate::Renewed | Fate::Again(_) | Fate::Twin(_) => {}
+            }
             edges += preds.len();
             task_preds.push(preds);
         }
@@ -221,55 +249,53 @@ impl Draft {
         }
         look.check_cycles(&arrows, &array_preds, &task_preds)?;
 
-        let mut drafted = Drafted {
-            added: Added {
-                job: self.job_first.job,
-                profiles,
-                arrays: Vec::with_capacity(array_count),
-                tasks: Vec::with_capacity(tasks.len()),
-            },
-            merged: Vec::new(),
-            renewed: Vec::new(),
-            known: 0,
-        };
+        let job = self.job_first.job;
+        let nothing = |profiles| Added { job, profiles, arrays: Vec::new(), tasks: Vec::new() };
+        let mut added = nothing(profiles);
         for (array, (preds, each)) in arrays.into_iter().zip(array_preds) {
-            drafted.added.arrays.push(array.placed(preds, each));
+            added.arrays.push(array.placed(preds, each));
         }
+        // Those that start over stand where they are named, so what is new comes in pieces. Otherwise they
+        // come first: anybody may have named them.
+        let in_pieces = self.unknown_pred == UnknownPred::InOrder && !self.renewed.is_empty();
+        let mut drafted = Drafted { steps: Vec::new(), merged: Vec::new(), known: 0 };
         let base = array_count as u32;
-        let mut renewed: HashSet<TaskId, FixedState> = HashSet::default();
         // Where the new tasks stand, for those that merge into one.
         let mut places: Vec<u32> = Vec::new();
         let merges = self.fate.iter().any(|fate| matches!(fate, Fate::Twin(_)));
         for (at, (task, preds)) in tasks.into_iter().zip(task_preds).enumerate() {
             let node = array_count + at;
             if merges {
-                places.push(drafted.added.tasks.len() as u32);
+                places.push(added.tasks.len() as u32);
             }
             match self.fate[node] {
                 Fate::New => {
                     let TaskSpec { name, profile, work, memo, .. } = task;
-                    drafted.added.tasks.push(NewTask { name, profile, work, preds, memo });
+                    added.tasks.push(NewTask { name, profile, work, preds, memo });
                     continue;
                 }
-                Fate::Known => {}
-                Fate::Merged if preds.is_empty() => {}
-                Fate::Merged => drafted.merged.push((self.ids[node], preds.to_vec())),
-                Fate::Renewed => {
-                    let (task, memo) = (self.ids[node], task.memo);
-                    // The same name may stand here more than once.
-                    if renewed.insert(task) {
-                        drafted.renewed.push(Renewed { task, memo });
+                Fate::Twin(other) if !in_pieces => {
+                    let place = places[(other - base) as usize] as usize;
+                    added.tasks[place].preds.extend(preds);
+                }
+                fate => {
+                    let id = self.ids[node];
+                    if fate == Fate::Renewed {
+                        if in_pieces && !(added.tasks.is_empty() && added.arrays.is_empty()) {
+                            let next = nothing(added.profiles.clone());
+                            drafted.steps.push(Step::Added(std::mem::replace(&mut added, next)));
+                        }
+                        drafted.steps.push(Step::Renewed(Renewed { task: id, memo: task.memo }));
                     }
                     if !preds.is_empty() {
-                        drafted.merged.push((task, preds.to_vec()));
+                        drafted.merged.push((id, preds.to_vec()));
                     }
-                }
-                Fate::Twin(other) => {
-                    let place = places[(other - base) as usize] as usize;
-                    drafted.added.tasks[place].preds.extend(preds);
                 }
             }
             drafted.known += 1;
+        }
+        if !(added.tasks.is_empty() && added.arrays.is_empty()) {
+            drafted.steps.push(Step::Added(added));
         }
         Ok(drafted)
     }
@@ -318,7 +344,7 @@ impl Lookup<'_> {
             return Ok(Some(self.draft.ids[local as usize]));
         }
         if let Some(found) = self.hub.find_task(self.draft.group, pred) {
-            return Ok(Some(found));
+            return Ok(self.known_pred(node, found, arrows));
         }
         if let TaskRef::Name(name) = pred
             && let Some((local, position)) = self.local_element(name)
@@ -340,10 +366,38 @@ impl Lookup<'_> {
         }
     }
 
-    /// The node that stands for a twin.
+    /// A predecessor that is there already. One that is done, and starts over only later in the same
+    /// submit, is done still where the tasks come one by one.
+    fn known_pred(&self, node: usize, found: TaskId, arrows: &mut Vec<Arrow>) -> Option<TaskId> {
+        let Some(&first) = self.draft.renewed.get(&found) else { return Some(found) };
+        let comes_later = self.draft.unknown_pred == UnknownPred::InOrder && first as usize > node;
+        if comes_later && self.is_done(found) {
+            return None;
+        }
+        arrows.push(Arrow { pred: first, succ: self.head(node as u32) });
+        Some(found)
+    }
+
+    /// What a task waits for already, or need not wait for any more, is no news. A graph that is sent
+    /// again costs no search.
+    fn keep_news(&self, node: usize, preds: &mut SmallVec<[TaskId; 2]>) {
+        let state = self.hub.state();
+        let slot = state.record_of(self.draft.ids[node]).expect("a task that is merged is there");
+        if preds.is_empty() {
+            return;
+        }
+        let known = state.graph().preds_of(state.task(slot).preds).map(|pred| state.id_of(pred));
+        let mut known: HashSet<TaskId, FixedState> = known.collect();
+        preds.retain(|pred| match self.is_done(*pred) {
+            true => self.draft.renewed.contains_key(pred),
+            false => known.insert(*pred),
+        });
+    }
+
+    /// The node that stands for one that has the same name.
     fn head(&self, node: u32) -> u32 {
         match self.draft.fate[node as usize] {
-            Fate::Twin(other) => other,
+            Fate::Twin(other) | Fate::Again(other) => other,
             _ => node,
         }
     }
@@ -401,14 +455,19 @@ impl Lookup<'_> {
         array_preds: &[(Vec<TaskId>, Vec<TaskId>)],
         task_preds: &[SmallVec<[TaskId; 2]>],
     ) -> Result<(), Refusal> {
-        // Whoever names only those before it cannot close a cycle among new tasks.
+        // Whoever names only those before it cannot close a cycle among new tasks, and those that are done
+        // and start over: nothing else comes after either.
         if arrows.iter().any(|arrow| arrow.pred >= arrow.succ)
             && let Some(node) = cycle::among(self.draft.ids.len(), arrows)
         {
             return Err(Refusal::Cycle(self.name(node as usize).clone()));
         }
         let base = self.arrays.len();
-        let old = |at: usize| matches!(self.draft.fate[base + at], Fate::Merged | Fate::Renewed);
+        let old = |at: usize| match self.draft.fate[base + at] {
+            Fate::Merged => true,
+            Fate::Renewed | Fate::Again(_) => !self.is_done(self.draft.ids[base + at]),
+            Fate::New | Fate::Known | Fate::Twin(_) => false,
+        };
         if !(0..task_preds.len()).any(|at| old(at) && !task_preds[at].is_empty()) {
             return Ok(());
         }
