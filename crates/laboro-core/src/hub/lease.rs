@@ -7,7 +7,7 @@ use crate::effect::{Refusal, Reply};
 use crate::event::{Back, Event, Then};
 use crate::id::{Name, TaskId, WorkerId};
 use crate::ledger::Phase;
-use crate::task::Outcome;
+use crate::task::{Outcome, State};
 use std::collections::BTreeSet;
 
 /// What a lease reference means now.
@@ -117,7 +117,7 @@ impl Hub {
             (worker.id, worker.group)
         };
         let mut tasks: Vec<(TaskId, Vec<TaskId>)> = Vec::with_capacity(back.tasks.len());
-        let mut known = BTreeSet::new();
+        let (mut known, mut edges) = (BTreeSet::new(), 0);
         for returned in &back.tasks {
             let task = match self.claim(id, group, &returned.lease)? {
                 Claim::Live(task) => task,
@@ -128,12 +128,13 @@ impl Hub {
             if !known.insert(task) {
                 return Err(Refusal::NameTwice(self.state().shown_name(task)));
             }
-            let preds: Vec<TaskId> = returned
-                .preds
-                .iter()
-                .filter_map(|pred| self.find_task(Some(group), pred))
-                .collect();
+            let preds = self.new_preds(group, &returned.preds)?;
+            edges += preds.len();
             tasks.push((task, preds));
+        }
+        let most = self.config.limits.edges;
+        if self.state().graph().len() + edges > most {
+            return Err(Refusal::Limit { what: "dependencies", most: most as u64 });
         }
         self.check_no_cycle(&tasks)?;
         let why = match back.place {
@@ -144,6 +145,22 @@ impl Hub {
             self.ledger.post(Event::Returned { task, why, preds });
         }
         Ok(Reply::Ok)
+    }
+
+    /// What a task that is given back has to wait for, each once: what is done holds nobody up.
+    fn new_preds(&self, group: u32, preds: &[TaskRef]) -> Result<Vec<TaskId>, Refusal> {
+        let most = self.config.limits.preds_a_task;
+        if preds.len() > most {
+            return Err(Refusal::Limit { what: "predecessors of a task", most: most as u64 });
+        }
+        let state = self.state();
+        let is_done = |id: TaskId| {
+            let record = state.record_of(id).map(|slot| state.task(slot));
+            record.is_some_and(|record| record.state() == Some(State::Done))
+        };
+        let mut seen = BTreeSet::new();
+        let found = preds.iter().filter_map(|pred| self.find_task(Some(group), pred));
+        Ok(found.filter(|&pred| !is_done(pred) && seen.insert(pred)).collect())
     }
 
     /// May tasks that are there come after these?
