@@ -5,6 +5,7 @@ mod drawing;
 mod facts;
 mod html;
 mod page;
+mod remembered;
 
 #[cfg(test)]
 mod tests;

@@ -96,10 +96,15 @@ function enable(buttons, task) {
 }
 
 function drawAttempts(runs) {
-  return table([["", "number"], "Worker", "Started", "Ended", ["Took", "number"], "How"], runs.map((one, at) => [
-    String(at + 1), workerLink(one.worker), clock(one.started_ms), one.ended_ms ? clock(one.ended_ms) : "",
-    duration((one.ended_ms ?? Date.now()) - one.started_ms), one.outcome ? outcome(one.outcome) : "runs"]),
-  "none is remembered");
+  // What an attempt used is told by some workers only.
+  const isUsedKnown = runs.some((one) => one.used);
+  const used = ({ used: of }) => (of ? [duration((of.user_us + of.system_us) / 1000), bytes(of.peak_memory_bytes)] : ["", ""]);
+  const columns = [["", "number"], "Worker", "Started", "Ended", ["Took", "number"], "How"];
+  if (isUsedKnown) columns.push(["Processor", "number"], ["Memory", "number"]);
+  return table(columns, runs.map((one, at) => [
+    String(one.attempt || at + 1), workerLink(one.worker), clock(one.started_ms), one.ended_ms ? clock(one.ended_ms) : "",
+    duration((one.ended_ms ?? Date.now()) - one.started_ms), one.outcome ? outcome(one.outcome) : "runs",
+    ...(isUsedKnown ? used(one) : [])]), "none is remembered");
 }
 
 function drawWork(work, task) {

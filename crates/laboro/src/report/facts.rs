@@ -1,10 +1,9 @@
 //! What a report is made of, asked of the hub once. Bounded: a report of a million tasks is as long as one of a
 //! thousand.
 
-use crate::hub_client::{Hub, Printed};
-use laboro_hub::api::{
-    Attempt, Ended, Job, JobHistory, Outcome, OutcomeKind, Share, Task, TaskState, Tasks, Worker,
-};
+use super::remembered::remembered;
+use crate::hub_client::{Hub, Printed, TaskPages};
+use laboro_hub::api::{Job, JobHistory, Outcome, Task, Tasks, Worker};
 use std::collections::BTreeMap;
 
 pub(super) struct Facts {
@@ -27,17 +26,20 @@ const FAILED_MAX: u32 = 100;
 const WORDS_MAX: usize = 20;
 const WORDS_BYTES: i64 = 2000;
 /// Tasks looked at where the hub has no history of the job.
-const TASKS_MAX: u32 = 1000;
+const TASKS_MAX: usize = 10_000;
 
 impl Facts {
     pub(super) async fn gather(hub: &Hub, number: u32) -> anyhow::Result<Facts> {
         let job = hub.job(number).await?;
         let mut past: JobHistory = hub.get(&format!("jobs/{number}/history")).await?;
         if past.durations.count == 0 {
-            // Since a restart nothing of it has run; tasks that are no elements of arrays know how they went.
-            let path = format!("jobs/{number}/tasks?limit={TASKS_MAX}");
-            let tasks: Tasks = hub.get(&path).await?;
-            past = remembered(number, &tasks.tasks);
+            // Since a restart nothing of it has run; what is remembered of tasks tells how they went.
+            let mut tasks = Vec::new();
+            let mut pages = TaskPages::new(hub, number, None, 1, Some(1000));
+            while let Some(task) = pages.next().await?.filter(|_| tasks.len() < TASKS_MAX) {
+                tasks.push(task);
+            }
+            past = remembered(number, &tasks);
         }
         let path = format!("jobs/{number}/tasks?state=failed&limit={FAILED_MAX}");
         let tasks: Tasks = hub.get(&path).await?;
@@ -88,46 +90,4 @@ async fn last_words(hub: &Hub, job: u32, task: u32) -> String {
         }
     }
     String::from_utf8_lossy(&words).into_owned()
-}
-
-/// A history from the attempts that tasks remember themselves.
-pub(super) fn remembered(job: u32, tasks: &[Task]) -> JobHistory {
-    let ended = |task: u32, attempt: &Attempt| {
-        let (end, outcome) = (attempt.ended_ms?, attempt.outcome?);
-        let (started_ms, worker) = (attempt.started_ms, attempt.worker);
-        Some(Ended {
-            job,
-            task,
-            worker,
-            started_ms,
-            took_ms: end.saturating_sub(started_ms),
-            outcome,
-        })
-    };
-    let spans: Vec<Ended> = tasks
-        .iter()
-        .filter(|task| task.state != TaskState::Leased)
-        .flat_map(|task| task.attempts.iter().filter_map(|attempt| ended(task.task, attempt)))
-        .collect();
-    let mut slowest = spans.clone();
-    slowest.sort_by_key(|span| std::cmp::Reverse(span.took_ms));
-    slowest.truncate(20);
-    let mut workers: BTreeMap<u32, Share> = BTreeMap::new();
-    for span in &spans {
-        let share = workers.entry(span.worker).or_default();
-        share.worker = Some(span.worker);
-        match span.outcome.kind {
-            OutcomeKind::Success => share.done += 1,
-            _ => share.failed += 1,
-        }
-        share.busy_ms += span.took_ms;
-    }
-    JobHistory {
-        job,
-        every: 1,
-        spans,
-        slowest,
-        workers: workers.into_values().collect(),
-        ..JobHistory::default()
-    }
 }

@@ -1,7 +1,7 @@
 //! Text stays text.
 
-use super::facts::remembered;
 use super::html::{escape, table};
+use super::remembered::remembered;
 use laboro_hub::api::Task;
 use serde_json::json;
 
@@ -35,4 +35,10 @@ fn without_a_history_tasks_tell_how_they_went() {
     let shares: Vec<(u64, u64)> =
         past.workers.iter().map(|share| (share.done, share.failed)).collect();
     assert_eq!(shares, [(0, 1), (1, 0)]);
+    let durations = &past.durations;
+    assert_eq!((durations.p50_ms, durations.p99_ms, durations.max_ms), (50, 300, 300));
+    let holds = |ms: u64| durations.buckets.iter().any(|b| (b.from_ms..b.to_ms).contains(&ms));
+    assert!(holds(50) && holds(300), "{durations:?}");
+    assert_eq!((past.rate.done.as_slice(), past.rate.failed.as_slice()), (&[1][..], &[1][..]));
+    assert_eq!(remembered(1, &[]).durations.count, 0);
 }
