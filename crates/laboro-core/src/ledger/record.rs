@@ -12,7 +12,8 @@ pub(crate) struct Record {
     pub(crate) name: Name,
     pub(crate) phase: Phase,
     pub(crate) work: Option<Arc<Work>>,
-    pub(crate) extra: Option<Box<Extra>>,
+    /// Tasks that were submitted together often have the same, and then share it.
+    pub(crate) extra: Option<Arc<Extra>>,
     /// Handle of its job.
     pub(crate) job: u32,
     /// Number in its job; of a gate, its array's first.
@@ -76,6 +77,17 @@ pub(crate) struct Extra {
     pub(crate) lapsed: Option<(LeaseNo, WorkerId)>,
 }
 
+impl Extra {
+    /// Nothing but these notes.
+    pub(crate) fn is_only(&self, memo: &Arc<[u8]>) -> bool {
+        let same = |own: &Arc<[u8]>| Arc::ptr_eq(own, memo) || own == memo;
+        self.memo.as_ref().is_some_and(same)
+            && self.message.is_none()
+            && self.past.is_empty()
+            && self.lapsed.is_none()
+    }
+}
+
 const PAST_MOST: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +142,14 @@ impl Record {
     }
 
     pub(crate) fn extra_mut(&mut self) -> &mut Extra {
-        self.extra.get_or_insert_default()
+        Arc::make_mut(self.extra.get_or_insert_default())
+    }
+
+    /// Somebody has taken or finished the task.
+    pub(crate) fn forget_lapsed(&mut self) {
+        if self.extra.as_ref().is_some_and(|extra| extra.lapsed.is_some()) {
+            self.extra_mut().lapsed = None;
+        }
     }
 
     /// A task that is run again and again remembers its last attempts, not all of them.
@@ -155,5 +174,21 @@ mod tests {
     fn a_record_fits_in_96_bytes() {
         assert!(size_of::<Phase>() <= 24, "a phase takes {} bytes", size_of::<Phase>());
         assert!(size_of::<Record>() <= 96, "a record takes {} bytes", size_of::<Record>());
+    }
+
+    #[test]
+    fn the_same_notes_are_kept_once_until_one_task_has_more() {
+        let mut state = super::super::state::State::default();
+        let notes = |text: &str| Arc::from(text.as_bytes());
+        let mut records = [Record::vacant(), Record::vacant()];
+        for record in &mut records {
+            record.extra = Some(state.extra_of(&notes("host")));
+        }
+        let [one, other] = records.each_mut().map(|record| record.extra.clone().unwrap());
+        assert!(Arc::ptr_eq(&one, &other));
+        records[0].extra_mut().message = Some("why".into());
+        assert_eq!(records[1].extra.as_ref().unwrap().message, None);
+        assert_eq!(*records[0].memo().unwrap(), notes("host"));
+        assert!(!Arc::ptr_eq(&one, &state.extra_of(&notes("elsewhere"))));
     }
 }

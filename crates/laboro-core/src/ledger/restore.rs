@@ -296,7 +296,7 @@ impl State {
             record.work.clone_from(&task.work);
             (record.waiting, record.failed) = (task.waiting, task.failed);
             (record.fails, record.lost) = (task.fails, task.lost);
-            record.extra = task.extra.as_ref().map(|extra| Box::new(extra.unpacked()));
+            record.extra = task.extra.as_ref().map(|extra| self.share(extra.unpacked()));
             let (phase, state) = task.phase.unpacked();
             record.phase = phase;
             let slot = self.tasks.insert(record);

@@ -5,7 +5,7 @@ use super::jobs::{Array, Job};
 use super::lanes::Lanes;
 use super::names::Names;
 use super::profiles::Profiles;
-use super::record::Record;
+use super::record::{Extra, Record};
 use super::slab::Slab;
 use super::workers::Workers;
 use crate::effect::Change;
@@ -14,6 +14,7 @@ use crate::job::Counts;
 use crate::task::{Outcome, State as TaskState};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What a hub knows: start with `State::default()` and apply every event of a journal, in order.
 #[derive(Debug, Default)]
@@ -44,6 +45,8 @@ pub struct State {
     pub(in crate::ledger) at: Time,
     pub(in crate::ledger) actor: (Option<WorkerId>, Option<Outcome>),
     pub(in crate::ledger) next_lease: u64,
+    /// What the task that came last was given; the next one mostly gets the same. Means nothing.
+    last_extra: Option<Arc<Extra>>,
 }
 
 #[derive(Debug)]
@@ -245,6 +248,22 @@ impl State {
     /// For tables of names beside the ledger, with the ledger's seed.
     pub(crate) fn hash_name(&self, name: &Name) -> u64 {
         self.names.hash(u32::MAX, name)
+    }
+
+    /// What a task has that has nothing but these notes.
+    pub(in crate::ledger) fn extra_of(&mut self, memo: &Arc<[u8]>) -> Arc<Extra> {
+        match &self.last_extra {
+            Some(last) if last.is_only(memo) => Arc::clone(last),
+            _ => self.share(Extra { memo: Some(Arc::clone(memo)), ..Extra::default() }),
+        }
+    }
+
+    /// The same as that of the task before, if it is the same.
+    pub(in crate::ledger) fn share(&mut self, extra: Extra) -> Arc<Extra> {
+        match &self.last_extra {
+            Some(last) if **last == extra => Arc::clone(last),
+            _ => Arc::clone(self.last_extra.insert(Arc::new(extra))),
+        }
     }
 
     pub(crate) fn id_of(&self, slot: u32) -> TaskId {

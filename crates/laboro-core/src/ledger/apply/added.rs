@@ -67,9 +67,7 @@ impl State {
         this.next_index += 1;
         let mut record = Record::new(task.name.clone(), job, index, profile, Phase::Waiting);
         record.work.clone_from(&task.work);
-        if let Some(memo) = &task.memo {
-            record.extra_mut().memo = Some(Arc::clone(memo));
-        }
+        record.extra = task.memo.as_ref().map(|memo| self.extra_of(memo));
         let slot = self.tasks.insert(record);
         self.job_mut(job).pages.put(index, slot);
         self.register_name(group, slot);

@@ -36,9 +36,7 @@ impl State {
         }
         let record = &mut self.tasks[slot];
         let (job, index) = (record.job, record.index);
-        if let Some(extra) = &mut record.extra {
-            extra.lapsed = None;
-        }
+        record.forget_lapsed();
         let needs = &self.profiles.get(record.profile).needs;
         let started = self.at;
         let grant = NewLease {
@@ -93,9 +91,7 @@ impl State {
         let at = self.at;
         let record = &mut self.tasks[slot];
         let (job, index) = (record.job, record.index);
-        if let Some(extra) = &mut record.extra {
-            extra.lapsed = None;
-        }
+        record.forget_lapsed();
         if let Some(words) = words {
             let extra = record.extra_mut();
             extra.message.clone_from(&words.message);
