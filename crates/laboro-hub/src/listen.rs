@@ -24,7 +24,7 @@ use crate::mq::Observer;
 use crate::security::{Admission, CurveKey, Tokens};
 use crate::transport::{Hall, Parting, drive};
 use crate::tunnel;
-use laboro_core::Name;
+use laboro_core::{BrokerConfig, Name};
 use laboro_dialects::fuq2::{Foreman, Mode, Numbering, Plain};
 use laboro_dialects::session::{Gate, OpenGate, Place};
 use laboro_dialects::zmtp::Mechanism;
@@ -95,6 +95,8 @@ pub(crate) struct Reception {
     pub grace_ms: u64,
     /// How peers of a ZeroMQ door prove who they are.
     pub mechanism: Mechanism,
+    /// What an rrmq door keeps and for how long.
+    pub broker: BrokerConfig,
     /// What dwork conversations of one door share.
     pub dwork: Arc<dwork::Door>,
     /// The same of a fuq door.

@@ -19,7 +19,7 @@ use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
 use crate::tunnel;
 use engine::Engine;
-use laboro_core::{Hub, Kinds};
+use laboro_core::{BrokerConfig, Hub, Kinds};
 use laboro_dialects::fuq2::Numbering;
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, runexp};
@@ -159,6 +159,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         tls: tls.clone(),
         grace_ms: settings.grace_ms,
         mechanism: kind.mechanism,
+        broker: kind.broker,
         dwork: kind.dwork,
         fuq: kind.fuq,
         numbering: kind.numbering,
@@ -255,6 +256,7 @@ fn identity(door: &DoorSettings, port: u16) -> Option<String> {
 /// What doors of some kinds need beside what all need.
 struct Kind {
     mechanism: Mechanism,
+    broker: BrokerConfig,
     dwork: Arc<dwork::Door>,
     fuq: Option<Arc<fuq::Door>>,
     numbering: Numbering,
@@ -285,7 +287,7 @@ fn kind(
     };
     let (dwork, mechanism) = (dwork_door(door, mechanism), mechanism.clone());
     let runexp = runexp_door(door, settings)?;
-    Ok(Kind { mechanism, dwork, fuq, numbering, runexp })
+    Ok(Kind { mechanism, broker: broker(door), dwork, fuq, numbering, runexp })
 }
 
 /// What the conversations of a door share if it speaks dwork.
@@ -295,11 +297,25 @@ fn dwork_door(door: &DoorSettings, mechanism: &Mechanism) -> Arc<dwork::Door> {
         patience_ms: door.patience_ms.unwrap_or(usual.patience_ms),
         exit_when_finished: !door.stay,
         lease_ms: door.lease_ms,
+        tasks_a_message: door.tasks_a_message.unwrap_or(usual.tasks_a_message),
         kinds: if door.any { Kinds::ALL } else { usual.kinds },
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        identity: door.identity.clone().unwrap_or_default().into(),
         mechanism: mechanism.clone(),
-        ..usual
     })
+}
+
+/// What an rrmq door keeps and for how long.
+fn broker(door: &DoorSettings) -> BrokerConfig {
+    let usual = BrokerConfig::default();
+    BrokerConfig {
+        queue_messages_max: door.queue.unwrap_or(usual.queue_messages_max),
+        queue_bytes_max: door.queue_bytes.unwrap_or(usual.queue_bytes_max),
+        queue_ms: door.queue_ms.unwrap_or(usual.queue_ms),
+        grace_ms: door.grace_ms.unwrap_or(usual.grace_ms),
+        slot_ms: door.slot_ms,
+        ..usual
+    }
 }
 
 fn runexp_door(

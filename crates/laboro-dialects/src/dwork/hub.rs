@@ -84,6 +84,7 @@ const ENVELOPE_FRAMES_MAX: usize = 32;
 impl HubSide {
     pub fn new(place: Place, door: Arc<Door>) -> HubSide {
         let options = Options {
+            identity: door.settings.identity.clone(),
             mechanism: door.settings.mechanism.clone(),
             as_server: true,
             limits: Limits {

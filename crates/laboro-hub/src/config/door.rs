@@ -44,6 +44,22 @@ pub struct DoorSettings {
     /// Of a dwork door: tasks of every kind may be stolen, by their names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any: bool,
+    /// Of a dwork door: how many tasks one request may name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_a_message: Option<usize>,
+    /// Of an rrmq door: requests that may wait for a worker, in number, bytes and time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_bytes: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_ms: Option<u64>,
+    /// Of an rrmq door: how long a worker whose connection is lost keeps its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+    /// Of an rrmq door: after so long a slot is free again, though its worker did not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot_ms: Option<u64>,
     /// Of a fuq door: the file with the password of its nodes and clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<PathBuf>,
@@ -76,7 +92,8 @@ pub enum BadDoor {
     Address { text: String, why: String },
     #[error(
         "door option {word}: there are group=NAME, allow=NETWORK and insecure; for dwork and rrmq \
-         identity=NAME, curve and curve_allow=KEY; for dwork patience_ms=N, lease_ms=N, stay and any; for runexp stay and exit_code; \
+         identity=NAME, curve and curve_allow=KEY; for dwork patience_ms=N, lease_ms=N, tasks_a_message=N, stay and any; \
+         for rrmq queue=N, queue_bytes=N, queue_ms=N, grace_ms=N and slot_ms=N; for runexp stay and exit_code; \
          for fuq auth=FILE, cert=FILE and key=FILE, cookie_ms=N, no_shutdown, and as for fuq2 \
          numbering=current, older or oldest"
     )]
@@ -115,6 +132,12 @@ impl DoorSettings {
             lease_ms: None,
             stay: false,
             any: false,
+            tasks_a_message: None,
+            queue: None,
+            queue_bytes: None,
+            queue_ms: None,
+            grace_ms: None,
+            slot_ms: None,
             auth: None,
             cert: None,
             key: None,
@@ -139,12 +162,19 @@ impl DoorSettings {
     /// Whoever reaches a door without a lock can run anything here.
     pub(crate) fn check(&self) -> Result<(), BadDoor> {
         let (is_dwork, has_zmtp) = (self.dialect == Dialect::Dwork, self.dialect.has_zmtp());
+        let is_rrmq = self.dialect == Dialect::Rrmq;
         let is_fuq = self.dialect == Dialect::Fuq;
         let is_runexp = self.dialect == Dialect::Runexp;
         let has_numbers = is_fuq || self.dialect == Dialect::Fuq2;
         let options = [
             (self.patience_ms.is_some(), is_dwork, "patience_ms", "dwork"),
             (self.lease_ms.is_some(), is_dwork, "lease_ms", "dwork"),
+            (self.tasks_a_message.is_some(), is_dwork, "tasks_a_message", "dwork"),
+            (self.queue.is_some(), is_rrmq, "queue", "rrmq"),
+            (self.queue_bytes.is_some(), is_rrmq, "queue_bytes", "rrmq"),
+            (self.queue_ms.is_some(), is_rrmq, "queue_ms", "rrmq"),
+            (self.grace_ms.is_some(), is_rrmq, "grace_ms", "rrmq"),
+            (self.slot_ms.is_some(), is_rrmq, "slot_ms", "rrmq"),
             (self.stay, is_dwork || is_runexp, "stay", "dwork and runexp"),
             (self.exit_code, is_runexp, "exit_code", "runexp"),
             (self.any, is_dwork, "any", "dwork"),
@@ -192,6 +222,7 @@ impl FromStr for DoorSettings {
         for word in words {
             let bad = || BadDoor::Option { word: word.to_owned() };
             let ms = |text: &str| text.parse().map(Some).map_err(|_| bad());
+            let size = |text: &str| text.parse().map(Some).map_err(|_| bad());
             match word.split_once('=') {
                 Some(("group", group)) => door.group = Some(group.to_owned()),
                 Some(("allow", network)) => door.allow.push(network.parse()?),
@@ -199,6 +230,12 @@ impl FromStr for DoorSettings {
                 Some(("curve_allow", text)) => door.curve_allow.push(curve_key(text)?),
                 Some(("patience_ms", text)) => door.patience_ms = ms(text)?,
                 Some(("lease_ms", text)) => door.lease_ms = ms(text)?,
+                Some(("tasks_a_message", text)) => door.tasks_a_message = size(text)?,
+                Some(("queue", text)) => door.queue = size(text)?,
+                Some(("queue_bytes", text)) => door.queue_bytes = size(text)?,
+                Some(("queue_ms", text)) => door.queue_ms = ms(text)?,
+                Some(("grace_ms", text)) => door.grace_ms = ms(text)?,
+                Some(("slot_ms", text)) => door.slot_ms = ms(text)?,
                 Some(("auth", path)) => door.auth = Some(path.into()),
                 Some(("cert", path)) => door.cert = Some(path.into()),
                 Some(("key", path)) => door.key = Some(path.into()),

@@ -57,6 +57,12 @@ fn a_door_is_written_in_one_word() {
         (door.patience_ms, door.lease_ms, door.stay, door.any),
         (Some(0), Some(5), true, true)
     );
+    let door: DoorSettings = "dwork=127.0.0.1,tasks_a_message=5".parse().unwrap();
+    assert_eq!((door.address.at().port(), door.tasks_a_message), (6125, Some(5)));
+    let door: DoorSettings =
+        "rrmq=127.0.0.1,queue=1,queue_bytes=2,queue_ms=3,grace_ms=4,slot_ms=5".parse().unwrap();
+    assert_eq!((door.address.at().port(), door.queue, door.queue_bytes), (6714, Some(1), Some(2)));
+    assert_eq!((door.queue_ms, door.grace_ms, door.slot_ms), (Some(3), Some(4), Some(5)));
     let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
     let door: DoorSettings = format!("rrmq=127.0.0.1:7,curve_allow={key}").parse().unwrap();
     assert_eq!((door.has_curve(), door.curve_allow[0].to_string()), (true, key.to_owned()));
@@ -94,6 +100,7 @@ fn a_door_without_a_lock_stays_on_this_machine_unless_told_otherwise() {
     let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
     assert_eq!(check(&format!("dwork=0.0.0.0:0,curve_allow={key}")), Ok(()));
     for (wrong, words) in [
+        ("dwork=127.0.0.1:0,queue=1", "queue is an option of rrmq doors"),
         ("fuq2=127.0.0.1:0,auth=x", "auth is an option of fuq doors"),
         ("dwork=127.0.0.1:0,numbering=older", "numbering is an option of fuq and fuq2 doors"),
         ("fuq2=127.0.0.1:0,numbering=odd", "there is no numbering odd"),

@@ -38,6 +38,7 @@ fn settings(reception: Reception) -> Settings {
             handshake_ms: limits.handshake_ms,
             ..zmtp::Limits::default()
         },
+        broker: reception.broker,
         write_ms: limits.write_ms,
         stats: Arc::clone(&door.stats),
         admit: Box::new(move |peer| Some(Box::new(reception.admit(peer)?) as Box<dyn Send>)),
