@@ -49,7 +49,6 @@ pub struct Door {
     /// What a steal tells beside the name of a task that has no notes of its own.
     pub(super) host_notes: Bytes,
     workers_left: AtomicU64,
-    dropped: AtomicU64,
 }
 
 impl Door {
@@ -60,17 +59,7 @@ impl Door {
             settings,
             host_notes: host_notes.freeze(),
             workers_left: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
         })
-    }
-
-    /// Messages without a delimiter, which cannot be answered.
-    pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn count_dropped(&self) {
-        self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A worker was told to be gone, so what sessions remember about workers may be wrong.

@@ -114,7 +114,7 @@ impl HubSide {
         let Message(mut frames) = message;
         let Some(delimiter) = frames.iter().position(Bytes::is_empty) else {
             // Nobody would understand an answer.
-            self.door.count_dropped();
+            out.dropped += 1;
             return;
         };
         let body = match frames.len() - delimiter {

@@ -12,6 +12,8 @@ pub struct Output {
     ends: Vec<usize>,
     /// How many messages were taken from the peer, for those who count.
     pub heard: usize,
+    /// How many of them could be neither understood nor answered.
+    pub dropped: usize,
     /// Asked of the hub, with the tag that the reply will carry.
     pub ask: Vec<(u64, Command)>,
     /// Output of tasks, to be kept. Before anything asked in the same output is done, it is handed over.

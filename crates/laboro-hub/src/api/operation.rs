@@ -39,6 +39,9 @@ pub struct Door {
     pub tunnels: u64,
     /// Turned away because a limit was reached or the address is not allowed.
     pub refused: u64,
+    /// Messages that could be neither understood nor answered.
+    #[serde(default)]
+    pub dropped: u64,
     /// Said something that makes no sense in the dialect.
     pub malformed: u64,
     /// Without a good token.

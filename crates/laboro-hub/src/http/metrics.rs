@@ -152,13 +152,14 @@ async fn register_workers(
 type DoorMetric = (&'static str, &'static str, fn(&Door) -> u64);
 
 /// All of these only grow; the text adds `_total` to their names.
-const DOOR_COUNTERS: [DoorMetric; 10] = [
+const DOOR_COUNTERS: [DoorMetric; 11] = [
     ("door_connections_opened", "Connections since the start", |door| door.connections_total),
     ("door_received_messages", "Messages received", |door| door.messages_in),
     ("door_sent_messages", "Messages sent", |door| door.messages_out),
     ("door_received_bytes", "Bytes received", |door| door.bytes_in),
     ("door_sent_bytes", "Bytes sent", |door| door.bytes_out),
     ("door_refused", "Turned away before a word", |door| door.refused),
+    ("door_dropped", "Messages that cannot be answered", |door| door.dropped),
     ("door_malformed", "Closed for making no sense", |door| door.malformed),
     ("door_denied", "Without a good token", |door| door.denied),
     ("door_silent", "Closed for their silence", |door| door.silent),

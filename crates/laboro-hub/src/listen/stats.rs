@@ -13,6 +13,7 @@ pub struct DoorStats {
     pub(crate) commands: AtomicU64,
     pub(crate) tunnels: AtomicU64,
     pub(crate) refused: AtomicU64,
+    pub(crate) dropped: AtomicU64,
     pub(crate) malformed: AtomicU64,
     pub(crate) denied: AtomicU64,
     pub(crate) silent: AtomicU64,
@@ -35,6 +36,8 @@ pub struct DoorCounts {
     pub tunnels: u64,
     /// Turned away before a word: over a limit, or not on the allow list.
     pub refused: u64,
+    /// Messages that could be neither understood nor answered.
+    pub dropped: u64,
     pub malformed: u64,
     pub denied: u64,
     pub silent: u64,
@@ -55,6 +58,7 @@ impl DoorStats {
             commands: of(&self.commands),
             tunnels: of(&self.tunnels),
             refused: of(&self.refused),
+            dropped: of(&self.dropped),
             malformed: of(&self.malformed),
             denied: of(&self.denied),
             silent: of(&self.silent),

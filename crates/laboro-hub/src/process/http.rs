@@ -91,6 +91,7 @@ fn view(door: &Door) -> api::Door {
         bytes_out: counts.bytes_out,
         tunnels: counts.tunnels,
         refused: counts.refused,
+        dropped: counts.dropped,
         malformed: counts.malformed,
         denied: counts.denied,
         silent: counts.silent,

@@ -203,6 +203,7 @@ where
             self.first_word_by = None;
             self.session.receive(now, &mut self.stream.input, &mut self.out);
             count(&self.hall.stats.messages_in, std::mem::take(&mut self.out.heard));
+            count(&self.hall.stats.dropped, std::mem::take(&mut self.out.dropped));
         }
         self.deliver(now);
         if news.is_cut_off {

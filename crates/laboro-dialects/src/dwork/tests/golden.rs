@@ -96,7 +96,7 @@ fn envelopes_come_back_and_what_has_no_delimiter_is_dropped() {
             assert_eq!(ours, reply, "step {}", step["id"]);
         }
     }
-    assert_eq!(ring.door.dropped(), 1);
+    assert_eq!(ring.dropped(peer), 1);
 }
 
 #[test]

@@ -163,6 +163,10 @@ impl Ring {
         self.peers[peer].output.hang_up.is_some()
     }
 
+    pub(super) fn dropped(&self, peer: usize) -> usize {
+        self.peers[peer].output.dropped
+    }
+
     /// The ring turns until nobody has anything more to ask.
     pub(super) fn turn(&mut self) {
         loop {
