@@ -213,11 +213,35 @@ impl Door {
 
     /// Takes in all that a peer has said.
     fn hear(&mut self, now: Time, id: PeerId) {
-        let crowd = self.crowd();
         let Some(peer) = self.peers.get(id) else { return };
         let heard = peer.hear(&mut self.buffer, TURN_BYTES);
         count(&self.settings.stats.bytes_in, heard.bytes);
-        let mut end = heard.is_over.then_some(End::Left);
+        let end = loop {
+            match self.understand(now, id) {
+                Words::Over => break heard.is_over.then_some(End::Left),
+                Words::Senseless(error) => break Some(End::Malformed(error)),
+                // The answer is long: who asks and does not read is found out before it has many.
+                Words::Table => self.deliver(now),
+            }
+        };
+        if let Some(peer) = self.peers.get(id) {
+            peer.rest();
+            self.register.tell(self.server.broker().counters(), peer);
+            if !peer.unsent.is_empty() {
+                self.list(id);
+            }
+        }
+        self.deliver(now);
+        match end {
+            Some(end) => self.end(now, id, &end),
+            None => self.peers.schedule(id, self.settings.write_ms),
+        }
+    }
+
+    /// Gives the server what was read, up to a request for the table.
+    fn understand(&mut self, now: Time, id: PeerId) -> Words {
+        let crowd = self.crowd();
+        let Some(peer) = self.peers.get(id) else { return Words::Over };
         loop {
             let received = peer.connection.receive(now, &mut peer.input, &mut peer.unsent);
             if !peer.is_open && peer.connection.is_ready() {
@@ -231,6 +255,7 @@ impl Door {
                     let table = Table::of(self.server.broker(), now, crowd);
                     let answer = table::answer(&message, &table);
                     self.effects.extend(answer.map(|message| Effect::Send { to: id, message }));
+                    return Words::Table;
                 }
                 Ok(Some(message)) => {
                     count(&self.settings.stats.messages_in, 1);
@@ -239,23 +264,9 @@ impl Door {
                         self.report.want();
                     }
                 }
-                Ok(None) => break,
-                Err(error) => {
-                    end = Some(End::Malformed(error));
-                    break;
-                }
+                Ok(None) => return Words::Over,
+                Err(error) => return Words::Senseless(error),
             }
-        }
-        peer.rest();
-        self.register.tell(self.server.broker().counters(), peer);
-        let has_words = !peer.unsent.is_empty();
-        if has_words {
-            self.list(id);
-        }
-        self.deliver(now);
-        match end {
-            Some(end) => self.end(now, id, &end),
-            None => self.peers.schedule(id, self.settings.write_ms),
         }
     }
 
@@ -403,6 +414,15 @@ impl Door {
     }
 }
 
+/// What came of what was read.
+enum Words {
+    /// All of it is understood, up to the beginning of a message.
+    Over,
+    Senseless(ZmtpError),
+    /// The table was asked for, and its answer is to be delivered before anything else is read.
+    Table,
+}
+
 /// Why a connection is over.
 #[derive(Debug)]
 enum End {
@@ -436,15 +456,24 @@ impl Register {
 
 /// Says in the log what comes, where that much is wanted.
 #[inline]
-fn note(peer: &Peer, message: &Message, is_worker: impl FnOnce() -> bool) {
+fn note(peer: &mut Peer, message: &Message, is_worker: impl FnOnce() -> bool) {
     if tracing::enabled!(tracing::Level::DEBUG) {
         let from = Name::new(peer.connection.peer_identity());
         tracing::debug!("from {from}: {} frames, {} bytes", message.len(), message.bytes());
-        let is_ping = || Envelope::parse(message).is_ok_and(|said| said.command == Command::Ping);
-        // After a restart an original worker goes on as if it were known, and is given nothing.
-        if !is_worker() && is_ping() {
-            tracing::debug!("{from} is there and has not registered");
-        }
+    }
+    if !std::mem::replace(&mut peer.has_spoken, true) {
+        note_first(peer, message, is_worker);
+    }
+}
+
+/// After a restart an original worker goes on as if it were known, and is given nothing. Its first word then
+/// is a PING, as that of a client.
+#[cold]
+fn note_first(peer: &Peer, message: &Message, is_worker: impl FnOnce() -> bool) {
+    let is_ping = Envelope::parse(message).is_ok_and(|said| said.command == Command::Ping);
+    if is_ping && !is_worker() {
+        let from = Name::new(peer.connection.peer_identity());
+        tracing::info!("{from} is there and has not registered");
     }
 }
 

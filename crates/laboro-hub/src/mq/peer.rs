@@ -22,6 +22,8 @@ pub(super) struct Peer {
     pub counted: usize,
     /// The server knows it.
     pub is_open: bool,
+    /// It has sent a message.
+    pub has_spoken: bool,
     /// It stands in the list of those that have something to be sent.
     pub is_listed: bool,
     pub wanted: Wanted,
@@ -58,6 +60,7 @@ impl Peer {
             unsent,
             counted: 0,
             is_open: false,
+            has_spoken: false,
             is_listed: false,
             wanted: Wanted::Input,
             stuck: None,
