@@ -3,7 +3,7 @@
 use super::args::To;
 use crate::exit::usage;
 use bytes::Bytes;
-use laboro_dialects::zmtp::{Mechanism, Options, SocketType};
+use laboro_dialects::zmtp::{Limits, Mechanism, Options, SocketType};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
@@ -43,6 +43,8 @@ impl Target {
         Options {
             identity: Bytes::from(identity),
             mechanism: self.mechanism.clone(),
+            // Portals of this protocol ask each other whether they are alive by messages of their own.
+            limits: Limits { heartbeat_ms: 0, ..Limits::default() },
             ..Options::new(SocketType::Router)
         }
     }
