@@ -12,7 +12,7 @@ mod worker;
 mod tests;
 
 pub use client::{Client, ClientError, Reply};
-pub use codec::{Dep, Kind, Log, Note, Query, QueryWriter, Task, decode};
+pub use codec::{Dep, Kind, Log, Note, Query, QueryWriter, Task, decode, notes};
 pub use door::{Door, Settings};
 pub use hub::HubSide;
 pub use wire::WireError;

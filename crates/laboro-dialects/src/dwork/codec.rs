@@ -391,6 +391,22 @@ pub(super) fn put_notes(origin: &[u8], log: impl Iterator<Item = Log>, to: &mut 
     log.for_each(|log| log.put(to));
 }
 
+/// Origin and log, if what is kept with a task are notes.
+pub fn notes(bytes: &[u8]) -> Option<(&[u8], Vec<Log>)> {
+    if !are_notes(bytes) {
+        return None;
+    }
+    let (mut fields, mut origin, mut log) = (Fields::of(bytes), &[][..], Vec::new());
+    while let Some((field, value)) = fields.next().ok()? {
+        match value {
+            Value::Bytes(bytes) if field == task::ORIGIN => origin = bytes,
+            Value::Bytes(bytes) => log.push(Log::decode(bytes).ok()?),
+            _ => return None,
+        }
+    }
+    Some((origin, log))
+}
+
 /// Are these notes, or something that another dialect keeps with its tasks?
 pub(super) fn are_notes(bytes: &[u8]) -> bool {
     let mut fields = Fields::of(bytes);

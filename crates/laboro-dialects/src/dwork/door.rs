@@ -1,5 +1,5 @@
-//! What the conversations at one dwork door have in common: its settings and what it counts. Nothing here
-//! knows a connection.
+//! What the conversations at one dwork door have in common: its settings, and whether a worker has
+//! left. Nothing here knows a connection.
 
 use super::codec::put_notes;
 use crate::zmtp::Mechanism;

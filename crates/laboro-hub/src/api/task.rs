@@ -3,6 +3,7 @@
 use super::reference::{After, Line};
 use super::text::Text;
 use laboro_core::{AttemptView, Program, Setting, State, TaskView, Values, Work};
+use laboro_dialects::dwork;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -38,9 +39,25 @@ pub struct Task {
     /// At most 100 of those that wait for it.
     #[serde(default)]
     pub before: Vec<After>,
+    /// Of a task that came by dwork: who created it, and what its creator and its worker told of it. Only
+    /// where one task is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub origin: Option<Text>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogEntry>,
     /// What it runs; only where one task is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Box<TaskWork>>,
+}
+
+/// Where a task was when, by the clock of whoever told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct LogEntry {
+    pub state: String,
+    /// Microseconds since the epoch.
+    pub time_us: i64,
 }
 
 /// What a task runs and needs. In an array placeholders are as they were written.
@@ -264,6 +281,8 @@ impl From<TaskView> for Task {
             message: view.message.map(String::from),
             after: view.preds.into_iter().map(After::from).collect(),
             before: view.succs.into_iter().map(After::from).collect(),
+            origin: None,
+            log: Vec::new(),
             work: None,
         }
     }
@@ -288,8 +307,16 @@ const SCRIPT_BYTES_SHOWN: usize = 64 << 10;
 impl Task {
     /// With what it runs.
     pub(crate) fn in_full(view: TaskView) -> Task {
-        let work = Box::new(TaskWork::of(&view));
-        Task { work: Some(work), ..Task::from(view) }
+        let work = Some(Box::new(TaskWork::of(&view)));
+        let notes = view.memo.as_deref().and_then(dwork::notes);
+        let (origin, log) = match notes {
+            Some((origin, log)) => (Some(origin.into()), log),
+            None => (None, Vec::new()),
+        };
+        let entry =
+            |log: dwork::Log| LogEntry { state: log.note.word().into(), time_us: log.at_us };
+        let log = log.into_iter().map(entry).collect();
+        Task { work, origin, log, ..Task::from(view) }
     }
 }
 
