@@ -144,7 +144,16 @@ impl ArraySpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerRef {
     Id(WorkerId),
-    Name { group: Name, name: Name },
+    Name {
+        group: Name,
+        name: Name,
+    },
+    /// The same, and nobody who came by another dialect.
+    Of {
+        group: Name,
+        name: Name,
+        dialect: &'static str,
+    },
 }
 
 /// A worker says who it is, what it has and what still runs there. Saying it again is fine.

@@ -156,6 +156,11 @@ pub enum Refusal {
     JobClosed(JobId),
     JobNotFinished(JobId),
     NameTaken(Name),
+    /// Somebody else works under this name, by another dialect.
+    WorkerTaken {
+        name: Name,
+        dialect: Name,
+    },
     NameTwice(Name),
     BadName {
         name: Name,
@@ -197,6 +202,9 @@ impl std::fmt::Display for Refusal {
             Refusal::JobClosed(job) => write!(f, "job {job} is closed and takes no more tasks"),
             Refusal::JobNotFinished(job) => write!(f, "job {job} is not finished"),
             Refusal::NameTaken(name) => write!(f, "the name {name} is taken in this group"),
+            Refusal::WorkerTaken { name, dialect } => {
+                write!(f, "worker {name} is here by {dialect} already; choose another name")
+            }
             Refusal::NameTwice(name) => write!(f, "the name {name} stands twice in one request"),
             Refusal::BadName { name, why } => write!(f, "the name {name} {why}"),
             Refusal::BadProfile(n) => write!(f, "there is no profile {n} in this submit"),

@@ -177,6 +177,14 @@ impl Hub {
                 let found = self.state().workers().find_name(group, name);
                 found.ok_or_else(|| Refusal::NoSuchWorker(name.clone()))
             }
+            WorkerRef::Of { group, name, dialect } => {
+                let group = self.find_group(group)?;
+                let found = self.state().workers().find_name(group, name);
+                let is_its = |&slot: &u32| {
+                    self.state().workers().get(slot).dialect.bytes() == dialect.as_bytes()
+                };
+                found.filter(is_its).ok_or_else(|| Refusal::NoSuchWorker(name.clone()))
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::Hub;
 use super::policy::Taker;
 use super::submit::check_name;
 use crate::command::{Drain, Join, Leave, Leaving, Offer, Patience, Route, WorkerRef};
-use crate::effect::{Effect, Idle, Refusal, Reply};
+use crate::effect::{Effect, Idle, Refusal, Reply, Standing};
 use crate::event::{Back, Event};
 use crate::id::{GroupId, LeaseNo, Name, SessionId, TaskId, Token, WorkerId};
 use crate::presence::{NewAnswer, OfferKind};
@@ -23,6 +23,21 @@ impl Hub {
             return Err(Refusal::Limit { what: "workers", most: limits.workers as u64 });
         }
 
+        let other = known.filter(|&slot| self.is_somebody_else(slot, &join));
+        if let Some(slot) = other
+            && self.is_in_use(slot)
+        {
+            let dialect = self.state().workers().get(slot).dialect.clone();
+            return Err(Refusal::WorkerTaken { name: join.name, dialect });
+        }
+        // Nothing fails from here on.
+        let known = match other {
+            Some(slot) => {
+                self.make_way(slot);
+                None
+            }
+            None => known,
+        };
         let group = self.group_or_new(join.group);
         let dialect = Name::from(join.dialect);
         let news = known.is_none_or(|slot| {
@@ -55,6 +70,35 @@ impl Hub {
         let unknown = join.running.map_or(Vec::new(), |running| self.compare(slot, &running));
         self.ledger.look_at(slot);
         Ok(Reply::Joined { worker: id, unknown })
+    }
+
+    /// Is somebody here by this name who speaks another dialect?
+    fn is_somebody_else(&self, slot: u32, join: &Join) -> bool {
+        let is_here = self.presence.member(slot).is_some_and(|member| member.session.is_some());
+        let dialect = &self.state().workers().get(slot).dialect;
+        is_here && dialect.bytes() != join.dialect.as_bytes()
+    }
+
+    /// Who shows signs of life, holds something or waits for something is not to be taken for another.
+    fn is_in_use(&self, slot: u32) -> bool {
+        let this = self.state().workers().get(slot);
+        let waits = self
+            .presence
+            .member(slot)
+            .is_some_and(|member| member.push.is_some() || !member.answers.is_empty());
+        waits || this.leases > 0 || this.period_ms.is_some() || self.is_remembered(slot)
+    }
+
+    /// Who has failed must not come back as somebody new.
+    fn is_remembered(&self, slot: u32) -> bool {
+        self.state().workers().get(slot).record.standing != Standing::Good
+    }
+
+    /// It is forgotten, so that whoever knows it by its number finds nobody.
+    fn make_way(&mut self, slot: u32) {
+        self.presence.dismiss(slot);
+        let worker = self.state().workers().get(slot).id;
+        self.ledger.post(Event::WorkerForgotten { worker });
     }
 
     /// What runs there by its own account against what it holds here. What it does not run any more goes

@@ -126,6 +126,7 @@ impl From<Refusal> for Refused {
             Refusal::NameTaken(_) => {
                 (CLASH, "name_taken", "choose another name or say what `if_taken` should do")
             }
+            Refusal::WorkerTaken { .. } => (CLASH, "worker_taken", "choose another name"),
             Refusal::NameTwice(_) => (WRONG, "name_twice", "names are unique in a group"),
             Refusal::BadName { .. } => (WRONG, "bad_name", "choose another name"),
             Refusal::BadProfile(_) => (WRONG, "bad_profile", "submit again"),

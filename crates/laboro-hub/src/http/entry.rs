@@ -212,7 +212,7 @@ impl Api {
     ) -> Result<WorkerView, Refused> {
         let shown = match &worker {
             WorkerRef::Id(id) => Name::from(id.0.to_string()),
-            WorkerRef::Name { name, .. } => name.clone(),
+            WorkerRef::Name { name, .. } | WorkerRef::Of { name, .. } => name.clone(),
         };
         let view = match self.ask(Command::Query(Query::Worker(worker))).await? {
             Reply::Workers(views) => views.into_iter().next(),

@@ -13,6 +13,8 @@ use laboro_core::{
 };
 use std::sync::Arc;
 
+const DIALECT: &str = "dwork";
+
 /// Origin and log of one task that are kept, in bytes.
 const NOTES_MAX: usize = 16 << 10;
 
@@ -82,7 +84,7 @@ impl HubSide {
             }
             Kind::Exit => {
                 let (group, name) = (self.place.group.clone(), Name::new(location));
-                let worker = WorkerRef::Name { group, name };
+                let worker = WorkerRef::Of { group, name, dialect: DIALECT };
                 out.ask(main, Command::Query(Question::Worker(worker.clone())));
                 let leave = Leave { worker, session: None, how: Leaving::Gone };
                 out.ask(tag(number, Part::Leave), Command::Leave(leave));
@@ -167,7 +169,7 @@ impl HubSide {
         let join = Join {
             group: group.clone(),
             name: name.clone(),
-            dialect: "dwork",
+            dialect: DIALECT,
             session: self.place.session,
             kinds: self.door.settings.kinds,
             tags: Vec::new(),
@@ -177,7 +179,7 @@ impl HubSide {
             running: None,
         };
         out.ask(tag(number, Part::Join), Command::Join(join));
-        WorkerRef::Name { group, name }
+        WorkerRef::Of { group, name, dialect: DIALECT }
     }
 
     /// The offer of a steal that may wait longer than it did, for somebody to submit something.

@@ -392,6 +392,41 @@ fn who_left_by_another_connection_may_come_back() {
 }
 
 #[test]
+fn a_name_that_works_by_another_dialect_is_not_taken_over() {
+    let mut ring = Ring::new();
+    let (peer, other) = (ring.connect(Req), ring.connect(Req));
+    let join = |name: &str| {
+        Command::Join(Join {
+            group: "default".into(),
+            name: name.into(),
+            dialect: "native",
+            session: SessionId(77),
+            kinds: Kinds::ALL,
+            tags: Vec::new(),
+            capacity: Capacity::slots(4),
+            period_ms: Some(60_000),
+            running: Some(Vec::new()),
+        })
+    };
+    let joined =
+        |effects: &[Effect]| matches!(effects, [Effect::Reply { reply: Reply::Joined { .. }, .. }]);
+    ring.hears(peer, say::create("a b"), "OK");
+    assert!(joined(&ring.command(join("host"))));
+    ring.hears(peer, say::steal(1, "host"), "Error");
+    ring.hears(peer, say::complete("a", "host"), "Error");
+    ring.hears(peer, say::exit("host"), "NotFound");
+    assert_eq!(ring.task("a").state, State::Ready);
+
+    // Nor the other way round, while it holds something. Afterwards it makes way.
+    ring.hears(peer, say::steal(1, "node"), "Transfer [a]");
+    assert!(!joined(&ring.command(join("node"))));
+    ring.hears(peer, say::complete("a", "node"), "OK");
+    assert!(joined(&ring.command(join("node"))));
+    ring.hears(peer, say::steal(1, "node"), "Error");
+    ring.hears(other, say::steal(1, "free"), "Transfer [b]");
+}
+
+#[test]
 fn names_that_cannot_be_kept_are_refused() {
     let mut ring = Ring::new();
     let peer = ring.connect(Req);

@@ -153,7 +153,7 @@ impl Foreman {
 /// The results once more, for those who remember what was used.
 fn ends(now: Time, worker: WorkerId, who: &WorkerRef, update: &wire::Update) -> Option<Ends> {
     let name = match who {
-        WorkerRef::Name { name, .. } => name.clone(),
+        WorkerRef::Name { name, .. } | WorkerRef::Of { name, .. } => name.clone(),
         WorkerRef::Id(_) => Name::default(),
     };
     let end = |(result, facts): (&TaskResult, &wire::Facts)| {
