@@ -19,8 +19,9 @@ impl Hub {
             return Err(Refusal::Limit { what: "groups", most: limits.groups as u64 });
         }
         let known = known.and_then(|group| self.state().workers().find_name(group, &join.name));
-        if known.is_none() && self.state().workers().len() >= limits.workers {
-            return Err(Refusal::Limit { what: "workers", most: limits.workers as u64 });
+        let most = limits.workers;
+        if known.is_none() && self.state().workers().len() >= most && !self.make_room() {
+            return Err(Refusal::Limit { what: "workers", most: most as u64 });
         }
 
         let other = known.filter(|&slot| self.is_somebody_else(slot, &join));
@@ -87,6 +88,24 @@ impl Hub {
             .member(slot)
             .is_some_and(|member| member.push.is_some() || !member.answers.is_empty());
         waits || this.leases > 0 || this.period_ms.is_some() || self.is_remembered(slot)
+    }
+
+    /// Some of those who hold nothing and wait for nothing are forgotten early, who was met first before
+    /// others. A name that steals once and never says that it leaves would else stay for ever.
+    fn make_room(&mut self) -> bool {
+        let workers = self.state().workers();
+        let is_idle = |&slot: &u32| match self.presence.member(slot) {
+            Some(_) => !self.is_in_use(slot),
+            None => workers.get(slot).leases == 0 && !self.is_remembered(slot),
+        };
+        let mut idle: Vec<u32> = workers.from(WorkerId::default()).filter(is_idle).collect();
+        idle.sort_by_key(|&slot| (workers.get(slot).seen, workers.get(slot).id));
+        idle.truncate((self.config.limits.workers / 16).max(1));
+        for &slot in &idle {
+            self.presence.take_away(slot);
+            self.make_way(slot);
+        }
+        !idle.is_empty()
     }
 
     /// Who has failed must not come back as somebody new.

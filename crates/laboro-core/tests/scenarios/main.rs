@@ -43,6 +43,7 @@ scenarios! {
     whoever_watches_is_told: "watch.txt",
     what_is_there_already_is_merged: "merge.txt",
     a_graph_may_be_sent_again: "again.txt",
+    a_crowd_of_names_leaves_room: "crowd.txt",
     tasks_come_after_their_predecessors: "after.txt",
     a_peer_may_know_nothing_but_names: "names.txt",
 }
