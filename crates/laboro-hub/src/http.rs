@@ -20,6 +20,7 @@ mod fold;
 mod groups;
 mod history;
 mod jobs;
+mod leftover;
 mod limits;
 mod lines;
 mod metrics;
@@ -49,7 +50,7 @@ use crate::{Handle, api};
 use answer::Refused;
 use axum::Router;
 use axum::http::StatusCode;
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use feed::Feed;
 use seats::Seats;
 use std::net::SocketAddr;
@@ -145,6 +146,7 @@ pub fn router(services: Services) -> Router {
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn_with_state(api.clone(), metrics::count))
         .layer(map_response(answer::sign))
+        .layer(from_fn(leftover::take))
         .with_state(api)
 }
 

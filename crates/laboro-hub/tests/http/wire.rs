@@ -1,11 +1,15 @@
 //! Connections: TLS, limits, slow peers, versions.
 
 use crate::rig::{Rig, eventually};
+use bytes::Bytes;
 use laboro_dialects::session::Stream;
 use laboro_hub::api;
 use laboro_hub::client::{Client, ClientError, Target};
 use laboro_hub::http::Limits;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -54,6 +58,40 @@ async fn http_2_is_spoken_too() {
         .unwrap();
     let response = sender.send_request(request).await.unwrap();
     assert_eq!((response.status().as_u16(), response.version()), (200, hyper::Version::HTTP_2));
+}
+
+/// A body in pieces that counts those nobody has taken yet.
+struct Pieces(Arc<AtomicUsize>);
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, Self::Error>>> {
+        let left =
+            self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        let piece = hyper::body::Frame::data(Bytes::from_static(&[b' '; 16 * 1024]));
+        Poll::Ready(left.ok().map(|_| Ok(piece)))
+    }
+}
+
+#[tokio::test]
+async fn over_http_2_an_answer_waits_for_the_end_of_the_body() {
+    let rig = Rig::start().await;
+    let stream = hyper_util::rt::TokioIo::new(TcpStream::connect(rig.address).await.unwrap());
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(executor, stream).await.unwrap();
+    tokio::spawn(connection);
+    // More than may be on its way unread, to one who is refused before anything is read.
+    let left = Arc::new(AtomicUsize::new(200));
+    let request = hyper::Request::post("http://hub/api/v1/jobs").body(Pieces(left.clone()));
+    let response = sender.send_request(request.unwrap()).await.unwrap();
+    assert_eq!(response.status().as_u16(), 401);
+    assert_eq!(left.load(Ordering::SeqCst), 0, "the body was cut off");
 }
 
 #[tokio::test]

@@ -1,15 +1,17 @@
 //! `laboro journal`: check, backup, repair.
 
 use crate::args::{Journal, JournalCommand};
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::output::{bytes, print};
 use laboro_journal::log;
 use serde_json::json;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: Journal) -> anyhow::Result<Exit> {
     match args.command {
-        JournalCommand::Check { dir, json } => check(&dir, json),
+        JournalCommand::Check { dir, json } => check(&found(dir)?, json),
         JournalCommand::Backup { dir, to } => {
+            let dir = found(dir)?;
             let report = log::backup(&dir, &to)?;
             print(format_args!(
                 "copied {} to {}: {} records up to number {}",
@@ -21,14 +23,33 @@ pub(crate) fn run(args: Journal) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         JournalCommand::Repair { dir } => {
-            let repair = log::repair(&dir)?;
+            let repair = log::repair(&found(dir)?)?;
             print(repair)?;
             Ok(Exit::Done)
         }
     }
 }
 
-fn check(dir: &std::path::Path, as_json: bool) -> anyhow::Result<Exit> {
+/// A journal, or that of the hub whose directory this is. Any other directory would pass for an empty one.
+fn found(dir: PathBuf) -> anyhow::Result<PathBuf> {
+    let has_log = |dir: &Path| {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path())
+            .any(|path| path.extension().is_some_and(|end| end == "log" || end == "snapshot"))
+    };
+    let inner = dir.join("journal");
+    match () {
+        () if has_log(&dir) => Ok(dir),
+        () if has_log(&inner) => Ok(inner),
+        () => Err(usage(format_args!(
+            "{} holds no journal: name a hub's directory, or the `journal` of a run in .laboro",
+            dir.display()
+        ))),
+    }
+}
+
+fn check(dir: &Path, as_json: bool) -> anyhow::Result<Exit> {
     let check = laboro_journal::check(dir)?;
     let exit = if check.problem.is_some() { Exit::Trouble } else { Exit::Done };
     let tasks = check.tasks.iter().filter(|(_, count)| *count > 0);
