@@ -42,15 +42,16 @@ pub(super) fn run(args: &RunexpBench) -> anyhow::Result<Exit> {
     }
     let dir = Scratch::new()?;
     for &jobs in &args.jobs {
-        let runs = dir.0.join("runs");
+        // Nothing is removed before the end: a file system may be slow to give new files right after that.
+        let base = dir.0.join(jobs.to_string());
+        let runs = base.join("runs");
         std::fs::create_dir_all(&runs)?;
         for number in 0..jobs {
             std::fs::write(runs.join(format!("{number:06}.sh")), "echo RES:ok\n")?;
         }
         for &slots in &args.slots {
-            compare(args, &dir.0, jobs, slots)?;
+            compare(args, &base, jobs, slots)?;
         }
-        std::fs::remove_dir_all(&runs)?;
     }
     Ok(Exit::Done)
 }
@@ -59,8 +60,9 @@ pub(super) fn run(args: &RunexpBench) -> anyhow::Result<Exit> {
 fn compare(args: &RunexpBench, dir: &Path, jobs: usize, slots: u32) -> anyhow::Result<()> {
     let mut ours = Vec::new();
     let mut others = Vec::new();
-    for _ in 0..args.repeat {
-        ours.push(manage(dir, jobs, slots)?);
+    for round in 0..args.repeat {
+        let outputs = dir.join(format!("outputs-{slots}-{round}"));
+        ours.push(manage(dir, &outputs, jobs, slots)?);
         others.push(xargs(dir, slots)?);
     }
     ours.sort_by_key(|figures| figures.took);
@@ -112,13 +114,14 @@ impl Drop for Own {
 }
 
 /// From the start of the runner to the last result.
-fn manage(dir: &Path, jobs: usize, slots: u32) -> anyhow::Result<Figures> {
+fn manage(dir: &Path, outputs: &Path, jobs: usize, slots: u32) -> anyhow::Result<Figures> {
     let this = std::env::current_exe()?;
-    let (outputs, timings) = (dir.join("outputs"), dir.join("timings"));
+    let timings = dir.join("timings");
     let mut manager = Own(Command::new(&this)
         .args(["runexp", "manage", "--port", "0", "--timings"])
         .arg(&timings)
-        .arg(dir)
+        .arg("--outputs")
+        .args([outputs, dir])
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -145,7 +148,6 @@ fn manage(dir: &Path, jobs: usize, slots: u32) -> anyhow::Result<Figures> {
     if timings.latencies.len() != jobs {
         bail!("{} of {jobs} jobs were done", timings.latencies.len());
     }
-    std::fs::remove_dir_all(&outputs)?;
     Ok(Figures {
         case: format!("manager and runner, {slots} at once"),
         tasks: jobs,
