@@ -192,6 +192,10 @@ impl Agent {
         loop {
             self.turn(&mut link);
             if let Some(farewell) = self.farewell.take() {
+                // The last word may be what the other side waits for. Closing takes a limited time.
+                while link.is_closing() {
+                    link.turn().await;
+                }
                 // Dropping the crew ends what still runs, and waits for it.
                 return Ok(farewell);
             }

@@ -49,12 +49,13 @@ pub fn wait_status(text: &[u8]) -> Option<i32> {
     std::str::from_utf8(status).ok()?.parse().ok()
 }
 
-/// What wait(2) would say of it.
+/// What wait(2) says of the shell through which the original runs everything: that one survives a signal and tells
+/// of it by its exit code.
 pub fn to_wait_status(outcome: Outcome) -> i32 {
     match outcome {
         Outcome::Success => 0,
         Outcome::Exit(code) => (code & 0xff) << 8,
-        Outcome::Signal(signal) => signal & 0x7f,
+        Outcome::Signal(signal) => (128 + (signal & 0x7f)) << 8,
         // As timeout(1) and shells have it.
         Outcome::TimedOut => 124 << 8,
         Outcome::Error => 127 << 8,

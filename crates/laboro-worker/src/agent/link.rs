@@ -79,6 +79,11 @@ impl Link {
         matches!(&self.state, State::Up { wire, .. } if !wire.is_closing())
     }
 
+    /// It was hung up, and what was said before is still on its way.
+    pub(super) fn is_closing(&self) -> bool {
+        matches!(&self.state, State::Up { wire, .. } if wire.is_closing())
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
     }

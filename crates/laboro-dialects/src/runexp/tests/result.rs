@@ -50,7 +50,10 @@ fn a_header_is_read_as_it_was_written() {
 
 #[test]
 fn outcomes_survive_a_wait_status() {
-    for outcome in [Outcome::Success, Outcome::Exit(3), Outcome::Exit(255), Outcome::Signal(9)] {
+    for outcome in [Outcome::Success, Outcome::Exit(3), Outcome::Exit(255)] {
         assert_eq!(of_wait_status(to_wait_status(outcome)), outcome);
     }
+    assert_eq!(to_wait_status(Outcome::Signal(9)), 35072, "as recorded of a job that kills itself");
+    assert_eq!(of_wait_status(35072), Outcome::Exit(137));
+    assert_eq!(of_wait_status(9), Outcome::Signal(9), "from a runner without a shell in between");
 }

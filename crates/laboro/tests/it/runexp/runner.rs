@@ -100,6 +100,32 @@ fn the_last_line_counts_however_much_was_printed_before() {
 }
 
 #[test]
+fn an_ejected_runner_says_goodbye() {
+    use std::io::{Read, Write};
+    let rig = Rig::new();
+    let door = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let runner = rig.runner(&door.local_addr().unwrap().port().to_string(), "2");
+    let (mut line, _) = door.accept().unwrap();
+    let hears = |line: &mut std::net::TcpStream| {
+        let mut heard = [0; 64];
+        let count = line.read(&mut heard).unwrap();
+        String::from_utf8_lossy(&heard[..count]).into_owned()
+    };
+    assert_eq!(hears(&mut line), "SALUTON; MI r1");
+    for (word, answer) in [
+        ("VERSIO 1.3", "KOMPRENAS"),
+        ("ALIGI __defaulte__", "JES"),
+        ("", "PETO"),
+        ("ELIRI", "FINO ANKAU"),
+        ("", ""),
+    ] {
+        line.write_all(word.as_bytes()).unwrap();
+        assert_eq!(hears(&mut line), answer);
+    }
+    runner.wait().expect(3).says("ejected");
+}
+
+#[test]
 fn another_version_is_refused_with_words() {
     use std::io::{Read, Write};
     let rig = Rig::new();
