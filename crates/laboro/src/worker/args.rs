@@ -76,6 +76,14 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "WORD", requires = "from", default_value = "current")]
     pub(crate) numbering: Numbering,
 
+    /// With runexp://: what makes a script good.
+    #[arg(long, value_enum, requires = "from", default_value_t = crate::args::Success::ResLine)]
+    pub(crate) success: crate::args::Success,
+
+    /// With runexp://: accept a manager of this version too.
+    #[arg(long = "accept-version", value_name = "VERSION", requires = "from")]
+    pub(crate) versions: Vec<String>,
+
     /// How many slots: tasks that run at once. Default: the number of cores.
     #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N")]
     pub(crate) slots: Option<u32>,

@@ -5,6 +5,7 @@ use super::args::{OnFailure, Worker};
 use super::front::Front;
 use super::fuq;
 use super::settings::{lease_ms, resources};
+use crate::args::Success;
 use crate::exit::usage;
 use crate::runexp::config::Config as Home;
 use crate::view::now_ms;
@@ -131,6 +132,11 @@ fn runner(args: &Worker, home: &Home, options: &mut AgentOptions) -> runexp::Run
     // Its scripts know nothing of such, and it costs more than all that is said about a job.
     options.task_dirs = false;
     settings.matlab = matlab_program().to_owned();
+    settings.versions.extend(args.versions.iter().cloned());
+    settings.success = match args.success {
+        Success::ResLine => runexp::Success::ResLine,
+        Success::ExitCode => runexp::Success::ExitCode,
+    };
     let runner = runexp::Runner::new(settings);
     // A job that was taken cannot be given back, so none is asked for that could not start.
     let mut memory = MemoryGuard::new(options.memory_free);

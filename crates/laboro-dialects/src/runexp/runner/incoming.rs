@@ -8,6 +8,9 @@ use bytes::BytesMut;
 use laboro_core::{Setting, Time, Work};
 use std::sync::Arc;
 
+/// No line is slower than 64 KiB a second.
+const BODY_BYTES_A_MS: u64 = 64;
+
 impl Runner {
     /// Goes on as far as what was heard allows.
     pub(super) fn go_on(&mut self, now: Time, out: &mut Orders) {
@@ -85,7 +88,9 @@ impl Runner {
                 let result = self.results.front().expect("a result is being handed in");
                 out.say.extend_from_slice(&result.body);
                 out.end_message();
-                self.expect(Stage::Handing, now);
+                // The body has to get there first, over a slow line maybe.
+                let body_ms = result.body.len() as u64 / BODY_BYTES_A_MS;
+                self.expect(Stage::Handing, now.after_ms(body_ms));
             }
             (Stage::Handing, ManagerWord::Ricevis) => {
                 self.results.pop_front();

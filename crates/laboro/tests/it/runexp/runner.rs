@@ -139,4 +139,12 @@ fn another_version_is_refused_with_words() {
     line.write_all(b"VERSIO 1.4").unwrap();
     assert_eq!(line.read(&mut heard).unwrap(), 0, "it leaves without a word");
     runner.wait().expect(3).says("the manager speaks version 1.4, this runner 1.3");
+    let from = format!("runexp://127.0.0.1:{port}");
+    let words = ["worker", "--from", &from, "-j1", "--host=r1", "--accept-version=1.4"];
+    let _runner = rig.laboro(words).start();
+    let (mut line, _) = door.accept().unwrap();
+    assert!(line.read(&mut heard).unwrap() > 0);
+    line.write_all(b"VERSIO 1.4").unwrap();
+    let count = line.read(&mut heard).unwrap();
+    assert_eq!(&heard[..count], b"KOMPRENAS");
 }
