@@ -13,6 +13,8 @@ pub struct Wire {
     began: Instant,
     input: BytesMut,
     say: BytesMut,
+    /// Came in one piece with the end of the handshake.
+    early: Option<Message>,
 }
 
 impl Wire {
@@ -22,7 +24,7 @@ impl Wire {
         let mut connection = Connection::new(options);
         let mut say = BytesMut::new();
         connection.open(Time(0), &mut say);
-        Wire { connection, stream, began: Instant::now(), input: BytesMut::new(), say }
+        Wire { connection, stream, began: Instant::now(), input: BytesMut::new(), say, early: None }
     }
 
     /// `false` when the peer left before it was ready.
@@ -32,7 +34,10 @@ impl Wire {
             self.flush();
             match received {
                 Err(error) => return Err(error),
-                Ok(Some(message)) => panic!("nobody asked for {message:?}"),
+                Ok(Some(message)) => {
+                    self.early = Some(message);
+                    return Ok(true);
+                }
                 Ok(None) if self.connection.is_ready() => return Ok(true),
                 Ok(None) => {}
             }
@@ -44,6 +49,9 @@ impl Wire {
 
     /// `None` when the peer has left.
     pub fn receive(&mut self) -> Result<Option<Message>, ZmtpError> {
+        if let Some(message) = self.early.take() {
+            return Ok(Some(message));
+        }
         loop {
             let received = self.take();
             self.flush();
