@@ -226,10 +226,7 @@ impl Hub {
             draining: member.is_some_and(|member| member.draining),
             slots: member
                 .map_or(0, |member| member.capacity.slots.saturating_sub(member.fewer_slots)),
-            // What it was given ahead waits there for a slot.
-            slots_used: u32::try_from(worker.used.slots)
-                .unwrap_or(u32::MAX)
-                .min(member.map_or(u32::MAX, |member| member.capacity.slots)),
+            slots_used: u32::try_from(worker.used.slots).unwrap_or(u32::MAX),
             leases: leases.map(|lease| lease_of(state, lease)).collect(),
             lease_count: worker.leases,
             succeeded: record.good,

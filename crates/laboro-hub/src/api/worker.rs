@@ -93,7 +93,11 @@ impl From<WorkerView> for Worker {
             connected: view.connected,
             draining: view.draining,
             slots: view.slots,
-            slots_used: view.slots_used,
+            // What it was given ahead waits there for a slot.
+            slots_used: match view.connected {
+                true => view.slots_used.min(view.slots),
+                false => view.slots_used,
+            },
             lease_count: view.lease_count,
             leases: leases.collect(),
             succeeded: view.succeeded,
