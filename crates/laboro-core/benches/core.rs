@@ -107,6 +107,7 @@ fn join(hub: &mut Hub) {
             name: "w".into(),
             dialect: "bench",
             session: SessionId(1),
+            life: None,
             kinds: Kinds::ALL,
             tags: Vec::new(),
             capacity: Capacity::slots(1),

@@ -44,6 +44,7 @@ pub enum Command {
     Pause(Name),
     Resume(Name),
     Drain(WorkerRef, Drain),
+    /// It is sent away for this reason, and what it runs goes to others.
     Eject(WorkerRef, String),
     Pardon(WorkerRef),
     /// A finished job is forgotten now.
@@ -163,6 +164,9 @@ pub struct Join {
     pub name: Name,
     pub dialect: &'static str,
     pub session: SessionId,
+    /// A number that only this process has, of a worker that can be told why it may not come in. `None`:
+    /// it does not say, comes in, and is given nothing where it should not be here.
+    pub life: Option<u64>,
     pub kinds: Kinds,
     pub tags: Vec<Name>,
     pub capacity: Capacity,

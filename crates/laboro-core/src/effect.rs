@@ -189,6 +189,11 @@ pub enum Refusal {
         by_you: bool,
     },
     NothingSelected,
+    /// By a person, until it is pardoned.
+    Ejected {
+        worker: Name,
+        reason: Box<str>,
+    },
     NotYet(&'static str),
 }
 
@@ -221,6 +226,10 @@ impl std::fmt::Display for Refusal {
             Refusal::NotStarted(task) => write!(f, "task {task} was not started"),
             Refusal::AlreadyFinished { task, .. } => write!(f, "task {task} is finished already"),
             Refusal::NothingSelected => f.write_str("no task is selected"),
+            Refusal::Ejected { worker, reason } => write!(
+                f,
+                "worker {worker} was ejected: {reason}; `laboro workers pardon {worker}` lets it back in"
+            ),
             Refusal::NotYet(why) => f.write_str(why),
         }
     }

@@ -42,6 +42,7 @@ fn every_restart_gives_the_same_period() {
         name: "w".into(),
         dialect: "test",
         session: SessionId(1),
+        life: None,
         kinds: Kinds::ALL,
         tags: Vec::new(),
         capacity: Capacity::slots(1),

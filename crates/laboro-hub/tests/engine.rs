@@ -47,6 +47,7 @@ fn join(session: SessionId, name: &str, slots: u32) -> Command {
         name: name.into(),
         dialect: "test",
         session,
+        life: None,
         kinds: Kinds::ALL,
         tags: Vec::new(),
         capacity: Capacity::slots(slots),

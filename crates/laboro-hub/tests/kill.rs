@@ -198,6 +198,7 @@ async fn worker(handle: &Handle, name: &str, until_empty: bool) {
         name: name.into(),
         dialect: "test",
         session: SessionId(0),
+        life: None,
         kinds: Kinds::ALL,
         tags: Vec::new(),
         capacity: Capacity::slots(8),

@@ -87,6 +87,7 @@ fn complete(hub: &mut Hub, take: &mut dyn FnMut(Batch)) {
         name: "w".into(),
         dialect: "bench",
         session: SessionId(1),
+        life: None,
         kinds: Kinds::ALL,
         tags: Vec::new(),
         capacity: Capacity::slots(GROUP as u32),

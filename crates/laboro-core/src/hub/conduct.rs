@@ -225,6 +225,7 @@ impl Hub {
     pub(super) fn eject(&mut self, worker: &WorkerRef, reason: &str) -> Result<Reply, Refusal> {
         let slot = self.find_worker(worker)?;
         self.set_standing(slot, Standing::Ejected, reason, None);
+        self.send_away(slot);
         Ok(Reply::Ok)
     }
 

@@ -23,6 +23,9 @@ impl Hub {
         if known.is_none() && self.state().workers().len() >= most && !self.make_room() {
             return Err(Refusal::Limit { what: "workers", most: most as u64 });
         }
+        if let (Some(slot), Some(_)) = (known, join.life) {
+            self.check_welcome(slot)?;
+        }
 
         let other = known.filter(|&slot| self.is_somebody_else(slot, &join));
         if let Some(slot) = other
@@ -118,6 +121,17 @@ impl Hub {
         self.presence.dismiss(slot);
         let worker = self.state().workers().get(slot).id;
         self.ledger.post(Event::WorkerForgotten { worker });
+    }
+
+    /// Whoever was ejected for good is told so. One that is out for a while may wait for its end here.
+    fn check_welcome(&self, slot: u32) -> Result<(), Refusal> {
+        let worker = self.state().workers().get(slot);
+        let record = &worker.record;
+        if record.standing == Standing::Ejected && record.until.is_none() {
+            let reason = record.reason.clone().unwrap_or_default();
+            return Err(Refusal::Ejected { worker: worker.name.clone(), reason });
+        }
+        Ok(())
     }
 
     /// What runs there by its own account against what it holds here. What it does not run any more goes
@@ -292,8 +306,22 @@ impl Hub {
             }
             Drain::All | Drain::AtOnce => member.draining = true,
         }
-        let session = member.session;
-        let waiting: Vec<u32> = member.answers.to_vec();
+        self.tell_to_stop(slot, drain);
+        if drain != Drain::Lift {
+            self.give_up_all(slot);
+        }
+        self.ledger.look_at(slot);
+        Ok(Reply::Ok)
+    }
+
+    /// It has to go, and what it holds goes to others, whether it is here or not.
+    pub(super) fn send_away(&mut self, worker: u32) {
+        self.tell_to_stop(worker, Drain::AtOnce);
+        self.give_up_all(worker);
+    }
+
+    fn tell_to_stop(&mut self, slot: u32, drain: Drain) {
+        let session = self.presence.member(slot).and_then(|member| member.session);
         if let Some(session) = session {
             let worker = self.state().workers().get(slot).id;
             self.effects.push(Effect::Stop { session, worker, drain });
@@ -301,15 +329,16 @@ impl Hub {
         if drain == Drain::AtOnce {
             self.revoke_all(slot, session);
         }
-        if drain != Drain::Lift {
-            for offer in waiting {
-                if let OfferKind::Answer { token, .. } = self.presence.offer(offer).kind {
-                    self.give_up(token);
-                }
+    }
+
+    /// Nobody at this worker need wait for more.
+    fn give_up_all(&mut self, worker: u32) {
+        let waiting = self.presence.member(worker).map(|member| member.answers.to_vec());
+        for offer in waiting.unwrap_or_default() {
+            if let OfferKind::Answer { token, .. } = self.presence.offer(offer).kind {
+                self.give_up(token);
             }
         }
-        self.ledger.look_at(slot);
-        Ok(Reply::Ok)
     }
 
     fn revoke_all(&mut self, worker: u32, session: Option<SessionId>) {

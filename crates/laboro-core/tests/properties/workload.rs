@@ -305,6 +305,7 @@ fn join(world: &World, dice: &mut Dice) -> Command {
         name,
         dialect: "test",
         session: SessionId(world.next_session + dice.below(3) as u64),
+        life: None,
         kinds,
         tags: if dice.one_in(3) { vec!["fast".into()] } else { Vec::new() },
         capacity: Capacity {
@@ -448,6 +449,7 @@ pub fn finish(world: &mut World) {
             name: "strong".into(),
             dialect: "test",
             session: SessionId(1_000_000),
+            life: None,
             kinds: Kinds::ALL,
             tags: vec!["fast".into()],
             capacity: Capacity {

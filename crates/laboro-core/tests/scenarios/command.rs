@@ -249,6 +249,7 @@ fn join(words: &[&str]) -> Parsed<Command> {
         name: name.into(),
         dialect: "test",
         session: SessionId(1),
+        life: None,
         kinds: Kinds::ALL,
         tags: Vec::new(),
         capacity: Capacity::slots(1),
@@ -265,6 +266,7 @@ fn join(words: &[&str]) -> Parsed<Command> {
             "tag" => join.tags.push(value.into()),
             "period" => join.period_ms = Some(number(value)?),
             "session" => join.session = SessionId(number(value)?),
+            "life" => join.life = Some(number(value)?),
             "kinds" => join.kinds = Kinds::of(&[some_work(value).kind()]),
             "running" => {
                 let mut running = Vec::new();

@@ -113,6 +113,7 @@ impl Server {
             name,
             dialect: "fuq1",
             session: self.place.session,
+            life: None,
             kinds: Kinds::of(&[WorkKind::Indexed]),
             tags: Vec::new(),
             capacity: Capacity::slots(slots),

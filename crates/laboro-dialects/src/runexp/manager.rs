@@ -186,6 +186,7 @@ impl Manager {
             name: seat.name.clone(),
             dialect: "runexp",
             session: self.place.session,
+            life: None,
             kinds: Kinds::of(&[WorkKind::Script, WorkKind::Command]),
             tags: Vec::new(),
             capacity: Capacity::slots(1),

@@ -27,7 +27,7 @@ pub(super) struct Poller {
 enum Turn {
     Ask {
         tag: u64,
-        command: Command,
+        command: Box<Command>,
         answer: oneshot::Sender<Reply>,
     },
     /// Whoever asked has gone.
@@ -105,6 +105,7 @@ impl Poller {
     fn send(&self, command: Command) -> Result<(u64, oneshot::Receiver<Reply>), Lost> {
         let tag = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, reply) = oneshot::channel();
+        let command = Box::new(command);
         self.turns.send(Turn::Ask { tag, command, answer }).map_err(|_| Lost)?;
         Ok((tag, reply))
     }
@@ -169,6 +170,7 @@ impl Seat {
             name: Name::from(self.node.name.as_str()),
             dialect: "fuq",
             session: hub.session,
+            life: None,
             kinds: Kinds::of(&[WorkKind::Indexed]),
             tags: self.node.tags.iter().map(|tag| Name::from(tag.as_str())).collect(),
             capacity: Capacity::slots(self.node.slots),
@@ -183,7 +185,7 @@ impl Seat {
             Turn::Ask { tag, command, answer } => {
                 crate::listen::stats::count(&self.reception.door.stats.commands, 1);
                 self.answers.insert(tag, answer);
-                hub.ask(tag, command).await
+                hub.ask(tag, *command).await
             }
             Turn::Withdraw(tag) => hub.ask(NOBODY, Command::Withdraw(Token(tag))).await,
         }

@@ -126,7 +126,7 @@ pub(super) async fn lift(
     api.change_worker(&visitor, worker, |worker| Command::Drain(worker, Drain::Lift)).await
 }
 
-/// It gets nothing any more, until it is pardoned or forgotten.
+/// It is sent away and not let in again until it is pardoned; what it runs goes to others.
 #[utoipa::path(post, path = "/workers/{worker}/eject", tag = "workers",
     params(("worker" = String, Path), WorkerQuery), request_body = Eject,
     responses((status = 200, body = Worker), (status = 404, body = Problem)))]

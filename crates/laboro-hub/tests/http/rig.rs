@@ -157,6 +157,7 @@ impl Rig {
             name: name.into(),
             dialect: "test",
             session: session.session,
+            life: None,
             kinds: Kinds::ALL,
             tags: Vec::new(),
             capacity: Capacity::slots(slots),

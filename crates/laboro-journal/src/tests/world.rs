@@ -51,6 +51,7 @@ pub(super) fn join(name: &str) -> Command {
         name: name.into(),
         dialect: "test",
         session: SessionId(1),
+        life: None,
         kinds: Kinds::ALL,
         tags: Vec::new(),
         capacity: Capacity {

@@ -287,7 +287,7 @@ pub(crate) enum WorkersCommand {
         #[arg(long, value_name = "N")]
         slots: Option<u32>,
     },
-    /// Send it away for good.
+    /// Send it away for good: what runs there goes to others, and it is not let in again.
     Eject {
         #[command(flatten)]
         worker: WorkerArgs,

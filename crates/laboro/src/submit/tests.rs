@@ -63,6 +63,7 @@ fn granted(plan: &Plan, terms: &Terms) -> Vec<Grant> {
         name: "w".into(),
         dialect: "test",
         session: SessionId(1),
+        life: None,
         kinds: Kinds::ALL,
         tags: Vec::new(),
         capacity: Capacity::slots(1000),

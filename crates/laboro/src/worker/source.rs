@@ -17,6 +17,7 @@ use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_hub::security::client_config;
 use laboro_worker::agent::{AgentOptions, Link, Tcp, Tls};
 use laboro_worker::{MemoryGuard, matlab_program, memory_total};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
@@ -53,6 +54,7 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
         period_ms: lease_ms(args)?,
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         pid: std::process::id(),
+        life: life(),
         takes_names: !options.command.is_empty(),
         until: until(options),
         ..WorkerSettings::new(options.name.clone(), options.slots)
@@ -60,6 +62,11 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
     let side = Box::new(NativeWorker::new(settings));
     let connect = Box::new(move || Link::new(Tls { address, name, config }));
     Ok(Source { side, connect, front })
+}
+
+/// A number that no other worker has, of this name or another; never 0, which says nothing.
+fn life() -> u64 {
+    RandomState::new().build_hasher().finish().max(1)
 }
 
 /// When the last task has to be over, by the clock that conversations go by.

@@ -171,6 +171,7 @@ impl HubSide {
             name: name.clone(),
             dialect: DIALECT,
             session: self.place.session,
+            life: None,
             kinds: self.door.settings.kinds,
             tags: Vec::new(),
             // It says with each steal how much it wants.

@@ -401,6 +401,7 @@ fn a_name_that_works_by_another_dialect_is_not_taken_over() {
             name: name.into(),
             dialect: "native",
             session: SessionId(77),
+            life: None,
             kinds: Kinds::ALL,
             tags: Vec::new(),
             capacity: Capacity::slots(4),

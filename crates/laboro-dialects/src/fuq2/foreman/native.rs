@@ -65,6 +65,7 @@ impl Foreman {
             name: hello.name,
             dialect: "native",
             session: self.place.session,
+            life: (hello.life != 0).then_some(hello.life),
             kinds: kinds(hello.takes_names),
             tags: hello.tags,
             capacity: Capacity {

@@ -100,6 +100,7 @@ impl Foreman {
             name: name.clone(),
             dialect: "fuq2",
             session: self.place.session,
+            life: None,
             kinds: Kinds::of(&[WorkKind::Indexed]),
             tags: match &self.mode {
                 Mode::Plain(plain) => plain.tags.clone(),

@@ -8,7 +8,7 @@ use super::{LABORO, read_lease, text, write_lease};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{LeaseNo, Name, TaskId};
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "Version",
     "Token",
     "Name",
@@ -25,6 +25,7 @@ const KEYS: [&str; 16] = [
     "Names",
     "Running",
     "Left",
+    "Life",
 ];
 /// Tags or kinds of resources that a worker may have.
 const FEATURES_MAX: usize = 1024;
@@ -53,6 +54,8 @@ pub(in super::super) struct Hello {
     pub(in super::super) running: Vec<(TaskId, LeaseNo)>,
     /// It leaves after so long. 0: it does not say.
     pub(in super::super) left_ms: u64,
+    /// A number that only this process has. 0: it does not say.
+    pub(in super::super) life: u64,
 }
 
 impl Hello {
@@ -98,7 +101,8 @@ impl Hello {
                 write_array(to, self.running.len());
                 self.running.iter().for_each(|&lease| write_lease(to, lease));
             }
-            _ => write_uint(to, self.left_ms),
+            15 => write_uint(to, self.left_ms),
+            _ => write_uint(to, self.life),
         }
     }
 
@@ -135,7 +139,8 @@ impl Hello {
             12 => self.program = text(from.bytes()?),
             13 => self.takes_names = from.uint()? != 0,
             14 => self.running = from.list(TASKS_MAX, read_lease)?,
-            _ => self.left_ms = from.uint()?,
+            15 => self.left_ms = from.uint()?,
+            _ => self.life = from.uint()?,
         }
         Ok(())
     }

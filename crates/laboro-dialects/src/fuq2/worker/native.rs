@@ -105,6 +105,7 @@ impl NativeWorker {
             program: settings.program.clone(),
             takes_names: settings.takes_names,
             running,
+            life: settings.life,
             left_ms: settings.until.map_or(0, |until| until.since_ms(now).max(1)),
         };
         self.talk.ask_with(&mut out.say, Kind::Hello, |to| hello.write(to));

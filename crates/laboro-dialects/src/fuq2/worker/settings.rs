@@ -22,6 +22,9 @@ pub struct WorkerSettings {
     pub period_ms: u64,
     pub host: String,
     pub pid: u32,
+    /// A number that no other process has, so that a second worker of the same name is told from this one
+    /// coming back. 0: it does not say.
+    pub life: u64,
     /// It knows what tasks mean that are only a name, such as those of dwork.
     pub takes_names: bool,
     /// It leaves then: tasks whose time limit does not fit before are for others.
@@ -47,6 +50,7 @@ impl WorkerSettings {
             period_ms: 30_000,
             host: String::new(),
             pid: 0,
+            life: 0,
             takes_names: true,
             until: None,
             program: concat!("laboro ", env!("CARGO_PKG_VERSION")).into(),

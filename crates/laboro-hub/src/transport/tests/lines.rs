@@ -88,6 +88,7 @@ impl Lines {
                 name: name.into(),
                 dialect: "lines",
                 session: self.place.session,
+                life: None,
                 kinds: Kinds::ALL,
                 tags: Vec::new(),
                 capacity: Capacity::slots(1),

@@ -23,6 +23,7 @@ impl Agent {
             name: "local".into(),
             dialect: "local",
             session: self.session.session,
+            life: None,
             kinds: Kinds::ALL,
             tags: self.options.tags.iter().map(|tag| tag.as_str().into()).collect(),
             capacity: Capacity {

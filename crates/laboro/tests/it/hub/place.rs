@@ -81,6 +81,7 @@ impl Place {
             name: name.into(),
             dialect: "test",
             session: session.session,
+            life: None,
             kinds: Kinds::ALL,
             tags: Vec::new(),
             capacity: Capacity::slots(slots),

@@ -2,7 +2,7 @@
 
 use super::hub::{HubRig, WAITS};
 use crate::rig::{Life, until};
-use laboro_core::{Profile, State};
+use laboro_core::{Command, Profile, State, WorkerRef};
 use rustix::process::Signal;
 
 #[test]
@@ -82,6 +82,27 @@ fn a_wrong_token_is_refused_with_words_that_help() {
     hub.rig.write("wrong.toml", format!("{}{digit}{}", &text[..at], &text[at + 1..]));
     let worker = hub.rig.laboro(["worker", "--access", "wrong.toml", "--scratch", "."]).run();
     worker.expect(3).says("the hub refuses this worker").says("laboro access");
+}
+
+#[test]
+fn an_ejected_worker_ends_at_once_and_is_told_why_when_it_comes_again() {
+    let hub = HubRig::new();
+    let worker = hub.worker("one", &[]);
+    hub.rig.write("go", "");
+    let job = hub.submit(1, WAITS, Profile::default());
+    let life = Life::of(&hub.line_of("pids"));
+    let one = WorkerRef::Name { group: "default".into(), name: "one".into() };
+    hub.ask(Command::Eject(one.clone(), "its disk is broken".into()));
+    worker.wait().expect(0).says("the hub stops this worker");
+    assert!(life.is_over());
+    assert_eq!(hub.counts(job).of(State::Ready), 1);
+
+    let again = hub.worker_unmet("one", &[]).wait();
+    again.expect(3).says("was ejected: its disk is broken").says("laboro workers pardon one");
+    hub.ask(Command::Pardon(one));
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    let _worker = hub.worker("one", &[]);
+    hub.until_done(job);
 }
 
 #[test]
