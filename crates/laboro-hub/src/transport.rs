@@ -6,4 +6,4 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use tcp::{Hall, Limits, Parting, drive};
+pub(crate) use tcp::{Hall, Limits, Parting, drive, drive_known};

@@ -119,6 +119,13 @@ impl Foreman {
         }
     }
 
+    /// Strangers only: who has logged in says HELLO when there is a reason to, and a node that comes back
+    /// says none by itself.
+    fn hello_by(&self) -> Option<Time> {
+        let is_stranger = !matches!(&self.mode, Mode::Plain(Plain { name: Some(_), .. }));
+        is_stranger.then(|| self.heard_at.after_ms(HELLO_MS))
+    }
+
     fn body_max(&self) -> usize {
         match self.phase {
             Phase::Strange => self.place.message_max.min(HELLO_BYTES_MAX),
@@ -371,9 +378,8 @@ impl Session for Foreman {
         let silent = match self.phase {
             Phase::Joining { .. } => None,
             Phase::Working { .. } => self.period_ms.map(|ms| self.heard_at.after_ms(ms)),
-            Phase::Strange | Phase::Again { .. } | Phase::Left => {
-                Some(self.heard_at.after_ms(HELLO_MS))
-            }
+            Phase::Strange | Phase::Again { .. } => self.hello_by(),
+            Phase::Left => Some(self.heard_at.after_ms(HELLO_MS)),
         };
         [silent, self.requests.held_until()].into_iter().flatten().min()
     }
@@ -382,7 +388,7 @@ impl Session for Foreman {
         self.requests.look_at_holds(now);
         let silent_ms = now.since_ms(self.heard_at);
         match self.phase {
-            Phase::Strange | Phase::Again { .. } if silent_ms >= HELLO_MS => {
+            Phase::Strange | Phase::Again { .. } if self.hello_by().is_some_and(|by| by <= now) => {
                 out.hang_up(HangUp::Silent);
             }
             Phase::Working { .. } if self.period_ms.is_some_and(|ms| silent_ms >= ms) => {

@@ -6,7 +6,7 @@ use super::pace::Paced;
 use super::register::Node;
 use super::serve::Desk;
 use crate::security::SecurityError;
-use crate::transport::{Parting, drive};
+use crate::transport::{Parting, drive_known};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -114,7 +114,8 @@ impl Desk {
         };
         let foreman = Foreman::new(place, Mode::Plain(plain));
         let session = websocket::Server::new(foreman, message_max, format!("f2w_{}", node.name));
-        drive(stream, session, subscription, None, &self.reception.hall).await
+        // A node that comes back says nothing until something ends there.
+        drive_known(stream, session, subscription, &self.reception.hall).await
     }
 }
 

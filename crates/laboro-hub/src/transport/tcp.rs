@@ -71,12 +71,42 @@ const LEAVE_MS: u64 = 2000;
 /// How long a dialect that has a word for it hears on when the hub stops, for what was on its way.
 const LATE_MS: u64 = 200;
 
-/// Drives the session to its end, and counts how it ended.
+/// Drives the session to its end, and counts how it ended. A peer that says nothing in the beginning is cut off.
 pub(crate) async fn drive<I, S>(
     io: I,
     session: S,
     subscription: Subscription,
     admission: Option<&Admission>,
+    hall: &Hall,
+) -> Parting
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send,
+    S: Session,
+{
+    let first_word_by = hall.clock.now().after_ms(hall.limits.handshake_ms);
+    converse(io, session, subscription, admission, Some(first_word_by), hall).await
+}
+
+/// The same for a peer that has shown before who it is: it speaks when it has something to say.
+pub(crate) async fn drive_known<I, S>(
+    io: I,
+    session: S,
+    subscription: Subscription,
+    hall: &Hall,
+) -> Parting
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send,
+    S: Session,
+{
+    converse(io, session, subscription, None, None, hall).await
+}
+
+async fn converse<I, S>(
+    io: I,
+    session: S,
+    subscription: Subscription,
+    admission: Option<&Admission>,
+    first_word_by: Option<Time>,
     hall: &Hall,
 ) -> Parting
 where
@@ -100,7 +130,7 @@ where
         stop: Box::pin(hall.stop.clone().cancelled_owned()),
         leave_by: None,
         hear_until: None,
-        first_word_by: Some(now.after_ms(hall.limits.handshake_ms)),
+        first_word_by,
         admission_at: now.after_ms(hall.limits.admission_ms),
         sent_at: now,
     };

@@ -10,7 +10,7 @@ use crate::keep::Keeper;
 use crate::listen::DoorStats;
 use crate::security::{Admission, NewToken, Role, TokenBook, Tokens};
 use laboro_core::{Command, Config, Hub, Ledger, Query, Reply, WorkerId};
-use laboro_dialects::session::{Gate, Place};
+use laboro_dialects::session::{Gate, OpenGate, Place};
 use laboro_journal::outputs::{self, Key};
 use laboro_journal::{Journal, MemoryJournal};
 use lines::Lines;
@@ -234,6 +234,36 @@ fn whoever_has_spoken_may_be_silent() {
         assert_eq!(peer.asks("hello").await, "hello");
         assert_eq!(peer.asks("wake 200").await, "awake", "long after its first word was due");
         assert_eq!(rig.stats().silent, 0);
+    });
+}
+
+#[test]
+fn whoever_is_known_may_wait_with_its_first_word() {
+    with_door(Limits { handshake_ms: 50, ..limits() }, 64, async |mut rig| {
+        let subscription = rig.handle.open_session().await.unwrap();
+        let place = Place {
+            session: subscription.session,
+            group: "default".into(),
+            peer: None,
+            message_max: 1000,
+            grace_ms: 0,
+            gate: Arc::new(OpenGate),
+        };
+        let (here, there) = tokio::io::duplex(1000);
+        let hall = rig.hall.clone();
+        let known = tokio::spawn(async move {
+            drive_known(there, Lines::new(place), subscription, &hall).await
+        });
+        let mut here = BufReader::new(here);
+        let mut line = String::new();
+        here.read_line(&mut line).await.unwrap();
+        let _stranger = rig.connect().await;
+        assert_eq!(rig.parting().await, Parting::Silent, "a stranger that came later");
+        here.write_all(b"hello\n").await.unwrap();
+        here.read_line(&mut line).await.unwrap();
+        assert_eq!(line, "lines 1\nhello\n");
+        drop(here);
+        assert_eq!(known.await.unwrap(), Parting::Left);
     });
 }
 

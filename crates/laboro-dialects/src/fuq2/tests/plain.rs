@@ -6,7 +6,7 @@ use crate::fuq2::frame::{self, Message};
 use crate::fuq2::header::{AT_ONCE, Header, Kind, Numbering, SAY_HELLO, Trouble};
 use crate::fuq2::payload::{self, Hello, JobDescription, JobStatusUpdate, Task, TaskPair};
 use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
-use crate::session::{Delivery, Output, Session};
+use crate::session::{Delivery, HangUp, Output, Session};
 use crate::worker::{News, Order, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{
@@ -227,6 +227,18 @@ fn an_update_before_the_hello_is_told_to_say_it() {
     let mut bare = Bare::new(Plain::tcp());
     bare.hear(with_body(Kind::Update, 4, |to| JobStatusUpdate::default().write(to)));
     assert_eq!((bare.said[0].header.seq, bare.said[0].header.arg0), (4, SAY_HELLO));
+}
+
+#[test]
+fn a_stranger_must_say_hello_but_not_a_node_that_has_logged_in() {
+    let minute = NOW.after_ms(60_000);
+    let mut stranger = Bare::new(Plain::tcp());
+    assert!(stranger.foreman.deadline().is_some_and(|at| at <= minute));
+    stranger.foreman.tick(minute, &mut stranger.out);
+    assert_eq!(stranger.out.hang_up, Some(HangUp::Silent));
+    let mut node = Bare::new(Plain::websocket("vm".into(), Vec::new()));
+    node.foreman.tick(minute, &mut node.out);
+    assert_eq!(node.out.hang_up, None);
 }
 
 #[test]
