@@ -170,16 +170,16 @@ impl Foreman {
             (Kind::Update, Phase::Working { .. }) if self.is_native() => {
                 self.native_update(now, &request, out)
             }
-            (Kind::Update, Phase::Working { .. }) => self.plain_update(&request, out),
             (Kind::Update, Phase::Strange) if self.is_native() => {
                 out.malformed("an UPDATE before the HELLO");
                 return;
             }
-            (Kind::Update, _) => {
+            (Kind::Update, _) if self.is_native() => {
                 self.talk.answer(&mut out.say, seq, SAY_HELLO);
                 out.end_message();
                 return;
             }
+            (Kind::Update, _) => self.plain_update(&request, out),
             (kind, _) => {
                 out.malformed(format!("{kind:?} from a worker"));
                 return;
@@ -287,14 +287,14 @@ impl Foreman {
         out.hang_up(HangUp::Denied(why));
     }
 
-    /// The UPDATE is dealt with, or the hub has forgotten this worker meanwhile.
+    /// The UPDATE is dealt with. Who has not said HELLO, or whom the hub has forgotten, is told to say it.
     fn answer_update(&mut self, seq: u32, reply: &Reply, out: &mut Output) {
-        let arg0 = match reply {
-            Reply::Refused(Refusal::NoSuchWorker(_)) if self.phase != Phase::Left => {
-                self.expect_hello();
-                SAY_HELLO
-            }
-            _ => self.counts(),
+        if let Reply::Refused(Refusal::NoSuchWorker(_)) = reply {
+            self.expect_hello();
+        }
+        let arg0 = match self.phase {
+            Phase::Working { .. } | Phase::Left => self.counts(),
+            Phase::Strange | Phase::Joining { .. } | Phase::Again { .. } => SAY_HELLO,
         };
         self.talk.answer(&mut out.say, seq, arg0);
         out.end_message();

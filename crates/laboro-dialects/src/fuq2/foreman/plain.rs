@@ -3,7 +3,7 @@
 
 use super::super::Numbering;
 use super::super::frame::Message;
-use super::super::header::LABORO;
+use super::super::header::{LABORO, SAY_HELLO};
 use super::super::naming::{Held, held_of};
 use super::super::pack::{PackError, Reader};
 use super::super::payload::{Hello, JobStatusUpdate};
@@ -114,20 +114,25 @@ impl Foreman {
         out.ask(Asked::Join.tag(), Command::Join(join));
     }
 
+    /// A result counts also when no HELLO was said on this connection: a node that came back does not tell
+    /// it a second time.
     pub(super) fn plain_update(
         &mut self,
         request: &Message,
         out: &mut Output,
     ) -> Result<(), PackError> {
-        let Phase::Working { worker, .. } = self.phase else { return Ok(()) };
         let seq = request.header.seq;
+        let Some(worker) = self.plain_worker() else {
+            self.talk.answer(&mut out.say, seq, SAY_HELLO);
+            out.end_message();
+            return Ok(());
+        };
         self.requests.release_jobs();
         let update = if request.body.is_empty() {
             JobStatusUpdate::default()
         } else {
             JobStatusUpdate::read(&mut Reader::new(&request.body))?
         };
-        let worker = WorkerRef::Id(worker);
         let Some(Held { task, .. }) = held_of(update.job, update.task) else {
             out.ask(Asked::Update(seq).tag(), Command::Renew(worker));
             return Ok(());
@@ -140,5 +145,17 @@ impl Foreman {
         let results = vec![TaskResult { lease, outcome, message, memo: None }];
         out.ask(Asked::Update(seq).tag(), Command::Report(Report { worker, results }));
         Ok(())
+    }
+
+    /// Who speaks, if that is known: by its HELLO, or by its login.
+    fn plain_worker(&self) -> Option<WorkerRef> {
+        match (&self.phase, &self.mode) {
+            (&Phase::Working { worker, .. }, _) => Some(WorkerRef::Id(worker)),
+            (Phase::Joining { who, .. } | Phase::Again { who }, _) => Some(who.clone()),
+            (_, Mode::Plain(Plain { name: Some(name), .. })) => {
+                Some(WorkerRef::Name { group: self.place.group.clone(), name: name.clone() })
+            }
+            _ => None,
+        }
     }
 }

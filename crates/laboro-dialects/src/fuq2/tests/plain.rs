@@ -230,6 +230,19 @@ fn an_update_before_the_hello_is_told_to_say_it() {
 }
 
 #[test]
+fn a_result_told_before_the_hello_counts_where_the_node_is_known() {
+    let mut node = Bare::new(Plain::websocket("vm".into(), Vec::new()));
+    let update = JobStatusUpdate { job: 3, task: 2, success: true, ..JobStatusUpdate::default() };
+    node.hear(with_body(Kind::Update, 4, |to| update.write(to)));
+    assert!(node.said.is_empty(), "not before the result is safe");
+    let [(tag, Command::Report(report))] = &node.asked[..] else { panic!("a report") };
+    assert_eq!(report.worker, who());
+    assert!(matches!(report.results[0].lease, LeaseRef::Held(_)));
+    node.reply(*tag, Reply::Reported(vec![Ok(())]));
+    assert_eq!((node.said[0].header.seq, node.said[0].header.arg0), (4, SAY_HELLO));
+}
+
+#[test]
 fn a_stranger_must_say_hello_but_not_a_node_that_has_logged_in() {
     let minute = NOW.after_ms(60_000);
     let mut stranger = Bare::new(Plain::tcp());
