@@ -81,7 +81,8 @@ pub enum WriteMode {
 
 /// Resource limits, each soft and hard at once; `None` leaves what the runner itself has.
 ///
-/// They are set right after the spawn (posix_spawn knows no limits), so a task that forks within
+/// The one of memory holds from the first instruction: a shell sets it and becomes the task. The
+/// others are set right after the spawn (posix_spawn knows no limits), so a task that forks within
 /// its first microseconds may have a child without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {

@@ -33,6 +33,11 @@ pub(super) fn find(name: &CStr, path: &[u8], dir: Option<&CStr>) -> Option<CStri
     None
 }
 
+/// Whether what `find` gave can be executed, as far as can be seen from here.
+pub(super) fn is_there(file: &CStr, dir: Option<&CStr>) -> bool {
+    is_executable_file(&within(dir, file.to_bytes()))
+}
+
 fn is_executable_file(path: &Path) -> bool {
     accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
         && fs::metadata(path).is_ok_and(|found| found.is_file())

@@ -1,7 +1,7 @@
 //! Takes a request off the socket, and starts what a launch asks for. When and on which thread is
 //! decided elsewhere.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,6 +12,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 
 use super::program;
 use super::spawn::{Pointers, Spawner, restrain};
+use crate::Limits;
 use crate::ending::Reason;
 use crate::wire::{Body, FDS_MAX, LaunchHead};
 
@@ -80,20 +81,39 @@ impl Waiting {
             );
             return Err((Reason::ProgramMissing, message));
         };
-        let argv = Pointers::new(strings.argv.iter().copied());
+        let rest = &strings.argv[1..];
         let env = Pointers::new(strings.env.iter().copied());
-        let mut spawned = spawner.spawn(&file, &argv, &env, strings.dir, stdio);
+        // What cannot be executed fails without a shell, which would only say so in its own words.
+        let line = limiting_line(&head.limits).filter(|_| program::is_there(&file, strings.dir));
+        let mut spawned = match line {
+            Some(line) => {
+                let shell = [SHELL, c"-c", &line, SHELL, &file];
+                let argv = Pointers::new(shell.into_iter().chain(rest.iter().copied()));
+                spawner.spawn(SHELL, &argv, &env, strings.dir, stdio)
+            }
+            None => {
+                let argv = Pointers::new(strings.argv.iter().copied());
+                spawner.spawn(&file, &argv, &env, strings.dir, stdio)
+            }
+        };
         if spawned.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENOEXEC)) {
-            let rest = &strings.argv[1..];
-            let argv = [c"/bin/sh", &file].into_iter().chain(rest.iter().copied());
-            let argv = Pointers::new(argv);
-            spawned = spawner.spawn(c"/bin/sh", &argv, &env, strings.dir, stdio);
+            let argv = Pointers::new([SHELL, &file].into_iter().chain(rest.iter().copied()));
+            spawned = spawner.spawn(SHELL, &argv, &env, strings.dir, stdio);
         }
         let pid =
             spawned.map_err(|error| program::explain(&error, &file, strings.dir, text.len()))?;
         restrain(pid, head.nice, &head.limits);
         Ok(pid)
     }
+}
+
+const SHELL: &CStr = c"/bin/sh";
+
+/// A line for a shell that becomes the task, if its memory is limited: posix_spawn knows no limits, and what a
+/// task forks before they are set from outside would have none. What the system refuses is left as it was.
+fn limiting_line(limits: &Limits) -> Option<CString> {
+    let kib = (limits.address_space_bytes? / 1024).max(1);
+    CString::new(format!("ulimit -v {kib} 2>/dev/null; exec \"$@\"")).ok()
 }
 
 /// The text of a launch, wherever it came.

@@ -123,6 +123,19 @@ fn limits_take_effect() {
 }
 
 #[test]
+fn the_memory_limit_holds_for_all_that_a_task_forks() {
+    let mut rig = Rig::new();
+    let limits = Limits { address_space_bytes: Some(1 << 30), ..Limits::default() };
+    for id in 1..=20 {
+        let line = "(ulimit -v; (ulimit -v) & wait) & wait";
+        let ended = rig.run(Launch { limits, ..shell(id, line) });
+        assert_eq!(ended.text(), "1048576\n1048576");
+    }
+    let ended = rig.run(Launch { limits, ..command(21, &["/no/such/program"]) });
+    assert!(matches!(ended.ending, Ending::NotStarted { .. }), "{:?}", ended.ending);
+}
+
+#[test]
 fn a_task_over_its_cpu_limit_is_ended_by_the_system() {
     let limits = Limits { cpu_seconds: Some(1), core_bytes: Some(0), ..Limits::default() };
     let ended = Rig::new().run(Launch { limits, ..shell(1, "while :; do :; done") });
