@@ -29,7 +29,7 @@ pub trait WorkerSide: Send {
     /// How many bytes of output wait to be said or answered. Whoever reads pipes stops while it is high.
     fn unsaid(&self) -> usize;
 
-    /// Nothing is left to say: every result has its answer.
+    /// Every result and all output have their answer. What else there is to say may stay unsaid.
     fn is_settled(&self) -> bool;
 }
 

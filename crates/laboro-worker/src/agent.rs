@@ -124,6 +124,7 @@ pub struct Agent {
     idle_since: Instant,
     started: Instant,
     has_met: bool,
+    is_connected: bool,
     /// Whether a failure to connect was told already.
     has_told_failure: bool,
     farewell: Option<Farewell>,
@@ -177,6 +178,7 @@ impl Agent {
             idle_since: now,
             started: now,
             has_met: false,
+            is_connected: false,
             has_told_failure: false,
             farewell: None,
             say,
@@ -235,6 +237,7 @@ impl Agent {
         let now = self.clock.now();
         match met {
             Met::Up => {
+                self.is_connected = true;
                 self.has_told_failure = false;
                 self.side.open(now, &mut self.orders);
             }
@@ -247,6 +250,7 @@ impl Agent {
                 }
             }
             Met::Down(why) => {
+                self.is_connected = false;
                 self.side.lost(now);
                 if !link.is_closed() {
                     let running = self.running.len();

@@ -109,12 +109,25 @@ impl Agent {
         self.started.checked_add(self.options.time_for_work()?)
     }
 
+    /// How long tasks have to end themselves near the time limit, so that a moment is left to say so.
+    fn last_grace(&self, now: Instant) -> Duration {
+        let left = self.time_over().map_or(Duration::MAX, |at| at.saturating_duration_since(now));
+        self.options.grace.min(left - GOODBYE.min(left / 3))
+    }
+
     fn is_idle(&self) -> bool {
         self.running.is_empty() && self.waiting.is_empty()
     }
 
+    /// Gone by then, whoever has heard what.
+    fn time_over(&self) -> Option<Instant> {
+        self.started.checked_add(self.options.time_limit?)
+    }
+
     fn idle_until(&self) -> Option<Instant> {
-        let is_idle = self.stage == Stage::Working && self.is_idle() && self.side.is_settled();
+        // Who still tells the hub something is not idle; a hub that is not there is not waited for.
+        let tells = self.is_connected && !self.side.is_settled();
+        let is_idle = self.stage == Stage::Working && self.is_idle() && !tells;
         self.idle_since.checked_add(self.options.idle_timeout.filter(|_| is_idle)?)
     }
 
@@ -125,26 +138,28 @@ impl Agent {
             Stage::Ending => None,
             Stage::Leaving { until } => Some(until),
         };
-        [own, self.gone_by].into_iter().flatten().min()
+        [own, self.gone_by, self.time_over()].into_iter().flatten().min()
     }
 
     pub(super) fn advance(&mut self, link: &mut Link) {
         let now = Instant::now();
         let is_past = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        if self.gone_by.is_some_and(|at| at <= now) {
-            self.bid(Farewell::Unsettled);
+        if is_past(self.gone_by) || is_past(self.time_over()) {
+            let has_told_all = self.is_idle() && self.side.is_settled();
+            self.bid(if has_told_all { Farewell::Finished } else { Farewell::Unsettled });
             return;
         }
         match self.stage {
             Stage::Working if is_past(self.idle_until()) => {
                 self.note("nothing to do for the time of --idle-timeout: leaving");
                 self.drain(None);
+                self.be_gone_after(GOODBYE);
             }
             Stage::Working if self.slots == 0 => self.drain(None),
             Stage::Working | Stage::Draining { .. } if is_past(self.last_call()) => {
                 let running = self.running.len();
                 self.note(&format!("the time limit is near: ending {running} tasks and leaving"));
-                self.end_tasks(self.options.grace);
+                self.end_tasks(self.last_grace(now));
             }
             Stage::Draining { until } if is_past(until) && !self.running.is_empty() => {
                 let running = self.running.len();

@@ -286,6 +286,6 @@ impl WorkerSide for NativeWorker {
     }
 
     fn is_settled(&self) -> bool {
-        self.unsaid.is_empty()
+        self.unsaid.is_settled()
     }
 }

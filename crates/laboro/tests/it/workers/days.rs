@@ -4,6 +4,7 @@ use super::hub::{HubRig, WAITS};
 use crate::rig::{Life, until};
 use laboro_core::{Command, Profile, State, WorkerRef};
 use rustix::process::Signal;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_worker_that_is_told_to_end_finishes_what_runs_and_leaves_the_rest() {
@@ -54,6 +55,33 @@ fn a_worker_is_gone_when_its_time_is_over() {
     worker.wait().expect(0).says("the time limit is near");
     assert!(life.is_over());
     assert_eq!(hub.counts(job).of(State::Ready), 1);
+}
+
+#[test]
+fn a_worker_without_a_hub_leaves_when_it_is_told_or_has_nothing_to_do() {
+    let mut hub = HubRig::new();
+    hub.stop();
+    let idle = hub.worker_unmet("idle", &["--idle-timeout", "200ms"]);
+    let told = hub.worker_unmet("told", &[]);
+    until("it has tried", || told.err().contains("trying again"));
+    told.signal(Signal::TERM);
+    told.wait().expect(0);
+    idle.wait().expect(0).says("leaving");
+}
+
+#[test]
+fn a_worker_whose_hub_is_away_is_gone_when_its_time_is_over() {
+    let mut hub = HubRig::new();
+    let began = Instant::now();
+    let worker = hub.worker("one", &["--time-limit", "3s", "--grace", "100ms"]);
+    hub.rig.write("go", "");
+    hub.submit(1, WAITS, Profile::default());
+    let life = Life::of(&hub.line_of("pids"));
+    hub.stop();
+    worker.wait().expect(3).says("the hub was not told everything");
+    assert!(life.is_over());
+    // Far less than the time that a hub has for its last answer.
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
 }
 
 #[test]
