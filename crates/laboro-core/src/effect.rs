@@ -189,6 +189,8 @@ pub enum Refusal {
         by_you: bool,
     },
     NothingSelected,
+    /// Another process of this name is connected. When it is gone, this one may come.
+    WorkerHere(Name),
     /// By a person, until it is pardoned.
     Ejected {
         worker: Name,
@@ -226,6 +228,10 @@ impl std::fmt::Display for Refusal {
             Refusal::NotStarted(task) => write!(f, "task {task} was not started"),
             Refusal::AlreadyFinished { task, .. } => write!(f, "task {task} is finished already"),
             Refusal::NothingSelected => f.write_str("no task is selected"),
+            Refusal::WorkerHere(worker) => write!(
+                f,
+                "another worker named {worker} is connected; give this one another --name or stop that one"
+            ),
             Refusal::Ejected { worker, reason } => write!(
                 f,
                 "worker {worker} was ejected: {reason}; `laboro workers pardon {worker}` lets it back in"

@@ -31,6 +31,8 @@ pub(crate) struct Presence {
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) session: Option<SessionId>,
+    /// The process that joined, as far as it says.
+    pub(crate) life: Option<u64>,
     pub(crate) kinds: Kinds,
     /// Sorted.
     pub(crate) tags: Vec<Name>,
@@ -102,6 +104,7 @@ impl Presence {
         self.members[at].get_or_insert_with(|| {
             Box::new(Member {
                 session: None,
+                life: None,
                 kinds: Kinds::ALL,
                 tags: Vec::new(),
                 capacity: Capacity::default(),

@@ -182,6 +182,8 @@ pub enum Parting {
     Finished,
     /// The hub will not have this worker; do not come back.
     Refused(String),
+    /// The hub will not have this worker now; try again later.
+    NotNow(String),
     /// The hub said what its dialect does not have; try again later.
     Malformed(String),
     /// Silence or a planned new start; try again at once.

@@ -125,6 +125,8 @@ pub struct Agent {
     started: Instant,
     has_met: bool,
     is_connected: bool,
+    /// Why the hub will not have it now, as it was told.
+    put_off: Option<String>,
     /// Whether a failure to connect was told already.
     has_told_failure: bool,
     farewell: Option<Farewell>,
@@ -179,6 +181,7 @@ impl Agent {
             started: now,
             has_met: false,
             is_connected: false,
+            put_off: None,
             has_told_failure: false,
             farewell: None,
             say,
@@ -252,7 +255,7 @@ impl Agent {
             Met::Down(why) => {
                 self.is_connected = false;
                 self.side.lost(now);
-                if !link.is_closed() {
+                if !link.is_closed() && self.put_off.is_none() {
                     let running = self.running.len();
                     let target = link.target();
                     (self.say)(&format!(

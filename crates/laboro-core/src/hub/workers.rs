@@ -7,7 +7,7 @@ use crate::command::{Drain, Join, Leave, Leaving, Offer, Patience, Route, Worker
 use crate::effect::{Effect, Idle, Refusal, Reply, Standing};
 use crate::event::{Back, Event};
 use crate::id::{GroupId, LeaseNo, Name, SessionId, TaskId, Token, WorkerId};
-use crate::presence::{NewAnswer, OfferKind};
+use crate::presence::{Member, NewAnswer, OfferKind};
 
 impl Hub {
     pub(super) fn join(&mut self, join: Join) -> Result<Reply, Refusal> {
@@ -23,8 +23,8 @@ impl Hub {
         if known.is_none() && self.state().workers().len() >= most && !self.make_room() {
             return Err(Refusal::Limit { what: "workers", most: most as u64 });
         }
-        if let (Some(slot), Some(_)) = (known, join.life) {
-            self.check_welcome(slot)?;
+        if let (Some(slot), Some(life)) = (known, join.life) {
+            self.check_welcome(slot, life, join.session)?;
         }
 
         let other = known.filter(|&slot| self.is_somebody_else(slot, &join));
@@ -60,6 +60,7 @@ impl Hub {
         let now = self.ledger.now();
         let member = self.presence.admit(slot);
         member.session = Some(join.session);
+        member.life = join.life;
         member.kinds = join.kinds;
         member.tags = join.tags;
         member.tags.sort();
@@ -123,13 +124,22 @@ impl Hub {
         self.ledger.post(Event::WorkerForgotten { worker });
     }
 
-    /// Whoever was ejected for good is told so. One that is out for a while may wait for its end here.
-    fn check_welcome(&self, slot: u32) -> Result<(), Refusal> {
+    /// Whoever was ejected for good is told so; one that is out for a while may wait for its end here. And
+    /// the tasks of a worker that is here are not given to a second process of its name: they would run
+    /// twice. One that comes back on a new connection before the old one is known to be lost is welcome.
+    fn check_welcome(&self, slot: u32, life: u64, session: SessionId) -> Result<(), Refusal> {
         let worker = self.state().workers().get(slot);
         let record = &worker.record;
         if record.standing == Standing::Ejected && record.until.is_none() {
             let reason = record.reason.clone().unwrap_or_default();
             return Err(Refusal::Ejected { worker: worker.name.clone(), reason });
+        }
+        let is_another = |member: &Member| {
+            member.session.is_some_and(|here| here != session)
+                && member.life.is_some_and(|here| here != life)
+        };
+        if self.presence.member(slot).is_some_and(is_another) {
+            return Err(Refusal::WorkerHere(worker.name.clone()));
         }
         Ok(())
     }

@@ -272,15 +272,22 @@ impl Foreman {
     }
 
     fn refused(&mut self, refusal: &Refusal, out: &mut Output) {
-        if let Phase::Joining { hello, .. } = self.phase {
-            self.deny(hello, refusal.to_string(), out);
-        }
+        let Phase::Joining { hello, .. } = self.phase else { return };
+        let trouble = match refusal {
+            Refusal::WorkerHere(_) => Trouble::NotNow,
+            _ => Trouble::Refused,
+        };
+        self.turn_away(hello, trouble, refusal.to_string(), out);
     }
 
-    /// Turns the peer away, with the reason if it can read one.
     fn deny(&mut self, hello: u32, why: String, out: &mut Output) {
+        self.turn_away(hello, Trouble::Refused, why, out);
+    }
+
+    /// With the reason, if the peer can read one.
+    fn turn_away(&mut self, hello: u32, trouble: Trouble, why: String, out: &mut Output) {
         if self.talk.knows_laboro() {
-            self.talk.refuse_with(&mut out.say, hello, &why);
+            self.talk.refuse_with(&mut out.say, hello, trouble, &why);
             out.end_message();
         }
         self.phase = Phase::Strange;

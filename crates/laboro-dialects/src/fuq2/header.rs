@@ -97,8 +97,10 @@ pub(super) enum Trouble {
     /// From here on only between Laboro peers.
     BadSeq,
     NoSuchJob,
-    /// The hub will not have this worker. The only one with a body: the reason, in words.
+    /// The hub will not have this worker. With a body: the reason, in words.
     Refused,
+    /// The same, but later it may.
+    NotNow,
     /// What a stranger may say.
     Other(u8),
 }
@@ -111,6 +113,7 @@ impl Trouble {
             Trouble::BadSeq => 3,
             Trouble::NoSuchJob => 4,
             Trouble::Refused => 5,
+            Trouble::NotNow => 6,
             Trouble::Other(code) => code,
         }
     }
@@ -122,6 +125,7 @@ impl Trouble {
             3 => Trouble::BadSeq,
             4 => Trouble::NoSuchJob,
             5 => Trouble::Refused,
+            6 => Trouble::NotNow,
             other => Trouble::Other(other),
         }
     }
@@ -150,7 +154,9 @@ impl Header {
     pub(super) fn has_body(&self) -> bool {
         match self.kind {
             Kind::Hello | Kind::Job | Kind::Update | Kind::Cancel => true,
-            Kind::Error => Trouble::of(self.subtype) == Trouble::Refused,
+            Kind::Error => {
+                matches!(Trouble::of(self.subtype), Trouble::Refused | Trouble::NotNow)
+            }
             Kind::Ok | Kind::Stop | Kind::Reset => false,
         }
     }

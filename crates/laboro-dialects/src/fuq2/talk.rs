@@ -310,9 +310,15 @@ impl Talk {
     }
 
     /// Turns a HELLO down, in words. Only for Laboro peers: others do not expect a body here.
-    pub(super) fn refuse_with(&mut self, say: &mut BytesMut, seq: u32, why: &str) {
+    pub(super) fn refuse_with(
+        &mut self,
+        say: &mut BytesMut,
+        seq: u32,
+        trouble: Trouble,
+        why: &str,
+    ) {
         let length = u32::try_from(why.len()).expect("words stay far below 4 GiB");
-        self.refuse(say, seq, Trouble::Refused, length);
+        self.refuse(say, seq, trouble, length);
         say.extend_from_slice(why.as_bytes());
     }
 

@@ -147,6 +147,7 @@ impl From<Refusal> for Refused {
             Refusal::NothingSelected => {
                 (CLASH, "nothing_selected", "no task of the selection is in a state for this")
             }
+            Refusal::WorkerHere(_) => (CLASH, "worker_here", "choose another name"),
             Refusal::Ejected { .. } => (CLASH, "ejected", "pardon it first"),
             Refusal::NotYet(_) => (StatusCode::NOT_IMPLEMENTED, "not_yet", "use a newer hub"),
         };

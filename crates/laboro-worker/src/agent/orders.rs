@@ -44,6 +44,7 @@ impl Agent {
             self.maker.rename(name);
         }
         self.has_met = true;
+        self.put_off = None;
         self.note(&format!("connected as {name}, {} slots", self.slots));
         // The hub may have forgotten what it was told.
         let ahead = if self.crew.is_some() { self.pace.told() } else { AHEAD_MAX };
@@ -106,6 +107,16 @@ impl Agent {
             Parting::Refused(why) => {
                 link.hang_up(Next::Never);
                 self.farewell.get_or_insert(Farewell::Refused(why));
+            }
+            Parting::NotNow(why) => {
+                // Said once, however often it is tried.
+                if self.put_off.as_ref() != Some(&why) {
+                    self.note(&format!(
+                        "the hub does not take this worker now: {why}; trying again"
+                    ));
+                    self.put_off = Some(why);
+                }
+                link.hang_up(Next::Later);
             }
             Parting::Malformed(why) => {
                 self.note(&format!("{} does not make sense: {why}", link.target()));

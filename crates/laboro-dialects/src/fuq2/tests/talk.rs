@@ -439,6 +439,7 @@ fn errors_have_the_numbers_of_the_page() {
         (Trouble::BadSeq, 3),
         (Trouble::NoSuchJob, 4),
         (Trouble::Refused, 5),
+        (Trouble::NotNow, 6),
         (Trouble::Other(77), 77),
     ] {
         assert_eq!((trouble.code(), Trouble::of(code)), (code, trouble));

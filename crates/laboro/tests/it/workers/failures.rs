@@ -112,6 +112,25 @@ fn a_killed_worker_takes_its_tasks_along_and_another_does_them() {
 }
 
 #[test]
+fn a_second_worker_of_a_name_waits_until_the_first_is_gone() {
+    let hub = HubRig::new();
+    let first = hub.worker("one", &[]);
+    hub.rig.write("go", "");
+    let job = hub.submit(2, WAITS, Profile::default());
+    hub.line_of("pids");
+    let second = hub.worker_unmet("one", &[]);
+    until("it says so", || second.err().contains("another worker named one is connected"));
+    assert_eq!(hub.rig.lines("starts").len(), 1);
+    first.signal(Signal::TERM);
+    until("it drains", || first.err().contains("1 running tasks are waited for"));
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    first.wait().expect(0);
+    hub.until_done(job);
+    assert_eq!(hub.rig.lines("starts").len(), 2);
+    assert!(second.err().contains("connected as one"));
+}
+
+#[test]
 fn what_a_stopped_worker_had_is_done_by_another_and_its_late_result_does_not_count() {
     let hub = HubRig::new();
     let first = hub.worker("first", &["--lease", "1s"]);

@@ -163,6 +163,10 @@ impl NativeWorker {
                 let why = String::from_utf8_lossy(&response.body).into_owned();
                 out.hang_up(Parting::Refused(why));
             }
+            (_, Trouble::NotNow) => {
+                let why = String::from_utf8_lossy(&response.body).into_owned();
+                out.hang_up(Parting::NotNow(why));
+            }
             (_, Trouble::Overflow) if !is_hello => {
                 self.unsaid.say_again();
                 self.held_until = Some(now.after_ms(OVERFLOW_MS));
