@@ -189,6 +189,10 @@ pub enum Refusal {
         by_you: bool,
     },
     NothingSelected,
+    /// It is known, but not here.
+    WorkerAway(Name),
+    /// It was told to go, or to give up slots, and cannot be told otherwise.
+    WorkerLeaves(Name),
     /// Another process of this name is connected. When it is gone, this one may come.
     WorkerHere(Name),
     /// By a person, until it is pardoned.
@@ -228,6 +232,12 @@ impl std::fmt::Display for Refusal {
             Refusal::NotStarted(task) => write!(f, "task {task} was not started"),
             Refusal::AlreadyFinished { task, .. } => write!(f, "task {task} is finished already"),
             Refusal::NothingSelected => f.write_str("no task is selected"),
+            Refusal::WorkerAway(worker) => write!(f, "worker {worker} is not connected"),
+            Refusal::WorkerLeaves(worker) => write!(
+                f,
+                "worker {worker} was told to leave or to give up slots, and that cannot be taken back; \
+                 start it again when it is gone"
+            ),
             Refusal::WorkerHere(worker) => write!(
                 f,
                 "another worker named {worker} is connected; give this one another --name or stop that one"

@@ -305,9 +305,16 @@ impl Hub {
 
     pub(super) fn drain(&mut self, worker: &WorkerRef, drain: Drain) -> Result<Reply, Refusal> {
         let slot = self.find_worker(worker)?;
-        let Some(member) = self.presence.member_mut(slot) else {
-            return Err(Refusal::NoSuchWorker(self.state().workers().get(slot).name.clone()));
+        let name = &self.state().workers().get(slot).name;
+        let Some(member) = self.presence.member(slot) else {
+            return Err(Refusal::WorkerAway(name.clone()));
         };
+        // One of our own workers was told, and goes: what it would be given came back at once.
+        let was_told = member.life.is_some() && (member.draining || member.fewer_slots > 0);
+        if drain == Drain::Lift && was_told {
+            return Err(Refusal::WorkerLeaves(name.clone()));
+        }
+        let member = self.presence.member_mut(slot).expect("looked at just now");
         match drain {
             Drain::Slots(slots) => member.fewer_slots = member.fewer_slots.saturating_add(slots),
             Drain::Lift => {

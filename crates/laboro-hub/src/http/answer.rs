@@ -147,6 +147,8 @@ impl From<Refusal> for Refused {
             Refusal::NothingSelected => {
                 (CLASH, "nothing_selected", "no task of the selection is in a state for this")
             }
+            Refusal::WorkerAway(_) => (CLASH, "worker_away", "start it first"),
+            Refusal::WorkerLeaves(_) => (CLASH, "worker_leaves", "start it again when it is gone"),
             Refusal::WorkerHere(_) => (CLASH, "worker_here", "choose another name"),
             Refusal::Ejected { .. } => (CLASH, "ejected", "pardon it first"),
             Refusal::NotYet(_) => (StatusCode::NOT_IMPLEMENTED, "not_yet", "use a newer hub"),
