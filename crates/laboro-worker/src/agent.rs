@@ -64,7 +64,7 @@ pub struct AgentOptions {
     pub idle_timeout: Option<Duration>,
     /// Is gone after so long, whatever runs.
     pub time_limit: Option<Duration>,
-    /// How much of each task's output is passed on.
+    /// How much of each stream of a task is passed on.
     pub output_limit: u64,
     pub limit_by: LimitBy,
 }

@@ -10,7 +10,7 @@ use laboro_core::Outcome;
 use laboro_dialects::worker::{Ended, Used};
 
 use super::making::Copy;
-use crate::{Ending, Usage};
+use crate::{Ending, Stream, Usage};
 
 #[derive(Debug)]
 pub(super) struct Running {
@@ -18,8 +18,8 @@ pub(super) struct Running {
     pub(super) has_begun: bool,
     /// By the hub: its result does not count.
     pub(super) is_cancelled: bool,
-    /// How much more of its output is passed on.
-    output_left: u64,
+    /// How much more of each stream is passed on.
+    output_left: [u64; 2],
     was_cut: bool,
     copy: Option<File>,
     copy_failed: Option<String>,
@@ -37,7 +37,7 @@ impl Running {
             slots,
             has_begun: false,
             is_cancelled: false,
-            output_left: output_limit,
+            output_left: [output_limit; 2],
             was_cut: false,
             copy: copy.map(open).transpose()?,
             copy_failed: None,
@@ -46,15 +46,16 @@ impl Running {
     }
 
     /// Keeps what belongs here, and gives how many of these bytes are to be passed on.
-    pub(super) fn wrote(&mut self, bytes: &[u8]) -> usize {
+    pub(super) fn wrote(&mut self, stream: Stream, bytes: &[u8]) -> usize {
         if let Some(copy) = &mut self.copy
             && let Err(error) = copy.write_all(bytes)
         {
             self.copy_failed = Some(format!("its output file could not be written: {error}"));
             self.copy = None;
         }
-        let passed = usize::try_from(self.output_left).unwrap_or(usize::MAX).min(bytes.len());
-        self.output_left -= passed as u64;
+        let left = &mut self.output_left[usize::from(stream == Stream::Stderr)];
+        let passed = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+        *left -= passed as u64;
         self.was_cut |= passed < bytes.len();
         passed
     }

@@ -123,7 +123,7 @@ impl Agent {
     fn wrote(&mut self, key: Key, stream: Stream, bytes: Vec<u8>) {
         let Some(running) = self.running.get_mut(&key) else { return };
         let mut bytes = Bytes::from(bytes);
-        bytes.truncate(running.wrote(&bytes));
+        bytes.truncate(running.wrote(stream, &bytes));
         if bytes.is_empty() {
             return;
         }

@@ -148,7 +148,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) nice: Option<i32>,
 
-    /// How much of what a task prints is passed on.
+    /// How much of each stream of a task is passed on.
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub(crate) output_limit: String,
 

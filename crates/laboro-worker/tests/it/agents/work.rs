@@ -161,3 +161,11 @@ fn output_beyond_the_limit_is_dropped_and_said_to_be() {
     rig.ends(1, "success: its output was longer than is kept, and was cut");
     rig.expect(r#"wrote 1 Out 10 "xxxxxxxxxx""#);
 }
+
+#[test]
+fn what_is_said_of_an_error_is_not_lost_behind_much_output() {
+    let mut rig = Rig::new("each", |options| options.output_limit = 10);
+    rig.say("start 1 1 head -c 100000 /dev/zero | tr '\\0' x; echo broken >&2; exit 1");
+    rig.ends(1, "exit code 1: its output was longer than is kept, and was cut");
+    rig.expect(r#"wrote 1 Err 7 "broken\n""#);
+}
