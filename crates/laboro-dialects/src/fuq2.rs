@@ -18,6 +18,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use foreman::connection_period_ms;
 pub use foreman::{Foreman, Mode, Plain};
 pub use header::Numbering;
 pub use naming::{assignment, task_id, task_of};

@@ -2,7 +2,7 @@
 //! what the client has, and sends no more than fits.
 
 use super::codec::Message;
-use crate::fuq2::{AT_ONCE, Held, held_by, held_of, outcome_of, task_of};
+use crate::fuq2::{AT_ONCE, Held, connection_period_ms, held_by, held_of, outcome_of, task_of};
 use crate::session::{Delivery, HangUp, Output, Place, Session};
 use bytes::BytesMut;
 use laboro_core::{
@@ -25,6 +25,8 @@ pub struct Server {
     /// The client had no room: no JOB until then, or until an UPDATE.
     held_until: Option<Time>,
     opened_at: Time,
+    /// When the hub is told next that the connection stands.
+    renew_at: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,7 @@ enum Phase {
 
 const JOIN: u64 = 1;
 const UPDATE: u64 = 2;
+const RENEW: u64 = 3;
 const NOTHING: u64 = 0;
 /// A client must say how much it has within this time.
 const GREETING_MS: u64 = 30_000;
@@ -56,6 +59,7 @@ impl Server {
             unanswered: 0,
             held_until: None,
             opened_at: Time::default(),
+            renew_at: None,
         }
     }
 
@@ -106,7 +110,9 @@ impl Server {
         let peer = self.place.peer.map_or("local".to_owned(), |peer| peer.to_string());
         let name = Name::from(format!("fuq1-{peer}-{}-{}", now.0, self.place.session.0));
         let group = self.place.group.clone();
+        let period_ms = connection_period_ms(self.place.grace_ms);
         self.slots = slots;
+        self.renew_at = Some(now.after_ms(period_ms / 3));
         self.phase = Phase::Joining(WorkerRef::Name { group: group.clone(), name: name.clone() });
         let join = Join {
             group,
@@ -117,10 +123,21 @@ impl Server {
             kinds: Kinds::of(&[WorkKind::Indexed]),
             tags: Vec::new(),
             capacity: Capacity::slots(slots),
-            period_ms: None,
+            period_ms: Some(period_ms),
             running: None,
         };
         out.ask(JOIN, Command::Join(join));
+    }
+
+    /// The version has no sign of life; the connection is one.
+    fn renew(&mut self, now: Time, out: &mut Output) {
+        if let Phase::Working(worker) = self.phase
+            && self.renew_at.is_some_and(|at| at <= now)
+        {
+            out.ask(RENEW, Command::Renew(WorkerRef::Id(worker)));
+            let period_ms = connection_period_ms(self.place.grace_ms);
+            self.renew_at = Some(now.after_ms(period_ms / 3));
+        }
     }
 
     /// Which JOB cannot run is not said. Those before it took the room, so it is the last.
@@ -200,6 +217,10 @@ impl Session for Server {
                 self.unanswered = self.unanswered.saturating_sub(1);
                 self.say(&Message::Ok(self.room_to_say()), out);
             }
+            // It slept so long that its leases have lapsed: it has to come anew.
+            Delivery::Reply { tag: RENEW, reply: Reply::Refused(refusal) } => {
+                out.hang_up(HangUp::Denied(refusal.to_string()));
+            }
             Delivery::Reply { .. } => {}
             Delivery::Work { grants, .. } => self.ready.extend(grants),
             Delivery::Revoke { leases, .. } => {
@@ -215,7 +236,8 @@ impl Session for Server {
     fn deadline(&self) -> Option<Time> {
         match self.phase {
             Phase::Strange => Some(self.opened_at.after_ms(GREETING_MS)),
-            _ => self.held_until,
+            Phase::Working(_) => [self.held_until, self.renew_at].into_iter().flatten().min(),
+            Phase::Joining(_) | Phase::Left => self.held_until,
         }
     }
 
@@ -223,6 +245,7 @@ impl Session for Server {
         if self.phase == Phase::Strange && now >= self.opened_at.after_ms(GREETING_MS) {
             out.hang_up(HangUp::Silent);
         }
+        self.renew(now, out);
         self.flush(now, out);
     }
 

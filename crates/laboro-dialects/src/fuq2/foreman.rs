@@ -9,6 +9,7 @@ mod plain;
 mod requests;
 
 pub use plain::Plain;
+pub(crate) use plain::connection_period_ms;
 
 use super::frame::{self, Message};
 use super::header::{Kind, SAY_HELLO, Trouble, counts};
@@ -50,6 +51,8 @@ pub struct Foreman {
     drains: bool,
     period_ms: Option<u64>,
     heard_at: Time,
+    /// When the hub is told next that an original's connection stands.
+    renew_at: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +103,7 @@ impl Foreman {
             drains: false,
             period_ms: None,
             heard_at: Time::default(),
+            renew_at: None,
         }
     }
 
@@ -370,9 +374,13 @@ impl Session for Foreman {
                     self.joined(worker, &unknown, out);
                 }
                 (Asked::Join, Reply::Refused(refusal)) => self.refused(&refusal, out),
-                (Asked::Look, reply) => self.plain_join(reply, out),
+                (Asked::Look, reply) => self.plain_join(now, reply, out),
                 (Asked::Update(seq), reply) => self.answer_update(seq, &reply, out),
-                (Asked::Join | Asked::Nothing, _) => {}
+                // It slept so long that its leases have lapsed: it has to come anew.
+                (Asked::Renew, Reply::Refused(refusal)) => {
+                    out.hang_up(HangUp::Denied(refusal.to_string()));
+                }
+                (Asked::Join | Asked::Renew | Asked::Nothing, _) => {}
             },
             Delivery::Work { grants, .. } => self.requests.ready.extend(grants),
             Delivery::Revoke { leases, .. } => self.revoke(leases),
@@ -388,11 +396,12 @@ impl Session for Foreman {
             Phase::Strange | Phase::Again { .. } => self.hello_by(),
             Phase::Left => Some(self.heard_at.after_ms(HELLO_MS)),
         };
-        [silent, self.requests.held_until()].into_iter().flatten().min()
+        [silent, self.requests.held_until(), self.renew_at].into_iter().flatten().min()
     }
 
     fn tick(&mut self, now: Time, out: &mut Output) {
         self.requests.look_at_holds(now);
+        self.plain_renew(now, out);
         let silent_ms = now.since_ms(self.heard_at);
         match self.phase {
             Phase::Strange | Phase::Again { .. } if self.hello_by().is_some_and(|by| by <= now) => {

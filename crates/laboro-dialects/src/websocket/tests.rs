@@ -19,7 +19,7 @@ fn server() -> Server<Foreman> {
         group: Name::from("default"),
         peer: None,
         message_max: BYTES_MAX,
-        grace_ms: 0,
+        grace_ms: 3_600_000,
         gate: Arc::new(OpenGate),
     };
     let plain = Plain::websocket(Name::from("vm:7:1"), Vec::new());

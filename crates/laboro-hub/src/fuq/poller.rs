@@ -13,6 +13,7 @@ use laboro_dialects::session::Delivery;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// Held by each connection of the node. When the last is gone, so is the worker, after a grace time.
@@ -37,6 +38,11 @@ enum Turn {
 /// Tags of what nobody waits for.
 const NOBODY: u64 = 0;
 const JOIN: u64 = 1;
+const RENEW: u64 = 2;
+
+/// How long the hub waits for a node that it has not heard of since it was started itself. A node that polls
+/// comes back when something ends there, and not before; one that is gone for good must not keep its tasks.
+const PERIOD: Duration = Duration::from_secs(12 * 3600);
 
 /// Longer than anybody waits; then it is offered anew.
 const PATIENCE_MS: u64 = 3_600_000;
@@ -53,7 +59,7 @@ impl Poller {
         let (turns, taken) = mpsc::unbounded_channel();
         let group = Name::from(reception.door.group.as_str());
         let worker = WorkerRef::Name { group, name: Name::from(node.name.as_str()) };
-        let poller = Poller { turns, worker: worker.clone(), next: AtomicU64::new(JOIN + 1) };
+        let poller = Poller { turns, worker: worker.clone(), next: AtomicU64::new(RENEW + 1) };
         let poller = Arc::new(poller);
         pollers.insert(node.name.clone(), Arc::downgrade(&poller));
         let seat = Seat {
@@ -140,6 +146,7 @@ impl Seat {
     async fn sit(mut self) {
         let Ok(mut hub) = self.reception.handle.open_session().await else { return };
         let stop = self.reception.hall.stop.clone();
+        let mut renewals = tokio::time::interval(PERIOD / 3);
         if hub.ask(JOIN, self.join(&hub)).await.is_err() {
             return;
         }
@@ -153,6 +160,7 @@ impl Seat {
                     Some(delivery) => self.deliver(delivery, &hub).await,
                     None => return,
                 },
+                _ = renewals.tick() => hub.ask(RENEW, Command::Renew(self.worker.clone())).await,
                 () = stop.cancelled() => break,
             };
             if lives.is_err() {
@@ -174,7 +182,7 @@ impl Seat {
             kinds: Kinds::of(&[WorkKind::Indexed]),
             tags: self.node.tags.iter().map(|tag| Name::from(tag.as_str())).collect(),
             capacity: Capacity::slots(self.node.slots),
-            period_ms: None,
+            period_ms: Some(PERIOD.as_millis() as u64),
             // It does not say what runs there.
             running: None,
         })
@@ -199,6 +207,8 @@ impl Seat {
                     None => Some(reply),
                 };
                 match unheard {
+                    // It was taken for gone, and is not.
+                    Some(Reply::Refused(_)) if tag == RENEW => hub.ask(JOIN, self.join(hub)).await,
                     Some(Reply::Work { grants, .. }) => self.give_back(grants, hub).await,
                     Some(Reply::Refused(refusal)) if tag == JOIN => {
                         tracing::warn!("{}: {}: {refusal}", self.reception.door, self.node.name);

@@ -231,6 +231,23 @@ fn loop2_on_disconnect_keeps_the_tasks_for_the_grace_time() {
 }
 
 #[test]
+fn a_lease_stands_while_the_connection_does_and_no_longer() {
+    let mut desk = Desk::ready(1);
+    let job = desk.submit(1);
+    for _ in 0..20 {
+        desk.now = desk.server.deadline().expect("a sign of life is due some day");
+        let mut out = Output::default();
+        desk.server.tick(desk.now, &mut out);
+        desk.act(out);
+    }
+    assert_eq!(desk.count(job, State::Leased), 1);
+    // As after a restart of the hub: nobody says that the connection is gone.
+    desk.now = desk.now.after_ms(10_000);
+    desk.step(Vec::new());
+    assert_eq!(desk.count(job, State::Ready), 1);
+}
+
+#[test]
 fn an_error_gives_the_last_job_back_and_it_waits() {
     let mut desk = Desk::ready(2);
     let job = desk.submit(2);

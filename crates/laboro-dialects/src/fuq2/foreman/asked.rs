@@ -7,6 +7,7 @@ pub(super) enum Asked {
     Join,
     /// What a worker held when it was last here.
     Look,
+    Renew,
     /// The last thing an UPDATE with this number asks: its reply answers the UPDATE.
     Update(u32),
 }
@@ -17,6 +18,7 @@ impl Asked {
             Asked::Nothing => 0,
             Asked::Join => 1,
             Asked::Look => 2,
+            Asked::Renew => 3,
             Asked::Update(seq) => 1 << 32 | u64::from(seq),
         }
     }
@@ -25,6 +27,7 @@ impl Asked {
         match tag {
             1 => Asked::Join,
             2 => Asked::Look,
+            3 => Asked::Renew,
             tag if tag >> 32 == 1 => Asked::Update(tag as u32),
             _ => Asked::Nothing,
         }

@@ -42,6 +42,14 @@ impl Plain {
     }
 }
 
+/// How long the hub waits for who speaks by a connection and gives no other sign of life: the grace time, also
+/// where its end was not seen because the hub was not there. A very short one would need many signs.
+pub(crate) fn connection_period_ms(grace_ms: u64) -> u64 {
+    grace_ms.max(PERIOD_MS_MIN)
+}
+
+const PERIOD_MS_MIN: u64 = 3_000;
+
 impl Foreman {
     pub(super) fn plain_hello(
         &mut self,
@@ -75,7 +83,7 @@ impl Foreman {
     }
 
     /// Now that the leases are known, what runs there can be said with them.
-    pub(super) fn plain_join(&mut self, reply: Reply, out: &mut Output) {
+    pub(super) fn plain_join(&mut self, now: Time, reply: Reply, out: &mut Output) {
         let Phase::Joining { who: WorkerRef::Name { group, name }, running, .. } = &mut self.phase
         else {
             return;
@@ -91,6 +99,7 @@ impl Foreman {
         }
         // A view shows a page of leases. When there are more, what is not shown must not be taken back.
         let is_whole = |view: &WorkerView| view.leases.len() as u64 == u64::from(view.lease_count);
+        let period_ms = connection_period_ms(self.place.grace_ms);
         let says = view.as_ref().is_none_or(is_whole);
         let unsent = self.requests.unsent();
         let said: Vec<(TaskId, LeaseNo)> =
@@ -107,11 +116,23 @@ impl Foreman {
                 Mode::Native => Vec::new(),
             },
             capacity: Capacity::slots(self.slots),
-            // No sign of life is agreed on; the connection is one.
-            period_ms: None,
+            period_ms: Some(period_ms),
             running: says.then_some(said),
         };
         out.ask(Asked::Join.tag(), Command::Join(join));
+        self.renew_at = Some(now.after_ms(period_ms / 3));
+    }
+
+    /// No sign of life is agreed on; the connection is one.
+    pub(super) fn plain_renew(&mut self, now: Time, out: &mut Output) {
+        if self.renew_at.is_none_or(|at| at > now) {
+            return;
+        }
+        let period_ms = connection_period_ms(self.place.grace_ms);
+        self.renew_at = self.plain_worker().map(|worker| {
+            out.ask(Asked::Renew.tag(), Command::Renew(worker));
+            now.after_ms(period_ms / 3)
+        });
     }
 
     /// A result counts also when no HELLO was said on this connection: a node that came back does not tell

@@ -127,6 +127,29 @@ fn a_stopped_worker_leaves_when_nothing_runs() {
     assert_eq!(rig.parting, Some(Parting::Finished));
 }
 
+#[test]
+fn a_lease_stands_with_its_connection_and_lapses_when_nobody_comes_back_to_a_new_hub() {
+    let mut rig = rig(1);
+    let job = rig.submit(1, indexed());
+    assert_eq!(rig.started().len(), 1);
+    rig.pass(600_000);
+    assert_eq!((rig.count(job, State::Leased), &rig.hang_up), (1, &None));
+    rig.restart_hub();
+    assert_eq!(rig.count(job, State::Leased), 1);
+    rig.stall(10_000);
+    assert_eq!(rig.count(job, State::Ready), 1);
+}
+
+#[test]
+fn a_connection_that_outlived_its_leases_ends() {
+    let mut rig = rig(1);
+    let job = rig.submit(1, indexed());
+    rig.stall(600_000);
+    assert_eq!(rig.count(job, State::Ready), 1);
+    rig.pass(1);
+    assert!(matches!(rig.hang_up, Some(HangUp::Denied(_))));
+}
+
 /// The foreman alone, with the test as the worker and as the hub.
 struct Bare {
     foreman: Foreman,

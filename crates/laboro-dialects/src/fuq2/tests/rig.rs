@@ -100,6 +100,15 @@ impl<W: WorkerSide> Rig<W> {
         self.connect();
     }
 
+    /// The hub is killed and started again; connections break without a word.
+    pub(super) fn restart_hub(&mut self) {
+        self.connected = false;
+        self.worker.lost(self.now);
+        let mut ledger = Ledger::default();
+        self.hub.state().condense(&mut |event| ledger.apply(self.now, &event));
+        self.hub = Hub::begin(ledger, Config::default(), self.now, 7).0;
+    }
+
     /// Carries bytes to and fro until nobody has anything to say.
     pub(super) fn settle(&mut self) {
         while self.connected && !(self.to_worker.is_empty() && self.to_foreman.is_empty()) {
