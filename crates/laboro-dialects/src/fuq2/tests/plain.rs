@@ -428,6 +428,7 @@ fn a_foreman_that_forgot_the_worker_is_told_again() {
     assert_eq!(lone.said()[0].0, Kind::Hello);
     let told = Hello::read(&lone.said[0].body).unwrap();
     assert_eq!(told.running.len(), 1, "until its result is answered, it counts as running");
+    assert_eq!(told.free, 1, "and its slot is not free");
     lone.hear(bytes(Kind::Ok, 6, 0, 0));
     assert_eq!(lone.said()[0].0, Kind::Update);
     lone.hear(bytes(Kind::Ok, 8, 0, 0));

@@ -119,10 +119,12 @@ impl PlainWorker {
         counts(free, running)
     }
 
-    /// What ended and was not answered counts as running: else the foreman would run it again.
+    /// What ended and was not answered counts as running: else the foreman would run it again. So its slot is
+    /// not free either, or the foreman would count it twice.
     fn say_hello(&mut self, now: Time, out: &mut Orders) {
         let running: Vec<Task> = self.tasks.values().map(|live| live.task.clone()).collect();
-        let free = i64::from(self.room().0);
+        let slots = if self.drains { 0 } else { self.slots };
+        let free = i64::from(slots).saturating_sub(running.len() as i64).max(0);
         self.talk.ask_with(&mut out.say, Kind::Hello, |to| Hello { free, running }.write(to));
         out.end_message();
         (self.phase, self.asked_at) = (Phase::Greeting, now);
