@@ -53,6 +53,8 @@ pub struct Foreman {
     heard_at: Time,
     /// When the hub is told next that an original's connection stands.
     renew_at: Option<Time>,
+    /// The hub knows who logged in, and gives it work from then on, with or without a HELLO.
+    back: Option<(WorkerId, Time)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +86,8 @@ enum Phase {
 const HELLO_MS: u64 = 30_000;
 /// And its HELLO must not be larger.
 const HELLO_BYTES_MAX: usize = 4 << 20;
+/// Who has logged in and says no HELLO for so long was here before, and will say none.
+const BACK_MS: u64 = 5_000;
 
 impl Foreman {
     pub fn new(place: Place, mode: Mode) -> Foreman {
@@ -104,6 +108,7 @@ impl Foreman {
             period_ms: None,
             heard_at: Time::default(),
             renew_at: None,
+            back: None,
         }
     }
 
@@ -265,6 +270,11 @@ impl Foreman {
         if !self.is_native() {
             self.held = running.into_iter().map(|held| (held.task, held)).collect();
         }
+        self.start_work(worker, who, ahead, out);
+    }
+
+    fn start_work(&mut self, worker: WorkerId, who: WorkerRef, ahead: u32, out: &mut Output) {
+        self.back = None;
         self.phase = Phase::Working { worker, who };
         let route = Route::Push { ahead };
         let offer = Offer { worker: WorkerRef::Id(worker), route, lease_ms: None };
@@ -272,6 +282,15 @@ impl Foreman {
         if let Mode::Plain(Plain { leaves: true, .. }) = self.mode {
             let worker = WorkerRef::Id(worker);
             out.ask(Asked::Nothing.tag(), Command::Drain(worker, Drain::All));
+        }
+    }
+
+    /// Some originals say HELLO once in their life and not again when they come back.
+    fn look_at_back(&mut self, now: Time, out: &mut Output) {
+        if let Some((worker, _)) = self.back.take_if(|(_, at)| *at <= now)
+            && let Phase::Again { who } = &self.phase
+        {
+            self.start_work(worker, who.clone(), 0, out);
         }
     }
 
@@ -350,6 +369,7 @@ impl Session for Foreman {
     fn open(&mut self, now: Time, out: &mut Output) {
         self.heard_at = now;
         self.greet(out);
+        self.plain_return(now, out);
     }
 
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
@@ -374,13 +394,16 @@ impl Session for Foreman {
                     self.joined(worker, &unknown, out);
                 }
                 (Asked::Join, Reply::Refused(refusal)) => self.refused(&refusal, out),
+                (Asked::Return, Reply::Joined { worker, .. }) => {
+                    self.back = Some((worker, now.after_ms(BACK_MS)));
+                }
                 (Asked::Look, reply) => self.plain_join(now, reply, out),
                 (Asked::Update(seq), reply) => self.answer_update(seq, &reply, out),
                 // It slept so long that its leases have lapsed: it has to come anew.
                 (Asked::Renew, Reply::Refused(refusal)) => {
                     out.hang_up(HangUp::Denied(refusal.to_string()));
                 }
-                (Asked::Join | Asked::Renew | Asked::Nothing, _) => {}
+                (Asked::Join | Asked::Return | Asked::Renew | Asked::Nothing, _) => {}
             },
             Delivery::Work { grants, .. } => self.requests.ready.extend(grants),
             Delivery::Revoke { leases, .. } => self.revoke(leases),
@@ -396,12 +419,14 @@ impl Session for Foreman {
             Phase::Strange | Phase::Again { .. } => self.hello_by(),
             Phase::Left => Some(self.heard_at.after_ms(HELLO_MS)),
         };
-        [silent, self.requests.held_until(), self.renew_at].into_iter().flatten().min()
+        let back = self.back.map(|(_, at)| at);
+        [silent, back, self.requests.held_until(), self.renew_at].into_iter().flatten().min()
     }
 
     fn tick(&mut self, now: Time, out: &mut Output) {
         self.requests.look_at_holds(now);
         self.plain_renew(now, out);
+        self.look_at_back(now, out);
         let silent_ms = now.since_ms(self.heard_at);
         match self.phase {
             Phase::Strange | Phase::Again { .. } if self.hello_by().is_some_and(|by| by <= now) => {

@@ -105,6 +105,7 @@ impl Desk {
         let place = self.reception.place(&subscription, self.peer, None);
         let message_max = place.message_max;
         let plain = Plain {
+            slots: node.slots,
             leaves: self.door.register().leaves(&node.name),
             numbering: self.door.numbering,
             ..Plain::websocket(

@@ -5,6 +5,8 @@ pub(super) enum Asked {
     /// Nobody waits for the reply.
     Nothing,
     Join,
+    /// The same, before it has said HELLO.
+    Return,
     /// What a worker held when it was last here.
     Look,
     Renew,
@@ -19,6 +21,7 @@ impl Asked {
             Asked::Join => 1,
             Asked::Look => 2,
             Asked::Renew => 3,
+            Asked::Return => 4,
             Asked::Update(seq) => 1 << 32 | u64::from(seq),
         }
     }
@@ -28,6 +31,7 @@ impl Asked {
             1 => Asked::Join,
             2 => Asked::Look,
             3 => Asked::Renew,
+            4 => Asked::Return,
             tag if tag >> 32 == 1 => Asked::Update(tag as u32),
             _ => Asked::Nothing,
         }

@@ -23,6 +23,8 @@ pub struct Plain {
     /// is to know it by.
     pub name: Option<Name>,
     pub tags: Vec<Name>,
+    /// How many processors it had then; what it says in its HELLO counts more.
+    pub slots: u32,
     /// Told to leave while it was away: it hears so when it is back.
     pub leaves: bool,
     /// OK(0) first: on a byte stream, not on a websocket.
@@ -99,14 +101,38 @@ impl Foreman {
         }
         // A view shows a page of leases. When there are more, what is not shown must not be taken back.
         let is_whole = |view: &WorkerView| view.leases.len() as u64 == u64::from(view.lease_count);
-        let period_ms = connection_period_ms(self.place.grace_ms);
         let says = view.as_ref().is_none_or(is_whole);
         let unsent = self.requests.unsent();
         let said: Vec<(TaskId, LeaseNo)> =
             running.iter().map(|held| (held.task, held.lease)).chain(unsent).collect();
-        let join = Join {
-            group: group.clone(),
-            name: name.clone(),
+        let (group, name) = (group.clone(), name.clone());
+        let join = self.plain_as(now, group, name, says.then_some(said));
+        out.ask(Asked::Join.tag(), join);
+    }
+
+    /// Who has logged in may have been here before: its leases stand from now on, whatever it says and when.
+    pub(super) fn plain_return(&mut self, now: Time, out: &mut Output) {
+        let Mode::Plain(Plain { name: Some(name), slots, .. }) = &self.mode else { return };
+        let (group, name) = (self.place.group.clone(), name.clone());
+        self.slots = *slots;
+        self.phase =
+            Phase::Again { who: WorkerRef::Name { group: group.clone(), name: name.clone() } };
+        let join = self.plain_as(now, group, name, None);
+        out.ask(Asked::Return.tag(), join);
+    }
+
+    fn plain_as(
+        &mut self,
+        now: Time,
+        group: Name,
+        name: Name,
+        running: Option<Vec<(TaskId, LeaseNo)>>,
+    ) -> Command {
+        let period_ms = connection_period_ms(self.place.grace_ms);
+        self.renew_at = Some(now.after_ms(period_ms / 3));
+        Command::Join(Join {
+            group,
+            name,
             dialect: "fuq2",
             session: self.place.session,
             life: None,
@@ -117,10 +143,8 @@ impl Foreman {
             },
             capacity: Capacity::slots(self.slots),
             period_ms: Some(period_ms),
-            running: says.then_some(said),
-        };
-        out.ask(Asked::Join.tag(), Command::Join(join));
-        self.renew_at = Some(now.after_ms(period_ms / 3));
+            running,
+        })
     }
 
     /// No sign of life is agreed on; the connection is one.

@@ -10,8 +10,8 @@ use crate::session::{Delivery, HangUp, Output, Session};
 use crate::worker::{News, Order, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{
-    ArraySpec, Command, Drain, LeaseRef, Outcome, Profile, Query, Refusal, Reply, Selection, State,
-    Time, Which, Work, WorkerId, WorkerRef,
+    ArraySpec, Command, Drain, LeaseRef, Outcome, Profile, Query, Refusal, Reply, Report,
+    Selection, State, TaskId, TaskRef, TaskResult, Time, Which, Work, WorkerId, WorkerRef,
 };
 
 fn indexed() -> Work {
@@ -148,6 +148,36 @@ fn a_connection_that_outlived_its_leases_ends() {
     assert_eq!(rig.count(job, State::Ready), 1);
     rig.pass(1);
     assert!(matches!(rig.hang_up, Some(HangUp::Denied(_))));
+}
+
+/// As originals come back: with their cookie, and without a word.
+fn websocket() -> Mode {
+    Mode::Plain(Plain { slots: 2, ..Plain::websocket("vm".into(), Vec::new()) })
+}
+
+#[test]
+fn a_node_that_is_back_keeps_its_leases_and_gets_work_without_a_hello() {
+    let mut rig = Rig::new(websocket(), PlainWorker::new(PlainSettings::websocket("vm", 2)));
+    let job = rig.submit(3, indexed());
+    assert_eq!(rig.started().len(), 2);
+    rig.cut();
+    rig.come_back_silent(websocket());
+    rig.pass(4_000);
+    assert_eq!(rig.count(job, State::Leased), 2);
+    rig.ask(Command::Report(Report {
+        worker: who(),
+        results: vec![TaskResult {
+            lease: LeaseRef::Held(TaskRef::Id(TaskId::new(job, 1))),
+            outcome: Outcome::Success,
+            message: None,
+            memo: None,
+        }],
+    }));
+    assert_eq!((rig.count(job, State::Leased), rig.count(job, State::Ready)), (1, 1));
+    rig.pass(2_000);
+    assert_eq!((rig.count(job, State::Leased), rig.count(job, State::Ready)), (2, 0));
+    rig.pass(60_000);
+    assert_eq!(rig.count(job, State::Leased), 2, "for as long as the connection stands");
 }
 
 /// The foreman alone, with the test as the worker and as the hub.

@@ -100,6 +100,18 @@ impl<W: WorkerSide> Rig<W> {
         self.connect();
     }
 
+    /// There is a connection again, and what the worker says on it is not heard.
+    pub(super) fn come_back_silent(&mut self, mode: Mode) {
+        self.session += 1;
+        self.foreman = Foreman::new(place(self.session), mode);
+        (self.hang_up, self.parting) = (None, None);
+        self.connected = true;
+        let mut out = Output::default();
+        self.foreman.open(self.now, &mut out);
+        self.do_output(out);
+        self.worker.open(self.now, &mut Orders::default());
+    }
+
     /// The hub is killed and started again; connections break without a word.
     pub(super) fn restart_hub(&mut self) {
         self.connected = false;
