@@ -144,8 +144,14 @@ impl Foreman {
     }
 
     async fn say_hello(&self, wire: &mut Wire) -> Result<Login, Trouble> {
-        let old = self.login();
-        match self.post(wire, "hello", &self.hello(old.as_ref()), None).await? {
+        let mut old = self.login();
+        let mut answered = self.post(wire, "hello", &self.hello(old.as_ref()), None).await?;
+        if answered.0 == StatusCode::UNAUTHORIZED && old.take().is_some() {
+            // The foreman has forgotten the session, or given the name away: we are somebody new.
+            *self.login.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            answered = self.post(wire, "hello", &self.hello(None), None).await?;
+        }
+        match answered {
             (StatusCode::OK, answer) => self.note(&answer, old.as_ref()),
             (StatusCode::FORBIDDEN, _) => {
                 Err(Trouble::Denied("the foreman does not accept the password".into()))

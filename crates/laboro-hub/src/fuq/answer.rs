@@ -20,7 +20,7 @@ pub(super) enum Refused {
     Malformed(String),
     /// It makes sense and cannot be.
     Bad(String),
-    /// No cookie, or one that could not be one.
+    /// No cookie, or one that could not be one, or another's session.
     Unauthorized(&'static str),
     /// Counted.
     Forbidden(&'static str),
@@ -36,6 +36,8 @@ pub(super) enum Refused {
 /// So says the original.
 pub(super) const ACCESS: &str = "403 access forbidden";
 pub(super) const COOKIE: &str = "cannot validate cookie";
+pub(super) const SESSION: &str =
+    "the session is not that of this unique_name: say hello without both";
 
 impl Refused {
     pub(super) fn answer(self) -> Answer {

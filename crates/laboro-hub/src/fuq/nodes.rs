@@ -1,6 +1,6 @@
 //! What nodes ask by HTTP: to be let in, and, those that poll, for work and to tell how it ended.
 
-use super::answer::{ACCESS, Answer, COOKIE, COOKIE_NAME, Refused, json, set_cookie};
+use super::answer::{ACCESS, Answer, COOKIE, COOKIE_NAME, Refused, SESSION, json, set_cookie};
 use super::jobs::{Task, stop_task, task};
 use super::register::{COOKIE_BYTES_MAX, Login, Node};
 use super::said::Said;
@@ -48,7 +48,12 @@ impl Desk {
             return Err(Refused::Forbidden(ACCESS));
         }
         let node = node?;
-        let login = self.door.register().log_in(self.reception.hall.clock.now(), node)?;
+        let mut register = self.door.register();
+        if register.has_wrong_session(&node) {
+            return Err(Refused::Unauthorized(SESSION));
+        }
+        let login = register.log_in(self.reception.hall.clock.now(), node)?;
+        drop(register);
         let Login { cookie, node } = &login;
         let (name, session) = (node.name.as_str(), Some(node.session.as_str()));
         Ok(self.welcome(&login, &Welcome { name, session, cookie }))
@@ -66,6 +71,9 @@ impl Desk {
         let known = register.find_stale(&cookie).cloned().ok_or(Refused::Forbidden(ACCESS))?;
         if known.name != shown.name || known.host != shown.host {
             return Err(Refused::Forbidden(ACCESS));
+        }
+        if register.has_wrong_session(&shown) {
+            return Err(Refused::Unauthorized(SESSION));
         }
         let login = register.renew(now, known)?;
         drop(register);

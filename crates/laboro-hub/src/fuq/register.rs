@@ -147,6 +147,12 @@ impl Register {
         self.renew(now, node)
     }
 
+    /// Shows a session, and not the one of its name. Without any it is just another node of that machine.
+    pub(super) fn has_wrong_session(&self, node: &Node) -> bool {
+        let known = self.names.get(&node.name).and_then(|hash| self.entries.get(hash));
+        !node.session.is_empty() && known.is_some_and(|entry| entry.node.session != node.session)
+    }
+
     fn free_name(&self, node: &Node) -> String {
         let name = |number: u64| format!("{}:{}:{number}", node.host, node.pid);
         let mut numbers = (1..).map(name);

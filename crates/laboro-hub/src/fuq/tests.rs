@@ -44,8 +44,11 @@ fn no_two_nodes_have_a_name_and_each_keeps_its_own() {
     assert_eq!((first.name.as_str(), second.name.as_str()), ("vm:7:1", "vm:7:2"));
     let again = register.log_in(NOW, first.clone()).unwrap().node;
     assert_eq!(again, first, "who knows its session has its name back");
-    let thief = Node { session: "guess".into(), ..first };
-    assert_eq!(register.log_in(NOW, thief).unwrap().node.name, "vm:7:3");
+    let thief = Node { session: "guess".into(), ..first.clone() };
+    assert!(register.has_wrong_session(&thief) && !register.has_wrong_session(&first));
+    let twin = Node { session: String::new(), ..first };
+    assert!(!register.has_wrong_session(&twin), "it only says how it is called");
+    assert_eq!(register.log_in(NOW, twin).unwrap().node.name, "vm:7:3");
     let odd = Node { name: "worker-of-another-kind".into(), ..node() };
     assert_eq!(register.log_in(NOW, odd).unwrap().node.name, "vm:7:4");
 }
