@@ -23,6 +23,9 @@ pub(super) struct Polling {
     /// Results without an answer, by their request once they were said.
     updates: BTreeMap<u64, Told>,
     unsaid: Vec<Told>,
+    /// Results that the foreman could not take, and when they are said again.
+    refused: Vec<Told>,
+    again_at: Option<Time>,
     /// The foreman had nothing, or could not say: not before then.
     pause_until: Option<Time>,
     drains: bool,
@@ -51,6 +54,8 @@ impl Polling {
             polls: BTreeSet::new(),
             updates: BTreeMap::new(),
             unsaid: Vec::new(),
+            refused: Vec::new(),
+            again_at: None,
             pause_until: None,
             drains: false,
             is_gone: false,
@@ -69,6 +74,9 @@ impl Polling {
         if !self.is_connected || out.hang_up.is_some() {
             return;
         }
+        if self.again_at.take_if(|at| *at <= now).is_some() {
+            self.unsaid.append(&mut self.refused);
+        }
         for result in std::mem::take(&mut self.unsaid) {
             let Told { task, outcome, message } = &result;
             let body = tasks::update(task, *outcome, message.as_deref(), !self.drains);
@@ -79,7 +87,7 @@ impl Polling {
             for id in std::mem::take(&mut self.polls) {
                 say(&Asked { id, path: None, body: Value::Null }, out);
             }
-            if self.running.is_empty() && self.updates.is_empty() {
+            if self.running.is_empty() && self.is_settled() {
                 self.is_gone = true;
                 out.hang_up(Parting::Finished);
             }
@@ -90,7 +98,8 @@ impl Polling {
             return;
         }
         // A result asks for the next task, so its slot has a request already.
-        while self.running.len() + self.polls.len() + self.updates.len() < self.slots as usize {
+        let told = self.updates.len() + self.refused.len();
+        while self.running.len() + self.polls.len() + told < self.slots as usize {
             let id = self.ask("job/request", json!({ "nproc": 1 }), out);
             self.polls.insert(id);
         }
@@ -105,11 +114,21 @@ impl Polling {
             return;
         }
         if status != 200 {
-            if let Some(Told { task, .. }) = update {
-                // It was told, and saying it again would not change the answer.
-                tracing::warn!("the foreman does not take the result of task {}", task.task);
-            }
             self.pause_until = Some(now.after_ms(PAUSE_MS));
+            match update {
+                Some(Told { task, .. }) if is_final(status) => {
+                    let (job, number) = (task.job.id, task.task);
+                    tracing::warn!(
+                        "the foreman answers {status} to the result of task {number} of job {job}"
+                    );
+                }
+                // It stops, or its disk is full: it must not run again because of that.
+                Some(told) => {
+                    self.refused.push(told);
+                    self.again_at = self.again_at.or(self.pause_until);
+                }
+                None => {}
+            }
             return;
         }
         match tasks::read(body) {
@@ -145,6 +164,11 @@ impl Polling {
             self.unsaid.push(Told { task, outcome, message });
         }
     }
+}
+
+/// Saying it again would not change the answer: it is not understood, or nobody knows the task.
+fn is_final(status: u16) -> bool {
+    matches!(status, 400 | 404 | 405 | 413)
 }
 
 fn say(asked: &Asked, out: &mut Orders) {
@@ -190,7 +214,9 @@ impl WorkerSide for Polling {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.pause_until.filter(|_| self.is_connected && !self.drains)
+        let pause = self.pause_until.filter(|_| !self.drains);
+        let due = pause.into_iter().chain(self.again_at).min();
+        due.filter(|_| self.is_connected)
     }
 
     fn tick(&mut self, now: Time, out: &mut Orders) {
@@ -203,6 +229,8 @@ impl WorkerSide for Polling {
         // A foreman that has them already says so.
         let updates = std::mem::take(&mut self.updates);
         self.unsaid.extend(updates.into_values());
+        self.unsaid.append(&mut self.refused);
+        self.again_at = None;
     }
 
     fn unsaid(&self) -> usize {
@@ -210,7 +238,7 @@ impl WorkerSide for Polling {
     }
 
     fn is_settled(&self) -> bool {
-        self.unsaid.is_empty() && self.updates.is_empty()
+        self.unsaid.is_empty() && self.updates.is_empty() && self.refused.is_empty()
     }
 }
 

@@ -107,6 +107,31 @@ fn results_without_an_answer_are_told_again_on_the_next_connection() {
 }
 
 #[test]
+fn a_result_that_the_foreman_cannot_take_now_is_told_again() {
+    for (status, is_kept) in [(503, true), (500, true), (403, true), (400, false), (404, false)] {
+        let mut rig = Rig::new(1);
+        let id = rig.asked()[0].id;
+        rig.answer(id, 200, tasks(&[1]));
+        let key = rig.started()[0].0;
+        rig.end(key, Outcome::Success);
+        let id = rig.asked()[0].id;
+        rig.side.tell(NOW, News::Draining, &mut rig.orders);
+        rig.answer(id, status, Value::Null);
+        assert_eq!(rig.side.is_settled(), !is_kept, "{status}");
+        assert_eq!(rig.orders.hang_up.is_some(), !is_kept, "{status}");
+        if is_kept {
+            assert!(rig.asked().is_empty(), "not at once");
+            let later = rig.side.deadline().unwrap();
+            rig.side.tick(later, &mut rig.orders);
+            let again = rig.asked();
+            assert_eq!(again[0].body["task"], 1);
+            rig.answer(again[0].id, 200, json!([]));
+            assert!(rig.side.is_settled() && rig.orders.hang_up.is_some());
+        }
+    }
+}
+
+#[test]
 fn a_stop_ends_it_once_everything_is_told() {
     let mut rig = Rig::new(2);
     let ids: Vec<u64> = rig.asked().iter().map(|asked| asked.id).collect();
