@@ -67,10 +67,9 @@ fn a_door_is_written_in_one_word() {
     let door: DoorSettings = format!("rrmq=127.0.0.1:7,curve_allow={key}").parse().unwrap();
     assert_eq!((door.has_curve(), door.curve_allow[0].to_string()), (true, key.to_owned()));
     let door: DoorSettings =
-        "fuq=0.0.0.0:5429,auth=a,cert=c,key=k,cookie_ms=5,no_shutdown,numbering=oldest"
-            .parse()
-            .unwrap();
+        "fuq=0.0.0.0,auth=a,cert=c,key=k,cookie_ms=5,no_shutdown,numbering=oldest".parse().unwrap();
     assert_eq!(door.check(), Ok(()));
+    assert_eq!(door.address.at().port(), 5429);
     assert_eq!((door.auth, door.cookie_ms), (Some("a".into()), Some(5)));
     for (text, words) in [
         ("dwork=127.0.0.1:1,curve_allow=short", "key has 5 characters, not 40"),

@@ -69,9 +69,8 @@ impl Dialect {
         match self {
             Dialect::Dwork => Some(6125),
             Dialect::Rrmq => Some(6714),
-            Dialect::Native | Dialect::Fuq | Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Runexp => {
-                None
-            }
+            Dialect::Fuq => Some(5429),
+            Dialect::Native | Dialect::Fuq2 | Dialect::Fuq1 | Dialect::Runexp => None,
         }
     }
 

@@ -90,6 +90,10 @@ fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Re
         let parsed = address.parse::<crate::dwork::link::Address>();
         address = parsed.map_err(|why| usage(format!("--from {url}: {why}")))?.to_string();
     }
+    let has_port = address.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+    if scheme.starts_with("fuq+") && !address.is_empty() && !has_port {
+        address = format!("{address}:{FUQ_PORT}");
+    }
     if address.is_empty() || !address.contains(':') {
         return Err(usage(format!("--from {url}: write SCHEME://HOST:PORT")));
     }
@@ -122,6 +126,9 @@ fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Re
     let connect = Box::new(move || Link::new(Tcp { address }));
     Ok(Source { side, connect, front: None })
 }
+
+/// Where original foremen listen.
+const FUQ_PORT: u16 = 5429;
 
 const KNOWN: &str = "dwork://, fuq+wss://, fuq+https://, fuq1+tcp://, fuq2+tcp:// and runexp://";
 
