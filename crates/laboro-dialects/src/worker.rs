@@ -4,6 +4,7 @@
 use crate::session::Stream;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Outcome, Time, Work};
+use std::ffi::OsString;
 use std::sync::Arc;
 
 /// Driven by whoever holds the connection and the processes: one method at a time, then everything that
@@ -17,6 +18,9 @@ pub trait WorkerSide: Send {
 
     /// Something happened at the worker. Also called without a connection: what matters is said later.
     fn tell(&mut self, now: Time, news: News, out: &mut Orders);
+
+    /// These words are about to be run. For those who tell them to people; most do not, so it is no news.
+    fn launching(&mut self, _: Key, _words: &[OsString]) {}
 
     /// When `tick` is to be called at the latest.
     fn deadline(&self) -> Option<Time>;

@@ -22,4 +22,4 @@ pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, WriteMode};
 pub use memory::{MemoryError, MemoryGuard, Shortage, memory_available, memory_total};
 pub use runner::{EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream};
 pub use surroundings::{Facts, Variable, set};
-pub use words::{DEFAULT_SHELL, matlab_program, script_file, script_words, shell_words};
+pub use words::{DEFAULT_SHELL, script_file, script_words, shell_words};

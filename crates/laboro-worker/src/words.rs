@@ -37,7 +37,7 @@ pub fn script_words(kind: &ScriptKind, script: &Path) -> Vec<OsString> {
 }
 
 /// What reads MATLAB scripts here.
-pub fn matlab_program() -> &'static str {
+fn matlab_program() -> &'static str {
     if on_path("matlab") { "matlab" } else { "octave" }
 }
 

@@ -14,7 +14,7 @@ pub struct Header<'a> {
     pub began: &'a str,
     pub host: &'a str,
     pub name: &'a [u8],
-    /// As a person would type it.
+    /// As a person would type it, on one line.
     pub command: &'a str,
     pub ended: &'a str,
     pub wait_status: i32,

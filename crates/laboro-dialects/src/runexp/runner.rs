@@ -13,6 +13,7 @@ use bytes::{Bytes, BytesMut};
 use job::{Handover, Running};
 use laboro_core::Time;
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
 
 #[derive(Clone, Debug)]
 pub struct RunnerOptions {
@@ -24,8 +25,6 @@ pub struct RunnerOptions {
     /// The versions of the protocol that are accepted.
     pub versions: Vec<String>,
     pub success: Success,
-    /// What reads `.m` scripts here, as results tell it.
-    pub matlab: String,
     /// Between JES and the first PETO.
     pub first_pause_ms: u64,
     /// After a job without a body was taken.
@@ -48,7 +47,6 @@ impl RunnerOptions {
             slots: slots.max(1),
             versions: vec![VERSION.to_owned()],
             success: Success::ResLine,
-            matlab: "matlab".to_owned(),
             first_pause_ms: 75,
             empty_pause_ms: 20,
             hold_ms: 10_000,
@@ -241,6 +239,12 @@ impl WorkerSide for Runner {
             }
         }
         self.speak(now, out);
+    }
+
+    fn launching(&mut self, key: Key, words: &[OsString]) {
+        if let Some(job) = self.running.get_mut(&key) {
+            job.launching(words);
+        }
     }
 
     fn deadline(&self) -> Option<Time> {

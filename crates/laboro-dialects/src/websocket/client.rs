@@ -4,9 +4,10 @@
 use super::frame::{self, Mask, Opcode};
 use super::messages::{Incoming, Messages};
 use super::{PING_MS, SILENT_MS};
-use crate::worker::{News, Orders, Parting, WorkerSide};
+use crate::worker::{Key, News, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::Time;
+use std::ffi::OsString;
 
 #[derive(Debug)]
 pub struct Client<W> {
@@ -117,6 +118,10 @@ impl<W: WorkerSide> WorkerSide for Client<W> {
     fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
         self.side.tell(now, news, &mut self.inside);
         self.wrap(out);
+    }
+
+    fn launching(&mut self, key: Key, words: &[OsString]) {
+        self.side.launching(key, words);
     }
 
     fn deadline(&self) -> Option<Time> {

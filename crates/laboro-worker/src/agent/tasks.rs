@@ -62,6 +62,7 @@ impl Agent {
                 self.odd += u32::from(slots != 1);
                 self.unbegun += 1;
                 self.running.insert(key, running);
+                self.side.launching(key, &launch.argv);
                 let crew = self.crew.as_ref().expect("without a crew nothing waits");
                 crew.runner.launch(launch);
             }

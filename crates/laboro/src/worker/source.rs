@@ -16,7 +16,7 @@ use laboro_dialects::worker::WorkerSide;
 use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_hub::security::client_config;
 use laboro_worker::agent::{AgentOptions, Link, Tcp, Tls};
-use laboro_worker::{MemoryGuard, matlab_program, memory_total};
+use laboro_worker::{MemoryGuard, memory_total};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -145,7 +145,6 @@ fn runner(args: &Worker, home: &Home, options: &mut AgentOptions) -> runexp::Run
     options.output_limit = u64::MAX;
     // Its scripts know nothing of such, and it costs more than all that is said about a job.
     options.task_dirs = false;
-    settings.matlab = matlab_program().to_owned();
     settings.versions.extend(args.versions.iter().cloned());
     settings.success = match args.success {
         Success::ResLine => runexp::Success::ResLine,

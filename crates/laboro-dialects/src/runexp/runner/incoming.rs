@@ -129,7 +129,7 @@ impl Runner {
             body: Arc::from(&body[..]),
             setting: Arc::new(Setting::default()),
         };
-        self.begin(Running::new(name, kind, Arc::new(work), now), out);
+        self.begin(Running::new(name, Arc::new(work), now), out);
     }
 
     pub(super) fn begin(&mut self, job: Running, out: &mut Orders) {

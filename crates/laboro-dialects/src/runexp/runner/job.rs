@@ -8,12 +8,14 @@ use crate::session::Stream;
 use crate::worker::Ended;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Outcome, Time, Work};
+use std::ffi::OsString;
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) name: Bytes,
-    kind: Bytes,
+    /// What runs it, once that is known.
+    command: String,
     pub(super) work: Arc<Work>,
     began: Time,
     stdout: BytesMut,
@@ -41,10 +43,14 @@ impl Handover {
 }
 
 impl Running {
-    pub(super) fn new(name: Bytes, kind: Bytes, work: Arc<Work>, began: Time) -> Running {
+    pub(super) fn new(name: Bytes, work: Arc<Work>, began: Time) -> Running {
         let (stdout, stderr) = (BytesMut::new(), BytesMut::new());
-        let res_line = ResLine::default();
-        Running { name, kind, work, began, stdout, stderr, left_out: 0, res_line }
+        let (command, res_line) = (String::new(), ResLine::default());
+        Running { name, command, work, began, stdout, stderr, left_out: 0, res_line }
+    }
+
+    pub(super) fn launching(&mut self, words: &[OsString]) {
+        self.command = command_line(words);
     }
 
     pub(super) fn take(&mut self, stream: Stream, bytes: &[u8], most: usize) {
@@ -78,15 +84,12 @@ impl Running {
         now: Time,
         options: &RunnerOptions,
     ) -> Handover {
-        let program = if self.kind == ".m" { &*options.matlab } else { "bash" };
-        let kind = String::from_utf8_lossy(&self.kind);
-        let name = String::from_utf8_lossy(&self.name).replace('\'', "'\\''");
         let header = Header {
             is_good,
             began: &date(self.began),
             host: &options.host,
             name: &self.name,
-            command: &format!("{program} '{name}{kind}'"),
+            command: &self.command,
             ended: &date(now),
             wait_status: to_wait_status(outcome),
         };
@@ -102,6 +105,32 @@ impl Running {
         }
         Handover { name: self.name, is_good, body: body.freeze(), tries: 0 }
     }
+}
+
+/// Of a header, which has to be found again at the beginning of a result.
+const COMMAND_BYTES_MAX: usize = 4096;
+
+/// As it could be typed: paths and whatever else is no plain word in quotes, as an original writes them.
+fn command_line(words: &[OsString]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=');
+    let mut line = String::new();
+    for word in words {
+        let word = word.to_string_lossy();
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        if !word.is_empty() && word.chars().all(is_plain) {
+            line.push_str(&word);
+        } else {
+            // The line is one of several, and they are counted.
+            let word = word.replace('\'', "'\\''").replace(char::is_control, "?");
+            line.push_str(&format!("'{word}'"));
+        }
+    }
+    while line.len() > COMMAND_BYTES_MAX {
+        line.pop();
+    }
+    line
 }
 
 /// On a line of its own.

@@ -233,6 +233,8 @@ impl RunnerReplay {
         self.has_parted |= out.hang_up.is_some();
         for order in out.orders {
             if let Order::Start(assignment) = order {
+                let words = ["bash".into(), "/tmp/script.sh".into()];
+                self.runner.launching(assignment.key, &words);
                 self.running.insert(assignment.name, assignment.key);
             }
         }

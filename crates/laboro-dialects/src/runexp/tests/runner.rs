@@ -1,5 +1,6 @@
 //! The states and steps of the runner's side.
 
+use crate::runexp::result::{HEADER_BYTES_MAX, wait_status};
 use crate::runexp::{Runner, RunnerOptions, Success};
 use crate::session::Stream;
 use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
@@ -139,12 +140,13 @@ fn a_job_is_run_and_handed_in_with_a_header() {
     assert_eq!(rig.gives("dir/it's a", "echo RES:ok\n"), NOTHING, "its slot is taken");
     let Work::Script { kind, body, .. } = &*rig.started[0].work else { panic!() };
     assert_eq!((&**kind, &**body), (".sh", &b"echo RES:ok\n"[..]));
+    rig.runner.launching(Key(1), &["bash".into(), "/tmp/it's/script_1.sh".into()]);
     rig.writes(1, Stream::Err, "warning");
     rig.writes(1, Stream::Out, "RES:ok");
     rig.pass(2000);
     let body = "runexp summary: success\n\n\
         Sat Nov 15 18:46:44 UTC 2025 -- [r1] Running dir/it's a\n\
-        > bash 'dir/it'\\''s a.sh'\n\
+        > bash '/tmp/it'\\''s/script_1.sh'\n\
         Sat Nov 15 18:46:46 UTC 2025 -- Finished running\n\
         Program exited with status 768\n\
         Program output follows\n\nRES:ok\nwarning";
@@ -156,6 +158,29 @@ fn a_job_is_run_and_handed_in_with_a_header() {
     assert!(!rig.runner.is_settled());
     assert_eq!(rig.says("RICEVIS"), ["PETO"]);
     assert!(rig.runner.is_settled());
+}
+
+#[test]
+fn the_command_stands_on_one_line_as_it_could_be_typed() {
+    let shown = |words: &[&str]| {
+        let mut rig = Rig::greeted(1);
+        rig.heard();
+        rig.gives("a", "x");
+        let words: Vec<_> = words.iter().map(Into::into).collect();
+        rig.runner.launching(Key(1), &words);
+        rig.ends(1, Outcome::Success);
+        let body = rig.says("PRETA").remove(0);
+        assert_eq!(wait_status(body.as_bytes()), Some(0), "{body}");
+        body.lines().nth(3).unwrap().to_owned()
+    };
+    assert_eq!(shown(&["octave", "-qf", "/t/x.m"]), "> octave -qf '/t/x.m'");
+    assert_eq!(
+        shown(&["matlab", "-batch", "run('/x.m')"]),
+        "> matlab -batch 'run('\\''/x.m'\\'')'"
+    );
+    assert_eq!(shown(&["a", "", "b\nc"]), "> a '' 'b?c'");
+    assert_eq!(shown(&[]), "> ", "it was never begun");
+    assert!(shown(&["bash", &"'".repeat(5000)]).len() < HEADER_BYTES_MAX / 2 + 3);
 }
 
 #[test]
