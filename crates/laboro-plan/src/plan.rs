@@ -19,6 +19,8 @@ pub enum PlanError {
     Read { path: String, source: std::io::Error },
     #[error("{path}: larger than the {max} bytes such a file may have")]
     TooLarge { path: String, max: u64 },
+    #[error("{path}: more than {max} links to directories: do they lead to each other?")]
+    TooManyLinks { path: String, max: u32 },
     #[error(transparent)]
     Mistakes(#[from] Mistakes),
 }

@@ -1,8 +1,10 @@
 //! A directory of runs: every `.sh` and `.m` file below it is a script of its own, named by its path without
-//! the extension. Links to files are followed, links to directories are not, so no walk goes in circles.
+//! the extension. Links are followed, but never back into a directory that the walk came from.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::mistake::{Mistake, Mistakes, Position};
@@ -93,25 +95,55 @@ fn extension(path: &Path) -> Option<&str> {
 }
 
 fn files_below(directory: &Path) -> Result<Vec<PathBuf>, PlanError> {
+    let shown = directory.display().to_string();
     let read = |path: &Path| {
         let path = path.display().to_string();
         move |source| PlanError::Read { path, source }
     };
     let mut files = Vec::new();
-    let mut waiting = vec![directory.to_owned()];
-    while let Some(directory) = waiting.pop() {
+    let mut waiting = vec![(directory.to_owned(), None)];
+    let mut links = 0;
+    while let Some((directory, came_from)) = waiting.pop() {
+        let found = fs::metadata(&directory).map_err(read(&directory))?;
+        let id = (found.dev(), found.ino());
+        if is_on(came_from.as_ref(), id) {
+            continue;
+        }
+        let trail = Rc::new(Trail { id, came_from });
         for entry in fs::read_dir(&directory).map_err(read(&directory))? {
             let entry = entry.map_err(read(&directory))?;
             let path = entry.path();
             let kind = entry.file_type().map_err(read(&path))?;
             if kind.is_dir() {
-                waiting.push(path);
+                waiting.push((path, Some(Rc::clone(&trail))));
             } else if kind.is_file() || (kind.is_symlink() && path.is_file()) {
                 files.push(path);
+            } else if kind.is_symlink() && path.is_dir() {
+                links += 1;
+                if links > LINKS_MAX {
+                    return Err(PlanError::TooManyLinks { path: shown, max: LINKS_MAX });
+                }
+                waiting.push((path, Some(Rc::clone(&trail))));
             }
         }
     }
     Ok(files)
+}
+
+/// Links that lead to each other make more paths than anybody means, though none of them is a circle.
+const LINKS_MAX: u32 = 100_000;
+
+/// A directory and those that lead to it. Only these are no place to go: the same one may be found by two links,
+/// and its scripts are then there twice.
+struct Trail {
+    /// Device and inode.
+    id: (u64, u64),
+    came_from: Option<Rc<Trail>>,
+}
+
+fn is_on(trail: Option<&Rc<Trail>>, id: (u64, u64)) -> bool {
+    let mut steps = std::iter::successors(trail, |step| step.came_from.as_ref());
+    steps.any(|step| step.id == id)
 }
 
 pub(crate) fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, PlanError> {

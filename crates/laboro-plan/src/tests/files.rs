@@ -137,6 +137,36 @@ fn a_directory_of_runs_is_one_script_a_file() {
 }
 
 #[test]
+fn links_to_directories_of_runs_are_followed_but_not_in_circles() {
+    let [dir, data] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let link = |to: &Path, name: &Path| std::os::unix::fs::symlink(to, name).unwrap();
+    fs::create_dir(data.path().join("deep")).unwrap();
+    fs::write(data.path().join("deep/x.sh"), "").unwrap();
+    link(data.path(), &data.path().join("deep/back"));
+    link(data.path(), &dir.path().join("one"));
+    link(data.path(), &dir.path().join("two"));
+    link(Path::new("nowhere"), &dir.path().join("gone.sh"));
+    link(Path::new("itself"), &dir.path().join("itself"));
+    let plan = read_runs(dir.path()).unwrap();
+    assert_eq!(expanded(&plan), ["one/deep/x: bash script ", "two/deep/x: bash script "]);
+}
+
+#[test]
+fn links_that_lead_to_each_other_without_end_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..9).map(|number| format!("d{number}")).collect();
+    for from in &names {
+        fs::create_dir(dir.path().join(from)).unwrap();
+        for to in names.iter().filter(|to| *to != from) {
+            let link = dir.path().join(from).join(to);
+            std::os::unix::fs::symlink(dir.path().join(to), link).unwrap();
+        }
+    }
+    let error = read_runs(dir.path()).unwrap_err().to_string();
+    assert!(error.ends_with("more than 100000 links to directories: do they lead to each other?"));
+}
+
+#[test]
 fn runs_whose_names_cannot_be_are_refused_together() {
     let dir = tempfile::tempdir().unwrap();
     let shown = dir.path().display();
