@@ -36,13 +36,13 @@ pub(crate) struct Manage {
     #[arg(default_value = ".")]
     pub(crate) base: PathBuf,
 
-    /// Where the scripts are, if not in BASE/runs.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) runs: Option<PathBuf>,
+    /// Where the scripts are, below BASE unless it begins with a slash.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(crate) runs: PathBuf,
 
-    /// Where results go, if not to BASE/outputs.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) outputs: Option<PathBuf>,
+    /// Where results go, below BASE unless it begins with a slash.
+    #[arg(long, value_name = "DIR", default_value = "outputs")]
+    pub(crate) outputs: PathBuf,
 
     /// The port to listen on. Default: that of ~/.runexp, else a free one, which is said.
     #[arg(long, value_name = "PORT")]

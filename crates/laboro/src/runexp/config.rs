@@ -45,7 +45,8 @@ fn parse(text: &str) -> Result<Config, String> {
         };
         let (name, value) = line.split_at(end);
         let value = value.trim_start_matches([' ', '\t', '=', ':']).trim_matches(['"', '\'']);
-        match name {
+        // As the original reads it.
+        match &*name.to_ascii_lowercase() {
             "port" => {
                 let port = value.parse();
                 let port =

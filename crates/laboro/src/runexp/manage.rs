@@ -46,8 +46,8 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
         Success::ExitCode => runexp::Success::ExitCode,
     };
     let door = Door::new(group).map_err(usage)?.with_success(success);
-    let runs = args.runs.clone().unwrap_or_else(|| args.base.join("runs"));
-    let outputs = args.outputs.clone().unwrap_or_else(|| args.base.join("outputs"));
+    let runs = args.base.join(&args.runs);
+    let outputs = args.base.join(&args.outputs);
     let plan = read_runs(&runs).map_err(usage)?;
     let mut files = Files::open(&outputs)?;
     let (names, tasks) = left(&plan, &files)?;

@@ -243,3 +243,17 @@ fn folders_and_port_are_where_one_says() {
     assert!(rig.read("res/deep/x.res").contains("[node] Running x"));
     assert_eq!(rig.read("res/deep/runexp.am"), "x\n1\n");
 }
+
+#[test]
+fn folders_are_below_the_base_directory_unless_they_are_whole_paths() {
+    let rig = Rig::new();
+    rig.write("exp/jobs/a.sh", "");
+    rig.write("elsewhere/b.sh", "");
+    let list = |runs: &str| {
+        let manage = ["runexp", "manage", "exp", "--outputs", "res/deep", "--print-jobs", "--runs"];
+        rig.laboro([&manage[..], &[runs]].concat()).run().expect(0).out().to_owned()
+    };
+    assert_eq!(list("jobs"), "a\n");
+    assert_eq!(list(rig.at("elsewhere").to_str().unwrap()), "b\n");
+    assert!(rig.at("exp/res/deep").is_dir());
+}

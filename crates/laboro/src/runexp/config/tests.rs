@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn a_port_may_be_written_in_several_ways() {
-    for text in ["port = 7001", "port: 7001", "port 7001 # mine", "qmanager = a:1\nport=\"7001\"\n"]
-    {
+    let other = "qmanager = a:1\nport=\"7001\"\n";
+    for text in ["port = 7001", "port: 7001", "port 7001 # mine", "Port=7001", other] {
         assert_eq!(parse(text).unwrap().port, Some(7001), "{text}");
     }
     assert_eq!(parse("# nothing\n\nshoe size = 43\n"), Ok(Config::default()));
@@ -19,6 +19,8 @@ fn the_manager_is_a_host_and_a_port_however_they_are_written() {
     assert_eq!(manager("qmanager hub\n"), None, "on which port?");
     assert_eq!(manager("port = 7001\n"), None);
     assert_eq!(parse("hostname: node-1\n").unwrap().hostname.as_deref(), Some("node-1"));
+    assert_eq!(manager("PORT 7001\nQManager Hub\n").as_deref(), Some("Hub:7001"));
+    assert_eq!(parse("HostName = N1\n").unwrap().hostname.as_deref(), Some("N1"));
 }
 
 #[test]
