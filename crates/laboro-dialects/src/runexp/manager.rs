@@ -7,7 +7,7 @@ mod receipt;
 
 use super::VERSION;
 use super::door::Door;
-use super::roll::{Lent, Seat};
+use super::roll::{Loan, Seat};
 use super::words::{Heard, MESSAGE_BYTES_MAX, ManagerWord, RunnerWord};
 use crate::session::{Delivery, HangUp, Output, Place, Session};
 use bytes::{Bytes, BytesMut};
@@ -33,9 +33,8 @@ pub struct Manager {
     worker_id: Option<WorkerId>,
     /// From JES until the hub is told that it left.
     renew_at: Option<Time>,
-    lent: Lent,
     /// RICEVIS was said to this result. Only the next word shows that it was heard.
-    settled: Option<Bytes>,
+    settled: Option<(Bytes, Loan)>,
     /// FINO was said; it is said again to whoever asks.
     is_finished: bool,
 }
@@ -88,7 +87,6 @@ impl Manager {
             seat: None,
             worker_id: None,
             renew_at: None,
-            lent: Lent::new(),
             settled: None,
             is_finished: false,
         }
@@ -132,8 +130,8 @@ impl Manager {
     }
 
     fn hear(&mut self, word: RunnerWord, now: Time, out: &mut Output) {
-        if let Some(name) = self.settled.take() {
-            self.lent.remove(&name);
+        if let Some((name, loan)) = self.settled.take() {
+            self.seat().settle(&name, &loan);
         }
         match (&mut self.stage, word) {
             (Stage::Hail, RunnerWord::Saluton(host)) => {
@@ -152,7 +150,7 @@ impl Manager {
             }
             (Stage::Waiting, RunnerWord::FinoAnkau) => {
                 self.leave(Leaving::Gone, out);
-                self.lent.clear();
+                self.seat().forget_lent();
                 self.stage = Stage::Over;
                 out.hang_up(HangUp::Finished);
             }
@@ -174,13 +172,16 @@ impl Manager {
         self.due = None;
     }
 
+    fn seat(&self) -> &Seat {
+        self.seat.as_ref().expect("a seat is taken with the first word")
+    }
+
     fn worker(&self) -> WorkerRef {
-        let seat = self.seat.as_ref().expect("a seat is taken with the first word");
-        WorkerRef::Name { group: self.place.group.clone(), name: seat.name.clone() }
+        WorkerRef::Name { group: self.place.group.clone(), name: self.seat().name.clone() }
     }
 
     fn join(&mut self, now: Time, out: &mut Output) {
-        let seat = self.seat.as_ref().expect("a seat is taken with the first word");
+        let seat = self.seat();
         let join = Join {
             group: self.place.group.clone(),
             name: seat.name.clone(),
@@ -196,18 +197,17 @@ impl Manager {
             running: Some(Vec::new()),
         };
         out.ask(tag::JOIN, Command::Join(join));
-        self.lent = seat.take_left(now);
+        seat.take_up_left(now);
         self.renew_at = Some(now.after_ms(RENEW_MS));
         self.wait();
     }
 
     fn ask_for_work(&mut self, out: &mut Output) {
-        let is_ejected = self.seat.as_ref().is_some_and(Seat::is_ejected);
-        if is_ejected {
+        if self.seat().is_ejected() {
             say(out, &ManagerWord::Eliri);
         } else if self.is_finished {
             say(out, &ManagerWord::Fino);
-        } else if self.lent.len() >= self.door.limits.lent {
+        } else if self.seat().lent_count() >= self.door.limits.lent {
             say(out, &ManagerWord::Atendi);
         } else {
             self.offer(out);
@@ -322,7 +322,7 @@ impl Session for Manager {
         // Lost with its worker: such a job is tried again, but not for ever.
         self.leave(Leaving::Away { grace_ms: 0 }, out);
         if let Some(seat) = self.seat.take() {
-            seat.leave(now, std::mem::take(&mut self.lent));
+            seat.leave(now);
         }
         self.stage = Stage::Over;
         (self.due, self.quiet_until) = (None, None);

@@ -1,6 +1,7 @@
 //! Who is there under which name. Host names are not unique, but a worker's name is: the second connection of
 //! the same host and address gets a number. The lowest free one, so that whoever comes back is known again,
-//! and with it what the hub remembers of it and what it still ran when its connection was lost.
+//! and with it what the hub remembers of it and what it still ran when its connection was lost. Whoever comes back
+//! before that was noticed has another number; so what was lent to one runner of a host any of them may hand in.
 
 use bytes::Bytes;
 use laboro_core::{LeaseNo, LeaseRef, Name, TaskId, TaskRef, Time};
@@ -9,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a runner was given, by the names that it knows.
-pub(super) type Lent = HashMap<Bytes, Loan>;
+type Lent = HashMap<Bytes, Loan>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Loan {
@@ -17,6 +18,8 @@ pub(super) struct Loan {
     /// `None`: known only from what the hub remembers.
     pub(super) lease: Option<LeaseNo>,
     pub(super) attempt: u16,
+    /// The worker that the hub gave it to.
+    pub(super) holder: Name,
     /// Its exit status tells, whatever the rule is for runexp's own scripts.
     pub(super) by_exit_status: bool,
 }
@@ -39,7 +42,7 @@ type Host = (String, Option<IpAddr>);
 
 #[derive(Debug, Default)]
 struct Entry {
-    taken: BTreeSet<u32>,
+    taken: BTreeMap<u32, Lent>,
     /// Of those.
     ejected: BTreeSet<u32>,
     /// How often one of them was given work again.
@@ -59,7 +62,7 @@ impl Roll {
         let key = (host.to_owned(), peer);
         let mut hosts = self.lock();
         let entry = hosts.entry(key.clone()).or_default();
-        let mut numbers = (1..).filter(|number| !entry.taken.contains(number));
+        let mut numbers = (1..).filter(|number| !entry.taken.contains_key(number));
         let number = numbers.next().expect("numbers do not run out");
         let address = peer.map(|peer| format!("@{peer}")).unwrap_or_default();
         let name = match number {
@@ -67,7 +70,7 @@ impl Roll {
             _ => format!("{host}{address}#{number}"),
         };
         let came_ejected = (!entry.ejected.is_empty()).then_some(entry.pardons);
-        entry.taken.insert(number);
+        entry.taken.insert(number, Lent::new());
         drop(hosts);
         let roll = Arc::clone(self);
         Seat { name: Name::from(name), came_ejected, is_noted: false, host: key, number, roll }
@@ -115,14 +118,70 @@ impl Seat {
         })
     }
 
-    /// What ran here when the last connection under this name was lost.
-    pub(super) fn take_left(&self, now: Time) -> Lent {
+    /// What ran here when the last connection under this name was lost is this one's now.
+    pub(super) fn take_up_left(&self, now: Time) {
         let mut hosts = self.roll.lock();
-        let left = hosts.get_mut(&self.host).and_then(|entry| entry.left.remove(&self.number));
-        left.filter(|(at, _)| now.since_ms(*at) < LEFT_MS).map(|(_, lent)| lent).unwrap_or_default()
+        if let Some(entry) = hosts.get_mut(&self.host)
+            && let Some((at, lent)) = entry.left.remove(&self.number)
+            && now.since_ms(at) < LEFT_MS
+        {
+            entry.taken.insert(self.number, lent);
+        }
     }
 
-    pub(super) fn leave(&self, now: Time, lent: Lent) {
+    pub(super) fn lend(&self, name: Bytes, loan: Loan) {
+        self.with_lent(|lent| lent.insert(name, loan));
+    }
+
+    pub(super) fn lent_count(&self) -> usize {
+        self.with_lent(|lent| lent.len())
+    }
+
+    /// What was given under this name to this runner, else to another one of its host: it may be the same one, whose
+    /// old connection is not known to be lost, or was only found to be after it came back.
+    pub(super) fn find(&self, name: &[u8], now: Time) -> Option<Loan> {
+        let hosts = self.roll.lock();
+        let entry = hosts.get(&self.host)?;
+        let own = entry.taken.get(&self.number).and_then(|lent| lent.get(name));
+        let left = entry.left.values().filter(|(at, _)| now.since_ms(*at) < LEFT_MS);
+        let others = || entry.taken.values().chain(left.map(|(_, lent)| lent));
+        own.or_else(|| others().find_map(|lent| lent.get(name))).cloned()
+    }
+
+    /// Its result is in, whoever of this host it was lent to.
+    pub(super) fn settle(&self, name: &[u8], loan: &Loan) {
+        let mut hosts = self.roll.lock();
+        let Some(entry) = hosts.get_mut(&self.host) else { return };
+        let is_it = |lent: &Lent| {
+            lent.get(name).is_some_and(|it| (it.task, it.lease) == (loan.task, loan.lease))
+        };
+        if let Some(own) = entry.taken.get_mut(&self.number).filter(|lent| is_it(lent)) {
+            own.remove(name);
+            return;
+        }
+        let left = entry.left.values_mut().map(|(_, lent)| lent);
+        for lent in entry.taken.values_mut().chain(left).filter(|lent| is_it(lent)) {
+            lent.remove(name);
+        }
+        entry.left.retain(|_, (_, lent)| !lent.is_empty());
+    }
+
+    /// It goes for good, and will not hand in anything.
+    pub(super) fn forget_lent(&self) {
+        self.with_lent(Lent::clear);
+    }
+
+    fn with_lent<T>(&self, act: impl FnOnce(&mut Lent) -> T) -> T {
+        let mut hosts = self.roll.lock();
+        let entry = hosts.get_mut(&self.host);
+        act(entry
+            .and_then(|entry| entry.taken.get_mut(&self.number))
+            .expect("a seat is taken until it is dropped"))
+    }
+
+    /// The connection is lost; what runs there may still be handed in.
+    pub(super) fn leave(&self, now: Time) {
+        let lent = self.with_lent(std::mem::take);
         let mut hosts = self.roll.lock();
         if hosts.len() > LEFT_MAX {
             hosts.retain(|_, entry| {

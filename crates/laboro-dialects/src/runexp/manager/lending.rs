@@ -20,14 +20,14 @@ impl Manager {
         };
         match self.script(&grant) {
             Ok(script) => {
-                let name = self.wire_name(&grant);
+                let name = self.wire_name(&grant, now);
                 let word = ManagerWord::Laboro {
                     name: name.clone(),
                     kind: script.kind.into(),
                     size: script.body.len() as u64,
                 };
                 say(out, &word);
-                self.lent.insert(name, loan(&grant));
+                self.seat().lend(name, self.loan(&grant));
                 self.stage = Stage::Lending(script.body);
                 self.due = Some(now.after_ms(self.door.limits.exchange_ms));
             }
@@ -57,19 +57,30 @@ impl Manager {
         render(&work, &Extra { arguments, facts })
     }
 
-    /// The task's own name where it can be said and is not in use for another one.
-    fn wire_name(&self, grant: &Grant) -> Bytes {
+    /// The task's own name where it can be said and is not in use at this host for another one.
+    fn wire_name(&self, grant: &Grant, now: Time) -> Bytes {
         let mut name = grant.name.bytes().to_vec();
         if let Some(element) = &grant.element
             && !name.is_empty()
         {
             name.extend_from_slice(format!(".{}", u64::from(element.position) + 1).as_bytes());
         }
-        let is_free = |name: &[u8]| self.lent.get(name).is_none_or(|loan| loan.task == grant.task);
+        let is_free =
+            |name: &[u8]| self.seat().find(name, now).is_none_or(|loan| loan.task == grant.task);
         if is_sayable(&name) && is_free(&name) {
             return name.into();
         }
         format!("laboro-{}-{}", grant.task.job, grant.task.number()).into()
+    }
+
+    fn loan(&self, grant: &Grant) -> Loan {
+        Loan {
+            task: grant.task,
+            lease: Some(grant.lease),
+            attempt: grant.attempt,
+            holder: self.seat().name.clone(),
+            by_exit_status: !is_own_script(grant.work.as_deref()),
+        }
     }
 }
 
@@ -82,15 +93,6 @@ fn facts(grant: &Grant) -> Vec<(&'static str, String)> {
         ("LABORO_INDEX", index.to_string()),
         ("LABORO_ATTEMPT", grant.attempt.to_string()),
     ]
-}
-
-fn loan(grant: &Grant) -> Loan {
-    Loan {
-        task: grant.task,
-        lease: Some(grant.lease),
-        attempt: grant.attempt,
-        by_exit_status: !is_own_script(grant.work.as_deref()),
-    }
 }
 
 /// Of the dialect's own kinds, for which its own rule holds.

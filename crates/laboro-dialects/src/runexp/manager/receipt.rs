@@ -10,7 +10,7 @@ use crate::session::{Chunk, Output, Stream};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
     Command, LeaseNo, Name, Outcome, Query, Reply, Report, State, TaskRef, TaskResult, TaskView,
-    Time,
+    Time, WorkerRef,
 };
 
 /// Between PRETA and RICEVIS for a result without a byte: whoever takes one read for one message would find both
@@ -69,7 +69,7 @@ pub(super) struct Announced {
 
 impl Manager {
     pub(super) fn announced(&mut self, result: Announced, now: Time, out: &mut Output) {
-        if let Some(loan) = self.lent.get(&result.name).cloned() {
+        if let Some(loan) = self.seat().find(&result.name, now) {
             self.begin_receipt(result, loan, now, out);
             return;
         }
@@ -101,6 +101,7 @@ impl Manager {
                     task: view.task,
                     lease: None,
                     attempt: attempts.saturating_add(1).saturating_sub(is_lapsed).max(1),
+                    holder: self.seat().name.clone(),
                     by_exit_status: !is_own_script(view.work.as_deref()),
                 };
                 self.begin_receipt(result, loan, now, out);
@@ -136,8 +137,10 @@ impl Manager {
         let (outcome, message) = receipt.outcome(self.door.success);
         let lease = receipt.loan.lease_ref();
         let results = vec![TaskResult { lease, outcome, message, memo: None }];
-        out.ask(tag::REPORT, Command::Report(Report { worker: self.worker(), results }));
-        self.settled = Some(receipt.name);
+        let (group, name) = (self.place.group.clone(), receipt.loan.holder.clone());
+        let worker = WorkerRef::Name { group, name };
+        out.ask(tag::REPORT, Command::Report(Report { worker, results }));
+        self.settled = Some((receipt.name, receipt.loan));
         self.due = None;
     }
 }

@@ -175,6 +175,56 @@ fn two_runners_of_one_host_are_two_workers() {
 }
 
 #[test]
+fn a_runner_is_back_before_its_old_connection_is_known_to_be_lost() {
+    let mut rig = Rig::with_scripts(&["a", "b", "c", "d"], 1);
+    rig.greet(1, "r1");
+    ["a", "b", "c", "d"].into_iter().for_each(|name| rig.takes(1, name));
+    rig.greet(2, "r1");
+    rig.hands_in(2, "a", "success", GOOD);
+    assert_eq!(rig.state("a"), State::Done);
+    rig.close(1);
+    assert_eq!((rig.state("a"), rig.state("b")), (State::Done, State::Ready));
+    rig.hands_in(2, "b", "failure", GOOD);
+    assert_eq!(rig.state("b"), State::Failed, "nobody else had it");
+    rig.greet(3, "r3");
+    let given = rig.says(3, "PETO").remove(0);
+    rig.says(3, "PRETA");
+    let other = given.split(' ').nth(1).unwrap();
+    rig.hands_in(2, other, "success", GOOD);
+    assert_eq!(rig.state(other), State::Leased, "the exchange is completed, but another has it");
+    assert_eq!(rig.says(3, "REZULTO a success 5"), [""; 0], "that was another host's");
+    assert!(rig.malformed(3).contains("never given"));
+}
+
+#[test]
+fn whoever_is_back_may_use_the_names_that_it_was_given() {
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    let unsayable = "n".repeat(1000);
+    rig.submit(&[(&unsayable, script(b"echo RES:ok\n"))], Profile::default());
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.takes(1, "laboro-2-1");
+    rig.greet(2, "r1");
+    rig.hands_in(2, "laboro-2-1", "success", GOOD);
+    assert_eq!(rig.state(&unsayable), State::Done);
+    assert_eq!(rig.says(2, "PETO"), ["ATENDI"], "the other job still runs");
+    assert_eq!(rig.says(2, "REZULTO laboro-2-1 success 5"), [""; 0], "it was handed in");
+    assert!(rig.malformed(2).contains("never given"));
+}
+
+#[test]
+fn a_name_means_one_job_at_all_runners_of_a_host() {
+    let mut rig = Rig::with_scripts(&[&"n".repeat(1000)], 1);
+    rig.submit(&[("laboro-1-1", script(b"echo RES:ok\n"))], Profile::default());
+    rig.greet(1, "r1");
+    rig.greet(2, "r1");
+    rig.takes(1, "laboro-1-1");
+    rig.takes(2, "laboro-2-1");
+    rig.hands_in(2, "laboro-1-1", "success", GOOD);
+    assert_eq!(rig.state("laboro-1-1"), State::Leased, "the other one was meant");
+}
+
+#[test]
 fn a_lost_connection_puts_its_jobs_first_in_line() {
     let mut rig = Rig::with_scripts(&["a", "b", "c"], 1);
     rig.greet(1, "r1");
