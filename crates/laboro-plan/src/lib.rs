@@ -32,7 +32,7 @@ pub use lines::{Ending, parse_lines, parse_list, read_list};
 pub use mistake::{Mistake, Mistakes, Position};
 pub use plan::{After, Array, Element, Job, On, Part, Plan, PlanError, Task};
 pub use quantity::{QuantityError, parse_duration, parse_size};
-pub use runs::read_runs;
+pub use runs::{Run, find_runs, read_runs};
 pub use settings::{Output, Settings, Stdin};
 pub use template::{ShellError, Template};
 pub use validate::NAME_BYTES_MAX;

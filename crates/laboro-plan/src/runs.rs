@@ -1,7 +1,9 @@
 //! A directory of runs: every `.sh` and `.m` file below it is a script of its own, named by its path without
 //! the extension. Links are followed, but never back into a directory that the walk came from.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -18,7 +20,43 @@ pub const SCRIPT_BYTES_MAX: u64 = 16 << 20;
 /// All scripts of a directory together: they are held in memory until they are submitted.
 pub const SCRIPTS_BYTES_MAX: u64 = 1 << 30;
 
+/// One script of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// In any bytes that a file's name may have.
+    pub name: OsString,
+    pub kind: ScriptKind,
+    pub body: Arc<[u8]>,
+}
+
+/// As a plan, whose names are text.
 pub fn read_runs(directory: &Path) -> Result<Plan, PlanError> {
+    let mut plan = Plan::new(directory.display().to_string());
+    let mut mistakes = Vec::new();
+    let settings = Arc::new(Settings::default());
+    for Run { name, kind, body } in find_runs(directory)? {
+        match name.into_string() {
+            Ok(name) => plan.parts.push(Part::Task(Task {
+                name,
+                work: Work::Script(Script { kind, body, arguments: Vec::new() }),
+                after: Vec::new(),
+                settings: Arc::clone(&settings),
+                at: Position::default(),
+            })),
+            Err(name) => {
+                let message = format!("{}: the name is not UTF-8", name.display());
+                mistakes.push(Mistake::new(Position::default(), message));
+            }
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(Mistakes::new(plan.source, mistakes, |_| None).into());
+    }
+    Ok(plan)
+}
+
+/// All of them, in the order of their names.
+pub fn find_runs(directory: &Path) -> Result<Vec<Run>, PlanError> {
     let source = directory.display().to_string();
     let mut found = Vec::new();
     let mut mistakes = Vec::new();
@@ -37,7 +75,8 @@ pub fn read_runs(directory: &Path) -> Result<Plan, PlanError> {
     found.sort_by(|a, b| (&a.0, &a.2).cmp(&(&b.0, &b.2)));
     for pair in found.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
         let [a, b] = [&pair[0].2, &pair[1].2].map(|path| path.display());
-        let message = format!("{a} and {b} would both be the task `{}`: rename one", pair[0].0);
+        let name = pair[0].0.display();
+        let message = format!("{a} and {b} would both be the task `{name}`: rename one");
         mistakes.push(Mistake::new(Position::default(), message));
     }
     if found.is_empty() && mistakes.is_empty() {
@@ -46,45 +85,35 @@ pub fn read_runs(directory: &Path) -> Result<Plan, PlanError> {
     if !mistakes.is_empty() {
         return Err(Mistakes::new(source, mistakes, |_| None).into());
     }
-    let mut plan = Plan::new(source);
+    let mut runs = Vec::with_capacity(found.len());
     let mut total = 0;
-    let settings = Arc::new(Settings::default());
     for (name, kind, path) in found {
         let body = read_bounded(&path, SCRIPT_BYTES_MAX)?;
         total += body.len() as u64;
         if total > SCRIPTS_BYTES_MAX {
-            return Err(PlanError::TooLarge { path: plan.source, max: SCRIPTS_BYTES_MAX });
+            return Err(PlanError::TooLarge { path: source, max: SCRIPTS_BYTES_MAX });
         }
-        let script = Script { kind, body: Arc::from(body), arguments: Vec::new() };
-        plan.parts.push(Part::Task(Task {
-            name,
-            work: Work::Script(script),
-            after: Vec::new(),
-            settings: Arc::clone(&settings),
-            at: Position::default(),
-        }));
+        runs.push(Run { name, kind, body: Arc::from(body) });
     }
-    Ok(plan)
+    Ok(runs)
 }
 
 /// The path below the directory without its last extension, if it can be a task's name.
-fn run_name(below: &Path) -> Result<String, String> {
+fn run_name(below: &Path) -> Result<OsString, String> {
     let shown = below.display();
-    let Some(text) = below.to_str() else {
-        return Err(format!("{shown}: the name is not UTF-8"));
-    };
-    let name = text.rsplit_once('.').map_or(text, |(name, _)| name);
-    if name.is_empty() || name.ends_with('/') {
+    let bytes = below.as_os_str().as_bytes();
+    let name = bytes.iter().rposition(|byte| *byte == b'.').map_or(bytes, |dot| &bytes[..dot]);
+    if name.is_empty() || name.ends_with(b"/") {
         return Err(format!("{shown}: nothing but an extension is no name"));
     }
-    if name.contains('\n') {
+    if name.contains(&b'\n') {
         return Err(format!("{shown}: the name holds a new line"));
     }
     if name.len() > NAME_BYTES_MAX {
         let length = name.len();
         return Err(format!("{shown}: the name has {length} bytes, more than {NAME_BYTES_MAX}"));
     }
-    Ok(name.to_owned())
+    Ok(OsStr::from_bytes(name).to_owned())
 }
 
 /// The extension, also of a file that is nothing else, such as `.sh`.

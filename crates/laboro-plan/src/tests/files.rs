@@ -1,12 +1,14 @@
 //! Job files, JSON tasks and directories of runs.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Cursor;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::expanded;
-use crate::{JsonTasks, Part, Plan, Stdin, parse_jsonl, parse_lines, read_runs};
+use crate::{JsonTasks, Part, Plan, Stdin, find_runs, parse_jsonl, parse_lines, read_runs};
 
 fn lines(text: &[u8]) -> Result<Plan, String> {
     parse_lines("jobs.txt", text).map_err(|error| error.to_string())
@@ -164,6 +166,17 @@ fn links_that_lead_to_each_other_without_end_are_refused() {
     }
     let error = read_runs(dir.path()).unwrap_err().to_string();
     assert!(error.ends_with("more than 100000 links to directories: do they lead to each other?"));
+}
+
+#[test]
+fn runs_may_have_names_of_any_bytes_but_tasks_of_a_plan_may_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = OsStr::from_bytes(b"caf\xe9");
+    fs::write(dir.path().join(OsStr::from_bytes(b"caf\xe9.sh")), "echo\n").unwrap();
+    let runs = find_runs(dir.path()).unwrap();
+    assert_eq!(runs.iter().map(|run| &*run.name).collect::<Vec<_>>(), [name]);
+    let error = read_runs(dir.path()).unwrap_err().to_string();
+    assert!(error.ends_with("caf\u{fffd}: the name is not UTF-8"), "{error}");
 }
 
 #[test]

@@ -8,8 +8,10 @@ use laboro_dialects::runexp::result::{Header, ResLine, summary};
 use laboro_journal::outputs::{Reader, Stream, Streams};
 use laboro_worker::{Ending, Usage};
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -21,10 +23,11 @@ pub(crate) struct Results {
     table: Table,
 }
 
-/// Which runs were good so far: the file `runexp.am`, and the result files that it does not know yet.
+/// Which runs were good so far: the file `runexp.am`, and the result files that it does not know yet. Names are
+/// bytes, as those of files are.
 pub(crate) struct Table {
     dir: PathBuf,
-    good: BTreeMap<String, bool>,
+    good: BTreeMap<OsString, bool>,
     /// Further results are added at its end; the last line about a name counts. `None` until it was written anew.
     file: Option<File>,
 }
@@ -79,7 +82,7 @@ impl Results {
         }
         file.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(wrong)?;
         std::fs::rename(&draft, &path).with_context(wrong)?;
-        self.table.put(name, good)
+        self.table.put(OsStr::new(name), good)
     }
 
     /// Writes the table.
@@ -91,22 +94,22 @@ impl Results {
 impl Table {
     pub(crate) fn open(dir: &Path) -> anyhow::Result<Table> {
         let mut good = read_table(&dir.join(TABLE));
-        add_missing(&mut good, dir, "")
+        add_missing(&mut good, dir, Path::new(""))
             .with_context(|| format!("{} cannot be read", dir.display()))?;
         Ok(Table { dir: dir.to_owned(), good, file: None })
     }
 
     /// Its result file is there, and it was good.
-    pub(crate) fn is_done(&self, name: &str) -> bool {
-        self.good.get(name) == Some(&true) && self.dir.join(format!("{name}.res")).is_file()
+    pub(crate) fn is_done(&self, name: &OsStr) -> bool {
+        self.good.get(name) == Some(&true) && self.dir.join(result_file(name)).is_file()
     }
 
-    pub(crate) fn put(&mut self, name: &str, good: bool) -> anyhow::Result<()> {
+    pub(crate) fn put(&mut self, name: &OsStr, good: bool) -> anyhow::Result<()> {
         self.good.insert(name.to_owned(), good);
         match &mut self.file {
             // In one piece, so that a program that is killed leaves no half of it.
             Some(file) => file
-                .write_all(line(name, good).as_bytes())
+                .write_all(&line(name, good))
                 .with_context(|| format!("{} cannot be written", self.dir.join(TABLE).display())),
             None => self.save(),
         }
@@ -115,7 +118,7 @@ impl Table {
     /// Each name once, in order.
     pub(crate) fn save(&mut self) -> anyhow::Result<()> {
         let path = self.dir.join(TABLE);
-        let lines: String = self.good.iter().map(|(name, good)| line(name, *good)).collect();
+        let lines: Vec<u8> = self.good.iter().flat_map(|(name, good)| line(name, *good)).collect();
         let draft = self.dir.join("runexp.am.new");
         let written = std::fs::write(&draft, lines)
             .and_then(|()| std::fs::rename(&draft, &path))
@@ -125,28 +128,43 @@ impl Table {
     }
 }
 
-fn line(name: &str, good: bool) -> String {
-    format!("{name}\n{}\n", u8::from(good))
+fn line(name: &OsStr, good: bool) -> Vec<u8> {
+    [name.as_bytes(), if good { b"\n1\n" } else { b"\n0\n" }].concat()
+}
+
+/// The name of a result file, below its directory.
+pub(crate) fn result_file(name: &OsStr) -> PathBuf {
+    let mut file = name.to_owned();
+    file.push(".res");
+    file.into()
 }
 
 const TABLE: &str = "runexp.am";
 
-fn read_table(path: &Path) -> BTreeMap<String, bool> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    lines.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1] == "1")).collect()
+fn read_table(path: &Path) -> BTreeMap<OsString, bool> {
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = text.strip_suffix(b"\n").unwrap_or(&text);
+    let lines = text.split(|&byte| byte == b'\n');
+    let lines: Vec<&[u8]> = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+    let name = |line| OsStr::from_bytes(line).to_owned();
+    lines.chunks_exact(2).map(|pair| (name(pair[0]), pair[1] == b"1")).collect()
 }
 
 /// Results that a killed run wrote after its last table.
-fn add_missing(table: &mut BTreeMap<String, bool>, dir: &Path, below: &str) -> std::io::Result<()> {
+fn add_missing(
+    table: &mut BTreeMap<OsString, bool>,
+    dir: &Path,
+    below: &Path,
+) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
-        let Ok(file) = entry.file_name().into_string() else { continue };
+        let file = entry.file_name();
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            add_missing(table, &entry.path(), &format!("{below}{file}/"))?;
-        } else if let Some(name) = file.strip_suffix(".res").filter(|_| kind.is_file()) {
-            let name = format!("{below}{name}");
+            add_missing(table, &entry.path(), &below.join(&file))?;
+        } else if let Some(name) = file.as_bytes().strip_suffix(b".res").filter(|_| kind.is_file())
+        {
+            let name = below.join(OsStr::from_bytes(name)).into_os_string();
             if !table.contains_key(&name)
                 && let Some(good) = verdict(&entry.path())?
             {

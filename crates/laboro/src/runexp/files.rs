@@ -2,9 +2,10 @@
 //! that it was received. Paths are made of names of scripts that were found, never of what a runner says.
 
 use super::timings::Timings;
-use crate::run::results::Table;
+use crate::run::results::{Table, result_file};
 use anyhow::{Context, bail};
 use bytes::Bytes;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -13,10 +14,10 @@ use std::time::Duration;
 pub(super) struct Files {
     dir: PathBuf,
     /// By the number of its task, from 1.
-    names: Vec<String>,
+    names: Vec<OsString>,
     table: Table,
     /// What happened since somebody last asked.
-    news: Vec<(String, bool)>,
+    news: Vec<(OsString, bool)>,
     trouble: Option<anyhow::Error>,
     /// Where somebody wants to know.
     timings: Option<Timings>,
@@ -66,12 +67,12 @@ impl Files {
         self.table.save()
     }
 
-    pub(super) fn is_done(&self, name: &str) -> bool {
+    pub(super) fn is_done(&self, name: &OsStr) -> bool {
         self.table.is_done(name)
     }
 
     /// From now on tasks are known by their numbers.
-    pub(super) fn expect(&mut self, names: Vec<String>) {
+    pub(super) fn expect(&mut self, names: Vec<OsString>) {
         self.names = names;
     }
 
@@ -99,7 +100,7 @@ impl Files {
     fn try_place(&mut self, draft: Draft, task: u32, good: bool) -> anyhow::Result<()> {
         let at = task.checked_sub(1).and_then(|at| usize::try_from(at).ok());
         let name = at.and_then(|at| self.names.get(at)).cloned().context("a task of ours")?;
-        let path = self.dir.join(format!("{name}.res"));
+        let path = self.dir.join(result_file(&name));
         let wrong = || format!("{} cannot be written", path.display());
         let mut placed = std::fs::rename(&draft.path, &path);
         // Nearly always its directory is there already.
@@ -143,7 +144,7 @@ impl Files {
         self.news.len()
     }
 
-    pub(super) fn take_news(&mut self) -> Vec<(String, bool)> {
+    pub(super) fn take_news(&mut self) -> Vec<(OsString, bool)> {
         std::mem::take(&mut self.news)
     }
 

@@ -20,10 +20,12 @@ use laboro_dialects::runexp::{self, Door};
 use laboro_hub::listen::{Embedded, receive_all};
 use laboro_hub::{Clock, Handle, ServerOptions, server};
 use laboro_journal::{Journal, JournalError};
-use laboro_plan::{Part, Plan, Work as PlanWork, read_runs};
+use laboro_plan::{Run, find_runs};
+use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -48,20 +50,21 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     let door = Door::new(group).map_err(usage)?.with_success(success);
     let runs = args.base.join(&args.runs);
     let outputs = args.base.join(&args.outputs);
-    let plan = read_runs(&runs).map_err(usage)?;
+    let scripts = find_runs(&runs).map_err(usage)?;
+    let count = scripts.len();
     let mut files = Files::open(&outputs)?;
-    let (names, tasks) = left(&plan, &files)?;
+    let (names, tasks) = left(scripts, &files)?;
     if args.print_jobs {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         for name in &names {
-            writeln!(out, "{name}")?;
+            out.write_all(&[name.as_bytes(), b"\n"].concat())?;
         }
         out.flush()?;
         return Ok(Exit::Done);
     }
     files.claim()?;
     if tasks.is_empty() {
-        say(format_args!("{}: all {} are done", runs.display(), plan.parts.len()));
+        say(format_args!("{}: all {count} are done", runs.display()));
         return Ok(Exit::Done);
     }
     files.expect(names);
@@ -83,33 +86,31 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
 }
 
 /// Names and tasks of what is not done yet.
-fn left(plan: &Plan, files: &Files) -> anyhow::Result<(Vec<String>, Vec<TaskSpec>)> {
+fn left(scripts: Vec<Run>, files: &Files) -> anyhow::Result<(Vec<OsString>, Vec<TaskSpec>)> {
     let mut names = Vec::new();
     let mut tasks = Vec::new();
     let setting = Arc::new(Setting::default());
-    for part in &plan.parts {
-        let Part::Task(task) = part else { bail!("a directory of runs has no arrays") };
-        let PlanWork::Script(script) = &task.work else { bail!("a run is a script") };
-        if !runexp::words::is_sayable(task.name.as_bytes()) {
+    for Run { name, kind, body } in scripts {
+        if !runexp::words::is_sayable(name.as_bytes()) {
             let most = runexp::words::NAME_BYTES_MAX;
-            let name = safe(&task.name);
+            let name = safe(&name.to_string_lossy());
             return Err(usage(format!("{name}: a name has at most {most} bytes: shorten it")));
         }
-        if files.is_done(&task.name) {
+        if files.is_done(&name) {
             continue;
         }
-        names.push(task.name.clone());
         tasks.push(TaskSpec {
-            name: Name::from(task.name.as_str()),
+            name: Name::new(name.as_bytes()),
             profile: 0,
             work: Some(Arc::new(Work::Script {
-                kind: script.kind.kind().into(),
-                body: Arc::clone(&script.body),
+                kind: kind.kind().into(),
+                body,
                 setting: Arc::clone(&setting),
             })),
             preds: Default::default(),
             memo: None,
         });
+        names.push(name);
     }
     Ok((names, tasks))
 }
@@ -253,6 +254,7 @@ async fn follow(args: &Manage, handle: &Handle, files: &Shared) -> anyhow::Resul
 fn show(args: &Manage, files: &Shared, counts: &Counts, progress: &mut Progress) {
     for (name, good) in files.lock().take_news() {
         if args.shownames {
+            let name = name.to_string_lossy();
             say(format_args!("{} {}", if good { "success" } else { "failure" }, safe(&name)));
         }
     }

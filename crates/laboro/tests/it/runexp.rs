@@ -7,6 +7,8 @@ mod runner;
 
 use crate::rig::{Live, Rig, until};
 use rustix::process::Signal;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 impl Rig {
@@ -256,4 +258,23 @@ fn folders_are_below_the_base_directory_unless_they_are_whole_paths() {
     assert_eq!(list("jobs"), "a\n");
     assert_eq!(list(rig.at("elsewhere").to_str().unwrap()), "b\n");
     assert!(rig.at("exp/res/deep").is_dir());
+}
+
+#[test]
+fn names_are_bytes_as_those_of_files_are() {
+    let rig = Rig::new();
+    let path = |bytes: &[u8]| rig.dir().join(OsStr::from_bytes(bytes));
+    rig.write("runs/b.sh", "echo RES:ok\n");
+    rig.write("outputs/b.res", "runexp summary: success\n");
+    std::fs::write(path(b"runs/caf\xe9.sh"), "echo RES:ok\n").unwrap();
+    std::fs::write(path(b"outputs/runexp.am"), b"b\n0\ncaf\xe9\n0\n").unwrap();
+    let list = rig.laboro(["runexp", "manage", ".", "--print-jobs"]).run();
+    assert_eq!(list.expect(0).out(), "b\ncaf\u{fffd}\n", "as the table says");
+    let manager = rig.manage(&["--shownames"]);
+    rig.runner(&port(&manager), "1").wait().expect(0);
+    manager.wait().expect(0).says("success caf\u{fffd}");
+    assert_eq!(std::fs::read(path(b"outputs/runexp.am")).unwrap(), b"b\n1\ncaf\xe9\n1\n");
+    let result = std::fs::read(path(b"outputs/caf\xe9.res")).unwrap();
+    assert!(result.starts_with(b"runexp summary: success\n"));
+    rig.manage(&[]).wait().expect(0).says("all 2 are done");
 }
