@@ -25,6 +25,7 @@ use laboro_dialects::websocket;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
@@ -97,7 +98,11 @@ impl Desk {
             crate::listen::stats::count(&self.reception.door.stats.malformed, 1);
             return Parting::Malformed("it speaks before the websocket is open".into());
         }
-        let stream = parts.io.into_inner().into_inner();
+        let mut stream = parts.io.into_inner().into_inner();
+        // The answer may still be in the cipher's buffer, and a session that is silent would leave it there.
+        if stream.flush().await.is_err() {
+            return Parting::Left;
+        }
         let Ok(subscription) = self.reception.handle.open_session().await else {
             return Parting::Stopped;
         };
