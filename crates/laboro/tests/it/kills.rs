@@ -5,7 +5,7 @@ use crate::rig::{Life, Rig, events, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
 
-const TASKS: usize = 1000;
+const TASKS: usize = 3000;
 const KILLS: usize = 40;
 const SLOTS: usize = 4;
 /// Tasks on loan beyond the slots of a run with few slots.
@@ -23,7 +23,7 @@ fn slow_forty_kills_lose_nothing_and_repeat_nothing_that_was_recorded() {
     for round in 0..KILLS {
         let live = rig.laboro(["run", "--json", "-j4", "jobs.txt"]).start();
         // After some number of ends and some spinning, so that every stage is hit, the opening too.
-        let (ends, spins) = (random.below(20), random.below(2_000_000));
+        let (ends, spins) = (random.below(20), random.below(400_000));
         until("enough has ended", || count_ends(&live.out()) >= ends);
         (0..spins).for_each(|i| {
             std::hint::black_box(i);
@@ -75,7 +75,7 @@ impl Random {
 fn with_less_durability_a_kill_costs_repeats_and_nothing_else() {
     for durability in ["os", "none"] {
         let rig = Rig::new();
-        rig.write("jobs.txt", "echo $LABORO_TASK >> ran; echo out $LABORO_TASK\n".repeat(40));
+        rig.write("jobs.txt", "echo $LABORO_TASK >> ran; echo out $LABORO_TASK\n".repeat(600));
         let run = ["run", "--json", "-j2", "--durability", durability, "jobs.txt"];
         for _ in 0..3 {
             let live = rig.laboro(run).start();
@@ -85,8 +85,8 @@ fn with_less_durability_a_kill_costs_repeats_and_nothing_else() {
         }
         rig.laboro(run).run().expect(0);
         let ran: BTreeSet<String> = rig.lines("ran").into_iter().collect();
-        assert_eq!(ran.len(), 40, "{durability}");
-        for task in ["1", "20", "40"] {
+        assert_eq!(ran.len(), 600, "{durability}");
+        for task in ["1", "20", "600"] {
             let logs = rig.laboro(["logs", task]).run();
             assert_eq!(logs.expect(0).out(), format!("out {task}\n"), "{durability}");
         }

@@ -157,12 +157,13 @@ def workers_are_ejected_pardoned_and_drained():
     browser.click("[data-do=eject]")
     browser.type("dialog input[name=line]", "smells of smoke")
     browser.click("dialog button[value=yes]")
+    # It is sent away, and why is still to be read.
     sees("smells of smoke")
-    browser.go("#/")
-    sees("smells of smoke", ".warnings")
-    browser.go("#/workers/1")
+    browser.until("it has gone", lambda: "smells of smoke" in browser.text("main"))
     browser.click("[data-do=pardon]")
-    browser.until("it is forgiven", lambda: browser.text("h1 .badge") == "good")
+    browser.until("it is forgiven", lambda: "smells of smoke" not in browser.text("main"))
+    browser.go("#/workers/0")
+    sees("What it holds")
     browser.click("[data-do=drain]")
     # One that has nothing to do goes home at once.
     browser.until("it drains", lambda: browser.text("h1 .badge") in ("draining", "away"))
