@@ -103,13 +103,22 @@ class Node:
 
     def open(self):
         header = {"Cookie": f"fuq_foreman_auth={self.welcome['Cookie']}"}
-        self.socket = connect(
-            f"wss://{self.web.address}/node/persistent",
-            ssl=self.web.context,
-            additional_headers=header,
-            compression=None,
-            max_size=None,
-        )
+        # The library reads and writes in two threads, and Python's TLS before 3.13 may then lose what the first
+        # of them does: such a connection never opens.
+        for is_last in (False, False, False, True):
+            try:
+                self.socket = connect(
+                    f"wss://{self.web.address}/node/persistent",
+                    ssl=self.web.context,
+                    additional_headers=header,
+                    compression=None,
+                    max_size=None,
+                    open_timeout=5,
+                )
+                return
+            except TimeoutError:
+                if is_last:
+                    raise
 
     def hello(self):
         free = self.slots - len(self.running)
