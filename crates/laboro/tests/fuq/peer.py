@@ -103,8 +103,8 @@ class Node:
 
     def open(self):
         header = {"Cookie": f"fuq_foreman_auth={self.welcome['Cookie']}"}
-        # The library reads and writes in two threads, and Python's TLS before 3.13 may then lose what the first
-        # of them does: such a connection never opens.
+        # Now and then the answer that opens it never comes; why is not known. One guess is the library, which
+        # reads and writes TLS in two threads; the hub is not ruled out.
         for is_last in (False, False, False, True):
             try:
                 self.socket = connect(
