@@ -2,8 +2,9 @@
 //! where they ran and when. Everything is bounded, nothing is journaled: a restart begins anew.
 //!
 //! `Observed` stands between the engine and its journal and notes what was made durable; the recorder, on
-//! another thread, makes sums of the notes. The engine never waits for it.
+//! another thread, makes sums of the notes. The engine neither waits for it nor wakes it.
 
+mod desk;
 mod durations;
 mod job;
 mod observe;
@@ -17,11 +18,10 @@ pub use observe::Observed;
 
 use crate::{Clock, Handle, api};
 use laboro_core::{GroupId, JobId};
+use desk::Desk;
 use observe::{Note, Notes};
 use recorder::Past;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::mpsc;
 
 /// What is remembered. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -32,39 +32,27 @@ pub struct History {
 #[derive(Debug)]
 struct Shared {
     past: Mutex<Past>,
-    /// Notes on their way to the recorder.
-    coming: AtomicUsize,
-    /// Notes that were left out because the recorder did not keep up.
-    missed: AtomicU64,
+    desk: Desk,
 }
 
-/// The end of the line that the recorder holds.
+/// Whoever takes the notes from the desk. Dropped: nobody does any more.
 #[derive(Debug)]
 pub struct Recorder {
     history: History,
-    notes: mpsc::UnboundedReceiver<Notes>,
 }
-
-/// Notes that may wait for the recorder; what comes beyond them is left out and counted.
-const COMING_MAX: usize = 1_000_000;
 
 impl History {
     /// The history, who listens to the engine for it, and who must be run for it to grow.
     pub fn new<J>(journal: J) -> (History, Observed<J>, Recorder) {
-        let (to, notes) = mpsc::unbounded_channel();
-        let shared = Shared {
-            past: Mutex::default(),
-            coming: AtomicUsize::new(0),
-            missed: AtomicU64::new(0),
-        };
+        let shared = Shared { past: Mutex::default(), desk: Desk::default() };
         let history = History { shared: Arc::new(shared) };
-        let observed = Observed::new(journal, history.clone(), to);
-        (history.clone(), observed, Recorder { history, notes })
+        let observed = Observed::new(journal, history.clone());
+        (history.clone(), observed, Recorder { history })
     }
 
     /// Notes that were left out since the start, because more happened than could be followed.
     pub fn missed(&self) -> u64 {
-        self.shared.missed.load(Ordering::Relaxed)
+        self.shared.desk.missed()
     }
 
     /// Throughput and queues over time, of one group or of all.
@@ -90,10 +78,6 @@ impl History {
     fn lock(&self) -> MutexGuard<'_, Past> {
         self.shared.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn has_room(&self) -> bool {
-        self.shared.coming.load(Ordering::Relaxed) < COMING_MAX
-    }
 }
 
 impl Recorder {
@@ -101,8 +85,10 @@ impl Recorder {
     pub async fn run(self, handle: Handle, clock: Clock) {
         recorder::run(self, handle, clock).await;
     }
+}
 
-    fn took(&self, notes: &Notes) {
-        self.history.shared.coming.fetch_sub(notes.list.len(), Ordering::Relaxed);
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.history.shared.desk.desert();
     }
 }

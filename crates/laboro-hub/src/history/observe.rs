@@ -6,15 +6,12 @@ use laboro_core::{
     Back, Batch, Effect, Event, GroupId, JobId, Outcome, Ranges, TaskId, Then, Time, WorkerId,
 };
 use laboro_journal::{FileJournal, Journal, JournalError};
-use std::sync::atomic::Ordering;
 use std::time::Instant;
-use tokio::sync::mpsc;
 
 #[derive(Debug)]
 pub struct Observed<J> {
     journal: J,
     history: History,
-    to: mpsc::UnboundedSender<Notes>,
 }
 
 /// What one batch was about.
@@ -55,20 +52,8 @@ pub(super) enum Note {
 }
 
 impl<J> Observed<J> {
-    pub(super) fn new(journal: J, history: History, to: mpsc::UnboundedSender<Notes>) -> Self {
-        Observed { journal, history, to }
-    }
-
-    fn tell(&self, notes: Notes) {
-        let shared = &self.history.shared;
-        let count = notes.list.len();
-        if !self.history.has_room() {
-            shared.missed.fetch_add(count as u64, Ordering::Relaxed);
-            return;
-        }
-        shared.coming.fetch_add(count, Ordering::Relaxed);
-        // Nobody records any more only when the hub is ending.
-        let _ = self.to.send(notes);
+    pub(super) fn new(journal: J, history: History) -> Self {
+        Observed { journal, history }
     }
 }
 
@@ -85,13 +70,14 @@ impl<J: Journal + Send> Journal for Observed<J> {
 impl<J: Journal + Send> Observed<J> {
     async fn commit_noted(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
         // Nobody records where nobody can look.
-        if self.to.is_closed() {
+        let desk = &self.history.shared.desk;
+        if desk.is_deserted() {
             return self.journal.commit(batch).await;
         }
         let notes = Notes { at: batch.at, list: batch.events.iter().filter_map(note).collect() };
         let effects = self.journal.commit(batch).await?;
         if !notes.list.is_empty() {
-            self.tell(notes);
+            desk.put(notes);
         }
         Ok(effects)
     }

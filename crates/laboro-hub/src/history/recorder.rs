@@ -10,7 +10,7 @@ use laboro_core::{
 };
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 const JOBS_MAX: usize = 500;
 const GROUPS_MAX: usize = 100;
@@ -43,34 +43,41 @@ pub(crate) struct Totals {
     pub lost: u64,
 }
 
-pub(super) async fn run(mut recorder: Recorder, handle: Handle, clock: Clock) {
-    let mut tick = tokio::time::interval(Duration::from_secs(1));
-    tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+/// How often somebody looks whether there is something to note.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(recorder: Recorder, handle: Handle, clock: Clock) {
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut sampled: Option<Instant> = None;
     loop {
-        tokio::select! {
-            notes = recorder.notes.recv() => {
-                let Some(notes) = notes else { return };
-                recorder.took(&notes);
-                let strangers = recorder.history.lock().strangers(&notes);
-                for job in strangers {
-                    let found = handle.ask(Command::Query(Query::Job(job))).await;
-                    recorder.place(&handle, job, found.ok()).await;
-                }
-                recorder.history.lock().take(&notes);
-                // Under load there is always another one, and others want this thread too.
-                tokio::task::yield_now().await;
-            }
-            _ = tick.tick() => {
-                let Ok(reply) = handle.ask(Command::Query(Query::Groups)).await else { return };
-                if let Reply::Groups(groups) = reply {
-                    recorder.history.lock().sample(clock.now().0, &groups);
-                }
+        let now = look.tick().await;
+        recorder.catch_up(&handle).await;
+        if sampled.is_none_or(|sampled| now.duration_since(sampled) >= SAMPLE_EVERY) {
+            sampled = Some(now);
+            let Ok(reply) = handle.ask(Command::Query(Query::Groups)).await else { return };
+            if let Reply::Groups(groups) = reply {
+                recorder.history.lock().sample(clock.now().0, &groups);
             }
         }
     }
 }
 
 impl Recorder {
+    async fn catch_up(&self, handle: &Handle) {
+        for notes in self.history.shared.desk.take() {
+            let strangers = self.history.lock().strangers(&notes);
+            for job in strangers {
+                let found = handle.ask(Command::Query(Query::Job(job))).await;
+                self.place(handle, job, found.ok()).await;
+            }
+            self.history.lock().take(&notes);
+            // There may be many, and others want this thread too.
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// A job from before the start: where does it belong?
     async fn place(&self, handle: &Handle, job: JobId, found: Option<Reply>) {
         let Some(Reply::Jobs(views)) = found else { return };
