@@ -17,6 +17,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
+/// Events of a batch that may be written and synced without another thread.
+const LITTLE: usize = 16;
+
 #[derive(Debug)]
 pub struct FileJournal {
     desk: Desk,
@@ -62,7 +65,7 @@ impl FileJournal {
 
     /// Condenses now, and waits for it. Without this it is done in the background when it pays.
     pub fn condense_blocking(&mut self) -> Result<(), JournalError> {
-        wait(self.desk.run(Scribe::condense))?
+        wait(self.desk.run(false, Scribe::condense))?
     }
 
     /// Writes what is pending. Dropping a journal does the same, but cannot say that it failed.
@@ -80,7 +83,8 @@ impl Journal for FileJournal {
         // Effects without events may still tell of an earlier batch.
         if !events.is_empty() || self.is_unsettled {
             self.is_unsettled = true;
-            let done = self.desk.run(move |scribe| scribe.commit(at, &events)).await;
+            let is_little = events.len() <= LITTLE;
+            let done = self.desk.run(is_little, move |scribe| scribe.commit(at, &events)).await;
             self.is_unsettled = false;
             if let Err(error) = done.flatten() {
                 self.failed = Some(error.clone());
