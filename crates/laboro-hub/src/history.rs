@@ -17,8 +17,8 @@ mod tests;
 pub use observe::Observed;
 
 use crate::{Clock, Handle, api};
-use laboro_core::{GroupId, JobId};
 use desk::Desk;
+use laboro_core::{GroupId, JobId};
 use observe::{Note, Notes};
 use recorder::Past;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -42,7 +42,7 @@ fn matlab_program() -> &'static str {
 }
 
 /// A name for a script's file. Octave wants one that could be a function's.
-pub fn script_file(id: u64, kind: &ScriptKind) -> String {
+pub(crate) fn script_file(id: u64, kind: &ScriptKind) -> String {
     let extension = if *kind == ScriptKind::Matlab { "m" } else { "sh" };
     format!("script_{id}.{extension}")
 }

@@ -13,8 +13,9 @@ use laboro_plan::{Filler, ScriptKind};
 use super::AgentOptions;
 use super::scratch::Scratch;
 use crate::launch::{Capture, Launch, Limits, Stdin};
+use crate::scripts::Script;
 use crate::surroundings::{Facts, Variable, set};
-use crate::words::{DEFAULT_SHELL, script_file, script_words, shell_words};
+use crate::words::{DEFAULT_SHELL, script_words, shell_words};
 
 /// Makes launches, with what all of them have in common worked out once.
 #[derive(Debug)]
@@ -35,8 +36,8 @@ pub(super) struct Maker {
 pub(super) struct Made {
     pub(super) launch: Launch,
     pub(super) copy: Option<Copy>,
-    /// To be removed afterwards.
-    pub(super) script: Option<PathBuf>,
+    /// In use until the task is over.
+    pub(super) script: Option<Script>,
 }
 
 /// A file that gets what the task prints, besides whoever else does.
@@ -81,13 +82,12 @@ impl Maker {
             }
             Work::Script { kind, body, setting } => {
                 let kind = ScriptKind::from_kind(kind);
-                let file = script_file(assignment.key.0, &kind);
-                let path = scratch.write_script(&file, body);
-                let path =
-                    path.map_err(|error| format!("the script cannot be written: {error}"))?;
-                let mut argv = script_words(&kind, &path);
+                let written = scratch.scripts.write(&kind, body);
+                let written =
+                    written.map_err(|error| format!("the script cannot be written: {error}"))?;
+                let mut argv = script_words(&kind, written.path());
                 argv.extend(filling.values());
-                script = Some(path);
+                script = Some(written);
                 (argv, &**setting, None)
             }
             Work::Indexed { program, log_dir, .. } => {

@@ -1,5 +1,5 @@
-//! One task while it runs here: how much of its output was passed on, the file it is copied to, and what has to
-//! be removed after it.
+//! One task while it runs here: how much of its output was passed on, the file it is copied to, and the file
+//! that it may be.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use laboro_core::Outcome;
 use laboro_dialects::worker::{Ended, Used};
 
 use super::making::Copy;
-use crate::{Ending, Stream, Usage};
+use crate::{Ending, Script, Stream, Usage};
 
 #[derive(Debug)]
 pub(super) struct Running {
@@ -23,7 +23,8 @@ pub(super) struct Running {
     was_cut: bool,
     copy: Option<File>,
     copy_failed: Option<String>,
-    script: Option<PathBuf>,
+    /// Nobody else's as long as this runs.
+    _script: Option<Script>,
 }
 
 impl Running {
@@ -31,7 +32,7 @@ impl Running {
         slots: u32,
         output_limit: u64,
         copy: Option<Copy>,
-        script: Option<PathBuf>,
+        script: Option<Script>,
     ) -> Result<Running, String> {
         Ok(Running {
             slots,
@@ -41,7 +42,7 @@ impl Running {
             was_cut: false,
             copy: copy.map(open).transpose()?,
             copy_failed: None,
-            script,
+            _script: script,
         })
     }
 
@@ -86,15 +87,6 @@ impl Running {
             peak_kib: usage.max_rss_kib,
         };
         Ended { outcome, message, used }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(script) = &self.script {
-            // Left behind it goes with the worker's directory.
-            let _ = std::fs::remove_file(script);
-        }
     }
 }
 

@@ -4,10 +4,12 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+
+use crate::scripts::Scripts;
 
 const PREFIX: &str = "laboro-scratch-";
 const LOCK: &str = "lock";
@@ -15,6 +17,7 @@ const LOCK: &str = "lock";
 #[derive(Debug)]
 pub(super) struct Scratch {
     path: PathBuf,
+    pub(super) scripts: Scripts,
     /// Held as long as we live; whoever can take it knows that we do not.
     _lock: File,
     cleaner: Option<Cleaner>,
@@ -32,7 +35,8 @@ impl Scratch {
         let lock = OpenOptions::new().create_new(true).write(true).open(unlocked.join(LOCK))?;
         lock.lock()?;
         fs::rename(&unlocked, &path)?;
-        Ok(Scratch { path, _lock: lock, cleaner: None })
+        let scripts = Scripts::in_dir(&path.join("scripts"));
+        Ok(Scratch { path, scripts, _lock: lock, cleaner: None })
     }
 
     /// A new directory for this task.
@@ -44,15 +48,6 @@ impl Scratch {
 
     pub(super) fn of(&self, key: u64) -> PathBuf {
         self.path.join(key.to_string())
-    }
-
-    pub(super) fn write_script(&self, name: &str, body: &[u8]) -> io::Result<PathBuf> {
-        use std::io::Write;
-        let path = self.path.join(name);
-        let mut file =
-            OpenOptions::new().create(true).write(true).truncate(true).mode(0o700).open(&path)?;
-        file.write_all(body)?;
-        Ok(path)
     }
 
     /// The task is over. Most leave nothing; what is left may be much, and is removed aside.

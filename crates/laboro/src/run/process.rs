@@ -3,9 +3,10 @@
 use crate::output::shell_word;
 use crate::run::Options;
 use anyhow::Context;
-use laboro_plan::{Element, ScriptKind, Stdin as PlanStdin, Work};
+use laboro_plan::{Element, Stdin as PlanStdin, Work};
 use laboro_worker::{
-    Capture, Facts, Launch, Limits, Stdin, WriteMode, script_file, script_words, set, shell_words,
+    Capture, Facts, Launch, Limits, Script, Scripts, Stdin, WriteMode, script_words, set,
+    shell_words,
 };
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Launcher {
     base_env: Vec<(OsString, OsString)>,
     shell: PathBuf,
-    scripts: PathBuf,
+    scripts: Scripts,
 }
 
 /// Which attempt of which task.
@@ -34,8 +35,8 @@ pub(crate) struct Prepared {
     pub(crate) launch: Launch,
     /// As a person would type it.
     pub(crate) command: String,
-    /// A file that is to be removed afterwards.
-    pub(crate) script: Option<PathBuf>,
+    /// In use until the task is over.
+    pub(crate) script: Option<Script>,
 }
 
 impl Launcher {
@@ -43,7 +44,7 @@ impl Launcher {
         Launcher {
             base_env: std::env::vars_os().collect(),
             shell: shell.to_owned(),
-            scripts: state.join("scripts"),
+            scripts: Scripts::in_dir(&state.join("scripts")),
         }
     }
 
@@ -59,10 +60,11 @@ impl Launcher {
             Work::Argv(argv) => argv,
             Work::Shell { line } => shell_words(&self.shell, line),
             Work::Script(body) => {
-                let path = self.write_script(attempt.id, &body.kind, &body.body)?;
-                let mut argv = script_words(&body.kind, &path);
+                let written = self.scripts.write(&body.kind, &body.body);
+                let written = written.context("a script cannot be written")?;
+                let mut argv = script_words(&body.kind, written.path());
                 argv.extend(body.arguments);
-                script = Some(path);
+                script = Some(written);
                 argv
             }
         };
@@ -104,14 +106,6 @@ impl Launcher {
             limits: Limits::default(),
         };
         Ok(Prepared { launch, command, script })
-    }
-
-    fn write_script(&self, id: u64, kind: &ScriptKind, body: &[u8]) -> anyhow::Result<PathBuf> {
-        let path = self.scripts.join(script_file(id, kind));
-        std::fs::create_dir_all(&self.scripts)
-            .and_then(|()| std::fs::write(&path, body))
-            .with_context(|| format!("{} cannot be written", path.display()))?;
-        Ok(path)
     }
 }
 

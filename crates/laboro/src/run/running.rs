@@ -6,7 +6,7 @@ use anyhow::Context;
 use laboro_core::{Grant, LeaseNo, LeaseRef, Outcome, Profile, Returned, TaskId};
 use laboro_dialects::runexp::result::ResLine;
 use laboro_journal::outputs::{Ending as StoredEnding, Key};
-use laboro_worker::{Ending, Usage};
+use laboro_worker::{Ending, Script, Usage};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,8 @@ pub(crate) struct Running {
     profile: Arc<Profile>,
     stderr_tail: Vec<u8>,
     res_line: Option<ResLine>,
-    script: Option<PathBuf>,
+    /// Nobody else's as long as this runs.
+    _script: Option<Script>,
     /// Copies of stdout and stderr.
     files: Option<[File; 2]>,
 }
@@ -40,7 +41,7 @@ impl Running {
         grant: Grant,
         name: String,
         attempt: u16,
-        prepared: &Prepared,
+        prepared: &mut Prepared,
         options: &Options,
     ) -> anyhow::Result<Running> {
         let copies = |dir: &PathBuf| copies(dir, &name, grant.task.index);
@@ -56,7 +57,7 @@ impl Running {
             profile: grant.profile,
             stderr_tail: Vec::new(),
             res_line: options.res_line.then(ResLine::default),
-            script: prepared.script.clone(),
+            _script: prepared.script.take(),
         })
     }
 
@@ -116,15 +117,6 @@ impl Running {
     /// To be run again as if it had not been started.
     pub(crate) fn given_back(&self) -> Returned {
         Returned { lease: self.lease(), preds: Vec::new() }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(script) = &self.script {
-            // Left behind it costs nothing but room.
-            let _ = std::fs::remove_file(script);
-        }
     }
 }
 

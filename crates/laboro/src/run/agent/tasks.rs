@@ -44,8 +44,8 @@ impl Agent {
         let number = self.attempts.begin(index, grant.attempt)?;
         let slots = grant.profile.needs.slots;
         let attempt = Attempt { id, place, number, slots, share: &share(&grant) };
-        let prepared = self.launcher.prepare(element, &attempt, &self.options)?;
-        let running = Running::new(grant, name, number, &prepared, &self.options)?;
+        let mut prepared = self.launcher.prepare(element, &attempt, &self.options)?;
+        let running = Running::new(grant, name, number, &mut prepared, &self.options)?;
         self.slots_used += slots;
         self.running.insert(id, running);
         self.runner.launch(prepared.launch);
