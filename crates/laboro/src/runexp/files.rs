@@ -18,6 +18,8 @@ pub(super) struct Files {
     table: Table,
     /// What happened since somebody last asked.
     news: Vec<(OsString, bool)>,
+    /// So many are worth waking somebody for.
+    news_awaited: usize,
     trouble: Option<anyhow::Error>,
     /// Where somebody wants to know.
     timings: Option<Timings>,
@@ -41,7 +43,16 @@ impl Files {
         let table = Table::open(dir)?;
         let dir = dir.to_owned();
         let (names, news) = (Vec::new(), Vec::new());
-        Ok(Files { dir, names, table, news, trouble: None, timings: None, lock: None })
+        Ok(Files {
+            dir,
+            names,
+            table,
+            news,
+            news_awaited: 0,
+            trouble: None,
+            timings: None,
+            lock: None,
+        })
     }
 
     /// Takes the directory for this manager alone, and removes what one that was killed had not finished.
@@ -139,9 +150,14 @@ impl Files {
         self.timings.as_ref()
     }
 
-    /// How much happened since somebody last took the news.
-    pub(super) fn news_count(&self) -> usize {
-        self.news.len()
+    /// Whoever asks wants to be woken when there is so much news, or trouble. False: there is already.
+    pub(super) fn await_news(&mut self, enough: usize) -> bool {
+        self.news_awaited = enough;
+        !self.is_worth_a_word()
+    }
+
+    pub(super) fn is_worth_a_word(&self) -> bool {
+        self.news.len() >= self.news_awaited || self.trouble.is_some()
     }
 
     pub(super) fn take_news(&mut self) -> Vec<(OsString, bool)> {

@@ -18,7 +18,7 @@ use laboro_core::{
 };
 use laboro_dialects::runexp::{self, Door};
 use laboro_hub::listen::{Embedded, receive_all};
-use laboro_hub::{Clock, Handle, ServerOptions, server};
+use laboro_hub::{Clock, Handle, Server, ServerOptions, server};
 use laboro_journal::{Journal, JournalError};
 use laboro_plan::{Run, find_runs};
 use std::ffi::OsString;
@@ -137,9 +137,9 @@ async fn serve(
     let conduct = Conduct { rule, ..Conduct::default() };
     let config = Config { conduct, ..Config::default() };
     let seed = RandomState::new().build_hasher().finish();
-    let (mut hub, first) = Hub::begin(Ledger::default(), config, clock.now(), seed);
+    let (hub, first) = Hub::begin(Ledger::default(), config, clock.now(), seed);
     first.release();
-    let (mut server, handle) = server(&ServerOptions::default(), clock);
+    let (server, handle) = server(&ServerOptions::default(), clock);
 
     let embedded = Embedded {
         dialect: "runexp",
@@ -160,7 +160,9 @@ async fn serve(
         Recorder::new(door.session(place), number, recorded.clone())
     };
     let (stop, stats) = (embedded.stop.clone(), Arc::clone(&embedded.stats));
-    let doors = receive_all(listener, embedded, make);
+    // Each by itself: whoever is woken is looked at alone.
+    let doors = tokio::spawn(receive_all(listener, embedded, make));
+    let engine = tokio::spawn(decide(hub, server));
     let attend = async {
         submit(&handle, tasks, args.retries).await?;
         let exit = tokio::select! {
@@ -180,20 +182,11 @@ async fn serve(
         }
         anyhow::Ok(exit)
     };
-    let work = async {
-        let exit = attend.await;
-        stop.cancel();
-        exit
-    };
-    let served = async {
-        let (received, exit) = tokio::join!(doors, work);
-        received?;
-        handle.end().await.context("the hub ended too early")?;
-        exit
-    };
-    let mut journal = FilesRemember;
-    let (ran, exit) = tokio::join!(laboro_hub::run(&mut hub, &mut server, &mut journal), served);
-    ran?;
+    let exit = attend.await;
+    stop.cancel();
+    doors.await??;
+    handle.end().await.context("the hub ended too early")?;
+    engine.await??;
     let mut files = files.lock();
     files.save()?;
     if let (Some(path), Some(timings)) = (&args.timings, files.timings()) {
@@ -203,6 +196,10 @@ async fn serve(
         Some(trouble) => Err(trouble),
         None => exit,
     }
+}
+
+async fn decide(mut hub: Hub, mut server: Server) -> Result<(), JournalError> {
+    laboro_hub::run(&mut hub, &mut server, &mut FilesRemember).await
 }
 
 async fn submit(handle: &Handle, tasks: Vec<TaskSpec>, retries: u16) -> anyhow::Result<()> {
@@ -240,14 +237,10 @@ async fn follow(args: &Manage, handle: &Handle, files: &Shared) -> anyhow::Resul
             return Ok(if all { Exit::Done } else { Exit::SomeFailed });
         }
         // Each result ends one job at most. A job that was lost for the last time has none.
-        let results_enough = async {
-            while (files.lock().news_count() as u64) < counts.active()
-                && !files.lock().has_trouble()
-            {
-                files.news.notified().await;
-            }
-        };
-        let _ = tokio::time::timeout(LOOK_EVERY, results_enough).await;
+        let enough = usize::try_from(counts.active()).unwrap_or(usize::MAX);
+        if files.lock().await_news(enough) {
+            let _ = tokio::time::timeout(LOOK_EVERY, files.news.notified()).await;
+        }
     }
 }
 

@@ -102,7 +102,9 @@ impl Recorder {
         } else if !files.place(draft, reported.task, reported.good) {
             out.hang_up(HangUp::Finished);
         }
-        self.files.news.notify_one();
+        if files.is_worth_a_word() {
+            self.files.news.notify_one();
+        }
     }
 }
 
