@@ -4,6 +4,7 @@
 //! the next batch.
 
 mod asked;
+mod former;
 mod native;
 mod plain;
 mod requests;
@@ -19,6 +20,7 @@ use super::{Numbering, native as wire};
 use crate::session::{Delivery, HangUp, Output, Place, Session};
 use asked::Asked;
 use bytes::BytesMut;
+use former::Search;
 use laboro_core::{
     Command, Drain, Grant, LeaseNo, Leave, Leaving, Offer, Refusal, Reply, Route, TaskId, Time,
     WorkerId, WorkerRef,
@@ -55,6 +57,8 @@ pub struct Foreman {
     renew_at: Option<Time>,
     /// The hub knows who logged in, and gives it work from then on, with or without a HELLO.
     back: Option<(WorkerId, Time)>,
+    /// Of a worker without a name.
+    search: Search,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +113,7 @@ impl Foreman {
             heard_at: Time::default(),
             renew_at: None,
             back: None,
+            search: Search::default(),
         }
     }
 
@@ -397,6 +402,8 @@ impl Session for Foreman {
                 (Asked::Return, Reply::Joined { worker, .. }) => {
                     self.back = Some((worker, now.after_ms(BACK_MS)));
                 }
+                (Asked::Holder, reply) => self.found_holder(&reply, out),
+                (Asked::Former, reply) => self.found_former(now, reply, out),
                 (Asked::Look, reply) => self.plain_join(now, reply, out),
                 (Asked::Update(seq), reply) => self.answer_update(seq, &reply, out),
                 // It slept so long that its leases have lapsed: it has to come anew.

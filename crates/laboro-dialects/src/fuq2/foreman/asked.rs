@@ -9,6 +9,10 @@ pub(super) enum Asked {
     Return,
     /// What a worker held when it was last here.
     Look,
+    /// Who has what a worker without a name says it runs.
+    Holder,
+    /// Whether that can be this worker.
+    Former,
     Renew,
     /// The last thing an UPDATE with this number asks: its reply answers the UPDATE.
     Update(u32),
@@ -22,6 +26,8 @@ impl Asked {
             Asked::Look => 2,
             Asked::Renew => 3,
             Asked::Return => 4,
+            Asked::Holder => 5,
+            Asked::Former => 6,
             Asked::Update(seq) => 1 << 32 | u64::from(seq),
         }
     }
@@ -32,6 +38,8 @@ impl Asked {
             2 => Asked::Look,
             3 => Asked::Renew,
             4 => Asked::Return,
+            5 => Asked::Holder,
+            6 => Asked::Former,
             tag if tag >> 32 == 1 => Asked::Update(tag as u32),
             _ => Asked::Nothing,
         }

@@ -9,6 +9,7 @@ use super::super::pack::{PackError, Reader};
 use super::super::payload::{Hello, JobStatusUpdate};
 use super::super::status::outcome_of;
 use super::asked::Asked;
+use super::former::prefix;
 use super::{Foreman, Mode, Phase};
 use crate::session::Output;
 use laboro_core::{
@@ -61,6 +62,7 @@ impl Foreman {
     ) -> Result<(), PackError> {
         let hello = Hello::read(&request.body)?;
         self.talk.meet_laboro(request.header.padding == LABORO);
+        let mut is_stranger = false;
         let name = match (&self.mode, &self.phase) {
             (
                 _,
@@ -69,8 +71,8 @@ impl Foreman {
             ) => name.clone(),
             (Mode::Plain(Plain { name: Some(name), .. }), _) => name.clone(),
             _ => {
-                let peer = self.place.peer.map_or("local".to_owned(), |peer| peer.to_string());
-                Name::from(format!("fuq-{peer}-{}-{}", now.0, self.place.session.0))
+                is_stranger = true;
+                Name::from(format!("{}{}-{}", prefix(&self.place), now.0, self.place.session.0))
             }
         };
         let free = u32::try_from(hello.free.max(0)).unwrap_or(u32::MAX);
@@ -79,8 +81,12 @@ impl Foreman {
         let running: Vec<Held> =
             (hello.running.iter()).filter_map(|task| held_of(task.job.id, task.task)).collect();
         let who = WorkerRef::Name { group: self.place.group.clone(), name };
-        out.ask(Asked::Look.tag(), Command::Query(Query::Worker(who.clone())));
+        let look = Query::Worker(who.clone());
         self.phase = Phase::Joining { hello: request.header.seq, who, given, ahead: 0, running };
+        match is_stranger {
+            true => self.search_former(out),
+            false => out.ask(Asked::Look.tag(), Command::Query(look)),
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::fuq2::header::{AT_ONCE, Header, Kind, Numbering, SAY_HELLO, Trouble};
 use crate::fuq2::payload::{self, Hello, JobDescription, JobStatusUpdate, Task, TaskPair};
 use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
 use crate::session::{Delivery, HangUp, Output, Session};
-use crate::worker::{News, Order, Orders, Parting, WorkerSide};
+use crate::worker::{Assignment, News, Order, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{
     ArraySpec, Command, Drain, LeaseRef, Outcome, Profile, Query, Refusal, Reply, Report,
@@ -97,6 +97,79 @@ fn what_still_runs_after_a_reconnect_is_kept() {
     assert!(rig.started().is_empty() && rig.cancelled().is_empty());
     rig.tell(News::Ended { key: started[1].key, how: ended(Outcome::Success) });
     assert_eq!(rig.count(job, State::Done), 2);
+}
+
+fn nameless() -> Mode {
+    Mode::Plain(Plain::tcp())
+}
+
+fn nameless_rig() -> Rig<PlainWorker> {
+    Rig::new(nameless(), PlainWorker::new(PlainSettings::tcp("vm", 2)))
+}
+
+fn end_all(rig: &mut Rig<PlainWorker>, started: Vec<Assignment>) {
+    for assignment in started {
+        rig.tell(News::Ended { key: assignment.key, how: ended(Outcome::Success) });
+    }
+}
+
+#[test]
+fn a_worker_without_a_name_is_known_by_what_runs_there() {
+    let mut rig = nameless_rig();
+    let job = rig.submit(3, indexed());
+    let started = rig.started();
+    rig.cut();
+    rig.reconnect(nameless());
+    rig.pass(60_000);
+    assert!(rig.started().is_empty() && rig.cancelled().is_empty());
+    end_all(&mut rig, started);
+    assert_eq!((rig.count(job, State::Done), rig.started().len()), (2, 1));
+}
+
+#[test]
+fn the_first_that_runs_there_may_be_one_whose_answer_was_lost() {
+    let mut rig = nameless_rig();
+    let job = rig.submit(2, indexed());
+    let started = rig.started();
+    let success = News::Ended { key: started[0].key, how: ended(Outcome::Success) };
+    rig.tell_and_cut(success, true);
+    rig.reconnect(nameless());
+    assert!(rig.started().is_empty());
+    assert_eq!((rig.count(job, State::Done), rig.count(job, State::Leased)), (1, 1));
+    rig.tell(News::Ended { key: started[1].key, how: ended(Outcome::Success) });
+    assert_eq!(rig.count(job, State::Done), 2);
+}
+
+#[test]
+fn it_is_known_after_a_restart_of_the_hub_and_when_nobody_saw_its_connection_end() {
+    let mut rig = nameless_rig();
+    let job = rig.submit(2, indexed());
+    let started = rig.started();
+    rig.restart_hub();
+    rig.reconnect(nameless());
+    assert!(rig.started().is_empty() && rig.cancelled().is_empty());
+    rig.lose_silently();
+    rig.reconnect(nameless());
+    rig.pass(60_000);
+    assert!(rig.started().is_empty() && rig.cancelled().is_empty());
+    end_all(&mut rig, started);
+    assert_eq!(rig.count(job, State::Done), 2);
+}
+
+#[test]
+fn what_lapsed_and_is_somebody_elses_by_now_is_ended() {
+    let mut rig = nameless_rig();
+    rig.submit(1, indexed());
+    let first = rig.started();
+    rig.cut();
+    rig.stall(10_000);
+    let before = std::mem::replace(&mut rig.worker, PlainWorker::new(PlainSettings::tcp("vm", 2)));
+    rig.reconnect(nameless());
+    assert_eq!(rig.started().len(), 1, "another one of the same machine has it");
+    rig.lose_silently();
+    rig.worker = before;
+    rig.reconnect(nameless());
+    assert_eq!(rig.cancelled(), [first[0].key]);
 }
 
 #[test]

@@ -93,6 +93,14 @@ impl<W: WorkerSide> Rig<W> {
         self.worker.lost(self.now);
     }
 
+    /// The worker loses the connection, and the hub does not hear of it.
+    pub(super) fn lose_silently(&mut self) {
+        self.connected = false;
+        self.to_worker.clear();
+        self.to_foreman.clear();
+        self.worker.lost(self.now);
+    }
+
     pub(super) fn reconnect(&mut self, mode: Mode) {
         self.session += 1;
         self.foreman = Foreman::new(place(self.session), mode);
