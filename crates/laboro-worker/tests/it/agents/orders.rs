@@ -41,8 +41,8 @@ fn a_cancelled_task_is_ended_wherever_it_stands() {
     let mut rig = Rig::new("cancel", |options| options.slots = 1);
     rig.say("start 1 1 echo $$ > pid; exec sleep 600");
     let life = Life::of(&rig.line_of("pid"));
-    rig.say("start 2 1 true");
-    rig.say("cancel 2");
+    // Both at once: else it may wait with the guardian already, and is ended there.
+    rig.say("start 2 1 true\ncancel 2");
     rig.returns(2);
     rig.say("cancel 1");
     rig.ends(1, "lost");
