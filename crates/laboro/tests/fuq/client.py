@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed
 
 from peer import *
 
@@ -239,8 +239,7 @@ def faults():
     hello = {"NumProcs": 1, "Running": []}
 
     def closed(peer, *frames):
-        for frame in frames:
-            peer.socket.send(frame)
+        peer.socket.send(*frames)
         try:
             while True:
                 peer.socket.recv(timeout=30)
@@ -272,8 +271,7 @@ def faults():
     # Two requests at once.
     two = node(slots=1)
     two.hello()
-    two.socket.send(message(UPDATE, 2, body=update))
-    two.socket.send(message(UPDATE, 4, body=update))
+    two.socket.send(message(UPDATE, 2, body=update), message(UPDATE, 4, body=update))
     assert [two.hear()[2], two.hear()[2]] == [2, 4]
     two.cut()
     # More than is taken, announced in every place where that can be said.

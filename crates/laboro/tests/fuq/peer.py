@@ -1,14 +1,17 @@
-"""fuq's own ways of speaking, with nothing of ours in them: HTTPS from the standard library, websockets and
-msgpack from PyPI."""
+"""fuq's own ways of speaking, with nothing of ours in them: HTTPS from the standard library, the frames of websockets
+and msgpack from PyPI."""
 
 import http.client
 import json
 import socket
 import ssl
 import struct
+import time
 
 import msgpack
-from websockets.sync.client import connect
+from websockets.client import ClientProtocol
+from websockets.exceptions import ConnectionClosed
+from websockets.uri import parse_uri
 
 OK, HELLO, JOB, UPDATE, CANCEL, STOP, ERROR, RESET = 1, 2, 3, 4, 5, 7, 8, 9
 NO_PROCS = 2
@@ -34,12 +37,15 @@ class Web:
         host, port = address.rsplit(":", 1)
         self.wire = http.client.HTTPSConnection(host, int(port), context=self.context, timeout=30)
 
-    def ask(self, path, body, cookie=None, method="POST", headers=()):
+    def begin(self, path, body, cookie=None, method="POST", headers=()):
         headers = dict(headers)
         if cookie is not None:
             headers["Cookie"] = f"fuq_foreman_auth={cookie}"
         text = body if isinstance(body, (bytes, str)) else json.dumps(body)
         self.wire.request(method, "/" + path, text, headers)
+
+    def ask(self, *words, **more):
+        self.begin(*words, **more)
         answer = self.wire.getresponse()
         return answer.status, answer.read().decode(), answer.headers
 
@@ -47,6 +53,13 @@ class Web:
         status, text, _ = self.ask(path, body, cookie)
         assert status == 200, (path, status, text)
         return json.loads(text)
+
+    def break_off(self):
+        """Ends while something is asked, and returns when that was noticed."""
+        self.wire.sock.shutdown(socket.SHUT_WR)
+        while self.wire.sock.recv(4096):
+            pass
+        self.wire.close()
 
     def close(self):
         self.wire.close()
@@ -91,6 +104,77 @@ def log_in(web, password, slots=2, host="vm", pid=7, **more):
     return welcome
 
 
+class Socket:
+    """A websocket in one thread. The library's own clients read in a second one, and Python's TLS is not made for
+    that: when the tickets that follow a handshake arrive while the request is written, the request may stay unsent."""
+
+    def __init__(self, web, path, cookie):
+        host, port = web.address.rsplit(":", 1)
+        wire = socket.create_connection((host, int(port)), timeout=30)
+        self.socket = web.context.wrap_socket(wire)
+        self.protocol = ClientProtocol(parse_uri(f"wss://{web.address}/{path}"), max_size=None)
+        request = self.protocol.connect()
+        request.headers["Cookie"] = f"fuq_foreman_auth={cookie}"
+        self.protocol.send_request(request)
+        self.flush()
+        self.events = []
+        self.take(time.monotonic() + 30)
+        if self.protocol.handshake_exc:
+            raise self.protocol.handshake_exc
+
+    def flush(self):
+        pieces = b"".join(self.protocol.data_to_send())
+        if pieces:
+            self.socket.sendall(pieces)
+
+    def take(self, deadline):
+        """The next event; the first is the answer to the request."""
+        while not self.events:
+            self.socket.settimeout(max(deadline - time.monotonic(), 0.001))
+            try:
+                data = self.socket.recv(65536)
+            except (ConnectionError, ssl.SSLError):
+                data = b""
+            if data:
+                self.protocol.receive_data(data)
+            else:
+                self.protocol.receive_eof()
+            try:
+                self.flush()
+            except OSError:
+                pass
+            self.events = self.protocol.events_received()
+            if not data and not self.events:
+                raise self.protocol.handshake_exc or self.protocol.close_exc
+        return self.events.pop(0)
+
+    def send(self, *messages):
+        """All of them at once: nobody can answer the first before the last is there."""
+        for data in messages:
+            if isinstance(data, str):
+                self.protocol.send_text(data.encode())
+            else:
+                self.protocol.send_binary(data)
+        self.flush()
+
+    def recv(self, timeout):
+        """The next message, or the end of the conversation."""
+        deadline = time.monotonic() + timeout
+        while True:
+            frame = self.take(deadline)
+            if frame.opcode == 2:
+                return frame.data
+
+    def close(self, code, reason):
+        self.protocol.send_close(code, reason)
+        self.flush()
+        try:
+            self.recv(30)
+        except ConnectionClosed:
+            pass
+        self.socket.close()
+
+
 class Node:
     """A node that stays connected: it answers what it is asked, one message at a time."""
 
@@ -102,23 +186,7 @@ class Node:
         self.open()
 
     def open(self):
-        header = {"Cookie": f"fuq_foreman_auth={self.welcome['Cookie']}"}
-        # Now and then the answer that opens it never comes; why is not known. One guess is the library, which
-        # reads and writes TLS in two threads; the hub is not ruled out.
-        for is_last in (False, False, False, True):
-            try:
-                self.socket = connect(
-                    f"wss://{self.web.address}/node/persistent",
-                    ssl=self.web.context,
-                    additional_headers=header,
-                    compression=None,
-                    max_size=None,
-                    open_timeout=5,
-                )
-                return
-            except TimeoutError:
-                if is_last:
-                    raise
+        self.socket = Socket(self.web, "node/persistent", self.welcome["Cookie"])
 
     def hello(self):
         free = self.slots - len(self.running)
