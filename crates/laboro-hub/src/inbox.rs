@@ -233,6 +233,20 @@ impl Server {
         self.outbox.cut_off()
     }
 
+    /// All that has arrived, without waiting for anything: for a world with a clock of its own. `None`
+    /// ends the loop.
+    pub fn gather_now(&mut self) -> Option<Vec<Ask>> {
+        if self.has_ended {
+            return None;
+        }
+        while self.buffer.len() < self.step
+            && let Ok(letter) = self.letters.try_recv()
+        {
+            self.buffer.push(letter);
+        }
+        Some(self.open_letters())
+    }
+
     fn open_letters(&mut self) -> Vec<Ask> {
         let mut asks = Vec::with_capacity(self.buffer.len());
         for letter in self.buffer.drain(..) {
