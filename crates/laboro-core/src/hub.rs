@@ -21,7 +21,7 @@ use crate::effect::{Batch, Change, Effect, Refusal, Reply};
 use crate::event::Event;
 use crate::id::{JobId, Name, TaskId, Time, Token};
 use crate::ledger::{Ledger, State};
-use crate::presence::{Due, Presence};
+use crate::presence::Presence;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -233,9 +233,7 @@ impl Hub {
             } else {
                 self.expect_back(slot);
             }
-            if let Some(until) = self.state().workers().get(slot).record.until {
-                self.presence.set_timer(until, Due::Conduct(slot));
-            }
+            self.expect_standing_due(slot);
         }
     }
 }

@@ -118,6 +118,24 @@ impl Hub {
         }
     }
 
+    /// After a restart. Nobody waits longer than the rules say: the clock may have been set back meanwhile.
+    pub(super) fn expect_standing_due(&mut self, slot: u32) {
+        let record = self.record(slot);
+        let Some(until) = record.until else { return };
+        let rules = &self.config.conduct;
+        let most_ms = match record.standing {
+            Standing::Ejected => rules.ejected_ms,
+            Standing::OnHold | Standing::Probation | Standing::Good => rules.hold_most_ms,
+        };
+        let latest = self.ledger.now().after_ms(most_ms);
+        if until > latest {
+            let (standing, reason) = (record.standing, record.reason.clone());
+            self.set_standing(slot, standing, &reason.unwrap_or_default(), Some(latest));
+        } else {
+            self.presence.set_timer(until, Due::Conduct(slot));
+        }
+    }
+
     /// All that failed here fails elsewhere too.
     fn blames_others(&self, slot: u32) -> bool {
         let seen = self.evidence(slot);

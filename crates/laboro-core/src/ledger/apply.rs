@@ -105,7 +105,7 @@ impl State {
         if self.seed == 0 {
             self.set_seed(seed);
         }
-        self.extend_leases();
+        self.restart_timers();
     }
 
     pub(in crate::ledger) fn add_job(&mut self, job: Job) {

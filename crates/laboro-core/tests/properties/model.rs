@@ -38,7 +38,7 @@ pub struct Task {
     pub array: Option<TaskId>,
     deps: Vec<Dep>,
     /// Who may still come with a late result.
-    late: Option<WorkerId>,
+    pub late: Option<WorkerId>,
     /// An element that ended is again what its array is.
     pub ended_once: bool,
 }
@@ -174,7 +174,14 @@ impl Model {
 
     pub fn follow(&mut self, at: Time, event: &Event) {
         match event {
-            Event::Began { .. } => {}
+            Event::Began { .. } => {
+                // The clock may have been set back: no wait is longer than it may be at most.
+                for task in self.tasks.values_mut() {
+                    if let Phase::Delayed(until) = &mut task.phase {
+                        *until = (*until).min(at.after_ms(task.profile.backoff.most_ms));
+                    }
+                }
+            }
             Event::GroupMade { group, name } => {
                 assert_eq!(group.0 as usize, self.groups.len());
                 self.groups.push(Group { name: name.clone(), paused: false });

@@ -201,22 +201,35 @@ impl State {
         }
     }
 
-    /// Live leases that end by themselves get one more period after a restart.
-    pub(super) fn extend_leases(&mut self) {
+    /// After a restart live leases that end by themselves have one more period, and no wait is longer than
+    /// it may be at most: the clock may have been set back meanwhile.
+    pub(super) fn restart_timers(&mut self) {
         let at = self.at;
-        let ends: Vec<(Time, LeaseNo, u32)> = (self.timers.iter())
-            .filter_map(|&(until, timer)| match timer {
-                Timer::Lease(no, lease) => Some((until, no, lease)),
-                Timer::Delay(_) => None,
-            })
-            .collect();
-        for (until, no, lease) in ends {
-            let Some(period_ms) = self.workers.lease(lease).period_ms else { continue };
-            let later = until.max(at.after_ms(period_ms));
-            self.timers.remove(&(until, Timer::Lease(no, lease)));
-            self.timers.insert((later, Timer::Lease(no, lease)));
-            self.workers.lease_mut(lease).until = Some(later);
+        let timers: Vec<(Time, Timer)> = self.timers.iter().copied().collect();
+        for (until, timer) in timers {
+            match timer {
+                Timer::Lease(_, lease) => {
+                    let Some(period_ms) = self.workers.lease(lease).period_ms else { continue };
+                    let later = at.after_ms(period_ms);
+                    self.move_timer(until, timer, later);
+                    self.workers.lease_mut(lease).until = Some(later);
+                }
+                Timer::Delay(task) => {
+                    let Some(slot) = self.record_of(task) else { continue };
+                    let backoff = self.profiles.get(self.tasks[slot].profile).backoff;
+                    let latest = at.after_ms(backoff.most_ms);
+                    if until > latest {
+                        self.move_timer(until, timer, latest);
+                        self.tasks[slot].phase = Phase::Delayed { until: latest };
+                    }
+                }
+            }
         }
+    }
+
+    fn move_timer(&mut self, from: Time, timer: Timer, to: Time) {
+        self.timers.remove(&(from, timer));
+        self.timers.insert((to, timer));
     }
 
     /// Keeps what the last attempt left before another run overwrites it.
