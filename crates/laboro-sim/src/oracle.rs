@@ -1,0 +1,416 @@
+//! Judges what was seen at the hub's borders. It has its own account of what must be true: the naive model
+//! that the core's property tests use, the sum of all that was kept, and what is still owed an answer.
+
+#[allow(dead_code)] // It answers more questions in the tests of the core.
+#[path = "../../laboro-core/tests/properties/model.rs"]
+mod model;
+
+use crate::journal::Doubt;
+use crate::promise::{Broken, Kept, Promise};
+use crate::tap::Seen;
+use laboro_core::{
+    Ask, Capacity, Command, Effect, Event, Grant, Join, LeaseNo, LeaseRef, Ledger, Name, Offer,
+    Outcome, Patience, Reply, Report, Route, State, TaskId, TaskRef, Time, Token, WorkerId,
+    WorkerRef,
+};
+use model::{Model, Phase};
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub(crate) struct Oracle {
+    model: Model,
+    /// The sum of all batches that were kept.
+    sum: Ledger,
+    owed: BTreeMap<Token, Owed>,
+    rooms: BTreeMap<WorkerId, Room>,
+    /// Of the batch whose effects come next.
+    leased: BTreeSet<(WorkerId, TaskId, LeaseNo)>,
+    pulled: BTreeSet<LeaseNo>,
+    /// Leases that were live once, for late and repeated results.
+    pub old_leases: Vec<(WorkerId, TaskId, LeaseNo)>,
+    /// Ends that a worker was told are recorded.
+    pub ends_acked: BTreeSet<TaskId>,
+    /// Tasks that somebody who holds no lease said are done. The wire of dwork lets anybody say so, and it
+    /// counts where nobody holds them.
+    done_by_name: BTreeSet<Name>,
+    /// All tasks that were ever recorded, also those that are forgotten since.
+    met: BTreeSet<TaskId>,
+    pub batches: u64,
+    pub grants: u64,
+    /// By the hub's clock.
+    now: Time,
+}
+
+/// A command without an answer.
+#[derive(Debug)]
+struct Owed {
+    words: &'static str,
+    asked_at: Time,
+    /// It may wait until then.
+    until: Option<Time>,
+    join: Option<Capacity>,
+    ahead: Option<(WorkerRef, u32)>,
+    results: Vec<(LeaseRef, Outcome)>,
+}
+
+/// The most that a worker has ever said it has.
+#[derive(Debug, Default)]
+struct Room {
+    slots: u32,
+    ahead: u32,
+}
+
+const OLD_LEASES_MAX: usize = 100;
+/// How long an answer takes at most when nothing is wrong.
+const ANSWER_MS: u64 = 4000;
+
+impl Oracle {
+    pub fn new() -> Oracle {
+        Oracle {
+            model: Model::default(),
+            sum: Ledger::default(),
+            owed: BTreeMap::new(),
+            rooms: BTreeMap::new(),
+            leased: BTreeSet::new(),
+            pulled: BTreeSet::new(),
+            old_leases: Vec::new(),
+            ends_acked: BTreeSet::new(),
+            done_by_name: BTreeSet::new(),
+            met: BTreeSet::new(),
+            batches: 0,
+            grants: 0,
+            now: Time(0),
+        }
+    }
+
+    pub fn see(&mut self, now: Time, seen: Seen) -> Kept {
+        self.now = now;
+        match seen {
+            Seen::Asked(asks) => asks.into_iter().try_for_each(|ask| self.asked(ask)),
+            Seen::Kept { at, events } => self.kept(at, &events),
+            Seen::LetOut(effects) => self.let_out(effects),
+        }
+    }
+
+    /// A life is over, and its journal was opened again. `ledger` is what it gave back.
+    pub fn recovered(&mut self, ledger: &Ledger, doubt: Option<Doubt>) -> Kept {
+        self.owed.clear();
+        self.leased.clear();
+        let found = ledger.describe();
+        if found != self.sum.describe() {
+            let Some(Doubt { at, events }) = doubt else {
+                return Err(difference(&found, &self.sum.describe()));
+            };
+            self.kept(at, &events)?;
+            self.leased.clear();
+            if found != self.sum.describe() {
+                return Err(difference(&found, &self.sum.describe()));
+            }
+        }
+        ledger.check().map_err(|what| Broken::new(Promise::Sound, what.to_string()))
+    }
+
+    fn asked(&mut self, ask: Ask) -> Kept {
+        let Ask { token, command } = ask;
+        if token == Token(0) {
+            return Ok(());
+        }
+        let mut owed = Owed {
+            words: "a command",
+            asked_at: self.now,
+            until: None,
+            join: None,
+            ahead: None,
+            results: Vec::new(),
+        };
+        match command {
+            Command::Join(Join { capacity, .. }) => {
+                (owed.words, owed.join) = ("a join", Some(capacity));
+            }
+            Command::Offer(Offer { worker, route, .. }) => {
+                owed.words = "an offer";
+                match route {
+                    Route::Push { ahead } => owed.ahead = Some((worker, ahead)),
+                    Route::Answer { patience, .. } => owed.until = until(patience),
+                }
+            }
+            Command::Report(Report { results, .. }) => {
+                owed.words = "a report";
+                for result in results {
+                    if let LeaseRef::HeldOrFree(TaskRef::Name(name)) = &result.lease {
+                        self.done_by_name.insert(name.clone());
+                    }
+                    owed.results.push((result.lease, result.outcome));
+                }
+            }
+            Command::Submit(_) => owed.words = "a submit",
+            Command::Query(_) => owed.words = "a query",
+            Command::Return(_) => owed.words = "a return",
+            _ => {}
+        }
+        match self.owed.insert(token, owed) {
+            None => Ok(()),
+            Some(_) => Err(Broken::new(Promise::OneAnswer, format!("{token:?} is used twice"))),
+        }
+    }
+
+    fn kept(&mut self, at: Time, events: &[Event]) -> Kept {
+        self.batches += 1;
+        for event in events {
+            self.judge(event)?;
+            self.excuse(event);
+            self.remember_ending(event);
+            let model = &mut self.model;
+            // The model refuses what must not happen by a panic.
+            catch_unwind(AssertUnwindSafe(|| model.follow(at, event)))
+                .map_err(|panic| Broken::new(law(event), crate::words(&*panic)))?;
+            self.sum.apply(at, event);
+            match event {
+                Event::Leased { task, lease, worker, .. } => {
+                    self.leased.insert((*worker, *task, *lease));
+                }
+                Event::Added(added) => {
+                    self.met.extend(self.model.in_job(added.job).map(|(&id, _)| id));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The promises about one event, by name. What else must hold is the model's affair.
+    fn judge(&self, event: &Event) -> Kept {
+        match event {
+            Event::Leased { task, lease, .. } if self.model.tasks.contains_key(task) => {
+                let promise = match self.model.state(*task) {
+                    State::Ready => return Ok(()),
+                    // Which of the two it is depends on what was forgotten since.
+                    State::Blocked if self.model.is_unclear(*task) => return Ok(()),
+                    State::Leased => Promise::OneLease,
+                    State::Done | State::Failed | State::Cancelled => Promise::NoSecondRun,
+                    State::Waiting | State::Blocked => Promise::PredecessorsFirst,
+                    State::Delayed | State::Held => Promise::Sound,
+                };
+                let state = self.model.state(*task).word();
+                Err(Broken::new(promise, format!("{task} is {state} and gets lease {lease}")))
+            }
+            Event::Finished { task, worker, .. } => match self.model.tasks.get(task) {
+                Some(known) if matches!(known.phase, Phase::Done | Phase::Failed) => {
+                    let what = format!("{task} has ended and ends again by worker {}", worker.0);
+                    Err(Broken::new(Promise::LateResults, what))
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// A result without a lease, of a task that was ready and that nobody held.
+    fn excuse(&mut self, event: &Event) {
+        let Event::Finished { task: id, worker, .. } = event else { return };
+        if self.state(*id) != Some(State::Ready) {
+            return;
+        }
+        let Some(task) = self.model.tasks.get_mut(id) else { return };
+        let name = match task.array {
+            None => task.name.clone(),
+            Some(array) => Name::from(format!("{}.{}", task.name, id.index - array.number() + 1)),
+        };
+        if self.done_by_name.contains(&name) {
+            task.late = Some(*worker);
+        }
+    }
+
+    fn remember_ending(&mut self, event: &Event) {
+        let (Event::Finished { task, .. } | Event::Returned { task, .. }) = event else { return };
+        if let Some(Phase::Leased { lease, worker, .. }) =
+            self.model.tasks.get(task).map(|task| &task.phase)
+        {
+            self.old_leases.push((*worker, *task, *lease));
+            if self.old_leases.len() > OLD_LEASES_MAX {
+                self.old_leases.remove(0);
+            }
+        }
+    }
+
+    fn let_out(&mut self, effects: Vec<Effect>) -> Kept {
+        let mut granted = BTreeSet::new();
+        let mut pushed_to = BTreeSet::new();
+        let leased = std::mem::take(&mut self.leased);
+        let mut grant = |worker: WorkerId, grants: &[Grant]| {
+            grants.iter().try_for_each(|g| {
+                let is_new = granted.insert((worker, g.task, g.lease));
+                let what = || format!("{} is given out twice by lease {}", g.task, g.lease);
+                is_new.then_some(()).ok_or_else(|| Broken::new(Promise::OneLease, what()))
+            })
+        };
+        for effect in effects {
+            match effect {
+                Effect::Reply { token, reply } => {
+                    if let Reply::Work { worker, grants } = &reply {
+                        grant(*worker, grants)?;
+                        self.pulled.extend(grants.iter().map(|grant| grant.lease));
+                    }
+                    self.replied(token, &reply)?;
+                }
+                Effect::Dispatch { worker, grants, .. } => {
+                    grant(worker, &grants)?;
+                    pushed_to.insert(worker);
+                }
+                Effect::Revoke { leases, .. } => {
+                    let live = self.model.leases();
+                    let is_live = |no: &LeaseNo| live.iter().any(|(_, lease, _)| lease == no);
+                    if let Some((task, no)) = leases.iter().find(|(_, no)| is_live(no)) {
+                        let what = format!("live lease {no} of {task} is revoked");
+                        return Err(Broken::new(Promise::Sound, what));
+                    }
+                }
+                Effect::Stop { .. } | Effect::Notify { .. } => {}
+            }
+        }
+        self.grants += granted.len() as u64;
+        if leased != granted {
+            let what = format!("recorded leases {leased:?} are not those given out {granted:?}");
+            return Err(Broken::new(Promise::OneLease, what));
+        }
+        pushed_to.into_iter().try_for_each(|worker| self.check_room(worker))
+    }
+
+    fn replied(&mut self, token: Token, reply: &Reply) -> Kept {
+        if token == Token(0) {
+            return Ok(());
+        }
+        let Some(owed) = self.owed.remove(&token) else {
+            let what = format!("{token:?} gets an answer that nobody waits for: {reply:?}");
+            return Err(Broken::new(Promise::OneAnswer, what));
+        };
+        if let (Some(capacity), Reply::Joined { worker, .. }) = (&owed.join, reply) {
+            let room = self.rooms.entry(*worker).or_default();
+            room.slots = room.slots.max(capacity.slots);
+        }
+        if let Some((WorkerRef::Id(worker), ahead)) = owed.ahead {
+            let room = self.rooms.entry(worker).or_default();
+            room.ahead = room.ahead.max(ahead);
+        }
+        if let Reply::Reported(verdicts) = reply {
+            if verdicts.len() != owed.results.len() {
+                let what = format!("{} results get {verdicts:?}", owed.results.len());
+                return Err(Broken::new(Promise::OneAnswer, what));
+            }
+            for ((lease, outcome), verdict) in owed.results.into_iter().zip(verdicts) {
+                if let (LeaseRef::Number { task, .. }, Ok(()), Outcome::Success) =
+                    (lease, verdict, outcome)
+                {
+                    self.ends_acked.insert(task);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody who only takes what is pushed never has more than it said.
+    fn check_room(&self, worker: WorkerId) -> Kept {
+        let Some(room) = self.rooms.get(&worker) else { return Ok(()) };
+        let mut used = 0;
+        for (task, lease, holder) in self.model.leases() {
+            if holder == worker {
+                if self.pulled.contains(&lease) {
+                    return Ok(());
+                }
+                used += self.model.tasks[&task].profile.needs.slots;
+            }
+        }
+        if used <= room.slots + room.ahead {
+            return Ok(());
+        }
+        let Room { slots, ahead } = room;
+        let what = format!("worker {} has {slots} slots and {ahead} ahead, {used} used", worker.0);
+        Err(Broken::new(Promise::Slots, what))
+    }
+
+    /// What nobody is waiting for any more must have been answered.
+    pub fn check_answers(&self, now: Time) -> Kept {
+        let is_late = |owed: &Owed| owed.until.unwrap_or(owed.asked_at).after_ms(ANSWER_MS) < now;
+        match self.owed.iter().find(|(_, owed)| is_late(owed)) {
+            None => Ok(()),
+            Some((token, owed)) => {
+                let what = format!("{} ({token:?}) was never answered", owed.words);
+                Err(Broken::new(Promise::OneAnswer, what))
+            }
+        }
+    }
+
+    /// Whether the task was ever recorded.
+    pub fn has_met(&self, task: TaskId) -> bool {
+        self.met.contains(&task)
+    }
+
+    /// Where a task stands by the model's account.
+    pub fn state(&self, task: TaskId) -> Option<State> {
+        self.model.tasks.contains_key(&task).then(|| self.model.state(task))
+    }
+
+    /// Tasks that could go on by themselves.
+    pub fn active(&self) -> Vec<(TaskId, State)> {
+        let ids = self.model.tasks.keys().map(|&id| (id, self.model.state(id)));
+        ids.filter(|(id, state)| match state {
+            State::Ready | State::Delayed => {
+                let job = &self.model.jobs[&id.job];
+                !job.stopped
+            }
+            State::Leased | State::Held => true,
+            State::Waiting | State::Blocked => false,
+            State::Done | State::Failed | State::Cancelled => false,
+        })
+        .collect()
+    }
+
+    pub fn unfinished(&self) -> usize {
+        let ids = self.model.tasks.keys();
+        ids.filter(|id| !self.model.state(**id).is_finished()).count()
+    }
+
+    pub fn jobs(&self) -> impl Iterator<Item = (laboro_core::JobId, &model::Job)> {
+        self.model.jobs.iter().map(|(id, job)| (*id, job))
+    }
+
+    pub fn workers(&self) -> Vec<WorkerId> {
+        self.model.workers.keys().copied().collect()
+    }
+
+    /// Leases that are live by the model's account.
+    pub fn leases(&self) -> Vec<(TaskId, LeaseNo, WorkerId)> {
+        self.model.leases()
+    }
+}
+
+fn until(patience: Patience) -> Option<Time> {
+    match patience {
+        Patience::None => None,
+        Patience::Until(until) | Patience::InTurn { until, .. } | Patience::Always(until) => {
+            Some(until)
+        }
+    }
+}
+
+/// Which promise it is that the model saw broken.
+fn law(event: &Event) -> Promise {
+    match event {
+        Event::Leased { .. } => Promise::OneLease,
+        Event::Finished { .. } => Promise::LateResults,
+        _ => Promise::Sound,
+    }
+}
+
+fn difference(found: &str, expected: &str) -> Broken {
+    let lines = found.lines().zip(expected.lines()).find(|(one, other)| one != other);
+    let what = match lines {
+        Some((found, expected)) => format!("the journal says `{found}`, it was `{expected}`"),
+        None => format!(
+            "the journal gives {} lines, it were {}",
+            found.lines().count(),
+            expected.lines().count()
+        ),
+    };
+    Broken::new(Promise::NothingLost, what)
+}

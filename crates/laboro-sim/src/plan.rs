@@ -1,0 +1,186 @@
+//! What one seed means: who is there, what goes wrong and how often, and which limits hold. Drawn before
+//! anything happens, so that it can be told in the timeline's first lines.
+
+use crate::dice::Dice;
+use crate::journal::Disposition;
+use crate::network::Weather;
+use laboro_core::{Conduct, ConductRule, Config, Keep};
+use laboro_hub::ServerOptions;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// How long things go wrong.
+    pub turbulent_ms: u64,
+    pub workers: Vec<WorkerPlan>,
+    pub visitors: u64,
+    pub faults: Faults,
+    pub weather: Weather,
+    pub journal: Disposition,
+    pub config: Config,
+    pub server: ServerOptions,
+    /// Between two things that people ask for.
+    pub clerk_ms: u64,
+    pub clerk_most: u32,
+    /// A stolen task goes back by itself after so long.
+    pub dwork_lease_ms: u64,
+    pub grace_ms: u64,
+    pub sabotage: Option<Sabotage>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerPlan {
+    pub number: u64,
+    pub name: String,
+    pub dialect: Dialect,
+    pub slots: u32,
+    pub ahead: u32,
+    pub period_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Native,
+    Dwork,
+    Fuq2,
+    Fuq1,
+    Runexp,
+}
+
+/// The mean time between two faults of a kind; 0: it does not happen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults {
+    pub hub_crash_ms: u64,
+    pub hub_stop_ms: u64,
+    pub disk_refusal_ms: u64,
+    pub cut_ms: u64,
+    pub partition_ms: u64,
+    pub worker_crash_ms: u64,
+    pub worker_stall_ms: u64,
+    pub worker_leaves_ms: u64,
+    /// Whether clocks jump between two lives.
+    pub clocks_jump: bool,
+}
+
+/// Faults of the product itself, for proving that somebody would notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    /// The journal acknowledges some batches and never writes them.
+    AcksUnwritten,
+    /// A crash takes what was synced before.
+    LosesTail,
+    /// The first answer of each batch is given twice.
+    AnswersTwice,
+    /// Results are never answered.
+    NeverAnswers,
+    /// The first task of each dispatch is in it twice.
+    GivesTwice,
+}
+
+impl Plan {
+    pub fn draw(dice: &mut Dice, sabotage: Option<Sabotage>) -> Plan {
+        let workers = workers(dice);
+        let rules = [ConductRule::Off, ConductRule::Compared, ConductRule::Fixed];
+        let rule = rules[dice.index(rules.len())];
+        let conduct = Conduct {
+            rule,
+            hold_ms: 500,
+            hold_most_ms: 4000,
+            ejected_ms: 8000,
+            ..Conduct::default()
+        };
+        let keep = match dice.below(4) {
+            0 => Keep {
+                jobs: 3,
+                slice: 2,
+                tasks_of_open_job: 4,
+                worker_ms: 20_000,
+                ..Keep::default()
+            },
+            _ => Keep::default(),
+        };
+        let server = ServerOptions {
+            inbox: 8192,
+            step: dice.between(1, 64) as usize,
+            session: [8, 64, 4096][dice.index(3)],
+        };
+        Plan {
+            turbulent_ms: dice.between(4, 25) * 1000,
+            workers,
+            visitors: dice.below(3),
+            faults: Faults::draw(dice),
+            weather: Weather {
+                delay_ms_max: [2, 40, 800][dice.index(3)],
+                pieces_max: dice.between(1, 8),
+            },
+            journal: Disposition {
+                sync_ms_max: [0, 20, 400, 3000][dice.index(4)],
+                segment_bytes_min: [4096, 16_384, 65_536][dice.index(3)],
+                sabotage,
+            },
+            config: Config {
+                conduct,
+                keep,
+                passes_max: if dice.one_in(4) { 2 } else { 8 },
+                ..Config::default()
+            },
+            server,
+            clerk_ms: dice.between(50, 1500),
+            clerk_most: dice.small(10, 60),
+            dwork_lease_ms: dice.between(1000, 6000),
+            grace_ms: dice.between(0, 3000),
+            sabotage,
+        }
+    }
+}
+
+fn workers(dice: &mut Dice) -> Vec<WorkerPlan> {
+    // Our own workers can do everything, so there is one in every world.
+    let mut dialects = vec![Dialect::Native];
+    for _ in 0..dice.below(6) {
+        dialects.push(Dialect::ALL[dice.index(Dialect::ALL.len())]);
+    }
+    let plan = |(number, dialect): (usize, Dialect)| WorkerPlan {
+        number: number as u64 + 1,
+        name: format!("{}-{number}", dialect.word()),
+        dialect,
+        // Somebody has room for the largest task.
+        slots: dice.small(if number == 0 { 2 } else { 1 }, 4),
+        ahead: if dice.one_in(3) { dice.small(1, 8) } else { 0 },
+        period_ms: dice.between(900, 6000),
+    };
+    dialects.into_iter().enumerate().map(plan).collect()
+}
+
+impl Dialect {
+    const ALL: [Dialect; 5] =
+        [Dialect::Native, Dialect::Dwork, Dialect::Fuq2, Dialect::Fuq1, Dialect::Runexp];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Dialect::Native => "native",
+            Dialect::Dwork => "dwork",
+            Dialect::Fuq2 => "fuq2",
+            Dialect::Fuq1 => "fuq1",
+            Dialect::Runexp => "runexp",
+        }
+    }
+}
+
+impl Faults {
+    fn draw(dice: &mut Dice) -> Faults {
+        let mut often = |most_ms: u64| {
+            if dice.one_in(3) { 0 } else { dice.between(most_ms / 8, most_ms) }
+        };
+        Faults {
+            hub_crash_ms: often(8000),
+            hub_stop_ms: often(20_000),
+            disk_refusal_ms: often(30_000),
+            cut_ms: often(4000),
+            partition_ms: often(12_000),
+            worker_crash_ms: often(6000),
+            worker_stall_ms: often(6000),
+            worker_leaves_ms: often(15_000),
+            clocks_jump: dice.one_in(2),
+        }
+    }
+}

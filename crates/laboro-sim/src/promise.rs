@@ -1,0 +1,96 @@
+//! What Laboro promises, each with the name under which a run says that it was broken.
+
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Promise {
+    NothingLost,
+    NoSecondRun,
+    OneLease,
+    LateResults,
+    PredecessorsFirst,
+    Slots,
+    OneAnswer,
+    OneWorkerAMessage,
+    Limits,
+    Drains,
+    StartsAgain,
+    Sound,
+    NoPanic,
+}
+
+impl Promise {
+    pub const ALL: [Promise; 13] = [
+        Promise::NothingLost,
+        Promise::NoSecondRun,
+        Promise::OneLease,
+        Promise::LateResults,
+        Promise::PredecessorsFirst,
+        Promise::Slots,
+        Promise::OneAnswer,
+        Promise::OneWorkerAMessage,
+        Promise::Limits,
+        Promise::Drains,
+        Promise::StartsAgain,
+        Promise::Sound,
+        Promise::NoPanic,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Promise::NothingLost => "nothing-lost",
+            Promise::NoSecondRun => "no-second-run",
+            Promise::OneLease => "one-lease",
+            Promise::LateResults => "late-results",
+            Promise::PredecessorsFirst => "predecessors-first",
+            Promise::Slots => "slots",
+            Promise::OneAnswer => "one-answer",
+            Promise::OneWorkerAMessage => "one-worker-a-message",
+            Promise::Limits => "limits",
+            Promise::Drains => "drains",
+            Promise::StartsAgain => "starts-again",
+            Promise::Sound => "sound",
+            Promise::NoPanic => "no-panic",
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Promise::NothingLost => "what was acknowledged is there after any crash",
+            Promise::NoSecondRun => "a task whose end was recorded is not given out again",
+            Promise::OneLease => "a task has one live lease, and no lease number is used twice",
+            Promise::LateResults => "a late result never overwrites another",
+            Promise::PredecessorsFirst => "a task is given out after its predecessors ended well",
+            Promise::Slots => "nobody is sent more than it has room for",
+            Promise::OneAnswer => "a request gets one answer, or its connection ends",
+            Promise::OneWorkerAMessage => "a message of the broker reaches at most one worker",
+            Promise::Limits => "queues and buffers stay inside their limits",
+            Promise::Drains => "when the faults stop, everything that can end does",
+            Promise::StartsAgain => "a hub starts on whatever a crash left",
+            Promise::Sound => "the ledger agrees with itself and with its journal",
+            Promise::NoPanic => "nothing panics",
+        }
+    }
+}
+
+/// A promise that did not hold, and how that was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub promise: Promise,
+    pub what: String,
+}
+
+impl Broken {
+    pub fn new(promise: Promise, what: impl Into<String>) -> Broken {
+        Broken { promise, what: what.into() }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.promise.name(), self.promise.words(), self.what)
+    }
+}
+
+/// What any part of the world comes to.
+pub(crate) type Kept = Result<(), Broken>;

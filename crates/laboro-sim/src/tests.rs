@@ -1,0 +1,47 @@
+//! Seeds that once broke a promise, and proofs that a broken promise is seen.
+
+use crate::{Options, Promise, Sabotage, simulate};
+
+/// The first of these seeds that notices, and what it notices.
+fn noticed(sabotage: Sabotage) -> Option<(u64, Promise)> {
+    let options = Options { sabotage: Some(sabotage), ..Options::default() };
+    (0..40).find_map(|seed| simulate(seed, &options).broken.map(|broken| (seed, broken.promise)))
+}
+
+#[test]
+fn a_seed_is_the_same_world_each_time() {
+    let options = Options { timeline: true, ..Options::default() };
+    let (one, other) = (simulate(3, &options), simulate(3, &options));
+    assert_eq!(one.timeline, other.timeline);
+    assert!(one.timeline.len() > 100, "much happens: {}", one.timeline.len());
+}
+
+#[test]
+fn a_journal_that_acknowledges_without_writing_is_found_out() {
+    let (seed, promise) = noticed(Sabotage::AcksUnwritten).expect("somebody notices");
+    assert_eq!(promise, Promise::NothingLost, "seed {seed}");
+}
+
+#[test]
+fn a_disk_that_loses_what_was_synced_is_found_out() {
+    let (seed, promise) = noticed(Sabotage::LosesTail).expect("somebody notices");
+    assert_eq!(promise, Promise::NothingLost, "seed {seed}");
+}
+
+#[test]
+fn a_second_answer_is_found_out() {
+    let (seed, promise) = noticed(Sabotage::AnswersTwice).expect("somebody notices");
+    assert_eq!(promise, Promise::OneAnswer, "seed {seed}");
+}
+
+#[test]
+fn an_answer_that_never_comes_is_found_out() {
+    let found = noticed(Sabotage::NeverAnswers).expect("somebody notices");
+    assert!(matches!(found.1, Promise::OneAnswer | Promise::Drains), "{found:?}");
+}
+
+#[test]
+fn a_task_that_is_given_out_twice_is_found_out() {
+    let (seed, promise) = noticed(Sabotage::GivesTwice).expect("somebody notices");
+    assert_eq!(promise, Promise::OneLease, "seed {seed}");
+}
