@@ -1,5 +1,6 @@
-//! A node that polls is a worker like others: it is there while one of its connections stands, and each request
-//! for work is an offer. What it runs cannot be ended from here, for there is no way to tell it.
+//! A node that polls is a worker like others: each request for work is an offer, and it is there for as long as its
+//! login is good, since one that works has no reason to say anything. What it runs cannot be ended from here, for
+//! there is no way to tell it.
 
 use super::Door;
 use super::register::Node;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// Held by each connection of the node. When the last is gone, so is the worker, after a grace time.
+/// Held by each connection of the node. When the last is gone, nobody asks for it; its leases stand.
 #[derive(Debug)]
 pub(super) struct Poller {
     turns: mpsc::UnboundedSender<Turn>,
@@ -40,9 +41,8 @@ const NOBODY: u64 = 0;
 const JOIN: u64 = 1;
 const RENEW: u64 = 2;
 
-/// How long the hub waits for a node that it has not heard of since it was started itself. A node that polls
-/// comes back when something ends there, and not before; one that is gone for good must not keep its tasks.
-const PERIOD: Duration = Duration::from_secs(12 * 3600);
+/// A node is not looked for more often, however short its login is good.
+const PERIOD_MS_MIN: u64 = 3_000;
 
 /// Longer than anybody waits; then it is offered anew.
 const PATIENCE_MS: u64 = 3_600_000;
@@ -66,8 +66,10 @@ impl Poller {
             reception: reception.clone(),
             node: node.clone(),
             worker,
+            period_ms: door.cookie_ms.max(PERIOD_MS_MIN),
             turns: taken,
             answers: HashMap::new(),
+            has_broken_off: false,
         };
         door.tasks.spawn(seat.sit());
         poller
@@ -137,8 +139,13 @@ struct Seat {
     reception: Reception,
     node: Node,
     worker: WorkerRef,
+    /// A node that polls comes back when something ends there, and not before; one that is gone for good must not
+    /// keep its tasks. So its leases stand for as long as its login is good.
+    period_ms: u64,
     turns: mpsc::UnboundedReceiver<Turn>,
     answers: HashMap<u64, oneshot::Sender<Reply>>,
+    /// A request ended without its answer, and nothing was asked since. Whoever lives asks again.
+    has_broken_off: bool,
 }
 
 impl Seat {
@@ -146,7 +153,7 @@ impl Seat {
     async fn sit(mut self) {
         let Ok(mut hub) = self.reception.handle.open_session().await else { return };
         let stop = self.reception.hall.stop.clone();
-        let mut renewals = tokio::time::interval(PERIOD / 3);
+        let mut renewals = tokio::time::interval(Duration::from_millis(self.period_ms / 3));
         if hub.ask(JOIN, self.join(&hub)).await.is_err() {
             return;
         }
@@ -167,7 +174,11 @@ impl Seat {
                 return;
             }
         }
-        let how = Leaving::Away { grace_ms: self.reception.grace_ms };
+        let grace_ms = match self.has_broken_off {
+            true => self.reception.grace_ms,
+            false => self.period_ms,
+        };
+        let how = Leaving::Away { grace_ms };
         let leave = Leave { worker: self.worker, session: Some(hub.session), how };
         let _ = hub.ask(NOBODY, Command::Leave(leave)).await;
     }
@@ -182,13 +193,14 @@ impl Seat {
             kinds: Kinds::of(&[WorkKind::Indexed]),
             tags: self.node.tags.iter().map(|tag| Name::from(tag.as_str())).collect(),
             capacity: Capacity::slots(self.node.slots),
-            period_ms: Some(PERIOD.as_millis() as u64),
+            period_ms: Some(self.period_ms),
             // It does not say what runs there.
             running: None,
         })
     }
 
     async fn take(&mut self, turn: Turn, hub: &Subscription) -> Result<(), Lost> {
+        self.has_broken_off = matches!(turn, Turn::Withdraw(_));
         match turn {
             Turn::Ask { tag, command, answer } => {
                 crate::listen::stats::count(&self.reception.door.stats.commands, 1);

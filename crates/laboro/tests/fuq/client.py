@@ -348,18 +348,41 @@ def dead():
     task = other.take_job()
     assert task["JobDescription"]["JobId"] == job
     other.end(task)
-    # The same with a node that polls.
-    web = Web(address, authority)
-    cookie = log_in(web, password, 1)["Cookie"]
+    # The same with a node that polls, if a slot of it asked for more: who lives would ask again.
+    web, free = Web(address, authority), Web(address, authority)
+    cookie = log_in(web, password, 2)["Cookie"]
     other.cut()
-    job = cli.queue("poll", 1)
-    assert web.good("job/request", {"nproc": 1}, cookie)[0]["job_id"] == job
+    job = cli.queue("poll", 2)
+    tasks = [one.good("job/request", {"nproc": 1}, cookie)[0] for one in (web, free)]
+    update = {"job_id": job, "task": tasks[1]["task"], "success": True, "status": "done"}
+    free.begin("job/update", update | {"newjob": {"nproc": 1}}, cookie)
+    until("it asks for more", lambda: cli.jobs()[job]["TasksFinished"] == 1)
+    free.break_off()
     web.close()
     last = node(slots=1, host="last")
     last.hello()
     task = last.take_job()
     assert task["JobDescription"]["JobId"] == job
     last.end(task)
+
+
+def silent():
+    """A node that polls closes its connection while all of it works, and its task stays its own."""
+    cli, web = client(), Web(address, authority)
+    cookie = log_in(web, password, 1)["Cookie"]
+    job = cli.queue("long", 1)
+    brief = {"Connection": "close"}
+    assert web.ask("job/request", {"nproc": 1}, cookie, headers=brief)[0] == 200
+    other = node(slots=1, host="other")
+    other.hello()
+    try:
+        raise AssertionError(other.hear(timeout=float(more[0])))
+    except TimeoutError:
+        pass
+    web = Web(address, authority)
+    update = {"job_id": job, "task": 1, "success": True, "status": "done"}
+    assert web.good("job/update", update, cookie) == []
+    assert cli.jobs("finished")[job]["TasksFinished"] == 1
 
 
 def remember():

@@ -21,7 +21,7 @@ mode, place, tasks, *more = sys.argv[1:]
 tasks = int(tasks)
 password = "sekrit"
 stop_type = int(more[0]) if more else STOP
-heard = {"hellos": [], "updates": [], "bad": []}
+heard = {"hellos": [], "updates": [], "bad": [], "connections": 0}
 cookies, ended = set(), threading.Event()
 job = {
     "job_id": 3, "name": "sim", "num_tasks": tasks, "working_dir": place,
@@ -133,6 +133,11 @@ class Foreman(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     lock, left, stops = threading.Lock(), list(range(1, tasks + 1)), 0
 
+    def setup(self):
+        super().setup()
+        with self.lock:
+            heard["connections"] += 1
+
     def log_message(self, *_):
         pass
 
@@ -175,6 +180,8 @@ class Foreman(BaseHTTPRequestHandler):
             return None
         if not self.is_known():
             return None
+        if self.path == "/node/leave":
+            return self.answer("404 page not found", 404)
         if self.path == "/job/update":
             heard["updates"].append([said["task"], said["success"], said["status"]])
         else:

@@ -72,6 +72,15 @@ fn what_a_dead_node_ran_is_run_by_another_after_the_grace_time() {
 }
 
 #[test]
+fn a_node_that_polls_need_not_stay_connected_while_it_works() {
+    let rig = Rig::new();
+    rig.write("hub.toml", "grace_ms = 100\n");
+    let hub = Hub::start_with(&rig, "", &["--config=hub.toml"]);
+    hub.python("silent", &["1"]).says_good();
+    hub.ends_well();
+}
+
+#[test]
 fn a_restart_of_the_hub_costs_a_node_neither_its_login_nor_its_task() {
     let rig = Rig::new();
     let hub = Hub::start(&rig, "");

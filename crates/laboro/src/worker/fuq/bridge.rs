@@ -2,12 +2,12 @@
 //! becomes an HTTP request here, and answers come back as lines. Trouble ends the connection, and all begins anew.
 
 use super::persistent::{PATIENCE, late, told};
-use crate::fuq::{Foreman, Trouble};
+use crate::fuq::{Foreman, Trouble, Wire};
 use hyper::StatusCode;
 use laboro_worker::agent::{ByteStream, Connect, Connecting};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
@@ -40,13 +40,16 @@ impl Connect for Bridge {
         Box::pin(async move {
             let logging_in = async {
                 let mut wire = foreman.dial().await?;
-                foreman.log_in(&mut wire).await
+                foreman.log_in(&mut wire).await?;
+                Ok(wire)
             };
             let logged_in = timeout(PATIENCE, logging_in).await;
             let logged_in = logged_in.unwrap_or_else(|_| Err(late()));
-            logged_in.map_err(|trouble| told(&foreman, trouble))?;
+            let wire = logged_in.map_err(|trouble| told(&foreman, trouble))?;
+            let wires = Wires::default();
+            wires.keep(wire);
             let (near, far) = tokio::io::duplex(BUFFER_BYTES);
-            tokio::spawn(carry(foreman, far));
+            tokio::spawn(carry(foreman, wires, far));
             Ok(Box::new(near) as Box<dyn ByteStream>)
         })
     }
@@ -56,8 +59,26 @@ impl Connect for Bridge {
     }
 }
 
+/// Connections whose last request was answered. They stay open for the next one, and tell the foreman meanwhile that
+/// the node lives. There are no more than were ever used at once: one a slot, and one a result.
+#[derive(Clone, Default)]
+struct Wires(Arc<Mutex<Vec<Wire>>>);
+
+impl Wires {
+    fn keep(&self, wire: Wire) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(wire);
+    }
+
+    /// One that the foreman has not closed meanwhile, as far as is known here.
+    fn take(&self) -> Option<Wire> {
+        let mut wires = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        wires.retain(|wire| !wire.is_closed());
+        wires.pop()
+    }
+}
+
 /// Until the node's side hangs up, or something goes wrong.
-async fn carry(foreman: Arc<Foreman>, stream: DuplexStream) {
+async fn carry(foreman: Arc<Foreman>, wires: Wires, stream: DuplexStream) {
     let (from, mut to) = split(stream);
     let mut lines = BufReader::new(from).lines();
     let mut under_way: JoinSet<Result<Answered, Trouble>> = JoinSet::new();
@@ -69,8 +90,11 @@ async fn carry(foreman: Arc<Foreman>, stream: DuplexStream) {
                 let Ok(asked) = serde_json::from_str::<Asked>(&line) else { return };
                 match asked.path {
                     Some(path) => {
-                        let (foreman, id) = (Arc::clone(&foreman), asked.id);
-                        let ask = async move { ask(&foreman, id, &path, &asked.body).await };
+                        let (foreman, wires, id) = (Arc::clone(&foreman), wires.clone(), asked.id);
+                        let ask = async move {
+                            let (status, body) = ask(&foreman, &wires, &path, &asked.body).await?;
+                            Ok(Answered { id, status: status.as_u16(), body })
+                        };
                         handles.insert(id, under_way.spawn(ask));
                     }
                     None => {
@@ -96,15 +120,40 @@ async fn carry(foreman: Arc<Foreman>, stream: DuplexStream) {
     }
 }
 
-/// Each request has a connection of its own: most of them wait.
-async fn ask(foreman: &Foreman, id: u64, path: &str, body: &Value) -> Result<Answered, Trouble> {
-    let mut wire = timeout(PATIENCE, foreman.dial()).await.unwrap_or_else(|_| Err(late()))?;
-    let login = foreman.log_in(&mut wire).await?;
-    let mut answer = foreman.post(&mut wire, path, body, Some(&login)).await?;
-    if matches!(answer.0, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        let login = foreman.log_in_again(&mut wire, &login).await?;
-        answer = foreman.post(&mut wire, path, body, Some(&login)).await?;
+/// On a connection of its own while it lasts: most requests wait.
+async fn ask(
+    foreman: &Foreman,
+    wires: &Wires,
+    path: &str,
+    body: &Value,
+) -> Result<(StatusCode, Value), Trouble> {
+    if let Some(mut wire) = wires.take() {
+        match ask_on(foreman, &mut wire, path, body).await {
+            // The foreman closed it in the same moment. What it heard before is said twice, which it knows.
+            Err(Trouble::Http(_)) => {}
+            answered => {
+                wires.keep(wire);
+                return answered;
+            }
+        }
     }
-    let (status, body) = answer;
-    Ok(Answered { id, status: status.as_u16(), body })
+    let mut wire = timeout(PATIENCE, foreman.dial()).await.unwrap_or_else(|_| Err(late()))?;
+    let answered = ask_on(foreman, &mut wire, path, body).await?;
+    wires.keep(wire);
+    Ok(answered)
+}
+
+async fn ask_on(
+    foreman: &Foreman,
+    wire: &mut Wire,
+    path: &str,
+    body: &Value,
+) -> Result<(StatusCode, Value), Trouble> {
+    let login = foreman.log_in(wire).await?;
+    let answer = foreman.post(wire, path, body, Some(&login)).await?;
+    if !matches!(answer.0, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Ok(answer);
+    }
+    let login = foreman.log_in_again(wire, &login).await?;
+    foreman.post(wire, path, body, Some(&login)).await
 }

@@ -93,7 +93,9 @@ fn by_polling_it_works_as_the_originals_node_does() {
     let rig = Rig::new();
     let foreman = start(&rig, "plain", 4, &[]);
     foreman.works("https", &[]);
-    assert_eq!(updates(&foreman.heard()), expected());
+    let heard = foreman.heard();
+    assert_eq!(updates(&heard), expected());
+    assert_eq!(heard["connections"], 2, "one a slot, whatever is asked");
     assert_eq!(rig.read("logs/sim_4.log"), "task 4\n");
 }
 
