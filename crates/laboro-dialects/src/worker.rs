@@ -33,6 +33,12 @@ pub trait WorkerSide: Send {
     /// How many bytes of output wait to be said or answered. Whoever reads pipes stops while it is high.
     fn unsaid(&self) -> usize;
 
+    /// Whether what was taken and not begun can be given back. Where it cannot, a worker that is told to take no more
+    /// runs everything it has taken.
+    fn takes_back(&self) -> bool {
+        true
+    }
+
     /// Every result and all output have their answer. What else there is to say may stay unsaid.
     fn is_settled(&self) -> bool;
 }
@@ -153,7 +159,7 @@ pub enum News {
         key: Key,
         how: Ended,
     },
-    /// The worker could not even begin, or gives back what it has not begun.
+    /// The worker could not even begin, gives back what it has not begun, or had to end it because it leaves.
     Returned(Key),
     /// So many small tasks shall be sent beyond the free slots.
     Ahead(u32),

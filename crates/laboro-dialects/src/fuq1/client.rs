@@ -121,6 +121,10 @@ impl Client {
         if self.free() == 0 {
             return Client::say(&Message::Error(CANNOT_RUN_JOB), out);
         }
+        self.begin(task, out);
+    }
+
+    fn begin(&mut self, task: Task, out: &mut Orders) {
         let key = Key(self.next_key);
         self.next_key += 1;
         let assignment = assignment(key, &task);
@@ -213,8 +217,13 @@ impl WorkerSide for Client {
         match news {
             News::Started(_) | News::Wrote { .. } | News::Ahead(_) => {}
             News::Ended { key, how } => self.end(key, how.outcome, how.message.as_deref()),
-            // There is no way to give a task back; it has not been done.
-            News::Returned(key) => self.end(key, Outcome::Error, Some("the worker gave it back")),
+            // There is no word for it: the server gives to others what a connection that ended leaves behind. Until
+            // this one leaves, it is its own to run.
+            News::Returned(key) => {
+                if let Some(task) = self.running.remove(&key).filter(|_| !self.drains) {
+                    self.begin(task, out);
+                }
+            }
             News::Draining | News::Leaving => self.drains = true,
         }
         self.flush(now, out);
@@ -246,6 +255,10 @@ impl WorkerSide for Client {
 
     fn unsaid(&self) -> usize {
         0
+    }
+
+    fn takes_back(&self) -> bool {
+        false
     }
 
     fn is_settled(&self) -> bool {

@@ -158,6 +158,10 @@ impl<W: WorkerSide> WorkerSide for Client<W> {
         self.side.unsaid()
     }
 
+    fn takes_back(&self) -> bool {
+        self.side.takes_back()
+    }
+
     fn is_settled(&self) -> bool {
         self.side.is_settled()
     }

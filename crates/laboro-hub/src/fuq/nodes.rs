@@ -1,20 +1,22 @@
 //! What nodes ask by HTTP: to be let in, and, those that poll, for work and to tell how it ended.
 
-use super::answer::{ACCESS, Answer, COOKIE, COOKIE_NAME, Refused, SESSION, json, set_cookie};
+use super::answer::{
+    ACCESS, Answer, COOKIE, COOKIE_NAME, Refused, SESSION, done, json, set_cookie,
+};
 use super::jobs::{Task, stop_task, task};
 use super::register::{COOKIE_BYTES_MAX, Login, Node};
 use super::said::Said;
 use super::serve::Desk;
 use hyper::HeaderMap;
 use hyper::header::COOKIE as COOKIE_HEADER;
-use laboro_core::{Command, LeaseRef, Refusal, Reply, Report, TaskRef, TaskResult};
+use laboro_core::{Command, LeaseRef, Leave, Leaving, Refusal, Reply, Report, TaskRef, TaskResult};
 use laboro_dialects::fuq2;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Older nodes say `job/status`.
-pub(super) const PATHS: [&str; 5] =
-    ["hello", "node/reauth", "job/request", "job/update", "job/status"];
+/// Older nodes say `job/status`, and only ours `node/leave`.
+pub(super) const PATHS: [&str; 6] =
+    ["hello", "node/reauth", "node/leave", "job/request", "job/update", "job/status"];
 
 /// Names, tags and processors that a node may have. The hub has its own limits.
 const TAGS_MAX: usize = 64;
@@ -31,6 +33,10 @@ impl Desk {
         match path {
             "hello" => self.hello(said),
             "node/reauth" => self.reauth(said),
+            "node/leave" => {
+                let (node, _) = self.known_with(headers, said)?;
+                self.let_go(&node).await
+            }
             "job/request" => {
                 let (node, said) = self.known_with(headers, said)?;
                 self.give_work(&node, said.number("nproc")?).await
@@ -110,6 +116,14 @@ impl Desk {
         }
         let node = self.known(headers, Some(&said.text("cookie")?))?;
         Ok((node, said.inner("msg")?))
+    }
+
+    /// What it was given and has not told the end of goes to others.
+    async fn let_go(self: &Arc<Desk>, node: &Node) -> Result<Answer, Refused> {
+        let poller = self.poller(node);
+        let leave = Leave { worker: poller.worker(), session: None, how: Leaving::Gone };
+        poller.ask(Command::Leave(leave)).await?;
+        Ok(done())
     }
 
     async fn give_work(self: &Arc<Desk>, node: &Node, wanted: i64) -> Result<Answer, Refused> {

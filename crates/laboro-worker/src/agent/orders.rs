@@ -26,7 +26,7 @@ impl Agent {
                     Order::GiveUpSlots(slots) => self.slots = self.slots.saturating_sub(slots),
                     Order::Drain => {
                         self.note("the hub wants no more from this worker: finishing what runs");
-                        self.drain(None);
+                        self.drain_for_hub();
                     }
                     Order::StopNow => {
                         self.note("the hub stops this worker");

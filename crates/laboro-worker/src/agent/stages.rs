@@ -75,9 +75,23 @@ impl Agent {
 
     /// Takes nothing more and gives back what has not begun.
     pub(super) fn drain(&mut self, until: Option<Instant>) {
+        self.take_no_more(until);
+        if matches!(self.stage, Stage::Draining { .. }) {
+            self.give_back_waiting();
+        }
+    }
+
+    /// The same because the hub wants it so. What it would not take back is run first.
+    pub(super) fn drain_for_hub(&mut self) {
+        match self.side.takes_back() {
+            true => self.drain(None),
+            false => self.take_no_more(None),
+        }
+    }
+
+    fn take_no_more(&mut self, until: Option<Instant>) {
         if self.stage == Stage::Working {
             self.tell(News::Draining);
-            self.give_back_waiting();
         }
         if matches!(self.stage, Stage::Working | Stage::Draining { .. }) {
             self.stage = Stage::Draining { until };
@@ -155,7 +169,7 @@ impl Agent {
                 self.drain(None);
                 self.be_gone_after(GOODBYE);
             }
-            Stage::Working if self.slots == 0 => self.drain(None),
+            Stage::Working if self.slots == 0 => self.drain_for_hub(),
             Stage::Working | Stage::Draining { .. } if is_past(self.last_call()) => {
                 let running = self.running.len();
                 self.note(&format!("the time limit is near: ending {running} tasks and leaving"));

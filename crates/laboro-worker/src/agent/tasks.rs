@@ -166,7 +166,8 @@ impl Agent {
     /// When what waits here for a slot has waited too long.
     pub(super) fn stuck_at(&self) -> Option<Instant> {
         let is_ahead = !self.waiting.is_empty() && !self.is_short_of_memory || self.unbegun > 0;
-        (is_ahead && self.slots_used >= self.slots).then(|| self.last_moved + STUCK)
+        let is_stuck = is_ahead && self.slots_used >= self.slots && self.side.takes_back();
+        is_stuck.then(|| self.last_moved + STUCK)
     }
 
     /// Short tasks that were sent ahead wait behind long ones: somebody else may have room for them.

@@ -143,3 +143,23 @@ fn jobs_of_the_door_are_jobs_of_the_hub() {
     worker.wait().expect(0);
     hub.ends_well();
 }
+
+#[test]
+fn what_our_worker_cannot_finish_has_not_failed() {
+    for way in ["https", "wss"] {
+        let rig = Rig::new();
+        rig.write("hub.toml", "grace_ms = 100\n");
+        let hub = Hub::start_with(&rig, "", &["--config=hub.toml"]);
+        hub.queue("long", 1);
+        rig.write("say", "#!/bin/sh\n: > \"$0.runs\"\nexec sleep 600\n");
+        let from = format!("--from=fuq+{way}://{}", hub.address);
+        let words = ["--ca=hub/tls.pem", "--auth-file=hub/fuq.auth", "--drain=0s", "--slots=1"];
+        let call = rig.laboro(["worker", &from].iter().chain(&words));
+        let worker = call.start();
+        until("it runs", || hub.statuses() == ["running"] && rig.at("say.runs").exists());
+        worker.signal(rustix::process::Signal::TERM);
+        worker.wait();
+        until("another may have it", || hub.statuses() == ["waiting"]);
+        hub.ends_well();
+    }
+}

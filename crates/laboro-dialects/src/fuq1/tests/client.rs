@@ -61,6 +61,12 @@ impl Peer {
         }
     }
 
+    fn tell(&mut self, news: News) {
+        let mut out = Orders::default();
+        self.client.tell(NOW, news, &mut out);
+        self.collect(out);
+    }
+
     fn end(&mut self, key: Key) {
         let outcome = Outcome::Success;
         let how = Ended { outcome, message: None, used: Used::default() };
@@ -189,4 +195,17 @@ fn what_was_not_answered_is_said_again_on_the_next_connection() {
     assert_eq!(peer.said, [update(4)]);
     peer.hear(&Message::Ok(1));
     assert!(peer.client.is_settled());
+}
+
+#[test]
+fn who_leaves_says_nothing_of_what_it_has_not_finished() {
+    let mut peer = Peer::ready(1);
+    let key = peer.start(1);
+    assert!(!peer.client.takes_back());
+    peer.tell(News::Returned(key));
+    let [Order::Start(again)] = &peer.orders[..] else { panic!("it does not leave yet") };
+    let key = again.key;
+    peer.tell(News::Draining);
+    peer.tell(News::Returned(key));
+    assert_eq!((&peer.said[..], &peer.parting), (&[][..], &Some(Parting::Finished)));
 }

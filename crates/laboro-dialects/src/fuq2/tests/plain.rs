@@ -7,7 +7,7 @@ use crate::fuq2::header::{AT_ONCE, Header, Kind, Numbering, SAY_HELLO, Trouble};
 use crate::fuq2::payload::{self, Hello, JobDescription, JobStatusUpdate, Task, TaskPair};
 use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
 use crate::session::{Delivery, HangUp, Output, Session};
-use crate::worker::{Assignment, News, Order, Orders, Parting, WorkerSide};
+use crate::worker::{Assignment, Key, News, Order, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{
     ArraySpec, Command, Drain, LeaseRef, Outcome, Profile, Query, Refusal, Reply, Report,
@@ -451,6 +451,20 @@ impl Lone {
         self.collect(out);
     }
 
+    fn tell(&mut self, news: News) {
+        let mut out = Orders::default();
+        self.worker.tell(NOW, news, &mut out);
+        self.collect(out);
+    }
+
+    fn started(&self) -> Vec<Key> {
+        let key = |order: &Order| match order {
+            Order::Start(assignment) => Some(assignment.key),
+            _ => None,
+        };
+        self.orders.iter().filter_map(key).collect()
+    }
+
     fn said(&self) -> Vec<(Kind, u32, u32)> {
         self.said.iter().map(|m| (m.header.kind, m.header.seq, m.header.arg0)).collect()
     }
@@ -496,6 +510,35 @@ fn a_cancelled_task_reports_how_it_ended() {
     lone.hear(bytes(Kind::Ok, 6, 0, 0));
     lone.hear(with_body(Kind::Cancel, 7, |to| payload::write_pairs(to, &unknown)));
     assert_eq!(lone.said(), [(Kind::Ok, 7, 0)], "originals know no error for it");
+}
+
+#[test]
+fn who_leaves_says_nothing_of_what_it_has_not_finished() {
+    let mut lone = Lone::new(2);
+    lone.hear(job(3, &[(1, 1), (1, 2)]));
+    let keys = lone.started();
+    assert!(!lone.worker.takes_back());
+    lone.tell(News::Returned(keys[0]));
+    let again = lone.started();
+    assert_eq!((lone.said(), again.len()), (vec![], 1), "it does not leave yet");
+    lone.tell(News::Draining);
+    lone.tell(News::Returned(again[0]));
+    assert_eq!((lone.said(), &lone.parting), (vec![], &None), "the other one runs");
+    lone.tell(News::Returned(keys[1]));
+    assert_eq!((lone.said(), &lone.parting), (vec![], &Some(Parting::Finished)));
+}
+
+#[test]
+fn what_is_cancelled_before_it_began_is_told_all_the_same() {
+    let mut lone = Lone::new(1);
+    lone.hear(job(3, &[(1, 1)]));
+    let keys = lone.started();
+    let whole = [TaskPair { job: 1, task: -1, lease: None }];
+    lone.hear(with_body(Kind::Cancel, 5, |to| payload::write_pairs(to, &whole)));
+    lone.tell(News::Returned(keys[0]));
+    let mut from = crate::fuq2::pack::Reader::new(&lone.said[0].body);
+    let update = JobStatusUpdate::read(&mut from).unwrap();
+    assert_eq!(&update.status[..], b"error encountered: signal: killed");
 }
 
 #[test]

@@ -190,6 +190,17 @@ impl PlainWorker {
         };
         self.results.push_back((key, update));
     }
+
+    /// There is no word for it. Who leaves says nothing of what it has not finished: the foreman gives to others what
+    /// a connection that ended leaves behind. Until then it is ours to run.
+    fn give_back(&mut self, key: Key, out: &mut Orders) {
+        let Some(live) = self.tasks.get(&key).filter(|live| !live.ended) else { return };
+        if live.cancelled {
+            return self.end(key, Outcome::Signal(KILLED), None);
+        }
+        let Some(live) = self.tasks.remove(&key).filter(|_| !self.drains) else { return };
+        self.begin(live.task, out);
+    }
 }
 
 impl WorkerSide for PlainWorker {
@@ -218,8 +229,7 @@ impl WorkerSide for PlainWorker {
             News::Ended { key, how: Ended { outcome, message, .. } } => {
                 self.end(key, outcome, message.as_deref());
             }
-            // There is no way to give a task back; it has not been done.
-            News::Returned(key) => self.end(key, Outcome::Error, Some("the worker gave it back")),
+            News::Returned(key) => self.give_back(key, out),
             News::Draining | News::Leaving => self.drains = true,
         }
         self.flush(now, out);
@@ -259,6 +269,10 @@ impl WorkerSide for PlainWorker {
 
     fn unsaid(&self) -> usize {
         0
+    }
+
+    fn takes_back(&self) -> bool {
+        false
     }
 
     fn is_settled(&self) -> bool {

@@ -1,6 +1,7 @@
 //! A dialect of lines, both sides of it. The hub's side is the test itself: it says lines and expects lines.
 //!
-//! Hub: `start KEY SLOTS LINE`, `cancel KEY`, `drain`, `stop`, `ok KEY`, `took BYTES`, `refuse WHY`, `bye`.
+//! Hub: `start KEY SLOTS LINE`, `cancel KEY`, `drain`, `stop`, `ok KEY`, `took BYTES`, `refuse WHY`, `bye`, and
+//! `hard` when it takes nothing back.
 //! Worker: `hello KEY...` with what is not answered yet, then `started`, `wrote`, `ended`, `returned`, `ahead`,
 //! `draining`, `leaving`.
 
@@ -60,6 +61,7 @@ struct Lines {
     /// Results without an answer.
     unanswered: BTreeMap<u64, String>,
     unsaid: usize,
+    is_hard: bool,
 }
 
 impl Lines {
@@ -94,6 +96,7 @@ impl Lines {
             }
             "cancel" => out.order(Order::Cancel(Key(number()))),
             "drain" => out.order(Order::Drain),
+            "hard" => self.is_hard = true,
             "stop" => out.order(Order::StopNow),
             "slots" => out.order(Order::GiveUpSlots(number() as u32)),
             "ok" => drop(self.unanswered.remove(&number())),
@@ -162,6 +165,10 @@ impl WorkerSide for Lines {
 
     fn unsaid(&self) -> usize {
         self.unsaid
+    }
+
+    fn takes_back(&self) -> bool {
+        !self.is_hard
     }
 
     fn is_settled(&self) -> bool {

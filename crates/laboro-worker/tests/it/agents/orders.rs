@@ -70,6 +70,38 @@ fn a_drained_worker_finishes_what_runs_and_returns_the_rest() {
 }
 
 #[test]
+fn where_nothing_is_taken_back_a_drained_worker_runs_all_it_has() {
+    let mut rig = Rig::new("drain-hard", |options| options.slots = 1);
+    rig.write("go", "");
+    rig.say("hard");
+    rig.say("start 1 1 echo $$ > pid; while test -e go; do sleep 0.01; done");
+    rig.line_of("pid");
+    rig.say("start 2 1 true");
+    rig.say("drain");
+    rig.expect("draining");
+    std::fs::remove_file(rig.dir.at("go")).unwrap();
+    rig.ends(1, "success");
+    rig.ends(2, "success");
+    assert_eq!(rig.leaves(), Farewell::Finished);
+}
+
+#[test]
+fn who_has_to_go_gives_back_what_it_would_have_run_for_a_hub_that_drains_it() {
+    let mut rig = Rig::new("drain-hard-signal", |options| options.slots = 1);
+    rig.say("hard");
+    rig.say("start 1 1 echo $$ > pid; exec sleep 600");
+    rig.line_of("pid");
+    rig.say("start 2 1 true");
+    rig.say("drain");
+    rig.expect("draining");
+    rig.signal();
+    rig.returns(2);
+    rig.signal();
+    rig.returns(1);
+    assert_eq!(rig.leaves(), Farewell::Finished);
+}
+
+#[test]
 fn a_stopped_worker_ends_everything_at_once() {
     let mut rig = Rig::new("stop", |_| {});
     rig.say("start 1 1 trap '' TERM; echo $$ > pid; while :; do sleep 600; done");

@@ -29,7 +29,20 @@ pub(super) struct Polling {
     /// The foreman had nothing, or could not say: not before then.
     pause_until: Option<Time>,
     drains: bool,
+    /// What was not finished when this worker had to go.
+    unfinished: Vec<Task>,
+    goodbye: Goodbye,
     is_gone: bool,
+}
+
+/// A foreman of ours understands one: what this node was given and has not finished goes to others. An original does
+/// not, and never takes anything back; there what is not finished has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goodbye {
+    Unsaid,
+    /// In the request with this number.
+    Said(u64),
+    Answered,
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +71,8 @@ impl Polling {
             again_at: None,
             pause_until: None,
             drains: false,
+            unfinished: Vec::new(),
+            goodbye: Goodbye::Unsaid,
             is_gone: false,
         }
     }
@@ -88,8 +103,7 @@ impl Polling {
                 say(&Asked { id, path: None, body: Value::Null }, out);
             }
             if self.running.is_empty() && self.is_settled() {
-                self.is_gone = true;
-                out.hang_up(Parting::Finished);
+                self.part(out);
             }
             return;
         }
@@ -105,10 +119,38 @@ impl Polling {
         }
     }
 
+    /// A request for work that was taken back may have been answered in the same moment, so goodbye is always said.
+    fn part(&mut self, out: &mut Orders) {
+        match self.goodbye {
+            Goodbye::Unsaid => {
+                self.goodbye = Goodbye::Said(self.ask("node/leave", json!({}), out));
+            }
+            Goodbye::Said(_) => {}
+            Goodbye::Answered => {
+                self.is_gone = true;
+                out.hang_up(Parting::Finished);
+            }
+        }
+    }
+
+    fn hear_goodbye(&mut self, status: u16) {
+        self.goodbye = Goodbye::Answered;
+        if !is_final(status) {
+            // Understood; or the foreman has trouble of its own, and may know the word.
+            self.unfinished.clear();
+        }
+        let message = Some("the worker had to leave".to_owned());
+        let failed = |task| Told { task, outcome: Outcome::Error, message: message.clone() };
+        self.unsaid.extend(self.unfinished.drain(..).map(failed));
+    }
+
     fn hear(&mut self, now: Time, line: &[u8], out: &mut Orders) {
         let Ok(Answered { id, status, body }) = serde_json::from_slice(line) else {
             return out.hang_up(Parting::Malformed("an answer is not understood".into()));
         };
+        if self.goodbye == Goodbye::Said(id) {
+            return self.hear_goodbye(status);
+        }
         let update = self.updates.remove(&id);
         if !self.polls.remove(&id) && update.is_none() {
             return;
@@ -204,10 +246,11 @@ impl WorkerSide for Polling {
             News::Ended { key, how: Ended { outcome, message, .. } } => {
                 self.end(key, outcome, message);
             }
-            // There is no way to give a task back; it has not been done.
-            News::Returned(key) => {
-                self.end(key, Outcome::Error, Some("the worker gave it back".into()));
-            }
+            News::Returned(key) => match self.running.remove(&key) {
+                Some(task) if self.drains => self.unfinished.push(task),
+                Some(task) => self.start(task, out),
+                None => {}
+            },
             News::Draining | News::Leaving => self.drains = true,
         }
         self.flush(now, out);
@@ -231,6 +274,13 @@ impl WorkerSide for Polling {
         self.unsaid.extend(updates.into_values());
         self.unsaid.append(&mut self.refused);
         self.again_at = None;
+        if let Goodbye::Said(_) = self.goodbye {
+            self.goodbye = Goodbye::Unsaid;
+        }
+    }
+
+    fn takes_back(&self) -> bool {
+        false
     }
 
     fn unsaid(&self) -> usize {

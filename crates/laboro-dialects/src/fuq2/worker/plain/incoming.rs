@@ -5,7 +5,7 @@ use crate::fuq2::frame::Message;
 use crate::fuq2::header::{AT_ONCE, Kind, LABORO, SAY_HELLO, Trouble, counts};
 use crate::fuq2::naming::assignment;
 use crate::fuq2::pack::PackError;
-use crate::fuq2::payload;
+use crate::fuq2::payload::{self, Task};
 use crate::fuq2::talk::Heard;
 use crate::worker::{Key, Order, Orders, Parting};
 use laboro_core::{Outcome, Time};
@@ -69,17 +69,21 @@ impl PlainWorker {
             return Ok(());
         }
         for task in tasks {
-            let key = Key(self.next_key);
-            self.next_key += 1;
-            let assignment = assignment(key, &task);
-            self.tasks.insert(key, Live { task, ended: false, cancelled: false });
-            match assignment {
-                Some(assignment) => out.order(Order::Start(Box::new(assignment))),
-                None => self.end(key, Outcome::Error, Some("tasks are numbered from 1")),
-            }
+            self.begin(task, out);
         }
         self.talk.answer(&mut out.say, seq, self.counts());
         Ok(())
+    }
+
+    pub(super) fn begin(&mut self, task: Task, out: &mut Orders) {
+        let key = Key(self.next_key);
+        self.next_key += 1;
+        let assignment = assignment(key, &task);
+        self.tasks.insert(key, Live { task, ended: false, cancelled: false });
+        match assignment {
+            Some(assignment) => out.order(Order::Start(Box::new(assignment))),
+            None => self.end(key, Outcome::Error, Some("tasks are numbered from 1")),
+        }
     }
 
     /// What is ended still runs until it has ended; then its UPDATE is sent, as the originals do it.

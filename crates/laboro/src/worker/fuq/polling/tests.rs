@@ -40,6 +40,14 @@ impl Rig {
             .collect()
     }
 
+    /// Goodbye is said, and answered with this.
+    fn part(&mut self, status: u16) {
+        assert_eq!(self.orders.hang_up, None);
+        let [goodbye] = &self.asked()[..] else { panic!("a goodbye") };
+        assert_eq!(goodbye.path.as_deref(), Some("node/leave"));
+        self.answer(goodbye.id, status, Value::Null);
+    }
+
     fn end(&mut self, key: Key, outcome: Outcome) {
         let how = Ended { outcome, message: None, used: Used::default() };
         self.side.tell(NOW, News::Ended { key, how }, &mut self.orders);
@@ -118,7 +126,6 @@ fn a_result_that_the_foreman_cannot_take_now_is_told_again() {
         rig.side.tell(NOW, News::Draining, &mut rig.orders);
         rig.answer(id, status, Value::Null);
         assert_eq!(rig.side.is_settled(), !is_kept, "{status}");
-        assert_eq!(rig.orders.hang_up.is_some(), !is_kept, "{status}");
         if is_kept {
             assert!(rig.asked().is_empty(), "not at once");
             let later = rig.side.deadline().unwrap();
@@ -126,8 +133,10 @@ fn a_result_that_the_foreman_cannot_take_now_is_told_again() {
             let again = rig.asked();
             assert_eq!(again[0].body["task"], 1);
             rig.answer(again[0].id, 200, json!([]));
-            assert!(rig.side.is_settled() && rig.orders.hang_up.is_some());
+            assert!(rig.side.is_settled());
         }
+        rig.part(404);
+        assert!(rig.orders.hang_up.is_some(), "{status}");
     }
 }
 
@@ -145,6 +154,7 @@ fn a_stop_ends_it_once_everything_is_told() {
     let [update] = &rig.asked()[..] else { panic!("one update") };
     assert_eq!(update.body["newjob"], Value::Null);
     rig.answer(update.id, 200, json!([]));
+    rig.part(200);
     assert_eq!(rig.orders.hang_up, Some(Parting::Finished));
 }
 
@@ -153,8 +163,42 @@ fn who_drains_takes_back_its_requests() {
     let mut rig = Rig::new(2);
     rig.asked();
     rig.side.tell(NOW, News::Draining, &mut rig.orders);
-    assert!(rig.asked().iter().all(|asked| asked.path.is_none()));
+    let said = rig.asked();
+    let [withdrawn @ .., goodbye] = &said[..] else { panic!("both and a goodbye") };
+    assert!(withdrawn.len() == 2 && withdrawn.iter().all(|asked| asked.path.is_none()));
+    rig.answer(goodbye.id, 404, Value::Null);
     assert_eq!(rig.orders.hang_up, Some(Parting::Finished));
+}
+
+#[test]
+fn what_is_not_finished_goes_back_where_that_can_be_said_and_has_failed_elsewhere() {
+    for (status, is_understood) in [(200, true), (404, false)] {
+        let mut rig = Rig::new(1);
+        let id = rig.asked()[0].id;
+        rig.answer(id, 200, tasks(&[1]));
+        let key = rig.started()[0].0;
+        rig.side.tell(NOW, News::Draining, &mut rig.orders);
+        assert!(rig.asked().is_empty(), "it still runs");
+        rig.side.tell(NOW, News::Returned(key), &mut rig.orders);
+        rig.part(status);
+        if !is_understood {
+            let [update] = &rig.asked()[..] else { panic!("one update") };
+            assert_eq!((&update.body["task"], &update.body["success"]), (&json!(1), &json!(false)));
+            rig.answer(update.id, 200, json!([]));
+        }
+        assert_eq!(rig.orders.hang_up, Some(Parting::Finished));
+    }
+}
+
+#[test]
+fn until_it_leaves_what_comes_back_is_begun_again() {
+    let mut rig = Rig::new(1);
+    let id = rig.asked()[0].id;
+    rig.answer(id, 200, tasks(&[1]));
+    let key = rig.started()[0].0;
+    rig.side.tell(NOW, News::Returned(key), &mut rig.orders);
+    assert_eq!(rig.started().len(), 1);
+    assert!(rig.asked().is_empty());
 }
 
 #[test]
