@@ -13,7 +13,7 @@ use laboro_dialects::worker::{
     Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide,
 };
 use laboro_dialects::zmtp::Mechanism;
-use laboro_dialects::{dwork, fuq1, fuq2, runexp};
+use laboro_dialects::{dwork, fuq1, fuq2, runexp, websocket};
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) struct Agent {
@@ -55,6 +55,7 @@ enum Stage {
 }
 
 const GOODBYE_MS: u64 = 5000;
+const MESSAGE_BYTES: usize = 1 << 20;
 
 impl Agent {
     pub fn new(plan: WorkerPlan, dice: Dice) -> Agent {
@@ -81,8 +82,8 @@ impl Agent {
         }
     }
 
-    pub fn dialect(&self) -> Dialect {
-        self.plan.dialect
+    pub fn plan(&self) -> &WorkerPlan {
+        &self.plan
     }
 
     /// It dies with all that runs, and another process takes its place.
@@ -365,7 +366,17 @@ fn side(plan: &WorkerPlan, life: u64) -> Box<dyn WorkerSide> {
                 mechanism: Mechanism::Null,
             }))
         }
-        Dialect::Fuq2 => Box::new(fuq2::PlainWorker::new(fuq2::PlainSettings::tcp(name, slots))),
+        Dialect::Fuq2 => {
+            let settings = fuq2::PlainSettings::tcp(name, slots);
+            let numbering = plan.numbering;
+            Box::new(fuq2::PlainWorker::new(fuq2::PlainSettings { numbering, ..settings }))
+        }
+        Dialect::Fuq => {
+            let settings = fuq2::PlainSettings::websocket(name, slots);
+            let numbering = plan.numbering;
+            let side = fuq2::PlainWorker::new(fuq2::PlainSettings { numbering, ..settings });
+            Box::new(websocket::Client::new(side, MESSAGE_BYTES, name))
+        }
         Dialect::Fuq1 => Box::new(fuq1::Client::new(fuq1::ClientSettings::new(name, slots))),
         Dialect::Runexp => Box::new(runexp::Runner::new(runexp::RunnerOptions::new(name, slots))),
     }

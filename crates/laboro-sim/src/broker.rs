@@ -8,6 +8,7 @@ mod side;
 use crate::clock::Offset;
 use crate::dice::Dice;
 use crate::network::{Pipe, Weather};
+use crate::plan::Sabotage;
 use crate::promise::{Broken, Kept, Promise};
 use crate::timeline::Timeline;
 use bytes::{Bytes, BytesMut};
@@ -33,6 +34,8 @@ pub(crate) struct BrokerWorld<'a> {
     trouble_ms: u64,
     trouble_at: u64,
     is_calm: bool,
+    sabotage: Option<Sabotage>,
+    messages: u64,
     pub requests: u64,
 }
 
@@ -68,7 +71,11 @@ const CALM_MS: u64 = 200_000;
 const SEED: u64 = 11;
 
 impl<'a> BrokerWorld<'a> {
-    pub fn new(mut dice: Dice, timeline: &'a mut Timeline) -> BrokerWorld<'a> {
+    pub fn new(
+        mut dice: Dice,
+        sabotage: Option<Sabotage>,
+        timeline: &'a mut Timeline,
+    ) -> BrokerWorld<'a> {
         let config = BrokerConfig {
             workers_max: 100,
             slots_max: 1000,
@@ -101,6 +108,8 @@ impl<'a> BrokerWorld<'a> {
             trouble_ms: dice.between(200, 6000),
             trouble_at: 0,
             is_calm: false,
+            sabotage,
+            messages: 0,
             requests: 0,
             dice,
         }
@@ -317,6 +326,12 @@ impl<'a> BrokerWorld<'a> {
             server.tick(now, &mut effects);
         }
         for effect in effects {
+            self.messages += 1;
+            match self.sabotage.filter(|_| self.messages.is_multiple_of(7)) {
+                Some(Sabotage::DropsSilently) => continue,
+                Some(Sabotage::SendsTwice) => self.act(effect.clone())?,
+                _ => {}
+            }
             self.act(effect)?;
         }
         self.check()

@@ -15,6 +15,9 @@ use laboro_hub::{Handle, Lost};
 use std::pin::Pin;
 use std::sync::Arc;
 
+/// What a watcher takes before it stops reading.
+const WATCHED: usize = 20;
+
 pub(crate) struct Clerk {
     dice: Dice,
     period_ms: u64,
@@ -25,6 +28,7 @@ pub(crate) struct Clerk {
     unsure: Vec<Submit>,
     jobs: Vec<Acked>,
     names: u64,
+    watches: Vec<Watch>,
     pub acked: u64,
     pub refused: u64,
 }
@@ -33,6 +37,9 @@ struct Waiting {
     wish: Wish,
     answer: Pin<Box<dyn Future<Output = Result<Reply, Lost>>>>,
 }
+
+/// Somebody who looks on, until there is too much to see.
+struct Watch(Pin<Box<dyn Future<Output = ()>>>);
 
 #[derive(Clone)]
 enum Wish {
@@ -59,6 +66,7 @@ impl Clerk {
             unsure: Vec::new(),
             jobs: Vec::new(),
             names: 0,
+            watches: Vec::new(),
             acked: 0,
             refused: 0,
         }
@@ -87,6 +95,22 @@ impl Clerk {
             return None;
         }
         self.left -= 1;
+        if self.dice.one_in(25) {
+            let handle = handle.clone();
+            // It takes a few changes and then leaves off reading, as a browser that was left open does.
+            self.watches.push(Watch(Box::pin(async move {
+                let Ok(mut changes) = handle.watch(Command::Watch(Scope::All)).await else {
+                    return;
+                };
+                for _ in 0..WATCHED {
+                    if changes.recv().await.is_none() {
+                        return;
+                    }
+                }
+                std::future::pending::<()>().await;
+            })));
+            return Some("watches everything, for a while".to_owned());
+        }
         let (wish, command) = self.draw(oracle);
         let words = told(&command);
         self.ask(handle, wish, command);
@@ -96,6 +120,7 @@ impl Clerk {
     /// Takes away whatever keeps things from going on.
     pub fn calm_down(&mut self, handle: &Handle, oracle: &Oracle) {
         self.left = 0;
+        self.watches.clear();
         let mut commands = vec![Command::Resume(group())];
         for (job, known) in oracle.jobs() {
             let all = |which| Selection { job, which };
@@ -123,6 +148,7 @@ impl Clerk {
 
     /// Takes answers that have come.
     pub fn hear(&mut self, oracle: &Oracle) -> Kept {
+        self.watches.retain_mut(|Watch(watch)| now_or_never_pinned(watch.as_mut()).is_none());
         for mut waiting in std::mem::take(&mut self.waiting) {
             match now_or_never_pinned(waiting.answer.as_mut()) {
                 None => self.waiting.push(waiting),
@@ -205,7 +231,6 @@ impl Clerk {
                 None => Command::Query(Query::Groups),
             },
             19 => self.about_worker(oracle),
-            20 => Command::Watch(Scope::All),
             _ => self.query(job),
         };
         (Wish::Other, command)
@@ -326,9 +351,10 @@ impl Clerk {
     }
 
     fn array(&mut self, names: &[Name]) -> ArraySpec {
-        let work = match self.dice.below(3) {
+        let work = match self.dice.below(4) {
             0 => indexed(),
             1 => command(),
+            2 => script(),
             _ => Work::Named,
         };
         let mut array = ArraySpec::numbered(self.name(), self.dice.small(1, 12), work);
@@ -340,13 +366,10 @@ impl Clerk {
     }
 
     fn work(&mut self) -> Option<Arc<Work>> {
-        match self.dice.below(5) {
+        match self.dice.below(6) {
             0 | 1 => None,
             2 => Some(Arc::new(command())),
-            3 => {
-                let (kind, body) = (".sh".into(), b"echo RES:\n".as_slice().into());
-                Some(Arc::new(Work::Script { kind, body, setting: Arc::default() }))
-            }
+            3 | 4 => Some(Arc::new(script())),
             _ => Some(Arc::new(indexed())),
         }
     }
@@ -359,6 +382,11 @@ pub(crate) fn group() -> Name {
 fn command() -> Work {
     let program = Program::Shell((*b"true").into());
     Work::Command(CommandWork { program, setting: Arc::new(Setting::default()) })
+}
+
+fn script() -> Work {
+    let (kind, body) = (".sh".into(), b"echo RES:\n".as_slice().into());
+    Work::Script { kind, body, setting: Arc::default() }
 }
 
 fn indexed() -> Work {

@@ -142,6 +142,9 @@ fn spoil(sabotage: Sabotage, effects: &mut Vec<Effect>) {
                 }
             }
         }
-        Sabotage::AcksUnwritten | Sabotage::LosesTail => {}
+        Sabotage::AcksUnwritten
+        | Sabotage::LosesTail
+        | Sabotage::SendsTwice
+        | Sabotage::DropsSilently => {}
     }
 }

@@ -60,6 +60,9 @@ pub struct Run {
     pub tally: Tally,
 }
 
+/// What workers speak.
+pub const DIALECTS: [&str; 6] = ["native", "dwork", "fuq2", "fuq", "fuq1", "runexp"];
+
 /// How much happened. A run in which nothing did proves nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -72,6 +75,8 @@ pub struct Tally {
     pub batches: u64,
     pub grants: u64,
     pub submits: u64,
+    /// Tasks that began at workers of each dialect, in the order of `DIALECTS`.
+    pub started: [u64; DIALECTS.len()],
     /// Of the request broker.
     pub requests: u64,
     pub virtual_ms: u64,
@@ -88,6 +93,9 @@ impl Tally {
         self.batches += other.batches;
         self.grants += other.grants;
         self.submits += other.submits;
+        for (sum, count) in self.started.iter_mut().zip(other.started) {
+            *sum += count;
+        }
         self.requests += other.requests;
         self.virtual_ms += other.virtual_ms;
     }
@@ -107,7 +115,8 @@ pub fn simulate(seed: u64, options: &Options) -> Run {
     let mut tally = simulation.tally();
     let mut timeline = simulation.into_timeline();
     let ran = ran.and_then(|()| {
-        let mut broker = BrokerWorld::new(Dice::new(seed).split(), &mut timeline);
+        let dice = Dice::new(seed).split();
+        let mut broker = BrokerWorld::new(dice, options.sabotage, &mut timeline);
         let ran = unless_it_panics(|| broker.run());
         tally.requests = broker.requests;
         ran

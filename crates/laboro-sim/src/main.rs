@@ -1,7 +1,8 @@
 //! `laboro-sim`: one seed with its timeline, or many with a line a hundred. Ends with 1 when a promise is broken.
 
 use clap::Parser;
-use laboro_sim::{Options, Run, Tally, simulate};
+use laboro_sim::{DIALECTS, Options, Run, Tally, simulate};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -141,11 +142,13 @@ fn note(sum: &mut Sum, run: &Run, args: &Args, begun: Instant) {
 fn in_words(tally: &Tally) -> String {
     let Tally { lives, torn, refusals, cuts, worker_crashes, stalls, batches, .. } = tally;
     let Tally { grants, submits, requests, .. } = tally;
+    let started = DIALECTS.iter().zip(tally.started).map(|(word, count)| format!("{word} {count}"));
+    let started = started.collect::<Vec<_>>().join(", ");
     let hours = tally.virtual_ms / 3_600_000;
     format!(
         "{lives} lives of the hub, {torn} torn writes, {refusals} refused, {cuts} lines lost, \
          {worker_crashes} worker crashes, {stalls} stalls, {batches} batches, {grants} grants, \
-         {submits} submits, {requests} requests to the broker, {hours} hours of virtual time"
+         {submits} submits, tasks begun ({started}), {requests} requests to the broker, {hours} hours of virtual time"
     )
 }
 
@@ -183,6 +186,7 @@ fn tally_json(tally: &Tally) -> serde_json::Value {
         "batches": tally.batches,
         "grants": tally.grants,
         "submits": tally.submits,
+        "started": DIALECTS.iter().copied().zip(tally.started).collect::<BTreeMap<_, _>>(),
         "requests": tally.requests,
         "virtual_ms": tally.virtual_ms,
     })

@@ -5,6 +5,9 @@
 #[path = "../../laboro-core/tests/properties/model.rs"]
 mod model;
 
+#[cfg(test)]
+mod tests;
+
 use crate::journal::Doubt;
 use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;

@@ -5,6 +5,7 @@ use crate::dice::Dice;
 use crate::journal::Disposition;
 use crate::network::Weather;
 use laboro_core::{Conduct, ConductRule, Config, Keep};
+use laboro_dialects::fuq2::Numbering;
 use laboro_hub::ServerOptions;
 
 #[derive(Clone, Debug)]
@@ -35,13 +36,17 @@ pub(crate) struct WorkerPlan {
     pub slots: u32,
     pub ahead: u32,
     pub period_ms: u64,
+    pub numbering: Numbering,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Native,
     Dwork,
+    /// On a byte stream, without names.
     Fuq2,
+    /// On a websocket, with the name of its login.
+    Fuq,
     Fuq1,
     Runexp,
 }
@@ -74,6 +79,10 @@ pub enum Sabotage {
     NeverAnswers,
     /// The first task of each dispatch is in it twice.
     GivesTwice,
+    /// The broker sends every seventh message to two of its peers.
+    SendsTwice,
+    /// The broker drops every seventh message without a word.
+    DropsSilently,
 }
 
 impl Plan {
@@ -133,6 +142,8 @@ impl Plan {
     }
 }
 
+const NUMBERINGS: [Numbering; 3] = [Numbering::Current, Numbering::Older, Numbering::Oldest];
+
 fn workers(dice: &mut Dice) -> Vec<WorkerPlan> {
     // Our own workers can do everything, so there is one in every world.
     let mut dialects = vec![Dialect::Native];
@@ -147,19 +158,27 @@ fn workers(dice: &mut Dice) -> Vec<WorkerPlan> {
         slots: dice.small(if number == 0 { 2 } else { 1 }, 4),
         ahead: if dice.one_in(3) { dice.small(1, 8) } else { 0 },
         period_ms: dice.between(900, 6000),
+        numbering: NUMBERINGS[dice.index(NUMBERINGS.len())],
     };
     dialects.into_iter().enumerate().map(plan).collect()
 }
 
 impl Dialect {
-    const ALL: [Dialect; 5] =
-        [Dialect::Native, Dialect::Dwork, Dialect::Fuq2, Dialect::Fuq1, Dialect::Runexp];
+    pub const ALL: [Dialect; 6] = [
+        Dialect::Native,
+        Dialect::Dwork,
+        Dialect::Fuq2,
+        Dialect::Fuq,
+        Dialect::Fuq1,
+        Dialect::Runexp,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
             Dialect::Native => "native",
             Dialect::Dwork => "dwork",
             Dialect::Fuq2 => "fuq2",
+            Dialect::Fuq => "fuq",
             Dialect::Fuq1 => "fuq1",
             Dialect::Runexp => "runexp",
         }

@@ -102,6 +102,7 @@ impl Simulation {
             batches: self.oracle.batches,
             grants: self.oracle.grants,
             submits: self.clerk.acked,
+            started: self.seats.started(),
             virtual_ms: self.now,
             ..self.tally
         }

@@ -12,14 +12,17 @@ fn noticed(sabotage: Sabotage) -> Option<(u64, Promise)> {
 fn a_seed_is_the_same_world_each_time() {
     let options = Options { timeline: true, ..Options::default() };
     let (one, other) = (simulate(3, &options), simulate(3, &options));
-    assert_eq!(one.timeline, other.timeline);
+    let lines = one.timeline.iter().zip(&other.timeline);
+    assert_eq!(lines.clone().find(|(one, other)| one != other), None);
+    assert_eq!(one.timeline.len(), other.timeline.len());
     assert!(one.timeline.len() > 100, "much happens: {}", one.timeline.len());
 }
 
 #[test]
 fn a_journal_that_acknowledges_without_writing_is_found_out() {
-    let (seed, promise) = noticed(Sabotage::AcksUnwritten).expect("somebody notices");
-    assert_eq!(promise, Promise::NothingLost, "seed {seed}");
+    // Either something is missing, or what came after it does not fit any more.
+    let found = noticed(Sabotage::AcksUnwritten).expect("somebody notices");
+    assert!(matches!(found.1, Promise::NothingLost | Promise::StartsAgain), "{found:?}");
 }
 
 #[test]
@@ -44,4 +47,16 @@ fn an_answer_that_never_comes_is_found_out() {
 fn a_task_that_is_given_out_twice_is_found_out() {
     let (seed, promise) = noticed(Sabotage::GivesTwice).expect("somebody notices");
     assert_eq!(promise, Promise::OneLease, "seed {seed}");
+}
+
+#[test]
+fn a_message_of_the_broker_that_reaches_two_workers_is_found_out() {
+    let found = noticed(Sabotage::SendsTwice).expect("somebody notices");
+    assert!(matches!(found.1, Promise::OneWorkerAMessage | Promise::OneAnswer), "{found:?}");
+}
+
+#[test]
+fn a_broker_that_drops_without_a_word_is_found_out() {
+    let found = noticed(Sabotage::DropsSilently).expect("somebody notices");
+    assert!(matches!(found.1, Promise::Slots | Promise::Drains | Promise::OneAnswer), "{found:?}");
 }

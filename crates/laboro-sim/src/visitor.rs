@@ -97,7 +97,7 @@ impl Visitor {
                     }
                     if asked == Kind::Exit {
                         self.held.clear();
-                        self.has_left = self.is_calm;
+                        self.has_left = self.is_calm && self.asked.is_empty();
                     }
                 }
                 Err(error) => {

@@ -10,7 +10,7 @@ use crate::oracle::Oracle;
 use crate::plan::Plan;
 use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Tap;
-use laboro_core::{Kinds, WorkKind};
+use laboro_core::{Grant, Kinds, Work, WorkKind};
 use laboro_dialects::{dwork, runexp};
 use std::sync::Arc;
 use std::task::Poll;
@@ -124,8 +124,15 @@ fn doors(plan: &Plan) -> Result<Doors, Broken> {
     });
     let runexp = runexp::Door::new("default")
         .map_err(|error| Broken::new(Promise::StartsAgain, error.to_string()))?
+        .with_fill(fill)
         .staying();
     Ok(Doors { dwork, runexp })
+}
+
+/// Nobody looks at what an element stands for.
+fn fill(grant: &Grant) -> Result<runexp::Filled, String> {
+    let work = grant.work.as_deref().cloned().unwrap_or(Work::Named);
+    Ok(runexp::Filled { work, arguments: Vec::new() })
 }
 
 impl Simulation {
@@ -165,8 +172,9 @@ impl Simulation {
                 self.hub_is_gone();
                 Ok(true)
             }
-            Poll::Ready(Err(error)) => {
-                self.timeline.say(self.now, format_args!("hub: {error}"));
+            // The words name a directory that is another one each time.
+            Poll::Ready(Err(_)) => {
+                self.timeline.say(self.now, format_args!("hub: its journal fails, it ends"));
                 self.tally.refusals += 1;
                 self.crash_hub()?;
                 Ok(true)

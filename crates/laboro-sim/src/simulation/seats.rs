@@ -17,7 +17,7 @@ use crate::visitor::Visitor;
 use bytes::BytesMut;
 use laboro_core::{Effect, Event, Reply, Time};
 use laboro_dialects::session::{OpenGate, Place, Session};
-use laboro_dialects::{fuq1, fuq2};
+use laboro_dialects::{fuq1, fuq2, websocket};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -72,8 +72,22 @@ impl Who {
 
     fn dialect(&self) -> Dialect {
         match self {
-            Who::Agent(agent) => agent.dialect(),
+            Who::Agent(agent) => agent.plan().dialect,
             Who::Visitor(_) => Dialect::Dwork,
+        }
+    }
+
+    fn numbering(&self) -> fuq2::Numbering {
+        match self {
+            Who::Agent(agent) => agent.plan().numbering,
+            Who::Visitor(_) => fuq2::Numbering::default(),
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        match self {
+            Who::Agent(agent) => agent.plan().slots,
+            Who::Visitor(_) => 1,
         }
     }
 
@@ -123,6 +137,17 @@ impl Seats {
                 Who::Visitor(visitor) => visitor.calm_down(now),
             }
         }
+    }
+
+    /// How many tasks began at workers of each dialect.
+    pub fn started(&self) -> [u64; Dialect::ALL.len()] {
+        let mut started = [0; Dialect::ALL.len()];
+        for seat in &self.seats {
+            if let Who::Agent(agent) = &seat.who {
+                started[agent.plan().dialect as usize] += agent.started;
+            }
+        }
+        started
     }
 
     pub fn are_settled(&self) -> bool {
@@ -204,8 +229,19 @@ impl Simulation {
                     Box::new(laboro_dialects::dwork::HubSide::new(place, door))
                 }
                 Dialect::Fuq2 => {
-                    let mode = fuq2::Mode::Plain(fuq2::Plain::tcp());
-                    Box::new(fuq2::Foreman::new(place, mode))
+                    let plain =
+                        fuq2::Plain { numbering: seat.who.numbering(), ..fuq2::Plain::tcp() };
+                    Box::new(fuq2::Foreman::new(place, fuq2::Mode::Plain(plain)))
+                }
+                Dialect::Fuq => {
+                    let name = seat.who.peer().name();
+                    let plain = fuq2::Plain {
+                        numbering: seat.who.numbering(),
+                        slots: seat.who.slots(),
+                        ..fuq2::Plain::websocket(name.into(), Vec::new())
+                    };
+                    let side = fuq2::Foreman::new(place, fuq2::Mode::Plain(plain));
+                    Box::new(websocket::Server::new(side, MESSAGE_BYTES, name))
                 }
                 Dialect::Fuq1 => Box::new(fuq1::Server::new(place)),
                 Dialect::Runexp => Box::new(doors.runexp.session(place)),

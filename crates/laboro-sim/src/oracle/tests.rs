@@ -1,0 +1,106 @@
+//! The oracle sees what must not happen, one promise a test, by events that no hub would post.
+
+use super::*;
+use laboro_core::{Added, GroupId, JobId, JobOptions, NewTask, Profile, Then};
+
+const TASK: u32 = 1;
+const AFTER: u32 = 2;
+const WORKER: WorkerId = WorkerId(1);
+
+fn task(index: u32) -> TaskId {
+    TaskId::new(JobId(1), index)
+}
+
+/// Two tasks, the second after the first, and a worker.
+fn oracle() -> Oracle {
+    let new = |preds: &[u32]| NewTask {
+        name: Name::default(),
+        profile: 0,
+        work: None,
+        preds: preds.iter().map(|&index| task(index)).collect(),
+        memo: None,
+    };
+    let (profiles, tasks) = (vec![Profile::default()], vec![new(&[]), new(&[TASK])]);
+    let added = Added { job: JobId(1), profiles, arrays: Vec::new(), tasks };
+    let (group, name) = (GroupId(0), Name::from("g"));
+    let options = Box::new(JobOptions::default());
+    let mut oracle = Oracle::new();
+    let begin = [
+        Event::Began { life: 1, seed: 1 },
+        Event::GroupMade { group, name: name.clone() },
+        Event::WorkerMet { worker: WORKER, group, name, dialect: "d".into(), period_ms: None },
+        Event::WorkerMet {
+            worker: WorkerId(2),
+            group,
+            name: "other".into(),
+            dialect: "d".into(),
+            period_ms: None,
+        },
+        Event::JobMade { job: JobId(1), group, options },
+        Event::Added(Box::new(added)),
+    ];
+    oracle.kept(Time(1), &begin).expect("nothing is wrong yet");
+    oracle
+}
+
+fn leased(index: u32, count: u64) -> Event {
+    let (lease, worker) = (LeaseNo::new(1, count), WORKER);
+    Event::Leased { task: task(index), lease, worker, until: None, share: None }
+}
+
+fn finished(index: u32, worker: WorkerId) -> Event {
+    let (outcome, then) = (Outcome::Success, Then::Done);
+    Event::Finished { task: task(index), worker, outcome, then, words: None }
+}
+
+/// What the last of these events breaks.
+fn broken(events: &[Event]) -> Promise {
+    oracle().kept(Time(2), events).expect_err("the oracle sees it").promise
+}
+
+#[test]
+fn a_second_lease_is_seen() {
+    assert_eq!(broken(&[leased(TASK, 0), leased(TASK, 1)]), Promise::OneLease);
+}
+
+#[test]
+fn a_task_before_its_predecessor_is_seen() {
+    assert_eq!(broken(&[leased(AFTER, 0)]), Promise::PredecessorsFirst);
+}
+
+#[test]
+fn a_second_run_is_seen() {
+    let events = [leased(TASK, 0), finished(TASK, WORKER), leased(TASK, 1)];
+    assert_eq!(broken(&events), Promise::NoSecondRun);
+}
+
+#[test]
+fn a_result_that_overwrites_another_is_seen() {
+    let events = [leased(TASK, 0), finished(TASK, WORKER), finished(TASK, WORKER)];
+    assert_eq!(broken(&events), Promise::LateResults);
+}
+
+#[test]
+fn a_result_of_somebody_else_is_seen() {
+    assert_eq!(broken(&[leased(TASK, 0), finished(TASK, WorkerId(2))]), Promise::LateResults);
+}
+
+#[test]
+fn a_lease_number_that_was_used_before_is_seen() {
+    let events = [leased(TASK, 0), finished(TASK, WORKER), leased(AFTER, 0)];
+    assert_eq!(broken(&events), Promise::OneLease);
+}
+
+#[test]
+fn more_than_a_worker_has_room_for_is_seen() {
+    let mut oracle = oracle();
+    oracle.rooms.insert(WORKER, Room { slots: 0, ahead: 0 });
+    oracle.kept(Time(2), &[leased(TASK, 0)]).expect("an event alone says nothing about room");
+    assert_eq!(oracle.check_room(WORKER).expect_err("it has none").promise, Promise::Slots);
+}
+
+#[test]
+fn what_a_journal_forgot_is_seen() {
+    let broken = oracle().recovered(&Ledger::default(), None).expect_err("it is empty");
+    assert_eq!(broken.promise, Promise::NothingLost);
+}
