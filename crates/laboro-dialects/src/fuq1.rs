@@ -3,10 +3,12 @@
 
 mod client;
 mod codec;
+mod probe;
 mod server;
 
 #[cfg(test)]
 mod tests;
 
 pub use client::{Client, ClientSettings};
+pub use probe::probe;
 pub use server::Server;

@@ -15,6 +15,8 @@ mod talk;
 mod foreman;
 mod worker;
 
+mod probe;
+
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +25,7 @@ pub use foreman::{Foreman, Mode, Plain};
 pub use header::Numbering;
 pub use naming::{assignment, task_id, task_of};
 pub use payload::{JobDescription, Task};
+pub use probe::{probe_bodies, probe_frames, probe_native};
 pub use status::{outcome_of, status_of};
 pub use worker::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 

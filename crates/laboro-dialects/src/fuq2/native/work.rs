@@ -17,7 +17,7 @@ const INDEXED: u64 = 4;
 const WORDS_MAX: usize = 131_072;
 
 /// `None` is work that has only a name.
-pub(super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
+pub(in super::super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
     match work {
         None | Some(Work::Named) => {
             write_array(to, 1);
@@ -74,7 +74,7 @@ fn write_optional(to: &mut BytesMut, bytes: Option<&[u8]>) {
 }
 
 /// `None`: a kind that this version does not know.
-pub(super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>, PackError> {
+pub(in super::super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>, PackError> {
     let mut kind = NAMED;
     let mut words: Vec<Box<[u8]>> = Vec::new();
     let mut body: Arc<[u8]> = Arc::from([]);
