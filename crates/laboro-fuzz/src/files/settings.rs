@@ -1,0 +1,25 @@
+//! `hub.toml` and access files.
+
+use laboro_hub::config::Settings;
+use laboro_hub::security::Access;
+
+/// What is in force can be printed, and what is printed can be read again.
+pub(crate) fn hub(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(settings) = toml::from_str::<Settings>(text) {
+        let again: Settings = toml::from_str(&settings.text()).expect("what is printed is read");
+        assert_eq!(again, settings);
+    }
+}
+
+pub(crate) fn access(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(access) = Access::parse(text) {
+        let again = Access::parse(&access.text()).expect("what is written is read");
+        assert_eq!(again, access);
+        assert!(
+            !format!("{access:?}").contains(access.token.expose())
+                || access.token.expose().len() < 8
+        );
+    }
+}
