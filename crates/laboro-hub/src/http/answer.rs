@@ -4,7 +4,7 @@ use crate::api::{API_VERSION, API_VERSION_HEADER, BadSelection, BadTask, Problem
 use crate::api::{VERSION, VERSION_HEADER};
 use crate::inbox::Lost;
 use axum::Json;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use laboro_core::{Refusal, Reply};
@@ -162,5 +162,7 @@ pub(super) async fn sign(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(VERSION_HEADER, HeaderValue::from_static(VERSION));
     headers.insert(API_VERSION_HEADER, HeaderValue::from_static(API_VERSION));
+    // What a task printed is no page, whatever it looks like.
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }

@@ -74,10 +74,16 @@ pub(super) async fn enter(
 fn identify(api: &Api, headers: &HeaderMap, peer: Option<SocketAddr>) -> Result<Who, Refused> {
     let unauthorized =
         |reason, detail: String| Refused::new(StatusCode::UNAUTHORIZED, reason, detail);
-    let Some(header) = headers.get(AUTHORIZATION) else {
+    let mut shown = headers.get_all(AUTHORIZATION).iter();
+    let Some(header) = shown.next() else {
         return Err(unauthorized("no_token", "no token was shown".to_owned())
             .hint("send `Authorization: Bearer TOKEN`; `laboro access` makes one"));
     };
+    // Whoever stands in between may have looked at the other one.
+    if shown.next().is_some() {
+        let detail = "there is more than one Authorization header";
+        return Err(unauthorized("bad_token", detail.to_owned()).hint("send one"));
+    }
     let Some(secret) = bearer(header.as_bytes()) else {
         return Err(unauthorized("bad_token", "the Authorization header has no bearer".to_owned())
             .hint("send `Authorization: Bearer TOKEN`"));

@@ -6,6 +6,7 @@ mod dashboard;
 mod document;
 mod events;
 mod history;
+mod hostile;
 mod outputs;
 mod rig;
 mod roles;
