@@ -9,6 +9,7 @@ use crate::log::{Durability, FoldMaker, Log, Options, Recovery};
 use crate::replay::Replay;
 use desk::Desk;
 use fold::LedgerFold;
+pub(crate) use fold::condense;
 use laboro_core::{Batch, Effect, Ledger};
 use scribe::Scribe;
 use std::path::Path;

@@ -26,4 +26,8 @@ pub enum JournalError {
 
     #[error("the journal's thread ended early; start the hub again")]
     Died,
+
+    /// Of a journal that is kept by another crate.
+    #[error(transparent)]
+    Elsewhere(Arc<dyn std::error::Error + Send + Sync>),
 }

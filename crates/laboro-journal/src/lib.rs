@@ -23,4 +23,4 @@ pub use check::{Check, check};
 pub use file::FileJournal;
 pub use journal::{Journal, JournalError};
 pub use memory::MemoryJournal;
-pub use replay::read_ledger;
+pub use replay::{Replay, read_ledger};

@@ -1,10 +1,12 @@
 //! From payloads to a ledger: what opening, condensing and checking have in common.
 
+use crate::file::condense;
 use crate::journal::JournalError;
 use crate::log;
 use crate::record::Decoder;
 use laboro_core::{Ledger, Time};
 use std::any::Any;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -15,8 +17,9 @@ pub fn read_ledger(dir: &Path) -> Result<Ledger, JournalError> {
     Ok(replay.ledger)
 }
 
+/// Adds records up, wherever they come from.
 #[derive(Debug, Default)]
-pub(crate) struct Replay {
+pub struct Replay {
     pub ledger: Ledger,
     /// When the newest batch happened.
     pub at: Time,
@@ -31,6 +34,12 @@ impl Replay {
         // journal that was tampered with, or written by a faulty hub, has to be an error all the same.
         catch_unwind(AssertUnwindSafe(|| self.apply(payload)))
             .unwrap_or_else(|panic| Err(format!("an event does not fit: {}", words(&*panic))))
+    }
+
+    /// Gives what all of it comes to, in records of bounded size. Absorbed in this order by another one,
+    /// they come to the same.
+    pub fn condense(&self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        condense(&self.ledger, self.at, sink)
     }
 
     fn apply(&mut self, payload: &[u8]) -> Result<(), String> {

@@ -5,7 +5,7 @@ use crate::log::{Fold, Piece};
 use crate::record::Encoder;
 use crate::replay::Replay;
 use laboro_core::restore::{Restore, RestoredExtra, RestoredTask, RestoredTasks};
-use laboro_core::{Event, Program, Time, Work};
+use laboro_core::{Event, Ledger, Program, Time, Work};
 use std::io;
 
 const RECORD_BYTES: usize = 256 << 10;
@@ -23,10 +23,18 @@ impl Fold for LedgerFold {
     }
 
     fn emit(self: Box<Self>, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), String> {
-        let mut records = Records::new(self.replay.at, sink);
-        self.replay.ledger.condense(&mut |event| records.add(event));
-        records.finish().map_err(|error| error.to_string())
+        self.replay.condense(sink).map_err(|error| error.to_string())
     }
+}
+
+pub(crate) fn condense(
+    ledger: &Ledger,
+    at: Time,
+    sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut records = Records::new(at, sink);
+    ledger.condense(&mut |event| records.add(event));
+    records.finish()
 }
 
 /// Groups events into records. They go on from one another, so that what tasks share is there once.

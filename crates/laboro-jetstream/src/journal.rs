@@ -1,0 +1,164 @@
+//! The journal of a hub in NATS: batches become records of a stream, written by a thread of their own, so that
+//! the hub is heard of while its engine is busy or idle.
+
+mod lease;
+mod open;
+mod scribe;
+
+use crate::lead::Wish;
+use crate::nats::NatsError;
+use crate::options::Options;
+use crate::pen::PenError;
+use crate::read::ReadError;
+use laboro_core::{Batch, Effect, Event, Ledger, Time};
+use laboro_journal::{Journal, JournalError};
+pub(crate) use lease::Lease;
+pub use open::Opening;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    #[error(transparent)]
+    Nats(#[from] NatsError),
+    #[error("journal in NATS: {0}")]
+    Read(#[from] ReadError),
+    #[error("journal in NATS: {0}")]
+    Write(#[from] PenError),
+    #[error(
+        "another hub of this name leads (life {life}); start this one with --standby to follow it, or \
+         under another --name"
+    )]
+    Led { life: u32 },
+}
+
+impl From<StreamError> for JournalError {
+    fn from(error: StreamError) -> JournalError {
+        JournalError::Elsewhere(Arc::new(error))
+    }
+}
+
+/// What opening found.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Of the last record.
+    pub last_number: u64,
+    /// Read after the snapshot.
+    pub messages: u64,
+    pub bytes: u64,
+    pub snapshot_bytes: u64,
+    pub elapsed: Duration,
+}
+
+/// One hub at a time has it.
+#[derive(Debug)]
+pub struct JetStreamJournal {
+    orders: mpsc::Sender<Order>,
+    lease: Arc<Lease>,
+    lost: watch::Receiver<Option<JournalError>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+enum Order {
+    /// No events: only make sure that this hub still leads.
+    Commit {
+        at: Time,
+        events: Vec<Event>,
+        done: Answer,
+    },
+    Condense {
+        done: Answer,
+    },
+    /// Nothing follows.
+    Close {
+        done: Answer,
+    },
+}
+
+type Answer = oneshot::Sender<Result<(), JournalError>>;
+
+impl JetStreamJournal {
+    /// Reads the hub's streams, or makes them, and becomes the one who writes there. Waits until a hub that
+    /// died is sure to be gone; one that lives is an error.
+    pub fn open(options: Options) -> Result<(JetStreamJournal, Ledger, Recovery), JournalError> {
+        Opening::begin(options, Wish::Lead)?.wait()
+    }
+
+    /// Resolves when this hub must stop, also if it has nothing to write.
+    pub fn lost(&self) -> impl Future<Output = JournalError> + Send + use<> {
+        let mut lost = self.lost.clone();
+        async move {
+            match lost.wait_for(Option::is_some).await {
+                Ok(error) => error.clone().unwrap_or(JournalError::Died),
+                Err(_) => JournalError::Died,
+            }
+        }
+    }
+
+    /// Condenses now, and waits for it. Without this it is done in the background when it pays.
+    pub fn condense_blocking(&mut self) -> Result<(), JournalError> {
+        let (done, answer) = oneshot::channel();
+        self.orders.blocking_send(Order::Condense { done }).map_err(|_| self.error())?;
+        answer.blocking_recv().unwrap_or_else(|_| Err(self.error()))
+    }
+
+    /// For callers without a runtime.
+    pub fn commit_blocking(&mut self, mut batch: Batch) -> Result<Vec<Effect>, JournalError> {
+        let (at, events) = (batch.at, std::mem::take(&mut batch.events));
+        let (done, answer) = oneshot::channel();
+        let order = Order::Commit { at, events, done };
+        self.orders.blocking_send(order).map_err(|_| self.error())?;
+        answer.blocking_recv().unwrap_or_else(|_| Err(self.error()))?;
+        Ok(batch.release())
+    }
+
+    /// Says good-bye, so that the next hub need not wait.
+    pub fn close(mut self) -> Result<(), JournalError> {
+        let (done, answer) = oneshot::channel();
+        let sent = self.orders.blocking_send(Order::Close { done });
+        let closed = match sent {
+            Ok(()) => answer.blocking_recv().unwrap_or_else(|_| Err(self.error())),
+            Err(_) => Err(self.error()),
+        };
+        if let Some(thread) = self.thread.take() {
+            thread.join().map_err(|_| JournalError::Died)?;
+        }
+        closed
+    }
+
+    fn error(&self) -> JournalError {
+        self.lost.borrow().clone().unwrap_or(JournalError::Died)
+    }
+}
+
+impl Journal for JetStreamJournal {
+    async fn commit(&mut self, mut batch: Batch) -> Result<Vec<Effect>, JournalError> {
+        let (at, events) = (batch.at, std::mem::take(&mut batch.events));
+        // What is only read is true as long as nobody else can have begun to write.
+        if events.is_empty() && self.lost.borrow().is_none() && self.lease.is_held() {
+            return Ok(batch.release());
+        }
+        let (done, answer) = oneshot::channel();
+        let order = Order::Commit { at, events, done };
+        self.orders.send(order).await.map_err(|_| self.error())?;
+        answer.await.unwrap_or_else(|_| Err(self.error()))?;
+        Ok(batch.release())
+    }
+}
+
+/// Without a good-bye: whoever follows waits, as after a crash.
+impl Drop for JetStreamJournal {
+    fn drop(&mut self) {
+        let (gone, _) = mpsc::channel(1);
+        self.orders = gone;
+        if let Some(thread) = self.thread.take() {
+            // It ends when its orders do; how it ended was told before.
+            let _ = thread.join();
+        }
+    }
+}

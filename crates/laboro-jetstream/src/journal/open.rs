@@ -1,0 +1,125 @@
+//! Opens the journal in its own thread: connects, waits until this hub leads, and then takes orders.
+
+use super::scribe::Scribe;
+use super::{JetStreamJournal, Lease, Recovery, StreamError};
+use crate::lead::{Following, Led, Terms, Wish, take_lead};
+use crate::nats::{Nats, NatsStream};
+use crate::options::Options;
+use laboro_core::Ledger;
+use laboro_journal::JournalError;
+use ring::rand::{SecureRandom, SystemRandom};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+/// Commits wait for one another, so there is never more than one, and who closes.
+const ORDERS: usize = 4;
+
+/// A journal that is on its way.
+#[derive(Debug)]
+pub struct Opening {
+    ready: oneshot::Receiver<Result<Opened, JournalError>>,
+    following: watch::Receiver<Following>,
+}
+
+type Opened = (JetStreamJournal, Ledger, Recovery);
+
+impl Opening {
+    /// Starts to read. Never blocks.
+    pub fn begin(options: Options, wish: Wish) -> Result<Opening, JournalError> {
+        let no_thread = |source| JournalError::NoThread { source: Arc::new(source) };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(no_thread)?;
+        let (tell, ready) = oneshot::channel();
+        let (follow, following) = watch::channel(Following::default());
+        let (handle_to, handle) = std::sync::mpsc::channel();
+        let work = move || {
+            runtime.block_on(async {
+                match open(&options, wish, &follow).await {
+                    Err(error) => {
+                        let _ = tell.send(Err(error.into()));
+                    }
+                    Ok(opened) => serve(opened, options, handle.recv().ok(), tell).await,
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(work);
+        // The journal that the thread makes is the one that waits for the thread.
+        let _ = handle_to.send(thread.map_err(no_thread)?);
+        Ok(Opening { ready, following })
+    }
+
+    /// How far it has come, as it changes.
+    pub fn following(&self) -> watch::Receiver<Following> {
+        self.following.clone()
+    }
+
+    /// Blocks until this hub leads, or cannot.
+    pub fn wait(self) -> Result<Opened, JournalError> {
+        self.ready.blocking_recv().unwrap_or(Err(JournalError::Died))
+    }
+}
+
+/// All that a hub has when it begins to lead.
+struct Begun {
+    nats: Nats,
+    snapshots: NatsStream,
+    led: Led<NatsStream>,
+    writer: u64,
+    elapsed: Duration,
+}
+
+async fn open(
+    options: &Options,
+    wish: Wish,
+    follow: &watch::Sender<Following>,
+) -> Result<Begun, StreamError> {
+    let begun = Instant::now();
+    let nats = Nats::connect(options).await?;
+    let streams = nats.streams(options).await?;
+    let (writer, mut snapshots) = (random(), streams.snapshots);
+    let terms = Terms {
+        writer,
+        part_bytes: nats.part_bytes,
+        lease: options.lease,
+        patience: options.patience,
+        wish,
+    };
+    let led = take_lead(streams.journal, &mut snapshots, &terms, follow).await?;
+    Ok(Begun { nats, snapshots, led, writer, elapsed: begun.elapsed() })
+}
+
+async fn serve(
+    begun: Begun,
+    options: Options,
+    thread: Option<std::thread::JoinHandle<()>>,
+    tell: oneshot::Sender<Result<Opened, JournalError>>,
+) {
+    let Begun { nats, snapshots, led: Led { pen, reader }, writer, elapsed } = begun;
+    let (orders, inbox) = mpsc::channel(ORDERS);
+    let (failed, lost) = watch::channel(None);
+    let lease = Arc::new(Lease::new(options.lease));
+    let recovery = Recovery {
+        last_number: reader.mark().number,
+        messages: reader.messages,
+        bytes: reader.bytes,
+        snapshot_bytes: reader.snapshot_bytes,
+        elapsed,
+    };
+    let scribe = Scribe::new(pen, snapshots, writer, nats.part_bytes, &options, Arc::clone(&lease))
+        .found(&reader);
+    let journal = JetStreamJournal { orders, lease, lost, thread };
+    if tell.send(Ok((journal, reader.replay.ledger, recovery))).is_ok() {
+        scribe.run(inbox, failed).await;
+    }
+}
+
+/// Two hubs must not get the same.
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    SystemRandom::new().fill(&mut bytes).expect("the system has random numbers");
+    u64::from_le_bytes(bytes)
+}

@@ -1,0 +1,216 @@
+//! Writes batches, one after the other, and is heard of when there are none. Condenses in the background.
+
+use super::{Answer, Lease, Order, StreamError};
+use crate::message::Kind;
+use crate::nats::NatsStream;
+use crate::options::Options;
+use crate::pen::Pen;
+use crate::read::Reader;
+use crate::snapshot::{self, CondenseError, Task};
+use laboro_core::{Event, Time};
+use laboro_journal::JournalError;
+use laboro_journal::record::Encoder;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::sleep_until;
+
+pub(super) struct Scribe {
+    pen: Pen<NatsStream>,
+    snapshots: NatsStream,
+    writer: u64,
+    life: u32,
+    part_bytes: usize,
+    lease: Arc<Lease>,
+    /// How often it is heard of at least.
+    every: Duration,
+    encoder: Encoder,
+    condensing: Condensing,
+}
+
+/// When to condense, and whether it goes on.
+struct Condensing {
+    after_bytes: u64,
+    after_messages: u64,
+    bytes: u64,
+    /// The sequence up to which the last snapshot goes.
+    covered: u64,
+    snapshot_bytes: u64,
+    running: Option<Running>,
+}
+
+struct Running {
+    ended: oneshot::Receiver<Result<u64, CondenseError>>,
+    upto: u64,
+    bytes: u64,
+    stop: Arc<AtomicBool>,
+    waits: Option<Answer>,
+}
+
+impl Scribe {
+    pub fn new(
+        pen: Pen<NatsStream>,
+        snapshots: NatsStream,
+        writer: u64,
+        part_bytes: usize,
+        options: &Options,
+        lease: Arc<Lease>,
+    ) -> Scribe {
+        lease.renew(pen.written());
+        let condensing = Condensing {
+            after_bytes: options.condense_after_bytes,
+            after_messages: options.condense_after_messages,
+            bytes: 0,
+            covered: 0,
+            snapshot_bytes: 0,
+            running: None,
+        };
+        let (every, encoder) = (options.lease / 3, Encoder::default());
+        let life = 0;
+        Scribe { pen, snapshots, writer, life, part_bytes, lease, every, encoder, condensing }
+    }
+
+    /// What was there when the journal was opened.
+    pub fn found(mut self, reader: &Reader) -> Scribe {
+        self.life = reader.replay.ledger.life() + 1;
+        self.condensing.bytes = reader.bytes;
+        self.condensing.covered = reader.mark().sequence - reader.messages;
+        self.condensing.snapshot_bytes = reader.snapshot_bytes;
+        self
+    }
+
+    /// Until there are no more orders, or it may not write any more; then everybody is told.
+    pub async fn run(
+        mut self,
+        mut orders: mpsc::Receiver<Order>,
+        failed: watch::Sender<Option<JournalError>>,
+    ) {
+        loop {
+            let heard = sleep_until(self.pen.written() + self.every);
+            let done = tokio::select! {
+                biased;
+                order = orders.recv() => match order {
+                    None => break,
+                    Some(Order::Close { done }) => {
+                        let closed = self.pen.word(Kind::Bye, &[]).await;
+                        let _ = done.send(closed.map_err(|error| StreamError::from(error).into()));
+                        break;
+                    }
+                    Some(Order::Commit { at, events, done }) => {
+                        let written = self.write(at, &events).await;
+                        let result = written.clone().map_err(JournalError::from);
+                        if result.is_err() {
+                            // Before the answer, so that nobody asks again in between.
+                            failed.send_replace(result.clone().err());
+                        }
+                        let _ = done.send(result);
+                        written
+                    }
+                    Some(Order::Condense { done }) => {
+                        self.condense(Some(done));
+                        Ok(())
+                    }
+                },
+                () = heard => self.alive().await,
+                ended = wait(&mut self.condensing.running) => {
+                    self.condensing.end(ended);
+                    Ok(())
+                }
+            };
+            if let Err(error) = done {
+                tracing::error!("{error}");
+                failed.send_replace(Some(error.into()));
+                break;
+            }
+            self.lease.renew(self.pen.written());
+            if self.condensing.is_due(self.pen.mark().sequence) {
+                self.condense(None);
+            }
+        }
+        if let Some(running) = &self.condensing.running {
+            running.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    async fn write(&mut self, at: Time, events: &[Event]) -> Result<(), StreamError> {
+        if events.is_empty() {
+            return self.alive().await;
+        }
+        let record = self.encoder.batch(at, events);
+        self.condensing.bytes += self.pen.record(record).await?;
+        Ok(())
+    }
+
+    async fn alive(&mut self) -> Result<(), StreamError> {
+        Ok(self.pen.word(Kind::Alive, &[]).await?)
+    }
+
+    /// Whoever waits gets an answer in any case.
+    fn condense(&mut self, waits: Option<Answer>) {
+        if self.condensing.running.is_some() || self.pen.mark().sequence <= self.condensing.covered
+        {
+            waits.map(|done| done.send(Ok(())));
+            return;
+        }
+        let upto = self.pen.mark();
+        let task = Task { upto, writer: self.writer, life: self.life, part_bytes: self.part_bytes };
+        let (mut journal, snapshots) = (self.pen.stream().clone(), self.snapshots.clone());
+        let (tell, ended) = oneshot::channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let work = move || {
+            let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let made = made.map_err(CondenseError::from).and_then(|runtime| {
+                snapshot::condense(&runtime, &mut journal, snapshots, task, &told)
+            });
+            let _ = tell.send(made);
+        };
+        // If it cannot start, its end is heard at once.
+        let _ = std::thread::Builder::new().name("journal-condense".to_owned()).spawn(work);
+        let (upto, bytes) = (upto.sequence, self.condensing.bytes);
+        self.condensing.running = Some(Running { ended, upto, bytes, stop, waits });
+    }
+}
+
+/// Never, if nothing runs.
+async fn wait(running: &mut Option<Running>) -> Result<u64, String> {
+    match running {
+        None => std::future::pending().await,
+        Some(running) => match (&mut running.ended).await {
+            Ok(made) => made.map_err(|error| error.to_string()),
+            Err(_) => Err("its thread did not start, or panicked".to_owned()),
+        },
+    }
+}
+
+impl Condensing {
+    fn is_due(&self, sequence: u64) -> bool {
+        let messages = sequence - self.covered;
+        let enough = self.after_bytes.max(self.snapshot_bytes.saturating_mul(2));
+        self.running.is_none() && (self.bytes > enough || messages > self.after_messages)
+    }
+
+    fn end(&mut self, made: Result<u64, String>) {
+        let Some(running) = self.running.take() else { return };
+        let result = match made {
+            Ok(bytes) => {
+                self.bytes -= running.bytes;
+                self.snapshot_bytes = bytes;
+                Ok(())
+            }
+            // Nothing is lost, only longer. Not tried again before as much has come again.
+            Err(reason) => {
+                tracing::warn!("the journal was not condensed: {reason}");
+                self.bytes = 0;
+                Err(JournalError::Elsewhere(Arc::new(NotCondensed(reason))))
+            }
+        };
+        self.covered = running.upto;
+        running.waits.map(|done| done.send(result));
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the journal was not condensed: {0}")]
+struct NotCondensed(String);
