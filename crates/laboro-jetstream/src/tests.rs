@@ -1,7 +1,9 @@
 //! What the journal promises, against a stream of bad luck from a seed, and against real servers.
 
+mod cluster;
 mod condensing;
 mod model;
+mod real;
 mod takeovers;
 mod world;
 mod writing;
