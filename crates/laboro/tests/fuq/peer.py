@@ -105,8 +105,8 @@ def log_in(web, password, slots=2, host="vm", pid=7, **more):
 
 
 class Socket:
-    """A websocket in one thread. The library's own clients read in a second one, and Python's TLS is not made for
-    that: when the tickets that follow a handshake arrive while the request is written, the request may stay unsent."""
+    """A websocket in one thread. The library's own client reads in a second one, and Python's TLS is not made for that:
+    when the tickets that follow a handshake arrive while the request is written, the opening may hang."""
 
     def __init__(self, web, path, cookie):
         host, port = web.address.rsplit(":", 1)
