@@ -251,7 +251,7 @@ fn commands(count: usize) {
     for first in (0..count).step_by(WIDTH) {
         let task = |number: usize| {
             let words = [b"./sim".to_vec(), number.to_string().into_bytes()];
-            let program = Program::Argv(words.into_iter().map(Vec::into_boxed_slice).collect());
+            let program = Program::Argv(words.into_iter().collect());
             let work = Work::Command(CommandWork { program, setting: setting.clone() });
             let preds = SmallVec::new();
             let name = task_name(number);

@@ -4,6 +4,7 @@
 //! Read in this order: the words (`id task job command event effect`), the ledger they change, who is
 //! there (`presence`), and the hub that decides.
 
+mod argv;
 mod broker;
 mod command;
 mod config;
@@ -16,6 +17,7 @@ mod ledger;
 mod presence;
 mod task;
 
+pub use argv::Argv;
 pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, Rate, WorkerRow};
 pub use command::*;
 pub use config::{Conduct, Config, Keep, Limits};

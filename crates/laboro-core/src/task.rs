@@ -1,6 +1,7 @@
 //! What a task is made of: its work, what it needs, how often it may be tried, how it can end.
 //! The core carries work around and never looks inside it, except for its kind.
 
+use crate::argv::Argv;
 use crate::id::{Name, TaskId};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -54,23 +55,14 @@ impl State {
 }
 
 /// What a worker is asked to do. Which kinds a worker can take depends on its dialect.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Work {
     /// The worker knows what the task's name means.
     Named,
     Command(CommandWork),
-    /// `kind` says who reads it: a file extension such as `.sh`, or an interpreter.
-    Script {
-        kind: Box<str>,
-        body: Arc<[u8]>,
-        setting: Arc<Setting>,
-    },
-    /// One program for a whole array, called with the element's number.
-    Indexed {
-        program: Box<[u8]>,
-        dir: Box<[u8]>,
-        log_dir: Box<[u8]>,
-    },
+    /// Boxed, as the next one: there may be millions of commands, and they need not be larger than they are.
+    Script(Box<ScriptWork>),
+    Indexed(Box<IndexedWork>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -79,10 +71,26 @@ pub struct CommandWork {
     pub setting: Arc<Setting>,
 }
 
+/// `kind` says who reads it: a file extension such as `.sh`, or an interpreter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ScriptWork {
+    pub kind: Box<str>,
+    pub body: Arc<[u8]>,
+    pub setting: Arc<Setting>,
+}
+
+/// One program for a whole array, called with the element's number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IndexedWork {
+    pub program: Box<[u8]>,
+    pub dir: Box<[u8]>,
+    pub log_dir: Box<[u8]>,
+}
+
 /// In an array the words may hold placeholders, which whoever runs an element fills in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
-    Argv(Vec<Box<[u8]>>),
+    Argv(Argv),
     Shell(Box<[u8]>),
 }
 
@@ -99,6 +107,26 @@ pub struct Setting {
     pub output: Option<Box<[u8]>>,
 }
 
+/// Where something is kept is nothing to tell.
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Work::Named => f.write_str("Named"),
+            Work::Command(command) => f.debug_tuple("Command").field(command).finish(),
+            Work::Script(script) => {
+                let ScriptWork { kind, body, setting } = &**script;
+                let mut told = f.debug_struct("Script");
+                told.field("kind", kind).field("body", body).field("setting", setting).finish()
+            }
+            Work::Indexed(indexed) => {
+                let IndexedWork { program, dir, log_dir } = &**indexed;
+                let mut told = f.debug_struct("Indexed");
+                told.field("program", program).field("dir", dir).field("log_dir", log_dir).finish()
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum WorkKind {
@@ -109,12 +137,20 @@ pub enum WorkKind {
 }
 
 impl Work {
+    pub fn script(kind: impl Into<Box<str>>, body: Arc<[u8]>, setting: Arc<Setting>) -> Work {
+        Work::Script(Box::new(ScriptWork { kind: kind.into(), body, setting }))
+    }
+
+    pub fn indexed(program: Box<[u8]>, dir: Box<[u8]>, log_dir: Box<[u8]>) -> Work {
+        Work::Indexed(Box::new(IndexedWork { program, dir, log_dir }))
+    }
+
     pub fn kind(&self) -> WorkKind {
         match self {
             Work::Named => WorkKind::Named,
             Work::Command(_) => WorkKind::Command,
-            Work::Script { .. } => WorkKind::Script,
-            Work::Indexed { .. } => WorkKind::Indexed,
+            Work::Script(_) => WorkKind::Script,
+            Work::Indexed(_) => WorkKind::Indexed,
         }
     }
 }

@@ -121,7 +121,7 @@ fn grants(
 }
 
 fn main() {
-    let program = Program::Argv(vec![Box::from(&b"true"[..])]);
+    let program = Program::Argv(["true"].into_iter().collect());
     let command = CommandWork { program, setting: Arc::default() };
     let (work, profile) = (Arc::new(Work::Command(command)), Arc::new(Profile::default()));
     let list: Vec<Box<[u8]>> =

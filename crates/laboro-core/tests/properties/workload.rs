@@ -229,11 +229,7 @@ fn profile(dice: &mut Dice) -> Profile {
 
 fn some_work(dice: &mut Dice) -> Work {
     match dice.below(4) {
-        0 => Work::Indexed {
-            program: b"run".as_slice().into(),
-            dir: Box::default(),
-            log_dir: Box::default(),
-        },
+        0 => Work::indexed(b"run".as_slice().into(), Box::default(), Box::default()),
         1 => Work::Named,
         _ => Work::Command(CommandWork {
             program: Program::Shell(b"true".as_slice().into()),

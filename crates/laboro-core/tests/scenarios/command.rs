@@ -233,11 +233,7 @@ fn some_work(kind: &str) -> Work {
             program: Program::Shell(b"true".as_slice().into()),
             setting: Arc::default(),
         }),
-        "script" => Work::Script {
-            kind: ".sh".into(),
-            body: Arc::from(b"true".as_slice()),
-            setting: Arc::default(),
-        },
+        "script" => Work::script(".sh", Arc::from(b"true".as_slice()), Arc::default()),
         _ => Work::Named,
     }
 }

@@ -54,7 +54,7 @@ pub fn task_of(grant: &Grant) -> Task {
     let pair = pair_of(&held);
     let part = |bytes: &[u8]| Bytes::copy_from_slice(bytes);
     let (command, dir, log_dir) = match grant.work.as_deref() {
-        Some(Work::Indexed { program, dir, log_dir }) => (part(program), part(dir), part(log_dir)),
+        Some(Work::Indexed(work)) => (part(&work.program), part(&work.dir), part(&work.log_dir)),
         // Not offered, so not given.
         _ => Default::default(),
     };
@@ -83,7 +83,7 @@ pub fn assignment(key: Key, task: &Task) -> Option<Assignment> {
         job: job.id,
         index: number,
         attempt: 1,
-        work: Arc::new(Work::Indexed { program, dir, log_dir }),
+        work: Arc::new(Work::indexed(program, dir, log_dir)),
         value: Some(Value { position: number - 1, bytes: Bytes::from(number.to_string()) }),
         slots: 1,
         memory: 0,

@@ -2,7 +2,7 @@
 //! directory, variables and input in them. Fills no placeholders.
 
 use bytes::Bytes;
-use laboro_core::{CommandWork, Program, Setting, Work};
+use laboro_core::{CommandWork, Program, ScriptWork, Setting, Work};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
@@ -23,7 +23,8 @@ pub struct Extra {
 /// `Err` says in words why no runner can take it.
 pub fn render(work: &Work, extra: &Extra) -> Result<Script, String> {
     match work {
-        Work::Script { kind, body, setting } => {
+        Work::Script(script) => {
+            let ScriptWork { kind, body, setting } = &**script;
             let is_plain = **setting == Setting::default() && extra.arguments.is_empty();
             if is_kind(kind) && is_plain {
                 return Ok(Script { kind: kind.to_string(), body: Bytes::copy_from_slice(body) });
@@ -43,7 +44,7 @@ pub fn render(work: &Work, extra: &Extra) -> Result<Script, String> {
             let mut text = head(setting, extra)?;
             let shell: [&[u8]; 2] = [b"/bin/sh", b"-c"];
             let words: Vec<&[u8]> = match program {
-                Program::Argv(argv) => argv.iter().map(|word| &**word).collect(),
+                Program::Argv(argv) => argv.iter().collect(),
                 Program::Shell(line) => shell.into_iter().chain([&**line]).collect(),
             };
             if words.is_empty() {
@@ -56,7 +57,7 @@ pub fn render(work: &Work, extra: &Extra) -> Result<Script, String> {
             Ok(bash(text))
         }
         Work::Named => Err("the task is only a name".into()),
-        Work::Indexed { .. } => Err("the task is an element of a fuq job".into()),
+        Work::Indexed(_) => Err("the task is an element of a fuq job".into()),
     }
 }
 

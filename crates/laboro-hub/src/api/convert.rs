@@ -180,7 +180,7 @@ impl Converter {
                 }
                 let setting = self.setting(spec, name)?;
                 let body = Arc::from(script.body.into_bytes());
-                Ok(Some(Work::Script { kind: script.kind.into(), body, setting }))
+                Ok(Some(Work::script(script.kind, body, setting)))
             }
         }
     }
@@ -224,20 +224,17 @@ impl Converter {
 }
 
 fn program(line: Line, task: &Text) -> Result<Program, BadTask> {
-    let checked = |text: Text| -> Result<Box<[u8]>, BadTask> {
-        check_zero(text.bytes(), task, "command")?;
-        Ok(text.into_bytes().into_boxed_slice())
-    };
     match line {
-        Line::Shell(line) => checked(line).map(Program::Shell),
+        Line::Shell(line) => {
+            check_zero(line.bytes(), task, "command")?;
+            Ok(Program::Shell(line.into_bytes().into_boxed_slice()))
+        }
         Line::Argv(words) if words.is_empty() => Err(BadTask::NoProgram(task.clone())),
         Line::Argv(words) => {
-            // With no room to spare: there may be millions of them.
-            let mut argv = Vec::with_capacity(words.len());
-            for word in words {
-                argv.push(checked(word)?);
+            for word in &words {
+                check_zero(word.bytes(), task, "command")?;
             }
-            Ok(Program::Argv(argv))
+            Ok(Program::Argv(words.iter().map(Text::bytes).collect()))
         }
     }
 }

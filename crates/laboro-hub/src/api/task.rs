@@ -2,7 +2,7 @@
 
 use super::reference::{After, Line};
 use super::text::Text;
-use laboro_core::{AttemptView, Program, Setting, State, TaskView, Values, Work};
+use laboro_core::{AttemptView, Program, ScriptWork, Setting, State, TaskView, Values, Work};
 use laboro_dialects::dwork;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -351,22 +351,21 @@ impl TaskWork {
                 "command".clone_into(&mut self.kind);
                 self.command = Some(match &command.program {
                     Program::Shell(line) => Line::Shell(line.as_ref().into()),
-                    Program::Argv(words) => {
-                        Line::Argv(words.iter().map(|word| word.as_ref().into()).collect())
-                    }
+                    Program::Argv(words) => Line::Argv(words.iter().map(Text::from).collect()),
                 });
                 self.add_setting(&command.setting);
             }
-            Work::Script { kind, body, setting } => {
+            Work::Script(script) => {
+                let ScriptWork { kind, body, setting } = &**script;
                 "script".clone_into(&mut self.kind);
                 self.script_kind = Some(kind.to_string());
                 self.script = Some(body[..body.len().min(SCRIPT_BYTES_SHOWN)].into());
                 self.add_setting(setting);
             }
-            Work::Indexed { program, dir, .. } => {
+            Work::Indexed(indexed) => {
                 "indexed".clone_into(&mut self.kind);
-                self.command = Some(Line::Argv(vec![program.as_ref().into()]));
-                self.dir = Some(dir.as_ref().into());
+                self.command = Some(Line::Argv(vec![indexed.program.as_ref().into()]));
+                self.dir = Some(indexed.dir.as_ref().into());
             }
         }
     }

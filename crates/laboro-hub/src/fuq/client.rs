@@ -70,7 +70,7 @@ impl Desk {
         let (program, dir, log_dir) = (part(command), part(dir), part(log_dir));
         let options = JobOptions { name: Name::from(name), ..JobOptions::default() };
         // Jobs may share a name and arrays may not, so the array has none.
-        let work = Work::Indexed { program, dir, log_dir };
+        let work = Work::indexed(program, dir, log_dir);
         let submit = Submit {
             group: self.group(),
             job: SubmitTo::New(options),
@@ -150,7 +150,7 @@ impl Desk {
         for job in self.jobs(|_| true).await? {
             let first = self.tasks(job.job, None, 1).await?;
             let work = first.first().and_then(|task| task.work.as_deref());
-            if matches!(work, Some(Work::Indexed { .. })) {
+            if matches!(work, Some(Work::Indexed(_))) {
                 let selection = Selection { job: job.job, which: Which::Job };
                 self.ask(Command::Cancel(selection)).await?;
                 self.ask(Command::Forget(job.job)).await?;

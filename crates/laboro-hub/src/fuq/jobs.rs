@@ -75,7 +75,7 @@ pub(super) fn is_over(status: &str) -> bool {
 /// `first` is any of its tasks, if it has some. Jobs of another kind have no command to show.
 pub(super) fn description(job: &JobView, first: Option<&TaskView>) -> Description {
     let (command, working_dir, logging_dir) = match first.and_then(|task| task.work.as_deref()) {
-        Some(Work::Indexed { program, dir, log_dir }) => (text(program), text(dir), text(log_dir)),
+        Some(Work::Indexed(work)) => (text(&work.program), text(&work.dir), text(&work.log_dir)),
         _ => Default::default(),
     };
     Description {

@@ -26,10 +26,10 @@ pub(crate) fn fill(grant: &Grant) -> Result<Filled, String> {
             let setting = self::setting(setting, &filler);
             (Work::Command(CommandWork { program, setting }), Vec::new())
         }
-        Work::Script { kind, body, setting } => {
-            let setting = self::setting(setting, &filler);
-            let (kind, body) = (kind.clone(), Arc::clone(body));
-            (Work::Script { kind, body, setting }, words(&[b"{}"], &filler))
+        Work::Script(script) => {
+            let setting = setting(&script.setting, &filler);
+            let (kind, body) = (script.kind.clone(), Arc::clone(&script.body));
+            (Work::script(kind, body, setting), words([&b"{}"[..]], &filler))
         }
         other => (other.clone(), Vec::new()),
     };
@@ -52,16 +52,13 @@ fn program(program: &Program, filler: &Filler<'_>) -> Result<Program, String> {
             let line = filler.line(line).map_err(|error| error.to_string())?;
             Program::Shell(line.into_vec().into())
         }
-        Program::Argv(argv) => {
-            let argv: Vec<&[u8]> = argv.iter().map(|word| &**word).collect();
-            Program::Argv(words(&argv, filler))
-        }
+        Program::Argv(argv) => Program::Argv(words(argv, filler).iter().collect()),
     })
 }
 
-fn words(words: &[&[u8]], filler: &Filler<'_>) -> Vec<Box<[u8]>> {
+fn words<'a>(words: impl IntoIterator<Item = &'a [u8]>, filler: &Filler<'_>) -> Vec<Box<[u8]>> {
     let mut filled = Vec::new();
-    words.iter().for_each(|word| filler.argument(word, &mut filled));
+    words.into_iter().for_each(|word| filler.argument(word, &mut filled));
     filled.into_iter().map(|word| word.into_vec().into()).collect()
 }
 

@@ -111,16 +111,18 @@ fn weight(task: &RestoredTask) -> usize {
     let work = match task.work.as_deref() {
         None | Some(Work::Named) => 0,
         Some(Work::Command(command)) => match &command.program {
-            Program::Argv(words) => words.iter().map(|word| word.len()).sum(),
+            Program::Argv(words) => words.weight(),
             Program::Shell(line) => line.len(),
         },
-        Some(Work::Script { body, .. }) => body.len(),
-        Some(Work::Indexed { program, dir, log_dir }) => program.len() + dir.len() + log_dir.len(),
+        Some(Work::Script(script)) => script.body.len(),
+        Some(Work::Indexed(indexed)) => {
+            indexed.program.len() + indexed.dir.len() + indexed.log_dir.len()
+        }
     };
     let setting = match task.work.as_deref() {
         Some(Work::Command(command)) => Some(&command.setting),
-        Some(Work::Script { setting, .. }) => Some(setting),
-        None | Some(Work::Named | Work::Indexed { .. }) => None,
+        Some(Work::Script(script)) => Some(&script.setting),
+        None | Some(Work::Named | Work::Indexed(_)) => None,
     };
     let setting = setting.map_or(0, |setting| {
         let env = setting.env.iter().map(|(name, value)| name.len() + value.len());

@@ -42,7 +42,7 @@ pub(super) fn task(name: impl Into<Name>, work: Option<Arc<Work>>) -> TaskSpec {
 
 pub(super) fn script(body: Vec<u8>) -> Arc<Work> {
     let setting = Arc::new(Setting::default());
-    Arc::new(Work::Script { kind: ".sh".into(), body: body.into(), setting })
+    Arc::new(Work::script(".sh", body.into(), setting))
 }
 
 pub(super) fn join(name: &str) -> Command {

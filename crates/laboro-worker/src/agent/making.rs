@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use laboro_core::{CommandWork, Program, Setting, Work};
+use laboro_core::{Argv, CommandWork, Program, ScriptWork, Setting, Work};
 use laboro_dialects::worker::Assignment;
 use laboro_plan::{Filler, ScriptKind};
 
@@ -80,7 +80,8 @@ impl Maker {
             Work::Command(CommandWork { program, setting }) => {
                 (self.program(program, &filling)?, &**setting, None)
             }
-            Work::Script { kind, body, setting } => {
+            Work::Script(script_work) => {
+                let ScriptWork { kind, body, setting } = &**script_work;
                 let kind = ScriptKind::from_kind(kind);
                 let written = scratch.scripts.write(&kind, body);
                 let written =
@@ -90,13 +91,16 @@ impl Maker {
                 script = Some(written);
                 (argv, &**setting, None)
             }
-            Work::Indexed { program, log_dir, .. } => {
-                let argv = vec![OsString::from_vec(program.to_vec()), number.to_string().into()];
-                (argv, &none, log_file(assignment, number, log_dir))
+            Work::Indexed(indexed) => {
+                let program = OsString::from_vec(indexed.program.to_vec());
+                let argv = vec![program, number.to_string().into()];
+                (argv, &none, log_file(assignment, number, &indexed.log_dir))
             }
         };
         let dir = match &*assignment.work {
-            Work::Indexed { dir, .. } if !dir.is_empty() => Some(OsString::from_vec(dir.to_vec())),
+            Work::Indexed(indexed) if !indexed.dir.is_empty() => {
+                Some(OsString::from_vec(indexed.dir.to_vec()))
+            }
             _ => setting.dir.as_deref().map(|dir| filling.text(dir)),
         };
         // A path of its own stays what it is.
@@ -233,7 +237,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    fn arguments(&self, words: &[Box<[u8]>]) -> Vec<OsString> {
+    fn arguments(&self, words: &Argv) -> Vec<OsString> {
         let mut argv = Vec::with_capacity(words.len());
         for word in words {
             match self {

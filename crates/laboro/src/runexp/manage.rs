@@ -102,11 +102,7 @@ fn left(scripts: Vec<Run>, files: &Files) -> anyhow::Result<(Vec<OsString>, Vec<
         tasks.push(TaskSpec {
             name: Name::new(name.as_bytes()),
             profile: 0,
-            work: Some(Arc::new(Work::Script {
-                kind: kind.kind().into(),
-                body,
-                setting: Arc::clone(&setting),
-            })),
+            work: Some(Arc::new(Work::script(kind.kind(), body, Arc::clone(&setting)))),
             preds: Default::default(),
             memo: None,
         });

@@ -108,9 +108,7 @@ fn run(grant: &Grant) -> String {
         (Program::Shell(line), Some(filler)) => {
             PlanWork::Shell { line: filler.line(line).unwrap() }
         }
-        (Program::Argv(words), None) => {
-            PlanWork::Argv(words.iter().map(|word| raw(word)).collect())
-        }
+        (Program::Argv(words), None) => PlanWork::Argv(words.iter().map(raw).collect()),
         (Program::Argv(words), Some(filler)) => {
             let mut argv = Vec::new();
             words.iter().for_each(|word| filler.argument(word, &mut argv));

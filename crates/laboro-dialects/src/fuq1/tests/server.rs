@@ -96,7 +96,7 @@ impl Desk {
     fn submit(&mut self, count: u32) -> JobId {
         let part = |text: &str| Box::from(text.as_bytes());
         let (program, dir, log_dir) = (part("/bin/true"), part("/tmp"), part("/logs"));
-        let work = Work::Indexed { program, dir, log_dir };
+        let work = Work::indexed(program, dir, log_dir);
         let submit = Submit {
             group: Name::from("default"),
             job: SubmitTo::New(JobOptions::default()),

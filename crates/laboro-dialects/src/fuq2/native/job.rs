@@ -65,7 +65,7 @@ fn write_batch(to: &mut BytesMut, batch: &[Grant]) {
     write_uint(to, first.task.job.0.into());
     write_str(to, b"Name");
     let name = match first.work.as_deref() {
-        Some(Work::Indexed { .. }) => title(first),
+        Some(Work::Indexed(_)) => title(first),
         _ => &first.name,
     };
     write_str(to, name.bytes());

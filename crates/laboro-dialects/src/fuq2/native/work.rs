@@ -5,7 +5,7 @@ use super::super::pack::{
 };
 use super::text;
 use bytes::BytesMut;
-use laboro_core::{CommandWork, Program, Setting, Work};
+use laboro_core::{CommandWork, IndexedWork, Program, ScriptWork, Setting, Work};
 use std::sync::Arc;
 
 const NAMED: u64 = 0;
@@ -38,14 +38,16 @@ pub(in super::super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
             }
             write_setting(to, setting);
         }
-        Some(Work::Script { kind, body, setting }) => {
+        Some(Work::Script(script)) => {
+            let ScriptWork { kind, body, setting } = &**script;
             write_array(to, 7);
             write_uint(to, SCRIPT);
             write_str(to, kind.as_bytes());
             write_bin(to, body);
             write_setting(to, setting);
         }
-        Some(Work::Indexed { program, dir, log_dir }) => {
+        Some(Work::Indexed(indexed)) => {
+            let IndexedWork { program, dir, log_dir } = &**indexed;
             write_array(to, 4);
             write_uint(to, INDEXED);
             [program, dir, log_dir].into_iter().for_each(|bytes| write_bin(to, bytes));
@@ -98,8 +100,8 @@ pub(in super::super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>,
         NAMED => Work::Named,
         ARGV => Work::Command(CommandWork { program: Program::Argv(words.collect()), setting }),
         SHELL => Work::Command(CommandWork { program: Program::Shell(next()), setting }),
-        SCRIPT => Work::Script { kind: text(&next()).into(), body, setting },
-        INDEXED => Work::Indexed { program: next(), dir: next(), log_dir: next() },
+        SCRIPT => Work::script(text(&next()), body, setting),
+        INDEXED => Work::indexed(next(), next(), next()),
         _ => return Ok(None),
     }))
 }

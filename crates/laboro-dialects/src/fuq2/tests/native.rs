@@ -17,7 +17,7 @@ fn rig(slots: u32, ahead: u32) -> Rig<NativeWorker> {
 }
 
 fn command(words: &[&str]) -> Work {
-    let words = words.iter().map(|word| Box::from(word.as_bytes())).collect();
+    let words = words.iter().collect();
     Work::Command(CommandWork { program: Program::Argv(words), setting: Arc::default() })
 }
 
@@ -84,12 +84,8 @@ fn every_kind_of_work_survives_the_wire() {
     let kinds = [
         Work::Named,
         command(&["a", "", "b c"]),
-        Work::Script { kind: ".sh".into(), body: Arc::from(&b"echo\n"[..]), setting },
-        Work::Indexed {
-            program: Box::from(&b"/bin/p"[..]),
-            dir: Box::from(&b"/tmp"[..]),
-            log_dir: Box::from(&b"/log"[..]),
-        },
+        Work::script(".sh", Arc::from(&b"echo\n"[..]), setting),
+        Work::indexed(Box::from(&b"/bin/p"[..]), Box::from(&b"/tmp"[..]), Box::from(&b"/log"[..])),
     ];
     for work in kinds {
         let mut rig = rig(1, 0);
@@ -287,7 +283,7 @@ fn numbers_that_run_out_lose_nothing() {
 fn a_task_that_fits_no_message_fails_with_words() {
     let mut rig = rig(2, 0);
     let body = Arc::from(vec![b'x'; 2 << 20]);
-    let job = rig.submit(1, Work::Script { kind: ".sh".into(), body, setting: Arc::default() });
+    let job = rig.submit(1, Work::script(".sh", body, Arc::default()));
     assert_eq!(rig.count(job, State::Failed), 1);
     assert_eq!(rig.hang_up, None);
 }

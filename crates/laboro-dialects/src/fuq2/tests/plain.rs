@@ -16,7 +16,7 @@ use laboro_core::{
 
 fn indexed() -> Work {
     let part = |text: &str| Box::from(text.as_bytes());
-    Work::Indexed { program: part("/bin/true"), dir: part("/tmp"), log_dir: part("/logs") }
+    Work::indexed(part("/bin/true"), part("/tmp"), part("/logs"))
 }
 
 fn tcp() -> Mode {

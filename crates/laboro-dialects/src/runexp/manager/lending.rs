@@ -97,5 +97,5 @@ fn facts(grant: &Grant) -> Vec<(&'static str, String)> {
 
 /// Of the dialect's own kinds, for which its own rule holds.
 pub(super) fn is_own_script(work: Option<&Work>) -> bool {
-    matches!(work, Some(Work::Script { kind, .. }) if matches!(&**kind, ".sh" | ".m"))
+    matches!(work, Some(Work::Script(script)) if matches!(&*script.kind, ".sh" | ".m"))
 }

@@ -124,11 +124,8 @@ impl Runner {
             unreachable!("a job is started once it was taken");
         };
         self.due = None;
-        let work = Work::Script {
-            kind: String::from_utf8_lossy(&kind).into(),
-            body: Arc::from(&body[..]),
-            setting: Arc::new(Setting::default()),
-        };
+        let kind = String::from_utf8_lossy(&kind);
+        let work = Work::script(kind, Arc::from(&body[..]), Arc::new(Setting::default()));
         self.begin(Running::new(name, Arc::new(work), now), out);
     }
 

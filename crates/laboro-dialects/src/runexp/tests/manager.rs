@@ -360,7 +360,7 @@ fn by_the_exit_status_if_so_told() {
 #[test]
 fn commands_go_by_their_exit_status_in_any_case() {
     let mut rig = Rig::new(Config::default());
-    let program = Program::Argv(vec![Box::from(&b"true"[..])]);
+    let program = Program::Argv(["true"].into_iter().collect());
     let work = Work::Command(CommandWork { program, setting: Arc::new(Setting::default()) });
     rig.submit(&[("a", work)], Profile::default());
     rig.greet(1, "r1");
@@ -377,7 +377,7 @@ fn tasks_that_no_runner_can_name_or_take_hold_up_nobody() {
     let mut rig = Rig::new(Config::default());
     let long = "n".repeat(981);
     let bad = Setting { env: vec![(Box::from(&b"a-b"[..]), Box::default())], ..Setting::default() };
-    let program = Program::Argv(vec![Box::from(&b"true"[..])]);
+    let program = Program::Argv(["true"].into_iter().collect());
     let bad = Work::Command(CommandWork { program, setting: Arc::new(bad) });
     let tasks = [("bad", bad), ("", script(b"1")), ("x\ny", script(b"2")), (&*long, script(b"3"))];
     rig.submit(&tasks, Profile::default());

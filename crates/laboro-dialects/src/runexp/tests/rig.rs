@@ -32,11 +32,7 @@ const TEST: u64 = 1 << 60;
 const START: u64 = 1_000_000;
 
 pub(super) fn script(body: &[u8]) -> Work {
-    Work::Script {
-        kind: ".sh".into(),
-        body: Arc::from(body),
-        setting: Arc::new(Setting::default()),
-    }
+    Work::script(".sh", Arc::from(body), Arc::new(Setting::default()))
 }
 
 impl Rig {

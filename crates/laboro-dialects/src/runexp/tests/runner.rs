@@ -138,8 +138,8 @@ fn a_job_is_run_and_handed_in_with_a_header() {
     let mut rig = Rig::greeted(1);
     assert_eq!(rig.heard(), ["PETO"]);
     assert_eq!(rig.gives("dir/it's a", "echo RES:ok\n"), NOTHING, "its slot is taken");
-    let Work::Script { kind, body, .. } = &*rig.started[0].work else { panic!() };
-    assert_eq!((&**kind, &**body), (".sh", &b"echo RES:ok\n"[..]));
+    let Work::Script(script) = &*rig.started[0].work else { panic!() };
+    assert_eq!((&*script.kind, &*script.body), (".sh", &b"echo RES:ok\n"[..]));
     rig.runner.launching(Key(1), &["bash".into(), "/tmp/it's/script_1.sh".into()]);
     rig.writes(1, Stream::Err, "warning");
     rig.writes(1, Stream::Out, "RES:ok");

@@ -23,7 +23,7 @@ fn run(script: &Script) -> (Vec<u8>, Option<i32>) {
 }
 
 fn argv(words: &[&[u8]], setting: Setting) -> Work {
-    let words = words.iter().map(|word| Box::from(*word)).collect();
+    let words = words.iter().collect();
     Work::Command(CommandWork { program: Program::Argv(words), setting: Arc::new(setting) })
 }
 
@@ -83,7 +83,7 @@ fn a_missing_directory_is_a_failure() {
 fn scripts_of_the_dialects_own_kinds_travel_as_they_are() {
     for kind in [".sh", ".m"] {
         let body: Arc<[u8]> = Arc::from(&b"\0any'thing"[..]);
-        let work = Work::Script { kind: kind.into(), body, setting: Arc::new(Setting::default()) };
+        let work = Work::script(kind, body, Arc::new(Setting::default()));
         let script = render(&work).unwrap();
         assert_eq!((script.kind.as_str(), &script.body[..]), (kind, &b"\0any'thing"[..]));
     }
@@ -94,12 +94,12 @@ fn a_script_with_a_setting_or_another_interpreter_is_wrapped() {
     let env = vec![(Box::from(&b"X"[..]), Box::from(&b"1"[..]))];
     let setting = Arc::new(Setting { env, ..Setting::default() });
     let body: Arc<[u8]> = Arc::from(&b"echo \"got $X 100%\"\nexit 3\n"[..]);
-    let work = Work::Script { kind: ".sh".into(), body, setting };
+    let work = Work::script(".sh", body, setting);
     assert_eq!(bash(&work), (b"got 1 100%\n".to_vec(), Some(3)));
     let body: Arc<[u8]> = Arc::from(&b"/o/ { print $0 \"\\\\\" }"[..]);
     let stdin = Some(Box::from(&b"one\ntree\n"[..]));
     let setting = Arc::new(Setting { stdin, ..Setting::default() });
-    let work = Work::Script { kind: "awk -f".into(), body, setting };
+    let work = Work::script("awk -f", body, setting);
     assert_eq!(bash(&work), (b"one\\\n".to_vec(), Some(0)));
 }
 
@@ -110,7 +110,7 @@ fn a_script_gets_its_arguments_and_a_command_knows_its_task() {
     let body: Arc<[u8]> = Arc::from(&b"echo $#,$1,$2,$LABORO_INDEX"[..]);
     for kind in [".sh", "bash"] {
         let (body, setting) = (Arc::clone(&body), Arc::new(Setting::default()));
-        let work = Work::Script { kind: kind.into(), body, setting };
+        let work = Work::script(kind, body, setting);
         let script = crate::runexp::render(&work, &extra).unwrap();
         assert_eq!(run(&script), (b"2,it's 1,-n,7\n".to_vec(), Some(0)), "{kind}");
     }
@@ -129,7 +129,7 @@ fn a_matlab_script_with_a_setting_is_wrapped_too() {
         vec![(Box::from(&b"PATH"[..]), path.into()), (Box::from(&b"X"[..]), Box::from(&b"1"[..]))];
     let setting = Arc::new(Setting { env, ..Setting::default() });
     let body: Arc<[u8]> = Arc::from(&b"disp('RES:ok')\n"[..]);
-    let work = Work::Script { kind: ".m".into(), body, setting };
+    let work = Work::script(".m", body, setting);
     assert_eq!(bash(&work), (b"-qf 1\ndisp('RES:ok')\n".to_vec(), Some(5)));
 }
 

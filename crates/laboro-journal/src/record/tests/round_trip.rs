@@ -86,7 +86,7 @@ fn added(work: impl Fn(u32) -> Option<Arc<Work>>, count: u32) -> Event {
 }
 
 fn script(body: &[u8], setting: &Arc<Setting>) -> Work {
-    Work::Script { kind: ".sh".into(), body: body.into(), setting: Arc::clone(setting) }
+    Work::script(".sh", body.into(), Arc::clone(setting))
 }
 
 fn works_of(event: &Event) -> Vec<Arc<Work>> {

@@ -206,20 +206,16 @@ fn setting() -> Arc<Setting> {
 /// Work of every kind; two tasks share one, three share their setting.
 fn added() -> Added {
     let (setting, body) = (setting(), Arc::<[u8]>::from(&b"echo hello\n"[..]));
-    let script = Arc::new(Work::Script {
-        kind: ".sh".into(),
-        body: Arc::clone(&body),
-        setting: Arc::clone(&setting),
-    });
+    let script = Arc::new(Work::script(".sh", Arc::clone(&body), Arc::clone(&setting)));
     let argv = Work::Command(CommandWork {
-        program: Program::Argv(vec![bytes(b"echo"), bytes(b"a b")]),
+        program: Program::Argv(["echo", "a b"].into_iter().collect()),
         setting: Arc::clone(&setting),
     });
     let shell = Work::Command(CommandWork {
         program: Program::Shell(bytes(b"echo $HOME")),
         setting: Arc::default(),
     });
-    let again = Work::Script { kind: ".py".into(), body, setting };
+    let again = Work::script(".py", body, setting);
     let works = [
         Some(Arc::clone(&script)),
         Some(Arc::new(argv)),
@@ -252,11 +248,7 @@ fn new_array(values: Values) -> NewArray {
         name: "cells".into(),
         count: 2,
         profile: 1,
-        work: Arc::new(Work::Indexed {
-            program: bytes(b"./run"),
-            dir: bytes(b"/data"),
-            log_dir: bytes(b"/data/log"),
-        }),
+        work: Arc::new(Work::indexed(bytes(b"./run"), bytes(b"/data"), bytes(b"/data/log"))),
         values,
         preds: vec![task(1)],
         each: vec![array()],

@@ -332,21 +332,19 @@ fn work() -> impl Strategy<Value = Arc<Work>> {
     prop_oneof![
         Just(Work::Named),
         (vec(bytes(), 0..3), setting()).prop_map(|(words, setting)| {
-            Work::Command(CommandWork { program: Program::Argv(words), setting })
+            let program = Program::Argv(words.into_iter().collect());
+            Work::Command(CommandWork { program, setting })
         }),
         (bytes(), setting()).prop_map(|(line, setting)| {
             Work::Command(CommandWork { program: Program::Shell(line), setting })
         }),
-        (text(), bytes(), setting()).prop_map(|(kind, body, setting)| Work::Script {
+        (text(), bytes(), setting()).prop_map(|(kind, body, setting)| Work::script(
             kind,
-            body: body.into(),
+            body.into(),
             setting
-        }),
-        (bytes(), bytes(), bytes()).prop_map(|(program, dir, log_dir)| Work::Indexed {
-            program,
-            dir,
-            log_dir
-        }),
+        )),
+        (bytes(), bytes(), bytes())
+            .prop_map(|(program, dir, log_dir)| Work::indexed(program, dir, log_dir)),
     ]
     .prop_map(Arc::new)
 }

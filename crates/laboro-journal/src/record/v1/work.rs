@@ -4,7 +4,7 @@
 use super::{Decoder, Encoder};
 use crate::record::RecordError;
 use crate::record::bytes::{Reader, Writer};
-use laboro_core::{CommandWork, Program, Setting, Work};
+use laboro_core::{CommandWork, IndexedWork, Program, ScriptWork, Setting, Work};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -93,7 +93,8 @@ impl Encoder {
             Work::Named => self.out.u8(NAMED),
             Work::Command(CommandWork { program: Program::Argv(words), setting }) => {
                 self.out.u8(ARGV);
-                self.list(words, |to, word| to.out.string(word));
+                self.out.u64(words.len() as u64);
+                words.iter().for_each(|word| self.out.string(word));
                 self.setting(setting);
             }
             Work::Command(CommandWork { program: Program::Shell(line), setting }) => {
@@ -101,7 +102,8 @@ impl Encoder {
                 self.out.string(line);
                 self.setting(setting);
             }
-            Work::Script { kind, body, setting } => {
+            Work::Script(script) => {
+                let ScriptWork { kind, body, setting } = &**script;
                 self.out.u8(SCRIPT);
                 self.out.string(kind.as_bytes());
                 if !self.shelved.bodies.place(body, &mut self.out) {
@@ -109,7 +111,8 @@ impl Encoder {
                 }
                 self.setting(setting);
             }
-            Work::Indexed { program, dir, log_dir } => {
+            Work::Indexed(indexed) => {
+                let IndexedWork { program, dir, log_dir } = &**indexed;
                 self.out.u8(INDEXED);
                 [program, dir, log_dir].into_iter().for_each(|part| self.out.string(part));
             }
@@ -153,24 +156,20 @@ impl Decoder<'_> {
         let work = Arc::new(match self.from.u8()? {
             NAMED => Work::Named,
             ARGV => {
-                let words = self.list(|from| Ok(from.from.string()?.into()))?;
-                let setting = self.setting()?;
-                Work::Command(CommandWork { program: Program::Argv(words), setting })
+                let words = self.list(|from| from.from.string())?;
+                let program = Program::Argv(words.into_iter().collect());
+                Work::Command(CommandWork { program, setting: self.setting()? })
             }
             SHELL => {
                 let program = Program::Shell(self.from.string()?.into());
                 Work::Command(CommandWork { program, setting: self.setting()? })
             }
-            SCRIPT => Work::Script {
-                kind: self.from.text()?.into(),
-                body: self.body()?,
-                setting: self.setting()?,
-            },
-            INDEXED => Work::Indexed {
-                program: self.from.string()?.into(),
-                dir: self.from.string()?.into(),
-                log_dir: self.from.string()?.into(),
-            },
+            SCRIPT => Work::script(self.from.text()?, self.body()?, self.setting()?),
+            INDEXED => Work::indexed(
+                self.from.string()?.into(),
+                self.from.string()?.into(),
+                self.from.string()?.into(),
+            ),
             _ => return self.from.malformed("no such kind of work"),
         });
         self.held.works.push(Arc::clone(&work));

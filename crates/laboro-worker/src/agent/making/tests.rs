@@ -65,7 +65,7 @@ fn directories_are_relative_to_the_workers_own() {
 #[test]
 fn a_line_that_needs_no_shell_gets_none_however_it_came() {
     let line = b"/bin/echo a b".as_slice();
-    let words = [b"/bin/sh".as_slice(), b"-c", line].map(Into::into).to_vec();
+    let words = [b"/bin/sh".as_slice(), b"-c", line].into_iter().collect();
     for program in [Program::Shell(line.into()), Program::Argv(words)] {
         assert_eq!(make(&assignment(command(program, None))).launch.argv, ["/bin/echo", "a", "b"]);
     }

@@ -8,7 +8,7 @@ use laboro_worker::agent::Farewell;
 use super::hub::{Rig, element, task};
 
 fn argv(words: &[&str], setting: Setting) -> Work {
-    let words = words.iter().map(|word| word.as_bytes().into()).collect();
+    let words = words.iter().collect();
     Work::Command(CommandWork { program: Program::Argv(words), setting: Arc::new(setting) })
 }
 
@@ -93,11 +93,8 @@ fn placeholders_of_an_element_are_filled_in() {
 
 #[test]
 fn scripts_run_from_a_file_with_their_elements_values_as_arguments() {
-    let script = Work::Script {
-        kind: ".sh".into(),
-        body: b"#!/bin/sh\n[[ $1 == 'a b' ]] && echo $2 {} && ls $LABORO_SCRATCH".as_slice().into(),
-        setting: Arc::default(),
-    };
+    let body = b"#!/bin/sh\n[[ $1 == 'a b' ]] && echo $2 {} && ls $LABORO_SCRATCH".as_slice();
+    let script = Work::script(".sh", body.into(), Arc::default());
     let mut rig = Rig::with("script", |_| {}, vec![element(1, 0, b"a b\x1f2", script)], true);
     rig.say("give 1");
     rig.ends(1, "success");
@@ -107,12 +104,8 @@ fn scripts_run_from_a_file_with_their_elements_values_as_arguments() {
 #[test]
 fn indexed_work_gets_its_number_and_a_log_file_of_its_own() {
     let indexed = |key, dir: &str| {
-        let work = Work::Indexed {
-            program: b"./count".as_slice().into(),
-            dir: dir.as_bytes().into(),
-            log_dir: dir.as_bytes().into(),
-        };
-        element(key, 6, b"7", work)
+        let dir = || dir.as_bytes().into();
+        element(key, 6, b"7", Work::indexed(b"./count".as_slice().into(), dir(), dir()))
     };
     let dir = crate::rig::Dir::new("indexed-work");
     std::fs::write(dir.at("count"), "echo number $1").unwrap();

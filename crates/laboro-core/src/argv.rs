@@ -1,0 +1,116 @@
+//! The words of a command in one allocation, however many there are: tasks with commands of their own come by
+//! the million. It can be read from the front only, which is all that anybody does with a command.
+
+use std::fmt;
+
+/// Each word after its length, seven bits a byte, the lowest first, all but the last with the top bit set.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Argv(Box<[u8]>);
+
+impl Argv {
+    /// How many words there are.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many bytes it takes.
+    pub fn weight(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn iter(&self) -> Words<'_> {
+        Words(&self.0)
+    }
+}
+
+impl<W: AsRef<[u8]>> FromIterator<W> for Argv {
+    fn from_iter<I: IntoIterator<Item = W>>(words: I) -> Argv {
+        let mut packed = Vec::new();
+        for word in words {
+            let word = word.as_ref();
+            let mut length = word.len();
+            while length >= 0x80 {
+                packed.push(length as u8 | 0x80);
+                length >>= 7;
+            }
+            packed.push(length as u8);
+            packed.extend_from_slice(word);
+        }
+        Argv(packed.into_boxed_slice())
+    }
+}
+
+impl<'a> IntoIterator for &'a Argv {
+    type Item = &'a [u8];
+    type IntoIter = Words<'a>;
+
+    fn into_iter(self) -> Words<'a> {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for Argv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+/// What is left to read.
+#[derive(Clone, Debug)]
+pub struct Words<'a>(&'a [u8]);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (mut length, mut shift) = (0, 0);
+        loop {
+            let (&byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            length |= usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        let (word, rest) = self.0.split_at(length);
+        self.0 = rest;
+        Some(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{Program, Work};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_come_back_as_they_were(
+            words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..6)
+        ) {
+            let argv: Argv = words.iter().collect();
+            prop_assert_eq!(argv.len(), words.len());
+            prop_assert_eq!(argv.is_empty(), words.is_empty());
+            prop_assert_eq!(argv.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(), words);
+        }
+    }
+
+    #[test]
+    fn a_long_word_is_read_whole() {
+        let long = vec![b'x'; 70_000];
+        let argv: Argv = [&b"cat"[..], &long, b""].into_iter().collect();
+        assert!(argv.iter().eq([&b"cat"[..], &long, b""]));
+    }
+
+    #[test]
+    fn a_command_fits_in_32_bytes_beside_its_words() {
+        assert_eq!(size_of::<Program>(), 24);
+        assert_eq!(size_of::<Work>(), 32);
+    }
+}
