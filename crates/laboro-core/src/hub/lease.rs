@@ -45,7 +45,11 @@ impl Hub {
             return Err(Refusal::NoSuchTask(shown()));
         };
         let Some(slot) = state.record_of(task) else {
-            return Err(self.verdict_without_record(task));
+            let is_free = state.state_of(task) == Some(State::Ready);
+            return match lease {
+                LeaseRef::HeldOrFree(_) if is_free => Ok(Claim::Lapsed(task)),
+                _ => Err(self.verdict_without_record(task)),
+            };
         };
         let record = state.task(slot);
         let lapsed = record.extra.as_ref().and_then(|extra| extra.lapsed);

@@ -49,18 +49,22 @@ impl Hub {
             return Then::Done;
         }
         let state = self.state();
-        let record = state.task(state.record_of(task).expect("a claimed task has a record"));
-        let profile = state.profiles().get(record.profile);
+        // An element without a record was never tried.
+        let (fails, lost, profile) = match state.record_of(task).map(|slot| state.task(slot)) {
+            Some(record) => (record.fails, record.lost, record.profile),
+            None => (0, 0, state.array(task).expect("a claimed task is there").1.profile),
+        };
+        let profile = state.profiles().get(profile);
         if outcome == Outcome::Lost {
             // As if its worker had gone: counted by itself, and not for ever.
-            let too_often = record.lost >= profile.lost_max;
+            let too_often = lost >= profile.lost_max;
             return if too_often { Then::Failed } else { Then::Again(self.ledger.now()) };
         }
         let worth_it = match outcome {
             Outcome::Exit(code) => profile.retry_on.is_empty() || profile.retry_on.contains(&code),
             _ => true,
         };
-        let failed = record.fails.saturating_add(1);
+        let failed = fails.saturating_add(1);
         if !worth_it || failed >= profile.attempts {
             return Then::Failed;
         }

@@ -185,9 +185,43 @@ impl State {
         slot
     }
 
+    /// An element that came back as it went is a number in a range again, if there it stands where it
+    /// should: behind all others, or in front of them. Elements of an array go in the order of their numbers.
+    pub(in crate::ledger) fn rejoin(&mut self, slot: u32, end: End) -> bool {
+        let record = &self.tasks[slot];
+        let (job, index) = (record.job, record.index);
+        let Some(at) = self.job(job).array_at(index) else { return false };
+        let array = &self.job(job).arrays[at];
+        if !record.is_untouched() || record.profile != array.profile {
+            return false;
+        }
+        let Phase::Gate(link) = self.tasks[array.gate].phase else {
+            unreachable!("a gate stays one")
+        };
+        let stands_right = link.lane == NONE
+            || match end {
+                End::Front => link.prev == NONE,
+                End::Back => link.next == NONE && array.fresh.next(index).is_none(),
+            };
+        let fate = match self.gate_fate(array.gate) {
+            TaskState::Ready => self.element_fate(job, at, index),
+            other => other,
+        };
+        if fate == TaskState::Ready && !stands_right {
+            return false;
+        }
+        self.fold(slot);
+        if fate == TaskState::Ready {
+            self.job_mut(job).arrays[at].fresh.insert(index);
+        }
+        self.count(job, index, Some(TaskState::Leased), Some(fate));
+        self.settle_gate(job, at, end);
+        true
+    }
+
     /// An element of an array has ended, and its record with it.
     pub(in crate::ledger) fn fold(&mut self, slot: u32) {
-        let record = self.tasks.remove(slot, Record::vacant());
+        let record = self.tasks.release(slot, Record::vacant());
         self.profiles.release(record.profile);
         self.job_mut(record.job).pages.take(record.index);
     }
@@ -253,3 +287,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

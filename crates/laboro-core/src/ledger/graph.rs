@@ -92,7 +92,7 @@ impl Graph {
                 Side::Preds => here.succ = NONE,
             }
             if here.pred == NONE && here.succ == NONE {
-                self.edges.remove(edge, VACANT);
+                self.edges.release(edge, VACANT);
             }
             if edge == tail {
                 return;

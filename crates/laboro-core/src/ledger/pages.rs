@@ -7,40 +7,41 @@ const PAGE: u32 = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
-    pages: Vec<Option<Box<Page>>>,
+    pages: Vec<Page>,
 }
 
-#[derive(Debug)]
+/// The count stands outside: with it inside, an allocator would round each page up.
+#[derive(Debug, Default)]
 struct Page {
-    slots: [u32; PAGE as usize],
+    slots: Option<Box<[u32; PAGE as usize]>>,
     used: u32,
 }
 
 impl Pages {
     pub(crate) fn find(&self, index: u32) -> Option<u32> {
-        let page = self.pages.get((index / PAGE) as usize)?.as_ref()?;
-        Some(page.slots[(index % PAGE) as usize]).filter(|&slot| slot != NONE)
+        let slots = self.pages.get((index / PAGE) as usize)?.slots.as_ref()?;
+        Some(slots[(index % PAGE) as usize]).filter(|&slot| slot != NONE)
     }
 
     pub(crate) fn put(&mut self, index: u32, slot: u32) {
         let at = (index / PAGE) as usize;
         if at >= self.pages.len() {
-            self.pages.resize_with(at + 1, || None);
+            self.pages.resize_with(at + 1, Page::default);
         }
-        let page = self.pages[at]
-            .get_or_insert_with(|| Box::new(Page { slots: [NONE; PAGE as usize], used: 0 }));
-        debug_assert_eq!(page.slots[(index % PAGE) as usize], NONE, "a task has one record");
-        page.slots[(index % PAGE) as usize] = slot;
+        let page = &mut self.pages[at];
         page.used += 1;
+        let slots = page.slots.get_or_insert_with(|| Box::new([NONE; PAGE as usize]));
+        debug_assert_eq!(slots[(index % PAGE) as usize], NONE, "a task has one record");
+        slots[(index % PAGE) as usize] = slot;
     }
 
     pub(crate) fn take(&mut self, index: u32) {
-        let entry = &mut self.pages[(index / PAGE) as usize];
-        let page = entry.as_mut().expect("only a record that is there is dropped");
-        page.slots[(index % PAGE) as usize] = NONE;
+        let page = &mut self.pages[(index / PAGE) as usize];
+        let slots = page.slots.as_mut().expect("only a record that is there is dropped");
+        slots[(index % PAGE) as usize] = NONE;
         page.used -= 1;
         if page.used == 0 {
-            *entry = None;
+            page.slots = None;
         }
     }
 
@@ -49,8 +50,8 @@ impl Pages {
         let pages = self.pages.iter().enumerate().skip((first / PAGE) as usize);
         pages
             .take_while(move |(at, _)| *at as u32 <= last / PAGE)
-            .filter_map(|(at, page)| page.as_ref().map(|page| (at as u32 * PAGE, page)))
-            .flat_map(|(base, page)| (base..).zip(page.slots))
+            .filter_map(|(at, page)| page.slots.as_ref().map(|slots| (at as u32 * PAGE, **slots)))
+            .flat_map(|(base, slots)| (base..).zip(slots))
             .filter(move |&(index, slot)| slot != NONE && (first..=last).contains(&index))
     }
 }

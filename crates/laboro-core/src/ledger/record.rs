@@ -141,6 +141,14 @@ impl Record {
         }
     }
 
+    /// Nothing is known of it that a number in a range could not tell.
+    pub(crate) fn is_untouched(&self) -> bool {
+        let Record { waiting, failed, succs, preds, fails, lost, .. } = *self;
+        (waiting, failed, succs, preds) == (0, 0, NONE, NONE)
+            && (fails, lost) == (0, 0)
+            && self.extra.as_ref().is_none_or(|extra| **extra == Extra::default())
+    }
+
     pub(crate) fn extra_mut(&mut self) -> &mut Extra {
         Arc::make_mut(self.extra.get_or_insert_default())
     }

@@ -228,7 +228,7 @@ impl Workers {
             prev: NONE,
             next: NONE,
         };
-        let lease = self.leases.remove(slot, vacant);
+        let lease = self.leases.release(slot, vacant);
         if lease.prev != NONE {
             self.leases[lease.prev].next = lease.next;
         }

@@ -81,7 +81,7 @@ impl State {
         then: Then,
         words: Option<&Words>,
     ) {
-        let slot = self.record_of(task).expect("an attempt ends on a record");
+        let slot = self.record_of(task).unwrap_or_else(|| self.record_of_free(task));
         let (from, started) = match self.end_lease(slot) {
             Some(lease) => (TaskState::Leased, lease.started),
             // A result that came late and still counts.
@@ -125,6 +125,15 @@ impl State {
                 }
             }
         }
+    }
+
+    /// A record for an element that nobody holds and that somebody has done all the same.
+    fn record_of_free(&mut self, task: TaskId) -> u32 {
+        let job = self.live_job(task.job);
+        let this = self.job(job);
+        let at = this.array_at(task.index).expect("a task without a record is an element");
+        let state = this.state_of(task.index).expect("an element is in some state");
+        self.materialise(job, at, task.index, state)
     }
 
     /// Tells whoever waits, and folds an element back into its array. One that ended badly keeps its
@@ -190,7 +199,9 @@ impl State {
         }
         self.link_all(slot, preds);
         let end = if why == Back::Handed { End::Back } else { End::Front };
-        self.place(slot, Some(TaskState::Leased), end);
+        if !self.rejoin(slot, end) {
+            self.place(slot, Some(TaskState::Leased), end);
+        }
     }
 
     pub(super) fn woken(&mut self, task: TaskId) {

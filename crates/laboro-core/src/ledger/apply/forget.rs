@@ -28,7 +28,7 @@ impl State {
     fn drop_record(&mut self, slot: u32) {
         self.graph.detach(&mut self.tasks, slot);
         let group = self.job(self.tasks[slot].job).group;
-        let record = self.tasks.remove(slot, Record::vacant());
+        let record = self.tasks.release(slot, Record::vacant());
         if !record.name.is_empty() {
             self.names.remove(group, &record.name, slot);
         }
