@@ -296,15 +296,11 @@ impl<'a> World<'a> {
 fn work_of_every_kind() -> Submit {
     let setting = Arc::new(Setting::default());
     let command = Work::Command(CommandWork {
-        program: Program::Argv(vec![(*b"true").into()]),
+        program: Program::Argv(["true"].into_iter().collect()),
         setting: setting.clone(),
     });
-    let script = Work::Script { kind: ".sh".into(), body: Arc::from(*b"echo RES:ok\n"), setting };
-    let indexed = Work::Indexed {
-        program: (*b"./run").into(),
-        dir: (*b"/d").into(),
-        log_dir: (*b"/l").into(),
-    };
+    let script = Work::script(".sh", Arc::from(*b"echo RES:ok\n"), setting);
+    let indexed = Work::indexed((*b"./run").into(), (*b"/d").into(), (*b"/l").into());
     let task = |name: &str, work: Work| TaskSpec {
         name: Name::from(name),
         profile: 0,

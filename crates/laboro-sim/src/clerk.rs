@@ -385,13 +385,12 @@ fn command() -> Work {
 }
 
 fn script() -> Work {
-    let (kind, body) = (".sh".into(), b"echo RES:\n".as_slice().into());
-    Work::Script { kind, body, setting: Arc::default() }
+    Work::script(".sh", b"echo RES:\n".as_slice().into(), Arc::default())
 }
 
 fn indexed() -> Work {
     let (program, dir) = ((*b"/bin/true").into(), (*b"/").into());
-    Work::Indexed { program, dir, log_dir: (*b"/tmp").into() }
+    Work::indexed(program, dir, (*b"/tmp").into())
 }
 
 fn key_of(submit: &Submit) -> Option<Box<[u8]>> {

@@ -23,7 +23,7 @@ fn open(options: &Options) -> (JetStreamJournal, Hub) {
 }
 
 fn refusal(options: Options) -> String {
-    JetStreamJournal::open(options).err().expect("it is refused").to_string()
+    JetStreamJournal::open(options).expect_err("it is refused").to_string()
 }
 
 #[test]

@@ -16,9 +16,7 @@ pub(super) fn begin(ledger: Ledger) -> (Hub, Batch) {
 }
 
 pub(super) fn submit(hub: &mut Hub, name: &str, work: Option<Vec<u8>>) -> Batch {
-    let script = |body: Vec<u8>| {
-        Arc::new(Work::Script { kind: ".sh".into(), body: body.into(), setting: Arc::default() })
-    };
+    let script = |body: Vec<u8>| Arc::new(Work::script(".sh", body.into(), Arc::default()));
     let task = TaskSpec {
         name: name.into(),
         profile: 0,
