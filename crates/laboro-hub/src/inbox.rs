@@ -11,6 +11,7 @@ use laboro_dialects::session::Delivery;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 #[derive(Debug, Clone)]
@@ -198,6 +199,11 @@ impl Drop for Subscription {
     }
 }
 
+/// Later than this after something was due, it is not load that made it late.
+const STOOD_STILL_MS: u64 = 1000;
+/// As long as it takes to read what waits at all connections, and to let in who comes again.
+const HEARING: Duration = Duration::from_millis(250);
+
 /// The engine's side of the inbox.
 #[derive(Debug)]
 pub struct Server {
@@ -239,12 +245,24 @@ impl Server {
         if self.has_ended {
             return None;
         }
+        self.take_letters();
+        Some(self.open_letters())
+    }
+
+    /// This process, or all of its machine, has not run for a while. What peers said meanwhile is read now, so
+    /// that nobody is taken for silent who was not heard.
+    async fn hear_what_was_said(&mut self) {
+        tokio::time::sleep(HEARING).await;
+        self.take_letters();
+    }
+
+    /// Those that are there already, as many as one step takes.
+    fn take_letters(&mut self) {
         while self.buffer.len() < self.step
             && let Ok(letter) = self.letters.try_recv()
         {
             self.buffer.push(letter);
         }
-        Some(self.open_letters())
     }
 
     fn open_letters(&mut self) -> Vec<Ask> {
@@ -326,6 +344,9 @@ impl World for Server {
                     return None;
                 }
             }
+        }
+        if deadline.is_some_and(|deadline| self.clock.now() > deadline.after_ms(STOOD_STILL_MS)) {
+            self.hear_what_was_said().await;
         }
         let asks = self.open_letters();
         Some((self.clock.now(), asks))

@@ -11,6 +11,7 @@ mod dashboard;
 mod doors;
 mod dwork;
 mod examples;
+mod faults;
 mod flows;
 mod fuq;
 mod hub;

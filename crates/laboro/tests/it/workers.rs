@@ -2,6 +2,6 @@
 
 mod days;
 mod failures;
-mod hub;
+pub mod hub;
 mod proxy;
 mod ssh;

@@ -56,6 +56,12 @@ impl HubRig {
         hub
     }
 
+    /// Where the door of this dialect is.
+    pub fn door(&self, dialect: &str) -> SocketAddr {
+        let mut doors = self.hub().doors.iter();
+        doors.find(|door| door.dialect.word() == dialect).unwrap().address
+    }
+
     pub fn access(&self) -> String {
         self.rig.at("hub/access.toml").to_str().unwrap().to_owned()
     }
