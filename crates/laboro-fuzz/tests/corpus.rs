@@ -50,3 +50,18 @@ fn every_target_stands_nothing_and_a_row_of_the_same_byte() {
         }
     }
 }
+
+/// msgpack arrays and maps, groups of protocol buffers, JSON and TOML, each deeper than a stack has room for.
+#[test]
+fn what_is_nested_deeper_than_any_stack_harms_no_reader() {
+    let nests: [&[u8]; 8] =
+        [b"\x91", b"\x81\xa1a", b"\x81\x91", b"\x0b", b"\x13\x0b", b"[", b"{\"a\":", b"a.[["];
+    // Behind these a reader is in the middle of something.
+    let heads: [&[u8]; 5] =
+        [b"", b"\x08\x00", b"\x81\xa6Laboro\x81\xa5Hello", b"{\"tasks\":[", b"a = "];
+    for target in TARGETS {
+        for (head, nest) in heads.iter().flat_map(|head| nests.map(|nest| (head, nest))) {
+            target.run(&[head, &nest.repeat(100_000 / nest.len())[..]].concat());
+        }
+    }
+}

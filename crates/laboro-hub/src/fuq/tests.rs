@@ -76,6 +76,22 @@ fn logins_outlive_the_hub_but_not_their_time() {
 }
 
 #[test]
+fn a_cookie_is_one_nodes_and_one_hubs() {
+    let dir = TempDir::new().unwrap();
+    let mut here = Register::open(&dir.path().join("here"), LIFE_MS).unwrap();
+    let mut there = Register::open(&dir.path().join("there"), LIFE_MS).unwrap();
+    let (one, other) = (here.log_in(NOW, node()).unwrap(), here.log_in(NOW, node()).unwrap());
+    let elsewhere = there.log_in(NOW, node()).unwrap();
+    assert_eq!(here.find(NOW, &one.cookie).unwrap().name, one.node.name);
+    assert_eq!(here.find(NOW, &other.cookie).unwrap().name, other.node.name);
+    assert_eq!(here.find(NOW, &elsewhere.cookie), None);
+    assert_eq!(there.find(NOW, &one.cookie), None);
+    for near in [&one.cookie[1..], &one.cookie.to_lowercase(), &format!("{} ", one.cookie), ""] {
+        assert_eq!(here.find(NOW, near), None, "{near}");
+    }
+}
+
+#[test]
 fn a_node_that_logs_in_all_the_time_does_not_fill_the_disk() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("nodes");

@@ -46,6 +46,16 @@ fn a_token_says_who_someone_is() {
 }
 
 #[test]
+fn a_token_of_another_hub_is_unknown_here() {
+    let (here, there) = (dir(), dir());
+    let new = || NewToken { name: None, role: Role::Admin, group: None, expires_ms: None };
+    TokenBook::of(here.path()).add(new(), NOW).unwrap();
+    let (secret, _) = TokenBook::of(there.path()).add(new(), NOW).unwrap();
+    let tokens = Tokens::open(here.path()).unwrap();
+    assert!(matches!(identify(&tokens, &secret, NOW), Err(Denied::Unknown)));
+}
+
+#[test]
 fn the_secret_is_not_in_the_file_and_not_in_the_log() {
     let dir = dir();
     let secret = add(dir.path(), Role::Admin, None);

@@ -229,3 +229,47 @@ fn a_crowd_that_says_rubbish_does_not_fill_the_log() {
     let complaints = ran.err().matches("makes no sense").count();
     assert!((1..=10).contains(&complaints), "{complaints}:\n{}", ran.err());
 }
+
+#[test]
+fn what_strangers_say_never_begins_a_line_of_the_log() {
+    const FORGED: &str = "x\n2026-01-01T00:00:00.000000Z ERROR forged\u{1b}[2J";
+    let rig = Rig::new();
+    let doors =
+        ["dwork", "runexp", "fuq1", "fuq2"].map(|door| format!("--door={door}=127.0.0.1:0"));
+    let doors: Vec<&str> = doors.iter().map(String::as_str).chain(["--log-level=debug"]).collect();
+    let hub = start(&rig, &doors);
+    until("all doors are told", || hub.out().contains("fuq2 on "));
+    for door in ["dwork", "runexp", "fuq1", "fuq2", "native"] {
+        for words in [FORGED.to_owned(), format!("SALUTON; MI {FORGED}"), format!("\u{1}{FORGED}")]
+        {
+            let mut guest = TcpStream::connect(address(&hub, door)).unwrap();
+            guest.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+            guest.write_all(words.as_bytes()).unwrap();
+            let _ = guest.read_to_end(&mut Vec::new());
+        }
+    }
+    let dwork = address(&hub, "dwork");
+    for words in [&["create", FORGED][..], &["steal", FORGED], &["complete", FORGED]] {
+        rig.laboro(["dwork", "-s", &dwork].iter().chain(words)).run();
+    }
+    for words in [
+        &["submit", "--name", FORGED, "--", "true"][..],
+        &["show", FORGED],
+        &["workers", "eject", FORGED, "--reason", FORGED],
+    ] {
+        let call = rig.laboro(words.iter().copied());
+        call.env("LABORO_DIR", rig.at("hub").to_str().unwrap()).run();
+    }
+    let access = rig.at("hub/access.toml").to_str().unwrap().to_owned();
+    let worker = rig.laboro(["worker", "--access", &access, "--name", FORGED, "--idle", "10ms"]);
+    worker.run();
+    hub.signal(Signal::TERM);
+    let ran = hub.wait();
+    ran.expect(0);
+    assert!(ran.err().lines().count() > 5, "{}", ran.err());
+    for line in ran.err().lines() {
+        assert!(!line.starts_with("2026-01-01"), "a line is forged: {}", ran.err());
+        assert!(line.starts_with("20"), "a line begins with its time: {line:?}");
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+    }
+}
