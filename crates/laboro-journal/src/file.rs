@@ -7,16 +7,14 @@ mod scribe;
 use crate::journal::{Journal, JournalError};
 use crate::log::{Durability, FoldMaker, Log, Options, Recovery};
 use crate::replay::Replay;
+use crate::wait::wait;
 use desk::Desk;
 use fold::LedgerFold;
 pub(crate) use fold::condense;
 use laboro_core::{Batch, Effect, Ledger};
 use scribe::Scribe;
 use std::path::Path;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
 
 /// Events of a batch that may be written and synced without another thread.
 const LITTLE: usize = 16;
@@ -93,23 +91,5 @@ impl Journal for FileJournal {
             }
         }
         Ok(batch.release())
-    }
-}
-
-/// Parks this thread until the future is done.
-fn wait<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Unpark>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(value) => return value,
-            Poll::Pending => std::thread::park(),
-        }
     }
 }

@@ -8,11 +8,13 @@ mod memory;
 
 mod file;
 mod replay;
+mod wait;
 
 pub mod log;
 pub mod record;
 
 mod check;
+pub mod copy;
 
 pub mod outputs;
 
@@ -24,3 +26,4 @@ pub use file::FileJournal;
 pub use journal::{Journal, JournalError};
 pub use memory::MemoryJournal;
 pub use replay::{Replay, read_ledger};
+pub use wait::wait;

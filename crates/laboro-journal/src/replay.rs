@@ -28,6 +28,11 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// What a ledger comes to that was read elsewhere, and when its newest batch happened.
+    pub fn of(ledger: Ledger, at: Time) -> Replay {
+        Replay { ledger, at, ..Replay::default() }
+    }
+
     /// Applies one record. After an error the ledger is half changed and of no use.
     pub fn absorb(&mut self, payload: &[u8]) -> Result<(), String> {
         // The ledger takes it for a broken promise of ours when an event does not fit, and panics. A
@@ -50,6 +55,7 @@ impl Replay {
             self.ledger.apply(self.at, &event);
             self.events += 1;
         }
+        self.ledger.look_at_nothing();
         Ok(())
     }
 }

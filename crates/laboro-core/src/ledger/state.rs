@@ -75,6 +75,13 @@ impl State {
         self.life
     }
 
+    /// Forgets what has become worth a look. For whoever follows a journal and gives nobody work: a hub that
+    /// begins does the same, and until then it would only grow.
+    pub fn look_at_nothing(&mut self) {
+        self.lanes.take_awake();
+        self.loosened.clear();
+    }
+
     /// The task of this name in a group; `array.7` is an element.
     pub fn find_task(&self, group: &Name, name: &Name) -> Option<TaskId> {
         let group = self.find_group(group)?;
