@@ -20,6 +20,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -56,6 +57,8 @@ impl ClientError {
 pub struct Target {
     pub host: String,
     pub port: u16,
+    /// Further hubs, of which one leads; they are tried when this one does not answer.
+    pub others: Vec<(String, u16)>,
     /// `None`: without TLS.
     pub tls: Option<Arc<rustls::ClientConfig>>,
     pub token: Option<String>,
@@ -73,7 +76,7 @@ impl std::fmt::Debug for Target {
 impl Target {
     pub fn new(host: impl Into<String>, port: u16) -> Target {
         let patience = Duration::from_secs(60);
-        Target { host: host.into(), port, tls: None, token: None, patience }
+        Target { host: host.into(), port, others: Vec::new(), tls: None, token: None, patience }
     }
 
     /// As a person would write it.
@@ -90,6 +93,8 @@ impl Target {
 pub struct Client {
     target: Target,
     idle: Mutex<Vec<Sender>>,
+    /// Which of the target's places answered last.
+    good: AtomicUsize,
 }
 
 /// More answers than this in one piece come as pages or streams.
@@ -99,7 +104,7 @@ const IDLE_MAX: usize = 4;
 
 impl Client {
     pub fn new(target: Target) -> Client {
-        Client { target, idle: Mutex::new(Vec::new()) }
+        Client { target, idle: Mutex::default(), good: AtomicUsize::new(0) }
     }
 
     pub fn target(&self) -> &Target {
@@ -235,7 +240,7 @@ impl Client {
             let mut sender = match kept {
                 Some(sender) if sender.is_closed() => continue,
                 Some(sender) => sender,
-                None => connect::connect(&self.target).await?,
+                None => connect::connect(&self.target, &self.good).await?,
             };
             match sender.try_send_request(request).await {
                 Ok(response) => return Ok((response, sender)),

@@ -25,7 +25,7 @@ use tokio::time::sleep_until;
 
 pub use confine::LimitBy;
 pub use crew::Crew;
-pub use link::{ByteStream, Connect, ConnectError, Connecting, Link, Tcp, Tls};
+pub use link::{ByteStream, Connect, ConnectError, Connecting, Link, Several, Tcp, Tls};
 
 use crate::{MemoryGuard, RunnerError};
 use clock::Clock;

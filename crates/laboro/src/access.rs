@@ -47,7 +47,8 @@ pub(crate) struct AccessArgs {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// The name or address by which others reach the hub's machine.
+    /// The name or address by which others reach the hub's machine; several with commas, of hubs of which one
+    /// leads.
     #[arg(long, value_name = "HOST")]
     hub_address: Option<String>,
 }
@@ -147,8 +148,8 @@ fn make(args: AccessArgs, book: &TokenBook, own: Access) -> anyhow::Result<Exit>
     let access =
         Access { http, native, role, group: args.group, token, certificate: own.certificate };
     let is_local = |address: &Option<String>| {
-        let address = address.as_deref().and_then(|text| text.parse::<SocketAddr>().ok());
-        address.is_some_and(|address| address.ip().is_loopback())
+        let mut each = address.as_deref().map(Access::each).into_iter().flatten();
+        each.any(|text| text.parse().is_ok_and(|at: SocketAddr| at.ip().is_loopback()))
     };
     if is_local(&access.http) || is_local(&access.native) {
         say(format_args!(
@@ -161,16 +162,17 @@ fn make(args: AccessArgs, book: &TokenBook, own: Access) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
-/// The address as others know it.
-fn reached(bound: Option<String>, host: Option<&str>) -> Option<String> {
+/// The address as others know it; several for hubs of which one leads.
+fn reached(bound: Option<String>, hosts: Option<&str>) -> Option<String> {
     let bound = bound?;
-    let Some(host) = host else { return Some(bound) };
-    let port = bound.parse::<SocketAddr>().map(|address| address.port()).unwrap_or_default();
-    let host = match host.parse() {
-        Ok(std::net::IpAddr::V6(address)) => format!("[{address}]"),
-        _ => host.to_owned(),
+    let Some(hosts) = hosts else { return Some(bound) };
+    let own = Access::each(&bound).next().unwrap_or_default();
+    let port = own.parse::<SocketAddr>().map(|address| address.port()).unwrap_or_default();
+    let reached = |host: &str| match host.parse() {
+        Ok(std::net::IpAddr::V6(address)) => format!("[{address}]:{port}"),
+        _ => format!("{host}:{port}"),
     };
-    Some(format!("{host}:{port}"))
+    Some(Access::each(hosts).map(reached).collect::<Vec<_>>().join(","))
 }
 
 /// A name that is taken or unknown is a slip of whoever typed it.

@@ -6,7 +6,8 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use std::io;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -15,14 +16,47 @@ pub(super) type Sender = http1::SendRequest<Outgoing>;
 
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
-pub(super) async fn connect(target: &Target) -> Result<Sender, ClientError> {
-    let address = target.address();
+/// While one hub takes over from another, none answers. Longer than that takes, an election in NATS included.
+const TAKEOVER: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// To the first place that answers. Only where there are several is it worth trying again.
+pub(super) async fn connect(target: &Target, good: &AtomicUsize) -> Result<Sender, ClientError> {
+    let begun = Instant::now();
+    loop {
+        let mut failed = None;
+        let count = 1 + target.others.len();
+        let first = good.load(Ordering::Relaxed);
+        for at in (0..count).map(|n| (first + n) % count) {
+            let (host, port) = match at.checked_sub(1) {
+                None => (&target.host, target.port),
+                Some(other) => (&target.others[other].0, target.others[other].1),
+            };
+            match connect_to(target, host, port).await {
+                Ok(sender) => {
+                    good.store(at, Ordering::Relaxed);
+                    return Ok(sender);
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        if let Some(error) = failed
+            && (count == 1 || begun.elapsed() > TAKEOVER)
+        {
+            return Err(error);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn connect_to(target: &Target, host: &str, port: u16) -> Result<Sender, ClientError> {
+    let address = Target::new(host, port).address();
     let unreachable = |source| ClientError::Unreachable { address: address.clone(), source };
-    let opened = TcpStream::connect((target.host.as_str(), target.port));
+    let opened = TcpStream::connect((host, port));
     let stream = in_time(opened).await.map_err(unreachable)?;
     stream.set_nodelay(true).map_err(unreachable)?;
     let Some(tls) = &target.tls else { return shake_hands(stream, &address).await };
-    let name = ServerName::try_from(target.host.clone());
+    let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|error| unreachable(io::Error::other(error)))?;
     let secured = TlsConnector::from(tls.clone()).connect(name, stream);
     shake_hands(in_time(secured).await.map_err(unreachable)?, &address).await

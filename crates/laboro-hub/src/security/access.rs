@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Access {
-    /// Host and port. `None`: the hub has no such door.
+    /// Host and port; several with commas between them, of hubs of which one leads. `None`: the hub has no such
+    /// door.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +56,11 @@ impl Access {
             toml::from_str(text).map_err(|error| refuse(super::tokens::in_line(text, &error)))?;
         access.pinned()?;
         Ok(access)
+    }
+
+    /// Each of the addresses in `http` or `native`, in the order in which they are to be tried.
+    pub fn each(addresses: &str) -> impl Iterator<Item = &str> {
+        addresses.split(',').map(str::trim).filter(|address| !address.is_empty())
     }
 
     pub fn text(&self) -> String {

@@ -30,7 +30,23 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A connection to a door of the hub: `dwork`, or `dwork/GROUP` where there are several.
 pub async fn enter(access: &Access, door: &str) -> Result<TlsStream<TcpStream>, TunnelError> {
-    let address = access.native.clone().ok_or(TunnelError::NoDoor)?;
+    let addresses = access.native.as_deref().ok_or(TunnelError::NoDoor)?;
+    let mut entered = Err(TunnelError::NoDoor);
+    // Of several hubs one leads, and the others do not answer.
+    for address in Access::each(addresses) {
+        entered = enter_at(access, door, address.to_owned()).await;
+        if !matches!(entered, Err(TunnelError::Unreachable { .. })) {
+            break;
+        }
+    }
+    entered
+}
+
+async fn enter_at(
+    access: &Access,
+    door: &str,
+    address: String,
+) -> Result<TlsStream<TcpStream>, TunnelError> {
     let mut config = client_config(access)?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     let entering = async {

@@ -23,9 +23,17 @@ pub(super) fn target(args: &HubArgs) -> anyhow::Result<(Target, String)> {
     let address = access.http.as_deref().with_context(|| {
         format!("{}: this hub has no http door, which commands need", path.display())
     })?;
-    let (host, port) = split(address)
-        .with_context(|| format!("{}: `{address}` is not a host and a port", path.display()))?;
+    let place = |address: &str| {
+        let (host, port) = split(address)
+            .with_context(|| format!("{}: `{address}` is not a host and a port", path.display()))?;
+        anyhow::Ok((host.to_owned(), port))
+    };
+    let mut places = Access::each(address).map(place).collect::<Result<Vec<_>, _>>()?.into_iter();
+    let (host, port) = places
+        .next()
+        .with_context(|| format!("{}: it names no address of a hub", path.display()))?;
     let mut target = Target::new(host, port);
+    target.others = places.collect();
     target.tls = Some(Arc::new(client_config(&access)?));
     target.token = Some(access.token.expose().to_owned());
     Ok((target, access.group.unwrap_or_else(|| DEFAULT_GROUP.to_owned())))

@@ -14,12 +14,13 @@ use laboro_core::{Setting, Time};
 use laboro_dialects::fuq2::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 use laboro_dialects::worker::WorkerSide;
 use laboro_dialects::{dwork, fuq1, runexp};
-use laboro_hub::security::client_config;
-use laboro_worker::agent::{AgentOptions, Link, Tcp, Tls};
+use laboro_hub::security::{Access, client_config};
+use laboro_worker::agent::{AgentOptions, Link, Several, Tcp, Tls};
 use laboro_worker::{MemoryGuard, memory_total};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 pub(crate) struct Source {
     pub(crate) side: Box<dyn WorkerSide>,
@@ -44,7 +45,13 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
     let address = address.context("the access file names no native door: give HOST:PORT")?;
     let config = Arc::new(client_config(&access)?);
     // The certificate is known to the letter, so no name is looked at; but one has to be said.
-    let name = "laboro".try_into().context("a plain word is a server name")?;
+    let name = ServerName::try_from("laboro").context("a plain word is a server name")?;
+    let way = |address: &str| Tls {
+        address: address.to_owned(),
+        name: name.clone(),
+        config: Arc::clone(&config),
+    };
+    let ways: Vec<Tls> = Access::each(&address).map(way).collect();
     let settings = WorkerSettings {
         group: args.group.clone().or_else(|| access.group.clone()),
         token: access.token.expose().as_bytes().to_vec(),
@@ -60,7 +67,7 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
         ..WorkerSettings::new(options.name.clone(), options.slots)
     };
     let side = Box::new(NativeWorker::new(settings));
-    let connect = Box::new(move || Link::new(Tls { address, name, config }));
+    let connect = Box::new(move || Link::new(Several::new(ways)));
     Ok(Source { side, connect, front })
 }
 

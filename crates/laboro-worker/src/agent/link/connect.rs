@@ -3,6 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -101,6 +102,49 @@ impl Connect for Tls {
 
     fn target(&self) -> String {
         self.address.clone()
+    }
+}
+
+/// Several ways to hubs of which one leads: the others refuse, so each is tried, the last good one first.
+#[derive(Clone, Debug)]
+pub struct Several {
+    ways: Vec<Tls>,
+    good: Arc<AtomicUsize>,
+}
+
+impl Several {
+    pub fn new(ways: Vec<Tls>) -> Several {
+        Several { ways, good: Arc::default() }
+    }
+}
+
+impl Connect for Several {
+    fn connect(&self) -> Connecting {
+        let Several { ways, good } = self.clone();
+        Box::pin(async move {
+            let first = good.load(Ordering::Relaxed);
+            let mut failed: Option<ConnectError> = None;
+            for at in (0..ways.len()).map(|n| (first + n) % ways.len()) {
+                match ways[at].connect().await {
+                    Ok(stream) => {
+                        good.store(at, Ordering::Relaxed);
+                        return Ok(stream);
+                    }
+                    // What can be got over says more than what cannot: the next try may find a hub.
+                    Err(error) if failed.as_ref().is_none_or(ConnectError::is_final) => {
+                        failed = Some(error);
+                    }
+                    Err(_) => {}
+                }
+            }
+            let target = String::new();
+            let nowhere = || io::Error::new(io::ErrorKind::InvalidInput, "no address is known");
+            Err(failed.unwrap_or_else(|| ConnectError::Unreachable { target, source: nowhere() }))
+        })
+    }
+
+    fn target(&self) -> String {
+        self.ways.iter().map(|way| way.address.as_str()).collect::<Vec<_>>().join(",")
     }
 }
 
