@@ -3,6 +3,7 @@
 
 mod address;
 mod door;
+mod nats;
 mod scheduler;
 
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod tests;
 
 pub use address::Address;
 pub use door::{BadDoor, DoorSettings};
+pub use nats::NatsSettings;
 pub use scheduler::{ConductSettings, KeepSettings, TaskSettings};
 
 use crate::inbox::ServerOptions;
@@ -30,6 +32,13 @@ pub struct Settings {
     /// The group of doors that name no other.
     pub group: String,
     pub durability: Durability,
+    /// Where the journal is kept, as `nats://host:port,...`. Else in the hub's directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal: Option<String>,
+    /// Of the journal in NATS: one hub of a name leads.
+    pub name: String,
+    /// Follow the hub that leads, and lead when it is gone.
+    pub standby: bool,
     pub log_level: LogLevel,
     pub log_format: LogFormat,
     /// The dashboard's files are read from here instead of from the program, by whoever changes them.
@@ -47,6 +56,7 @@ pub struct Settings {
     pub conduct: ConductSettings,
     pub keep: KeepSettings,
     pub outputs: OutputSettings,
+    pub nats: NatsSettings,
     pub door: Vec<DoorSettings>,
 }
 
@@ -91,12 +101,25 @@ impl Settings {
         }
     }
 
-    pub(crate) fn journal(&self) -> log::Options {
+    pub(crate) fn journal_log(&self) -> log::Options {
         let durability = match self.durability {
             Durability::Sync => log::Durability::Sync,
             Durability::Os => log::Durability::Os,
         };
         log::Options { durability, ..log::Options::default() }
+    }
+
+    /// `None`: the journal is in the hub's directory.
+    pub(crate) fn stream(&self) -> Option<laboro_jetstream::Options> {
+        let about = laboro_jetstream::About {
+            host: crate::security::host_name(),
+            http: String::from(self.http),
+            native: String::from(self.native),
+        };
+        let options = |servers| self.nats.options(servers, &self.name);
+        self.journal
+            .as_deref()
+            .map(|servers| laboro_jetstream::Options { about, ..options(servers) })
     }
 
     pub(crate) fn server(&self) -> ServerOptions {
@@ -117,6 +140,9 @@ impl Default for Settings {
             native: at(7911),
             group: "default".into(),
             durability: Durability::Sync,
+            journal: None,
+            name: "laboro".into(),
+            standby: false,
             log_level: LogLevel::Info,
             log_format: LogFormat::Text,
             dashboard_dir: None,
@@ -129,6 +155,7 @@ impl Default for Settings {
             conduct: ConductSettings::default(),
             keep: KeepSettings::default(),
             outputs: OutputSettings::default(),
+            nats: NatsSettings::default(),
             door: Vec::new(),
         }
     }

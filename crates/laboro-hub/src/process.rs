@@ -5,7 +5,9 @@ pub(crate) mod bind;
 mod curve;
 mod engine;
 mod http;
+mod journal;
 mod own_access;
+mod papers;
 
 use crate::clock::Clock;
 use crate::config::{BadDoor, DoorSettings, Listen, Settings};
@@ -19,11 +21,12 @@ use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
 use crate::tunnel;
 use engine::Engine;
+use journal::Kept;
 use laboro_core::{BrokerConfig, Hub, Kinds};
 use laboro_dialects::fuq2::Numbering;
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, runexp};
-use laboro_journal::{FileJournal, JournalError};
+use laboro_journal::JournalError;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
@@ -107,9 +110,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     }
     make_dir(&settings.dir)?;
     // First of all: it is what two hubs must not share.
-    let journal_dir = settings.dir.join("journal");
-    let (mut journal, ledger, recovery) = FileJournal::open(&journal_dir, settings.journal())?;
-    recovery.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let (mut journal, ledger) = Kept::open(settings)?;
 
     let clock = Clock::start();
     let identity = Identity::open(&settings.dir, &settings.names)?;
@@ -136,7 +137,9 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     journal.commit_blocking(first)?;
 
     let native = doors.iter().find(|door| door.dialect == Dialect::Native).map(|door| door.address);
-    let access = own_access::write(&settings.dir, &identity, http, native, clock.now())?;
+    let has_others = settings.journal.is_some();
+    let access =
+        own_access::write(&settings.dir, &identity, http, native, clock.now(), has_others)?;
     let tokens = Arc::new(Tokens::open(&settings.dir)?);
     let (server, handle) = server(&settings.server(), clock);
     let (history, journal, recorder) = History::new(journal);
@@ -200,6 +203,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         http_ended,
         stop: stop.clone(),
         stop_ms: settings.stop_ms,
+        dir: settings.dir.clone(),
     };
     let ended = CancellationToken::new();
     let at_end = ended.clone().drop_guard();

@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::pen::PenError;
 use crate::read::ReadError;
 use laboro_core::{Batch, Effect, Event, Ledger, Time};
-use laboro_journal::{Journal, JournalError};
+use laboro_journal::{Journal, JournalError, Replay, wait};
 pub(crate) use lease::Lease;
 pub use open::Opening;
 use std::sync::Arc;
@@ -42,16 +42,20 @@ impl From<StreamError> for JournalError {
 }
 
 /// What opening found.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Recovery {
     /// Of the last record.
     pub last_number: u64,
+    /// When the newest batch happened.
+    pub at: Time,
     /// Read after the snapshot.
     pub messages: u64,
     pub bytes: u64,
     pub snapshot_bytes: u64,
     pub elapsed: Duration,
+    /// What hubs of this name share, by its key.
+    pub papers: Vec<(String, Vec<u8>)>,
 }
 
 /// One hub at a time has it.
@@ -60,6 +64,7 @@ pub struct JetStreamJournal {
     orders: mpsc::Sender<Order>,
     lease: Arc<Lease>,
     lost: watch::Receiver<Option<JournalError>>,
+    leave: watch::Receiver<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -74,10 +79,31 @@ enum Order {
     Condense {
         done: Answer,
     },
+    /// A journal without a record begins with this.
+    Install {
+        replay: Box<Replay>,
+        done: Answer,
+    },
+    Share {
+        key: String,
+        text: Vec<u8>,
+    },
     /// Nothing follows.
     Close {
         done: Answer,
     },
+}
+
+/// Tells hubs to come what changed.
+#[derive(Debug, Clone)]
+pub struct Sharer(mpsc::WeakSender<Order>);
+
+impl Sharer {
+    pub fn share(&self, key: &str, text: Vec<u8>) {
+        if let Some(orders) = self.0.upgrade() {
+            let _ = orders.try_send(Order::Share { key: key.to_owned(), text });
+        }
+    }
 }
 
 type Answer = oneshot::Sender<Result<(), JournalError>>;
@@ -100,35 +126,55 @@ impl JetStreamJournal {
         }
     }
 
+    /// Resolves when somebody asks this hub to let another one lead.
+    pub fn asked_to_leave(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut leave = self.leave.clone();
+        async move {
+            if leave.wait_for(|is_asked| *is_asked).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Lets hubs to come have this text under this key, in which there is no dot. Nobody waits for it.
+    pub fn share(&self, key: &str, text: Vec<u8>) {
+        // With a full queue the next change tells it.
+        let _ = self.orders.try_send(Order::Share { key: key.to_owned(), text });
+    }
+
+    /// Shares from elsewhere, for as long as the journal is open.
+    pub fn sharer(&self) -> Sharer {
+        Sharer(self.orders.downgrade())
+    }
+
     /// Condenses now, and waits for it. Without this it is done in the background when it pays.
     pub fn condense_blocking(&mut self) -> Result<(), JournalError> {
-        let (done, answer) = oneshot::channel();
-        self.orders.blocking_send(Order::Condense { done }).map_err(|_| self.error())?;
-        answer.blocking_recv().unwrap_or_else(|_| Err(self.error()))
+        wait(self.order(|done| Order::Condense { done }))
+    }
+
+    /// Makes a journal that holds no record yet begin with what another one came to.
+    pub fn install_blocking(&mut self, replay: Replay) -> Result<(), JournalError> {
+        wait(self.order(|done| Order::Install { replay: Box::new(replay), done }))
     }
 
     /// For callers without a runtime.
-    pub fn commit_blocking(&mut self, mut batch: Batch) -> Result<Vec<Effect>, JournalError> {
-        let (at, events) = (batch.at, std::mem::take(&mut batch.events));
-        let (done, answer) = oneshot::channel();
-        let order = Order::Commit { at, events, done };
-        self.orders.blocking_send(order).map_err(|_| self.error())?;
-        answer.blocking_recv().unwrap_or_else(|_| Err(self.error()))?;
-        Ok(batch.release())
+    pub fn commit_blocking(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
+        wait(self.commit(batch))
     }
 
     /// Says good-bye, so that the next hub need not wait.
     pub fn close(mut self) -> Result<(), JournalError> {
-        let (done, answer) = oneshot::channel();
-        let sent = self.orders.blocking_send(Order::Close { done });
-        let closed = match sent {
-            Ok(()) => answer.blocking_recv().unwrap_or_else(|_| Err(self.error())),
-            Err(_) => Err(self.error()),
-        };
+        let closed = wait(self.order(|done| Order::Close { done }));
         if let Some(thread) = self.thread.take() {
             thread.join().map_err(|_| JournalError::Died)?;
         }
         closed
+    }
+
+    async fn order(&self, order: impl FnOnce(Answer) -> Order) -> Result<(), JournalError> {
+        let (done, answer) = oneshot::channel();
+        self.orders.send(order(done)).await.map_err(|_| self.error())?;
+        answer.await.unwrap_or_else(|_| Err(self.error()))
     }
 
     fn error(&self) -> JournalError {
@@ -143,10 +189,7 @@ impl Journal for JetStreamJournal {
         if events.is_empty() && self.lost.borrow().is_none() && self.lease.is_held() {
             return Ok(batch.release());
         }
-        let (done, answer) = oneshot::channel();
-        let order = Order::Commit { at, events, done };
-        self.orders.send(order).await.map_err(|_| self.error())?;
-        answer.await.unwrap_or_else(|_| Err(self.error()))?;
+        self.order(|done| Order::Commit { at, events, done }).await?;
         Ok(batch.release())
     }
 }

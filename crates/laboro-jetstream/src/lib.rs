@@ -13,12 +13,16 @@ mod snapshot;
 mod lead;
 mod nats;
 
+mod check;
+mod hubs;
 mod journal;
 mod options;
 
 #[cfg(test)]
 mod tests;
 
-pub use journal::{JetStreamJournal, Opening, Recovery, StreamError};
+pub use check::{Check, check};
+pub use hubs::{HubView, ask_to_leave, hubs};
+pub use journal::{JetStreamJournal, Opening, Recovery, Sharer, StreamError};
 pub use lead::{Following, Wish};
-pub use options::{Login, Options, Tls};
+pub use options::{About, Login, Options, Tls};

@@ -3,10 +3,12 @@
 
 mod connect;
 mod monitor;
+mod papers;
 mod stream;
 mod streams;
 
 pub(crate) use connect::Nats;
+pub(crate) use papers::Shelf;
 pub(crate) use stream::NatsStream;
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -48,7 +50,7 @@ pub enum NatsError {
     )]
     Payload { server: String, bytes: usize },
 
-    #[error("cannot make the stream {stream}: {reason}{}", hint(.reason))]
+    #[error("cannot use the stream {stream}: {reason}{}", hint(.reason))]
     Stream { stream: String, reason: String },
 
     #[error("the stream {stream} is not as a journal needs it: {reason}")]

@@ -24,6 +24,15 @@ pub struct Options {
     /// A snapshot is made when so much was written, or twice as much as the last one has.
     pub condense_after_bytes: u64,
     pub condense_after_messages: u64,
+    /// What other hubs and people are told of this one.
+    pub about: About,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    pub host: String,
+    pub http: String,
+    pub native: String,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -69,6 +78,7 @@ impl Options {
             patience: Duration::from_secs(20),
             condense_after_bytes: 64 << 20,
             condense_after_messages: 100_000,
+            about: About::default(),
         }
     }
 }

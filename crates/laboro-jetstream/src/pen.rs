@@ -85,6 +85,10 @@ impl<S: Stream> Pen<S> {
         self.mark
     }
 
+    pub fn into_stream(self) -> S {
+        self.stream
+    }
+
     pub fn stream(&mut self) -> &mut S {
         &mut self.stream
     }

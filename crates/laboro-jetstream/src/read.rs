@@ -151,6 +151,12 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
+    /// As if nothing had ever been written.
+    pub fn empty() -> Reader {
+        let assembler = Assembler::after("journal", Mark::default());
+        Reader { replay: Replay::default(), assembler, snapshot_bytes: 0, messages: 0, bytes: 0 }
+    }
+
     /// The newest snapshot, and all after it up to the message `upto`, or to the end.
     pub async fn load<S: Stream>(
         journal: &mut S,
@@ -176,7 +182,7 @@ impl Reader {
             None => (Replay::default(), Mark::default(), 0),
         };
         let assembler = Assembler::after("journal", mark);
-        let mut reader = Reader { replay, assembler, snapshot_bytes, messages: 0, bytes: 0 };
+        let mut reader = Reader { replay, assembler, snapshot_bytes, ..Reader::empty() };
         let upto = match upto {
             Some(upto) => upto,
             None => journal.bounds().await?.last,

@@ -144,6 +144,20 @@ pub(crate) fn condense<S: Stream>(
     if reader.mark() != task.upto {
         return Err(CondenseError::Older);
     }
+    let (end, mut snapshots) = write(runtime, snapshots, &reader.replay, task, stop)?;
+    runtime.block_on(journal.trim(task.upto.sequence + 1))?;
+    runtime.block_on(snapshots.trim(end.first))?;
+    Ok(end.bytes)
+}
+
+/// Writes a snapshot. It counts when this returns.
+fn write<S: Stream>(
+    runtime: &Runtime,
+    mut snapshots: S,
+    replay: &Replay,
+    task: Task,
+    stop: &AtomicBool,
+) -> Result<(End, S), CondenseError> {
     let newest = runtime.block_on(newest(&mut snapshots))?;
     if newest.is_some_and(|(_, end)| end.covers.sequence >= task.upto.sequence) {
         return Err(CondenseError::Older);
@@ -152,15 +166,27 @@ pub(crate) fn condense<S: Stream>(
     let mark = Mark { sequence: last, ..Mark::default() };
     let mut end = End { covers: task.upto, first: last + 1, ..End::default() };
     let mut pen = Pen::new(snapshots, mark, task.writer, task.life, task.part_bytes);
-    reader.replay.condense(&mut |record| {
+    replay.condense(&mut |record| {
         if stop.load(Ordering::Relaxed) {
             return Err(io::Error::other("the hub is being stopped"));
         }
         end.add(record);
         runtime.block_on(pen.record(record)).map(drop).map_err(io::Error::other)
     })?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(io::Error::other("the hub is being stopped").into());
+    }
     runtime.block_on(pen.word(Kind::End, &end.encode()))?;
-    runtime.block_on(journal.trim(task.upto.sequence + 1))?;
-    runtime.block_on(pen.stream().trim(end.first))?;
-    Ok(end.bytes)
+    Ok((end, pen.into_stream()))
+}
+
+/// The same with a ledger from elsewhere, for a journal that has none yet.
+pub(crate) fn install<S: Stream>(
+    runtime: &Runtime,
+    snapshots: S,
+    replay: &Replay,
+    task: Task,
+    stop: &AtomicBool,
+) -> Result<u64, CondenseError> {
+    write(runtime, snapshots, replay, task, stop).map(|(end, _)| end.bytes)
 }

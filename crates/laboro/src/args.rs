@@ -338,10 +338,27 @@ pub(crate) enum JournalCommand {
     /// Read all of a journal and say what is in it and what is wrong with it. Changes nothing; a hub
     /// may be running.
     Check {
-        /// The journal's directory.
+        /// The journal's directory, or nats://HOST[:PORT],... .
         dir: PathBuf,
         #[arg(long)]
         json: bool,
+        /// A hub's settings, with its login at NATS.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        #[command(flatten)]
+        nats: crate::nats::NatsArgs,
+    },
+    /// Move a journal to another place: from a directory to NATS, or back. No hub may have it open.
+    Copy {
+        /// A hub's directory, or nats://HOST[:PORT],... .
+        from: PathBuf,
+        /// A hub's directory without a journal, or nats://HOST[:PORT],... without one of this name.
+        to: PathBuf,
+        /// A hub's settings, with its login at NATS.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        #[command(flatten)]
+        nats: crate::nats::NatsArgs,
     },
     /// Make a consistent copy, also of a running hub's journal.
     Backup {

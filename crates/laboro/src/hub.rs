@@ -1,6 +1,8 @@
 //! `laboro hub`: a hub in the foreground, until a signal or trouble ends it. What it does is in `laboro_hub`;
 //! here are its arguments, its log, its signals, and the lines that say where it listens.
 
+mod others;
+
 use crate::exit::{Exit, usage};
 use crate::output::print;
 use crate::run::Signals;
@@ -15,14 +17,19 @@ Examples:
   laboro hub                                      for this user, on this machine
   laboro hub --native 0.0.0.0:7911                workers on other machines may come, with a token
   laboro hub --door fuq2=127.0.0.1:7912,group=exp a door for programs of another kind
+  laboro hub --journal nats://h1,h2,h3 --name prod --nats-monitor http://h1:8222
+  laboro hub --standby --journal nats://h1,h2,h3 --name prod --nats-monitor http://h1:8222
   laboro hub --config hub.toml --print-config     what is in force
 
 `laboro access` makes tokens for others. A first SIGTERM or Ctrl-C ends the hub in order, a second at
 once. Exit status: 0 stopped, 2 wrong usage, 3 disk, journal or network trouble, 130 stopped at once.";
 
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct HubArgs {
+    #[command(subcommand)]
+    command: Option<others::Others>,
+
     /// Where the hub keeps everything. Default: LABORO_DIR, else laboro/hub in the state directory.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -50,6 +57,17 @@ pub(crate) struct HubArgs {
     /// When something counts as done.
     #[arg(long, value_enum)]
     durability: Option<Durability>,
+
+    /// Keep the journal in NATS JetStream: nats://HOST[:PORT],... or tls://...; logins are in --config.
+    #[arg(long, value_name = "SERVERS")]
+    journal: Option<String>,
+
+    /// With --journal: follow the hub that leads, and lead when it is gone.
+    #[arg(long)]
+    standby: bool,
+
+    #[command(flatten)]
+    nats: crate::nats::NatsArgs,
 
     /// A file with settings; what is given here counts more.
     #[arg(long, value_name = "FILE")]
@@ -91,7 +109,10 @@ enum Level {
     Trace,
 }
 
-pub(crate) fn run(args: HubArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(mut args: HubArgs) -> anyhow::Result<Exit> {
+    if let Some(others) = args.command.take() {
+        return others::run(others);
+    }
     let only_print = args.print_config;
     let settings = settings(args)?;
     if only_print {
@@ -102,8 +123,14 @@ pub(crate) fn run(args: HubArgs) -> anyhow::Result<Exit> {
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before anything can be asked to end.
-    let signals = runtime.block_on(async { Signals::listen() })?;
-    let hub = start(&settings).map_err(|error| match error {
+    let mut signals = runtime.block_on(async { Signals::listen() })?;
+    if settings.standby {
+        print(format_args!("standby of {}: follows its journal in NATS", settings.name))?;
+    }
+    let Some(started) = runtime.block_on(begin(settings, &mut signals))? else {
+        return Ok(Exit::Done);
+    };
+    let hub = started.map_err(|error| match error {
         HubError::Door(bad) => usage(bad),
         HubError::Runexp(bad) => usage(bad),
         other => other.into(),
@@ -119,6 +146,20 @@ pub(crate) fn run(args: HubArgs) -> anyhow::Result<Exit> {
     }
 }
 
+/// A hub that follows another one takes as long to start as that one lives; a signal ends it.
+async fn begin(
+    settings: Settings,
+    signals: &mut Signals,
+) -> std::io::Result<Option<Result<Running, HubError>>> {
+    let (tell, started) = tokio::sync::oneshot::channel();
+    let work = move || drop(tell.send(start(&settings)));
+    std::thread::Builder::new().name("laboro-start".into()).spawn(work)?;
+    Ok(tokio::select! {
+        started = started => Some(started.unwrap_or(Err(HubError::Died))),
+        () = signals.next() => None,
+    })
+}
+
 fn settings(args: HubArgs) -> anyhow::Result<Settings> {
     let mut settings = match &args.config {
         Some(path) => Settings::read(path).map_err(usage)?,
@@ -129,6 +170,12 @@ fn settings(args: HubArgs) -> anyhow::Result<Settings> {
     settings.http = args.http.unwrap_or(settings.http);
     settings.native = args.native.unwrap_or(settings.native);
     settings.group = args.group.unwrap_or(settings.group);
+    settings.journal = args.journal.or(settings.journal);
+    settings.standby |= args.standby;
+    if settings.standby && settings.journal.is_none() {
+        return Err(usage("--standby: a hub can only follow another one by a --journal in NATS"));
+    }
+    args.nats.apply(&mut settings);
     if let Some(durability) = args.durability {
         settings.durability = match durability {
             Durability::Sync => config::Durability::Sync,

@@ -13,6 +13,7 @@ mod hub_client;
 mod input;
 mod listing;
 mod mq;
+mod nats;
 mod output;
 mod progress;
 mod report;

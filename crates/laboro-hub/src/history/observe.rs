@@ -5,7 +5,7 @@ use super::History;
 use laboro_core::{
     Back, Batch, Effect, Event, GroupId, JobId, Outcome, Ranges, TaskId, Then, Time, WorkerId,
 };
-use laboro_journal::{FileJournal, Journal, JournalError};
+use laboro_journal::{Journal, JournalError};
 use std::time::Instant;
 
 #[derive(Debug)]
@@ -83,13 +83,13 @@ impl<J: Journal + Send> Observed<J> {
     }
 }
 
-impl Observed<FileJournal> {
-    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
-        self.journal.take_warnings()
+impl<J> Observed<J> {
+    pub(crate) fn journal(&self) -> &J {
+        &self.journal
     }
 
-    pub(crate) fn close(self) -> Result<(), JournalError> {
-        self.journal.close()
+    pub(crate) fn into_journal(self) -> J {
+        self.journal
     }
 }
 

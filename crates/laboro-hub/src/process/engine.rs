@@ -2,6 +2,8 @@
 //! costs more than most of what is said. Ends in order: doors, then the loop, then the files.
 
 use super::HubError;
+use super::journal::Kept;
+use super::papers;
 use crate::config::DoorsThread;
 use crate::history::Observed;
 use crate::inbox::{Handle, Server};
@@ -9,8 +11,9 @@ use crate::keep::{Keeper, housekeeping, pass_on_ends};
 use crate::listen::{Reception, listen};
 use crate::ring;
 use laboro_core::Hub;
-use laboro_journal::{FileJournal, JournalError};
+use laboro_journal::JournalError;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -20,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Engine {
     pub hub: Hub,
     pub server: Server,
-    pub journal: Observed<FileJournal>,
+    pub journal: Observed<Kept>,
     pub keeper: Keeper,
     pub handle: Handle,
     pub receptions: Vec<(TcpListener, Reception)>,
@@ -29,6 +32,7 @@ pub(super) struct Engine {
     pub http_ended: Option<oneshot::Receiver<()>>,
     pub stop: CancellationToken,
     pub stop_ms: u64,
+    pub dir: PathBuf,
 }
 
 impl Engine {
@@ -37,7 +41,7 @@ impl Engine {
         let Engine { mut hub, mut server, mut journal, keeper, .. } = self;
         let (handle, stop) = (self.handle, self.stop);
         let (receptions, doors_thread) = (self.receptions, self.doors_thread);
-        let http_ended = self.http_ended;
+        let (http_ended, dir) = (self.http_ended, self.dir);
         let patience = Duration::from_millis(self.stop_ms);
         let outputs = keeper.outputs();
         let ran: Result<(), HubError> = runtime.block_on(async {
@@ -62,6 +66,26 @@ impl Engine {
                     let _ = ended.await;
                 }
             };
+            if let Some(sharer) = journal.journal().sharer() {
+                helpers.spawn(papers::share(dir, sharer));
+            }
+            if let Some(asked) = journal.journal().asked_to_leave() {
+                let stop = stop.clone();
+                helpers.spawn(async move {
+                    asked.await;
+                    tracing::info!("asked to let another hub lead");
+                    stop.cancel();
+                });
+            }
+            if let Some(lost) = journal.journal().lost() {
+                let (handle, stop) = (handle.clone(), stop.clone());
+                helpers.spawn(async move {
+                    tracing::error!("{}", lost.await);
+                    // Not in order: nobody may be told anything more.
+                    let _ = handle.end().await;
+                    stop.cancel();
+                });
+            }
             helpers.spawn(end_in_order(stop.clone(), all_ended, patience, handle));
             ring::run(&mut hub, &mut server, &mut journal).await?;
             Ok(())
@@ -71,9 +95,7 @@ impl Engine {
         drop(server);
         drop(runtime);
         keeper.close();
-        let warnings = journal.take_warnings();
-        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        let closed: Result<(), JournalError> = journal.close();
+        let closed: Result<(), JournalError> = journal.into_journal().close();
         ran?;
         Ok(closed?)
     }

@@ -17,11 +17,14 @@ pub(super) fn write(
     http: Option<SocketAddr>,
     native: Option<SocketAddr>,
     now: Time,
+    keeps_others: bool,
 ) -> Result<Access, SecurityError> {
     let path = Access::path_in(dir);
+    let old = if keeps_others { Access::read_own(&path)? } else { None };
+    let (old_http, old_native) = old.map_or((None, None), |old| (old.http, old.native));
     let access = Access {
-        http: http.map(reachable),
-        native: native.map(reachable),
+        http: http.map(|bound| with_others(reachable(bound), old_http)),
+        native: native.map(|bound| with_others(reachable(bound), old_native)),
         role: Role::Admin,
         group: None,
         token: token(dir, &path, now)?,
@@ -51,6 +54,19 @@ fn token(dir: &Path, path: &Path, now: Time) -> Result<Secret, SecurityError> {
         NewToken { name: Some(NAME.into()), role: Role::Admin, group: None, expires_ms: None };
     book.add(new, now).map(|(secret, _)| secret)
 }
+
+/// Those of hubs that led before this one stay known, so that whoever has the file finds any of them.
+fn with_others(own: String, old: Option<String>) -> String {
+    let mut all = vec![own];
+    for other in old.as_deref().map(Access::each).into_iter().flatten() {
+        if all.len() < ADDRESSES_MAX && !all.iter().any(|known| known == other) {
+            all.push(other.to_owned());
+        }
+    }
+    all.join(",")
+}
+
+const ADDRESSES_MAX: usize = 8;
 
 /// Nobody connects to "all addresses"; from this machine any of its own will do.
 fn reachable(bound: SocketAddr) -> String {

@@ -2,19 +2,22 @@
 
 use super::scribe::Scribe;
 use super::{JetStreamJournal, Lease, Recovery, StreamError};
+use crate::hubs::{self, announce};
 use crate::lead::{Following, Led, Terms, Wish, take_lead};
-use crate::nats::{Nats, NatsStream};
+use crate::nats::{Nats, NatsStream, Shelf};
 use crate::options::Options;
+use bytes::Bytes;
+use futures_util::StreamExt;
 use laboro_core::Ledger;
-use laboro_journal::JournalError;
+use laboro_journal::{JournalError, wait};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-/// Commits wait for one another, so there is never more than one, and who closes.
-const ORDERS: usize = 4;
+/// Commits wait for one another, so there is never more than one; the rest is for what is shared.
+const ORDERS: usize = 16;
 
 /// A journal that is on its way.
 #[derive(Debug)]
@@ -59,7 +62,7 @@ impl Opening {
 
     /// Blocks until this hub leads, or cannot.
     pub fn wait(self) -> Result<Opened, JournalError> {
-        self.ready.blocking_recv().unwrap_or(Err(JournalError::Died))
+        wait(self.ready).unwrap_or(Err(JournalError::Died))
     }
 }
 
@@ -69,6 +72,7 @@ struct Begun {
     snapshots: NatsStream,
     led: Led<NatsStream>,
     writer: u64,
+    papers: Vec<(String, Bytes)>,
     elapsed: Duration,
 }
 
@@ -88,8 +92,14 @@ async fn open(
         patience: options.patience,
         wish,
     };
-    let led = take_lead(streams.journal, &mut snapshots, &terms, follow).await?;
-    Ok(Begun { nats, snapshots, led, writer, elapsed: begun.elapsed() })
+    nats.make_shelves(options).await?;
+    let told =
+        tokio::spawn(announce(nats.clone(), options.clone(), writer, false, follow.subscribe()));
+    let led = take_lead(streams.journal, &mut snapshots, &terms, follow).await;
+    told.abort();
+    let led = led?;
+    let papers = nats.texts(options, Shelf::Papers).await?;
+    Ok(Begun { nats, snapshots, led, writer, papers, elapsed: begun.elapsed() })
 }
 
 async fn serve(
@@ -98,22 +108,41 @@ async fn serve(
     thread: Option<std::thread::JoinHandle<()>>,
     tell: oneshot::Sender<Result<Opened, JournalError>>,
 ) {
-    let Begun { nats, snapshots, led: Led { pen, reader }, writer, elapsed } = begun;
+    let Begun { nats, snapshots, led: Led { pen, reader }, writer, papers, elapsed } = begun;
     let (orders, inbox) = mpsc::channel(ORDERS);
     let (failed, lost) = watch::channel(None);
     let lease = Arc::new(Lease::new(options.lease));
     let recovery = Recovery {
         last_number: reader.mark().number,
+        at: reader.replay.at,
         messages: reader.messages,
         bytes: reader.bytes,
         snapshot_bytes: reader.snapshot_bytes,
         elapsed,
+        papers: papers.into_iter().map(|(key, text)| (key, text.to_vec())).collect(),
     };
-    let scribe = Scribe::new(pen, snapshots, writer, nats.part_bytes, &options, Arc::clone(&lease))
-        .found(&reader);
-    let journal = JetStreamJournal { orders, lease, lost, thread };
+    let (asked, leave) = watch::channel(false);
+    let (sequence, life) = (reader.mark().sequence, reader.replay.ledger.life() + 1);
+    let (tell_others, written) = watch::channel(Following { sequence, last: sequence, life });
+    let scribe = Scribe::new(nats.clone(), pen, snapshots, writer, &options, Arc::clone(&lease))
+        .found(&reader)
+        .telling(tell_others);
+    let journal = JetStreamJournal { orders, lease, lost, leave, thread };
+    tokio::spawn(announce(nats.clone(), options.clone(), writer, true, written));
+    tokio::spawn(hear_of_leaving(nats, options, asked));
     if tell.send(Ok((journal, reader.replay.ledger, recovery))).is_ok() {
         scribe.run(inbox, failed).await;
+    }
+}
+
+/// Answers, so that whoever asked knows that it was heard.
+async fn hear_of_leaving(nats: Nats, options: Options, asked: watch::Sender<bool>) {
+    let Ok(mut requests) = nats.client.subscribe(hubs::subject(&options)).await else { return };
+    while let Some(request) = requests.next().await {
+        if let Some(reply) = request.reply {
+            let _ = nats.client.publish(reply, "".into()).await;
+        }
+        asked.send_replace(true);
     }
 }
 

@@ -1,15 +1,16 @@
 //! Writes batches, one after the other, and is heard of when there are none. Condenses in the background.
 
 use super::{Answer, Lease, Order, StreamError};
+use crate::lead::Following;
 use crate::message::Kind;
-use crate::nats::NatsStream;
+use crate::nats::{Nats, NatsStream, Shelf};
 use crate::options::Options;
 use crate::pen::Pen;
 use crate::read::Reader;
 use crate::snapshot::{self, CondenseError, Task};
 use laboro_core::{Event, Time};
-use laboro_journal::JournalError;
 use laboro_journal::record::Encoder;
+use laboro_journal::{JournalError, Replay};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,8 +22,10 @@ pub(super) struct Scribe {
     snapshots: NatsStream,
     writer: u64,
     life: u32,
-    part_bytes: usize,
+    nats: Nats,
+    options: Options,
     lease: Arc<Lease>,
+    tell: watch::Sender<Following>,
     /// How often it is heard of at least.
     every: Duration,
     encoder: Encoder,
@@ -50,10 +53,10 @@ struct Running {
 
 impl Scribe {
     pub fn new(
+        nats: Nats,
         pen: Pen<NatsStream>,
         snapshots: NatsStream,
         writer: u64,
-        part_bytes: usize,
         options: &Options,
         lease: Arc<Lease>,
     ) -> Scribe {
@@ -68,7 +71,26 @@ impl Scribe {
         };
         let (every, encoder) = (options.lease / 3, Encoder::default());
         let life = 0;
-        Scribe { pen, snapshots, writer, life, part_bytes, lease, every, encoder, condensing }
+        let (tell, _) = watch::channel(Following::default());
+        let options = options.clone();
+        Scribe {
+            pen,
+            snapshots,
+            writer,
+            life,
+            nats,
+            options,
+            lease,
+            tell,
+            every,
+            encoder,
+            condensing,
+        }
+    }
+
+    /// Where it says how far it is.
+    pub fn telling(self, tell: watch::Sender<Following>) -> Scribe {
+        Scribe { tell, ..self }
     }
 
     /// What was there when the journal was opened.
@@ -108,7 +130,15 @@ impl Scribe {
                         written
                     }
                     Some(Order::Condense { done }) => {
-                        self.condense(Some(done));
+                        self.condense(None, Some(done));
+                        Ok(())
+                    }
+                    Some(Order::Share { key, text }) => {
+                        tokio::spawn(share(self.nats.clone(), self.options.clone(), key, text));
+                        Ok(())
+                    }
+                    Some(Order::Install { replay, done }) => {
+                        self.condense(Some(replay), Some(done));
                         Ok(())
                     }
                 },
@@ -124,8 +154,10 @@ impl Scribe {
                 break;
             }
             self.lease.renew(self.pen.written());
+            let (sequence, life) = (self.pen.mark().sequence, self.life);
+            self.tell.send_replace(Following { sequence, last: sequence, life });
             if self.condensing.is_due(self.pen.mark().sequence) {
-                self.condense(None);
+                self.condense(None, None);
             }
         }
         if let Some(running) = &self.condensing.running {
@@ -146,23 +178,25 @@ impl Scribe {
         Ok(self.pen.word(Kind::Alive, &[]).await?)
     }
 
-    /// Whoever waits gets an answer in any case.
-    fn condense(&mut self, waits: Option<Answer>) {
+    /// From the stream, or from elsewhere. Whoever waits gets an answer in any case.
+    fn condense(&mut self, given: Option<Box<Replay>>, waits: Option<Answer>) {
         if self.condensing.running.is_some() || self.pen.mark().sequence <= self.condensing.covered
         {
             waits.map(|done| done.send(Ok(())));
             return;
         }
         let upto = self.pen.mark();
-        let task = Task { upto, writer: self.writer, life: self.life, part_bytes: self.part_bytes };
+        let task =
+            Task { upto, writer: self.writer, life: self.life, part_bytes: self.nats.part_bytes };
         let (mut journal, snapshots) = (self.pen.stream().clone(), self.snapshots.clone());
         let (tell, ended) = oneshot::channel();
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let work = move || {
             let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let made = made.map_err(CondenseError::from).and_then(|runtime| {
-                snapshot::condense(&runtime, &mut journal, snapshots, task, &told)
+            let made = made.map_err(CondenseError::from).and_then(|runtime| match given {
+                None => snapshot::condense(&runtime, &mut journal, snapshots, task, &told),
+                Some(given) => snapshot::install(&runtime, snapshots, &given, task, &told),
             });
             let _ = tell.send(made);
         };
@@ -170,6 +204,13 @@ impl Scribe {
         let _ = std::thread::Builder::new().name("journal-condense".to_owned()).spawn(work);
         let (upto, bytes) = (upto.sequence, self.condensing.bytes);
         self.condensing.running = Some(Running { ended, upto, bytes, stop, waits });
+    }
+}
+
+/// The journal does not wait for it.
+async fn share(nats: Nats, options: Options, key: String, text: Vec<u8>) {
+    if let Err(error) = nats.put(&options, Shelf::Papers, &key, text.into()).await {
+        tracing::warn!("what changed is not shared with other hubs: {error}");
     }
 }
 

@@ -141,7 +141,7 @@ fn program() -> PathBuf {
 }
 
 /// Free now, and not given out again soon.
-fn free_ports(count: usize) -> Vec<u16> {
+pub fn free_ports(count: usize) -> Vec<u16> {
     let bound: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     bound.iter().map(|listener| listener.local_addr().unwrap().port()).collect()

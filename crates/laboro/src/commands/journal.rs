@@ -1,15 +1,29 @@
-//! `laboro journal`: check, backup, repair.
+//! `laboro journal`: check, copy, backup, repair.
+
+mod copy;
+mod stream;
 
 use crate::args::{Journal, JournalCommand};
 use crate::exit::{Exit, usage};
 use crate::output::{bytes, print};
+use laboro_core::State;
 use laboro_journal::log;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: Journal) -> anyhow::Result<Exit> {
     match args.command {
-        JournalCommand::Check { dir, json } => check(&found(dir)?, json),
+        JournalCommand::Check { dir, json, config, nats } => {
+            match nats.options(&dir, config.as_ref())? {
+                Some(options) => stream::check(&dir, &options, json),
+                None => check(&found(dir)?, json),
+            }
+        }
+        JournalCommand::Copy { from, to, config, nats } => {
+            let there = nats.options(&from, config.as_ref())?;
+            let here = nats.options(&to, config.as_ref())?;
+            copy::run(from, there, to, here)
+        }
         JournalCommand::Backup { dir, to } => {
             let dir = found(dir)?;
             let report = log::backup(&dir, &to)?;
@@ -49,13 +63,23 @@ fn found(dir: PathBuf) -> anyhow::Result<PathBuf> {
     }
 }
 
+fn words(tasks: &[(State, u64)]) -> String {
+    let tasks = tasks.iter().filter(|(_, count)| *count > 0);
+    let tasks: Vec<String> =
+        tasks.map(|(state, count)| format!("{count} {}", state.word())).collect();
+    if tasks.is_empty() { "no tasks".to_owned() } else { tasks.join(", ") }
+}
+
+fn as_map(tasks: &[(State, u64)]) -> serde_json::Map<String, serde_json::Value> {
+    let tasks = tasks.iter().filter(|(_, count)| *count > 0);
+    tasks.map(|(state, count)| (state.word().to_owned(), (*count).into())).collect()
+}
+
 fn check(dir: &Path, as_json: bool) -> anyhow::Result<Exit> {
     let check = laboro_journal::check(dir)?;
     let exit = if check.problem.is_some() { Exit::Trouble } else { Exit::Done };
-    let tasks = check.tasks.iter().filter(|(_, count)| *count > 0);
     if as_json {
-        let tasks: serde_json::Map<String, serde_json::Value> =
-            tasks.map(|(state, count)| (state.word().to_owned(), (*count).into())).collect();
+        let tasks = as_map(&check.tasks);
         let report = json!({
             "dir": dir.display().to_string(),
             "problem": check.problem,
@@ -81,10 +105,7 @@ fn check(dir: &Path, as_json: bool) -> anyhow::Result<Exit> {
         bytes(check.log.log_bytes),
         check.events
     ))?;
-    let tasks: Vec<String> =
-        tasks.map(|(state, count)| format!("{count} {}", state.word())).collect();
-    let tasks = if tasks.is_empty() { "no tasks".to_owned() } else { tasks.join(", ") };
-    print(format_args!("{} jobs, {} workers, {tasks}", check.jobs, check.workers))?;
+    print(format_args!("{} jobs, {} workers, {}", check.jobs, check.workers, words(&check.tasks)))?;
     for note in &check.log.notes {
         print(format_args!("note: {note}"))?;
     }

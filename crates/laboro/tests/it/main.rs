@@ -21,6 +21,7 @@ mod kills;
 mod limits;
 mod logs;
 mod mq;
+mod nats;
 mod outputs;
 mod papers;
 mod progress;

@@ -1,0 +1,111 @@
+//! Which journal a hub has: in its directory, or in NATS.
+
+use super::{HubError, papers};
+use crate::config::Settings;
+use laboro_core::{Batch, Effect, Ledger};
+use laboro_jetstream::{JetStreamJournal, Opening, Sharer, Wish};
+use laboro_journal::log::LogError;
+use laboro_journal::{FileJournal, Journal, JournalError};
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) enum Kept {
+    File(FileJournal),
+    /// With the lock on the hub's directory, which the other kind has in its journal.
+    Stream(JetStreamJournal, File),
+}
+
+impl Kept {
+    /// Blocks until this hub may write.
+    pub fn open(settings: &Settings) -> Result<(Kept, Ledger), HubError> {
+        let Some(options) = settings.stream() else {
+            let dir = settings.dir.join("journal");
+            let (journal, ledger, recovery) = FileJournal::open(&dir, settings.journal_log())?;
+            recovery.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+            return Ok((Kept::File(journal), ledger));
+        };
+        let lock = lock(&settings.dir)?;
+        let wish = if settings.standby { Wish::Follow } else { Wish::Lead };
+        let (journal, ledger, found) = Opening::begin(options, wish)?.wait()?;
+        papers::take(&settings.dir, &found.papers)?;
+        tracing::info!(
+            "journal in NATS: {} records, {} messages read after a snapshot of {} bytes, in {:?}",
+            found.last_number,
+            found.messages,
+            found.snapshot_bytes,
+            found.elapsed
+        );
+        Ok((Kept::Stream(journal, lock), ledger))
+    }
+
+    pub fn commit_blocking(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
+        match self {
+            Kept::File(journal) => journal.commit_blocking(batch),
+            Kept::Stream(journal, _) => journal.commit_blocking(batch),
+        }
+    }
+
+    /// Told when this hub must stop although it has nothing to write.
+    pub fn lost(&self) -> Option<impl Future<Output = JournalError> + Send + use<>> {
+        match self {
+            Kept::File(_) => None,
+            Kept::Stream(journal, _) => Some(journal.lost()),
+        }
+    }
+
+    /// Told when somebody asks this hub to let another one lead.
+    pub fn asked_to_leave(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        match self {
+            Kept::File(_) => None,
+            Kept::Stream(journal, _) => Some(journal.asked_to_leave()),
+        }
+    }
+
+    /// Tells hubs to come what they need to be this hub.
+    pub fn sharer(&self) -> Option<Sharer> {
+        match self {
+            Kept::File(_) => None,
+            Kept::Stream(journal, _) => Some(journal.sharer()),
+        }
+    }
+
+    pub fn close(self) -> Result<(), JournalError> {
+        match self {
+            Kept::File(mut journal) => {
+                let warnings = journal.take_warnings();
+                warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                journal.close()
+            }
+            Kept::Stream(journal, _lock) => journal.close(),
+        }
+    }
+}
+
+impl Journal for Kept {
+    async fn commit(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
+        match self {
+            Kept::File(journal) => journal.commit(batch).await,
+            Kept::Stream(journal, _) => journal.commit(batch).await,
+        }
+    }
+}
+
+/// Two hubs must not share a directory: tokens and what tasks printed are in it.
+fn lock(dir: &Path) -> Result<File, JournalError> {
+    let path = dir.join("lock");
+    let io = |doing| {
+        let path = path.clone();
+        move |source| LogError::Io { path, doing, source: Arc::new(source) }
+    };
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(io("open the lock file"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(LogError::Locked { dir: dir.to_owned(), pid: None }.into())
+        }
+        Err(TryLockError::Error(error)) => Err(io("lock the file")(error).into()),
+    }
+}

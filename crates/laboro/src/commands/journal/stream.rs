@@ -1,0 +1,46 @@
+//! `laboro journal check nats://...`.
+
+use super::{as_map, words};
+use crate::exit::Exit;
+use crate::output::{bytes, print};
+use laboro_jetstream::Options;
+use serde_json::json;
+use std::path::Path;
+
+pub(super) fn check(place: &Path, options: &Options, as_json: bool) -> anyhow::Result<Exit> {
+    let (check, _) = laboro_jetstream::check(options)?;
+    let exit = if check.problem.is_some() { Exit::Trouble } else { Exit::Done };
+    if as_json {
+        let report = json!({
+            "journal": place.display().to_string(),
+            "name": options.name,
+            "problem": check.problem,
+            "last_number": check.last_number,
+            "last_sequence": check.last_sequence,
+            "messages": check.messages,
+            "message_bytes": check.bytes,
+            "snapshot_bytes": check.snapshot_bytes,
+            "events": check.events,
+            "jobs": check.jobs,
+            "workers": check.workers,
+            "tasks": as_map(&check.tasks),
+        });
+        print(report)?;
+        return Ok(exit);
+    }
+    print(format_args!(
+        "{} in NATS: records up to number {}, a snapshot of {} and {} messages of {} after it; {} events",
+        options.name,
+        check.last_number,
+        bytes(check.snapshot_bytes),
+        check.messages,
+        bytes(check.bytes),
+        check.events
+    ))?;
+    print(format_args!("{} jobs, {} workers, {}", check.jobs, check.workers, words(&check.tasks)))?;
+    match &check.problem {
+        Some(problem) => print(format_args!("wrong: {problem}"))?,
+        None => print("nothing is wrong with it")?,
+    }
+    Ok(exit)
+}
