@@ -47,14 +47,12 @@ impl Stage {
         let (mut tasks, mut arrays) = (Vec::new(), Vec::new());
         match self.dialect {
             "dwork" => tasks.push(named(Work::Named)),
-            "runexp" => tasks.push(named(Work::Script {
-                kind: ".sh".into(),
-                body: Arc::from(SCRIPT.as_bytes()),
-                setting: Arc::default(),
-            })),
+            "runexp" => {
+                tasks.push(named(Work::script(".sh", Arc::from(SCRIPT.as_bytes()), Arc::default())))
+            }
             _ => {
                 let (program, dir, log_dir) = (path("task"), path(""), path(""));
-                arrays.push(ArraySpec::numbered("one", 1, Work::Indexed { program, dir, log_dir }));
+                arrays.push(ArraySpec::numbered("one", 1, Work::indexed(program, dir, log_dir)));
             }
         }
         let submitted = self.hub.ask(Command::Submit(Submit {

@@ -21,7 +21,7 @@ fn submit(place: &Place, group: &str) {
         stdin: Some(text()),
         output: Some(text()),
     };
-    let program = Program::Argv(vec![(*b"echo").into(), text()]);
+    let program = Program::Argv(["echo", EVIL].into_iter().collect());
     let work = Work::Command(CommandWork { program, setting: Arc::new(setting) });
     let task = |name: &str| TaskSpec {
         name: Name::from(format!("{name}{EVIL}")),
