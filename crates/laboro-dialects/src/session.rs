@@ -21,6 +21,12 @@ pub trait Session: Send {
     /// and it hangs up when that would grow beyond the limits.
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output);
 
+    /// The same for one of several messages that came together. What follows from all of them, and not from this one
+    /// alone, may wait for the `receive` that comes after the last, with bytes or without.
+    fn hear(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
+        self.receive(now, input, out);
+    }
+
     /// The hub answers, sends work or takes it back.
     fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output);
 

@@ -147,7 +147,7 @@ impl Foreman {
         }
     }
 
-    fn hear(&mut self, now: Time, message: Message, out: &mut Output) {
+    fn take(&mut self, now: Time, message: Message, out: &mut Output) {
         match self.talk.hear(message) {
             Heard::Request(request) => self.take_request(now, request, out),
             Heard::Response(response) => self.take_response(now, response, out),
@@ -378,18 +378,23 @@ impl Session for Foreman {
     }
 
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
+        self.hear(now, input, out);
+        self.flush(now, out);
+    }
+
+    /// What was received is answered before something is asked, so nothing is asked before all of it was looked at.
+    fn hear(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
         while out.hang_up.is_none() {
             match frame::take(input, self.talk.numbering(), self.body_max()) {
                 Ok(Some(message)) => {
                     self.heard_at = now;
                     out.heard += 1;
-                    self.hear(now, message, out);
+                    self.take(now, message, out);
                 }
                 Ok(None) => break,
                 Err(error) => out.malformed(error.to_string()),
             }
         }
-        self.flush(now, out);
     }
 
     fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output) {

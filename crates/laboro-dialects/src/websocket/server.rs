@@ -42,6 +42,8 @@ impl<S: Session> Server<S> {
             frame::write(&mut out.say, Opcode::Binary, message, None);
             out.end_message();
         });
+        out.heard += std::mem::take(&mut self.inside.heard);
+        out.dropped += std::mem::take(&mut self.inside.dropped);
         out.ask.append(&mut self.inside.ask);
         out.keep.append(&mut self.inside.keep);
         if let Some(why) = self.inside.hang_up.take() {
@@ -67,7 +69,7 @@ impl<S: Session> Server<S> {
     fn take(&mut self, now: Time, incoming: Incoming, out: &mut Output) {
         match incoming {
             Incoming::Message(mut message) => {
-                self.session.receive(now, &mut message, &mut self.inside);
+                self.session.hear(now, &mut message, &mut self.inside);
                 if !message.is_empty() && self.inside.hang_up.is_none() {
                     let left = message.len();
                     let why = format!("{left} bytes of a websocket message are no whole message");
@@ -100,7 +102,10 @@ impl<S: Session> Session for Server<S> {
         while out.hang_up.is_none() {
             match self.messages.next(input) {
                 Ok(Some(incoming)) => self.take(now, incoming, out),
-                Ok(None) => break,
+                Ok(None) => {
+                    self.session.receive(now, &mut BytesMut::new(), &mut self.inside);
+                    return self.wrap(out);
+                }
                 Err(broken) => {
                     self.say_close(broken.code(), "", out);
                     out.malformed(broken.to_string());

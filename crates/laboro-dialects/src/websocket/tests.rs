@@ -5,9 +5,12 @@ use super::messages::{Incoming, Messages};
 use super::*;
 use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
 use crate::session::{Delivery, HangUp, OpenGate, Output, Place, Session};
-use crate::worker::{Orders, Parting, WorkerSide};
+use crate::worker::{Ended, News, Order, Orders, Parting, Used, WorkerSide};
 use bytes::BytesMut;
-use laboro_core::{Command, Name, Reply, SessionId, Time, WorkerId};
+use laboro_core::{
+    Command, Element, Grant, JobId, LeaseNo, Name, Outcome, Reply, SessionId, TaskId, Time, Values,
+    Work, WorkerId,
+};
 use std::sync::Arc;
 
 const NOW: Time = Time(1_000_000);
@@ -110,6 +113,45 @@ fn joined() -> (Server<Foreman>, Client<PlainWorker>) {
     client.receive(NOW, &mut out.take_bytes(), &mut said);
     assert!(!said.orders.is_empty(), "it is welcome");
     (server, client)
+}
+
+fn grant(number: u32) -> Grant {
+    let part = |text: &str| Box::from(text.as_bytes());
+    let work = Work::Indexed { program: part("/x"), dir: part("/"), log_dir: part("/") };
+    let values = Values::Numbers { first: 1, step: 1 };
+    Grant {
+        lease: LeaseNo(u64::from(number)),
+        task: TaskId::new(JobId(1), number),
+        name: Name::from("sim"),
+        job_name: Name::from("sim"),
+        element: Some(Element { position: number - 1, count: 9, values }),
+        attempt: 1,
+        fails: 0,
+        work: Some(Arc::new(work)),
+        profile: Arc::default(),
+        share: None,
+        memo: None,
+    }
+}
+
+#[test]
+fn an_answer_and_a_result_that_come_together_are_met_with_one_write() {
+    let (mut server, mut client) = joined();
+    let (mut out, mut said) = (Output::default(), Orders::default());
+    let grants = vec![grant(1), grant(2)];
+    server.deliver(NOW, Delivery::Work { worker: WorkerId(1), grants }, &mut out);
+    assert_eq!(out.messages(), 1, "one task a JOB");
+    client.receive(NOW, &mut out.take_bytes(), &mut said);
+    let [Order::Start(start)] = &said.orders[..] else { panic!("one task") };
+    let how = Ended { outcome: Outcome::Success, message: None, used: Used::default() };
+    let news = News::Ended { key: start.key, how };
+    client.tell(NOW, news, &mut said);
+    let mut out = hear(&mut server, said.take_bytes());
+    assert_eq!((out.messages(), out.heard), (0, 2), "the result is not safe yet");
+    let [(tag, Command::Report(_))] = out.ask[..] else { panic!("a report") };
+    let reply = Reply::Reported(vec![Ok(())]);
+    server.deliver(NOW, Delivery::Reply { tag, reply }, &mut out);
+    assert_eq!(out.messages(), 2, "its answer, and the next JOB");
 }
 
 #[test]
