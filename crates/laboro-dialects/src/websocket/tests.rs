@@ -117,7 +117,7 @@ fn joined() -> (Server<Foreman>, Client<PlainWorker>) {
 
 fn grant(number: u32) -> Grant {
     let part = |text: &str| Box::from(text.as_bytes());
-    let work = Work::Indexed { program: part("/x"), dir: part("/"), log_dir: part("/") };
+    let work = Work::indexed(part("/x"), part("/"), part("/"));
     let values = Values::Numbers { first: 1, step: 1 };
     Grant {
         lease: LeaseNo(u64::from(number)),
