@@ -48,6 +48,8 @@ pub const API_VERSION: &str = "1.0";
 
 /// Every answer says which words it is in.
 pub const API_VERSION_HEADER: &str = "laboro-api";
+/// Which attempt it was, on every answer with what a task printed.
+pub const ATTEMPT_HEADER: &str = "laboro-attempt";
 
 /// Every answer says which program gave it.
 pub const VERSION_HEADER: &str = "laboro-version";

@@ -43,6 +43,12 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Whether the same may go well once the hub is back.
+    pub fn is_away(&self) -> bool {
+        use ClientError::{Broken, Silent, Unreachable};
+        matches!(self, Unreachable { .. } | Silent { .. } | Broken { .. })
+    }
+
     /// The stable word of a refusal.
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -282,7 +288,7 @@ impl Client {
         let limited = http_body_util::Limited::new(response.into_body(), ANSWER_BYTES_MAX);
         let body = limited.collect().await.map_err(|error| ClientError::Broken {
             address: self.target.address(),
-            why: error.to_string(),
+            why: innermost(&*error),
         })?;
         Ok(body.to_bytes())
     }
@@ -311,5 +317,9 @@ pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    cause.to_string()
+    // What a library advises its users about is nothing to people who use this program.
+    match cause.to_string() {
+        words if words.contains("close_notify") => "it was closed without a word".to_owned(),
+        words => words,
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::connect::Sender;
 use super::{ClientError, innermost};
+use crate::api::ATTEMPT_HEADER;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::Response;
@@ -81,6 +82,7 @@ pub struct Download {
     body: Incoming,
     address: String,
     content_range: Option<String>,
+    attempt: Option<u16>,
     // Dropping it would end the connection.
     _sender: Sender,
 }
@@ -89,12 +91,19 @@ impl Download {
     pub(super) fn new(response: Response<Incoming>, sender: Sender, address: String) -> Download {
         let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
         let content_range = range.map(str::to_owned);
-        Download { body: response.into_body(), address, content_range, _sender: sender }
+        let attempt = response.headers().get(ATTEMPT_HEADER).and_then(|value| value.to_str().ok());
+        let attempt = attempt.and_then(|text| text.parse().ok());
+        Download { body: response.into_body(), address, content_range, attempt, _sender: sender }
     }
 
     /// Which bytes these are, if a part was asked for: `bytes 0-99/1000`.
     pub fn content_range(&self) -> Option<&str> {
         self.content_range.as_deref()
+    }
+
+    /// Which attempt of a task printed it.
+    pub fn attempt(&self) -> Option<u16> {
+        self.attempt
     }
 
     pub(super) fn malformed(&self, why: &str) -> ClientError {

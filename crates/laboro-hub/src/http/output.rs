@@ -6,7 +6,7 @@ use super::extract::{Asked, At};
 use super::operation::internal;
 use super::tasks::by_number;
 use super::{Api, Shared};
-use crate::api::{Problem, Task, TaskState};
+use crate::api::{ATTEMPT_HEADER, Problem, Task, TaskState};
 use crate::keep::{Cursor, KeepError};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -21,6 +21,7 @@ use std::time::Duration;
 use utoipa::{IntoParams, ToSchema};
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OutputQuery {
     #[serde(default)]
@@ -65,9 +66,6 @@ pub(super) async fn output(
     answer(&api, job, task, &asked, &headers).await
 }
 
-/// Which attempt it was, on every answer with output.
-const ATTEMPT_HEADER: &str = "laboro-attempt";
-
 /// Of a task that is there and may be seen.
 pub(super) async fn answer(
     api: &Arc<Api>,
@@ -86,12 +84,19 @@ pub(super) async fn answer(
         Which::Both => Streams::Both,
     };
     let follows = asked.follow != 0;
+    let id = TaskId::new(JobId(job), task);
+    let printed = outputs.attempts(id).await.map_err(|error| internal(&error))?;
+    let printed = printed.last().copied().unwrap_or(0);
     let attempt = match asked.attempt {
-        Some(attempt) => attempt,
+        Some(attempt) => {
+            let there = printed.max(attempt_now(api, job, task).await?.unwrap_or(1));
+            if !(1..=there).contains(&attempt) {
+                let detail = format!("task {job}/{task} has no attempt {attempt}; it has {there}");
+                return Err(Refused::new(StatusCode::NOT_FOUND, "no_such_attempt", detail));
+            }
+            attempt
+        }
         None => {
-            let id = TaskId::new(JobId(job), task);
-            let printed = outputs.attempts(id).await.map_err(|error| internal(&error))?;
-            let printed = printed.last().copied().unwrap_or(0);
             let now = if follows { attempt_now(api, job, task).await? } else { None };
             printed.max(now.unwrap_or(1))
         }

@@ -38,6 +38,12 @@ async fn output_is_read_by_stream_and_attempt() {
     assert_eq!(read(&client, &format!("{OUTPUT}?attempt=1"), None).await, "first\n");
     let (head, _) = rig.raw(&format!("GET /api/v1/{OUTPUT}"), "", "").await;
     assert!(head.contains("laboro-attempt: 2") && head.contains("accept-ranges: bytes"), "{head}");
+    for attempt in [0, 3, 7] {
+        let path = format!("{OUTPUT}?attempt={attempt}");
+        let missing = client.download(&path, None).await.unwrap_err();
+        assert_eq!(missing.reason(), Some("no_such_attempt"), "{attempt}");
+        assert!(missing.to_string().contains("it has 2"), "{missing}");
+    }
     let missing = client.download("jobs/1/tasks/2/output", None).await.unwrap_err();
     assert_eq!(missing.reason(), Some("no_such_task"));
 }
