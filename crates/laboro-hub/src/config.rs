@@ -2,9 +2,11 @@
 //! line. What is in force can be printed, and what is printed can be read again.
 
 mod address;
+mod bounds;
 mod door;
 mod nats;
 mod scheduler;
+mod web;
 
 #[cfg(test)]
 mod tests;
@@ -13,8 +15,10 @@ pub use address::Address;
 pub use door::{BadDoor, DoorSettings};
 pub use nats::NatsSettings;
 pub use scheduler::{ConductSettings, KeepSettings, TaskSettings};
+pub use web::{HttpSettings, LoginSettings};
 
 use crate::inbox::ServerOptions;
+use crate::listen::Network;
 use crate::security::in_line;
 use laboro_journal::log;
 use laboro_journal::outputs;
@@ -29,6 +33,9 @@ pub struct Settings {
     pub dir: PathBuf,
     pub http: Listen,
     pub native: Listen,
+    /// Who may come to the API, and to the native door. Empty: everyone who reaches it.
+    pub http_allow: Vec<Network>,
+    pub native_allow: Vec<Network>,
     /// The group of doors that name no other.
     pub group: String,
     pub durability: Durability,
@@ -52,6 +59,8 @@ pub struct Settings {
     pub stop_ms: u64,
     pub doors_thread: DoorsThread,
     pub limits: DoorLimits,
+    pub http_limits: HttpSettings,
+    pub logins: LoginSettings,
     pub tasks: TaskSettings,
     pub conduct: ConductSettings,
     pub keep: KeepSettings,
@@ -78,7 +87,9 @@ impl Settings {
     }
 
     fn parse(text: &str) -> Result<Settings, String> {
-        toml::from_str(text).map_err(|error| in_line(text, &error))
+        let settings = toml::from_str(text).map_err(|error| in_line(text, &error))?;
+        bounds::check(&settings)?;
+        Ok(settings)
     }
 
     /// In the form of `hub.toml`.
@@ -138,6 +149,8 @@ impl Default for Settings {
             dir: default_dir(),
             http: at(7910),
             native: at(7911),
+            http_allow: Vec::new(),
+            native_allow: Vec::new(),
             group: "default".into(),
             durability: Durability::Sync,
             journal: None,
@@ -151,6 +164,8 @@ impl Default for Settings {
             stop_ms: 5000,
             doors_thread: DoorsThread::Shared,
             limits: DoorLimits::default(),
+            http_limits: HttpSettings::default(),
+            logins: LoginSettings::default(),
             tasks: TaskSettings::default(),
             conduct: ConductSettings::default(),
             keep: KeepSettings::default(),

@@ -12,6 +12,7 @@ pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use allow::allows;
 pub use allow::{BadNetwork, Network};
 pub(crate) use complaints::Complaints;
 pub use dialect::Dialect;
@@ -159,7 +160,7 @@ impl Reception {
         let is_full = stats.connections.load(Ordering::Relaxed) >= self.connections_max;
         let permit = Arc::clone(&self.connections).try_acquire_owned();
         match permit {
-            Ok(permit) if !is_full && allow::allows(&self.door.allow, peer) => {
+            Ok(permit) if !is_full && allows(&self.door.allow, peer) => {
                 stats::count(&stats.connections, 1);
                 Some(Inside { stats: Arc::clone(stats), _permit: permit })
             }

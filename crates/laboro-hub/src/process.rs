@@ -140,7 +140,8 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let has_others = settings.journal.is_some();
     let access =
         own_access::write(&settings.dir, &identity, http, native, clock.now(), has_others)?;
-    let tokens = Arc::new(Tokens::open(&settings.dir)?);
+    let tokens = Tokens::open(&settings.dir)?.with_logins(settings.logins.limits());
+    let tokens = Arc::new(tokens);
     let (server, handle) = server(&settings.server(), clock);
     let (history, journal, recorder) = History::new(journal);
     let stop = CancellationToken::new();
@@ -186,7 +187,9 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
                 doors,
             )?;
             let dashboard_dir = settings.dashboard_dir.clone();
-            let services = Services { history: Some(history), dashboard_dir, ..services };
+            let allow = settings.http_allow.clone();
+            let limits = crate::http::Limits { allow, ..settings.http_limits.limits() };
+            let services = Services { history: Some(history), dashboard_dir, limits, ..services };
             let web =
                 http::Web { listener, tls: server_config, services, recorder, stop: stop.clone() };
             Some(http::start(web)?)
@@ -221,7 +224,10 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
 fn doors(settings: &Settings) -> Vec<DoorSettings> {
     let native = match settings.native {
         Listen::Off => None,
-        Listen::At(address) => Some(DoorSettings::new(Dialect::Native, address)),
+        Listen::At(address) => Some(DoorSettings {
+            allow: settings.native_allow.clone(),
+            ..DoorSettings::new(Dialect::Native, address)
+        }),
     };
     native.into_iter().chain(settings.door.iter().cloned()).collect()
 }

@@ -8,6 +8,7 @@ use crate::output::print;
 use crate::run::Signals;
 use clap::{Args, ValueEnum};
 use laboro_hub::config::{self, DoorSettings, Listen, LogFormat, LogLevel, Settings};
+use laboro_hub::listen::Network;
 use laboro_hub::process::{HubError, Running, start};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::PathBuf;
@@ -41,6 +42,14 @@ pub(crate) struct HubArgs {
     /// Where workers come, over TLS and with a token, or `off`.
     #[arg(long, value_name = "ADDRESS")]
     native: Option<Listen>,
+
+    /// Who may come to the HTTP API: an address, or a network such as 10.0.0.0/8. May be given several times.
+    #[arg(long, value_name = "NETWORK")]
+    http_allow: Vec<Network>,
+
+    /// The same for workers.
+    #[arg(long, value_name = "NETWORK")]
+    native_allow: Vec<Network>,
 
     // Not a comment for rustdoc, which takes brackets for links.
     #[arg(
@@ -169,6 +178,8 @@ fn settings(args: HubArgs) -> anyhow::Result<Settings> {
     settings.dir = args.dir.unwrap_or(settings.dir);
     settings.http = args.http.unwrap_or(settings.http);
     settings.native = args.native.unwrap_or(settings.native);
+    settings.http_allow.extend(args.http_allow);
+    settings.native_allow.extend(args.native_allow);
     settings.group = args.group.unwrap_or(settings.group);
     settings.journal = args.journal.or(settings.journal);
     settings.standby |= args.standby;

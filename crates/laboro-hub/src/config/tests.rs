@@ -11,6 +11,9 @@ fn what_is_printed_can_be_read_again_and_means_the_same() {
     settings.door.push(format!("dwork=127.0.0.1:1,curve,curve_allow={key}").parse().unwrap());
     settings.door.push("rrmq=localhost:6714".parse().unwrap());
     settings.native = Listen::Off;
+    settings.http_allow = vec!["10.0.0.0/8".parse().unwrap()];
+    settings.http_limits.viewers = 5;
+    settings.logins.wrong_tokens = 3;
     settings.conduct.good_share_min = 0.25;
     settings.outputs.total_bytes = 7;
     assert_eq!(Settings::parse(&settings.text()).unwrap(), settings);
@@ -37,6 +40,11 @@ fn a_mistake_is_named_with_its_line() {
         ("[[door]]\ndialect = \"latin\"\naddress = \"127.0.0.1:0\"\n", "no dialect latin"),
         ("[[door]]\ndialect = \"fuq2\"\n", "missing field `address`"),
         ("durability = \"none\"\n", "line 1: unknown variant `none`"),
+        ("http_allow = [\"here\"]\n", "line 1: here is no network"),
+        ("[limits]\nconnections = 0\n", "limits.connections = 0: it has to be at least 1"),
+        ("[limits]\nmessage_bytes = 10\n", "limits.message_bytes = 10: it has to be at least 4096"),
+        ("[limits]\nhandshake_ms = 0\n", "limits.handshake_ms = 0"),
+        ("[http_limits]\nconnections_an_address = 0\n", "http_limits.connections_an_address = 0"),
     ] {
         let told = Settings::parse(text).unwrap_err();
         assert!(told.contains(words), "{told}");

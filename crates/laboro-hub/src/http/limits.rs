@@ -1,9 +1,12 @@
 //! Every bound of the HTTP door, with its default. Reaching one is a clear refusal or a closed connection.
 
+use crate::listen::Network;
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Limits {
+    /// Who may come. Empty: everyone who reaches it.
+    pub allow: Vec<Network>,
     /// Connections at once, and from one address.
     pub connections: usize,
     pub connections_an_address: usize,
@@ -35,6 +38,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
+            allow: Vec::new(),
             connections: 2048,
             connections_an_address: 512,
             handshake: Duration::from_secs(10),

@@ -4,6 +4,7 @@
 use super::entry::Peer;
 use super::limits::Limits;
 use super::stall::Stall;
+use crate::listen::allows;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -42,7 +43,7 @@ impl ServeStats {
         self.connections_total.load(Ordering::Relaxed)
     }
 
-    /// Turned away because a limit was reached.
+    /// Turned away because a limit was reached, or because it may not come from there.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -50,8 +51,9 @@ impl ServeStats {
     fn admit(self: &Arc<ServeStats>, address: IpAddr, limits: &Limits) -> Option<Admitted> {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let here = addresses.get(&address).copied().unwrap_or(0);
-        if self.connections() >= limits.connections as u64 || here >= limits.connections_an_address
-        {
+        let is_full = self.connections() >= limits.connections as u64
+            || here >= limits.connections_an_address;
+        if is_full || !allows(&limits.allow, address) {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return None;
         }

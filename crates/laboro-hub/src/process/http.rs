@@ -5,7 +5,7 @@ use super::HubError;
 use crate::api::{self, Text};
 use crate::clock::Clock;
 use crate::history::Recorder;
-use crate::http::{Audit, AuditOptions, Limits, Services, router, serve};
+use crate::http::{Audit, AuditOptions, Services, router, serve};
 use crate::inbox::Handle;
 use crate::keep::Outputs;
 use crate::listen::Door;
@@ -47,7 +47,6 @@ pub(super) fn services(
             let each = brokers.iter();
             each.filter_map(|door| Some((door.address, door.broker.get()?.clone()))).collect()
         }),
-        limits: Limits::default(),
         ..Services::new(handle, clock, tokens)
     })
 }

@@ -6,7 +6,7 @@ mod book;
 pub(crate) use book::in_line;
 pub use book::{NewToken, Token, TokenBook};
 
-use super::failures::Failures;
+use super::failures::{Failures, LoginLimits};
 use super::secret::{hash_of, id_of};
 use super::{Denied, Doorman, SecurityError, Who};
 use laboro_core::Time;
@@ -49,6 +49,12 @@ impl Tokens {
         let stamp = stamp(book.path());
         let known = RwLock::new(Known { stamp, tokens: book.list()? });
         Ok(Tokens { book, known, failures: Mutex::default() })
+    }
+
+    /// How many wrong ones somebody may show.
+    pub(crate) fn with_logins(mut self, limits: LoginLimits) -> Tokens {
+        self.failures = Mutex::new(Failures::new(limits));
+        self
     }
 
     /// Is this token still there, and in time?

@@ -3,6 +3,8 @@
 use crate::rig::*;
 use laboro_core::Time;
 use laboro_hub::Clock;
+use laboro_hub::config::Settings;
+use laboro_hub::process::start;
 use laboro_hub::security::{NewToken, Role, Secret, TokenBook};
 use tempfile::TempDir;
 
@@ -77,4 +79,26 @@ fn a_client_does_not_talk_to_a_hub_with_another_certificate() {
     assert!(told.contains("certificate"), "{told}");
     stop(hub);
     stop(wrong);
+}
+
+#[test]
+fn a_list_of_addresses_keeps_others_out_of_the_api_and_the_native_door() {
+    let dir = dir();
+    let elsewhere = vec!["192.0.2.0/24".parse().unwrap()];
+    let strict =
+        Settings { http_allow: elsewhere.clone(), native_allow: elsewhere, ..settings(&dir) };
+    let hub = start(&strict).unwrap();
+    visit(async {
+        assert!(connect(&hub.access).await.is_err(), "the native door is shut");
+        let told =
+            client(&hub, &hub.access.token).get::<serde_json::Value>("jobs").await.unwrap_err();
+        assert!(told.is_away(), "{told}");
+    });
+    stop(hub);
+    let here = vec!["127.0.0.0/8".parse().unwrap()];
+    let hub = start(&Settings { http_allow: here, ..settings(&dir) }).unwrap();
+    visit(async {
+        client(&hub, &hub.access.token).get::<serde_json::Value>("jobs").await.unwrap();
+    });
+    stop(hub);
 }

@@ -48,7 +48,11 @@ impl Stage {
         match self.dialect {
             "dwork" => tasks.push(named(Work::Named)),
             "runexp" => {
-                tasks.push(named(Work::script(".sh", Arc::from(SCRIPT.as_bytes()), Arc::default())));
+                tasks.push(named(Work::script(
+                    ".sh",
+                    Arc::from(SCRIPT.as_bytes()),
+                    Arc::default(),
+                )));
             }
             _ => {
                 let (program, dir, log_dir) = (path("task"), path(""), path(""));
