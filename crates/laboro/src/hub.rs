@@ -130,6 +130,7 @@ pub(crate) fn run(mut args: HubArgs) -> anyhow::Result<Exit> {
     }
     log(settings.log_level, settings.log_format);
     raise_open_files();
+    use_small_pages();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before anything can be asked to end.
     let mut signals = runtime.block_on(async { Signals::listen() })?;
@@ -256,6 +257,12 @@ fn log(level: LogLevel, format: LogFormat) {
         }
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
+}
+
+/// Memory in pieces of 2 MiB is touched and counted whole, however little of it is used: a million tasks took
+/// 15 % more of it, and clearing it more time than it saved. Where it cannot be refused, it only costs that.
+fn use_small_pages() {
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// Every connection is an open file, and the usual limit is made for programs with few. Whatever cannot be
