@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use laboro_core::{Name, Time};
 use laboro_hub::Clock;
 use laboro_hub::config::default_dir;
+use laboro_hub::http::Audit;
 use laboro_hub::security::{self, Access, NewToken, SecurityError, Token, TokenBook, host_name};
 use laboro_plan::parse_duration;
 use serde_json::json;
@@ -100,7 +101,7 @@ pub(crate) fn run(args: AccessArgs) -> anyhow::Result<Exit> {
     let own = own_access(&dir)?;
     let book = TokenBook::of(&dir);
     match &args.command {
-        None => make(args, &book, own),
+        None => make(args, &dir, &book, own),
         Some(AccessCommand::List { json }) => list(&book.list()?, *json),
         Some(AccessCommand::Curve) => {
             let keys = security::curve_keys(&dir)?;
@@ -109,6 +110,7 @@ pub(crate) fn run(args: AccessArgs) -> anyhow::Result<Exit> {
         }
         Some(AccessCommand::Revoke { token }) => {
             let gone = book.revoke(token).map_err(of_person)?;
+            note(&dir, "token revoked", format!("{} ({})", gone.name, gone.role.word()));
             say(format_args!("revoked {} ({})", gone.name, gone.role.word()));
             Ok(Exit::Done)
         }
@@ -128,9 +130,22 @@ fn own_access(dir: &Path) -> anyhow::Result<Access> {
     })
 }
 
-fn make(args: AccessArgs, book: &TokenBook, own: Access) -> anyhow::Result<Exit> {
+fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::Result<Exit> {
     let expires = args.expires.as_deref().map(parse_duration).transpose().map_err(usage)?;
+    if expires.is_some_and(|time| time.is_zero()) {
+        return Err(usage(
+            "--expires 0: the token would never count; leave it out for one without end",
+        ));
+    }
+    if args.group.as_deref() == Some("") {
+        return Err(usage("--group '': a group has a name; leave it out for every group"));
+    }
     let host = args.hub_address.as_deref();
+    if let Some(host) = host.filter(|hosts| !Access::each(hosts).all(is_host)) {
+        return Err(usage(format_args!(
+            "--hub-address {host:?} is no name and no address of a machine"
+        )));
+    }
     let (http, native) = (reached(own.http, host), reached(own.native, host));
     let role = match args.role.unwrap_or(Role::Submit) {
         Role::Watch => security::Role::Watch,
@@ -144,7 +159,8 @@ fn make(args: AccessArgs, book: &TokenBook, own: Access) -> anyhow::Result<Exit>
         group: args.group.clone(),
         expires_ms: expires.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
     };
-    let (token, _) = book.add(new, Clock::start().now()).map_err(of_person)?;
+    let (token, made) = book.add(new, Clock::start().now()).map_err(of_person)?;
+    note(dir, "token made", described(&made));
     let access =
         Access { http, native, role, group: args.group, token, certificate: own.certificate };
     let is_local = |address: &Option<String>| {
@@ -162,6 +178,19 @@ fn make(args: AccessArgs, book: &TokenBook, own: Access) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
+/// Who did what is kept with the rest of it. The token is made or gone in any case.
+pub(crate) fn note(dir: &Path, action: &str, detail: String) {
+    if let Err(error) = Audit::note(dir, action, detail, Clock::start().now()) {
+        say(format_args!("the audit log cannot be written: {error}"));
+    }
+}
+
+pub(crate) fn described(token: &Token) -> String {
+    let group = token.group.as_ref().map_or("every group".into(), |group| format!("group {group}"));
+    let end = token.expires.map_or("no end".into(), |end| format!("until {}", moment(end)));
+    format!("{} ({}, {group}, {end})", token.name, token.role.word())
+}
+
 /// The address as others know it; several for hubs of which one leads.
 fn reached(bound: Option<String>, hosts: Option<&str>) -> Option<String> {
     let bound = bound?;
@@ -173,6 +202,13 @@ fn reached(bound: Option<String>, hosts: Option<&str>) -> Option<String> {
         _ => format!("{host}:{port}"),
     };
     Some(Access::each(hosts).map(reached).collect::<Vec<_>>().join(","))
+}
+
+/// The port is the hub's own, so none is given here.
+fn is_host(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let is_name = !text.is_empty() && text.chars().all(is_plain);
+    is_name || text.parse::<std::net::IpAddr>().is_ok()
 }
 
 /// A name that is taken or unknown is a slip of whoever typed it.

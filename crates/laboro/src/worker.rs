@@ -25,8 +25,8 @@ pub(crate) fn run(args: &Worker) -> anyhow::Result<Exit> {
         let (access, _) = access::find(args)?;
         let (access, lent) = access::for_others(args, access)?;
         let exit = ssh::run(args, &access.text());
-        if let Some((book, name)) = lent {
-            book.revoke(&name)?;
+        if let Some(lent) = lent {
+            lent.take_back()?;
         }
         return exit;
     }

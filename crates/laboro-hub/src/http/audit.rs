@@ -1,10 +1,13 @@
 //! The log of who did what: JSON lines in `audit.jsonl`, with a few older files beside it. For people to look
-//! back at; not synced, so a crash of the machine may cost the last lines.
+//! back at; not synced, so a crash of the machine may cost the last lines. A hub and whoever makes tokens in its
+//! directory write it at once, each under a lock of the file.
 
 use crate::api::{AuditEntry, AuditPage};
+use laboro_core::Time;
+use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -56,13 +59,27 @@ impl Audit {
     }
 
     /// Writes one line and gives it its number. A log that cannot be written is reported, and the hub goes on.
-    pub fn write(&self, mut entry: AuditEntry) {
-        let mut current = self.lock();
-        entry.number = current.next;
-        current.next += 1;
-        if let Err(error) = self.append(&mut current, &entry) {
-            tracing::error!(%error, action = entry.action, "the audit log cannot be written");
+    pub fn write(&self, entry: AuditEntry) {
+        let action = entry.action.clone();
+        if let Err(error) = self.append(&mut self.lock(), entry) {
+            tracing::error!(%error, action, "the audit log cannot be written");
         }
+    }
+
+    /// What somebody did in the hub's own directory, without asking the hub.
+    pub fn note(dir: &Path, action: &str, detail: String, now: Time) -> Result<(), AuditError> {
+        let audit = Audit::open(dir, AuditOptions::default())?;
+        let entry = AuditEntry {
+            number: 0,
+            at_ms: now.0,
+            token: format!("uid {}", rustix::process::getuid().as_raw()),
+            role: "admin".into(),
+            peer: None,
+            action: action.to_owned(),
+            detail: Some(detail),
+            status: 200,
+        };
+        audit.append(&mut audit.lock(), entry)
     }
 
     /// Entries before this number, newest first.
@@ -96,17 +113,47 @@ impl Audit {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn append(&self, current: &mut Current, entry: &AuditEntry) -> Result<(), AuditError> {
+    fn append(&self, current: &mut Current, mut entry: AuditEntry) -> Result<(), AuditError> {
         let path = path(&self.dir, 0);
-        let failed = |source| AuditError { path: path.clone(), source };
-        let mut line = serde_json::to_vec(entry).map_err(|error| failed(error.into()))?;
+        let failed = |source: io::Error| AuditError { path: path.clone(), source };
+        self.take(current)?;
+        entry.number = current.next;
+        current.next += 1;
+        let mut line = serde_json::to_vec(&entry).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
         if current.bytes > 0 && current.bytes + line.len() as u64 > self.options.file_bytes {
             self.rotate(current)?;
+            self.take(current)?;
         }
-        current.file.write_all(&line).map_err(failed)?;
+        let written = current.file.write_all(&line);
+        let unlocked = flock(&current.file, FlockOperation::Unlock);
+        written.and(unlocked.map_err(Into::into)).map_err(failed)?;
         current.bytes += line.len() as u64;
         Ok(())
+    }
+
+    /// Takes the lock of the newest file, and goes on after what others have written meanwhile.
+    fn take(&self, current: &mut Current) -> Result<(), AuditError> {
+        let path = path(&self.dir, 0);
+        let failed = |source| AuditError { path: path.clone(), source };
+        loop {
+            flock(&current.file, FlockOperation::LockExclusive)
+                .map_err(|error| failed(error.into()))?;
+            let own = current.file.metadata().map_err(failed)?;
+            // Whoever had the lock before may have begun a new file.
+            let is_newest = std::fs::metadata(&path).is_ok_and(|newest| newest.ino() == own.ino());
+            if is_newest && own.len() == current.bytes {
+                return Ok(());
+            }
+            if is_newest {
+                let newest = self.read(None, 1)?.entries.first().map_or(0, |entry| entry.number);
+                current.next = current.next.max(newest + 1);
+                current.bytes = own.len();
+                return Ok(());
+            }
+            // However much is in it, others have written it.
+            (current.file, current.bytes) = (open(&self.dir)?.0, u64::MAX);
+        }
     }
 
     fn rotate(&self, current: &mut Current) -> Result<(), AuditError> {
@@ -141,5 +188,42 @@ fn path(dir: &Path, age: u32) -> PathBuf {
     match age {
         0 => dir.join("audit.jsonl"),
         age => dir.join(format!("audit.{age}.jsonl")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(action: &str) -> AuditEntry {
+        AuditEntry { action: action.into(), ..AuditEntry::default() }
+    }
+
+    fn told(audit: &Audit) -> Vec<(u64, String)> {
+        let page = audit.read(None, 100).unwrap();
+        page.entries.into_iter().rev().map(|entry| (entry.number, entry.action)).collect()
+    }
+
+    #[test]
+    fn two_who_write_at_once_use_no_number_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let audit = Audit::open(dir.path(), AuditOptions::default()).unwrap();
+        audit.write(entry("cancel"));
+        Audit::note(dir.path(), "token made", "ci".into(), Time(5)).unwrap();
+        audit.write(entry("eject"));
+        let all = [(1, "cancel"), (2, "token made"), (3, "eject")];
+        assert_eq!(told(&audit), all.map(|(number, action)| (number, action.to_owned())));
+    }
+
+    #[test]
+    fn a_file_that_somebody_else_began_is_gone_on_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let small = AuditOptions { file_bytes: 1, files: 5 };
+        let [one, other] = [(); 2].map(|()| Audit::open(dir.path(), small.clone()).unwrap());
+        for (number, audit) in [&one, &other, &other, &one].into_iter().enumerate() {
+            audit.write(entry(&format!("action {number}")));
+        }
+        let numbers: Vec<u64> = told(&one).into_iter().map(|(number, _)| number).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
     }
 }

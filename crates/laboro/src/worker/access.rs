@@ -3,6 +3,7 @@
 
 use super::args::Worker;
 use super::front::Front;
+use crate::access;
 use crate::exit::usage;
 use anyhow::Context;
 use laboro_hub::Clock;
@@ -35,11 +36,8 @@ pub(crate) fn find(args: &Worker) -> anyhow::Result<(Access, Option<Front>)> {
 }
 
 /// The same access with no more than workers elsewhere need, where this is the hub's own machine: a token that
-/// may only run tasks, and its name, so that it can be taken back. Whatever was given otherwise is passed on.
-pub(crate) fn for_others(
-    args: &Worker,
-    access: Access,
-) -> anyhow::Result<(Access, Option<(TokenBook, String)>)> {
+/// may only run tasks, which can be taken back. Whatever was given otherwise is passed on.
+pub(crate) fn for_others(args: &Worker, access: Access) -> anyhow::Result<(Access, Option<Lent>)> {
     let file = file(args);
     let dir = file.parent().unwrap_or(Path::new("."));
     let is_own = file == Access::path_in(dir) && access.role == Role::Admin;
@@ -56,8 +54,25 @@ pub(crate) fn for_others(
         group: group.clone(),
         expires_ms: None,
     };
-    let (token, _) = book.add(new, now)?;
-    Ok((Access { role: Role::Work, group, token, http: None, ..access }, Some((book, name))))
+    let (token, made) = book.add(new, now)?;
+    access::note(dir, "token made", access::described(&made));
+    let lent = Lent { dir: dir.to_owned(), book, name };
+    Ok((Access { role: Role::Work, group, token, http: None, ..access }, Some(lent)))
+}
+
+/// A token that others have for a while.
+pub(crate) struct Lent {
+    dir: PathBuf,
+    book: TokenBook,
+    name: String,
+}
+
+impl Lent {
+    pub(crate) fn take_back(self) -> anyhow::Result<()> {
+        self.book.revoke(&self.name)?;
+        access::note(&self.dir, "token revoked", self.name);
+        Ok(())
+    }
 }
 
 fn file(args: &Worker) -> PathBuf {
