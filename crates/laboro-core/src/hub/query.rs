@@ -156,6 +156,15 @@ impl Hub {
         if let Some(slot) = job.pages.find(id.index) {
             self.add_record(slot, &mut view);
         }
+        if let Some((_, array)) = state.array(id) {
+            // What its array as a whole waits for, and its counterparts in other arrays.
+            let position = id.index - array.first;
+            let whole = state.graph().preds_of(state.task(array.gate).preds);
+            let each =
+                array.each.iter().map(|pred| TaskId::new(pred.job, pred.number() + position));
+            let room = self.config.limits.preds_shown.saturating_sub(view.preds.len());
+            view.preds.extend(whole.map(|slot| state.id_of(slot)).chain(each).take(room));
+        }
         view.priority = view.profile.priority;
         view
     }

@@ -1,11 +1,11 @@
-//! `laboro graph` of a job at a hub: its tasks as they are there, as a plan that can be drawn. Elements of an
-//! array are drawn as one. Links between single elements are shown for those the hub has a record of.
+//! `laboro graph` of a job at a hub: its tasks as they are there, as a plan that can be drawn. An array is drawn as
+//! one, with what it waits for as a whole and element by element.
 
 use crate::args::Graph;
 use crate::exit::usage;
-use crate::hub_client::{Hub, TaskPages, talk};
+use crate::hub_client::{Hub, talk};
 use crate::resolve;
-use laboro_hub::api::{After, Task};
+use laboro_hub::api::{self, After};
 use laboro_plan::{
     After as PlanAfter, Array, Numbers, On, Part, Plan, Position, Settings, Task as PlanTask,
     Template, Values, Work,
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// More than this is no picture any more.
-const TASKS_MAX: usize = 100_000;
+const PARTS_MAX: usize = 100_000;
 
 /// The job's tasks as a plan.
 pub(super) fn plan(args: &Graph, job: &str) -> anyhow::Result<Plan> {
@@ -22,73 +22,62 @@ pub(super) fn plan(args: &Graph, job: &str) -> anyhow::Result<Plan> {
     let drawn = &mut plan;
     talk(&args.hub_args, async |hub| {
         let job = resolve::job(hub, job).await?;
-        drawn.parts = parts(&read(hub, job).await?);
+        drawn.parts = parts(job, &read(hub, job).await?);
         Ok(crate::exit::Exit::Done)
     })?;
     Ok(plan)
 }
 
-async fn read(hub: &Hub, job: u32) -> anyhow::Result<Vec<Task>> {
-    let mut pages = TaskPages::new(hub, job, None, 1, Some(1000));
-    let mut tasks = Vec::new();
-    while let Some(task) = pages.next().await? {
-        if tasks.len() == TASKS_MAX {
+async fn read(hub: &Hub, job: u32) -> anyhow::Result<Vec<api::Part>> {
+    let (mut all, mut from) = (Vec::new(), Some(1));
+    while let Some(first) = from {
+        let page: api::Parts =
+            hub.get(&format!("jobs/{job}/parts?from={first}&limit=1000")).await?;
+        all.extend(page.parts);
+        if all.len() > PARTS_MAX {
             return Err(usage(format!(
-                "job {job} has more than {TASKS_MAX} tasks: too many to draw"
+                "job {job} has more than {PARTS_MAX} parts: too many to draw"
             )));
         }
-        tasks.push(task);
+        from = page.next;
     }
-    Ok(tasks)
+    Ok(all)
 }
 
-/// Consecutive tasks called `fit.1`, `fit.2` … are one array.
-struct Run<'a> {
-    name: String,
-    tasks: &'a [Task],
-}
-
-fn parts(tasks: &[Task]) -> Vec<Part> {
-    let mut runs: Vec<Run<'_>> = Vec::new();
-    let mut at = 0;
-    while at < tasks.len() {
-        let (name, length) = run_at(&tasks[at..]);
-        runs.push(Run { name, tasks: &tasks[at..at + length] });
-        at += length;
+/// What a part is drawn as.
+fn name_of(job: u32, part: &api::Part) -> String {
+    match (part.name.is_empty(), part.count) {
+        (false, _) => part.name.to_string(),
+        (true, 1) => format!("{job}/{}", part.first),
+        (true, count) => format!("{job}/{}-{}", part.first, part.first + (count - 1)),
     }
-    // The first number of a run stands for all of it.
-    let firsts: BTreeMap<u32, &str> =
-        runs.iter().map(|run| (run.tasks[0].task, run.name.as_str())).collect();
-    runs.iter().map(|run| part(run, &firsts)).collect()
 }
 
-fn run_at(tasks: &[Task]) -> (String, usize) {
-    let name = tasks[0].name.to_string();
-    let Some(array) = name.strip_suffix(".1").map(str::to_owned) else { return (name, 1) };
-    let follows = |(at, task): &(usize, &Task)| task.name == format!("{array}.{}", at + 1).as_str();
-    let length = tasks.iter().enumerate().take_while(follows).count();
-    if length > 1 { (array, length) } else { (name, 1) }
+fn parts(job: u32, all: &[api::Part]) -> Vec<Part> {
+    let names: BTreeMap<u32, String> =
+        all.iter().map(|part| (part.first, name_of(job, part))).collect();
+    all.iter().map(|part| drawn(job, part, &names)).collect()
 }
 
-fn part(run: &Run<'_>, firsts: &BTreeMap<u32, &str>) -> Part {
-    let job = run.tasks[0].job;
-    let mut names: Vec<String> = (run.tasks.iter().flat_map(|task| &task.after))
-        .filter_map(|after| match after {
-            After::Name(name) => Some(name.to_string()),
-            After::Task { job: of, task: number } | After::Array { job: of, first: number } => {
-                let (_, name) = firsts.range(..=number).next_back().filter(|_| *of == job)?;
-                Some((*name).to_owned())
-            }
-        })
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names.retain(|name| *name != run.name);
+fn drawn(job: u32, part: &api::Part, names: &BTreeMap<u32, String>) -> Part {
+    let own = &names[&part.first];
+    let known = |after: &After| match after {
+        After::Name(name) => Some(name.to_string()),
+        After::Task { job: of, task: number } | After::Array { job: of, first: number } => {
+            let (_, name) = names.range(..=number).next_back().filter(|_| *of == job)?;
+            Some(name.clone())
+        }
+    };
+    let mut on: Vec<On> = part.after.iter().filter_map(known).map(On::Task).collect();
+    on.extend(part.each.iter().filter_map(known).map(On::Each));
+    on.sort_unstable_by(|one, other| one.name().cmp(other.name()));
+    on.dedup_by(|one, other| one.name() == other.name());
+    on.retain(|on| on.name() != own);
     let at = Position::default();
-    let after = names.into_iter().map(|name| PlanAfter { on: On::Task(name), at }).collect();
-    let name = run.name.clone();
-    match u64::try_from(run.tasks.len()).unwrap_or(1) {
-        1 => Part::Task(PlanTask {
+    let after = on.into_iter().map(|on| PlanAfter { on, at }).collect();
+    let name = own.clone();
+    match u64::from(part.count) {
+        0 | 1 => Part::Task(PlanTask {
             name,
             work: Work::Argv(Vec::new()),
             after,
@@ -97,7 +86,7 @@ fn part(run: &Run<'_>, firsts: &BTreeMap<u32, &str>) -> Part {
         }),
         count => Part::Array(Box::new(Array {
             name,
-            values: Values::numbers(Numbers::new(1, count, 1).expect("a run has more than one")),
+            values: Values::numbers(Numbers::new(1, count, 1).expect("it has more than one")),
             template: Work::Argv(vec![Template::literal("")]),
             after,
             settings: Settings::default(),
