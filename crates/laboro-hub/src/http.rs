@@ -31,6 +31,7 @@ mod seats;
 mod serve;
 mod stall;
 mod stream;
+mod strict;
 mod submit;
 mod tasks;
 mod wait;
@@ -119,8 +120,9 @@ struct Api {
     requests: metrics::Requests,
     made: overview::Made,
     started_ms: u64,
-    /// The OpenAPI document, made once.
+    /// The OpenAPI document, made once, and what it says of what routes take.
     document: std::sync::OnceLock<axum::body::Bytes>,
+    takers: std::sync::OnceLock<strict::Takers>,
 }
 
 type Shared = axum::extract::State<Arc<Api>>;
@@ -134,9 +136,11 @@ pub fn router(services: Services) -> Router {
         made: overview::Made::default(),
         started_ms,
         document: std::sync::OnceLock::new(),
+        takers: std::sync::OnceLock::new(),
         services,
     });
     let (routes, document) = all_routes(&api).split_for_parts();
+    api.takers.set(strict::Takers::of(&document)).expect("they are set once");
     let document = document.to_json().expect("the document is made of strings");
     api.document.set(document.into()).expect("it is set once");
     routes
@@ -201,6 +205,7 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(workers::pardon))
         .routes(routes!(events::events))
         .routes(routes!(wait::wait))
+        .route_layer(from_fn_with_state(api.clone(), strict::check))
         .route_layer(from_fn_with_state(api.clone(), entry::enter));
     let open =
         OpenApiRouter::new().routes(routes!(operation::health)).routes(routes!(operation::version));

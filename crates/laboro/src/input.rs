@@ -87,7 +87,8 @@ pub(crate) fn resources(texts: &[String]) -> anyhow::Result<Vec<(String, u32)>> 
     let parse = |text: &String| {
         let parsed = text.split_once('=').and_then(|(name, count)| {
             let count: u32 = count.parse().ok().filter(|count| (1..=128).contains(count))?;
-            Some((name.to_owned(), count))
+            let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
+            is_name.then(|| (name.to_owned(), count))
         });
         parsed.ok_or_else(|| usage(format!("--resource {text}: write NAME=N with N from 1 to 128")))
     };

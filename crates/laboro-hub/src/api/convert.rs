@@ -33,6 +33,12 @@ pub enum BadTask {
     ZeroByte { task: Text, field: &'static str },
     #[error("task {task}: `{name}` is not the name of a variable")]
     BadVariable { task: Text, name: Text },
+    #[error("task {0}: give `command` or `script`, or a `name` that workers know")]
+    NoWork(Text),
+    #[error("task {task}: `{field}` is {value}: {why}")]
+    BadNumber { task: Text, field: &'static str, value: i64, why: &'static str },
+    #[error("task {task}: {name:?} in `{field}`: a name has no spaces and no control characters")]
+    BadLabel { task: Text, field: &'static str, name: String },
     #[error("`defaults` has a `{0}`, which only a task can have")]
     NotADefault(&'static str),
 }
@@ -74,6 +80,7 @@ impl Converter {
     pub fn new(defaults: Option<Box<TaskSpec>>) -> Result<Converter, BadTask> {
         let defaults = defaults.map(|defaults| *defaults).unwrap_or_default();
         check_defaults(&defaults)?;
+        check_settings(&defaults, &Text::from("defaults"))?;
         Ok(Converter { defaults, ..Converter::default() })
     }
 
@@ -83,6 +90,10 @@ impl Converter {
         if values.is_none() && !spec.each.is_empty() {
             return Err(BadTask::EachWithoutArray(name));
         }
+        if name.is_empty() && spec.command.is_none() && spec.script.is_none() {
+            return Err(BadTask::NoWork(name));
+        }
+        check_settings(&spec, &name)?;
         let profile = self.profile(&spec);
         let core_name: Name = name.name();
         let preds = spec.after.iter().map(super::After::to_core);
@@ -236,6 +247,32 @@ fn program(line: Line, task: &Text) -> Result<Program, BadTask> {
             }
             Ok(Program::Argv(words.iter().map(Text::bytes).collect()))
         }
+    }
+}
+
+/// What could never run, or never count.
+fn check_settings(spec: &TaskSpec, task: &Text) -> Result<(), BadTask> {
+    let bad =
+        |field, value: i64, why| Err(BadTask::BadNumber { task: task.clone(), field, value, why });
+    if spec.slots == Some(0) {
+        return bad("slots", 0, "a task takes at least one");
+    }
+    if spec.attempts == Some(0) {
+        return bad("attempts", 0, "a task has at least one");
+    }
+    if spec.timeout_ms == Some(0) {
+        return bad("timeout_ms", 0, "the task could never run");
+    }
+    if let Some(code) = spec.retry_on.iter().find(|code| !(0..=255).contains(*code)) {
+        return bad("retry_on", i64::from(*code), "exit codes go from 0 to 255");
+    }
+    let is_label =
+        |name: &str| !name.is_empty() && !name.chars().any(|c| c.is_whitespace() || c.is_control());
+    let resources = spec.resources.keys().map(|name| ("resources", name.clone()));
+    let tags = spec.tags.iter().map(|tag| ("tags", tag.to_string()));
+    match resources.chain(tags).find(|(_, name)| !is_label(name)) {
+        None => Ok(()),
+        Some((field, name)) => Err(BadTask::BadLabel { task: task.clone(), field, name }),
     }
 }
 

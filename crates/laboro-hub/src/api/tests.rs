@@ -84,12 +84,12 @@ fn a_predecessor_is_a_name_or_a_number() {
 fn ranges_and_counts_become_arrays_of_constant_size() {
     let batch = converted(r#"{"command":"echo {}","count":10000000}"#).unwrap();
     assert_eq!(batch.arrays[0].count, 10_000_000);
-    let batch = converted(r#"{"range":{"first":10,"last":1,"step":-3}}"#).unwrap();
+    let batch = converted(r#"{"command":"x","range":{"first":10,"last":1,"step":-3}}"#).unwrap();
     assert_eq!(batch.arrays[0].count, 4);
     assert_eq!(batch.arrays[0].values, Values::Numbers { first: 10, step: -3 });
-    let batch = converted(r#"{"range":{"first":5,"last":5}}"#).unwrap();
+    let batch = converted(r#"{"command":"x","range":{"first":5,"last":5}}"#).unwrap();
     assert_eq!(batch.arrays[0].count, 1);
-    let batch = converted(r#"{"values":["a","b"]}"#).unwrap();
+    let batch = converted(r#"{"command":"x","values":["a","b"]}"#).unwrap();
     assert_eq!(batch.arrays[0].count, 2);
 }
 

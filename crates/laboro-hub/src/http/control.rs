@@ -4,6 +4,7 @@ use super::Shared;
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::{At, Said};
+use super::submit::nothing_would_run;
 use crate::api::{Changed, Job, Limit, Prioritise, Problem, Selection};
 use axum::Json;
 use axum::extract::State;
@@ -90,6 +91,9 @@ pub(super) async fn limit(
     api.job(&visitor, job).await?;
     visitor.note(serde_json::to_string(&asked).unwrap_or_default());
     let Limit { max_running, max_fails } = asked;
+    if max_running == Some(Some(0)) {
+        return Err(nothing_would_run());
+    }
     api.ask(Command::Limit { job: JobId(job), max_running, max_fails }).await?;
     Ok(Json(api.job(&visitor, job).await?.into()))
 }

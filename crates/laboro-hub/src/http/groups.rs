@@ -112,6 +112,10 @@ pub(super) async fn act(
                 serde_json::from_value(body).map_err(|error| super::extract::malformed(&error))?;
             Box::new(move |selection| Command::Prioritise(selection, asked.priority))
         }
+        "hold" | "release" | "cancel" | "retry" if !is_nothing(&body) => {
+            let detail = format!("`{action}` of one task takes no fields");
+            return Err(Refused::bad_request("unknown_field", detail));
+        }
         "hold" => Box::new(Command::Hold),
         "release" => Box::new(Command::Release),
         "cancel" => Box::new(Command::Cancel),
@@ -127,6 +131,10 @@ pub(super) async fn act(
     let task = api.show_task(group, TaskRef::Name(name.into())).await?;
     let selection = Selection { tasks: Some(task.task.to_string()), state: None };
     api.change(&visitor, task.job, &selection, what).await.map(Json)
+}
+
+fn is_nothing(body: &serde_json::Value) -> bool {
+    body.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 impl super::Api {

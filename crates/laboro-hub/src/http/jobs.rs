@@ -12,6 +12,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JobsQuery {
     group: Option<String>,
@@ -54,6 +55,9 @@ pub(super) async fn jobs(
         None => visitor.bound_to().cloned(),
         Some(named) => Some(visitor.group(Some(named.into()))?),
     };
+    if asked.state == Some(JobState::Unknown) {
+        return Err(Refused::bad_request("bad_query", "`state` is not the state of a job"));
+    }
     let limit = asked.limit.unwrap_or(PAGE_USUAL).clamp(1, PAGE);
     let filters = asked.state.is_some() || asked.name.is_some();
     let mut found = Jobs::default();

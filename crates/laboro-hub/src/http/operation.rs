@@ -84,6 +84,7 @@ pub(super) async fn doors(State(api): Shared, visitor: Visitor) -> Answer<Doors>
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AuditQuery {
     /// Entries older than this number.

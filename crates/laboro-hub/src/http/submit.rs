@@ -92,9 +92,21 @@ pub(super) fn assembled(
 /// Keys are kept with their jobs, so they have a bound as names have.
 const KEY_BYTES_MAX: usize = 4096;
 
+pub(super) fn nothing_would_run() -> Refused {
+    Refused::bad_request("bad_value", "`max_running` is 0: nothing would ever run")
+        .hint("a job that is held starts nothing until it is released")
+}
+
 impl super::Api {
     pub(super) async fn submitted(&self, submit: Submit) -> Result<Submitted, Refused> {
         if let SubmitTo::New(options) = &submit.job {
+            if options.max_running == Some(0) {
+                return Err(nothing_would_run());
+            }
+            if options.key.as_ref().is_some_and(|key| key.is_empty()) {
+                let detail = "`key` is empty: all that were sent without one would be the same job";
+                return Err(Refused::bad_request("bad_value", detail));
+            }
             let key = options.key.as_ref().map_or(0, |key| key.len());
             if key.max(options.name.len()) > KEY_BYTES_MAX {
                 let detail = format!("a name or a key is longer than {KEY_BYTES_MAX} bytes");

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaitQuery {
     /// Numbers with commas, 100 at most; all of them are waited for.

@@ -58,7 +58,7 @@ async fn a_hundred_thousand_tasks_come_as_a_stream() {
 #[tokio::test]
 async fn the_last_line_needs_no_end_and_blank_ones_do_not_count() {
     let rig = Rig::start().await;
-    let text = "{\"open\":true,\"held\":true}\n\n{\"command\":\"a\"}\r\n \n{\"count\":3}";
+    let text = "{\"open\":true,\"held\":true}\n\n{\"command\":\"a\"}\r\n \n{\"command\":\"b\",\"count\":3}";
     let submitted = send(&rig, text.to_owned()).await.unwrap();
     assert_eq!(submitted.count, 4);
     let job: api::Job = rig.client("watch").get("jobs/1").await.unwrap();
@@ -124,8 +124,10 @@ async fn another_stream_with_the_same_key_is_refused() {
     let client = rig.client("watch");
     eventually(async || client.get::<api::Job>("jobs/1").await.is_ok_and(|job| job.tasks >= 5000))
         .await;
-    for other in ["{\"key\":\"k\"}\n{\"command\":\"a\"}\n", "{\"key\":\"k\"}\n{\"count\":70000}\n"]
-    {
+    for other in [
+        "{\"key\":\"k\"}\n{\"command\":\"a\"}\n",
+        "{\"key\":\"k\"}\n{\"name\":\"n\",\"count\":70000}\n",
+    ] {
         let refused = send(&rig, other.to_owned()).await.unwrap_err();
         assert_eq!(refused.reason(), Some("other_stream"), "{other}");
     }

@@ -68,6 +68,17 @@ async fn what_is_wrong_is_refused_with_a_stable_word_and_leaves_nothing() {
         (r#"{"tasks":[{"comand":"x"}]}"#, 400, "unknown_field"),
         (r#"{"tasks":[{"command":7}]}"#, 400, "bad_value"),
         (r#"{"tasks":[{"command":[]}]}"#, 422, "bad_task"),
+        (r#"{"tasks":[{}]}"#, 422, "bad_task"),
+        (r#"{"tasks":[{"count":3}]}"#, 422, "bad_task"),
+        (r#"{"tasks":[{"command":"x","attempts":0}]}"#, 422, "bad_task"),
+        (r#"{"tasks":[{"command":"x","slots":0}]}"#, 422, "bad_task"),
+        (r#"{"tasks":[{"command":"x","timeout_ms":0}]}"#, 422, "bad_task"),
+        (r#"{"tasks":[{"command":"x","retry_on":[1,300]}]}"#, 422, "bad_task"),
+        (r#"{"tasks":[{"command":"x","resources":{"x y":1}}]}"#, 422, "bad_task"),
+        (r#"{"tasks":[{"command":"x","tags":[""]}]}"#, 422, "bad_task"),
+        (r#"{"defaults":{"slots":0},"tasks":[{"command":"x"}]}"#, 422, "bad_task"),
+        (r#"{"max_running":0,"tasks":[{"command":"x"}]}"#, 400, "bad_value"),
+        (r#"{"key":"","tasks":[{"command":"x"}]}"#, 400, "bad_value"),
         (r#"{"tasks":[{"name":"a","after":["b"]}]}"#, 422, "unknown_predecessor"),
         (r#"{"tasks":[{"name":"a","after":["a"]}]}"#, 422, "cycle"),
         (r#"{"tasks":[{"name":"a"},{"name":"a"}]}"#, 422, "name_twice"),
@@ -177,4 +188,55 @@ async fn names_that_are_no_text_go_in_and_come_out() {
     let task = json_of(&body);
     assert_eq!(task["name"], json_of(r#"{"base64":"/w=="}"#));
     assert_eq!(task["work"]["command"], json_of(r#"["a",{"base64":"/g=="}]"#));
+}
+
+#[tokio::test]
+async fn what_a_route_does_not_take_is_refused_by_its_name_and_nothing_is_done() {
+    let rig = Rig::start().await;
+    rig.submit(r#"{"open":true,"tasks":[{"name":"nm","command":"true"}]}"#).await;
+    for (request, body, reason) in [
+        ("POST groups/default/tasks/nm/hold", r#"{"x":1}"#, "unknown_field"),
+        ("POST groups/default/pause", r#"{"x":1}"#, "unknown_field"),
+        ("POST jobs/1/close", r#"{"x":1}"#, "unknown_field"),
+        ("POST jobs/1/close", "[]", "bad_value"),
+        ("POST jobs?x=1", r#"{"tasks":[]}"#, "unknown_field"),
+        ("POST jobs/1/hold?x=1", "{}", "unknown_field"),
+        ("GET jobs/1?x=1", "", "unknown_field"),
+        ("GET groups?x=1", "", "unknown_field"),
+        ("GET jobs?state=bogus", "", "bad_query"),
+        ("GET jobs/1/tasks?state=bogus", "", "bad_query"),
+        ("POST jobs/1/limit", r#"{"max_running":0}"#, "bad_value"),
+    ] {
+        let (verb, path) = request.split_once(' ').unwrap();
+        let (head, told) = rig.raw(&format!("{verb} /api/v1/{path}"), "", body).await;
+        assert!(head.starts_with("HTTP/1.1 400"), "{request}: {head}");
+        assert!(told.contains(reason), "{request}: {told}");
+    }
+    let job: api::Job = rig.client("watch").get("jobs/1").await.unwrap();
+    assert_eq!((job.counts.ready, job.open, job.max_running), (1, true, None));
+    let groups: api::Groups = rig.client("watch").get("groups").await.unwrap();
+    assert!(!groups.groups[0].paused);
+    // What may be said is, with and without a body.
+    for (path, body) in [("jobs/1/close", ""), ("groups/default/pause", "{}")] {
+        let (head, told) = rig.raw(&format!("POST /api/v1/{path}"), "", body).await;
+        assert!(head.starts_with("HTTP/1.1 200"), "{path}: {head} {told}");
+    }
+}
+
+#[tokio::test]
+async fn an_element_comes_after_what_its_array_comes_after() {
+    let rig = Rig::start().await;
+    rig.submit(
+        r#"{"tasks":[{"name":"d0","command":"x"},
+            {"name":"d1","command":"x","count":3,"after":["d0"]},
+            {"name":"d2","command":"x","count":3,"each":["d1"]}]}"#,
+    )
+    .await;
+    let client = rig.client("watch");
+    let after = async |name: &str| {
+        let task: api::Task = client.get(&format!("groups/default/tasks/{name}")).await.unwrap();
+        task.after
+    };
+    assert_eq!(after("d1.2").await, [api::After::Task { job: 1, task: 7 }]);
+    assert_eq!(after("d2.3").await, [api::After::Task { job: 1, task: 3 }]);
 }

@@ -47,6 +47,9 @@ fn job(args: &Submit, plan: &Plan) -> anyhow::Result<SubmitJob> {
     if args.max_running == Some(0) {
         return Err(usage("--max-running 0: nothing would ever run; --hold starts nothing yet"));
     }
+    if args.key.as_deref() == Some("") {
+        return Err(usage("--key '': a key has at least one letter; is a variable not set?"));
+    }
     Ok(SubmitJob {
         group: args.group.clone().or_else(|| plan.job.group.clone()).map(Text::from),
         name: name.or_else(|| name_of(file)).map(Text::from),
