@@ -6,7 +6,7 @@ use crate::hub_client::{Hub, Newest};
 use crate::output::safe;
 use crate::selector::{JobRef, Selector};
 use laboro_core::State;
-use laboro_hub::api::{Selection, Task, TaskState};
+use laboro_hub::api::{Parts, Selection, Task, TaskState};
 
 /// Tasks of one job, or the job itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,9 +87,12 @@ pub(crate) async fn any(hub: &Hub, text: &str, group: Option<&str>) -> anyhow::R
 pub(crate) async fn task(hub: &Hub, text: &str, group: Option<&str>) -> anyhow::Result<(u32, u32)> {
     // A task is wanted, so its name comes before that of a job.
     if let Selector::Name(name) = Selector::parse(text).map_err(usage)? {
-        let found = hub.task_named(group, &name).await?;
-        let task = found.ok_or_else(|| no_task(hub, &name, group))?;
-        return Ok((task.job, task.task));
+        if let Some(task) = hub.task_named(group, &name).await? {
+            return Ok((task.job, task.task));
+        }
+        if !name.contains('/') {
+            return Err(no_task(hub, &name, group));
+        }
     }
     let chosen = any(hub, text, group).await?;
     let task = chosen.one_task().ok_or_else(|| {
@@ -110,12 +113,39 @@ async fn named(hub: &Hub, name: &str, group: Option<&str>) -> anyhow::Result<Cho
             task.job,
             task.task
         ))),
-        (None, None) => Err(refused(format!(
-            "there is no job and no task {}{}",
-            safe(name),
-            in_group(hub, group)
-        ))),
+        (None, None) => below(hub, name, group).await?.ok_or_else(|| {
+            let place = in_group(hub, group);
+            refused(format!("there is no job and no task {}{place}", safe(name)))
+        }),
     }
+}
+
+/// `night/fit`: the task or array `fit` of the newest job `night`.
+async fn below(hub: &Hub, text: &str, group: Option<&str>) -> anyhow::Result<Option<Chosen>> {
+    let Some((job, name)) = text.split_once('/') else { return Ok(None) };
+    let job = JobRef::Name(job.to_owned());
+    match find_job(hub, &job).await? {
+        None => Ok(None),
+        Some(number) => named_in(hub, &JobRef::Number(number), name, group).await.map(Some),
+    }
+}
+
+/// All elements of an array of this name. Its first element has a name too, which leads to it.
+async fn array(
+    hub: &Hub,
+    job: u32,
+    group: Option<&str>,
+    name: &str,
+) -> anyhow::Result<Option<Chosen>> {
+    let first = hub.task_named(group, &format!("{name}.1")).await?;
+    let Some(first) = first.filter(|task| task.job == job) else { return Ok(None) };
+    let path = format!("jobs/{job}/parts?from={}&limit=1", first.task);
+    let page: Parts = hub.get(&path).await?;
+    let whole = page.parts.into_iter().find(|part| part.first == first.task && part.name == name);
+    Ok(whole.map(|part| {
+        let last = part.first + (part.count.max(1) - 1);
+        Chosen { job, which: Which::Ranges(vec![(part.first, last)]) }
+    }))
 }
 
 /// Names are unique in a group, so the job only has to be the right one.
@@ -131,10 +161,11 @@ async fn named_in(
         None => hub.job(number).await?.group.to_string(),
     };
     let task = hub.task_named(Some(&group), name).await?;
-    let task = task.filter(|task| task.job == number);
-    let task =
-        task.ok_or_else(|| refused(format!("there is no task {} in job {number}", safe(name))))?;
-    Ok(Chosen::task(&task))
+    if let Some(task) = task.filter(|task| task.job == number) {
+        return Ok(Chosen::task(&task));
+    }
+    let whole = array(hub, number, Some(&group), name).await?;
+    whole.ok_or_else(|| refused(format!("there is no task {} in job {number}", safe(name))))
 }
 
 async fn find_job(hub: &Hub, job: &JobRef) -> anyhow::Result<Option<u32>> {

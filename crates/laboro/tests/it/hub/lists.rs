@@ -118,3 +118,37 @@ fn what_a_task_printed_comes_from_the_hub_where_no_run_is_here() {
     assert_eq!(place.out(&["logs", "1"]), "from here");
     assert_eq!(place.out(&["logs", "--hub", "--stdout", "1/1"]), "to out");
 }
+
+/// Four parts, each after the one before, two of them arrays.
+const CHAIN: &str = "[job]\nname = \"deep\"\n[[task]]\nname = \"d0\"\ncommand = \"true\"\n\
+    [[task]]\nname = \"d1\"\nforeach = \"1-3\"\nafter = \"d0\"\ncommand = \"true {}\"\n\
+    [[task]]\nname = \"d2\"\nforeach = \"1-3\"\nafter = \"each:d1\"\ncommand = \"true {}\"\n";
+
+#[test]
+fn what_arrays_come_after_is_shown_and_drawn() {
+    let place = Place::new();
+    place.rig.write("chain.toml", CHAIN);
+    place.out(&["submit", "chain.toml"]);
+    let dot = place.out(&["graph", "--format", "dot", "last"]);
+    assert_eq!(dot.matches("->").count(), 2, "{dot}");
+    let shown = place.json(&["show", "--json", "last/d2.3"]);
+    assert_eq!(shown[0]["after"], serde_json::json!([{ "job": 1, "task": 3 }]));
+    assert!(place.out(&["show", "last/d1.2"]).contains("1/7"));
+}
+
+#[test]
+fn a_task_or_an_array_is_found_by_the_names_of_its_job_and_its_own() {
+    let place = Place::new();
+    place.rig.write("chain.toml", CHAIN);
+    place.out(&["submit", "--name", "full", "chain.toml"]);
+    for (typed, number) in [("full/d0", 7), ("full/d1.2", 2), ("last/d2.1", 4), ("d2.1", 4)] {
+        let shown = place.json(&["show", "--json", typed]);
+        assert_eq!(shown[0]["task"], number, "{typed}");
+    }
+    assert_eq!(place.out(&["hold", "full/d1"]), "job 1: 3 tasks held");
+    assert_eq!(place.out(&["release", "last/d1"]), "job 1: 3 tasks released");
+    place.run(&["show", "full/none"]).expect(4).says("there is no task none in job 1");
+    place.run(&["logs", "--hub", "none/d0"]).expect(4).says("none/d0");
+    place.run(&["submit", "--key", "", "--", "true"]).expect(2).says("--key ''");
+    place.run(&["logs", "--hub", "--attempt", "7", "1/1"]).expect(4).says("no attempt 7; it has 1");
+}
