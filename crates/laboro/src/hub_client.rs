@@ -2,10 +2,12 @@
 //! HTTP API; nothing is known here that another client could not know.
 
 mod access;
+mod away;
 mod follow;
 mod pages;
 
 pub(crate) use access::{is_known, path as access_path};
+pub(crate) use away::Away;
 pub(crate) use follow::Follow;
 pub(crate) use pages::{Newest, TaskPages, WorkerPages};
 
@@ -203,11 +205,15 @@ impl Hub {
     }
 
     /// Answers when all of the jobs are over, or after so long.
-    pub(crate) async fn wait(&self, jobs: &[u32], patience: Duration) -> anyhow::Result<Waited> {
+    pub(crate) async fn wait(
+        &self,
+        jobs: &[u32],
+        patience: Duration,
+    ) -> Result<Waited, ClientError> {
         let jobs: Vec<String> = jobs.iter().map(ToString::to_string).collect();
         let path =
             format!("wait?until=idle&jobs={}&timeout_ms={}", jobs.join(","), patience.as_millis());
-        self.client.get_within(&path, patience).await.map_err(told)
+        self.client.get_within(&path, patience).await
     }
 
     pub(crate) async fn doors(&self) -> anyhow::Result<Doors> {
@@ -250,17 +256,35 @@ impl Hub {
         task: u32,
         attempt: Option<u16>,
         stream: Printed,
-        is_followed: bool,
         from: Option<i64>,
     ) -> anyhow::Result<Download> {
         let mut path = format!("jobs/{job}/tasks/{task}/output?stream={}", stream.word());
         if let Some(attempt) = attempt {
             path.push_str(&format!("&attempt={attempt}"));
         }
-        if is_followed {
-            path.push_str("&follow=1");
-        }
         self.client.download(&path, from).await.map_err(told)
+    }
+
+    /// The same as it is printed, from this byte on, until the attempt is over or the hub goes away.
+    pub(crate) async fn output_from(
+        &self,
+        job: u32,
+        task: u32,
+        attempt: Option<u16>,
+        stream: Printed,
+        from: u64,
+    ) -> Result<Download, ClientError> {
+        let mut path = format!("jobs/{job}/tasks/{task}/output?stream={}", stream.word());
+        if let Some(attempt) = attempt {
+            path.push_str(&format!("&attempt={attempt}"));
+        }
+        path.push_str(&format!("&follow=1&from={from}"));
+        self.client.download(&path, None).await
+    }
+
+    /// A task as it is now, however the question goes.
+    pub(crate) async fn task_now(&self, job: u32, task: u32) -> Result<Task, ClientError> {
+        self.client.get(&format!("jobs/{job}/tasks/{task}")).await
     }
 
     /// The last bytes of what a task printed to both streams.

@@ -2,7 +2,7 @@
 
 use crate::args::hub::Wait;
 use crate::exit::{Exit, usage};
-use crate::hub_client::{Hub, talk};
+use crate::hub_client::{Away, Hub, talk};
 use crate::input::quantity;
 use crate::output::{duration, print, say};
 use crate::progress::Progress;
@@ -54,6 +54,7 @@ pub(crate) async fn until_over(
     }
     let mut progress = Progress::new(0, shown != Shown::Words { quiet: false });
     let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
+    let mut away = Away::default();
     let ended = loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let patience = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
@@ -63,8 +64,17 @@ pub(crate) async fn until_over(
                 drop(progress);
                 return Ok(left_alone(&jobs));
             }
-            waited = hub.wait(&jobs, patience) => waited?,
+            waited = hub.wait(&jobs, patience) => waited,
         };
+        let waited = match waited {
+            Ok(waited) => waited,
+            Err(error) if left.is_some_and(|left| left.is_zero()) => return Err(error.into()),
+            Err(error) => {
+                away.pause(error).await?;
+                continue;
+            }
+        };
+        away.is_back();
         if waited.finished {
             break waited.jobs;
         }

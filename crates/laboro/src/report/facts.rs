@@ -78,8 +78,7 @@ const WORKERS_NAMED_MAX: usize = 200;
 /// Whatever cannot be read is not worth a report that is not there.
 async fn last_words(hub: &Hub, job: u32, task: u32) -> String {
     let stream = Printed::Stderr;
-    let Ok(mut output) = hub.output(job, task, None, stream, false, Some(-WORDS_BYTES)).await
-    else {
+    let Ok(mut output) = hub.output(job, task, None, stream, Some(-WORDS_BYTES)).await else {
         return String::new();
     };
     let mut words = Vec::new();

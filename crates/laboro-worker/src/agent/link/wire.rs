@@ -72,7 +72,7 @@ impl Wire {
         input: &mut BytesMut,
     ) -> Poll<WireEvent> {
         let written = match self.write(context) {
-            Poll::Ready(Err(error)) => return Poll::Ready(WireEvent::Closed(error.to_string())),
+            Poll::Ready(Err(error)) => return Poll::Ready(WireEvent::Closed(told(&error))),
             Poll::Ready(Ok(())) => true,
             Poll::Pending => false,
         };
@@ -95,7 +95,7 @@ impl Wire {
         Poll::Ready(match ready!(self.read(context, input)) {
             Ok(0) => WireEvent::Closed("the hub closed the connection".into()),
             Ok(_) => WireEvent::Heard,
-            Err(error) => WireEvent::Closed(error.to_string()),
+            Err(error) => WireEvent::Closed(told(&error)),
         })
     }
 
@@ -119,5 +119,13 @@ impl Wire {
     fn read(&mut self, context: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
         input.reserve(READ_BYTES);
         poll_read_buf(Pin::new(&mut self.stream), context, input)
+    }
+}
+
+/// A hub that is killed says no goodbye, and what a library advises its users about that is nothing to people.
+fn told(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the hub closed the connection without a word".into(),
+        _ => error.to_string(),
     }
 }

@@ -2,12 +2,14 @@
 
 use crate::args::Logs;
 use crate::exit::Exit;
-use crate::hub_client::{Hub, Printed, talk};
+use crate::hub_client::{Away, Hub, Printed, talk};
 use crate::output::{print, safe, say};
 use crate::resolve;
-use laboro_hub::api::Task;
+use laboro_hub::api::{Task, TaskState};
+use laboro_hub::client::Download;
 use serde_json::json;
 use std::io::Write;
+use std::time::Duration;
 
 pub(super) fn run(args: &Logs) -> anyhow::Result<Exit> {
     talk(&args.hub_args, async |hub| {
@@ -26,7 +28,8 @@ pub(super) fn run(args: &Logs) -> anyhow::Result<Exit> {
         } else {
             let mut printed = 0;
             for &stream in streams {
-                printed += copy(hub, (job, number), args.attempt, stream, false).await?;
+                let output = hub.output(job, number, args.attempt, stream, None).await?;
+                printed += copy(output, stream).await?;
             }
             printed
         };
@@ -45,44 +48,88 @@ async fn follow(
     streams: &[Printed],
 ) -> anyhow::Result<u64> {
     match streams {
-        &[stream] => copy(hub, task, attempt, stream, true).await,
+        &[stream] => follow_one(hub, task, attempt, stream).await,
         _ => {
-            let out = copy(hub, task, attempt, Printed::Stdout, true);
-            let err = copy(hub, task, attempt, Printed::Stderr, true);
+            let out = follow_one(hub, task, attempt, Printed::Stdout);
+            let err = follow_one(hub, task, attempt, Printed::Stderr);
             let (out, err) = tokio::try_join!(out, err)?;
             Ok(out + err)
         }
     }
 }
 
-/// How many bytes there were.
-async fn copy(
+/// One stream until its attempt is over, also over a hub that goes away and comes back.
+async fn follow_one(
     hub: &Hub,
     (job, task): (u32, u32),
-    attempt: Option<u16>,
+    mut attempt: Option<u16>,
     stream: Printed,
-    is_followed: bool,
 ) -> anyhow::Result<u64> {
-    let mut output = hub.output(job, task, attempt, stream, is_followed, None).await?;
+    let (mut copied, mut away) = (0, Away::default());
+    loop {
+        let lost = match hub.output_from(job, task, attempt, stream, copied).await {
+            Err(error) => error,
+            Ok(mut output) => {
+                away.is_back();
+                attempt = attempt.or(output.attempt());
+                let ended = loop {
+                    match output.next().await {
+                        Ok(Some(bytes)) => {
+                            copied += bytes.len() as u64;
+                            write(stream, &bytes)?;
+                        }
+                        Ok(None) => break hub.task_now(job, task).await,
+                        Err(error) => break Err(error),
+                    }
+                };
+                match ended {
+                    // A hub that stops ends what it sends, and the attempt goes on.
+                    Ok(now) if is_past(&now, attempt) => return Ok(copied),
+                    Ok(_) => {
+                        tokio::time::sleep(LOOK_EVERY).await;
+                        continue;
+                    }
+                    Err(error) => error,
+                }
+            }
+        };
+        away.pause(lost).await?;
+    }
+}
+
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+
+fn is_past(task: &Task, attempt: Option<u16>) -> bool {
+    let now = 1u16.saturating_add(task.failed_attempts).saturating_add(task.lost_attempts);
+    matches!(task.state, TaskState::Done | TaskState::Failed | TaskState::Cancelled)
+        || attempt.is_none_or(|attempt| now > attempt)
+}
+
+/// How many bytes there were.
+async fn copy(mut output: Download, stream: Printed) -> anyhow::Result<u64> {
     let mut copied = 0;
     while let Some(bytes) = output.next().await? {
         copied += bytes.len() as u64;
-        match stream {
-            Printed::Stdout => {
-                let mut out = std::io::stdout().lock();
-                out.write_all(&bytes)?;
-                out.flush()?;
-            }
-            Printed::Stderr => std::io::stderr().lock().write_all(&bytes)?,
-        }
+        write(stream, &bytes)?;
     }
     Ok(copied)
+}
+
+fn write(stream: Printed, bytes: &[u8]) -> std::io::Result<()> {
+    match stream {
+        Printed::Stdout => {
+            let mut out = std::io::stdout().lock();
+            out.write_all(bytes)?;
+            out.flush()
+        }
+        Printed::Stderr => std::io::stderr().lock().write_all(bytes),
+    }
 }
 
 async fn as_json(hub: &Hub, task: &Task, attempt: Option<u16>) -> anyhow::Result<Exit> {
     let mut texts = Vec::new();
     for stream in [Printed::Stdout, Printed::Stderr] {
-        let mut output = hub.output(task.job, task.task, attempt, stream, false, None).await?;
+        let mut output = hub.output(task.job, task.task, attempt, stream, None).await?;
         let mut all = Vec::new();
         while let Some(bytes) = output.next().await? {
             all.extend_from_slice(&bytes);
@@ -120,8 +167,7 @@ pub(crate) async fn tail(hub: &Hub, task: &Task, lines: usize) -> String {
 }
 
 async fn last_bytes(hub: &Hub, task: &Task, stream: Printed) -> anyhow::Result<String> {
-    let mut output =
-        hub.output(task.job, task.task, None, stream, false, Some(-TAIL_BYTES)).await?;
+    let mut output = hub.output(task.job, task.task, None, stream, Some(-TAIL_BYTES)).await?;
     let mut all = Vec::new();
     while let Some(bytes) = output.next().await? {
         all.extend_from_slice(&bytes);

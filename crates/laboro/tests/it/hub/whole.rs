@@ -1,10 +1,11 @@
 //! All of it as people have it: `laboro hub`, `laboro worker` and commands, each a process of its own.
 
-use crate::rig::{Live, Ran, Rig, until};
+use crate::rig::{Call, Live, Ran, Rig, until};
+use rustix::process::Signal;
 
 struct Whole {
     rig: Rig,
-    _hub: Live,
+    hub: Option<Live>,
     _worker: Live,
 }
 
@@ -17,14 +18,37 @@ impl Whole {
         let hub = rig.laboro(["hub", "--dir", dir, "--http", free, "--native", free]).start();
         until("the hub has left its access file", || rig.read("hub/access.toml").contains("http"));
         let worker = rig.laboro(["worker", dir, "--slots", "2", "--scratch", "."]).start();
-        let whole = Whole { rig, _hub: hub, _worker: worker };
+        let whole = Whole { rig, hub: Some(hub), _worker: worker };
         until("the worker is there", || whole.run(&["workers", "--json"]).out().contains("true"));
         whole
     }
 
     fn run(&self, words: &[&str]) -> Ran {
+        self.laboro(words).run()
+    }
+
+    fn laboro(&self, words: &[&str]) -> Call {
         let dir = self.rig.at("hub");
-        self.rig.laboro(words.iter().copied()).env("LABORO_DIR", dir.to_str().unwrap()).run()
+        self.rig.laboro(words.iter().copied()).env("LABORO_DIR", dir.to_str().unwrap())
+    }
+
+    fn kill_hub(&mut self) {
+        let hub = self.hub.take().unwrap();
+        hub.signal(Signal::KILL);
+        hub.wait();
+    }
+
+    /// Where it was before.
+    fn start_hub(&mut self) {
+        let access = self.rig.read("hub/access.toml");
+        let [http, native] = ["http", "native"].map(|door| {
+            let line = access.lines().find(|line| line.starts_with(&format!("{door} = "))).unwrap();
+            line.split('"').nth(1).unwrap().to_owned()
+        });
+        let dir = self.rig.at("hub");
+        let dir = dir.to_str().unwrap();
+        let hub = self.rig.laboro(["hub", "--dir", dir, "--http", &http, "--native", &native]);
+        self.hub = Some(hub.start());
     }
 }
 
@@ -148,4 +172,50 @@ fn a_task_that_is_tried_again_by_request_shows_what_it_printed_last() {
     let task = &whole.run(&["show", "--json", "last/1"]).expect(0).events()[0];
     assert_eq!(task["attempts"].as_array().unwrap().len(), 1);
     assert_eq!(task["attempts"][0]["outcome"]["kind"], "success");
+}
+
+#[test]
+fn who_waits_or_follows_waits_for_a_hub_that_starts_again() {
+    let mut whole = Whole::new();
+    let line = "echo one; until test -e go; do sleep 0.05; done; echo two";
+    whole.run(&["submit", "--", line]).expect(0);
+    let follow = whole.laboro(&["logs", "--hub", "--follow", "--stdout", "last/1"]).start();
+    let wait = whole.laboro(&["wait", "last"]).start();
+    until("its first words are here", || follow.out().contains("one"));
+    whole.kill_hub();
+    for live in [&follow, &wait] {
+        until("it has noticed", || live.err().contains("waiting for it to come back"));
+    }
+    whole.start_hub();
+    whole.rig.write("go", "");
+    wait.wait().expect(0).says("the hub is back").says("job 1 done");
+    let followed = follow.wait();
+    assert_eq!(followed.expect(0).out(), "one\ntwo\n");
+    assert!(!followed.err().contains("://docs"), "{}", followed.err());
+}
+
+#[test]
+fn who_made_and_revoked_tokens_is_in_the_audit_log() {
+    let whole = Whole::new();
+    whole.run(&["access", "--role", "watch", "--name", "viewer", "--expires", "1d"]).expect(0);
+    whole.run(&["access", "revoke", "viewer"]).expect(0);
+    whole.run(&["submit", "--", "true"]).expect(0);
+    let log: Vec<serde_json::Value> = whole
+        .rig
+        .lines("hub/audit.jsonl")
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told = |at: usize| (log[at]["number"].as_u64(), log[at]["action"].as_str().unwrap());
+    assert_eq!(told(0), (Some(1), "token made"));
+    assert_eq!(told(1), (Some(2), "token revoked"));
+    assert_eq!(told(2).0, Some(3));
+    assert!(log[0]["detail"].as_str().unwrap().starts_with("viewer (watch, every group, until "));
+    for (wrong, words) in [
+        (["--group", ""], "a group has a name"),
+        (["--expires", "0"], "would never count"),
+        (["--hub-address", "ho st"], "no address of a machine"),
+    ] {
+        whole.run(&["access", wrong[0], wrong[1]]).expect(2).says(words);
+    }
 }
