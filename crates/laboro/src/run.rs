@@ -120,7 +120,7 @@ async fn drive(
         let mut agent = Agent::new(setup).await?;
         let how = agent.run().await?;
         let after = agent.job_view().await?;
-        agent.finish(how, &before, &after)
+        agent.finish(how, &before, &after).await
     };
     // Whichever ends first: the work, or the hub because the journal failed.
     tokio::select! {

@@ -12,12 +12,12 @@ use super::results::Results;
 use super::running::{Running, stored_ending};
 use super::show::{Display, EndView, Progress};
 use super::signals::Signals;
-use super::summary::{Summary, Tally};
+use super::summary::{FAILURES, Summary, Tally};
 use super::{GROUP, JOB, Layout, Options, job_view};
 use crate::exit::Exit;
 use anyhow::{Context, anyhow};
 use laboro_core::{
-    Command, Drain, Grant, JobView, Query, Reply, Returned, State, TaskResult, WorkerRef,
+    Command, Drain, Grant, JobView, Query, Reply, Returned, State, TaskResult, TaskView, WorkerRef,
 };
 use laboro_hub::{Handle, Subscription};
 use laboro_journal::outputs::{Key, Writer};
@@ -326,7 +326,7 @@ impl Agent {
     }
 
     /// Says how it went and gives the exit status.
-    pub(crate) fn finish(
+    pub(crate) async fn finish(
         mut self,
         how: Ended,
         before: &JobView,
@@ -343,12 +343,38 @@ impl Agent {
             results.close()?;
         }
         let exit = super::exit_of(how, &after.counts);
-        let summary = Summary { how, before, after, tally: &self.tally, path: &self.path, exit };
+        let failed = self.failed_tasks().await?;
+        let (tally, path) = (&self.tally, &*self.path);
+        let summary = Summary { how, before, after, tally, failed, path, exit };
         self.display.finish(&summary);
         self.runner.shutdown();
         // Scripts of tasks that were cut short by a kill.
         let _ = std::fs::remove_dir_all(self.path.join("scripts"));
+        if let Some(error) = self.display.take_trouble() {
+            return Err(anyhow::Error::new(error).context(
+                "what happened cannot be written to standard output; the run itself is recorded",
+            ));
+        }
         Ok(exit)
+    }
+
+    /// The first few that have failed, in this run or an earlier one, and how, where that is known.
+    async fn failed_tasks(&self) -> anyhow::Result<Vec<(String, String)>> {
+        let state = Some(State::Failed);
+        let query = Query::Tasks { job: JOB, state, from: 1, most: FAILURES as u32 };
+        let tasks = match self.handle.ask(Command::Query(query)).await? {
+            Reply::Tasks { tasks, .. } => tasks,
+            other => return Err(anyhow!("the hub answered {other:?}")),
+        };
+        let known = |task: &TaskView| {
+            let element = self.layout.element(task.task.index);
+            let name = element.map_or_else(|| task.name.to_string(), |(element, _)| element.name);
+            let outcome = task.attempts.last().and_then(|attempt| attempt.outcome);
+            let outcome = outcome.map(|outcome| outcome.to_string());
+            let outcome = outcome.or_else(|| self.tally.outcome_of(&name).map(str::to_owned));
+            (name, outcome.unwrap_or_else(|| "in an earlier run".to_owned()))
+        };
+        Ok(tasks.iter().map(known).collect())
     }
 }
 

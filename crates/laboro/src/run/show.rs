@@ -10,6 +10,7 @@ use laboro_core::{JobView, Outcome, State};
 use laboro_plan::Plan;
 use laboro_worker::Usage;
 use serde_json::json;
+use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,8 @@ pub(crate) struct Display {
     started: Instant,
     next_line: Instant,
     line_every: Duration,
+    /// The first that went wrong on standard output.
+    trouble: Cell<Option<std::io::Error>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +82,7 @@ impl Display {
             started,
             next_line,
             line_every,
+            trouble: Cell::new(None),
         };
         let source = safe(&plan.source);
         if show.json {
@@ -93,8 +97,22 @@ impl Display {
     }
 
     fn json(&self, event: &serde_json::Value) {
-        // A reader that has gone away is no reason to stop the work.
-        let _ = writeln!(std::io::stdout().lock(), "{event}");
+        self.note_trouble(writeln!(std::io::stdout().lock(), "{event}"));
+    }
+
+    /// A reader that has gone away is no reason to stop the work. Neither is a full disk, but that is told.
+    fn note_trouble(&self, written: std::io::Result<()>) {
+        if let Err(error) = written
+            && error.kind() != std::io::ErrorKind::BrokenPipe
+        {
+            let first = self.trouble.take().unwrap_or(error);
+            self.trouble.set(Some(first));
+        }
+    }
+
+    /// Why not all that should stand on standard output does.
+    pub(crate) fn take_trouble(&self) -> Option<std::io::Error> {
+        self.trouble.take()
     }
 
     /// Lets something be printed where the bar is not.
@@ -192,11 +210,11 @@ impl Display {
         self.above(|| {
             for (is_stderr, line) in lines {
                 let text = format!("{name}: {line}\n");
-                let _ = if is_stderr {
-                    std::io::stderr().lock().write_all(text.as_bytes())
+                if is_stderr {
+                    let _ = std::io::stderr().lock().write_all(text.as_bytes());
                 } else {
-                    std::io::stdout().lock().write_all(text.as_bytes())
-                };
+                    self.note_trouble(std::io::stdout().lock().write_all(text.as_bytes()));
+                }
             }
         });
     }

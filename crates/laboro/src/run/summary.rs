@@ -23,9 +23,15 @@ pub(crate) struct Tally {
 }
 
 const SLOWEST: usize = 3;
-const FAILURES: usize = 10;
+pub(crate) const FAILURES: usize = 10;
 
 impl Tally {
+    /// How a task failed in this run.
+    pub(crate) fn outcome_of(&self, name: &str) -> Option<&str> {
+        let found = self.failures.iter().find(|(failed, _)| failed == name);
+        found.map(|(_, outcome)| outcome.as_str())
+    }
+
     pub(crate) fn add(&mut self, end: &EndView) {
         self.cpu += end.usage.user + end.usage.system;
         self.max_rss_kib = self.max_rss_kib.max(end.usage.max_rss_kib);
@@ -54,6 +60,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) before: &'a JobView,
     pub(crate) after: &'a JobView,
     pub(crate) tally: &'a Tally,
+    /// The first few that have failed, whenever that was, and how.
+    pub(crate) failed: Vec<(String, String)>,
     pub(crate) path: &'a Path,
     pub(crate) exit: Exit,
 }
@@ -71,6 +79,7 @@ impl Summary<'_> {
                 text.push_str(&format!(", {failed} failed (--retry-failed runs them again)"));
             }
             text.push_str("; --fresh runs everything again\n");
+            self.say_failures(&mut text, failed);
             return text;
         }
         text.push_str(&format!("{done} of {total} tasks done"));
@@ -120,17 +129,17 @@ impl Summary<'_> {
         if failed == 0 {
             return;
         }
-        if !self.tally.failures.is_empty() {
+        if !self.failed.is_empty() {
             text.push_str("failed:\n");
         }
-        for (name, outcome) in &self.tally.failures {
+        for (name, outcome) in &self.failed {
             text.push_str(&format!("  {}  {outcome}\n", safe(name)));
         }
-        let shown = self.tally.failures.len() as u64;
-        if self.tally.failed > shown {
-            text.push_str(&format!("  and {} more\n", self.tally.failed - shown));
+        let shown = self.failed.len() as u64;
+        if u64::from(failed) > shown {
+            text.push_str(&format!("  and {} more\n", u64::from(failed) - shown));
         }
-        let name = self.tally.failures.first().map_or("TASK", |(name, _)| name.as_str());
+        let name = self.failed.first().map_or("TASK", |(name, _)| name.as_str());
         text.push_str(&format!(
             "see one: {} {}   run them again: the same command with --retry-failed\n",
             self.logs_command(),

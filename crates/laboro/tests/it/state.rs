@@ -176,3 +176,29 @@ fn a_task_that_was_stopped_counts_its_attempts_on() {
     assert_eq!(rig.laboro(["logs", "1"]).run().out(), "attempt 2\n");
     assert_eq!(rig.laboro(["logs", "--attempt", "1", "1"]).run().out(), "attempt 1\n");
 }
+
+#[test]
+fn what_failed_in_an_earlier_run_is_listed_again() {
+    let rig = Rig::new();
+    let flow = "[[task]]\nname = \"a\"\ncommand = \"exit 3\"\n[[task]]\nname = \"b\"\n\
+                after = \"a\"\ncommand = \"true\"\n[[task]]\nname = \"c\"\nforeach = [1, 2]\n\
+                command = \"test {} = 1\"\n";
+    rig.write("f.toml", flow);
+    rig.run(["f.toml"])
+        .expect(1)
+        .says("2 failed")
+        .says("  a  exit code 3")
+        .says("  c.2  exit code 1");
+    let again = rig.run(["f.toml"]);
+    again.expect(1).says("2 failed").says("  a  exit code 3").says("  c.2  ");
+    again.says("laboro logs");
+}
+
+#[test]
+fn events_that_cannot_be_written_are_trouble() {
+    let rig = Rig::new();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "exec \"$0\" run --json -- 'echo {} >> ran' ::: 1 2 > /dev/full", LABORO]);
+    rig.call(shell).run().expect(3).says("standard output").says("No space left");
+    assert_eq!(rig.sorted_lines("ran"), ["1", "2"], "the work is done all the same");
+}
