@@ -84,6 +84,8 @@ pub enum Farewell {
 pub enum AgentError {
     #[error("scratch directory in {path}: {source}: choose another with --scratch")]
     Scratch { path: PathBuf, source: io::Error },
+    #[error("no cgroups for tasks: {why}; --limits best takes resource limits then")]
+    Cgroups { why: String },
     #[error(transparent)]
     Runner(#[from] RunnerError),
     #[error(transparent)]
@@ -149,8 +151,13 @@ impl Agent {
     ) -> Result<Agent, AgentError> {
         let scratch = Scratch::open(&options.scratch)
             .map_err(|source| AgentError::Scratch { path: options.scratch.clone(), source })?;
-        let (confinement, words) = Confinement::choose(options.limit_by);
-        if let Some(words) = words.filter(|_| crew.is_some()) {
+        let (confinement, words) = match &crew {
+            Some(_) => {
+                Confinement::choose(options.limit_by).map_err(|why| AgentError::Cgroups { why })?
+            }
+            None => (Confinement::Nothing, None),
+        };
+        if let Some(words) = words {
             say(&words);
         }
         let now = Instant::now();

@@ -26,12 +26,13 @@ pub(super) enum Confinement {
 }
 
 impl Confinement {
-    /// With words for people where it is not what they may expect.
-    pub(super) fn choose(by: LimitBy) -> (Confinement, Option<String>) {
-        match by {
+    /// With words for people where it is not what they may expect. `Err` says why it cannot be what they want.
+    pub(super) fn choose(by: LimitBy) -> Result<(Confinement, Option<String>), String> {
+        Ok(match by {
             LimitBy::Nothing => (Confinement::Nothing, None),
             LimitBy::Rlimit => (Confinement::Rlimit, None),
-            LimitBy::Best | LimitBy::Cgroup => match Cgroups::open() {
+            LimitBy::Cgroup => (Confinement::Cgroups(Cgroups::open()?), None),
+            LimitBy::Best => match Cgroups::open() {
                 Ok(cgroups) => (Confinement::Cgroups(cgroups), None),
                 Err(why) => {
                     let words = format!(
@@ -41,7 +42,7 @@ impl Confinement {
                     (Confinement::Rlimit, Some(words))
                 }
             },
-        }
+        })
     }
 
     pub(super) fn limits(&self, assignment: &Assignment) -> Limits {

@@ -40,6 +40,7 @@ struct Workers {
     barred: u64,
     slots: u64,
     slots_used: u64,
+    slots_ahead: u64,
 }
 
 /// What fits on a screen.
@@ -74,7 +75,9 @@ impl Overview {
             let barred = matches!(worker.conduct.standing, Standing::OnHold | Standing::Ejected);
             count.barred += u64::from(barred);
             count.slots += u64::from(worker.slots);
-            count.slots_used += u64::from(worker.slots_used);
+            // More than it has slots for waits there for its turn.
+            count.slots_used += u64::from(worker.slots_used.min(worker.slots));
+            count.slots_ahead += u64::from(worker.slots_used.saturating_sub(worker.slots));
         }
         let mut jobs = Newest::new(hub, group, None);
         for looked_at in 0..=JOBS_LOOKED_AT {
@@ -99,6 +102,7 @@ impl Overview {
                 "barred": self.workers.barred,
                 "slots": self.workers.slots,
                 "slots_used": self.workers.slots_used,
+                "slots_ahead": self.workers.slots_ahead,
             },
             "jobs": self.going_on,
             "failed_lately": self.failed,
@@ -137,6 +141,9 @@ impl Workers {
             [(self.away, "away"), (self.draining, "draining"), (self.barred, "on hold or ejected")];
         words.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")));
         words.push(format!("{} of {} slots in use", self.slots_used, self.slots));
+        if self.slots_ahead > 0 {
+            words.push(format!("{} more given ahead", self.slots_ahead));
+        }
         words.join(", ")
     }
 }
