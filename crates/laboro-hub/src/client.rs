@@ -1,6 +1,7 @@
 //! Asks a hub over its HTTP API: JSON questions over connections that are kept, bodies and events that
 //! stream. Which certificate is trusted is the caller's affair, as a `rustls` configuration. It never sends a
-//! request twice, except one that did not leave.
+//! request twice, except one that did not leave; and, where there are several hubs, one that changes nothing or
+//! that says it may be.
 
 mod body;
 mod connect;
@@ -108,6 +109,10 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 const IDLE_MAX: usize = 4;
 
+/// A connection that broke so often in a row is no takeover. Finding the next hub has its own time.
+const TRIES_MAX: usize = 5;
+const PAUSE: Duration = Duration::from_millis(300);
+
 impl Client {
     pub fn new(target: Target) -> Client {
         Client { target, idle: Mutex::default(), good: AtomicUsize::new(0) }
@@ -139,6 +144,19 @@ impl Client {
         let body = serde_json::to_vec(body)
             .map_err(|error| ClientError::BadRequest { what: error.to_string() })?;
         self.ask(Method::POST, path, body.into(), self.target.patience).await
+    }
+
+    /// A request that may be sent twice, such as one with a key: if the hub goes away meanwhile, the one that
+    /// takes over is asked.
+    pub async fn post_again<B: Serialize, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body)
+            .map_err(|error| ClientError::BadRequest { what: error.to_string() })?;
+        let body = Bytes::from(body);
+        self.again(|| self.ask_once(Method::POST, path, body.clone(), self.target.patience)).await
     }
 
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
@@ -192,6 +210,43 @@ impl Client {
     }
 
     async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        patience: Duration,
+    ) -> Result<T, ClientError> {
+        match method {
+            Method::GET => {
+                self.again(|| self.ask_once(Method::GET, path, body.clone(), patience)).await
+            }
+            method => self.ask_once(method, path, body, patience).await,
+        }
+    }
+
+    /// While one hub takes over from another, connections break. Only where there are several is it worth
+    /// asking again.
+    async fn again<T, F>(&self, mut asked: impl FnMut() -> F) -> Result<T, ClientError>
+    where
+        F: Future<Output = Result<T, ClientError>>,
+    {
+        let mut tries = 0;
+        loop {
+            let answer = asked().await;
+            let is_over = match &answer {
+                Err(ClientError::Broken { .. }) => true,
+                Err(error) => error.reason() == Some("hub_stopped"),
+                Ok(_) => false,
+            };
+            if !is_over || self.target.others.is_empty() || tries == TRIES_MAX {
+                return answer;
+            }
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn ask_once<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,

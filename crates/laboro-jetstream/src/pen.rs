@@ -2,7 +2,7 @@
 //! refusal or missing, it looks at what is in the stream, and goes on only if that is its own.
 
 use crate::message::{HEAD_BYTES, Head, Kind, Message};
-use crate::stream::{NotStored, Stream, Unclear};
+use crate::stream::{Bounds, NotStored, Stream, Unclear};
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -173,13 +173,17 @@ impl<S: Stream> Pen<S> {
                 tracing::warn!("message {next}: {unclear}; looking whether it is there");
             }
         }
-        let last = self.stream.bounds().await?.last;
+        let Bounds { first, last, .. } = self.stream.bounds().await?;
+        if first > next {
+            // We trim only what is long behind us.
+            return Ok(Seen::Fenced { life: None });
+        }
         if last < next {
             return Ok(Seen::Missing { last });
         }
         let Some(found) = self.stream.get(next).await? else {
-            // We trim only what is long behind us.
-            return Ok(Seen::Fenced { life: None });
+            // Whoever was asked is behind the one who said that it is there.
+            return Err(Unclear(format!("message {next} is there, but not to be had")));
         };
         Ok(match Message::open(found) {
             Ok(found) if found.check == check && found.head.writer == self.writer => {

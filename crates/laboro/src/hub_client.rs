@@ -124,7 +124,11 @@ impl Hub {
     }
 
     pub(crate) async fn submit(&self, job: &SubmitJob) -> anyhow::Result<Submitted> {
-        self.client.post("jobs", job).await.map_err(told)
+        // With a key the hub knows it again.
+        match job.key {
+            Some(_) => self.client.post_again("jobs", job).await.map_err(told),
+            None => self.client.post("jobs", job).await.map_err(told),
+        }
     }
 
     pub(crate) async fn add(&self, job: u32, tasks: &AddTasks) -> anyhow::Result<Submitted> {
