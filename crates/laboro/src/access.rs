@@ -141,7 +141,7 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
         return Err(usage("--group '': a group has a name; leave it out for every group"));
     }
     let host = args.hub_address.as_deref();
-    if let Some(host) = host.filter(|hosts| !Access::each(hosts).all(is_host)) {
+    if let Some(host) = host.filter(|hosts| !hosts.split(',').map(str::trim).all(is_host)) {
         return Err(usage(format_args!(
             "--hub-address {host:?} is no name and no address of a machine"
         )));
