@@ -131,7 +131,7 @@ impl Condenser {
     /// Nothing is lost, only longer. Not tried again before as much has come again.
     fn fail(&mut self, reason: &str, warnings: &mut Vec<String>) {
         warnings.push(format!("the journal was not condensed: {reason}"));
-        self.at_bytes = self.log_bytes + self.pause();
+        self.at_bytes = self.log_bytes.saturating_add(self.pause());
     }
 
     pub fn abandon(&mut self) {

@@ -189,6 +189,18 @@ fn a_fold_that_fails_is_reported_and_commits_go_on() {
     assert!(files(dir.path(), ".snapshot").is_empty());
 }
 
+#[test]
+fn a_fold_that_fails_does_no_harm_where_nothing_is_condensed_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let never = Options { condense_after_bytes: u64::MAX, ..small() };
+    let (mut log, ..) = open_with(dir.path(), never, Ledger::maker()).unwrap();
+    log.commit(b"without a key").unwrap();
+    log.condense().unwrap();
+    log.settle();
+    assert_eq!(log.take_warnings().len(), 1);
+    assert_eq!(log.commit(b"more").unwrap(), 2);
+}
+
 /// Fails in one of the ways a fold can.
 struct Bad(&'static str);
 
