@@ -104,10 +104,6 @@ impl Agent {
         self.is_calm = true;
         self.stalled_until = self.stalled_until.min(now);
         self.connect_at = self.connect_at.min(now);
-        if self.slots < self.plan.slots {
-            // It was told to give some up: another takes its place that has them.
-            self.drain();
-        }
     }
 
     /// Somebody wants an end to it: what runs is finished.
@@ -235,7 +231,9 @@ impl Agent {
 
     /// As far towards its end as it can go now.
     fn advance(&mut self, now: u64) {
-        if self.stage == Stage::Working && self.slots == 0 {
+        // In the calm another takes the place of one that was told to give slots up.
+        let slots_min = if self.is_calm { self.plan.slots } else { 1 };
+        if self.stage == Stage::Working && self.slots < slots_min {
             self.drain();
         }
         if self.stage != Stage::Working && !self.has_told_draining {

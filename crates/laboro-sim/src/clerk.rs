@@ -117,9 +117,13 @@ impl Clerk {
         Some(words)
     }
 
+    /// Asks for nothing new.
+    pub fn rest(&mut self) {
+        self.left = 0;
+    }
+
     /// Takes away whatever keeps things from going on.
     pub fn calm_down(&mut self, handle: &Handle, oracle: &Oracle) {
-        self.left = 0;
         self.watches.clear();
         let mut commands = vec![Command::Resume(group())];
         for (job, known) in oracle.jobs() {

@@ -1,144 +1,283 @@
-//! What a power cut leaves of a directory. The journal's own code writes real files; before and after a write
-//! that was not acknowledged they are looked at, and something in between is put in their place: sectors of
-//! one or the other, new names that were not yet durable, old ones that were not yet gone.
+//! A disk that keeps only what was synced. The journal's own code writes real files; what it does to them is
+//! seen on its way to the kernel (`syscalls`), so it is known which bytes and names were made durable. After a
+//! power cut everything else may be there or not, sector by sector and name by name. The disk also refuses
+//! when told to, and forgets what a failed sync was about, as Linux does.
+
+mod files;
+mod syscalls;
+
+#[cfg(test)]
+mod tests;
 
 use crate::dice::Dice;
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::{fs, io};
+use files::{Files, mix, sectors_changed};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The files of a directory with what is in them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Files(BTreeMap<String, Vec<u8>>);
+/// The files of one directory. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Disk(Arc<Mutex<Store>>);
 
-const SECTOR: usize = 512;
+#[derive(Debug)]
+struct Store {
+    dir: PathBuf,
+    /// Names that are durable, with the inodes they stand for.
+    names: BTreeMap<String, u64>,
+    /// What is durable of each inode.
+    contents: BTreeMap<u64, Vec<u8>>,
+    /// Sectors whose sync failed: a later sync says nothing about them, unless they are written again.
+    forgotten: BTreeMap<u64, BTreeSet<usize>>,
+    is_lying: bool,
+    armed: Option<Armed>,
+    /// What there was when the power went, or the process.
+    left: Option<Left>,
+}
 
-/// Of a segment, before its first record, with room to spare.
-const HEAD_BYTES: usize = 256;
+/// Something that happens after so many more operations.
+#[derive(Debug)]
+struct Armed {
+    operations: u64,
+    what: What,
+}
 
-impl Files {
-    pub fn read(dir: &Path) -> io::Result<Files> {
-        let mut files = BTreeMap::new();
-        for entry in fs::read_dir(dir)? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name != "lock" {
-                files.insert(name, fs::read(entry.path())?);
-            }
-        }
-        Ok(Files(files))
+#[derive(Debug)]
+enum What {
+    End(Ending, Dice),
+    /// Operations fail from then on.
+    Refuse(Refusal),
+}
+
+/// What ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The process alone: what it has written is there.
+    Process,
+    /// The machine: what was synced is there, and any part of the rest.
+    Power,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    NoSpace,
+    Failure,
+}
+
+#[derive(Debug)]
+struct Left {
+    files: Files,
+    /// Which inodes they were, where those are still the truth.
+    inodes: BTreeMap<String, u64>,
+    ending: Ending,
+}
+
+/// What goes on: a write, a sync, a change of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Go,
+    Fail(Refusal),
+}
+
+/// Made by a thread of the journal ahead of its need, so that nobody can say when. It is never read.
+const BLANK: &str = "blank.tmp";
+const LOCK: &str = "lock";
+
+impl Disk {
+    /// Watches over what happens in this directory, until the disk is dropped.
+    pub fn over(dir: &Path) -> Disk {
+        let store = Store {
+            dir: dir.to_owned(),
+            names: BTreeMap::new(),
+            contents: BTreeMap::new(),
+            forgotten: BTreeMap::new(),
+            is_lying: false,
+            armed: None,
+            left: None,
+        };
+        let disk = Disk(Arc::new(Mutex::new(store)));
+        syscalls::watch(dir, &disk.0);
+        disk
     }
 
-    /// Puts these files in place of whatever is there.
-    pub fn write(&self, dir: &Path) -> io::Result<()> {
-        for entry in fs::read_dir(dir)? {
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end comes after so many more operations, or when `restore` is called.
+    pub fn end_after(&self, operations: u64, ending: Ending, dice: Dice) {
+        self.store().armed = Some(Armed { operations, what: What::End(ending, dice) });
+    }
+
+    pub fn refuse_after(&self, operations: u64, refusal: Refusal) {
+        self.store().armed = Some(Armed { operations, what: What::Refuse(refusal) });
+    }
+
+    pub fn recover(&self) {
+        self.store().armed = None;
+    }
+
+    /// Nobody writes any more: the files become what the end left of them.
+    pub fn restore(&self) -> io::Result<()> {
+        let mut store = self.store();
+        if let Some(Armed { what: What::End(ending, mut dice), .. }) = store.armed.take()
+            && store.left.is_none()
+        {
+            store.end(ending, &mut dice)?;
+        }
+        match store.left.take() {
+            Some(left) => store.put(&left),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on it says that it has synced, and has not.
+    pub fn lie(&self) {
+        self.store().is_lying = true;
+    }
+}
+
+impl Store {
+    /// Something is about to happen. Work ahead of need is not counted, since it may happen at any time.
+    fn operation(&mut self, is_ahead: bool) -> Verdict {
+        let Some(armed) = self.armed.as_mut().filter(|_| !is_ahead) else { return Verdict::Go };
+        if armed.operations > 0 {
+            armed.operations -= 1;
+            return Verdict::Go;
+        }
+        if let What::Refuse(refusal) = armed.what {
+            return Verdict::Fail(refusal);
+        }
+        if let Some(Armed { what: What::End(ending, mut dice), .. }) = self.armed.take() {
+            // What cannot be read here is missed when the files are restored.
+            let _ = self.end(ending, &mut dice);
+        }
+        Verdict::Go
+    }
+
+    fn wrote(&mut self, inode: u64, from: u64, len: usize) {
+        if let Some(forgotten) = self.forgotten.get_mut(&inode) {
+            let first = from as usize / files::SECTOR;
+            let last = (from as usize + len.max(1) - 1) / files::SECTOR;
+            forgotten.retain(|sector| !(first..=last).contains(sector));
+        }
+    }
+
+    fn synced(&mut self, inode: u64, mut bytes: Vec<u8>) {
+        if self.is_lying {
+            return;
+        }
+        let old = self.contents.get(&inode).map_or(&[][..], Vec::as_slice);
+        for &sector in self.forgotten.get(&inode).into_iter().flatten() {
+            files::revert(&mut bytes, old, sector);
+        }
+        self.contents.insert(inode, bytes);
+    }
+
+    /// Linux takes the pages for clean after a failed sync.
+    fn sync_failed(&mut self, inode: u64, bytes: &[u8]) {
+        let old = self.contents.get(&inode).map_or(&[][..], Vec::as_slice);
+        let changed = sectors_changed(old, bytes);
+        self.forgotten.entry(inode).or_default().extend(changed);
+    }
+
+    fn synced_names(&mut self) {
+        if let Ok((_, inodes)) = self.current()
+            && !self.is_lying
+        {
+            self.names = inodes;
+        }
+    }
+
+    /// The files as readers see them, and their inodes.
+    fn current(&self) -> io::Result<(Files, BTreeMap<String, u64>)> {
+        let (mut files, mut inodes) = (Files::default(), BTreeMap::new());
+        for entry in std::fs::read_dir(&self.dir)? {
             let entry = entry?;
-            if !self.0.contains_key(&*entry.file_name().to_string_lossy())
-                && entry.file_name() != "lock"
-            {
-                fs::remove_file(entry.path())?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == LOCK || name == BLANK {
+                continue;
             }
+            inodes.insert(name.clone(), entry.metadata()?.ino());
+            files.insert(name, std::fs::read(entry.path())?);
         }
-        for (name, bytes) in &self.0 {
-            fs::write(dir.join(name), bytes)?;
-        }
+        Ok((files, inodes))
+    }
+
+    fn end(&mut self, ending: Ending, dice: &mut Dice) -> io::Result<()> {
+        let (current, inodes) = self.current()?;
+        self.left = Some(match ending {
+            Ending::Process => Left { files: current, inodes, ending },
+            Ending::Power => {
+                let files = self.after_power_cut(&current, &inodes, dice);
+                Left { files, inodes: BTreeMap::new(), ending }
+            }
+        });
         Ok(())
     }
 
-    /// The newest segment loses its last quarter: what a disk does that lies about its syncs.
-    pub fn without_tail(mut self) -> Files {
-        let newest = self.0.iter_mut().rfind(|(name, _)| name.ends_with(".log"));
-        if let Some((_, bytes)) = newest {
-            let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-            let from = used - used.saturating_sub(HEAD_BYTES) / 4;
-            bytes[from..].fill(0);
+    /// Each inode has its durable name or its present one; its sectors are the durable or the present ones.
+    fn after_power_cut(
+        &self,
+        current: &Files,
+        inodes: &BTreeMap<String, u64>,
+        dice: &mut Dice,
+    ) -> Files {
+        let mut left = Files::default();
+        let name_of = |names: &BTreeMap<String, u64>, wanted: u64| {
+            names.iter().find(|(_, inode)| **inode == wanted).map(|(name, _)| name.clone())
+        };
+        // In the order of names: the numbers of inodes are the system's.
+        let all: BTreeMap<&String, u64> =
+            self.names.iter().chain(inodes).map(|(name, &inode)| (name, inode)).collect();
+        let mut seen = BTreeSet::new();
+        for inode in all.into_values().filter(|&inode| seen.insert(inode)) {
+            let (old, new) = (name_of(&self.names, inode), name_of(inodes, inode));
+            let name = if old == new || dice.one_in(2) { new.clone() } else { old };
+            let Some(name) = name else { continue };
+            let present = new.as_ref().and_then(|name| current.get(name));
+            let bytes = match (self.contents.get(&inode), present) {
+                (Some(durable), Some(present)) => mix(durable, present, dice),
+                (Some(durable), None) => durable.clone(),
+                (None, Some(present)) => mix(&[], present, dice),
+                (None, None) => continue,
+            };
+            left.insert(name, bytes);
         }
-        self
+        left
     }
 
-    /// Something between this and what would have been `after`.
-    pub fn torn(&self, after: &Files, dice: &mut Dice) -> (Files, &'static str) {
-        let mut left = BTreeMap::new();
-        let mut what = "as it was";
-        // Names are made durable after what they name, and old ones go after that.
-        let fresh = |name: &String| !self.0.contains_key(name) && !name.ends_with(".tmp");
-        let is_named = dice.percent(60) || !after.0.keys().any(fresh);
-        for (name, new) in &after.0 {
-            match self.0.get(name) {
-                Some(old) if old == new => drop(left.insert(name.clone(), old.clone())),
-                Some(old) => {
-                    let (mixed, how) = mix(old, new, dice);
-                    what = how;
-                    left.insert(name.clone(), mixed);
-                }
-                None if name.ends_with(".tmp") => {
-                    left.insert(name.clone(), mix(&[], new, dice).0);
-                }
-                None if is_named => {
-                    what = "with a new file";
-                    left.insert(name.clone(), new.clone());
-                }
-                None => {
-                    what = "with a file that has no name yet";
-                    left.insert("blank.tmp".to_owned(), mix(&[], new, dice).0);
+    fn put(&mut self, left: &Left) -> io::Result<()> {
+        left.files.write(&self.dir)?;
+        let (_, inodes) = self.current()?;
+        match left.ending {
+            // What was read from the disk after a power cut is on the disk.
+            Ending::Power => {
+                let durable = |(name, inode): (&String, &u64)| {
+                    left.files.get(name).map(|bytes| (*inode, bytes.clone()))
+                };
+                self.contents = inodes.iter().filter_map(durable).collect();
+                self.forgotten.clear();
+                self.names = inodes;
+            }
+            // The same files, though some had to be made anew.
+            Ending::Process => {
+                for (name, inode) in &inodes {
+                    let Some(was) = left.inodes.get(name).filter(|was| *was != inode) else {
+                        continue;
+                    };
+                    if let Some(bytes) = self.contents.remove(was) {
+                        self.contents.insert(*inode, bytes);
+                    }
+                    if let Some(forgotten) = self.forgotten.remove(was) {
+                        self.forgotten.insert(*inode, forgotten);
+                    }
+                    let renamed = self.names.values_mut().filter(|durable| *durable == was);
+                    renamed.for_each(|durable| *durable = *inode);
                 }
             }
         }
-        for (name, old) in &self.0 {
-            if !after.0.contains_key(name) && (!is_named || dice.one_in(2)) {
-                left.insert(name.clone(), old.clone());
-            }
-        }
-        (Files(left), what)
+        Ok(())
     }
-}
-
-/// Sectors of the one or the other; a file that was not there may have any length.
-fn mix(old: &[u8], new: &[u8], dice: &mut Dice) -> (Vec<u8>, &'static str) {
-    let mut mixed = new.to_vec();
-    let changed: Vec<usize> = (0..new.len().div_ceil(SECTOR))
-        .filter(|&sector| part(new, sector) != part(old, sector))
-        .collect();
-    let mut revert = |sector: usize| {
-        let at = sector * SECTOR;
-        for (offset, byte) in mixed[at..].iter_mut().take(SECTOR).enumerate() {
-            *byte = old.get(at + offset).copied().unwrap_or(0);
-        }
-    };
-    let what = match dice.below(5) {
-        0 => {
-            changed.iter().for_each(|&sector| revert(sector));
-            "with none of the last write"
-        }
-        1 => "with all of the last write",
-        2 => {
-            let kept = dice.index(changed.len() + 1);
-            changed[kept..].iter().for_each(|&sector| revert(sector));
-            "with the beginning of the last write"
-        }
-        3 => {
-            for &sector in &changed {
-                if dice.one_in(2) {
-                    revert(sector);
-                }
-            }
-            "with some sectors of the last write"
-        }
-        _ => {
-            // Inside a sector, as disks without a promise about them do.
-            if let Some(at) = dice.pick(&changed) {
-                let from = at * SECTOR + dice.index(SECTOR);
-                for (offset, byte) in mixed.iter_mut().enumerate().skip(from) {
-                    *byte = old.get(offset).copied().unwrap_or(0);
-                }
-            }
-            "with a torn sector"
-        }
-    };
-    (mixed, what)
-}
-
-fn part(bytes: &[u8], sector: usize) -> &[u8] {
-    let from = (sector * SECTOR).min(bytes.len());
-    &bytes[from..(from + SECTOR).min(bytes.len())]
 }

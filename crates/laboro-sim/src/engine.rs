@@ -143,7 +143,7 @@ fn spoil(sabotage: Sabotage, effects: &mut Vec<Effect>) {
             }
         }
         Sabotage::AcksUnwritten
-        | Sabotage::LosesTail
+        | Sabotage::NeverSyncs
         | Sabotage::SendsTwice
         | Sabotage::DropsSilently => {}
     }

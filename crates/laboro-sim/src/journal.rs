@@ -1,17 +1,17 @@
-//! The real journal in a directory, with the world around it: a commit takes time, the power may go before it
-//! is done, the disk may refuse. What is torn then is decided in `disk`.
+//! The real journal in a directory, with the world around it: a commit takes time, the process or the power
+//! may go before it is done, the disk may refuse. What is left then is decided in `disk`.
 
 use crate::clock::HubClock;
 use crate::dice::Dice;
-use crate::disk::Files;
+use crate::disk::{Disk, Ending, Refusal};
 use crate::plan::Sabotage;
 use crate::promise::{Broken, Promise};
 use crate::tap::{Seen, Tap};
 use laboro_core::{Batch, Effect, Event, Ledger, Time};
-use laboro_journal::log::{Durability, LogError, Options};
+use laboro_journal::log::{Durability, Options};
 use laboro_journal::{FileJournal, Journal, JournalError};
 use std::future::poll_fn;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
@@ -21,15 +21,13 @@ pub(crate) struct SimJournal(Arc<Mutex<Store>>);
 
 #[derive(Debug)]
 struct Store {
-    dir: PathBuf,
+    disk: Disk,
     file: Option<FileJournal>,
     clock: HubClock,
     tap: Tap,
     dice: Dice,
     sync_ms_max: u64,
     sabotage: Option<Sabotage>,
-    /// The next commit meets a disk that refuses.
-    is_refusing: bool,
     in_flight: Option<Batch>,
     ready_at: Time,
     /// Of the batch in flight: whether it is kept is known when the journal is next opened.
@@ -58,16 +56,25 @@ pub(crate) struct Disposition {
 #[derive(Debug, Default)]
 pub(crate) struct Remains {
     pub doubt: Option<Doubt>,
-    pub words: Option<&'static str>,
+    pub words: &'static str,
+}
+
+fn ending(dice: &mut Dice) -> Ending {
+    if dice.one_in(3) { Ending::Process } else { Ending::Power }
+}
+
+fn trouble(error: std::io::Error) -> Broken {
+    Broken::new(Promise::StartsAgain, format!("the simulated disk: {error}"))
 }
 
 impl SimJournal {
     pub fn open(
         dir: &Path,
+        disk: &Disk,
         clock: HubClock,
         tap: Tap,
         disposition: &Disposition,
-        dice: Dice,
+        mut dice: Dice,
     ) -> Result<(SimJournal, Ledger), Broken> {
         // Condensing goes on in the background where it is due; here it is done when the dice say so.
         let options = Options {
@@ -77,17 +84,26 @@ impl SimJournal {
             condense_after_bytes: u64::MAX,
             ..Options::default()
         };
+        disk.recover();
+        if disposition.sabotage == Some(Sabotage::NeverSyncs) {
+            disk.lie();
+        }
+        // Now and then the end comes while it is opened, and it is opened once more.
+        for _ in 0..dice.below(3).saturating_sub(1) {
+            disk.end_after(dice.below(8), ending(&mut dice), dice.split());
+            drop(FileJournal::open(dir, options.clone()));
+            disk.restore().map_err(trouble)?;
+        }
         let (file, ledger, _) = FileJournal::open(dir, options)
             .map_err(|error| Broken::new(Promise::StartsAgain, error.to_string()))?;
         let store = Store {
-            dir: dir.to_owned(),
+            disk: disk.clone(),
             file: Some(file),
             clock,
             tap,
             dice,
             sync_ms_max: disposition.sync_ms_max,
             sabotage: disposition.sabotage,
-            is_refusing: false,
             in_flight: None,
             ready_at: Time(0),
             in_doubt: None,
@@ -106,85 +122,65 @@ impl SimJournal {
         store.in_flight.as_ref().map(|_| store.ready_at)
     }
 
-    /// From now on the disk refuses.
+    /// Soon the disk refuses.
     pub fn refuse(&self) {
-        self.store().is_refusing = true;
+        let mut store = self.store();
+        let operations = store.dice.below(6);
+        let refusal = if store.dice.one_in(2) { Refusal::NoSpace } else { Refusal::Failure };
+        store.disk.refuse_after(operations, refusal);
     }
 
     /// From now on the disk is quick and takes everything.
     pub fn calm_down(&self) {
         let mut store = self.store();
         store.sync_ms_max = CALM_SYNC_MS;
-        store.is_refusing = false;
+        store.disk.recover();
     }
 
-    /// The power goes. What was under way is torn.
+    /// The process or the machine ends, at any moment of what is under way.
     pub fn crash(&self) -> Result<Remains, Broken> {
         let mut store = self.store();
-        if store.sabotage == Some(Sabotage::LosesTail) {
-            return store.lose_tail();
+        let (doubt, batch, file) =
+            (store.in_doubt.take(), store.in_flight.take(), store.file.take());
+        store.disk.recover();
+        let ending = ending(&mut store.dice);
+        let makes_snapshot = store.dice.one_in(6);
+        let dice = store.dice.split();
+        if let Some(mut file) = file {
+            match batch {
+                Some(batch) => {
+                    let operations = store.dice.below(6);
+                    store.disk.end_after(operations, ending, dice);
+                    // Nobody hears what became of it.
+                    drop(file.commit_blocking(batch));
+                }
+                None if makes_snapshot => {
+                    let operations = store.dice.below(12);
+                    store.disk.end_after(operations, ending, dice);
+                    drop(file.condense_blocking());
+                }
+                None => store.disk.end_after(0, ending, dice),
+            }
         }
-        let doubt = store.in_doubt.take();
-        let batch = store.in_flight.take();
-        let tears_snapshot = store.dice.one_in(6);
-        let words = match (batch, store.file.take()) {
-            (_, None) => None,
-            (Some(batch), Some(mut file)) => store.tear(|| drop(file.commit_blocking(batch)))?,
-            (None, Some(mut file)) if tears_snapshot => {
-                store.tear(|| drop(file.condense_blocking()))?
-            }
-            (None, Some(file)) => {
-                drop(file);
-                None
-            }
+        store.disk.restore().map_err(trouble)?;
+        let words = match ending {
+            Ending::Process => "the process ends",
+            Ending::Power => "the machine ends",
         };
         Ok(Remains { doubt, words })
     }
 
-    /// The hub stops in order.
-    pub fn close(&self) -> Result<(), Broken> {
-        let file = self.store().file.take();
-        match file.map(FileJournal::close) {
-            Some(Err(error)) => Err(Broken::new(Promise::NothingLost, error.to_string())),
-            Some(Ok(())) | None => Ok(()),
-        }
+    /// The hub stops in order. That a disk refuses now is no loss: nothing is pending.
+    pub fn close(&self) {
+        drop(self.store().file.take().map(FileJournal::close));
     }
 }
 
 impl Store {
-    /// Does it, and leaves something between before and after.
-    fn tear(&mut self, work: impl FnOnce()) -> Result<Option<&'static str>, Broken> {
-        let trouble = |error: std::io::Error| {
-            Broken::new(Promise::StartsAgain, format!("the simulated disk: {error}"))
-        };
-        let before = Files::read(&self.dir).map_err(trouble)?;
-        // The journal goes with the closure: nothing writes after this.
-        work();
-        let after = Files::read(&self.dir).map_err(trouble)?;
-        let (left, words) = before.torn(&after, &mut self.dice);
-        left.write(&self.dir).map_err(trouble)?;
-        Ok(Some(words))
-    }
-
-    /// A disk that lies about its syncs.
-    fn lose_tail(&mut self) -> Result<Remains, Broken> {
-        let doubt = self.in_doubt.take();
-        (self.file, self.in_flight) = (None, None);
-        let trouble = |error: std::io::Error| Broken::new(Promise::StartsAgain, error.to_string());
-        let files = Files::read(&self.dir).map_err(trouble)?;
-        files.without_tail().write(&self.dir).map_err(trouble)?;
-        Ok(Remains { doubt, words: Some("without its newest records") })
-    }
-
     fn finish(&mut self) -> Result<Vec<Effect>, JournalError> {
         let batch = self.in_flight.take().ok_or(JournalError::Died)?;
         let Some(file) = &mut self.file else { return Err(JournalError::Died) };
         self.commits += 1;
-        if std::mem::take(&mut self.is_refusing) {
-            let Some(mut file) = self.file.take() else { return Err(JournalError::Died) };
-            let _ = self.tear(|| drop(file.commit_blocking(batch)));
-            return Err(LogError::DiskFull { dir: self.dir.clone() }.into());
-        }
         let (at, events) = (batch.at, batch.events.clone());
         let forgets =
             self.sabotage == Some(Sabotage::AcksUnwritten) && self.commits.is_multiple_of(7);
@@ -192,7 +188,8 @@ impl Store {
         self.in_doubt = None;
         self.tap.note(Seen::Kept { at, events });
         if self.dice.one_in(60) {
-            file.condense_blocking()?;
+            // The batch is safe. If this fails, the next commit says so.
+            let _ = file.condense_blocking();
         }
         Ok(effects)
     }

@@ -71,8 +71,8 @@ pub(crate) struct Faults {
 pub enum Sabotage {
     /// The journal acknowledges some batches and never writes them.
     AcksUnwritten,
-    /// A crash takes what was synced before.
-    LosesTail,
+    /// The disk says that it has synced, and has not.
+    NeverSyncs,
     /// The first answer of each batch is given twice.
     AnswersTwice,
     /// Results are never answered.

@@ -162,6 +162,7 @@ impl Simulation {
         self.timeline.say(self.now, format_args!("calm"));
         self.is_calm = true;
         self.weather = Weather { delay_ms_max: 2, pieces_max: 2 };
+        self.clerk.rest();
         self.hub.calm_down(self.now);
         self.seats.calm_down(self.now);
         Ok(())

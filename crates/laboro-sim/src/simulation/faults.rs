@@ -83,7 +83,7 @@ impl Simulation {
             }
             Fault::DiskRefusal => {
                 if let Some(engine) = &self.hub.engine {
-                    self.timeline.say(now, format_args!("disk: will refuse the next write"));
+                    self.timeline.say(now, format_args!("disk: is about to refuse"));
                     engine.journal.refuse();
                 }
             }

@@ -3,6 +3,7 @@
 use super::Simulation;
 use crate::clock::{HubClock, Offset};
 use crate::dice::Dice;
+use crate::disk::Disk;
 use crate::engine::{Birth, Engine};
 use crate::journal::{CALM_SYNC_MS, Doubt, SimJournal};
 use crate::now_or_never;
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 
 pub(crate) struct HubPlace {
     dir: TempDir,
+    disk: Disk,
     pub engine: Option<Engine>,
     pub doors: Option<Doors>,
     up_at: u64,
@@ -48,6 +50,7 @@ impl HubPlace {
             Broken::new(Promise::StartsAgain, format!("a directory to work in: {error}"))
         })?;
         Ok(HubPlace {
+            disk: Disk::over(dir.path()),
             dir,
             engine: None,
             doors: None,
@@ -88,9 +91,9 @@ impl HubPlace {
         if self.is_calm {
             disposition.sync_ms_max = CALM_SYNC_MS;
         }
-        let (tap, dice) = (self.tap.clone(), self.dice.split());
+        let (path, tap, dice) = (self.dir.path(), self.tap.clone(), self.dice.split());
         let (journal, ledger) =
-            SimJournal::open(self.dir.path(), clock.clone(), tap.clone(), &disposition, dice)?;
+            SimJournal::open(path, &self.disk, clock.clone(), tap.clone(), &disposition, dice)?;
         oracle.recovered(&ledger, self.doubt.take())?;
         if plan.faults.clocks_jump && self.dice.one_in(2) {
             let back = self.dice.mostly_short(7_200_000);
@@ -166,7 +169,7 @@ impl Simulation {
             Poll::Pending => Ok(has_moved),
             Poll::Ready(Ok(())) => {
                 if let Some(engine) = self.hub.engine.take() {
-                    engine.journal.close()?;
+                    engine.journal.close();
                 }
                 self.timeline.say(self.now, format_args!("hub: has stopped"));
                 self.hub_is_gone();
@@ -186,10 +189,8 @@ impl Simulation {
         let Some(engine) = self.hub.engine.take() else { return Ok(()) };
         let remains = engine.journal.crash()?;
         drop(engine);
-        if let Some(words) = remains.words {
-            self.tally.torn += 1;
-            self.timeline.say(self.now, format_args!("disk: left {words}"));
-        }
+        self.tally.torn += u64::from(remains.doubt.is_some());
+        self.timeline.say(self.now, format_args!("hub: {}", remains.words));
         self.hub.doubt = remains.doubt;
         self.hub_is_gone();
         Ok(())
