@@ -204,10 +204,11 @@ impl Simulation {
                 }
             }
         }
+        let lives = self.tally.lives;
         self.stop_hub();
         self.go_on_until(self.now + LOOK_MS * 3)?;
-        if self.hub.engine.is_some() && self.tally.lives == 0 {
-            return Err(Broken::new(Promise::Drains, "the hub does not stop"));
+        if self.tally.lives == lives {
+            return Err(Broken::new(Promise::Drains, "the hub does not stop in order"));
         }
         let left = self.oracle.unfinished();
         self.timeline.say(self.now, format_args!("at rest; {left} tasks wait for a person"));
