@@ -57,6 +57,20 @@ pub enum NatsError {
     Unfit { stream: String, reason: String },
 }
 
+impl NatsError {
+    /// The same may go well in a moment: servers without a leader, or that are just being started. A wrong
+    /// password or a missing feature is told at once.
+    pub(crate) fn is_passing(&self) -> bool {
+        let reason = match self {
+            NatsError::Connect { reason, .. } | NatsError::Stream { reason, .. } => reason,
+            _ => return false,
+        };
+        let lasting = ["authorization", "replicas", "not enabled", "peers", "permission"];
+        let reason = reason.to_lowercase();
+        !lasting.iter().any(|word| reason.contains(word))
+    }
+}
+
 fn hint(reason: &str) -> &'static str {
     match reason {
         _ if reason.contains("replicas") || reason.contains("peers") => {

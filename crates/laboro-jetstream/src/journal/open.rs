@@ -4,7 +4,7 @@ use super::scribe::Scribe;
 use super::{JetStreamJournal, Lease, Recovery, StreamError};
 use crate::hubs::{self, announce};
 use crate::lead::{Following, Led, Terms, Wish, take_lead};
-use crate::nats::{Nats, NatsStream, Shelf};
+use crate::nats::{Nats, NatsError, NatsStream, Shelf};
 use crate::options::Options;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -14,10 +14,11 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// Commits wait for one another, so there is never more than one; the rest is for what is shared.
 const ORDERS: usize = 16;
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A journal that is on its way.
 #[derive(Debug)]
@@ -82,8 +83,8 @@ async fn open(
     follow: &watch::Sender<Following>,
 ) -> Result<Begun, StreamError> {
     let begun = Instant::now();
-    let nats = Nats::connect(options).await?;
-    let streams = nats.streams(options).await?;
+    let nats = patiently(options, || Nats::connect(options)).await?;
+    let streams = patiently(options, || nats.streams(options)).await?;
     let (writer, mut snapshots) = (random(), streams.snapshots);
     let terms = Terms {
         writer,
@@ -92,14 +93,34 @@ async fn open(
         patience: options.patience,
         wish,
     };
-    nats.make_shelves(options).await?;
+    patiently(options, || nats.make_shelves(options)).await?;
     let told =
         tokio::spawn(announce(nats.clone(), options.clone(), writer, false, follow.subscribe()));
     let led = take_lead(streams.journal, &mut snapshots, &terms, follow).await;
     told.abort();
     let led = led?;
-    let papers = nats.texts(options, Shelf::Papers).await?;
+    let papers = patiently(options, || nats.texts(options, Shelf::Papers)).await?;
     Ok(Begun { nats, snapshots, led, writer, papers, elapsed: begun.elapsed() })
+}
+
+/// Servers that were just killed or started may be without a leader for some seconds.
+async fn patiently<T, F>(options: &Options, mut work: impl FnMut() -> F) -> Result<T, NatsError>
+where
+    F: Future<Output = Result<T, NatsError>>,
+{
+    let begun = Instant::now();
+    let mut is_told = false;
+    loop {
+        match work().await {
+            Err(error) if error.is_passing() && begun.elapsed() < options.patience => {
+                if !std::mem::replace(&mut is_told, true) {
+                    tracing::warn!("{error}; trying again for {} s", options.patience.as_secs());
+                }
+                sleep(PAUSE).await;
+            }
+            done => return done,
+        }
+    }
 }
 
 async fn serve(

@@ -197,7 +197,7 @@ const ROUNDS: u64 = 2;
 #[test]
 fn slow_nothing_acknowledged_is_lost_whatever_is_killed() {
     let mut pair = Pair::new(3);
-    let _worker = pair.worker();
+    let worker = pair.worker();
     let rounds = std::env::var("LABORO_ROUNDS").ok().and_then(|text| text.parse().ok());
     let seed = std::env::var("LABORO_SEED").ok().and_then(|text| text.parse().ok());
     let mut dice: u64 = seed.unwrap_or(7);
@@ -214,7 +214,13 @@ fn slow_nothing_acknowledged_is_lost_whatever_is_killed() {
         let job = (round + 1).to_string();
         let done = pair.done(&job);
         pair.disturb((dice >> 33) as usize);
-        pair.call(&["wait", &job, "--timeout", "100s", "--quiet"]).expect(0);
+        let waited = pair.call(&["wait", &job, "--timeout", "50s", "--quiet"]);
+        assert!(
+            waited.status.success(),
+            "round {round}: {}\nworker: {}",
+            waited.err(),
+            worker.err()
+        );
         let runs = pair.rig.sorted_lines(&ran);
         let mut each = runs.clone();
         each.dedup();
@@ -228,6 +234,18 @@ fn slow_nothing_acknowledged_is_lost_whatever_is_killed() {
     assert_eq!(jobs.len() as u64, rounds.unwrap_or(ROUNDS), "a submit counted twice or not at all");
 }
 
+/// Whoever looks for the cause wants to know what they said.
+impl Drop for Pair {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for hub in self.hubs.iter().flatten() {
+                eprintln!("hub {}:\n{}\n{}", hub.pid(), hub.out(), hub.err());
+            }
+            eprintln!("{:?}", self.status());
+        }
+    }
+}
+
 impl Pair {
     /// The numbers of tasks whose end was acknowledged, as the hub says.
     fn done(&self, job: &str) -> Vec<String> {
@@ -237,6 +255,7 @@ impl Pair {
 
     fn disturb(&mut self, dice: usize) {
         let leads = if self.leads(0) { 0 } else { 1 };
+        eprintln!("{dice}: {}, hub {leads} leads", dice % 4);
         match dice % 4 {
             0 => {
                 let leader = self.cluster.leader("LABORO_it_JOURNAL").unwrap_or(0);
