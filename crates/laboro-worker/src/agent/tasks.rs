@@ -165,8 +165,11 @@ impl Agent {
 
     /// When what waits here for a slot has waited too long.
     pub(super) fn stuck_at(&self) -> Option<Instant> {
-        let is_ahead = !self.waiting.is_empty() && !self.is_short_of_memory || self.unbegun > 0;
-        let is_stuck = is_ahead && self.slots_used >= self.slots && self.side.takes_back();
+        let is_full = self.slots_used >= self.slots;
+        let waits_here = is_full && !self.waiting.is_empty() && !self.is_short_of_memory;
+        // What has a slot and has not begun is only slow to start: it is nobody's turn but its own.
+        let waits_there = self.unbegun > 0 && self.slots_used > self.slots;
+        let is_stuck = (waits_here || waits_there) && self.side.takes_back();
         is_stuck.then(|| self.last_moved + STUCK)
     }
 
