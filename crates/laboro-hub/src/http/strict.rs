@@ -65,7 +65,10 @@ pub(super) async fn check(
     let Some(path) = request.extensions().get::<MatchedPath>() else {
         return next.run(request).await;
     };
-    let route = (request.method().clone(), path.as_str().to_owned());
+    let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
+    // Whoever asks for the head only asks the same.
+    let method = if is_reading { Method::GET } else { request.method().clone() };
+    let route = (method, path.as_str().to_owned());
     if request.uri().query().is_some() && !takers.queries.contains(&route) {
         let (mut parts, body) = request.into_parts();
         if let Err(refused) = Asked::<Nothing>::from_request_parts(&mut parts, &api).await {
@@ -73,7 +76,6 @@ pub(super) async fn check(
         }
         request = Request::from_parts(parts, body);
     }
-    let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
     if !is_reading && !takers.bodies.contains(&route) {
         let (parts, body) = request.into_parts();
         let said: Result<Said<Option<Nothing>>, Refused> =

@@ -216,6 +216,8 @@ async fn what_a_route_does_not_take_is_refused_by_its_name_and_nothing_is_done()
     assert_eq!((job.counts.ready, job.open, job.max_running), (1, true, None));
     let groups: api::Groups = rig.client("watch").get("groups").await.unwrap();
     assert!(!groups.groups[0].paused);
+    let (head, _) = rig.raw("HEAD /api/v1/jobs?limit=1", "", "").await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     // What may be said is, with and without a body.
     for (path, body) in [("jobs/1/close", ""), ("groups/default/pause", "{}")] {
         let (head, told) = rig.raw(&format!("POST /api/v1/{path}"), "", body).await;
