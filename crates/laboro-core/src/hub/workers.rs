@@ -59,6 +59,7 @@ impl Hub {
         let slot = self.state().workers().find(id).expect("just met");
         let now = self.ledger.now();
         let member = self.presence.admit(slot);
+        let comes_anew = member.session != Some(join.session);
         member.session = Some(join.session);
         member.life = join.life;
         member.kinds = join.kinds;
@@ -73,8 +74,22 @@ impl Hub {
         member.ahead = 0;
         self.presence.set_alive_until(slot, join.period_ms.map(|ms| now.after_ms(ms)));
         let unknown = join.running.map_or(Vec::new(), |running| self.compare(slot, &running));
+        if comes_anew {
+            self.tell_again(slot);
+        }
         self.ledger.look_at(slot);
         Ok(Reply::Joined { worker: id, unknown })
+    }
+
+    /// What it was told while nobody was there to hear it, or on a connection that broke.
+    fn tell_again(&mut self, slot: u32) {
+        match self.presence.member(slot) {
+            Some(member) if member.draining => self.tell_to_stop(slot, Drain::All),
+            Some(member) if member.fewer_slots > 0 => {
+                self.tell_to_stop(slot, Drain::Slots(member.fewer_slots));
+            }
+            Some(_) | None => {}
+        }
     }
 
     /// Is somebody here by this name who speaks another dialect?

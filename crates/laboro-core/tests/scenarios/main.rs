@@ -39,6 +39,7 @@ scenarios! {
     conduct_is_judged_by_comparison: "conduct.txt",
     a_restart_changes_nothing_but_the_life: "restart.txt",
     a_clock_that_was_set_back_keeps_nobody_waiting: "clock.txt",
+    what_nobody_heard_is_told_again: "told.txt",
     an_array_of_ten_millions_is_a_few_ranges: "arrays.txt",
     people_stay_in_control: "control.txt",
     whoever_watches_is_told: "watch.txt",
