@@ -61,9 +61,8 @@ impl NatsError {
     /// The same may go well in a moment: servers without a leader, or that are just being started. A wrong
     /// password or a missing feature is told at once.
     pub(crate) fn is_passing(&self) -> bool {
-        let reason = match self {
-            NatsError::Connect { reason, .. } | NatsError::Stream { reason, .. } => reason,
-            _ => return false,
+        let (NatsError::Connect { reason, .. } | NatsError::Stream { reason, .. }) = self else {
+            return false;
         };
         let lasting = ["authorization", "replicas", "not enabled", "peers", "permission"];
         let reason = reason.to_lowercase();
