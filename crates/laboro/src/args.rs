@@ -338,7 +338,7 @@ pub(crate) enum JournalCommand {
     /// Read all of a journal and say what is in it and what is wrong with it. Changes nothing; a hub
     /// may be running.
     Check {
-        /// The journal's directory, or nats://HOST[:PORT],... .
+        /// The journal's directory, or nats://HOST:PORT,... .
         dir: PathBuf,
         #[arg(long)]
         json: bool,
@@ -350,9 +350,9 @@ pub(crate) enum JournalCommand {
     },
     /// Move a journal to another place: from a directory to NATS, or back. No hub may have it open.
     Copy {
-        /// A hub's directory, or nats://HOST[:PORT],... .
+        /// A hub's directory, or nats://HOST:PORT,... .
         from: PathBuf,
-        /// A hub's directory without a journal, or nats://HOST[:PORT],... without one of this name.
+        /// A hub's directory without a journal, or nats://HOST:PORT,... without one of this name.
         to: PathBuf,
         /// A hub's settings, with its login at NATS.
         #[arg(long, value_name = "FILE")]

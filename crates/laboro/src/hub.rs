@@ -67,7 +67,7 @@ pub(crate) struct HubArgs {
     #[arg(long, value_enum)]
     durability: Option<Durability>,
 
-    /// Keep the journal in NATS JetStream: nats://HOST[:PORT],... or tls://...; logins are in --config.
+    /// Keep the journal in NATS JetStream: nats://HOST:PORT,... or tls://...; logins are in --config.
     #[arg(long, value_name = "SERVERS")]
     journal: Option<String>,
 

@@ -13,8 +13,12 @@ pub(crate) struct NatsArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// Where a NATS server says how it is set up: http://HOST:8222. One for each server.
-    #[arg(long = "nats-monitor", value_name = "URL")]
+    // Not a comment for rustdoc, which wants links for addresses.
+    #[arg(
+        long = "nats-monitor",
+        value_name = "URL",
+        help = "Where a NATS server says how it is set up: http://HOST:8222. One for each server."
+    )]
     pub(crate) monitors: Vec<String>,
 
     /// How many NATS servers keep each message.

@@ -29,7 +29,7 @@ pub(crate) enum Others {
 
 #[derive(Debug, Args)]
 pub(crate) struct Place {
-    /// The servers: nats://HOST[:PORT],... . Default: those in --config.
+    /// The servers: nats://HOST:PORT,... . Default: those in --config.
     #[arg(long, value_name = "SERVERS")]
     journal: Option<String>,
 
