@@ -14,7 +14,7 @@ use crate::timeline::Timeline;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{BrokerConfig, Counters, Dropped, PeerId, Time};
 use laboro_dialects::rrmq::{Command, Effect, Envelope, Server};
-use laboro_dialects::zmtp::{Connection, Options, SocketType};
+use laboro_dialects::zmtp::{Connection, Options, SocketType, ZmtpError};
 use side::Side;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -256,6 +256,11 @@ impl<'a> BrokerWorld<'a> {
                 match end.connection.receive(now, &mut end.input, &mut say) {
                     Ok(Some(message)) => side.hear(now, &message)?,
                     Ok(None) => break,
+                    // It stood still for too long itself.
+                    Err(ZmtpError::SlowHandshake { .. } | ZmtpError::Silent { .. }) => {
+                        is_fine = false;
+                        break;
+                    }
                     Err(error) => {
                         let what = format!("{}: {error}", side.name());
                         return Err(Broken::new(Promise::OneAnswer, what));

@@ -6,8 +6,8 @@ use crate::dice::Dice;
 use crate::peer::{Peer, Turned};
 use crate::promise::{Broken, Kept, Promise};
 use bytes::BytesMut;
-use laboro_dialects::dwork::{Client, Dep, Kind, QueryWriter};
-use laboro_dialects::zmtp::Mechanism;
+use laboro_dialects::dwork::{Client, ClientError, Dep, Kind, QueryWriter};
+use laboro_dialects::zmtp::{Mechanism, ZmtpError};
 use std::collections::BTreeMap;
 
 pub(crate) struct Visitor {
@@ -100,6 +100,10 @@ impl Visitor {
                         self.has_left = self.is_calm && self.asked.is_empty();
                     }
                 }
+                // It stood still for too long itself.
+                Err(ClientError::Zmtp(
+                    ZmtpError::SlowHandshake { .. } | ZmtpError::Silent { .. },
+                )) => return false,
                 Err(error) => {
                     self.break_promise(format!("{}: {error}", self.name));
                     return false;
