@@ -65,21 +65,25 @@ fn a_batch_without_events_gives_its_effects_and_writes_nothing() {
     assert_eq!(recovery.last_number, 1);
 }
 
+/// Little ones are written at once, large ones by a thread, which the little ones after them must not overtake.
 #[test]
 fn a_commit_that_nobody_waits_for_is_kept_in_its_place() {
-    let dir = tempfile::tempdir().unwrap();
-    let (mut journal, ledger, _) = FileJournal::open(dir.path(), Options::default()).unwrap();
-    let (mut hub, began) = begin(ledger, 1);
-    journal.commit_blocking(began).unwrap();
-    let step = hub.step(Time(2), ask(some_job()));
-    let _ = pin!(journal.commit(step)).poll(&mut Context::from_waker(Waker::noop()));
-    let asked = hub.step(Time(3), ask(Command::Query(Query::Groups)));
-    journal.commit_blocking(asked).unwrap();
-    journal.commit_blocking(hub.step(Time(4), ask(join("w")))).unwrap();
-    drop(journal);
-    let (_, ledger, recovery) = FileJournal::open(dir.path(), lazy()).unwrap();
-    assert_eq!(ledger.describe(), hub.state().describe());
-    assert_eq!(recovery.last_number, 3);
+    for jobs in [1, 10] {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut journal, ledger, _) = FileJournal::open(dir.path(), Options::default()).unwrap();
+        let (mut hub, began) = begin(ledger, 1);
+        journal.commit_blocking(began).unwrap();
+        for round in 0..20 {
+            let step = hub.step(Time(2), (0..jobs).flat_map(|_| ask(some_job())).collect());
+            let _ = pin!(journal.commit(step)).poll(&mut Context::from_waker(Waker::noop()));
+            let little = if round % 2 == 0 { Command::Query(Query::Groups) } else { some_job() };
+            journal.commit_blocking(hub.step(Time(3), ask(little))).unwrap();
+        }
+        drop(journal);
+        let (_, ledger, recovery) = FileJournal::open(dir.path(), lazy()).unwrap();
+        assert_eq!(ledger.describe(), hub.state().describe());
+        assert_eq!(recovery.last_number, 31);
+    }
 }
 
 #[test]
