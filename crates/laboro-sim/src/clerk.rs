@@ -156,14 +156,13 @@ impl Clerk {
         for mut waiting in std::mem::take(&mut self.waiting) {
             match now_or_never_pinned(waiting.answer.as_mut()) {
                 None => self.waiting.push(waiting),
-                Some(Err(Lost)) => {
+                Some(Err(Lost)) => match waiting.wish {
+                    Wish::Submit(submit) if key_of(&submit).is_some() => self.unsure.push(*submit),
                     // Without a key nobody could tell a second one from the first.
-                    if let Wish::Submit(submit) = waiting.wish
-                        && key_of(&submit).is_some()
-                    {
-                        self.unsure.push(*submit);
-                    }
-                }
+                    Wish::Submit(_) | Wish::Other => {}
+                    // It may have been kept before the hub ended.
+                    Wish::Forget(job) => self.forgets(job),
+                },
                 Some(Ok(reply)) => self.answered(waiting.wish, &reply, oracle)?,
             }
         }
@@ -181,13 +180,16 @@ impl Clerk {
                 }
                 self.jobs.push(Acked { job: *job, key, is_forgotten: false });
             }
-            (Wish::Forget(job), Reply::Ok | Reply::Changed { .. }) => {
-                let of_job = self.jobs.iter_mut().filter(|acked| acked.job == job);
-                of_job.for_each(|acked| acked.is_forgotten = true);
-            }
+            (Wish::Forget(job), Reply::Ok | Reply::Changed { .. }) => self.forgets(job),
             (Wish::Submit(_) | Wish::Forget(_) | Wish::Other, _) => {}
         }
         Ok(())
+    }
+
+    /// This job may be gone.
+    fn forgets(&mut self, job: JobId) {
+        let of_job = self.jobs.iter_mut().filter(|acked| acked.job == job);
+        of_job.for_each(|acked| acked.is_forgotten = true);
     }
 
     /// Every job it was told of is there, once.

@@ -12,10 +12,10 @@ mod tests;
 use crate::dice::Dice;
 use files::{Files, mix, sectors_changed};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{io, mem};
 
 /// The files of one directory. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -156,7 +156,15 @@ impl Store {
         Verdict::Go
     }
 
+    /// A process does not notice its end here, and goes on; nothing of that reaches the disk.
+    fn is_over(&self) -> bool {
+        self.left.is_some()
+    }
+
     fn wrote(&mut self, inode: u64, from: u64, len: usize) {
+        if self.is_over() {
+            return;
+        }
         if let Some(forgotten) = self.forgotten.get_mut(&inode) {
             let first = from as usize / files::SECTOR;
             let last = (from as usize + len.max(1) - 1) / files::SECTOR;
@@ -165,7 +173,7 @@ impl Store {
     }
 
     fn synced(&mut self, inode: u64, mut bytes: Vec<u8>) {
-        if self.is_lying {
+        if self.is_lying || self.is_over() {
             return;
         }
         let old = self.contents.get(&inode).map_or(&[][..], Vec::as_slice);
@@ -177,14 +185,18 @@ impl Store {
 
     /// Linux takes the pages for clean after a failed sync.
     fn sync_failed(&mut self, inode: u64, bytes: &[u8]) {
+        if self.is_over() {
+            return;
+        }
         let old = self.contents.get(&inode).map_or(&[][..], Vec::as_slice);
         let changed = sectors_changed(old, bytes);
         self.forgotten.entry(inode).or_default().extend(changed);
     }
 
     fn synced_names(&mut self) {
-        if let Ok((_, inodes)) = self.current()
-            && !self.is_lying
+        if !self.is_lying
+            && !self.is_over()
+            && let Ok((_, inodes)) = self.current()
         {
             self.names = inodes;
         }
@@ -263,21 +275,33 @@ impl Store {
             }
             // The same files, though some had to be made anew.
             Ending::Process => {
-                for (name, inode) in &inodes {
-                    let Some(was) = left.inodes.get(name).filter(|was| *was != inode) else {
-                        continue;
-                    };
-                    if let Some(bytes) = self.contents.remove(was) {
-                        self.contents.insert(*inode, bytes);
-                    }
-                    if let Some(forgotten) = self.forgotten.remove(was) {
-                        self.forgotten.insert(*inode, forgotten);
-                    }
-                    let renamed = self.names.values_mut().filter(|durable| *durable == was);
-                    renamed.for_each(|durable| *durable = *inode);
-                }
+                let renumbered = self.renumbered(left, &inodes);
+                let number = |inode: &u64| renumbered.get(inode).copied();
+                let kept = |(inode, bytes)| Some((number(&inode)?, bytes));
+                self.contents =
+                    mem::take(&mut self.contents).into_iter().filter_map(kept).collect();
+                let kept = |(inode, sectors)| Some((number(&inode)?, sectors));
+                self.forgotten =
+                    mem::take(&mut self.forgotten).into_iter().filter_map(kept).collect();
+                let kept = |(name, inode)| Some((name, number(&inode)?));
+                self.names = mem::take(&mut self.names).into_iter().filter_map(kept).collect();
             }
         }
         Ok(())
+    }
+
+    /// From the inodes of the process that ended to those that stand for the same files now. A file that it
+    /// removed, and that a power cut may bring back, has none; its number must not be that of a new one.
+    fn renumbered(&self, left: &Left, inodes: &BTreeMap<String, u64>) -> BTreeMap<u64, u64> {
+        let present = left.inodes.iter().filter_map(|(name, was)| Some((*was, *inodes.get(name)?)));
+        let mut renumbered: BTreeMap<u64, u64> = present.collect();
+        let mut free = u64::MAX;
+        for &was in self.names.values().chain(self.contents.keys()) {
+            renumbered.entry(was).or_insert_with(|| {
+                free -= 1;
+                free
+            });
+        }
+        renumbered
     }
 }

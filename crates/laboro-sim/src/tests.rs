@@ -60,3 +60,19 @@ fn a_broker_that_drops_without_a_word_is_found_out() {
     let found = noticed(Sabotage::DropsSilently).expect("somebody notices");
     assert!(matches!(found.1, Promise::Slots | Promise::Drains | Promise::OneAnswer), "{found:?}");
 }
+
+/// Nothing is broken in any of these worlds.
+#[track_caller]
+fn holds(seed: u64) {
+    assert_eq!(simulate(seed, &Options::default()).broken.map(|broken| broken.what), None);
+}
+
+#[test]
+fn a_process_ends_while_it_condenses_and_then_the_machine() {
+    holds(1_794_822_619_037);
+}
+
+#[test]
+fn a_job_is_forgotten_as_the_hub_ends() {
+    holds(500_985);
+}

@@ -103,3 +103,21 @@ fn a_full_disk_refuses_as_the_system_does() {
     let error = file.write_all_at(&FIRST, 0).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
 }
+
+#[test]
+fn what_a_process_does_after_its_end_never_happened() {
+    for seed in 0..40 {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = written(dir.path(), |_| {});
+        disk.end_after(0, Ending::Process, Dice::new(seed));
+        std::fs::rename(dir.path().join("a.log"), dir.path().join("b.log")).unwrap();
+        std::fs::remove_file(dir.path().join("b.log")).unwrap();
+        File::open(dir.path()).unwrap().sync_all().unwrap();
+        disk.restore().unwrap();
+        // The machine loses its power before anyone has looked at it.
+        disk.end_after(0, Ending::Power, Dice::new(seed));
+        disk.restore().unwrap();
+        let bytes = std::fs::read(dir.path().join("a.log")).expect("the name was durable");
+        assert_eq!(bytes[..FIRST.len()], FIRST);
+    }
+}
