@@ -26,7 +26,6 @@ pub(crate) struct Agent {
     slots: u32,
     waiting: VecDeque<Box<Assignment>>,
     running: BTreeMap<Key, Run>,
-    has_told_draining: bool,
     is_connected: bool,
     connect_at: u64,
     stalled_until: u64,
@@ -54,6 +53,8 @@ enum Stage {
     Leaving { until: u64 },
 }
 
+/// An order may lead to news, and those to an order; not for ever.
+const ROUNDS_MAX: u32 = 1000;
 const GOODBYE_MS: u64 = 5000;
 const MESSAGE_BYTES: usize = 1 << 20;
 
@@ -71,7 +72,6 @@ impl Agent {
             slots,
             waiting: VecDeque::new(),
             running: BTreeMap::new(),
-            has_told_draining: false,
             is_connected: false,
             connect_at: 0,
             stalled_until: 0,
@@ -107,8 +107,8 @@ impl Agent {
     }
 
     /// Somebody wants an end to it: what runs is finished.
-    pub fn signal(&mut self) {
-        self.drain();
+    pub fn signal(&mut self, now: u64) {
+        self.drain(now);
     }
 
     pub fn is_settled(&self) -> bool {
@@ -123,7 +123,6 @@ impl Agent {
         self.slots = self.plan.slots;
         self.waiting.clear();
         self.running.clear();
-        self.has_told_draining = false;
         self.is_connected = false;
         self.connect_at = back_at;
         self.stalled_until = 0;
@@ -140,7 +139,10 @@ impl Agent {
     }
 
     fn obey(&mut self, now: u64) {
+        let mut rounds = 0;
         while !self.orders.orders.is_empty() {
+            rounds += 1;
+            assert!(rounds <= ROUNDS_MAX, "worker and conversation have no end of things to say");
             for order in std::mem::take(&mut self.orders.orders) {
                 match order {
                     Order::Welcome { .. } => {
@@ -154,9 +156,9 @@ impl Agent {
                     Order::Start(assignment) => self.tell(now, News::Returned(assignment.key)),
                     Order::Cancel(key) => self.cancel(now, key),
                     Order::GiveUpSlots(slots) => self.slots = self.slots.saturating_sub(slots),
-                    Order::Drain => self.drain(),
+                    Order::Drain => self.drain(now),
                     Order::StopNow => {
-                        self.drain();
+                        self.drain(now);
                         for run in self.running.values_mut() {
                             (run.is_stopped, run.ends_at) = (true, now);
                         }
@@ -223,9 +225,14 @@ impl Agent {
         }
     }
 
-    fn drain(&mut self) {
+    /// The other side hears of it before anything is given back: else it might be given out again.
+    fn drain(&mut self, now: u64) {
         if self.stage == Stage::Working {
             self.stage = Stage::Draining;
+            self.tell(now, News::Draining);
+            for assignment in std::mem::take(&mut self.waiting) {
+                self.tell(now, News::Returned(assignment.key));
+            }
         }
     }
 
@@ -234,14 +241,7 @@ impl Agent {
         // In the calm another takes the place of one that was told to give slots up.
         let slots_min = if self.is_calm { self.plan.slots } else { 1 };
         if self.stage == Stage::Working && self.slots < slots_min {
-            self.drain();
-        }
-        if self.stage != Stage::Working && !self.has_told_draining {
-            self.has_told_draining = true;
-            self.tell(now, News::Draining);
-            for assignment in std::mem::take(&mut self.waiting) {
-                self.tell(now, News::Returned(assignment.key));
-            }
+            self.drain(now);
         }
         let is_idle = self.running.is_empty() && self.waiting.is_empty();
         match self.stage {

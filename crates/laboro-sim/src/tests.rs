@@ -76,3 +76,10 @@ fn a_process_ends_while_it_condenses_and_then_the_machine() {
 fn a_job_is_forgotten_as_the_hub_ends() {
     holds(500_985);
 }
+
+/// It gave a job back before its conversation knew that it drains, and so was given it again without end.
+#[test]
+fn a_fuq_worker_is_told_to_go_in_the_middle_of_a_job() {
+    holds(744);
+    holds(746);
+}

@@ -122,7 +122,7 @@ impl Simulation {
             }
             Fault::WorkerLeaves => {
                 if let Who::Agent(agent) = &mut self.seats.seats[at].who {
-                    agent.signal();
+                    agent.signal(now);
                     self.timeline.say(now, format_args!("{name}: is told to finish"));
                 }
             }
