@@ -55,6 +55,11 @@ pub enum Effect {
         worker: WorkerId,
         drain: Drain,
     },
+    /// The worker has come on another connection: nothing more is sent on this one.
+    Replaced {
+        session: SessionId,
+        worker: WorkerId,
+    },
     Notify {
         watch: Token,
         changes: Arc<[Change]>,

@@ -79,6 +79,8 @@ pub enum Delivery {
         worker: WorkerId,
         drain: Drain,
     },
+    /// The worker has come on another connection: nothing more arrives at this one.
+    Replaced,
 }
 
 /// What a session knows about the place where it takes place.

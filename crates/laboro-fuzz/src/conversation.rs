@@ -253,6 +253,7 @@ impl<'a> World<'a> {
                 (session, Delivery::Revoke { worker, leases })
             }
             Effect::Stop { session, worker, drain } => (session, Delivery::Stop { worker, drain }),
+            Effect::Replaced { session, .. } => (session, Delivery::Replaced),
             Effect::Notify { .. } => return,
         };
         let peer = self.peers.iter_mut().find(|peer| peer.id == session && peer.is_open);

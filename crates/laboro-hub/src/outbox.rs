@@ -111,6 +111,7 @@ impl Outbox {
                 Effect::Stop { session, worker, drain } => {
                     self.send(session, Delivery::Stop { worker, drain });
                 }
+                Effect::Replaced { session, .. } => self.send(session, Delivery::Replaced),
                 Effect::Notify { watch, changes } => self.notify(watch, changes),
             }
         }
@@ -163,7 +164,10 @@ impl Outbox {
 pub(crate) fn unanswered_work(delivery: Delivery) -> Option<Return> {
     match delivery {
         Delivery::Reply { reply, .. } => work_back(reply),
-        Delivery::Work { .. } | Delivery::Revoke { .. } | Delivery::Stop { .. } => None,
+        Delivery::Work { .. }
+        | Delivery::Revoke { .. }
+        | Delivery::Stop { .. }
+        | Delivery::Replaced => None,
     }
 }
 

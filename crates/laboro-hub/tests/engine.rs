@@ -91,7 +91,9 @@ fn work_is_pushed_to_a_session_and_its_results_are_answered_there() {
                     let report = Report { worker: worker("w"), results: results(&grants) };
                     session.ask(3, Command::Report(report)).await.unwrap();
                 }
-                Delivery::Revoke { .. } | Delivery::Stop { .. } => panic!("nothing was cancelled"),
+                Delivery::Revoke { .. } | Delivery::Stop { .. } | Delivery::Replaced => {
+                    panic!("nothing was cancelled")
+                }
             }
         }
         assert_eq!(tags[..2], [1, 2], "answers come in the order of the questions");

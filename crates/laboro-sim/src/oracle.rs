@@ -208,10 +208,10 @@ impl Oracle {
         }
     }
 
-    /// A result without a lease, of a task that was ready and that nobody held.
+    /// A result without a lease, of a task that could be done and that nobody held.
     fn excuse(&mut self, event: &Event) {
         let Event::Finished { task: id, worker, .. } = event else { return };
-        if self.state(*id) != Some(State::Ready) {
+        if !matches!(self.state(*id), Some(State::Ready | State::Delayed)) {
             return;
         }
         let Some(task) = self.model.tasks.get_mut(id) else { return };
@@ -268,7 +268,7 @@ impl Oracle {
                         return Err(Broken::new(Promise::Sound, what));
                     }
                 }
-                Effect::Stop { .. } | Effect::Notify { .. } => {}
+                Effect::Stop { .. } | Effect::Replaced { .. } | Effect::Notify { .. } => {}
             }
         }
         self.grants += granted.len() as u64;

@@ -83,3 +83,15 @@ fn a_fuq_worker_is_told_to_go_in_the_middle_of_a_job() {
     holds(744);
     holds(746);
 }
+
+/// A task that a dwork worker lost waited for its next attempt elsewhere, when the first came back with success.
+#[test]
+fn a_result_without_a_lease_of_a_task_that_waits_to_be_tried_again() {
+    holds(4310);
+}
+
+/// What a worker said on a connection that broke arrived after what it said on the next one.
+#[test]
+fn a_worker_is_not_left_standing_on_the_connection_it_listens_to() {
+    holds(6951);
+}

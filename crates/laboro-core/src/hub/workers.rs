@@ -59,8 +59,8 @@ impl Hub {
         let slot = self.state().workers().find(id).expect("just met");
         let now = self.ledger.now();
         let member = self.presence.admit(slot);
-        let comes_anew = member.session != Some(join.session);
-        member.session = Some(join.session);
+        let former = member.session.replace(join.session);
+        let comes_anew = former != Some(join.session);
         member.life = join.life;
         member.kinds = join.kinds;
         member.tags = join.tags;
@@ -75,6 +75,11 @@ impl Hub {
         self.presence.set_alive_until(slot, join.period_ms.map(|ms| now.after_ms(ms)));
         let unknown = join.running.map_or(Vec::new(), |running| self.compare(slot, &running));
         if comes_anew {
+            // The same process has two connections, and this need not be the one that it listens to: what it
+            // said on one that broke may arrive late. Without the other it comes again on a third.
+            if let (Some(session), Some(_)) = (former, join.life) {
+                self.effects.push(Effect::Replaced { session, worker: id });
+            }
             self.tell_again(slot);
         }
         self.ledger.look_at(slot);

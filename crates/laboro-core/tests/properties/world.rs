@@ -163,7 +163,7 @@ impl World {
                         "a live lease is revoked"
                     );
                 }
-                Effect::Stop { .. } | Effect::Notify { .. } => {}
+                Effect::Stop { .. } | Effect::Replaced { .. } | Effect::Notify { .. } => {}
             }
         }
         dispatched.into_iter().for_each(|worker| self.check_room(worker));

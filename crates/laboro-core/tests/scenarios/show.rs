@@ -106,6 +106,9 @@ impl Names {
             Effect::Stop { worker, drain, .. } => {
                 vec![format!("stop {} {drain:?}", self.worker(*worker))]
             }
+            Effect::Replaced { session, worker } => {
+                vec![format!("replaced {} of session {}", self.worker(*worker), session.0)]
+            }
             Effect::Notify { watch, changes } => {
                 let show = |change: &Change| format!("notify #{} {}", watch.0, self.change(change));
                 changes.iter().map(show).collect()

@@ -241,7 +241,10 @@ impl Session for HubSide {
                 self.reply(now, number, part, reply, out);
             }
             // A thief is asked for nothing and cannot be told to stop.
-            Delivery::Work { .. } | Delivery::Revoke { .. } | Delivery::Stop { .. } => {}
+            Delivery::Work { .. }
+            | Delivery::Revoke { .. }
+            | Delivery::Stop { .. }
+            | Delivery::Replaced => {}
         }
     }
 

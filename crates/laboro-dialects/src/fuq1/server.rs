@@ -229,6 +229,7 @@ impl Session for Server {
                 self.ready.retain(is_live);
             }
             Delivery::Stop { drain, .. } => self.stop(drain, out),
+            Delivery::Replaced => {}
         }
         self.flush(now, out);
     }

@@ -420,6 +420,7 @@ impl Session for Foreman {
             Delivery::Work { grants, .. } => self.requests.ready.extend(grants),
             Delivery::Revoke { leases, .. } => self.revoke(leases),
             Delivery::Stop { drain, .. } => self.stop(drain),
+            Delivery::Replaced => out.hang_up(HangUp::Finished),
         }
         self.flush(now, out);
     }

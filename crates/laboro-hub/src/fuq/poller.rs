@@ -231,7 +231,7 @@ impl Seat {
             }
             Delivery::Work { grants, .. } => self.give_back(grants, hub).await,
             // It hears of it when it asks again, or not at all.
-            Delivery::Revoke { .. } | Delivery::Stop { .. } => Ok(()),
+            Delivery::Revoke { .. } | Delivery::Stop { .. } | Delivery::Replaced => Ok(()),
         }
     }
 

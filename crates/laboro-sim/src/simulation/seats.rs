@@ -382,6 +382,10 @@ pub(super) fn tell(timeline: &mut Timeline, now: u64, seen: &Seen) {
                     Effect::Stop { worker, drain, .. } => {
                         timeline.say(now, format_args!("  told worker {} {drain:?}", worker.0));
                     }
+                    Effect::Replaced { worker, .. } => {
+                        let worker = worker.0;
+                        timeline.say(now, format_args!("  worker {worker} has another connection"));
+                    }
                     Effect::Notify { .. } => {}
                 }
             }

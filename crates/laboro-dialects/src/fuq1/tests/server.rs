@@ -72,7 +72,7 @@ impl Desk {
                 Effect::Dispatch { worker, grants, .. } => Delivery::Work { worker, grants },
                 Effect::Revoke { worker, leases, .. } => Delivery::Revoke { worker, leases },
                 Effect::Stop { worker, drain, .. } => Delivery::Stop { worker, drain },
-                Effect::Notify { .. } => continue,
+                Effect::Replaced { .. } | Effect::Notify { .. } => continue,
             };
             let mut out = Output::default();
             self.server.deliver(self.now, delivery, &mut out);

@@ -171,6 +171,8 @@ impl<W: WorkerSide> Rig<W> {
                 Effect::Dispatch { worker, grants, .. } => Delivery::Work { worker, grants },
                 Effect::Revoke { worker, leases, .. } => Delivery::Revoke { worker, leases },
                 Effect::Stop { worker, drain, .. } => Delivery::Stop { worker, drain },
+                Effect::Replaced { session, .. } if session.0 != self.session => continue,
+                Effect::Replaced { .. } => Delivery::Replaced,
                 Effect::Notify { .. } => continue,
             };
             let mut out = Output::default();

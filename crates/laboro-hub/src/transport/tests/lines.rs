@@ -131,7 +131,7 @@ impl Session for Lines {
                 };
                 grants.iter().map(word).collect()
             }
-            Delivery::Revoke { .. } | Delivery::Stop { .. } => "stop\n".into(),
+            Delivery::Revoke { .. } | Delivery::Stop { .. } | Delivery::Replaced => "stop\n".into(),
         };
         out.say_message(line.as_bytes());
     }

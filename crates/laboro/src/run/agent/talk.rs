@@ -66,7 +66,7 @@ impl Agent {
                 }
             }
             // Nobody but this agent asks for it.
-            Delivery::Stop { .. } => {}
+            Delivery::Stop { .. } | Delivery::Replaced => {}
             Delivery::Reply { tag, reply } => {
                 self.unanswered -= 1;
                 match reply {
