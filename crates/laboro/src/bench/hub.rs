@@ -41,6 +41,12 @@ impl Hub {
         Hub::launch(program, &both, durability, "native")
     }
 
+    /// Starts one with the API, to which workers can come by dwork.
+    pub(super) fn start_with_dwork(program: &Path, durability: &str) -> anyhow::Result<Hub> {
+        let both = ["--http", "127.0.0.1:0", "--native", "off", "--door", "dwork=127.0.0.1:0"];
+        Hub::launch(program, &both, durability, "dwork")
+    }
+
     fn launch(program: &Path, doors: &[&str], durability: &str, door: &str) -> anyhow::Result<Hub> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);

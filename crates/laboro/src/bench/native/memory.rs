@@ -3,15 +3,21 @@
 use super::super::figures::{Figures, weigh};
 use super::super::hub::Hub;
 use super::{NativeBench, access, array, submit};
-use crate::exit::Exit;
+use crate::dwork::link::{Address, Link};
+use crate::exit::{Exit, usage};
 use crate::hub_client::{self, talk};
-use bytes::Bytes;
+use anyhow::bail;
+use bytes::{Bytes, BytesMut};
+use laboro_dialects::dwork::{Kind, QueryWriter};
+use laboro_dialects::zmtp::Mechanism;
 use laboro_hub::api::AddTasks;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Tasks added one by one.
 const ADDED: usize = 200;
 /// Tasks in a piece of what is sent.
@@ -28,6 +34,16 @@ pub(super) fn run(program: &Path, args: &NativeBench) -> anyhow::Result<Exit> {
         Ok(Exit::Done)
     })?;
     drop(hub);
+    let hub = Hub::start_with_dwork(program, &args.durability)?;
+    talk(&access(&hub)?, async |there| {
+        let empty = hub.memory();
+        submit(there, array("half", args.tasks as usize)).await?;
+        complete_half(&hub, "half", args.tasks as usize).await?;
+        let case = "array of which half is done, far and wide";
+        weigh(case, args.tasks as usize, empty, hub.memory(), args.json)?;
+        Ok(Exit::Done)
+    })?;
+    drop(hub);
     let hub = Hub::start_native(program, &args.durability)?;
     talk(&access(&hub)?, async |there| {
         let empty = hub.memory();
@@ -36,6 +52,42 @@ pub(super) fn run(program: &Path, args: &NativeBench) -> anyhow::Result<Exit> {
         add_one_by_one(&hub, there, job, args).await?;
         Ok(Exit::Done)
     })
+}
+
+/// One half of the elements in an order that has nothing to do with their numbers. Nobody has taken them; whoever
+/// comes by dwork may say that they are done all the same.
+async fn complete_half(hub: &Hub, array: &str, tasks: usize) -> anyhow::Result<()> {
+    let address: Address = hub.address.parse().map_err(usage)?;
+    let mut link = Link::connect(&address, Mechanism::Null, PATIENCE).await?;
+    let order: Vec<usize> = scattered(tasks).take(tasks / 2).collect();
+    let mut request = BytesMut::new();
+    for piece in order.chunks(PIECE) {
+        request.clear();
+        let mut complete = QueryWriter::new(Kind::Complete, &mut request);
+        for number in piece {
+            let name = format!("{array}.{number}");
+            complete = complete.task(name.as_bytes(), b"bench", [].into_iter(), &[]);
+        }
+        complete.location(b"bench");
+        let kind = link.ask(&request).await?.query()?.kind;
+        if kind != Kind::Ok {
+            bail!("the hub answered a complete with {kind:?}");
+        }
+    }
+    Ok(())
+}
+
+/// All of `1..=count`, far from one another: the step has no factor in common with the count.
+fn scattered(count: usize) -> impl Iterator<Item = usize> {
+    let has_common_factor = |step: usize| {
+        let (mut a, mut b) = (step, count);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a > 1
+    };
+    let step = (count * 618 / 1000..).find(|&step| !has_common_factor(step)).unwrap_or(1);
+    (0..count).map(move |at| at * step % count + 1)
 }
 
 /// An open job that is held, so that nothing of it ever starts.
