@@ -79,7 +79,8 @@ pub enum Delivery {
         worker: WorkerId,
         drain: Drain,
     },
-    /// The worker has come on another connection: nothing more arrives at this one.
+    /// The worker has come on another connection: nothing more arrives at this one. A dialect whose workers have
+    /// several at once, or a name for each, lets it pass.
     Replaced,
 }
 

@@ -94,4 +94,12 @@ fn a_result_without_a_lease_of_a_task_that_waits_to_be_tried_again() {
 #[test]
 fn a_worker_is_not_left_standing_on_the_connection_it_listens_to() {
     holds(6951);
+    holds(35478);
+}
+
+/// A snapshot that could not be synced was written again into the same file, of which a part was lost for good.
+#[test]
+fn a_snapshot_is_made_again_after_the_disk_refused() {
+    holds(21700);
+    holds(37484);
 }

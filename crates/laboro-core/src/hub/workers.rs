@@ -75,9 +75,9 @@ impl Hub {
         self.presence.set_alive_until(slot, join.period_ms.map(|ms| now.after_ms(ms)));
         let unknown = join.running.map_or(Vec::new(), |running| self.compare(slot, &running));
         if comes_anew {
-            // The same process has two connections, and this need not be the one that it listens to: what it
-            // said on one that broke may arrive late. Without the other it comes again on a third.
-            if let (Some(session), Some(_)) = (former, join.life) {
+            // A worker has two connections, and this need not be the one that it listens to: what was said on
+            // one that broke may arrive late. Without the other it comes again on a third.
+            if let Some(session) = former {
                 self.effects.push(Effect::Replaced { session, worker: id });
             }
             self.tell_again(slot);

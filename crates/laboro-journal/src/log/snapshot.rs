@@ -88,6 +88,9 @@ pub(super) struct Writer {
 impl Writer {
     pub fn create(dir: &Path, head: FileHead) -> Result<Writer, LogError> {
         let temporary = dir.join(format!("{:020}.snapshot.tmp", head.number));
+        // One that was left behind is not written over: what a failed sync was about may be lost for good, whatever
+        // a later one says.
+        remove(&temporary)?;
         let file = create_file(&temporary)?;
         let buffer = head.encode().to_vec();
         let (total, chain, bytes) = (Total::default(), head.chain, buffer.len() as u64);

@@ -223,6 +223,7 @@ impl Rig {
                 Effect::Stop { session, worker, drain } => {
                     (session.0, Delivery::Stop { worker, drain })
                 }
+                Effect::Replaced { session, .. } => (session.0, Delivery::Replaced),
                 other => panic!("a session that only asks is sent {other:?}"),
             };
             let is_it = |(_, peer): &(&u64, &Peer)| peer.number == session;
