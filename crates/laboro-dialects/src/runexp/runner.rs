@@ -68,7 +68,10 @@ pub struct Runner {
     quiet_until: Option<Time>,
     /// No work is asked for before.
     hold_until: Option<Time>,
+    /// With those that wait for a slot.
     running: BTreeMap<Key, Running>,
+    /// How many jobs may wait for a slot: while they are short, so that none stands idle over an exchange.
+    ahead: u32,
     /// The first one is being handed in.
     results: VecDeque<Handover>,
     next_key: u64,
@@ -135,6 +138,7 @@ impl Runner {
             quiet_until: None,
             hold_until: None,
             running: BTreeMap::new(),
+            ahead: 0,
             results: VecDeque::new(),
             next_key: 1,
             end: None,
@@ -179,7 +183,7 @@ impl Runner {
     }
 
     fn has_room(&self) -> bool {
-        self.end.is_none() && self.running.len() < self.options.slots as usize
+        self.end.is_none() && self.running.len() < (self.options.slots + self.ahead) as usize
     }
 
     fn expect(&mut self, stage: Stage, now: Time) {
@@ -213,7 +217,13 @@ impl WorkerSide for Runner {
 
     fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
         match news {
-            News::Started(_) | News::Ahead(_) => {}
+            News::Started(key) => {
+                if let Some(job) = self.running.get_mut(&key) {
+                    job.begin(now);
+                }
+            }
+            // One a slot is enough: no exchange takes longer than a short job. And none can be given back.
+            News::Ahead(ahead) => self.ahead = ahead.min(self.options.slots),
             News::Wrote { key, stream, bytes } => {
                 if let Some(job) = self.running.get_mut(&key) {
                     job.take(stream, &bytes, self.options.output_bytes_max);
@@ -282,6 +292,10 @@ impl WorkerSide for Runner {
     /// A result is said only when its job has ended, so what running jobs print must not stop their pipes.
     fn unsaid(&self) -> usize {
         self.results.iter().map(|result| result.body.len()).sum()
+    }
+
+    fn takes_back(&self) -> bool {
+        false
     }
 
     fn is_settled(&self) -> bool {

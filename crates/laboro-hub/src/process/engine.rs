@@ -44,7 +44,7 @@ impl Engine {
         let (http_ended, dir) = (self.http_ended, self.dir);
         let patience = Duration::from_millis(self.stop_ms);
         let outputs = keeper.outputs();
-        let ran: Result<(), HubError> = runtime.block_on(async {
+        let ring: Result<Ended, HubError> = runtime.block_on(async {
             let mut helpers = JoinSet::new();
             let doors = serve(receptions);
             let doors_ended = match doors_thread {
@@ -87,18 +87,32 @@ impl Engine {
                 });
             }
             helpers.spawn(end_in_order(stop.clone(), all_ended, patience, handle));
-            ring::run(&mut hub, &mut server, &mut journal).await?;
-            Ok(())
+            // A task like any other: what the runtime waits for itself is woken through the kernel, which costs as
+            // much as the rest of a small request.
+            let ring = tokio::spawn(async move {
+                let ran = ring::run(&mut hub, &mut server, &mut journal).await;
+                Ended { ran, journal }
+            });
+            ring.await.map_err(|error| match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(error) => HubError::Thread(error.into()),
+            })
         });
         // Whatever ended the loop, nobody is to go on.
         stop.cancel();
-        drop(server);
         drop(runtime);
         keeper.close();
+        let Ended { ran, journal } = ring?;
         let closed: Result<(), JournalError> = journal.into_journal().close();
         ran?;
         Ok(closed?)
     }
+}
+
+/// What is left of the loop.
+struct Ended {
+    ran: Result<(), JournalError>,
+    journal: Observed<Kept>,
 }
 
 fn runtime() -> Result<Runtime, HubError> {

@@ -49,6 +49,11 @@ impl Running {
         Running { name, command, work, began, stdout, stderr, left_out: 0, res_line }
     }
 
+    /// It has waited for a slot until now.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.began = now;
+    }
+
     pub(super) fn launching(&mut self, words: &[OsString]) {
         self.command = command_line(words);
     }

@@ -213,6 +213,23 @@ fn one_exchange_at_a_time_and_results_before_requests() {
 }
 
 #[test]
+fn while_jobs_are_short_one_more_a_slot_is_asked_for() {
+    let mut rig = Rig::greeted(1);
+    rig.heard();
+    assert_eq!(rig.gives("a", "x"), NOTHING, "there is one slot");
+    assert_eq!(rig.tell(News::Ahead(20)), ["PETO"]);
+    assert_eq!(rig.gives("b", "x"), NOTHING, "and one job ahead");
+    assert!(rig.ends(1, Outcome::Success)[0].starts_with("REZULTO a "));
+    rig.says("PRETA");
+    assert_eq!(rig.says("RICEVIS"), ["PETO"]);
+    assert_eq!(rig.gives("c", "x"), NOTHING);
+    rig.tell(News::Ahead(0));
+    assert!(rig.ends(2, Outcome::Success)[0].starts_with("REZULTO b "));
+    rig.says("PRETA");
+    assert_eq!(rig.says("RICEVIS"), NOTHING, "long ones are left to others");
+}
+
+#[test]
 fn after_an_empty_job_there_is_a_pause() {
     let mut rig = Rig::greeted(2);
     rig.heard();
