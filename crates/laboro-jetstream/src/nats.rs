@@ -4,6 +4,7 @@
 mod connect;
 mod monitor;
 mod papers;
+mod publish;
 mod stream;
 mod streams;
 
@@ -23,7 +24,9 @@ pub enum NatsError {
     #[error("cannot read {file}: {reason}")]
     File { file: String, reason: String },
 
-    #[error("cannot connect to NATS at {servers}: {reason}")]
+    #[error(
+        "cannot connect to NATS at {servers}: {reason}; are these the right addresses, and do the servers run?"
+    )]
     Connect { servers: String, reason: String },
 
     #[error(

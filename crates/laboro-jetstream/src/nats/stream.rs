@@ -1,24 +1,19 @@
-//! A stream in NATS. Publishing asks for the stream's own last sequence, never a subject's, and never names
-//! messages: both were seen to let the wrong ones through.
+//! A stream in NATS.
 
 use super::Nats;
 use crate::message::Kind;
 use crate::stream::{Bounds, NotStored, Stream, Unclear};
-use async_nats::connection::State;
-use async_nats::header::NATS_EXPECTED_LAST_SEQUENCE;
+use async_nats::HeaderMap;
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy};
 use async_nats::jetstream::stream::LastRawMessageErrorKind;
-use async_nats::{HeaderMap, Request};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use std::fmt;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// For an answer to a publish. The pen looks after this, so it may be short; not shorter than a slow disk.
-const PUBLISH: Duration = Duration::from_secs(4);
 const READ: Duration = Duration::from_secs(3);
 /// A read takes at most this much at once.
 const READ_MESSAGES: usize = 1000;
@@ -26,30 +21,12 @@ const READ_BYTES: usize = 8 << 20;
 /// A consumer that nobody uses goes away by itself.
 const CONSUMER_IDLE: Duration = Duration::from_secs(60);
 
-/// What NATS calls a publish that came too late.
-const WRONG_LAST_SEQUENCE: [u64; 2] = [10071, 10164];
-
 pub(crate) struct NatsStream {
     nats: Nats,
     name: String,
     subject: String,
     /// Where a consumer goes on, and itself.
     reading: Option<(u64, Consumer<Config>)>,
-}
-
-#[derive(serde::Deserialize)]
-#[serde(untagged)]
-enum Answer {
-    Error { error: Problem },
-    Stored { seq: u64 },
-}
-
-#[derive(serde::Deserialize)]
-struct Problem {
-    #[serde(default)]
-    err_code: u64,
-    #[serde(default)]
-    description: String,
 }
 
 impl NatsStream {
@@ -93,29 +70,12 @@ impl fmt::Debug for NatsStream {
 
 impl Stream for NatsStream {
     async fn append(&mut self, after: u64, message: Bytes) -> Result<u64, NotStored> {
-        // What is sent without a connection waits for one, and nobody could say for how long.
-        if self.nats.client.connection_state() != State::Connected {
-            return Err(Unclear("there is no connection to NATS".to_owned()).into());
-        }
-        let mut headers = HeaderMap::new();
-        headers.insert(NATS_EXPECTED_LAST_SEQUENCE, after.to_string());
         // The kind is the fifth byte of every message.
         let subject = match message.get(4) {
             Some(kind) if *kind == Kind::End as u8 => format!("{}.end", self.subject),
             _ => self.subject.clone(),
         };
-        let request = Request::new().headers(headers).payload(message).timeout(Some(PUBLISH));
-        let answer = self.nats.client.send_request(subject, request).await.map_err(unclear)?;
-        match serde_json::from_slice(&answer.payload) {
-            Ok(Answer::Stored { seq }) => Ok(seq),
-            Ok(Answer::Error { error }) if WRONG_LAST_SEQUENCE.contains(&error.err_code) => {
-                Err(NotStored::Refused(error.description))
-            }
-            Ok(Answer::Error { error }) => {
-                Err(Unclear(format!("{} ({})", error.description, error.err_code)).into())
-            }
-            Err(error) => Err(Unclear(format!("an answer makes no sense: {error}")).into()),
-        }
+        self.nats.publish_after(after, subject, HeaderMap::new(), message).await
     }
 
     async fn bounds(&mut self) -> Result<Bounds, Unclear> {
