@@ -37,7 +37,7 @@ pub(crate) async fn announce(
     following: watch::Receiver<Following>,
 ) {
     loop {
-        let Following { sequence, last, life } = *following.borrow();
+        let Following { sequence, last, life, .. } = following.borrow().clone();
         let id = format!("{id:016x}");
         let about = options.about.clone();
         let view = HubView {

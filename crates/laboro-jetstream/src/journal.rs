@@ -13,7 +13,7 @@ use crate::read::ReadError;
 use laboro_core::{Batch, Effect, Event, Ledger, Time};
 use laboro_journal::{Journal, JournalError, Replay, wait};
 pub(crate) use lease::Lease;
-pub use open::Opening;
+pub use open::{Opening, Papers};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub struct Recovery {
     pub snapshot_bytes: u64,
     pub elapsed: Duration,
     /// What hubs of this name share, by its key.
-    pub papers: Vec<(String, Vec<u8>)>,
+    pub papers: Papers,
 }
 
 /// One hub at a time has it.
@@ -88,17 +88,26 @@ enum Order {
         key: String,
         text: Vec<u8>,
     },
+    /// Others are told that this hub is about to go.
+    Leave,
     /// Nothing follows.
     Close {
         done: Answer,
     },
 }
 
-/// Tells hubs to come what changed.
+/// Tells other hubs what they have to know.
 #[derive(Debug, Clone)]
 pub struct Sharer(mpsc::WeakSender<Order>);
 
 impl Sharer {
+    /// Hubs that follow send nobody here any more; whoever comes to them waits until one of them leads.
+    pub fn leave(&self) {
+        if let Some(orders) = self.0.upgrade() {
+            let _ = orders.try_send(Order::Leave);
+        }
+    }
+
     pub fn share(&self, key: &str, text: Vec<u8>) {
         if let Some(orders) = self.0.upgrade() {
             let _ = orders.try_send(Order::Share { key: key.to_owned(), text });

@@ -4,9 +4,11 @@
 
 use crate::journal::StreamError;
 use crate::message::Kind;
+use crate::options::About;
 use crate::pen::{Pen, PenError};
 use crate::read::{ReadError, Reader};
 use crate::stream::Stream;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -23,17 +25,19 @@ pub enum Wish {
 }
 
 /// Who wants to lead, and how.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Terms {
     pub writer: u64,
     pub part_bytes: usize,
     pub lease: Duration,
     pub patience: Duration,
     pub wish: Wish,
+    /// What its first message tells of it.
+    pub about: About,
 }
 
 /// How far a hub that follows has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Following {
     /// The last message that it has read.
     pub sequence: u64,
@@ -41,6 +45,8 @@ pub struct Following {
     pub last: u64,
     /// Of the hub that wrote it.
     pub life: u32,
+    /// Where the hub that leads is, if one does and was heard of.
+    pub leader: Option<Arc<About>>,
 }
 
 /// What a hub leads with.
@@ -56,7 +62,7 @@ pub(crate) async fn take_lead<S: Stream + Clone>(
     terms: &Terms,
     following: &watch::Sender<Following>,
 ) -> Result<Led<S>, StreamError> {
-    let Terms { writer, part_bytes, lease, patience, wish } = *terms;
+    let Terms { writer, part_bytes, lease, patience, wish, about } = terms.clone();
     let mut reader = load(&mut journal, snapshots, terms).await?;
     let mut silence = Silence::new(lease);
     let mut answered = Instant::now();
@@ -88,7 +94,7 @@ pub(crate) async fn take_lead<S: Stream + Clone>(
             let life = reader.replay.ledger.life() + 1;
             let mut pen = Pen::new(journal.clone(), reader.mark(), writer, life, part_bytes)
                 .with_patience(patience);
-            match pen.word(Kind::Alive, &[]).await {
+            match pen.word(Kind::Alive, &about.text()).await {
                 Ok(()) => return Ok(Led { pen, reader }),
                 // Another one was quicker, or the old one is back.
                 Err(PenError::Fenced { .. }) => {}
@@ -111,7 +117,8 @@ async fn look<S: Stream>(
     let last = journal.bounds().await?.last;
     let tell = |reader: &Reader| {
         let life = reader.last().map_or(reader.replay.ledger.life(), |head| head.life);
-        following.send_replace(Following { sequence: reader.mark().sequence, last, life });
+        let (sequence, leader) = (reader.mark().sequence, reader.leader());
+        following.send_replace(Following { sequence, last, life, leader });
     };
     tell(reader);
     while reader.mark().sequence < last {

@@ -23,6 +23,6 @@ mod tests;
 
 pub use check::{Check, check};
 pub use hubs::{HubView, ask_to_leave, hubs};
-pub use journal::{JetStreamJournal, Opening, Recovery, Sharer, StreamError};
+pub use journal::{JetStreamJournal, Opening, Papers, Recovery, Sharer, StreamError};
 pub use lead::{Following, Wish};
 pub use options::{About, Login, Options, Tls};

@@ -28,9 +28,11 @@ pub struct Options {
     pub about: About,
 }
 
-#[derive(Debug, Clone, Default)]
+/// Empty: it has no such door.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct About {
     pub host: String,
+    /// Where others reach it: host and port.
     pub http: String,
     pub native: String,
 }
@@ -58,6 +60,13 @@ pub struct Tls {
     pub authority: Option<PathBuf>,
     /// Our own certificate and its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+impl About {
+    /// In the form in which other hubs read it.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("three strings have a form in JSON")
+    }
 }
 
 impl Options {

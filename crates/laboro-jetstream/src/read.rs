@@ -2,11 +2,13 @@
 //! from their parts, and adds them up.
 
 use crate::message::{Head, Kind, Message};
+use crate::options::About;
 use crate::pen::Mark;
 use crate::snapshot;
 use crate::stream::{Bounds, Stream, Unclear};
 use bytes::Bytes;
 use laboro_journal::Replay;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -40,6 +42,8 @@ pub(crate) struct Assembler {
     stream: &'static str,
     mark: Mark,
     last: Option<Head>,
+    /// What the hub that writes told of itself.
+    leader: Option<Arc<About>>,
     /// Of a record that is not whole yet.
     parts: Vec<u8>,
     of: Option<Head>,
@@ -47,7 +51,7 @@ pub(crate) struct Assembler {
 
 impl Assembler {
     pub fn after(stream: &'static str, mark: Mark) -> Assembler {
-        Assembler { stream, mark, last: None, parts: Vec::new(), of: None }
+        Assembler { stream, mark, last: None, leader: None, parts: Vec::new(), of: None }
     }
 
     pub fn mark(&self) -> Mark {
@@ -96,7 +100,15 @@ impl Assembler {
                     _ => self.add(&head, &message.body),
                 }
             }
-            Kind::Alive | Kind::Bye | Kind::End => None,
+            Kind::Alive => {
+                self.leader = serde_json::from_slice(&message.body).ok().map(Arc::new);
+                None
+            }
+            Kind::Bye => {
+                self.leader = None;
+                None
+            }
+            Kind::End => None,
         };
         if record.is_some() {
             self.of = None;
@@ -204,6 +216,11 @@ impl Reader {
     /// Whose the newest message is; `None` if that is covered by the snapshot.
     pub fn last(&self) -> Option<Head> {
         self.assembler.last()
+    }
+
+    /// Where the hub that leads is. Told in the first message after every snapshot, so hardly ever unknown.
+    pub fn leader(&self) -> Option<Arc<About>> {
+        self.assembler.leader.clone()
     }
 
     /// Reads what has come, up to `upto`, and says how many messages that were.

@@ -18,14 +18,22 @@ use tokio::time::{Instant, sleep};
 
 /// Commits wait for one another, so there is never more than one; the rest is for what is shared.
 const ORDERS: usize = 16;
+/// How long a hub that wants to lead looks for servers.
+const CONNECT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(200);
+/// How often one that follows looks whether what is shared has changed.
+const PAPERS: Duration = Duration::from_secs(5);
 
 /// A journal that is on its way.
 #[derive(Debug)]
 pub struct Opening {
     ready: oneshot::Receiver<Result<Opened, JournalError>>,
     following: watch::Receiver<Following>,
+    papers: watch::Receiver<Papers>,
 }
+
+/// What hubs of a name share, by its key.
+pub type Papers = Vec<(String, Vec<u8>)>;
 
 type Opened = (JetStreamJournal, Ledger, Recovery);
 
@@ -39,10 +47,11 @@ impl Opening {
             .map_err(no_thread)?;
         let (tell, ready) = oneshot::channel();
         let (follow, following) = watch::channel(Following::default());
+        let (share, papers) = watch::channel(Papers::new());
         let (handle_to, handle) = std::sync::mpsc::channel();
         let work = move || {
             runtime.block_on(async {
-                match open(&options, wish, &follow).await {
+                match open(&options, wish, &follow, share).await {
                     Err(error) => {
                         let _ = tell.send(Err(error.into()));
                     }
@@ -53,12 +62,17 @@ impl Opening {
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(work);
         // The journal that the thread makes is the one that waits for the thread.
         let _ = handle_to.send(thread.map_err(no_thread)?);
-        Ok(Opening { ready, following })
+        Ok(Opening { ready, following, papers })
     }
 
     /// How far it has come, as it changes.
     pub fn following(&self) -> watch::Receiver<Following> {
         self.following.clone()
+    }
+
+    /// What hubs of this name share, as it changes; empty at first.
+    pub fn papers(&self) -> watch::Receiver<Papers> {
+        self.papers.clone()
     }
 
     /// Blocks until this hub leads, or cannot.
@@ -81,10 +95,16 @@ async fn open(
     options: &Options,
     wish: Wish,
     follow: &watch::Sender<Following>,
+    share: watch::Sender<Papers>,
 ) -> Result<Begun, StreamError> {
     let begun = Instant::now();
-    let nats = patiently(options, || Nats::connect(options)).await?;
-    let streams = patiently(options, || nats.streams(options)).await?;
+    // A wrong address is a mistake that somebody waits to hear of; a hub that follows may have come first.
+    let first = match wish {
+        Wish::Lead => options.patience.min(CONNECT),
+        Wish::Follow => options.patience,
+    };
+    let nats = patiently(first, || Nats::connect(options)).await?;
+    let streams = patiently(options.patience, || nats.streams(options)).await?;
     let (writer, mut snapshots) = (random(), streams.snapshots);
     let terms = Terms {
         writer,
@@ -92,19 +112,38 @@ async fn open(
         lease: options.lease,
         patience: options.patience,
         wish,
+        about: options.about.clone(),
     };
-    patiently(options, || nats.make_shelves(options)).await?;
+    patiently(options.patience, || nats.make_shelves(options)).await?;
     let told =
         tokio::spawn(announce(nats.clone(), options.clone(), writer, false, follow.subscribe()));
+    let shared = tokio::spawn(read_papers(nats.clone(), options.clone(), share));
     let led = take_lead(streams.journal, &mut snapshots, &terms, follow).await;
     told.abort();
+    shared.abort();
     let led = led?;
-    let papers = patiently(options, || nats.texts(options, Shelf::Papers)).await?;
+    let papers = patiently(options.patience, || nats.texts(options, Shelf::Papers)).await?;
     Ok(Begun { nats, snapshots, led, writer, papers, elapsed: begun.elapsed() })
 }
 
+/// For as long as this hub follows: it has to be known to whoever comes, and where they shall go.
+async fn read_papers(nats: Nats, options: Options, share: watch::Sender<Papers>) {
+    loop {
+        if let Ok(texts) = nats.texts(&options, Shelf::Papers).await {
+            let texts = texts.into_iter().map(|(key, text)| (key, text.to_vec())).collect();
+            share.send_if_modified(|known| {
+                let is_new = *known != texts;
+                *known = texts;
+                is_new
+            });
+        }
+        let is_known = !share.borrow().is_empty();
+        sleep(if is_known { PAPERS } else { PAUSE }).await;
+    }
+}
+
 /// Servers that were just killed or started may be without a leader for some seconds.
-async fn patiently<T, F>(options: &Options, mut work: impl FnMut() -> F) -> Result<T, NatsError>
+async fn patiently<T, F>(patience: Duration, mut work: impl FnMut() -> F) -> Result<T, NatsError>
 where
     F: Future<Output = Result<T, NatsError>>,
 {
@@ -112,9 +151,9 @@ where
     let mut is_told = false;
     loop {
         match work().await {
-            Err(error) if error.is_passing() && begun.elapsed() < options.patience => {
+            Err(error) if error.is_passing() && begun.elapsed() < patience => {
                 if !std::mem::replace(&mut is_told, true) {
-                    tracing::warn!("{error}; trying again for {} s", options.patience.as_secs());
+                    tracing::warn!("{error}; trying again for {} s", patience.as_secs());
                 }
                 sleep(PAUSE).await;
             }
@@ -144,7 +183,8 @@ async fn serve(
     };
     let (asked, leave) = watch::channel(false);
     let (sequence, life) = (reader.mark().sequence, reader.replay.ledger.life() + 1);
-    let (tell_others, written) = watch::channel(Following { sequence, last: sequence, life });
+    let (tell_others, written) =
+        watch::channel(Following { sequence, last: sequence, life, leader: None });
     let scribe = Scribe::new(nats.clone(), pen, snapshots, writer, &options, Arc::clone(&lease))
         .found(&reader)
         .telling(tell_others);

@@ -26,6 +26,8 @@ pub(super) struct Scribe {
     options: Options,
     lease: Arc<Lease>,
     tell: watch::Sender<Following>,
+    /// Said whenever it is heard of.
+    about: Vec<u8>,
     /// How often it is heard of at least.
     every: Duration,
     encoder: Encoder,
@@ -72,6 +74,7 @@ impl Scribe {
         let (every, encoder) = (options.lease / 3, Encoder::default());
         let life = 0;
         let (tell, _) = watch::channel(Following::default());
+        let about = options.about.text();
         let options = options.clone();
         Scribe {
             pen,
@@ -82,6 +85,7 @@ impl Scribe {
             options,
             lease,
             tell,
+            about,
             every,
             encoder,
             condensing,
@@ -131,7 +135,11 @@ impl Scribe {
                     }
                     Some(Order::Condense { done }) => {
                         self.condense(None, Some(done));
-                        Ok(())
+                        self.alive().await
+                    }
+                    Some(Order::Leave) => {
+                        self.about.clear();
+                        self.alive().await
                     }
                     Some(Order::Share { key, text }) => {
                         tokio::spawn(share(self.nats.clone(), self.options.clone(), key, text));
@@ -148,6 +156,10 @@ impl Scribe {
                     Ok(())
                 }
             };
+            let done = match done {
+                Ok(()) => self.condense_if_due().await,
+                failed => failed,
+            };
             if let Err(error) = done {
                 tracing::error!("{error}");
                 failed.send_replace(Some(error.into()));
@@ -155,10 +167,7 @@ impl Scribe {
             }
             self.lease.renew(self.pen.written());
             let (sequence, life) = (self.pen.mark().sequence, self.life);
-            self.tell.send_replace(Following { sequence, last: sequence, life });
-            if self.condensing.is_due(self.pen.mark().sequence) {
-                self.condense(None, None);
-            }
+            self.tell.send_replace(Following { sequence, last: sequence, life, leader: None });
         }
         if let Some(running) = &self.condensing.running {
             running.stop.store(true, Ordering::Relaxed);
@@ -175,7 +184,16 @@ impl Scribe {
     }
 
     async fn alive(&mut self) -> Result<(), StreamError> {
-        Ok(self.pen.word(Kind::Alive, &[]).await?)
+        Ok(self.pen.word(Kind::Alive, &self.about).await?)
+    }
+
+    async fn condense_if_due(&mut self) -> Result<(), StreamError> {
+        if !self.condensing.is_due(self.pen.mark().sequence) {
+            return Ok(());
+        }
+        self.condense(None, None);
+        // Whoever begins to read at the new snapshot shall know who leads.
+        self.alive().await
     }
 
     /// From the stream, or from elsewhere. Whoever waits gets an answer in any case.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Servers that are gone without a word are noticed after two of these.
 const PING: Duration = Duration::from_secs(1);
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT: Duration = Duration::from_secs(3);
 const REQUEST: Duration = Duration::from_secs(3);
 const RECONNECT_MAX: Duration = Duration::from_secs(1);
 
@@ -78,10 +78,7 @@ async fn settings(options: &Options) -> Result<ConnectOptions, NatsError> {
         file: path.display().to_string(),
         reason: error.to_string(),
     };
-    let text = |path: &Path| {
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
-        Ok(text.trim().to_owned())
-    };
+    let text = |path: &Path| std::fs::read_to_string(path).map_err(|error| unreadable(path, error));
     let settings = ConnectOptions::new()
         .name(format!("laboro hub {}", options.name))
         .ping_interval(PING)
@@ -97,7 +94,7 @@ async fn settings(options: &Options) -> Result<ConnectOptions, NatsError> {
         Login::User { name, password } => {
             settings.user_and_password(name.clone(), password.clone())
         }
-        Login::Nkey(file) => settings.nkey(text(file)?),
+        Login::Nkey(file) => settings.nkey(text(file)?.trim().to_owned()),
         Login::Credentials(file) => {
             let text = text(file)?;
             settings.credentials(&text).map_err(|error| unreadable(file, error))?
