@@ -1,11 +1,12 @@
 //! Asks a hub over its HTTP API: JSON questions over connections that are kept, bodies and events that
 //! stream. Which certificate is trusted is the caller's affair, as a `rustls` configuration. It never sends a
-//! request twice, except one that did not leave; and, where there are several hubs, one that changes nothing or
-//! that says it may be.
+//! request twice, except one that did not leave, or that a hub which only follows sent on; and, where there are
+//! several hubs, one that changes nothing or that says it may be.
 
 mod body;
 mod connect;
 mod events;
+mod places;
 
 pub use body::{Download, Upload};
 pub use events::{EventStream, Told};
@@ -13,17 +14,17 @@ pub use events::{EventStream, Told};
 use crate::api;
 use body::Outgoing;
 use bytes::Bytes;
-use connect::Sender;
+use connect::{Sender, TAKEOVER};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RANGE};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, RANGE};
 use hyper::{Method, Request, Response, StatusCode};
+use places::Places;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -47,7 +48,12 @@ impl ClientError {
     /// Whether the same may go well once the hub is back.
     pub fn is_away(&self) -> bool {
         use ClientError::{Broken, Silent, Unreachable};
-        matches!(self, Unreachable { .. } | Silent { .. } | Broken { .. })
+        matches!(self, Unreachable { .. } | Silent { .. } | Broken { .. }) || self.is_following()
+    }
+
+    /// Whoever was asked only follows, and nobody has looked at the request.
+    fn is_following(&self) -> bool {
+        matches!(self.reason(), Some("no_leader" | "not_leader"))
     }
 
     /// The stable word of a refusal.
@@ -100,8 +106,7 @@ impl Target {
 pub struct Client {
     target: Target,
     idle: Mutex<Vec<Sender>>,
-    /// Which of the target's places answered last.
-    good: AtomicUsize,
+    places: Places,
 }
 
 /// More answers than this in one piece come as pages or streams.
@@ -115,7 +120,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 impl Client {
     pub fn new(target: Target) -> Client {
-        Client { target, idle: Mutex::default(), good: AtomicUsize::new(0) }
+        let places = Places::of(&target);
+        Client { target, idle: Mutex::default(), places }
     }
 
     pub fn target(&self) -> &Target {
@@ -156,7 +162,8 @@ impl Client {
         let body = serde_json::to_vec(body)
             .map_err(|error| ClientError::BadRequest { what: error.to_string() })?;
         let body = Bytes::from(body);
-        self.again(|| self.ask_once(Method::POST, path, body.clone(), self.target.patience)).await
+        let asked = || self.ask_once(Method::POST, path, body.clone(), self.target.patience);
+        self.again(true, asked).await
     }
 
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
@@ -170,6 +177,8 @@ impl Client {
         path: &str,
         upload: Upload,
     ) -> Result<T, ClientError> {
+        // What streams cannot be sent twice, so the hub that leads is found first.
+        self.get::<serde::de::IgnoredAny>("version").await?;
         let request = self.request(Method::POST, path, upload.into_outgoing())?;
         let (response, sender) = self.send(request).await?;
         self.read(response, sender).await
@@ -177,12 +186,17 @@ impl Client {
 
     /// Bytes as they are: output and metrics. From the byte `from` on, or the last `-from` bytes.
     pub async fn download(&self, path: &str, from: Option<i64>) -> Result<Download, ClientError> {
-        let mut request = self.request(Method::GET, path, Outgoing::empty())?;
-        if let Some(from) = from {
-            let range = if from < 0 { format!("bytes={from}") } else { format!("bytes={from}-") };
-            request.headers_mut().insert(RANGE, range.parse().expect("digits are a header value"));
-        }
-        let (response, sender) = self.within(self.target.patience, self.send(request)).await?;
+        let request = || {
+            let mut request = self.request(Method::GET, path, Outgoing::empty())?;
+            if let Some(from) = from {
+                let end = if from < 0 { "" } else { "-" };
+                let range = format!("bytes={from}{end}").parse();
+                request.headers_mut().insert(RANGE, range.expect("digits are a header value"));
+            }
+            Ok(request)
+        };
+        let sent = self.send_to_leader(request);
+        let (response, sender) = self.within(self.target.patience, sent).await?;
         match response.status() {
             StatusCode::OK | StatusCode::PARTIAL_CONTENT => {
                 Ok(Download::new(response, sender, self.target.address()))
@@ -193,14 +207,18 @@ impl Client {
 
     /// Changes as they happen. `last` is the id of the last one seen before.
     pub async fn events(&self, path: &str, last: Option<&str>) -> Result<EventStream, ClientError> {
-        let mut request = self.request(Method::GET, path, Outgoing::empty())?;
-        if let Some(last) = last {
-            let value = last
-                .parse()
-                .map_err(|_| ClientError::BadRequest { what: format!("event id {last:?}") })?;
-            request.headers_mut().insert("last-event-id", value);
-        }
-        let (response, sender) = self.within(self.target.patience, self.send(request)).await?;
+        let request = || {
+            let mut request = self.request(Method::GET, path, Outgoing::empty())?;
+            if let Some(last) = last {
+                let value = last
+                    .parse()
+                    .map_err(|_| ClientError::BadRequest { what: format!("event id {last:?}") })?;
+                request.headers_mut().insert("last-event-id", value);
+            }
+            Ok(request)
+        };
+        let sent = self.send_to_leader(request);
+        let (response, sender) = self.within(self.target.patience, sent).await?;
         match response.status() {
             StatusCode::OK => {
                 Ok(EventStream::new(Download::new(response, sender, self.target.address())))
@@ -216,32 +234,33 @@ impl Client {
         body: Bytes,
         patience: Duration,
     ) -> Result<T, ClientError> {
-        match method {
-            Method::GET => {
-                self.again(|| self.ask_once(Method::GET, path, body.clone(), patience)).await
-            }
-            method => self.ask_once(method, path, body, patience).await,
-        }
+        let is_harmless = method == Method::GET;
+        let asked = || self.ask_once(method.clone(), path, body.clone(), patience);
+        self.again(is_harmless, asked).await
     }
 
     /// While one hub takes over from another, connections break. Only where there are several is it worth
-    /// asking again.
-    async fn again<T, F>(&self, mut asked: impl FnMut() -> F) -> Result<T, ClientError>
+    /// asking again, and only if nothing can come of asking twice; or if nobody has looked at it.
+    async fn again<T, F>(
+        &self,
+        is_harmless: bool,
+        mut asked: impl FnMut() -> F,
+    ) -> Result<T, ClientError>
     where
         F: Future<Output = Result<T, ClientError>>,
     {
+        let begun = Instant::now();
         let mut tries = 0;
         loop {
             let answer = asked().await;
-            let is_over = match &answer {
-                Err(ClientError::Broken { .. }) => true,
-                Err(error) => error.reason() == Some("hub_stopped"),
-                Ok(_) => false,
-            };
-            if !is_over || self.target.others.is_empty() || tries == TRIES_MAX {
+            let Err(error) = &answer else { return answer };
+            let is_over = matches!(error, ClientError::Broken { .. })
+                || error.reason() == Some("hub_stopped");
+            if is_over && is_harmless && self.places.are_several() && tries < TRIES_MAX {
+                tries += 1;
+            } else if !error.is_following() || begun.elapsed() > TAKEOVER {
                 return answer;
             }
-            tries += 1;
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -253,9 +272,9 @@ impl Client {
         body: Bytes,
         patience: Duration,
     ) -> Result<T, ClientError> {
-        let request = self.request(method, path, Outgoing::whole(body))?;
+        let request = || self.request(method.clone(), path, Outgoing::whole(body.clone()));
         let asked = async {
-            let (response, sender) = self.send(request).await?;
+            let (response, sender) = self.send_to_leader(request).await?;
             self.read(response, sender).await
         };
         self.within(patience, asked).await
@@ -290,6 +309,31 @@ impl Client {
         request.body(body).map_err(|_| ClientError::BadRequest { what: format!("`{path}`") })
     }
 
+    /// Goes where hubs that follow say. The token goes along: whoever has their certificate is one of them.
+    async fn send_to_leader(
+        &self,
+        request: impl Fn() -> Result<Request<Outgoing>, ClientError>,
+    ) -> Result<(Response<Incoming>, Sender), ClientError> {
+        let begun = Instant::now();
+        let mut pause = Duration::ZERO;
+        loop {
+            let (response, sender) = self.send(request()?).await?;
+            let leader = match response.status() {
+                StatusCode::TEMPORARY_REDIRECT => response.headers().get(LOCATION),
+                _ => None,
+            };
+            let leader = leader.and_then(|place| place.to_str().ok()).and_then(places::place);
+            let Some(leader) = leader.filter(|_| begun.elapsed() < TAKEOVER) else {
+                return Ok((response, sender));
+            };
+            self.places.prefer(leader);
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            // The one it was sent to may be dead, and the other one not know it yet.
+            tokio::time::sleep(pause).await;
+            pause = PAUSE;
+        }
+    }
+
     /// On a connection that is kept, or a new one if that was closed before anything was sent.
     async fn send(
         &self,
@@ -301,7 +345,7 @@ impl Client {
             let mut sender = match kept {
                 Some(sender) if sender.is_closed() => continue,
                 Some(sender) => sender,
-                None => connect::connect(&self.target, &self.good).await?,
+                None => connect::connect(&self.target, &self.places).await?,
             };
             match sender.try_send_request(request).await {
                 Ok(response) => return Ok((response, sender)),

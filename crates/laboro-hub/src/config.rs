@@ -46,6 +46,9 @@ pub struct Settings {
     pub name: String,
     /// Follow the hub that leads, and lead when it is gone.
     pub standby: bool,
+    /// The name or address under which other machines reach this one, for those that are sent here by another hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advertise: Option<String>,
     pub log_level: LogLevel,
     pub log_format: LogFormat,
     /// The dashboard's files are read from here instead of from the program, by whoever changes them.
@@ -122,15 +125,7 @@ impl Settings {
 
     /// `None`: the journal is in the hub's directory.
     pub(crate) fn stream(&self) -> Option<laboro_jetstream::Options> {
-        let about = laboro_jetstream::About {
-            host: crate::security::host_name(),
-            http: String::from(self.http),
-            native: String::from(self.native),
-        };
-        let options = |servers| self.nats.options(servers, &self.name);
-        self.journal
-            .as_deref()
-            .map(|servers| laboro_jetstream::Options { about, ..options(servers) })
+        self.journal.as_deref().map(|servers| self.nats.options(servers, &self.name))
     }
 
     pub(crate) fn server(&self) -> ServerOptions {
@@ -156,6 +151,7 @@ impl Default for Settings {
             journal: None,
             name: "laboro".into(),
             standby: false,
+            advertise: None,
             log_level: LogLevel::Info,
             log_format: LogFormat::Text,
             dashboard_dir: None,

@@ -29,6 +29,7 @@ mod output;
 mod overview;
 mod seats;
 mod serve;
+mod signpost;
 mod stall;
 mod stream;
 mod strict;
@@ -41,6 +42,7 @@ pub use audit::{Audit, AuditError, AuditOptions};
 pub use entry::Peer;
 pub use limits::Limits;
 pub use serve::{ServeStats, serve};
+pub(crate) use signpost::Signpost;
 
 use crate::clock::Clock;
 use crate::history::History;

@@ -8,6 +8,7 @@ mod http;
 mod journal;
 mod own_access;
 mod papers;
+mod signpost;
 
 use crate::clock::Clock;
 use crate::config::{BadDoor, DoorSettings, Listen, Settings};
@@ -23,7 +24,7 @@ use crate::tunnel;
 use engine::Engine;
 use journal::Kept;
 use laboro_core::{BrokerConfig, Hub, Kinds};
-use laboro_dialects::fuq2::Numbering;
+use laboro_dialects::fuq2::{Numbering, WORKER_PROTOCOL};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, runexp};
 use laboro_journal::JournalError;
@@ -110,20 +111,21 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     }
     make_dir(&settings.dir)?;
     // First of all: it is what two hubs must not share.
-    let (mut journal, ledger) = Kept::open(settings)?;
+    let (mut journal, ledger, front) = Kept::open(settings)?;
 
     let clock = Clock::start();
     let identity = Identity::open(&settings.dir, &settings.names)?;
     let server_config = Arc::new(identity.server_config()?);
     // Clients that offer nothing in particular are workers.
     let mut native_config = rustls::ServerConfig::clone(&server_config);
-    native_config.alpn_protocols = vec![tunnel::PROTOCOL.to_vec()];
+    native_config.alpn_protocols = [tunnel::PROTOCOL, WORKER_PROTOCOL].map(<[u8]>::to_vec).into();
     let tls = TlsAcceptor::from(Arc::new(native_config));
     let store = settings.outputs.store();
     let keeper = Keeper::open(&settings.dir.join("outputs"), store, ledger.life() + 1)?;
-    let web = match settings.http {
-        Listen::Off => None,
-        Listen::At(address) => Some(bind::listener("http", address)?),
+    let web = match (front.http, settings.http) {
+        (Some(bound), _) => Some(bound),
+        (None, Listen::Off) => None,
+        (None, Listen::At(address)) => Some(bind::listener("http", address)?),
     };
     let http = web.as_ref().map(|(_, address)| *address);
     let mechanisms = curve::mechanisms(&doors, &settings.dir)?;
@@ -132,14 +134,12 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         kind(door, mechanism, settings, number, &identity)
     });
     let kinds: Vec<Kind> = kinds.collect::<Result<_, HubError>>()?;
-    let (doors, listeners) = bind(&doors, &mechanisms, settings)?;
+    let (doors, listeners) = bind(&doors, &mechanisms, settings, front.native)?;
     let (hub, first) = Hub::begin(ledger, settings.core(), clock.now(), seed()?);
     journal.commit_blocking(first)?;
 
     let native = doors.iter().find(|door| door.dialect == Dialect::Native).map(|door| door.address);
-    let has_others = settings.journal.is_some();
-    let access =
-        own_access::write(&settings.dir, &identity, http, native, clock.now(), has_others)?;
+    let access = own_access::write(settings, &identity, http, native, clock.now())?;
     let tokens = Tokens::open(&settings.dir)?.with_logins(settings.logins.limits());
     let tokens = Arc::new(tokens);
     let (server, handle) = server(&settings.server(), clock);
@@ -238,10 +238,15 @@ fn bind(
     doors: &[DoorSettings],
     mechanisms: &[Mechanism],
     settings: &Settings,
+    mut native: Option<bind::Bound>,
 ) -> Result<Bound, HubError> {
     let mut bound = (Vec::new(), Vec::new());
     for (door, mechanism) in doors.iter().zip(mechanisms) {
-        let (listener, address) = bind::listener(door.dialect.word(), door.address.at())?;
+        let bound_before = native.take_if(|_| door.dialect == Dialect::Native);
+        let (listener, address) = match bound_before {
+            Some(bound) => bound,
+            None => bind::listener(door.dialect.word(), door.address.at())?,
+        };
         bound.0.push(Arc::new(Door {
             dialect: door.dialect,
             address,

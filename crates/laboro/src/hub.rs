@@ -75,6 +75,10 @@ pub(crate) struct HubArgs {
     #[arg(long)]
     standby: bool,
 
+    /// With --journal: the name or address under which other machines reach this one. Default: where it listens.
+    #[arg(long, value_name = "HOST")]
+    advertise: Option<String>,
+
     #[command(flatten)]
     nats: crate::nats::NatsArgs,
 
@@ -184,6 +188,7 @@ fn settings(args: HubArgs) -> anyhow::Result<Settings> {
     settings.group = args.group.unwrap_or(settings.group);
     settings.journal = args.journal.or(settings.journal);
     settings.standby |= args.standby;
+    settings.advertise = args.advertise.or(settings.advertise);
     if settings.standby && settings.journal.is_none() {
         return Err(usage("--standby: a hub can only follow another one by a --journal in NATS"));
     }

@@ -1,12 +1,12 @@
 //! One connection to a hub: TCP, TLS where there is a configuration, HTTP/1.1.
 
 use super::body::Outgoing;
+use super::places::Places;
 use super::{ClientError, Target, innermost};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -17,24 +17,20 @@ pub(super) type Sender = http1::SendRequest<Outgoing>;
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// While one hub takes over from another, none answers. Longer than that takes, an election in NATS included.
-const TAKEOVER: Duration = Duration::from_secs(20);
+pub(super) const TAKEOVER: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// To the first place that answers. Only where there are several is it worth trying again.
-pub(super) async fn connect(target: &Target, good: &AtomicUsize) -> Result<Sender, ClientError> {
+pub(super) async fn connect(target: &Target, places: &Places) -> Result<Sender, ClientError> {
     let begun = Instant::now();
     loop {
         let mut failed = None;
-        let count = 1 + target.others.len();
-        let first = good.load(Ordering::Relaxed);
-        for at in (0..count).map(|n| (first + n) % count) {
-            let (host, port) = match at.checked_sub(1) {
-                None => (&target.host, target.port),
-                Some(other) => (&target.others[other].0, target.others[other].1),
-            };
-            match connect_to(target, host, port).await {
+        let all = places.all();
+        let count = all.len();
+        for (host, port) in all {
+            match connect_to(target, &host, port).await {
                 Ok(sender) => {
-                    good.store(at, Ordering::Relaxed);
+                    places.prefer((host, port));
                     return Ok(sender);
                 }
                 Err(error) => failed = failed.or(Some(error)),

@@ -11,6 +11,7 @@ use crate::keep::{Keeper, housekeeping, pass_on_ends};
 use crate::listen::{Reception, listen};
 use crate::ring;
 use laboro_core::Hub;
+use laboro_jetstream::Sharer;
 use laboro_journal::JournalError;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -67,15 +68,9 @@ impl Engine {
                 }
             };
             if let Some(sharer) = journal.journal().sharer() {
-                helpers.spawn(papers::share(dir, sharer));
-            }
-            if let Some(asked) = journal.journal().asked_to_leave() {
-                let stop = stop.clone();
-                helpers.spawn(async move {
-                    asked.await;
-                    tracing::info!("asked to let another hub lead");
-                    stop.cancel();
-                });
+                helpers.spawn(papers::share(dir, sharer.clone()));
+                let (asked, stop) = (journal.journal().asked_to_leave(), stop.clone());
+                helpers.spawn(hand_over(asked, sharer, stop));
             }
             if let Some(lost) = journal.journal().lost() {
                 let (handle, stop) = (handle.clone(), stop.clone());
@@ -113,6 +108,28 @@ impl Engine {
 struct Ended {
     ran: Result<(), JournalError>,
     journal: Observed<Kept>,
+}
+
+/// Those who follow look every 100 ms.
+const HEARD: Duration = Duration::from_millis(300);
+
+/// Hubs that follow hear of it before this one stops to listen, so that nobody is sent to a closed door.
+async fn hand_over(
+    asked: Option<impl Future<Output = ()>>,
+    sharer: Sharer,
+    stop: CancellationToken,
+) {
+    if let Some(asked) = asked {
+        tokio::select! {
+            () = asked => {
+                tracing::info!("asked to let another hub lead");
+                sharer.leave();
+                tokio::time::sleep(HEARD).await;
+                stop.cancel();
+            }
+            () = stop.cancelled() => sharer.leave(),
+        }
+    }
 }
 
 fn runtime() -> Result<Runtime, HubError> {

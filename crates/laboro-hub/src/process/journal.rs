@@ -1,9 +1,11 @@
-//! Which journal a hub has: in its directory, or in NATS.
+//! Which journal a hub has: in its directory, or in NATS. While it waits to lead there, a signpost stands at its doors.
 
+use super::bind::Front;
+use super::signpost::Signpost;
 use super::{HubError, papers};
 use crate::config::Settings;
 use laboro_core::{Batch, Effect, Ledger};
-use laboro_jetstream::{JetStreamJournal, Opening, Sharer, Wish};
+use laboro_jetstream::{JetStreamJournal, Opening, Options, Sharer, Wish};
 use laboro_journal::log::LogError;
 use laboro_journal::{FileJournal, Journal, JournalError};
 use std::fs::{File, TryLockError};
@@ -18,17 +20,30 @@ pub(super) enum Kept {
 }
 
 impl Kept {
-    /// Blocks until this hub may write.
-    pub fn open(settings: &Settings) -> Result<(Kept, Ledger), HubError> {
+    /// Blocks until this hub may write. Sockets that were needed meanwhile come along.
+    pub fn open(settings: &Settings) -> Result<(Kept, Ledger, Front), HubError> {
         let Some(options) = settings.stream() else {
             let dir = settings.dir.join("journal");
             let (journal, ledger, recovery) = FileJournal::open(&dir, settings.journal_log())?;
             recovery.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-            return Ok((Kept::File(journal), ledger));
+            return Ok((Kept::File(journal), ledger, Front::default()));
         };
+        Kept::open_stream(settings, options)
+    }
+
+    fn open_stream(
+        settings: &Settings,
+        options: Options,
+    ) -> Result<(Kept, Ledger, Front), HubError> {
         let lock = lock(&settings.dir)?;
         let wish = if settings.standby { Wish::Follow } else { Wish::Lead };
-        let (journal, ledger, found) = Opening::begin(options, wish)?.wait()?;
+        let front = Front::bind(settings)?;
+        let about = front.about(settings);
+        let opening = Opening::begin(Options { about, ..options }, wish)?;
+        let signpost = Signpost::put_up(settings, &front, opening.following(), opening.papers())?;
+        let opened = opening.wait();
+        signpost.take_down();
+        let (journal, ledger, found) = opened?;
         papers::take(&settings.dir, &found.papers)?;
         tracing::info!(
             "journal in NATS: {} records, {} messages read after a snapshot of {} bytes, in {:?}",
@@ -37,7 +52,7 @@ impl Kept {
             found.snapshot_bytes,
             found.elapsed
         );
-        Ok((Kept::Stream(journal, lock), ledger))
+        Ok((Kept::Stream(journal, lock), ledger, front))
     }
 
     pub fn commit_blocking(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {

@@ -1,6 +1,8 @@
 //! The access file of the hub's own machine, written anew at every start with the addresses as they are.
 //! Its token stays the same, so that copies of the file go on working.
 
+use super::bind::from_elsewhere;
+use crate::config::Settings;
 use crate::security::{
     Access, Doorman, Identity, NewToken, Role, Secret, SecurityError, TokenBook, Tokens,
 };
@@ -12,19 +14,25 @@ use std::path::Path;
 const NAME: &str = "local";
 
 pub(super) fn write(
-    dir: &Path,
+    settings: &Settings,
     identity: &Identity,
     http: Option<SocketAddr>,
     native: Option<SocketAddr>,
     now: Time,
-    keeps_others: bool,
 ) -> Result<Access, SecurityError> {
+    let dir = settings.dir.as_path();
     let path = Access::path_in(dir);
-    let old = if keeps_others { Access::read_own(&path)? } else { None };
+    let has_others = settings.journal.is_some();
+    let old = if has_others { Access::read_own(&path)? } else { None };
+    // The file travels to the machines of the other hubs, where an address of this machine's own is wrong.
+    let place = |bound| match has_others {
+        true => from_elsewhere(bound, settings),
+        false => reachable(bound),
+    };
     let (old_http, old_native) = old.map_or((None, None), |old| (old.http, old.native));
     let access = Access {
-        http: http.map(|bound| with_others(reachable(bound), old_http)),
-        native: native.map(|bound| with_others(reachable(bound), old_native)),
+        http: http.map(|bound| with_others(place(bound), old_http)),
+        native: native.map(|bound| with_others(place(bound), old_native)),
         role: Role::Admin,
         group: None,
         token: token(dir, &path, now)?,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tokio::time::sleep;
 
-const FILES: [&str; 4] = ["tls.pem", "tokens.toml", "access.toml", "curve.key"];
+const FILES: [&str; 5] = ["tls.pem", "tokens.toml", "access.toml", "curve.key", "fuq.auth"];
 /// Tokens may be made and revoked at any time; others know within this.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -43,6 +43,11 @@ pub(super) async fn share(dir: PathBuf, sharer: Sharer) {
         }
         sleep(LOOK).await;
     }
+}
+
+/// Whether there is all that it takes to be known as this hub.
+pub(super) fn is_known(papers: &[(String, Vec<u8>)]) -> bool {
+    papers.iter().any(|(known, _)| *known == key(FILES[0]))
 }
 
 /// Without dots, which mean something in NATS.

@@ -2,7 +2,9 @@
 
 use super::{PROTOCOL, read_line};
 use crate::security::{Access, SecurityError, client_config};
+use laboro_dialects::fuq2::SIGNPOST_PROTOCOL;
 use rustls::pki_types::ServerName;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +24,8 @@ pub enum TunnelError {
     Unreachable { address: String, source: io::Error },
     #[error("hub {address} does not know of tunnels: it needs a newer version")]
     Unknown { address: String },
+    #[error("the hub at {address} only follows, and the one that leads cannot be reached")]
+    Follows { address: String },
     #[error("the hub refuses: {0}")]
     Refused(String),
 }
@@ -31,45 +35,68 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// A connection to a door of the hub: `dwork`, or `dwork/GROUP` where there are several.
 pub async fn enter(access: &Access, door: &str) -> Result<TlsStream<TcpStream>, TunnelError> {
     let addresses = access.native.as_deref().ok_or(TunnelError::NoDoor)?;
-    let mut entered = Err(TunnelError::NoDoor);
-    // Of several hubs one leads, and the others do not answer.
-    for address in Access::each(addresses) {
-        entered = enter_at(access, door, address.to_owned()).await;
-        if !matches!(entered, Err(TunnelError::Unreachable { .. })) {
-            break;
-        }
+    let mut refused = TunnelError::NoDoor;
+    let mut places: VecDeque<String> = Access::each(addresses).map(str::to_owned).collect();
+    // Of several hubs one leads; the others do not answer, or tell which one does.
+    for _ in 0..places.len() + SENT_ON_MAX {
+        let Some(address) = places.pop_front() else { break };
+        refused = match enter_at(access, door, address).await {
+            Ok(Entered::Door(stream)) => return Ok(*stream),
+            Ok(Entered::SentTo { leader, by }) => {
+                places.retain(|place| *place != leader);
+                places.push_front(leader);
+                TunnelError::Follows { address: by }
+            }
+            Err(error @ (TunnelError::Unreachable { .. } | TunnelError::Follows { .. })) => error,
+            Err(error) => return Err(error),
+        };
     }
-    entered
+    Err(refused)
 }
 
-async fn enter_at(
-    access: &Access,
-    door: &str,
-    address: String,
-) -> Result<TlsStream<TcpStream>, TunnelError> {
+enum Entered {
+    Door(Box<TlsStream<TcpStream>>),
+    SentTo { leader: String, by: String },
+}
+
+/// A hub that was overtaken may send to one that sends on.
+const SENT_ON_MAX: usize = 3;
+
+/// What there was to hear.
+enum Said {
+    Answer(Box<TlsStream<TcpStream>>, String),
+    Leader(String),
+    Nothing,
+}
+
+async fn enter_at(access: &Access, door: &str, address: String) -> Result<Entered, TunnelError> {
     let mut config = client_config(access)?;
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.alpn_protocols = [PROTOCOL, SIGNPOST_PROTOCOL].map(<[u8]>::to_vec).into();
     let entering = async {
         let stream = TcpStream::connect(address.as_str()).await?;
         stream.set_nodelay(true)?;
         // Whatever it is called: exactly one certificate is trusted.
         let name = ServerName::try_from("hub.invalid").map_err(io::Error::other)?;
         let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-        if stream.get_ref().1.alpn_protocol() != Some(PROTOCOL) {
-            return Ok(None);
+        match stream.get_ref().1.alpn_protocol() {
+            Some(PROTOCOL) => {}
+            Some(SIGNPOST_PROTOCOL) => return Ok(Said::Leader(read_line(&mut stream).await?)),
+            _ => return Ok(Said::Nothing),
         }
         stream.write_all(format!("{} {door}\n", access.token.expose()).as_bytes()).await?;
         stream.flush().await?;
         let answer = read_line(&mut stream).await?;
-        Ok(Some((stream, answer)))
+        Ok(Said::Answer(Box::new(stream), answer))
     };
     let entered = tokio::time::timeout(CONNECT_TIME_MAX, entering).await;
     let late = |_| Err(io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 seconds"));
     let unreachable = |source| TunnelError::Unreachable { address: address.clone(), source };
     match entered.unwrap_or_else(late).map_err(unreachable)? {
-        None => Err(TunnelError::Unknown { address }),
-        Some((stream, answer)) if answer == "ok" => Ok(stream),
-        Some((_, answer)) => {
+        Said::Nothing => Err(TunnelError::Unknown { address }),
+        Said::Leader(leader) if leader.is_empty() => Err(TunnelError::Follows { address }),
+        Said::Leader(leader) => Ok(Entered::SentTo { leader, by: address }),
+        Said::Answer(stream, answer) if answer == "ok" => Ok(Entered::Door(stream)),
+        Said::Answer(_, answer) => {
             let words = answer.strip_prefix("no ").unwrap_or(&answer);
             Err(TunnelError::Refused(words.to_owned()))
         }

@@ -39,6 +39,8 @@ pub(super) enum Next {
     /// At once, unless the last connection was over at once too.
     Soon,
     Later,
+    /// Again and again, in short pauses.
+    Steady,
 }
 
 pub struct Link {
@@ -139,7 +141,12 @@ impl Link {
                             Met::Up
                         }
                         Err(error) => {
-                            self.pause(Next::Later);
+                            // A hub is there, and one will lead in a moment.
+                            let next = match error {
+                                ConnectError::Follows { .. } => Next::Steady,
+                                _ => Next::Later,
+                            };
+                            self.pause(next);
                             Met::Failed(error)
                         }
                     });
@@ -167,6 +174,7 @@ impl Link {
             Next::Never => State::Closed,
             Next::Soon => State::Pausing(Box::pin(sleep(self.backoff.soon()))),
             Next::Later => State::Pausing(Box::pin(sleep(self.backoff.later()))),
+            Next::Steady => State::Pausing(Box::pin(sleep(self.backoff.steady()))),
         };
     }
 }

@@ -12,6 +12,7 @@ use crate::view::now_ms;
 use anyhow::Context;
 use laboro_core::{Setting, Time};
 use laboro_dialects::fuq2::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
+use laboro_dialects::fuq2::{SIGNPOST_PROTOCOL, WORKER_PROTOCOL};
 use laboro_dialects::worker::WorkerSide;
 use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_hub::security::{Access, client_config};
@@ -43,7 +44,9 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
     let (access, front) = access::find(args)?;
     let address = access.native.clone();
     let address = address.context("the access file names no native door: give HOST:PORT")?;
-    let config = Arc::new(client_config(&access)?);
+    let mut config = client_config(&access)?;
+    config.alpn_protocols = [WORKER_PROTOCOL, SIGNPOST_PROTOCOL].map(<[u8]>::to_vec).into();
+    let config = Arc::new(config);
     // The certificate is known to the letter, so no name is looked at; but one has to be said.
     let name = ServerName::try_from("laboro").context("a plain word is a server name")?;
     let way = |address: &str| Tls {

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(100);
+const STEADY: Duration = Duration::from_millis(800);
 const MOST: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Default)]
@@ -25,6 +26,12 @@ impl Backoff {
             return jittered(FIRST / 2);
         }
         self.later()
+    }
+
+    /// For as long as somebody answers that it will not be long.
+    pub(super) fn steady(&mut self) -> Duration {
+        self.reset();
+        jittered(STEADY)
     }
 
     pub(super) fn later(&mut self) -> Duration {

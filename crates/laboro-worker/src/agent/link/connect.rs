@@ -1,12 +1,13 @@
 //! Ways to a hub. Each gives a stream of bytes that stands, or says why not; trying again is the link's affair.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use laboro_dialects::fuq2::SIGNPOST_PROTOCOL;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -32,12 +33,19 @@ pub enum ConnectError {
     Unreachable { target: String, source: io::Error },
     #[error("{target}: no answer within {} s", PATIENCE.as_secs())]
     Silent { target: String },
+    /// It is the wrong one of several hubs, and says which is the right one, if it knows.
+    #[error("{target}: this hub only follows, and the one that leads{} cannot be reached", at(.leader))]
+    Follows { target: String, leader: String },
     /// Trying again does not help.
     #[error("{target}: it does not have a certificate that is trusted here: {why}")]
     Stranger { target: String, why: String },
     /// Nor here: it will not have this worker.
     #[error("{target}: {why}")]
     Denied { target: String, why: String },
+}
+
+fn at(leader: &str) -> String {
+    if leader.is_empty() { String::new() } else { format!(" at {leader}") }
 }
 
 impl ConnectError {
@@ -93,10 +101,15 @@ impl Connect for Tls {
         Box::pin(async move {
             let dialled = async {
                 let stream = dial(&address).await?;
-                TlsConnector::from(config).connect(name, stream).await
+                let mut stream = TlsConnector::from(config).connect(name, stream).await?;
+                let is_signpost = stream.get_ref().1.alpn_protocol() == Some(SIGNPOST_PROTOCOL);
+                let leader = if is_signpost { Some(line(&mut stream).await?) } else { None };
+                Ok((stream, leader))
             };
-            let stream = within(&address, dialled).await?;
-            Ok(Box::new(stream) as Box<dyn ByteStream>)
+            match within(&address, dialled).await? {
+                (stream, None) => Ok(Box::new(stream) as Box<dyn ByteStream>),
+                (_, Some(leader)) => Err(ConnectError::Follows { target: address, leader }),
+            }
         })
     }
 
@@ -105,36 +118,61 @@ impl Connect for Tls {
     }
 }
 
-/// Several ways to hubs of which one leads: the others refuse, so each is tried, the last good one first.
+/// Several ways to hubs of which one leads: the others refuse or tell which one does. Each is tried, the last good
+/// one first.
 #[derive(Clone, Debug)]
 pub struct Several {
-    ways: Vec<Tls>,
-    good: Arc<AtomicUsize>,
+    ways: Arc<Mutex<VecDeque<Tls>>>,
 }
+
+/// Hubs that are told of are added up to here.
+const WAYS_MAX: usize = 16;
+
+/// A hub that was overtaken may send to one that sends on.
+const SENT_ON_MAX: usize = 3;
 
 impl Several {
     pub fn new(ways: Vec<Tls>) -> Several {
-        Several { ways, good: Arc::default() }
+        Several { ways: Arc::new(Mutex::new(ways.into())) }
+    }
+
+    fn ways(&self) -> VecDeque<Tls> {
+        self.ways.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// This one is tried first from now on.
+    fn prefer(&self, way: Tls) {
+        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
+        ways.retain(|other| other.address != way.address);
+        ways.push_front(way);
+        ways.truncate(WAYS_MAX);
     }
 }
 
 impl Connect for Several {
     fn connect(&self) -> Connecting {
-        let Several { ways, good } = self.clone();
+        let several = self.clone();
         Box::pin(async move {
-            let first = good.load(Ordering::Relaxed);
+            let mut ways = several.ways();
             let mut failed: Option<ConnectError> = None;
-            for at in (0..ways.len()).map(|n| (first + n) % ways.len()) {
-                match ways[at].connect().await {
+            for _ in 0..ways.len() + SENT_ON_MAX {
+                let Some(way) = ways.pop_front() else { break };
+                let error = match way.connect().await {
                     Ok(stream) => {
-                        good.store(at, Ordering::Relaxed);
+                        several.prefer(way);
                         return Ok(stream);
                     }
-                    // What can be got over says more than what cannot: the next try may find a hub.
-                    Err(error) if failed.as_ref().is_none_or(ConnectError::is_final) => {
-                        failed = Some(error);
-                    }
-                    Err(_) => {}
+                    Err(error) => error,
+                };
+                if let ConnectError::Follows { leader, .. } = &error
+                    && !leader.is_empty()
+                {
+                    ways.retain(|other| other.address != *leader);
+                    ways.push_front(Tls { address: leader.clone(), ..way });
+                }
+                // What can be got over says more than what cannot: the next try may find a hub.
+                if failed.as_ref().is_none_or(ConnectError::is_final) {
+                    failed = Some(error);
                 }
             }
             let target = String::new();
@@ -144,8 +182,17 @@ impl Connect for Several {
     }
 
     fn target(&self) -> String {
-        self.ways.iter().map(|way| way.address.as_str()).collect::<Vec<_>>().join(",")
+        let ways = self.ways();
+        ways.iter().map(|way| way.address.as_str()).collect::<Vec<_>>().join(",")
     }
+}
+
+/// Of a signpost, without its end.
+async fn line(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
+    let mut line = String::new();
+    // A host name and a port fit.
+    stream.take(300).read_to_string(&mut line).await?;
+    Ok(line.trim_end().to_owned())
 }
 
 async fn dial(address: &str) -> io::Result<TcpStream> {
