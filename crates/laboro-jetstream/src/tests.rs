@@ -2,6 +2,7 @@
 
 mod cluster;
 mod condensing;
+mod logins;
 mod model;
 mod real;
 mod takeovers;

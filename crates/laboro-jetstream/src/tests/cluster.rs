@@ -13,9 +13,27 @@ pub struct Cluster {
 }
 
 struct Node {
+    host: String,
     client: u16,
     monitor: u16,
     child: Option<Child>,
+}
+
+/// What servers stand on.
+pub struct Ground<'a> {
+    pub host: &'a str,
+    /// Words in the block of JetStream, and outside of it.
+    pub jetstream: &'a str,
+    pub outside: &'a str,
+    /// Done to their directory before they start; the first one's store is `n0`.
+    pub prepare: &'a dyn Fn(&Path),
+}
+
+impl Default for Ground<'_> {
+    fn default() -> Self {
+        let jetstream = "sync_interval: always";
+        Ground { host: "127.0.0.1", jetstream, outside: "", prepare: &|_| {} }
+    }
 }
 
 impl Cluster {
@@ -26,7 +44,13 @@ impl Cluster {
 
     /// With other words in their settings: in the block of JetStream, and outside of it.
     pub fn start_with(nodes: usize, jetstream: &str, outside: &str) -> Cluster {
+        Cluster::build(nodes, &Ground { jetstream, outside, ..Ground::default() })
+    }
+
+    pub fn build(nodes: usize, ground: &Ground<'_>) -> Cluster {
+        let Ground { host, jetstream, outside, .. } = *ground;
         let dir = TempDir::with_prefix("laboro-nats-").unwrap();
+        (ground.prepare)(dir.path());
         let ports = free_ports(nodes * 3);
         let routes: Vec<String> =
             ports[2 * nodes..].iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
@@ -37,13 +61,13 @@ impl Cluster {
                 routes.join(", ")
             );
             let text = format!(
-                "server_name: n{n}\nlisten: \"127.0.0.1:{client}\"\nhttp: \"127.0.0.1:{monitor}\"\n\
+                "server_name: n{n}\nlisten: \"{host}:{client}\"\nhttp: \"{host}:{monitor}\"\n\
                  jetstream {{ store_dir: \"{}/n{n}\", {jetstream} }}\n{}\n{outside}\n",
                 dir.path().display(),
                 if nodes > 1 { &cluster } else { "" }
             );
             std::fs::write(dir.path().join(format!("n{n}.conf")), text).unwrap();
-            Node { client, monitor, child: None }
+            Node { host: host.to_owned(), client, monitor, child: None }
         });
         let nodes = nodes.collect();
         let mut cluster = Cluster { dir, nodes };
@@ -54,12 +78,13 @@ impl Cluster {
 
     /// As it is given to `--journal`.
     pub fn address(&self) -> String {
-        let each = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.client));
+        let each = self.nodes.iter().map(|node| format!("{}:{}", node.host, node.client));
         format!("nats://{}", each.collect::<Vec<_>>().join(","))
     }
 
     pub fn monitors(&self) -> Vec<String> {
-        self.nodes.iter().map(|node| format!("http://127.0.0.1:{}", node.monitor)).collect()
+        let each = self.nodes.iter();
+        each.map(|node| format!("http://{}:{}", node.host, node.monitor)).collect()
     }
 
     /// As a power cut would, except for what the system had not written yet.
@@ -119,7 +144,7 @@ impl Node {
 
     fn ask(&self, path: &str) -> Option<String> {
         use std::io::{Read, Write};
-        let mut stream = TcpStream::connect(("127.0.0.1", self.monitor)).ok()?;
+        let mut stream = TcpStream::connect((self.host.as_str(), self.monitor)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
         write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
         let mut text = String::new();

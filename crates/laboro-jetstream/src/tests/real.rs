@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::world::{begin, submit, tasks};
-use crate::{JetStreamJournal, Login, Options};
+use crate::{JetStreamJournal, Options};
 use laboro_core::{Hub, Ledger};
 use std::time::Duration;
 
@@ -94,20 +94,6 @@ fn servers_that_could_lose_what_they_acknowledge_are_refused() {
     assert!(told.contains("replicas"), "{told}");
     let told = refusal(Options { name: "a.b".into(), ..options(&cluster, 1) });
     assert!(told.contains("a.b is no name"), "{told}");
-}
-
-#[test]
-fn a_login_is_said_and_a_wrong_one_is_told() {
-    let cluster = Cluster::start_with(
-        1,
-        "sync_interval: always",
-        "authorization { user: hub, password: s3 }",
-    );
-    let login = |password: &str| Login::User { name: "hub".into(), password: password.into() };
-    let told = refusal(Options { login: login("wrong"), ..options(&cluster, 1) });
-    assert!(told.contains("cannot connect to NATS"), "{told}");
-    let right = Options { login: login("s3"), ..options(&cluster, 1) };
-    JetStreamJournal::open(right).unwrap().0.close().unwrap();
 }
 
 #[test]

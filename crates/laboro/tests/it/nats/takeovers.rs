@@ -1,0 +1,54 @@
+//! A hub that leads dies or stands still, and another one goes on.
+
+use super::pair::Pair;
+use crate::rig::until;
+use rustix::process::Signal;
+
+#[test]
+fn a_hub_that_is_killed_is_replaced_and_the_work_goes_on() {
+    let mut pair = Pair::new(1);
+    let _worker = pair.worker();
+    let line = "sleep 0.02; echo $1 >> ran";
+    let submit = ["submit", "--quiet", "--array", "1-300", "--", "sh", "-c", line, "x", "{}"];
+    pair.call(&submit).expect(0);
+    until("some have run", || pair.rig.lines("ran").len() > 30);
+    pair.signal(0, Signal::KILL);
+    drop(pair.hubs[0].take());
+    pair.call(&["wait", "last", "--timeout", "40s", "--quiet"]).expect(0);
+    assert!(pair.leads(1));
+    let mut ran = pair.rig.sorted_lines("ran");
+    let all = ran.len();
+    ran.dedup();
+    assert_eq!(ran.len(), 300);
+    // Only what ran when the hub died may run again.
+    assert!(all <= 300 + 8, "{all} runs");
+    let status = pair.status();
+    assert!(status[0]["leads"] == true && status[0]["life"] == 2, "{status:?}");
+
+    // The dead one comes back, follows, and is handed the lead.
+    pair.start(0);
+    until("it follows", || pair.status().iter().any(|hub| hub["leads"] == false));
+    let told = pair.hand_over();
+    assert!(told.expect(0).out().contains("leads now"));
+    until("the first leads again", || pair.leads(0));
+    pair.hubs[1].take().unwrap().wait().expect(0);
+    pair.call(&["submit", "--wait", "--", "true", "{}", ":::", "1"]).expect(0);
+}
+
+#[test]
+fn a_hub_that_was_stopped_for_too_long_acknowledges_nothing_when_it_goes_on() {
+    let mut pair = Pair::new(1);
+    pair.call(&["submit", "--quiet", "--", "true", "{}", ":::", "1"]).expect(0);
+    pair.signal(0, Signal::STOP);
+    until("the other leads", || pair.leads(1));
+    // Asked while it is stopped, it would answer when it goes on.
+    let old = pair.rig.laboro(["submit", "--quiet", "--", "true", "{}", ":::", "1"]);
+    let old = old.env("LABORO_DIR", pair.rig.at("a").to_str().unwrap()).start();
+    pair.call(&["submit", "--quiet", "--", "true", "{}", ":::", "1"]).expect(0);
+    pair.signal(0, Signal::CONT);
+    let ended = pair.hubs[0].take().unwrap().wait();
+    ended.expect(3).says("another hub has taken over");
+    assert_ne!(old.wait().status.code(), Some(0));
+    let jobs = pair.call(&["jobs", "--json"]).events().len();
+    assert_eq!(jobs, 2, "what the stopped one was asked for is not there");
+}
