@@ -229,6 +229,7 @@ impl Hub {
     fn put_out(&mut self, slot: u32, reason: &str) {
         let until = self.ledger.now().after_ms(self.config.conduct.ejected_ms);
         self.set_standing(slot, Standing::Ejected, reason, Some(until));
+        self.show_out(slot);
     }
 
     fn set_standing(&mut self, slot: u32, standing: Standing, reason: &str, until: Option<Time>) {

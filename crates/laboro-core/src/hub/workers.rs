@@ -88,6 +88,10 @@ impl Hub {
 
     /// What it was told while nobody was there to hear it, or on a connection that broke.
     fn tell_again(&mut self, slot: u32) {
+        if self.is_ejected(slot) {
+            self.show_out(slot);
+            return;
+        }
         match self.presence.member(slot) {
             Some(member) if member.draining => self.tell_to_stop(slot, Drain::All),
             Some(member) if member.fewer_slots > 0 => {
@@ -144,13 +148,12 @@ impl Hub {
         self.ledger.post(Event::WorkerForgotten { worker });
     }
 
-    /// Whoever was ejected for good is told so; one that is out for a while may wait for its end here. And
-    /// the tasks of a worker that is here are not given to a second process of its name: they would run
-    /// twice. One that comes back on a new connection before the old one is known to be lost is welcome.
+    /// Whoever was ejected is told so, unless it still has something to hand in. And the tasks of a worker that
+    /// is here are not given to a second process of its name: they would run twice. One that comes back on a new connection before the old one is known to be lost is welcome.
     fn check_welcome(&self, slot: u32, life: u64, session: SessionId) -> Result<(), Refusal> {
         let worker = self.state().workers().get(slot);
         let record = &worker.record;
-        if record.standing == Standing::Ejected && record.until.is_none() {
+        if record.standing == Standing::Ejected && worker.leases == 0 {
             let reason = record.reason.clone().unwrap_or_default();
             return Err(Refusal::Ejected { worker: worker.name.clone(), reason });
         }
@@ -355,6 +358,22 @@ impl Hub {
     pub(super) fn send_away(&mut self, worker: u32) {
         self.tell_to_stop(worker, Drain::AtOnce);
         self.give_up_all(worker);
+    }
+
+    /// It failed too often. A process that can be told so hands in what it runs, and goes; others hear it when
+    /// they ask for work.
+    pub(super) fn show_out(&mut self, worker: u32) {
+        if let Some(member) = self.presence.member_mut(worker)
+            && member.life.is_some()
+        {
+            member.draining = true;
+            self.tell_to_stop(worker, Drain::All);
+            self.give_up_all(worker);
+        }
+    }
+
+    fn is_ejected(&self, slot: u32) -> bool {
+        self.state().workers().get(slot).record.standing == Standing::Ejected
     }
 
     fn tell_to_stop(&mut self, slot: u32, drain: Drain) {
