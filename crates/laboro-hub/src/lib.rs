@@ -11,6 +11,7 @@ pub mod history;
 pub mod http;
 mod inbox;
 pub mod keep;
+mod linger;
 pub mod listen;
 pub mod mq;
 mod outbox;
