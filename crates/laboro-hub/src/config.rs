@@ -128,6 +128,11 @@ impl Settings {
         self.journal.as_deref().map(|servers| self.nats.options(servers, &self.name))
     }
 
+    /// Where what tasks print is kept.
+    pub(crate) fn outputs_dir(&self) -> PathBuf {
+        self.dir.join("outputs")
+    }
+
     pub(crate) fn server(&self) -> ServerOptions {
         ServerOptions {
             inbox: self.limits.inbox.max(1),
@@ -304,13 +309,15 @@ pub struct OutputSettings {
     pub stream_bytes: u64,
     /// Of everything. 0: no limit.
     pub total_bytes: u64,
+    /// Also in NATS, beside the journal, so that it outlives this machine.
+    pub in_nats: bool,
 }
 
 impl Default for OutputSettings {
     fn default() -> OutputSettings {
         let store = outputs::Config::default();
         let total_bytes = store.total_bytes_max.unwrap_or(0);
-        OutputSettings { stream_bytes: store.stream_bytes_max, total_bytes }
+        OutputSettings { stream_bytes: store.stream_bytes_max, total_bytes, in_nats: false }
     }
 }
 

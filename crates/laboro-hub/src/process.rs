@@ -121,7 +121,8 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     native_config.alpn_protocols = [tunnel::PROTOCOL, WORKER_PROTOCOL].map(<[u8]>::to_vec).into();
     let tls = TlsAcceptor::from(Arc::new(native_config));
     let store = settings.outputs.store();
-    let keeper = Keeper::open(&settings.dir.join("outputs"), store, ledger.life() + 1)?;
+    let keeper = Keeper::open(&settings.outputs_dir(), store, ledger.life() + 1)?;
+    journal.copy_outputs();
     let web = match (front.http, settings.http) {
         (Some(bound), _) => Some(bound),
         (None, Listen::Off) => None,

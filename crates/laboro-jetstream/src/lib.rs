@@ -16,6 +16,7 @@ mod nats;
 mod check;
 mod hubs;
 mod journal;
+mod mirror;
 mod options;
 
 #[cfg(test)]
@@ -25,4 +26,5 @@ pub use check::{Check, check};
 pub use hubs::{HubView, ask_to_leave, hubs};
 pub use journal::{JetStreamJournal, Opening, Papers, Recovery, Sharer, StreamError};
 pub use lead::{Following, Wish};
+pub use mirror::Mirror;
 pub use options::{About, Login, Options, Tls};

@@ -3,6 +3,7 @@
 mod cluster;
 mod condensing;
 mod logins;
+mod mirrors;
 mod model;
 mod real;
 mod takeovers;

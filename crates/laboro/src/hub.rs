@@ -79,6 +79,10 @@ pub(crate) struct HubArgs {
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
 
+    /// With --journal: copy what tasks print to NATS too, so that it outlives this machine.
+    #[arg(long)]
+    outputs_in_nats: bool,
+
     #[command(flatten)]
     nats: crate::nats::NatsArgs,
 
@@ -191,6 +195,10 @@ fn settings(args: HubArgs) -> anyhow::Result<Settings> {
     settings.advertise = args.advertise.or(settings.advertise);
     if settings.standby && settings.journal.is_none() {
         return Err(usage("--standby: a hub can only follow another one by a --journal in NATS"));
+    }
+    settings.outputs.in_nats |= args.outputs_in_nats;
+    if settings.outputs.in_nats && settings.journal.is_none() {
+        return Err(usage("--outputs-in-nats: outputs go to NATS only beside a --journal there"));
     }
     args.nats.apply(&mut settings);
     if let Some(durability) = args.durability {

@@ -5,7 +5,7 @@ use super::signpost::Signpost;
 use super::{HubError, papers};
 use crate::config::Settings;
 use laboro_core::{Batch, Effect, Ledger};
-use laboro_jetstream::{JetStreamJournal, Opening, Options, Sharer, Wish};
+use laboro_jetstream::{JetStreamJournal, Mirror, Opening, Options, Sharer, Wish};
 use laboro_journal::log::LogError;
 use laboro_journal::{FileJournal, Journal, JournalError};
 use std::fs::{File, TryLockError};
@@ -15,8 +15,16 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) enum Kept {
     File(FileJournal),
-    /// With the lock on the hub's directory, which the other kind has in its journal.
-    Stream(JetStreamJournal, File),
+    Stream(Stream),
+}
+
+#[derive(Debug)]
+pub(super) struct Stream {
+    journal: JetStreamJournal,
+    /// What tasks printed goes the same way, if it shall.
+    mirror: Option<Mirror>,
+    /// On the hub's directory, which the other kind has in its journal.
+    _lock: File,
 }
 
 impl Kept {
@@ -39,12 +47,22 @@ impl Kept {
         let wish = if settings.standby { Wish::Follow } else { Wish::Lead };
         let front = Front::bind(settings)?;
         let about = front.about(settings);
-        let opening = Opening::begin(Options { about, ..options }, wish)?;
+        let options = Options { about, ..options };
+        let mut mirror = match settings.outputs.in_nats {
+            true => Some(Mirror::follow(
+                options.clone(),
+                settings.outputs_dir(),
+                settings.outputs.store().total_bytes_max,
+            )?),
+            false => None,
+        };
+        let opening = Opening::begin(options, wish)?;
         let signpost = Signpost::put_up(settings, &front, opening.following(), opening.papers())?;
         let opened = opening.wait();
         signpost.take_down();
         let (journal, ledger, found) = opened?;
         papers::take(&settings.dir, &found.papers)?;
+        mirror.iter_mut().for_each(Mirror::lead);
         tracing::info!(
             "journal in NATS: {} records, {} messages read after a snapshot of {} bytes, in {:?}",
             found.last_number,
@@ -52,13 +70,20 @@ impl Kept {
             found.snapshot_bytes,
             found.elapsed
         );
-        Ok((Kept::Stream(journal, lock), ledger, front))
+        Ok((Kept::Stream(Stream { journal, mirror, _lock: lock }), ledger, front))
     }
 
     pub fn commit_blocking(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
         match self {
             Kept::File(journal) => journal.commit_blocking(batch),
-            Kept::Stream(journal, _) => journal.commit_blocking(batch),
+            Kept::Stream(stream) => stream.journal.commit_blocking(batch),
+        }
+    }
+
+    /// The store of outputs is open: what is added to it may be copied.
+    pub fn copy_outputs(&self) {
+        if let Kept::Stream(Stream { mirror: Some(mirror), .. }) = self {
+            mirror.ship();
         }
     }
 
@@ -66,7 +91,7 @@ impl Kept {
     pub fn lost(&self) -> Option<impl Future<Output = JournalError> + Send + use<>> {
         match self {
             Kept::File(_) => None,
-            Kept::Stream(journal, _) => Some(journal.lost()),
+            Kept::Stream(stream) => Some(stream.journal.lost()),
         }
     }
 
@@ -74,7 +99,7 @@ impl Kept {
     pub fn asked_to_leave(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
         match self {
             Kept::File(_) => None,
-            Kept::Stream(journal, _) => Some(journal.asked_to_leave()),
+            Kept::Stream(stream) => Some(stream.journal.asked_to_leave()),
         }
     }
 
@@ -82,7 +107,7 @@ impl Kept {
     pub fn sharer(&self) -> Option<Sharer> {
         match self {
             Kept::File(_) => None,
-            Kept::Stream(journal, _) => Some(journal.sharer()),
+            Kept::Stream(stream) => Some(stream.journal.sharer()),
         }
     }
 
@@ -93,7 +118,13 @@ impl Kept {
                 warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
                 journal.close()
             }
-            Kept::Stream(journal, _lock) => journal.close(),
+            Kept::Stream(stream) => {
+                // Before the good-bye, after which another hub reads it.
+                if let Some(mirror) = stream.mirror {
+                    mirror.close();
+                }
+                stream.journal.close()
+            }
         }
     }
 }
@@ -102,7 +133,7 @@ impl Journal for Kept {
     async fn commit(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
         match self {
             Kept::File(journal) => journal.commit(batch).await,
-            Kept::Stream(journal, _) => journal.commit(batch).await,
+            Kept::Stream(stream) => stream.journal.commit(batch).await,
         }
     }
 }

@@ -22,8 +22,12 @@ impl Pair {
     }
 
     pub fn on(cluster: Cluster) -> Pair {
+        Pair::with(cluster, "")
+    }
+
+    pub fn with(cluster: Cluster, settings: &str) -> Pair {
         let rig = Rig::new();
-        rig.write("hub.toml", "[nats]\nlease_ms = 1500\n");
+        rig.write("hub.toml", format!("[nats]\nlease_ms = 1500\n{settings}"));
         let mut pair = Pair { rig, cluster, hubs: [None, None] };
         let ports = free_ports(6);
         for (n, dir) in DIRS.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! A hub that leads dies or stands still, and another one goes on.
 
+use super::cluster::Cluster;
 use super::pair::Pair;
 use crate::rig::until;
 use rustix::process::Signal;
@@ -51,4 +52,27 @@ fn a_hub_that_was_stopped_for_too_long_acknowledges_nothing_when_it_goes_on() {
     assert_ne!(old.wait().status.code(), Some(0));
     let jobs = pair.call(&["jobs", "--json"]).events().len();
     assert_eq!(jobs, 2, "what the stopped one was asked for is not there");
+}
+
+#[test]
+fn what_tasks_printed_is_there_after_the_machine_of_their_hub_is_gone() {
+    let mut pair = Pair::with(Cluster::start(1), "[outputs]\nin_nats = true\n");
+    let _worker = pair.worker();
+    let submit = ["submit", "--quiet", "--wait", "--", "echo", "said {}", ":::", "before", "more"];
+    pair.call(&submit).expect(0);
+    let is_copied = || pair.rig.read("b/outputs/0000000001.out").contains("said more");
+    until("it is copied", is_copied);
+    pair.signal(0, Signal::KILL);
+    drop(pair.hubs[0].take());
+    std::fs::remove_dir_all(pair.rig.at("a")).unwrap();
+    until("the other leads", || pair.leads(1));
+    assert!(pair.call(&["logs", "1/1"]).expect(0).out().contains("said before"));
+    // And a hub on an empty disk gets all of it, the last moment before a hand-over included.
+    pair.start(0);
+    until("it follows", || pair.status().iter().any(|hub| hub["leads"] == false));
+    pair.call(&["submit", "--quiet", "--wait", "--", "echo", "said {}", ":::", "after"]).expect(0);
+    pair.hand_over().expect(0);
+    until("the first leads again", || pair.leads(0));
+    assert!(pair.call(&["logs", "1/2"]).expect(0).out().contains("said more"));
+    assert!(pair.call(&["logs", "2/1"]).expect(0).out().contains("said after"));
 }
