@@ -159,6 +159,10 @@ impl Live {
         kill_process(Pid::from_raw(self.pid() as i32).unwrap(), signal).unwrap();
     }
 
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     pub fn wait(mut self) -> Ran {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {

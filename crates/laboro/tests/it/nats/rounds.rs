@@ -1,7 +1,7 @@
 //! Anything is killed at any time, under load, and the books are checked.
 
 use super::pair::Pair;
-use crate::rig::until;
+use crate::rig::{Live, until};
 use rustix::process::Signal;
 
 /// So many rounds; `LABORO_ROUNDS` asks for others.
@@ -32,6 +32,7 @@ fn slow_nothing_acknowledged_is_lost_whatever_is_killed() {
         until("some have run", || pair.rig.lines(&ran).len() > 8);
         let done = pair.done(&job);
         pair.disturb((dice >> 33) as usize);
+        pair.refill();
         let waited = pair.call(&["wait", &job, "--timeout", "50s", "--quiet"]);
         assert!(
             waited.status.success(),
@@ -96,6 +97,18 @@ impl Pair {
             }
         }
         self.cluster.settle();
+    }
+
+    /// A hub whose server of NATS was killed may have been overtaken, and has ended then.
+    fn refill(&mut self) {
+        for n in 0..2 {
+            if self.hubs[n].as_mut().is_some_and(Live::has_ended) {
+                let ended = self.hubs[n].take().unwrap().wait();
+                eprintln!("hub {n} was overtaken");
+                ended.expect(3).says("another hub has taken over");
+                self.start(n);
+            }
+        }
     }
 
     /// Once another one leads, this one starts again and follows.
