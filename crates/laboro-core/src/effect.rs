@@ -342,9 +342,7 @@ pub struct PartView {
     pub name: Name,
     /// Of a single task.
     pub state: Option<State>,
-    pub unfinished: u32,
-    /// Failed or cancelled.
-    pub bad: u32,
+    pub counts: Counts,
     /// At most so many as `Limits::preds_shown`. Those of other jobs too.
     pub preds: Vec<TaskId>,
     /// Arrays that it follows element by element.

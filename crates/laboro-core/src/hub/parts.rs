@@ -4,6 +4,7 @@
 use super::Hub;
 use crate::effect::{PartView, Refusal, Reply};
 use crate::id::{JobId, TaskId};
+use crate::job::Counts;
 use crate::ledger::{Array, Job};
 use crate::task::State;
 
@@ -19,7 +20,7 @@ impl Hub {
             let (part, last) = match this.array_at(index) {
                 Some(array) => {
                     let array = &this.arrays[array];
-                    (self.array_part(array), array.last())
+                    (self.array_part(this, array), array.last())
                 }
                 None => (self.single_part(this, index), index),
             };
@@ -29,7 +30,7 @@ impl Hub {
         Ok(Reply::Parts { parts, next: at })
     }
 
-    fn array_part(&self, array: &Array) -> PartView {
+    fn array_part(&self, job: &Job, array: &Array) -> PartView {
         let state = self.state();
         let preds = state.graph().preds_of(state.task(array.gate).preds);
         PartView {
@@ -37,8 +38,7 @@ impl Hub {
             count: array.count,
             name: array.name.clone(),
             state: None,
-            unfinished: array.unfinished,
-            bad: array.bad,
+            counts: job.counts_in(array.first, array.last()),
             preds: preds
                 .map(|slot| state.id_of(slot))
                 .take(self.config.limits.preds_shown)
@@ -51,6 +51,8 @@ impl Hub {
         let ledger = self.state();
         let id = TaskId::new(job.id, index);
         let state = job.state_of(index).expect("it was found in one of the sets");
+        let mut counts = Counts::default();
+        counts.add(state, 1);
         let mut preds = Vec::new();
         if let Some(slot) = job.pages.find(index) {
             let known = ledger.graph().preds_of(ledger.task(slot).preds);
@@ -62,8 +64,7 @@ impl Hub {
             count: 1,
             name: ledger.shown_name(id),
             state: Some(state),
-            unfinished: u32::from(!state.is_finished()),
-            bad: u32::from(matches!(state, State::Failed | State::Cancelled)),
+            counts,
             preds,
             each: Vec::new(),
         }

@@ -246,6 +246,25 @@ impl IndexSet {
         })
     }
 
+    /// How many members lie inside the range, both ends inclusive.
+    pub(crate) fn count(&self, first: u32, last: u32) -> u32 {
+        match &self.0 {
+            Form::Run(from, end) => {
+                (*end).min(last.saturating_add(1)).saturating_sub(first.max(*from))
+            }
+            Form::Chunks { chunks, .. } => {
+                let count = |(from, to): (u32, u32)| match chunks.get((from >> CHUNK_BITS) as usize)
+                {
+                    None => 0,
+                    Some(chunk) if to - from + 1 == CHUNK => chunk.count(),
+                    Some(chunk) => chunk.count_between(from & (CHUNK - 1), to & (CHUNK - 1)),
+                };
+                let end = (chunks.len() << CHUNK_BITS).try_into().unwrap_or(u32::MAX);
+                chunk_parts(first, last.min(end)).map(count).sum()
+            }
+        }
+    }
+
     pub(crate) fn all_runs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.runs(0, u32::MAX - 1)
     }
@@ -304,6 +323,24 @@ impl Chunk {
             Chunk::Empty => 0,
             Chunk::Full => CHUNK,
             Chunk::Bits(bits) => bits.count,
+        }
+    }
+
+    /// Both ends inclusive.
+    fn count_between(&self, first: u32, last: u32) -> u32 {
+        match self {
+            Chunk::Empty => 0,
+            Chunk::Full => last - first + 1,
+            Chunk::Bits(bits) => {
+                let (low, high) = (first as usize / 64, last as usize / 64);
+                let words = bits.words[low..=high].iter().enumerate();
+                let inside = words.map(|(at, &word)| {
+                    let from = if at == 0 { u64::MAX << (first % 64) } else { u64::MAX };
+                    let to = if low + at == high { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+                    (word & from & to).count_ones()
+                });
+                inside.sum()
+            }
         }
     }
 
@@ -439,6 +476,9 @@ mod tests {
                 }
                 prop_assert_eq!(set.len() as usize, model.len());
                 prop_assert_eq!(set.next(4096), model.range(4096..).next().copied());
+                for (a, b) in [(0, u32::MAX - 1), (4090, 4130), (100, 4095), (5000, 30_000), (7, 7)] {
+                    prop_assert_eq!(set.count(a, b) as usize, model.range(a..=b).count());
+                }
             }
             let members: Vec<u32> = set.all_runs().flat_map(|(a, b)| a..=b).collect();
             prop_assert_eq!(members, model.into_iter().collect::<Vec<_>>());

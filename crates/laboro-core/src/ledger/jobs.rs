@@ -105,6 +105,15 @@ impl Job {
         State::ALL.into_iter().find(|&state| self.set(state).contains(index))
     }
 
+    /// How many of these are in each state, both ends inclusive.
+    pub(crate) fn counts_in(&self, first: u32, last: u32) -> Counts {
+        let mut counts = Counts::default();
+        for state in State::ALL {
+            counts.add(state, self.set(state).count(first, last));
+        }
+        counts
+    }
+
     /// The first tasks that are done, at most so many, elements of arrays left out.
     pub(crate) fn first_done(&self, most: u32) -> Ranges {
         let (mut ranges, mut left, mut from) = (Vec::new(), most, 1);

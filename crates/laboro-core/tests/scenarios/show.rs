@@ -250,8 +250,10 @@ fn show_counts(counts: &Counts) -> String {
 
 fn show_part(part: &PartView) -> String {
     let mut line = format!("part {}x{} {}", part.first, part.count, part.name);
-    line += &format!(" {} unfinished, {} bad", part.unfinished, part.bad);
-    line.extend(part.state.map(|state| format!(" {}", state.word())));
+    line += &match part.state {
+        Some(state) => format!(" {}", state.word()),
+        None => show_counts(&part.counts),
+    };
     line.extend(part.preds.iter().map(|pred| format!(" <{pred}")));
     line.extend(part.each.iter().map(|pred| format!(" each {pred}")));
     line

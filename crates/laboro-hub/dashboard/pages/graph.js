@@ -5,7 +5,7 @@ import { get } from "../api.js";
 import { h, put, s, swap } from "../dom.js";
 import { count, text } from "../format.js";
 import { columns, fold, levels, NODES_MAX } from "../graph-layout.js";
-import { legend, stateWord } from "../parts.js";
+import { finishedOf, legend, stateWord, STATES } from "../parts.js";
 import { jobTabs } from "./job.js";
 
 const PARTS_MAX = 5000;
@@ -13,6 +13,7 @@ const WIDE = 150;
 const HIGH = 38;
 const GAP_X = 60;
 const GAP_Y = 14;
+const BAR_EDGE = 8;
 
 export async function show(place, visit) {
   const [number] = visit.parts;
@@ -52,7 +53,7 @@ async function readParts(number) {
 function toNode(job, part, parts) {
   return {
     id: part.first, first: part.first, tasks: part.count, name: text(part.name) || String(part.first),
-    state: part.state ?? arrayState(part), finished: part.count - part.unfinished, bad: part.bad,
+    counts: part.counts, state: part.state ?? stateOfMany(part.counts),
     after: [...new Set([...part.after, ...part.each].filter((one) => one.job === job)
       .map((one) => owner(parts, one.task ?? one.array)))],
   };
@@ -69,19 +70,16 @@ function owner(parts, task) {
   return parts[low - 1]?.first;
 }
 
-/** What matters most about many. */
-function arrayState(part) {
-  if (part.bad > 0) return "failed";
-  if (part.unfinished === 0) return "done";
-  return part.unfinished < part.count ? "leased" : "waiting";
+/** What matters most about many: the bar in the node shows the rest. */
+function stateOfMany(counts) {
+  const first = ["failed", "leased", "ready", "held", "blocked", "delayed", "waiting", "cancelled"];
+  return first.find((state) => counts[state] > 0) ?? "done";
 }
 
 function sum(list) {
-  const add = (name) => list.reduce((all, node) => all + node[name], 0);
-  const states = new Set(list.map((node) => node.state));
-  const state = ["failed", "leased", "ready", "held", "blocked", "delayed", "waiting", "cancelled", "done"]
-    .find((one) => states.has(one));
-  return { name: `${count(list.length)} parts`, tasks: add("tasks"), finished: add("finished"), bad: add("bad"), state };
+  const counts = Object.fromEntries(STATES.map((state) => [state, list.reduce((all, node) => all + node.counts[state], 0)]));
+  const tasks = list.reduce((all, node) => all + node.tasks, 0);
+  return { name: `${count(list.length)} parts`, tasks, counts, state: stateOfMany(counts) };
 }
 
 function draw(job, nodes) {
@@ -108,15 +106,32 @@ function draw(job, nodes) {
 
 function drawNode(job, node, { x, y }) {
   const isOne = node.tasks === 1;
-  const under = isOne ? stateWord(node.state) : `${count(node.finished)} of ${count(node.tasks)}${node.bad ? `, ${count(node.bad)} failed` : ""}`;
+  const under = isOne ? stateWord(node.state) : manyWords(node);
   const to = node.first === undefined ? `#/jobs/${job}/tasks` : isOne ? `#/jobs/${job}/tasks/${node.first}`
     : `#/jobs/${job}/tasks?from=${node.first}`;
-  const share = isOne ? 1 : node.finished / node.tasks;
   const short = node.name.length > 20 ? `${node.name.slice(0, 19)}…` : node.name;
   return s("a", { href: to, "aria-label": `${node.name}: ${under}` },
     s("g", { class: `node state-${node.state}`, transform: `translate(${x} ${y})` },
       s("title", {}, `${node.name}: ${under}`),
-      s("rect", { width: WIDE, height: HIGH, rx: 7 }),
-      s("rect", { class: "fill", width: WIDE * share, height: HIGH, rx: 7 }),
-      s("text", { x: 10, y: 16 }, short), s("text", { class: "under", x: 10, y: 30 }, under)));
+      s("rect", { class: "frame", width: WIDE, height: HIGH, rx: 7 }),
+      s("rect", { class: `fill state-${node.state}`, width: WIDE, height: HIGH, rx: 7 }),
+      s("text", { x: 10, y: isOne ? 16 : 15 }, short), s("text", { class: "under", x: 10, y: isOne ? 30 : 27 }, under),
+      isOne ? [] : drawBar(node)));
+}
+
+function manyWords({ counts, tasks }) {
+  const some = ["failed", "leased"].filter((state) => counts[state] > 0);
+  return [`${count(finishedOf(counts))} of ${count(tasks)}`, ...some.map((state) => `${count(counts[state])} ${stateWord(state)}`)].join(", ");
+}
+
+/** A piece for each state that elements are in, and none for those that wait. */
+function drawBar({ counts, tasks }) {
+  let x = BAR_EDGE;
+  const shown = STATES.filter((state) => state !== "waiting" && counts[state] > 0);
+  return shown.map((state) => {
+    const width = (WIDE - 2 * BAR_EDGE) * counts[state] / tasks;
+    const piece = s("rect", { class: `piece state-${state}`, x, y: HIGH - 7, width, height: 4 });
+    x += width;
+    return piece;
+  });
 }

@@ -1,5 +1,6 @@
 //! The parts of a job, as the nodes of its graph.
 
+use super::job::Counts;
 use super::reference::After;
 use super::task::TaskState;
 use super::text::Text;
@@ -24,6 +25,9 @@ pub struct Part {
     /// Failed or cancelled.
     #[serde(default)]
     pub bad: u32,
+    /// Of an array, where its elements are.
+    #[serde(default)]
+    pub counts: Counts,
     /// At most 100 of those that come before it as a whole; tasks of other jobs too.
     #[serde(default)]
     pub after: Vec<After>,
@@ -42,13 +46,15 @@ pub struct Parts {
 
 impl From<PartView> for Part {
     fn from(view: PartView) -> Part {
+        let counts = Counts::from(view.counts);
         Part {
             first: view.first,
             count: view.count,
             name: (&view.name).into(),
             state: view.state.map(TaskState::from),
-            unfinished: view.unfinished,
-            bad: view.bad,
+            unfinished: u32::try_from(counts.unfinished()).unwrap_or(u32::MAX),
+            bad: u32::try_from(counts.failed + counts.cancelled).unwrap_or(u32::MAX),
+            counts,
             after: view.preds.into_iter().map(After::from).collect(),
             each: view.each.into_iter().map(After::from).collect(),
         }

@@ -139,6 +139,36 @@ def names_are_text_everywhere():
     return job
 
 
+def an_array_in_the_graph_has_the_colour_of_what_its_elements_do():
+    (place / "row.toml").write_text(
+        '[job]\nname = "row"\n[[task]]\nname = "many"\nforeach = ["1", "2", "3", "4", "5", "6"]\n'
+        'command = "while [ ! -e row-{} ]; do sleep 0.02; done; [ {} != 3 ]"\n'
+        '[[task]]\nname = "each"\nforeach = ["1", "2", "3"]\nafter = "many"\ncommand = "true {}"\n')
+    job = json.loads(command("submit", "--json", "row.toml").splitlines()[0])["job"]
+    browser.go(f"#/jobs/{job}/graph")
+
+    def node(name, state, words):
+        browser.until(f"{name} is {state}: {words}", lambda: browser.run(
+            "return [...document.querySelectorAll('.graph a')].some((node) => "
+            "node.querySelector(`.node.state-${arguments[1]}`) && node.ariaLabel.startsWith(`${arguments[0]}: ${arguments[2]}`))",
+            name, state, words))
+
+    # How many are said to run is left open: a worker may have been given some ahead.
+    node("many", "leased", "0 of 6, ")
+    node("each", "waiting", "0 of 3")
+    for number in (1, 2):
+        (place / f"row-{number}").touch()
+    node("many", "leased", "2 of 6, ")
+    (place / "row-3").touch()
+    node("many", "failed", "3 of 6, 1 failed, ")
+    pieces = browser.run("return [...document.querySelectorAll('.node .piece')].map((one) => one.classList[1])")
+    assert [pieces[0], pieces[-1]] == ["state-done", "state-failed"] and "state-leased" in pieces, pieces
+    for number in (4, 5, 6):
+        (place / f"row-{number}").touch()
+    node("many", "failed", "6 of 6, 1 failed")
+    node("each", "blocked", "0 of 3")
+
+
 def every_page_shows_something_and_no_trouble(job):
     pages = {"overview": "#/", "jobs": "#/jobs", "job": f"#/jobs/{job}", "tasks": f"#/jobs/{job}/tasks",
              "graph": f"#/jobs/{job}/graph", "task": f"#/jobs/{job}/tasks/2", "workers": "#/workers",
@@ -219,6 +249,7 @@ try:
     an_output_is_followed_as_it_comes()
     a_task_that_does_not_run_says_why()
     named = names_are_text_everywhere()
+    an_array_in_the_graph_has_the_colour_of_what_its_elements_do()
     every_page_shows_something_and_no_trouble(named)
     workers_are_ejected_pardoned_and_drained()
     the_keyboard_goes_everywhere()
