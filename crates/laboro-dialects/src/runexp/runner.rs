@@ -72,6 +72,8 @@ pub struct Runner {
     running: BTreeMap<Key, Running>,
     /// How many jobs may wait for a slot: while they are short, so that none stands idle over an exchange.
     ahead: u32,
+    /// Its last job was no success.
+    fails: bool,
     /// The first one is being handed in.
     results: VecDeque<Handover>,
     next_key: u64,
@@ -139,6 +141,7 @@ impl Runner {
             hold_until: None,
             running: BTreeMap::new(),
             ahead: 0,
+            fails: false,
             results: VecDeque::new(),
             next_key: 1,
             end: None,
@@ -183,7 +186,9 @@ impl Runner {
     }
 
     fn has_room(&self) -> bool {
-        self.end.is_none() && self.running.len() < (self.options.slots + self.ahead) as usize
+        // Who fails should not take jobs from others.
+        let ahead = if self.fails { 0 } else { self.ahead };
+        self.end.is_none() && self.running.len() < (self.options.slots + ahead) as usize
     }
 
     fn expect(&mut self, stage: Stage, now: Time) {
@@ -231,7 +236,9 @@ impl WorkerSide for Runner {
             }
             News::Ended { key, how } => {
                 if let Some(job) = self.running.remove(&key) {
-                    self.results.push_back(job.end(&how, now, &self.options));
+                    let result = job.end(&how, now, &self.options);
+                    self.fails = !result.is_good;
+                    self.results.push_back(result);
                 }
             }
             News::Returned(key) => {

@@ -28,7 +28,7 @@ pub(super) struct Running {
 #[derive(Debug)]
 pub(super) struct Handover {
     name: Bytes,
-    is_good: bool,
+    pub(super) is_good: bool,
     /// Never empty: an original manager would say two words at once.
     pub(super) body: Bytes,
     /// How often a connection was lost over it.
