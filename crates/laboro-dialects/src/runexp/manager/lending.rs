@@ -7,7 +7,12 @@ use super::super::words::{ManagerWord, is_sayable};
 use super::{Manager, Stage, say, tag};
 use crate::session::Output;
 use bytes::Bytes;
-use laboro_core::{Command, Grant, LeaseRef, Outcome, Report, TaskResult, Time, Work};
+use laboro_core::{
+    Command, Grant, JobId, LeaseRef, Outcome, Report, TaskId, TaskResult, Time, Work,
+};
+
+/// Before the numbers of a job and of a task whose own name cannot be said.
+const NUMBERED: &str = "laboro-";
 
 impl Manager {
     /// Hands out what the hub gave, which is one task.
@@ -67,10 +72,10 @@ impl Manager {
         }
         let is_free =
             |name: &[u8]| self.seat().find(name, now).is_none_or(|loan| loan.task == grant.task);
-        if is_sayable(&name) && is_free(&name) {
+        if is_sayable(&name) && is_free(&name) && numbered(&name).is_none() {
             return name.into();
         }
-        format!("laboro-{}-{}", grant.task.job, grant.task.number()).into()
+        format!("{NUMBERED}{}-{}", grant.task.job, grant.task.number()).into()
     }
 
     fn loan(&self, grant: &Grant) -> Loan {
@@ -82,6 +87,13 @@ impl Manager {
             by_exit_status: !is_own_script(grant.work.as_deref()),
         }
     }
+}
+
+/// Whom a name means that was made of numbers.
+pub(super) fn numbered(name: &[u8]) -> Option<TaskId> {
+    let (job, index) = std::str::from_utf8(name).ok()?.strip_prefix(NUMBERED)?.split_once('-')?;
+    let task = TaskId { job: JobId(job.parse().ok()?), index: index.parse().ok()? };
+    (!task.is_whole()).then_some(task)
 }
 
 /// By these a task knows itself, as at workers of our own.

@@ -4,7 +4,7 @@ use super::super::door::Success;
 use super::super::result::{HEADER_BYTES_MAX, of_wait_status, wait_status};
 use super::super::roll::Loan;
 use super::super::words::{Heard, ManagerWord};
-use super::lending::is_own_script;
+use super::lending::{is_own_script, numbered};
 use super::{Manager, Stage, say, tag};
 use crate::session::{Chunk, Output, Stream};
 use bytes::{Bytes, BytesMut};
@@ -74,7 +74,10 @@ impl Manager {
             return;
         }
         // It may have been given out before the hub was started anew.
-        let task = TaskRef::Name(Name::new(&result.name));
+        let task = match numbered(&result.name) {
+            Some(task) => TaskRef::Id(task),
+            None => TaskRef::Name(Name::new(&result.name)),
+        };
         let query = Query::Task { group: self.place.group.clone(), task };
         out.ask(tag::RECALL, Command::Query(query));
         self.stage = Stage::Recalling(result);

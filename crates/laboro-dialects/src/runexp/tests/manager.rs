@@ -6,7 +6,7 @@ use crate::session::HangUp;
 use laboro_core::{
     ArraySpec, Command, CommandWork, Conduct, ConductRule, Config, Drain, IfTaken, JobId,
     JobOptions, Name, Outcome, Profile, Program, Query, Reply, Selection, Setting, State, Submit,
-    SubmitTo, UnknownPred, Which, Work, WorkerRef, WorkerView,
+    SubmitTo, TaskId, TaskRef, UnknownPred, Which, Work, WorkerRef, WorkerView,
 };
 use std::sync::Arc;
 
@@ -273,6 +273,31 @@ fn a_hub_that_was_started_anew_still_knows_what_it_gave_to_whom() {
     assert!(rig.malformed(1).contains("never given"));
     assert_eq!(rig.says(2, "REZULTO a success 5"), [""; 0], "that was another's");
     assert!(rig.malformed(2).contains("never given"));
+}
+
+/// The hub knows no name that was made of numbers, only the numbers.
+#[test]
+fn a_hub_that_was_started_anew_knows_tasks_without_a_name_too() {
+    let mut rig = Rig::with_scripts(&["", "laboro-1-1"], 1);
+    let id = |index| TaskRef::Id(TaskId { job: JobId(1), index });
+    rig.greet(1, "r1");
+    rig.takes(1, "laboro-1-1");
+    rig.takes(1, "laboro-1-2");
+    rig.vanish(1);
+    rig.door = Door::new("default").unwrap();
+    rig.greet(1, "r1");
+    rig.hands_in(1, "laboro-1-2", "success", GOOD);
+    rig.hands_in(1, "laboro-1-1", "success", GOOD);
+    for index in [1, 2] {
+        let group = "default".into();
+        let Reply::Task(view) = rig.ask(Command::Query(Query::Task { group, task: id(index) }))
+        else {
+            panic!("it is there");
+        };
+        assert_eq!(view.state, State::Done);
+    }
+    assert_eq!(rig.says(1, "REZULTO laboro-1-7 success 5"), [""; 0]);
+    assert!(rig.malformed(1).contains("never given"));
 }
 
 #[test]
