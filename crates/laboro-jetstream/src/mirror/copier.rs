@@ -73,6 +73,10 @@ impl Copier {
     pub async fn catch_up(&mut self) -> Result<u64, CopyError> {
         fs::create_dir_all(&self.dir)?;
         let held = self.held().await?;
+        if held.last < self.known.sequence {
+            // It is another stream than the one that was known, so nothing is known of it.
+            self.known = Known::default();
+        }
         let gone = self.known.files.keys().filter(|number| !held.files.contains(number));
         for number in gone.copied().collect::<Vec<_>>() {
             self.remove(number)?;
@@ -213,6 +217,7 @@ impl Copier {
             ..Reading::default()
         };
         let consumer = self.stream().await?.create_consumer(config).await.map_err(refused)?;
+        let mut tries = 0;
         while self.known.sequence < upto {
             let fetch = consumer.fetch().max_messages(READ_MESSAGES).max_bytes(READ_BYTES);
             let batch = timeout(READ, fetch.messages()).await;
@@ -231,9 +236,15 @@ impl Copier {
                 self.known.sequence = sequence;
                 came += 1;
             }
-            if came == 0 {
-                // What is missing up to there was purged.
-                self.known.sequence = upto;
+            if came > 0 {
+                tries = 0;
+                continue;
+            }
+            // What is missing up to there was purged, unless the server that reads for us is behind the others.
+            tries += 1;
+            match tries < TRIES {
+                true => sleep(PAUSE).await,
+                false => self.known.sequence = upto,
             }
         }
         Ok(())

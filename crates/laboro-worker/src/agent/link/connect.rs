@@ -170,8 +170,10 @@ impl Connect for Several {
                     ways.retain(|other| other.address != *leader);
                     ways.push_front(Tls { address: leader.clone(), ..way });
                 }
-                // What can be got over says more than what cannot: the next try may find a hub.
-                if failed.as_ref().is_none_or(ConnectError::is_final) {
+                // What can be got over says more than what cannot: the next try may find a hub. Most of all does
+                // one that is there already.
+                let is_there = matches!(error, ConnectError::Follows { .. });
+                if is_there || failed.as_ref().is_none_or(ConnectError::is_final) {
                     failed = Some(error);
                 }
             }

@@ -99,13 +99,16 @@ impl Pair {
         self.cluster.settle();
     }
 
-    /// A hub whose server of NATS was killed may have been overtaken, and has ended then.
+    /// A hub whose server of NATS was killed may have been overtaken or got no answer, and has ended then.
     fn refill(&mut self) {
         for n in 0..2 {
             if self.hubs[n].as_mut().is_some_and(Live::has_ended) {
                 let ended = self.hubs[n].take().unwrap().wait();
-                eprintln!("hub {n} was overtaken");
-                ended.expect(3).says("another hub has taken over");
+                // On a machine that stands still for long it may be NATS that did not answer.
+                let told = ended.expect(3).err();
+                let is_silent = told.contains("no clear answer from NATS");
+                assert!(is_silent || told.contains("another hub has taken over"), "{told}");
+                eprintln!("hub {n} has ended: {}", told.lines().last().unwrap_or_default());
                 self.start(n);
             }
         }

@@ -20,7 +20,13 @@ PATIENCE_MS = 2500
 END_S = 50
 
 lock = threading.Lock()
-created, stolen, completed, troubles = set(), {}, set(), []
+created, completed, unclear, troubles = set(), set(), set(), []
+# What happened to each task, for whoever looks for a cause.
+history = {}
+
+
+def note(name, *words):
+    history.setdefault(name, []).append((round(time.time(), 2), *words))
 
 
 class Client:
@@ -75,7 +81,7 @@ def work(client, location):
         if is_over():
             deadline = deadline or time.monotonic() + END_S
             with lock:
-                if created <= completed or time.monotonic() > deadline:
+                if created <= completed | unclear or time.monotonic() > deadline:
                     return
         kind, names, again = client.ask("Steal", location=location, n=2)
         if again:
@@ -86,17 +92,22 @@ def work(client, location):
             continue
         with lock:
             for name in names:
+                note(name, "stolen", location)
                 if name in completed:
-                    troubles.append(f"{name} was done and came again")
-                stolen[name] = stolen.get(name, 0) + 1
+                    troubles.append(f"{name} was done and came again: {history[name]}")
+                unclear.discard(name)
         for name in names:
             kind, _, again = client.ask("Complete", [name], location=location)
             with lock:
-                # Not found the second time: the first one was heard, and only its answer was lost.
-                if kind == "OK" or again and kind == "NotFound":
+                note(name, "completed", location, kind, again)
+                if kind == "OK":
                     completed.add(name)
+                elif again and kind == "NotFound":
+                    # The first one was heard and its answer lost; or an Exit that was late has given it back,
+                    # and it comes again. Nobody has said that it is done.
+                    unclear.add(name)
                 else:
-                    troubles.append(f"complete {name}: {kind}")
+                    troubles.append(f"complete {name}: {kind}: {history[name]}")
 
 
 addresses, enough = sys.argv[1].split(","), sys.argv[2]
@@ -110,9 +121,10 @@ for thread in threads:
 for thread in threads:
     while thread.is_alive():
         thread.join(1)
-lost = sorted(created - completed)
+lost = sorted(created - completed - unclear)
+stolen = sum(event[1] == "stolen" for events in history.values() for event in events)
 losses = sum(client.losses for client in clients)
-print(json.dumps({"created": len(created), "completed": len(completed), "stolen": sum(stolen.values()), "unanswered": losses}))
+print(json.dumps({"created": len(created), "completed": len(completed), "unclear": len(unclear - completed), "stolen": stolen, "unanswered": losses}))
 assert not troubles, troubles[:20]
 assert not lost, f"{len(lost)} tasks are lost: {lost[:20]}"
 assert len(created) > 20, len(created)
