@@ -5,7 +5,8 @@ import { h } from "./dom.js";
 import { text } from "./format.js";
 
 const names = new Map();
-const KNOWN_MAX = 5000;
+const KNOWN_MAX = 20_000;
+const ASKED_MAX = 100;
 
 /** Learns from a list that was asked for anyway. */
 export function learn(workers) {
@@ -13,17 +14,14 @@ export function learn(workers) {
   for (const worker of workers) names.set(worker.worker, text(worker.name));
 }
 
-/** Asks for those that are not known yet, a few at once. */
+/** Asks for those that are not known yet, as many as one answer holds. */
 export async function meet(numbers) {
-  const strangers = [...new Set(numbers)].filter((number) => number !== null && !names.has(number)).slice(0, 50);
-  if (strangers.length > 5) {
-    learn((await get("workers?limit=1000")).workers);
-  }
-  await Promise.all(strangers.filter((number) => !names.has(number)).map(async (number) => {
-    const worker = await get(`workers/${number}`).catch(() => null);
-    // One that is forgotten keeps its number as its name.
-    names.set(number, worker ? text(worker.name) : `#${number}`);
-  }));
+  const isStranger = (number) => number !== null && number !== undefined && !names.has(number);
+  const strangers = [...new Set(numbers)].filter(isStranger).slice(0, ASKED_MAX);
+  if (strangers.length === 0) return;
+  learn((await get(`workers?limit=${ASKED_MAX}&numbers=${strangers.join(",")}`)).workers);
+  // One that is forgotten keeps its number as its name.
+  for (const number of strangers.filter(isStranger)) names.set(number, `#${number}`);
 }
 
 export function nameOf(number) {

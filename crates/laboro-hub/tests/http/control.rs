@@ -114,6 +114,14 @@ async fn workers_are_shown_drained_stopped_ejected_and_pardoned() {
     let next = page.next.unwrap();
     let rest: api::Workers = client.get(&format!("workers?limit=1&from={next}")).await.unwrap();
     assert_eq!((rest.workers.len(), rest.next), (1, None));
+    let other = rest.workers[0].worker;
+    let some: api::Workers = client.get(&format!("workers?numbers=77,{other}")).await.unwrap();
+    assert_eq!((some.workers.len(), some.workers[0].worker), (1, other));
+    let many = vec!["1"; 101].join(",");
+    for wrong in ["x", "1,,2", &many] {
+        let refused = client.get::<api::Workers>(&format!("workers?numbers={wrong}")).await;
+        assert_eq!(refused.unwrap_err().reason(), Some("bad_query"), "{wrong}");
+    }
 
     let shown: api::Worker = client.get("workers/w?group=default").await.unwrap();
     assert_eq!((shown.slots_used, shown.leases.len(), shown.succeeded), (2, 2, 1));
