@@ -42,6 +42,7 @@ pub struct Door {
     pub(super) success: Success,
     pub(super) fill: Option<Fill>,
     pub(super) stays: bool,
+    pub(super) follows_another: bool,
     pub(super) limits: Limits,
     pub(super) roll: Arc<Roll>,
 }
@@ -75,6 +76,7 @@ impl Door {
             success: Success::default(),
             fill: None,
             stays: false,
+            follows_another: false,
             limits: Limits::default(),
             roll: Arc::default(),
         })
@@ -94,6 +96,12 @@ impl Door {
     /// Runners are not sent home when nothing is left: more may come.
     pub fn staying(mut self) -> Door {
         self.stays = true;
+        self
+    }
+
+    /// Jobs were given out here before, and nobody knows which: results of those that nobody has are taken.
+    pub fn following_another(mut self) -> Door {
+        self.follows_another = true;
         self
     }
 

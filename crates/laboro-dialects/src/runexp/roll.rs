@@ -20,6 +20,8 @@ pub(super) struct Loan {
     pub(super) attempt: u16,
     /// The worker that the hub gave it to.
     pub(super) holder: Name,
+    /// Given out by a manager that is gone and left no word of it.
+    pub(super) is_from_before: bool,
     /// Its exit status tells, whatever the rule is for runexp's own scripts.
     pub(super) by_exit_status: bool,
 }
@@ -28,6 +30,7 @@ impl Loan {
     pub(super) fn lease_ref(&self) -> LeaseRef {
         match self.lease {
             Some(lease) => LeaseRef::Number { task: self.task, lease },
+            None if self.is_from_before => LeaseRef::HeldOrFree(TaskRef::Id(self.task)),
             None => LeaseRef::Held(TaskRef::Id(self.task)),
         }
     }

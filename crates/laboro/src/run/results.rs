@@ -99,6 +99,11 @@ impl Table {
         Ok(Table { dir: dir.to_owned(), good, file: None })
     }
 
+    /// Somebody kept one here before.
+    pub(crate) fn was_there(&self) -> bool {
+        self.dir.join(TABLE).exists()
+    }
+
     /// Its result file is there, and it was good.
     pub(crate) fn is_done(&self, name: &OsStr) -> bool {
         self.good.get(name) == Some(&true) && self.dir.join(result_file(name)).is_file()

@@ -78,6 +78,11 @@ impl Files {
         self.table.save()
     }
 
+    /// Whether a manager was at work here, before this one claims it.
+    pub(super) fn had_a_manager(&self) -> bool {
+        self.table.was_there()
+    }
+
     pub(super) fn is_done(&self, name: &OsStr) -> bool {
         self.table.is_done(name)
     }

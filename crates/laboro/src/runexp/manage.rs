@@ -62,6 +62,8 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
         out.flush()?;
         return Ok(Exit::Done);
     }
+    // Runners may still have jobs of its; which, the files do not tell.
+    let door = if files.had_a_manager() { door.following_another() } else { door };
     files.claim()?;
     if tasks.is_empty() {
         say(format_args!("{}: all {count} are done", runs.display()));

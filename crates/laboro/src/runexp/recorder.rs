@@ -64,8 +64,9 @@ impl Recorder {
         for (tag, command) in &out.ask {
             if let Command::Report(report) = command
                 && let [result] = &report.results[..]
-                && let LeaseRef::Number { task, .. } | LeaseRef::Held(TaskRef::Id(task)) =
-                    result.lease
+                && let LeaseRef::Number { task, .. }
+                | LeaseRef::Held(TaskRef::Id(task))
+                | LeaseRef::HeldOrFree(TaskRef::Id(task)) = result.lease
             {
                 // A result without a byte has a file all the same.
                 if self.draft.is_none() {

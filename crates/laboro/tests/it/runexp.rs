@@ -224,9 +224,9 @@ fn a_stopped_manager_goes_on_with_what_its_runners_still_have() {
     crate::runexp::port(&manager);
     until("the runner is back", || runner.err().matches("connected as").count() == 2);
     rig.write("go", "");
-    // Its job was given out by a manager that is gone, so it is told of in vain and runs once more.
     runner.wait().expect(0);
     manager.wait().expect(0);
+    assert_eq!(rig.read("ran"), "a\nb\n", "what was given out by a manager that is gone counts");
     assert!(rig.read("outputs/a.res").contains("[r1] Running a"));
     assert!(rig.read("outputs/b.res").contains("[r1] Running b"));
 }
@@ -244,6 +244,35 @@ fn folders_and_port_are_where_one_says() {
     manager.wait().expect(0);
     assert!(rig.read("res/deep/x.res").contains("[node] Running x"));
     assert_eq!(rig.read("res/deep/runexp.am"), "x\n1\n");
+}
+
+#[test]
+fn scripts_go_out_in_the_order_of_their_names() {
+    let rig = Rig::new();
+    for name in ["b", "a/z", "a/b/c", "a.x", "B", "10", "9"] {
+        rig.write(&format!("runs/{name}.sh"), format!("echo {name} >> ran; echo RES:ok\n"));
+    }
+    let sorted = ["10", "9", "B", "a.x", "a/b/c", "a/z", "b"];
+    let manage = ["runexp", "manage", ".", "--sort", "--print-jobs"];
+    assert_eq!(rig.laboro(manage).run().expect(0).out().lines().collect::<Vec<_>>(), sorted);
+    let manager = rig.manage(&["--sort"]);
+    rig.runner(&port(&manager), "1").wait().expect(0);
+    manager.wait().expect(0);
+    assert_eq!(rig.lines("ran"), sorted);
+}
+
+#[test]
+fn without_ban_a_bad_runner_stays_and_names_are_said_when_wanted_only() {
+    let rig = Rig::new();
+    for number in 10..25 {
+        rig.write(&format!("runs/{number}.sh"), "echo RES:failed\n");
+    }
+    let manager = rig.manage(&[]);
+    rig.runner(&port(&manager), "1").wait().expect(0);
+    let ran = manager.wait();
+    ran.expect(1).says("0 done, 15 failed");
+    assert!(!ran.err().contains("failure 10"), "{}", ran.err());
+    assert!(!ran.err().contains("15/15"), "no bar: {}", ran.err());
 }
 
 #[test]

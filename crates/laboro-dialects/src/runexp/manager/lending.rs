@@ -84,6 +84,7 @@ impl Manager {
             lease: Some(grant.lease),
             attempt: grant.attempt,
             holder: self.seat().name.clone(),
+            is_from_before: false,
             by_exit_status: !is_own_script(grant.work.as_deref()),
         }
     }

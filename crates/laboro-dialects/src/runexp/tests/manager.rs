@@ -79,6 +79,26 @@ fn nobody_is_sent_home_while_a_job_may_still_need_a_runner() {
 }
 
 #[test]
+fn results_of_a_manager_that_is_gone_count_where_nobody_else_has_the_job() {
+    let mut rig = Rig::with_scripts(&["a", "b", "c"], 2);
+    rig.door = Door::new("default").unwrap().following_another();
+    rig.greet(1, "r1");
+    rig.greet(2, "r2");
+    rig.takes(2, "a");
+    rig.hands_in(1, "a", "success", GOOD);
+    assert_eq!(rig.state("a"), State::Leased, "the exchange is completed, but another has it");
+    rig.hands_in(1, "b", "success", GOOD);
+    assert_eq!(rig.state("b"), State::Done);
+    rig.hands_in(1, "b", "failure", GOOD);
+    assert_eq!(rig.state("b"), State::Done, "once");
+    rig.hands_in(1, "c", "failure", GOOD);
+    assert_eq!(rig.task("c").failed_attempts, 1);
+    rig.takes(1, "c");
+    assert_eq!(rig.says(1, "REZULTO d success 5"), [""; 0], "no such job was ever there");
+    assert!(rig.malformed(1).contains("never given"));
+}
+
+#[test]
 fn a_different_hail_ends_the_conversation() {
     let mut rig = Rig::with_scripts(&["a"], 1);
     rig.connect(1);
