@@ -91,6 +91,30 @@ pub(crate) enum WorkerVerb {
     Lift,
 }
 
+impl WorkerVerb {
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            WorkerVerb::Drain => "drain",
+            WorkerVerb::Stop(_) => "stop",
+            WorkerVerb::Eject(_) => "eject",
+            WorkerVerb::Pardon => "pardon",
+            WorkerVerb::Lift => "lift",
+        }
+    }
+
+    /// What is so once it was told.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            WorkerVerb::Drain => "gets nothing more".to_owned(),
+            WorkerVerb::Stop(None) => "is stopped, what it ran goes back".to_owned(),
+            WorkerVerb::Stop(Some(slots)) => format!("has {slots} slots less"),
+            WorkerVerb::Eject(_) => "is ejected".to_owned(),
+            WorkerVerb::Pardon => "is pardoned".to_owned(),
+            WorkerVerb::Lift => "is back to work".to_owned(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Printed {
     Stdout,

@@ -1,6 +1,7 @@
 //! What can be typed to a hub. Only shapes and help texts, as in `args`.
 
 use super::{Input, Logs};
+use crate::exit::usage;
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 
@@ -15,6 +16,13 @@ pub(crate) struct HubArgs {
     /// The hub's directory. Default: $LABORO_DIR, else ~/.local/state/laboro/hub.
     #[arg(long, value_name = "DIR", conflicts_with = "access")]
     pub(crate) dir: Option<PathBuf>,
+}
+
+impl HubArgs {
+    /// What was said here, else what was said before a subcommand.
+    pub(crate) fn or<'a>(&'a self, before: &'a HubArgs) -> &'a HubArgs {
+        if self.access.is_some() || self.dir.is_some() { self } else { before }
+    }
 }
 
 const SUBMIT_HELP: &str = "\
@@ -144,6 +152,19 @@ pub(crate) struct ListArgs {
     pub(crate) hub: HubArgs,
 }
 
+impl ListArgs {
+    /// What is for lists is not said to `verb`, which prints none.
+    pub(crate) fn refuse_with(&self, verb: &str) -> anyhow::Result<()> {
+        let said = [("--json", self.json), ("--limit", self.limit.is_some())];
+        match said.into_iter().find(|(_, is_said)| *is_said) {
+            Some((option, _)) => {
+                Err(usage(format!("{option} goes with a list, not with `{verb}`")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Status {
     /// Only of this group.
@@ -262,7 +283,6 @@ pub(crate) struct Priority {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Workers {
     #[command(subcommand)]
     pub(crate) command: Option<WorkersCommand>,
@@ -281,19 +301,19 @@ pub(crate) enum WorkersCommand {
     Drain(WorkerArgs),
     /// Take so many slots away from it; without a number, all, and end what runs there.
     Stop {
-        #[command(flatten)]
-        worker: WorkerArgs,
         /// How many slots; those that are free first.
         #[arg(long, value_name = "N")]
         slots: Option<u32>,
+        #[command(flatten)]
+        worker: WorkerArgs,
     },
     /// Send it away for good: what runs there goes to others, and it is not let in again.
     Eject {
-        #[command(flatten)]
-        worker: WorkerArgs,
         /// In words, for whoever looks later.
         #[arg(long, default_value = "by hand")]
         reason: String,
+        #[command(flatten)]
+        worker: WorkerArgs,
     },
     /// Forget what it did wrong.
     Pardon(WorkerArgs),
@@ -316,7 +336,6 @@ pub(crate) struct WorkerArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Groups {
     #[command(subcommand)]
     pub(crate) command: Option<GroupsCommand>,

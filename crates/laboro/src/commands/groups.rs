@@ -11,8 +11,8 @@ use laboro_hub::api::Group;
 pub(crate) fn run(args: &Groups) -> anyhow::Result<Exit> {
     match &args.command {
         None => list(&args.list),
-        Some(GroupsCommand::Pause(group)) => pause(group, true),
-        Some(GroupsCommand::Resume(group)) => pause(group, false),
+        Some(GroupsCommand::Pause(group)) => pause(&args.list, group, true),
+        Some(GroupsCommand::Resume(group)) => pause(&args.list, group, false),
     }
 }
 
@@ -66,8 +66,9 @@ fn list(args: &ListArgs) -> anyhow::Result<Exit> {
     })
 }
 
-fn pause(args: &GroupArgs, paused: bool) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+fn pause(said_before: &ListArgs, args: &GroupArgs, paused: bool) -> anyhow::Result<Exit> {
+    said_before.refuse_with(if paused { "pause" } else { "resume" })?;
+    talk(args.hub.or(&said_before.hub), async |hub| {
         hub.pause(&args.name, paused).await?;
         let now = if paused { "is paused; what runs goes on" } else { "goes on" };
         print(format_args!("group {} {now}", safe(&args.name)))?;

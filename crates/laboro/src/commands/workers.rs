@@ -9,16 +9,16 @@ use crate::view::{WORKER_COLUMNS, now_ms, worker_row};
 use laboro_hub::api::Worker;
 
 pub(crate) fn run(args: &Workers) -> anyhow::Result<Exit> {
-    match &args.command {
-        None => list(&args.list, args.group.as_deref()),
-        Some(WorkersCommand::Drain(worker)) => act(worker, WorkerVerb::Drain),
-        Some(WorkersCommand::Stop { worker, slots }) => act(worker, WorkerVerb::Stop(*slots)),
-        Some(WorkersCommand::Eject { worker, reason }) => {
-            act(worker, WorkerVerb::Eject(reason.clone()))
-        }
-        Some(WorkersCommand::Pardon(worker)) => act(worker, WorkerVerb::Pardon),
-        Some(WorkersCommand::Lift(worker)) => act(worker, WorkerVerb::Lift),
-    }
+    let Some(command) = &args.command else { return list(&args.list, args.group.as_deref()) };
+    let (worker, verb) = match command {
+        WorkersCommand::Drain(worker) => (worker, WorkerVerb::Drain),
+        WorkersCommand::Stop { worker, slots } => (worker, WorkerVerb::Stop(*slots)),
+        WorkersCommand::Eject { worker, reason } => (worker, WorkerVerb::Eject(reason.clone())),
+        WorkersCommand::Pardon(worker) => (worker, WorkerVerb::Pardon),
+        WorkersCommand::Lift(worker) => (worker, WorkerVerb::Lift),
+    };
+    args.list.refuse_with(verb.word())?;
+    act(args, worker, &verb)
 }
 
 fn list(args: &ListArgs, group: Option<&str>) -> anyhow::Result<Exit> {
@@ -35,41 +35,34 @@ fn list(args: &ListArgs, group: Option<&str>) -> anyhow::Result<Exit> {
     })
 }
 
-fn act(args: &WorkerArgs, verb: WorkerVerb) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
-        let worker = find(hub, args).await?;
-        hub.tell_worker(worker.worker, &verb).await?;
+fn act(said_before: &Workers, args: &WorkerArgs, verb: &WorkerVerb) -> anyhow::Result<Exit> {
+    let group = args.group.as_deref().or(said_before.group.as_deref());
+    talk(args.hub.or(&said_before.list.hub), async |hub| {
+        let worker = find(hub, &args.name, group).await?;
+        hub.tell_worker(worker.worker, verb).await?;
         let (name, number) = (&worker.name, worker.worker);
-        let now = match &verb {
-            WorkerVerb::Drain => "gets nothing more".to_owned(),
-            WorkerVerb::Stop(None) => "is stopped, what it ran goes back".to_owned(),
-            WorkerVerb::Stop(Some(slots)) => format!("has {slots} slots less"),
-            WorkerVerb::Eject(_) => "is ejected".to_owned(),
-            WorkerVerb::Pardon => "is pardoned".to_owned(),
-            WorkerVerb::Lift => "is back to work".to_owned(),
-        };
-        print(format_args!("worker {name} ({number}) {now}"))?;
+        print(format_args!("worker {name} ({number}) {}", verb.told()))?;
         Ok(Exit::Done)
     })
 }
 
 /// By its name, which must be one worker's, or by its number.
-async fn find(hub: &Hub, args: &WorkerArgs) -> anyhow::Result<Worker> {
-    let mut workers = WorkerPages::new(hub, args.group.as_deref(), None);
-    let number: Option<u32> = args.name.parse().ok();
+async fn find(hub: &Hub, name: &str, group: Option<&str>) -> anyhow::Result<Worker> {
+    let mut workers = WorkerPages::new(hub, group, None);
+    let number: Option<u32> = name.parse().ok();
     let mut named: Option<Worker> = None;
     let mut numbered = None;
     while let Some(worker) = workers.next().await? {
         if Some(worker.worker) == number {
             numbered = Some(worker.clone());
         }
-        if worker.name.bytes() != args.name.as_bytes() {
+        if worker.name.bytes() != name.as_bytes() {
             continue;
         }
         if let Some(other) = named {
             return Err(usage(format!(
                 "{}: there is one in group {} and one in group {}: say --group or the number, {} or {}",
-                safe(&args.name),
+                safe(name),
                 other.group,
                 worker.group,
                 other.worker,
@@ -79,6 +72,6 @@ async fn find(hub: &Hub, args: &WorkerArgs) -> anyhow::Result<Worker> {
         named = Some(worker);
     }
     named.or(numbered).ok_or_else(|| {
-        refused(format!("there is no worker {}: `laboro workers` lists them", safe(&args.name)))
+        refused(format!("there is no worker {}: `laboro workers` lists them", safe(name)))
     })
 }

@@ -79,3 +79,19 @@ fn a_worker_is_drained_ejected_and_pardoned_by_its_name() {
     assert_eq!(place.json(&["workers", "--json"])[0]["conduct"]["standing"], "good");
     place.run(&["workers", "drain", "node 8"]).expect(4).says("there is no worker node 8");
 }
+
+#[test]
+fn which_hub_and_group_may_be_said_before_the_verb() {
+    let place = Place::new();
+    let _worker = place.worker("w", 2);
+    let dir = place.rig.at("hub");
+    let dir = dir.to_str().unwrap();
+    let typed = |words: &[&str]| place.rig.laboro(words.iter().copied()).run();
+    typed(&["workers", "--dir", dir, "--group", "default", "drain", "w"]).expect(0);
+    typed(&["workers", "lift", "w", "--dir", dir]).expect(0);
+    typed(&["groups", "--dir", dir, "pause", "default"]).expect(0);
+    typed(&["workers", "--dir", dir, "--group", "other", "drain", "w"]).expect(4);
+    // What is for lists would do nothing.
+    typed(&["workers", "--dir", dir, "--json", "drain", "w"]).expect(2).says("--json");
+    typed(&["groups", "--dir", dir, "-n", "1", "pause", "default"]).expect(2).says("--limit");
+}
