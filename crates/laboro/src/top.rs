@@ -80,6 +80,13 @@ async fn watch(hub: &Hub, screen: &mut Screen, every: Duration) -> anyhow::Resul
                 };
                 model.say(said);
             }
+            Wish::Tell(verb, worker) => {
+                let said = match hub.tell_worker(worker, &verb).await {
+                    Ok(()) => format!("worker {worker} {}", verb.told()),
+                    Err(error) => format!("{error:#}"),
+                };
+                model.say(said);
+            }
         }
     }
 }

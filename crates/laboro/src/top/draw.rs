@@ -46,11 +46,8 @@ fn title(model: &Model) -> Line<'_> {
 }
 
 fn bottom(model: &Model) -> Line<'_> {
-    if let Some((verb, job, task)) = model.asks {
-        let what = task.map_or_else(|| format!("job {job}"), |task| format!("task {job}/{task}"));
-        return Line::from(format!(" {} {what}? y: yes, any other key: no", verb.word()))
-            .bold()
-            .red();
+    if let Some((_, words)) = &model.asks {
+        return Line::from(format!(" {words} y: yes, other keys: no")).bold().red();
     }
     if let Some((words, _)) = &model.said {
         return Line::from(format!(" {}", safe(words.lines().next().unwrap_or("")))).yellow();
@@ -59,7 +56,7 @@ fn bottom(model: &Model) -> Line<'_> {
         View::Overview | View::Jobs => {
             " ↑↓ walk  Enter open  h hold  r release  t retry  c cancel  Tab next  q leave"
         }
-        View::Workers => " ↑↓ walk  Tab next  q leave",
+        View::Workers => " ↑↓ walk  d drain  s stop  e eject  p pardon  l lift  Tab next  q leave",
         View::Job(..) => {
             " ↑↓ walk  Enter open  Esc back  f filter  h hold  r release  t retry  c cancel"
         }

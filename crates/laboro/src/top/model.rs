@@ -2,7 +2,8 @@
 
 use super::keyboard::Key;
 use super::news::{JobNews, News, OverviewNews, TaskNews};
-use crate::hub_client::Verb;
+use crate::hub_client::{Verb, WorkerVerb};
+use crate::output::safe;
 use laboro_hub::api::{Job, TaskState, Worker};
 use ratatui::widgets::TableState;
 use std::time::{Duration, Instant};
@@ -18,11 +19,12 @@ pub(super) enum View {
 }
 
 /// What a key leads to, outside of this program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wish {
     Nothing,
     Leave,
     Change(Verb, u32, Option<u32>),
+    Tell(WorkerVerb, u32),
 }
 
 pub(super) struct Model {
@@ -40,12 +42,15 @@ pub(super) struct Model {
     pub scrolled: u16,
     /// The last word about something that was done, or went wrong.
     pub said: Option<(String, Instant)>,
-    pub asks: Option<(Verb, u32, Option<u32>)>,
+    /// What is done if the answer to these words is yes.
+    pub asks: Option<(Wish, String)>,
     looked: Option<Instant>,
 }
 
 const SAID_FOR: Duration = Duration::from_secs(5);
 const PAGE: usize = 10;
+/// Of a worker, in a question that has one line.
+const NAME_SHOWN: usize = 14;
 
 impl Model {
     pub(super) fn new(hub: String) -> Model {
@@ -94,11 +99,8 @@ impl Model {
     }
 
     pub(super) fn press(&mut self, key: Key) -> Wish {
-        if let Some((verb, job, task)) = self.asks.take() {
-            return match key {
-                Key::Letter('y') => Wish::Change(verb, job, task),
-                _ => Wish::Nothing,
-            };
+        if let Some((wish, _)) = self.asks.take() {
+            return if key == Key::Letter('y') { wish } else { Wish::Nothing };
         }
         match key {
             Key::Leave => return Wish::Leave,
@@ -120,14 +122,37 @@ impl Model {
             Key::Letter('h') => return self.change(Verb::Hold),
             Key::Letter('r') => return self.change(Verb::Release),
             Key::Letter('t') => return self.change(Verb::Retry),
-            Key::Letter('c') => {
-                if let Wish::Change(verb, job, task) = self.change(Verb::Cancel) {
-                    self.asks = Some((verb, job, task));
-                }
-            }
+            Key::Letter('c') => self.ask_to_cancel(),
+            Key::Letter(letter) if self.view == View::Workers => self.ask_about_worker(letter),
             Key::Letter(_) | Key::Resized => {}
         }
         Wish::Nothing
+    }
+
+    fn ask_to_cancel(&mut self) {
+        let wish = self.change(Verb::Cancel);
+        let words = match wish {
+            Wish::Change(_, job, None) => format!("cancel job {job}?"),
+            Wish::Change(_, job, Some(task)) => format!("cancel task {job}/{task}?"),
+            Wish::Nothing | Wish::Leave | Wish::Tell(..) => return,
+        };
+        self.asks = Some((wish, words));
+    }
+
+    fn ask_about_worker(&mut self, letter: char) {
+        let Some(worker) = self.rows.selected().and_then(|at| self.workers.get(at)) else { return };
+        let by = || "ejected with laboro top".to_owned();
+        let (verb, what) = match letter {
+            'd' => (WorkerVerb::Drain, "drain NAME, once what it runs is done?"),
+            's' => (WorkerVerb::Stop(None), "stop NAME now, and give others what it runs?"),
+            'e' => (WorkerVerb::Eject(by()), "eject NAME, until it is pardoned?"),
+            'p' => (WorkerVerb::Pardon, "pardon NAME?"),
+            'l' => (WorkerVerb::Lift, "lift NAME: let it work again?"),
+            _ => return,
+        };
+        // A long name does not push the answers off the screen.
+        let name: String = safe(&worker.name.to_string()).chars().take(NAME_SHOWN).collect();
+        self.asks = Some((Wish::Tell(verb, worker.worker), what.replace("NAME", &name)));
     }
 
     /// The job, or the task, that a key would do something to.

@@ -4,7 +4,7 @@ use super::draw;
 use super::keyboard::Key;
 use super::model::{Model, View, Wish};
 use super::news::{JobNews, News, OverviewNews, TaskNews};
-use crate::hub_client::Verb;
+use crate::hub_client::{Verb, WorkerVerb};
 use laboro_hub::api::{Job, JobHistory, Task};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -81,14 +81,57 @@ fn trouble_is_told_and_what_was_seen_stays() {
     assert!(screen.contains("the hub does not answer") && screen.contains("newer"), "{screen}");
 }
 
-#[test]
-fn workers_fit_on_a_small_screen() {
+fn among_workers() -> Model {
     let mut model = model();
     model.press(Key::Letter('3'));
-    let worker = json!({"worker": 12, "name": "node-017", "group": "default", "dialect": "native",
+    let worker = |number: u32, name: &str| {
+        json!({"worker": number, "name": name, "group": "default", "dialect": "native",
         "connected": true, "slots": 128, "slots_used": 127, "succeeded": 123_456, "failed": 12,
-        "conduct": {"standing": "on_probation"}});
-    model.hear(News::Workers(vec![serde_json::from_value(worker).unwrap()]));
+        "conduct": {"standing": "on_probation"}})
+    };
+    let workers =
+        [worker(12, "node-017"), worker(30, "a-node-with-a-name-as-long-as-can-be.example")];
+    let workers = workers.map(|worker| serde_json::from_value(worker).unwrap());
+    model.hear(News::Workers(workers.into()));
+    model
+}
+
+#[test]
+fn what_is_done_to_a_worker_is_asked_about_first() {
+    let verbs = [
+        ('d', WorkerVerb::Drain, "drain"),
+        ('s', WorkerVerb::Stop(None), "stop"),
+        ('e', WorkerVerb::Eject("ejected with laboro top".to_owned()), "eject"),
+        ('p', WorkerVerb::Pardon, "pardon"),
+        ('l', WorkerVerb::Lift, "lift"),
+    ];
+    for (letter, verb, word) in verbs {
+        let mut model = among_workers();
+        assert!(shown(&mut model).contains(&format!("{letter} {word}")), "the keys are shown");
+        assert_eq!(model.press(Key::Letter(letter)), Wish::Nothing);
+        assert!(shown(&mut model).contains(&format!("{word} node-017")));
+        assert_eq!(model.press(Key::Back), Wish::Nothing);
+        model.press(Key::Down);
+        model.press(Key::Letter(letter));
+        let screen = shown(&mut model);
+        assert!(screen.contains(&format!("{word} a-node-with-a-")), "{screen}");
+        assert!(screen.contains("y: yes, other keys: no"), "it fits in one line: {screen}");
+        assert_eq!(model.press(Key::Letter('y')), Wish::Tell(verb, 30));
+    }
+}
+
+#[test]
+fn letters_for_workers_do_nothing_elsewhere() {
+    let mut model = model();
+    for letter in "dsepl".chars() {
+        assert_eq!(model.press(Key::Letter(letter)), Wish::Nothing);
+        assert!(model.asks.is_none());
+    }
+}
+
+#[test]
+fn workers_fit_on_a_small_screen() {
+    let mut model = among_workers();
     let screen = shown(&mut model);
     for words in ["node-017", "default", "native", "on probation", "127/128", "123456", "now"] {
         assert!(screen.contains(words), "{words} is not in {screen}");
