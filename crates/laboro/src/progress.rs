@@ -55,6 +55,15 @@ impl Progress {
         }
     }
 
+    /// Whether somebody would see what is set now.
+    pub(crate) fn is_seen(&self) -> bool {
+        match &self.form {
+            Form::Bar(_) => true,
+            Form::Lines { next, .. } => Instant::now() >= *next,
+            Form::Quiet => false,
+        }
+    }
+
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

@@ -77,7 +77,8 @@ function drawCards(seen, groups, past) {
     card("Done", count(sum("done")), "of jobs that are remembered", "done"),
     card("Failed", count(sum("failed")), `${count(sum("blocked"))} blocked by it`, "failed"),
     card("Workers", count(workers.connected), odd.map(([word, number]) => `${number} ${word}`).join(", ") || "all well"),
-    card("Slots", `${count(workers.slots_used)} / ${count(workers.slots)}`, "in use"),
+    card("Slots", `${count(workers.slots_used)} / ${count(workers.slots)}`,
+      workers.slots_ahead ? `in use, ${count(workers.slots_ahead)} given ahead` : "in use"),
     seen.disk && card("Disk", bytes(seen.disk.free_bytes), "free where the hub writes"),
   ];
 }

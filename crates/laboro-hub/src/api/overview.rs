@@ -42,6 +42,8 @@ pub struct Fleet {
     pub ejected: u64,
     pub slots: u64,
     pub slots_used: u64,
+    /// Taken by what was given ahead, once there is room for it.
+    pub slots_ahead: u64,
 }
 
 impl Fleet {

@@ -21,6 +21,9 @@ pub struct Worker {
     pub slots: u32,
     #[serde(default)]
     pub slots_used: u32,
+    /// What it was given ahead waits there until a slot is free, and takes so many then.
+    #[serde(default)]
+    pub slots_ahead: u32,
     /// How many tasks it holds.
     #[serde(default)]
     pub lease_count: u32,
@@ -85,6 +88,8 @@ impl From<WorkerView> for Worker {
             task: task.number(),
             lease: lease.to_string(),
         });
+        // How many slots one has that is away nobody knows.
+        let ahead = if view.connected { view.slots_used.saturating_sub(view.slots) } else { 0 };
         Worker {
             worker: view.worker.0,
             name: (&view.name).into(),
@@ -93,11 +98,8 @@ impl From<WorkerView> for Worker {
             connected: view.connected,
             draining: view.draining,
             slots: view.slots,
-            // What it was given ahead waits there for a slot.
-            slots_used: match view.connected {
-                true => view.slots_used.min(view.slots),
-                false => view.slots_used,
-            },
+            slots_used: view.slots_used - ahead,
+            slots_ahead: ahead,
             lease_count: view.lease_count,
             leases: leases.collect(),
             succeeded: view.succeeded,

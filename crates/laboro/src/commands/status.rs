@@ -75,9 +75,8 @@ impl Overview {
             let barred = matches!(worker.conduct.standing, Standing::OnHold | Standing::Ejected);
             count.barred += u64::from(barred);
             count.slots += u64::from(worker.slots);
-            // More than it has slots for waits there for its turn.
-            count.slots_used += u64::from(worker.slots_used.min(worker.slots));
-            count.slots_ahead += u64::from(worker.slots_used.saturating_sub(worker.slots));
+            count.slots_used += u64::from(worker.slots_used);
+            count.slots_ahead += u64::from(worker.slots_ahead);
         }
         let mut jobs = Newest::new(hub, group, None);
         for looked_at in 0..=JOBS_LOOKED_AT {

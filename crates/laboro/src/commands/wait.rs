@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::resolve;
 use crate::view::{bar_of, state_of_job};
 use anyhow::Context;
-use laboro_hub::api::Job;
+use laboro_hub::api::{Job, Overview};
 use laboro_plan::parse_duration;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -83,7 +83,10 @@ pub(crate) async fn until_over(
             say("laboro: the time is over and the jobs are not");
             return tell(&waited.jobs, shown, Duration::ZERO).map(|_| Exit::SomeFailed);
         }
-        show(&mut progress, &waited.jobs);
+        if progress.is_seen() {
+            let seen = hub.get::<Overview>("overview").await.ok();
+            show(&mut progress, &waited.jobs, seen.map(|seen| seen.workers.slots_used));
+        }
     };
     let took = progress.elapsed();
     drop(progress);
@@ -100,13 +103,21 @@ fn left_alone(jobs: &[u32]) -> Exit {
     Exit::Interrupted
 }
 
-fn show(progress: &mut Progress, jobs: &[Job]) {
+/// `slots_used` is how many slots have a task, if that is known: of what workers were given no more runs, and the
+/// rest waits there.
+fn show(progress: &mut Progress, jobs: &[Job], slots_used: Option<u64>) {
     let sum = |count: fn(&Job) -> u64| jobs.iter().map(count).sum::<u64>();
     let failed = match sum(|job| job.counts.failed) {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
-    let words = format!("{} running{failed}", sum(|job| job.counts.leased));
+    let given = sum(|job| job.counts.leased);
+    let running = slots_used.map_or(given, |slots| slots.min(given));
+    let ahead = match given - running {
+        0 => String::new(),
+        ahead => format!(", {ahead} given ahead"),
+    };
+    let words = format!("{running} running{ahead}{failed}");
     progress.set(sum(|job| job.counts.finished()), sum(|job| job.tasks), &words);
 }
 

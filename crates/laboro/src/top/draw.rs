@@ -86,10 +86,11 @@ fn overview(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
         count("failed", sum(|c| c.failed), Color::Red),
     ]);
     let second = Line::from(format!(
-        " {} workers, {} of {} slots in use{}{}{}",
+        " {} workers, {} of {} slots in use{}{}{}{}",
         fleet.connected,
         fleet.slots_used,
         fleet.slots,
+        some(", given ahead: ", fleet.slots_ahead),
         some(", on hold: ", fleet.on_hold),
         some(", ejected: ", fleet.ejected),
         some(", away: ", fleet.away),
