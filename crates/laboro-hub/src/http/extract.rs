@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -18,21 +19,41 @@ impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Said<T> {
     type Rejection = Refused;
 
     async fn from_request(request: Request, api: &Arc<Api>) -> Result<Said<T>, Refused> {
-        let limits = &api.services.limits;
-        let most = limits.body_bytes;
-        let mut body = request.into_body();
-        let read = Limited::new(&mut body, most).collect();
-        let bytes = match tokio::time::timeout(limits.body, read).await {
-            Err(_) => return Err(too_slow(limits.body)),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                drain(body, most).await;
-                return Err(too_large(most));
-            }
-            Ok(Err(error)) => return Err(Refused::bad_request("broken_body", error.to_string())),
-            Ok(Ok(collected)) => collected.to_bytes(),
-        };
+        let bytes = whole_body(request, api).await?;
         let json: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         object(json).map(Said)
+    }
+}
+
+/// A JSON body that must be there: nobody submits nothing on purpose.
+pub(super) struct Brought<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Brought<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Brought<T>, Refused> {
+        let bytes = whole_body(request, api).await?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            let detail = "the body is empty; a JSON object is expected: {...}";
+            return Err(Refused::bad_request("no_body", detail));
+        }
+        object(&bytes).map(Brought)
+    }
+}
+
+async fn whole_body(request: Request, api: &Arc<Api>) -> Result<Bytes, Refused> {
+    let limits = &api.services.limits;
+    let most = limits.body_bytes;
+    let mut body = request.into_body();
+    let read = Limited::new(&mut body, most).collect();
+    match tokio::time::timeout(limits.body, read).await {
+        Err(_) => Err(too_slow(limits.body)),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            drain(body, most).await;
+            Err(too_large(most))
+        }
+        Ok(Err(error)) => Err(Refused::bad_request("broken_body", error.to_string())),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
     }
 }
 
@@ -76,7 +97,7 @@ pub(super) async fn drain(mut body: Body, most: usize) {
     let drained = async {
         let mut left = most;
         while let Some(Ok(frame)) = body.frame().await {
-            let bytes = frame.data_ref().map_or(0, bytes::Bytes::len);
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
             match left.checked_sub(bytes) {
                 Some(rest) => left = rest,
                 None => return,

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
-use super::extract::{At, Said};
+use super::extract::{At, Brought};
 use crate::api::{AddTasks, Converter, Problem, SubmitJob, Submitted, Text};
 use axum::Json;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use laboro_core::{Command, JobOptions, Name, Reply, Submit, SubmitTo};
 pub(super) async fn submit(
     State(api): Shared,
     visitor: Visitor,
-    Said(mut asked): Said<SubmitJob>,
+    Brought(mut asked): Brought<SubmitJob>,
 ) -> Answer<Submitted> {
     visitor.must_submit()?;
     let group = visitor.group(asked.group.take().map(|group| group.name()))?;
@@ -40,7 +40,7 @@ pub(super) async fn add(
     State(api): Shared,
     visitor: Visitor,
     At(job): At<u32>,
-    Said(asked): Said<AddTasks>,
+    Brought(asked): Brought<AddTasks>,
 ) -> Answer<Submitted> {
     visitor.must_submit()?;
     let view = api.job(&visitor, job).await?;

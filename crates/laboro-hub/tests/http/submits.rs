@@ -92,6 +92,11 @@ async fn what_is_wrong_is_refused_with_a_stable_word_and_leaves_nothing() {
             other => panic!("{json}: {other:?}"),
         }
     }
+    for empty in ["", " \n"] {
+        let (head, body) = rig.raw("POST /api/v1/jobs", "", empty).await;
+        assert!(head.starts_with("HTTP/1.1 400"), "{head}");
+        assert_eq!(json_of(&body)["reason"], "no_body");
+    }
     let (head, body) = rig.raw("POST /api/v1/jobs", "", r#"{"tasks":["#).await;
     assert!(head.starts_with("HTTP/1.1 400"), "{head}");
     assert!(head.contains("content-type: application/problem+json"), "{head}");
