@@ -3,6 +3,7 @@
 
 mod codec;
 mod conversations;
+mod creates;
 mod golden;
 mod ring;
 mod worker;

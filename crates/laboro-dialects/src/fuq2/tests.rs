@@ -5,5 +5,6 @@ mod golden;
 mod hostile;
 mod native;
 mod plain;
+mod plain_worker;
 mod rig;
 mod talk;
