@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
         return hub::run(args);
     }
     let dir = RunDir::find(&root, args.run.as_deref())?;
-    let task = find(&dir, &args.task)?;
+    let task = find(&dir, &args.task, is_known(&args.hub_args))?;
     let reader = Reader::open(dir.join("outputs")).context("the outputs cannot be read")?;
     match args.json {
         true => as_json(&reader, &dir, args, task),
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
 }
 
 /// By name, else by number.
-fn find(dir: &Path, task: &str) -> anyhow::Result<TaskId> {
+fn find(dir: &Path, task: &str, is_hub_known: bool) -> anyhow::Result<TaskId> {
     let ledger = ledger(dir)?;
     if let Some(found) = ledger.find_task(&GROUP.into(), &Name::from(task)) {
         if found.is_whole() {
@@ -47,7 +47,10 @@ fn find(dir: &Path, task: &str) -> anyhow::Result<TaskId> {
     }
     let number = task.parse().ok().map(|number| TaskId::new(JOB, number));
     let found = number.filter(|&task| ledger.state_of(task).is_some());
-    found.ok_or_else(|| usage(format!("there is no task {task} in {}", dir.display())))
+    found.ok_or_else(|| {
+        let hint = if is_hub_known { "; --hub asks the hub" } else { "" };
+        usage(format!("there is no task {task} in {}{hint}", dir.display()))
+    })
 }
 
 fn ledger(dir: &Path) -> anyhow::Result<Ledger> {
@@ -80,14 +83,15 @@ fn streams(args: &Logs) -> Streams {
     }
 }
 
-fn write(stream: Stream, bytes: &[u8]) -> std::io::Result<()> {
-    match stream {
-        Stream::Stdout => {
+/// Both streams go each to where it belongs. One alone is what was asked for, so it goes to standard output.
+fn write(wanted: Streams, stream: Stream, bytes: &[u8]) -> std::io::Result<()> {
+    match (wanted, stream) {
+        (Streams::Both, Stream::Stderr) => std::io::stderr().lock().write_all(bytes),
+        _ => {
             let mut out = std::io::stdout().lock();
             out.write_all(bytes)?;
             out.flush()
         }
-        Stream::Stderr => std::io::stderr().lock().write_all(bytes),
     }
 }
 
@@ -108,7 +112,7 @@ fn show(mut reader: Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::Re
     }
     for chunk in reader.read(key, streams(args)) {
         let (stream, bytes) = chunk?;
-        write(stream, &bytes)?;
+        write(streams(args), stream, &bytes)?;
     }
     say_truncated(reader.end(key)?.as_ref());
     Ok(Exit::Done)
@@ -121,7 +125,7 @@ fn follow(mut reader: Reader, dir: &Path, key: Key, streams: Streams) -> anyhow:
         let run_is_over = !is_running(dir);
         while let Some(chunk) = follow.poll(&mut reader) {
             let (stream, bytes) = chunk?;
-            write(stream, &bytes)?;
+            write(streams, stream, &bytes)?;
         }
         if let Some(end) = follow.end() {
             say_truncated(Some(end));

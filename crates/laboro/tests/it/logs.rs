@@ -14,7 +14,7 @@ fn one_stream_or_both_or_all_as_json() {
     let out = rig.laboro(["logs", "--stdout", "2"]).run();
     assert_eq!((out.out(), out.err()), ("out\n".into(), String::new()));
     let err = rig.laboro(["logs", "--stderr", "2"]).run();
-    assert_eq!((err.out(), err.err()), (String::new(), "err\n".into()));
+    assert_eq!((err.out(), err.err()), ("err\n".into(), String::new()), "as it was asked for");
     let record: Value =
         serde_json::from_str(&rig.laboro(["logs", "--json", "2"]).run().out()).unwrap();
     assert_eq!(record["state"], "failed");

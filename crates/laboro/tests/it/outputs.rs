@@ -114,7 +114,7 @@ fn a_hundred_megabytes_are_kept() {
     let sums = rig.call(count).run().out();
     let sums: Vec<&str> = sums.lines().collect();
     assert_eq!(sums[0], sums[1]);
-    assert_eq!(rig.laboro(["logs", "--stderr", "1"]).run().err(), "the end\n");
+    assert_eq!(rig.laboro(["logs", "--stderr", "1"]).run().out(), "the end\n");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::hub_client::{Away, Hub, Printed, talk};
 use crate::output::{print, safe, say};
 use crate::resolve;
-use laboro_hub::api::{Task, TaskState};
+use laboro_hub::api::{Attempt, OutcomeKind, Task, TaskState};
 use laboro_hub::client::Download;
 use serde_json::json;
 use std::io::Write;
@@ -29,7 +29,8 @@ pub(super) fn run(args: &Logs) -> anyhow::Result<Exit> {
             let mut printed = 0;
             for &stream in streams {
                 let output = hub.output(job, number, args.attempt, stream, None).await?;
-                printed += copy(output, stream).await?;
+                printed +=
+                    copy(output, if streams.len() == 1 { Printed::Stdout } else { stream }).await?;
             }
             printed
         };
@@ -40,7 +41,7 @@ pub(super) fn run(args: &Logs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Both streams at once, each to where it belongs.
+/// Both streams at once, each to where it belongs. One alone goes to standard output.
 async fn follow(
     hub: &Hub,
     task: (u32, u32),
@@ -48,10 +49,10 @@ async fn follow(
     streams: &[Printed],
 ) -> anyhow::Result<u64> {
     match streams {
-        &[stream] => follow_one(hub, task, attempt, stream).await,
+        &[stream] => follow_one(hub, task, attempt, stream, Printed::Stdout).await,
         _ => {
-            let out = follow_one(hub, task, attempt, Printed::Stdout);
-            let err = follow_one(hub, task, attempt, Printed::Stderr);
+            let out = follow_one(hub, task, attempt, Printed::Stdout, Printed::Stdout);
+            let err = follow_one(hub, task, attempt, Printed::Stderr, Printed::Stderr);
             let (out, err) = tokio::try_join!(out, err)?;
             Ok(out + err)
         }
@@ -64,6 +65,7 @@ async fn follow_one(
     (job, task): (u32, u32),
     mut attempt: Option<u16>,
     stream: Printed,
+    to: Printed,
 ) -> anyhow::Result<u64> {
     let (mut copied, mut away) = (0, Away::default());
     loop {
@@ -76,7 +78,7 @@ async fn follow_one(
                     match output.next().await {
                         Ok(Some(bytes)) => {
                             copied += bytes.len() as u64;
-                            write(stream, &bytes)?;
+                            write(to, &bytes)?;
                         }
                         Ok(None) => break hub.task_now(job, task).await,
                         Err(error) => break Err(error),
@@ -106,11 +108,11 @@ fn is_past(task: &Task, attempt: Option<u16>) -> bool {
 }
 
 /// How many bytes there were.
-async fn copy(mut output: Download, stream: Printed) -> anyhow::Result<u64> {
+async fn copy(mut output: Download, to: Printed) -> anyhow::Result<u64> {
     let mut copied = 0;
     while let Some(bytes) = output.next().await? {
         copied += bytes.len() as u64;
-        write(stream, &bytes)?;
+        write(to, &bytes)?;
     }
     Ok(copied)
 }
@@ -127,6 +129,10 @@ fn write(stream: Printed, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 async fn as_json(hub: &Hub, task: &Task, attempt: Option<u16>) -> anyhow::Result<Exit> {
+    let shown = match attempt {
+        Some(attempt) => task.attempts.iter().find(|one| one.attempt == attempt),
+        None => task.attempts.last(),
+    };
     let mut texts = Vec::new();
     for stream in [Printed::Stdout, Printed::Stderr] {
         let mut output = hub.output(task.job, task.task, attempt, stream, None).await?;
@@ -141,12 +147,34 @@ async fn as_json(hub: &Hub, task: &Task, attempt: Option<u16>) -> anyhow::Result
         "task": task.name.to_string(),
         "index": task.task,
         "state": task.state.word(),
-        "attempt": attempt,
+        "attempt": attempt.or(shown.map(|shown| shown.attempt)),
+        "ended": shown.and_then(ended),
         "attempts": task.attempts,
         "stdout": texts[0],
         "stderr": texts[1],
     }))?;
     Ok(Exit::Done)
+}
+
+/// How an attempt ended, in the words that a run on this machine has for it.
+fn ended(attempt: &Attempt) -> Option<serde_json::Value> {
+    let outcome = attempt.outcome?;
+    let code = |kind| (outcome.kind == kind).then_some(outcome.code).flatten();
+    let exit_code = match outcome.kind {
+        OutcomeKind::Success => Some(0),
+        _ => code(OutcomeKind::Exit),
+    };
+    let wall_ms = attempt.ended_ms.map(|ended| ended.saturating_sub(attempt.started_ms));
+    let used = attempt.used;
+    Some(json!({
+        "exit_code": exit_code,
+        "signal": code(OutcomeKind::Signal),
+        "timed_out": outcome.kind == OutcomeKind::TimedOut,
+        "started_ms": attempt.started_ms,
+        "wall_s": used.map(|used| used.wall_us as f64 / 1e6).or(wall_ms.map(|ms| ms as f64 / 1e3)),
+        "cpu_s": used.map(|used| (used.user_us + used.system_us) as f64 / 1e6),
+        "max_rss_kib": used.map(|used| used.peak_memory_bytes / 1024),
+    }))
 }
 
 /// How much is asked for to find the last lines in.
