@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 pub enum ClientError {
     #[error("no hub at {address}: {source}")]
     Unreachable { address: String, source: io::Error },
+    #[error("whoever answers at {address} is not the hub of the access file: {why}")]
+    Stranger { address: String, why: String },
     #[error("the hub at {address} did not answer within {seconds} seconds")]
     Silent { address: String, seconds: u64 },
     #[error("the connection to {address} broke: {why}")]

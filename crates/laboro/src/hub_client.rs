@@ -335,13 +335,29 @@ const NAME_TAKEN: &str = "\
 Names are unique in a group: say --prefix TEXT to put something before them, --group GROUP for another group,
 or let the hub forget the finished job that has them: laboro forget JOB";
 
+/// What to do next, where the hub's own words are for those who speak to its API.
+fn typed(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        "no_such_task" => "`laboro tasks JOB` lists them",
+        "no_such_group" => "`laboro groups` lists them",
+        "no_such_worker" => "`laboro workers` lists them",
+        "unknown_predecessor" => "submit it first",
+        _ => return None,
+    })
+}
+
 /// A no of the hub has its own exit status, and a hub that is not there a hint.
 fn told(error: ClientError) -> anyhow::Error {
     match error {
         ClientError::Refused(problem) if problem.reason == "name_taken" => {
             refused(format!("{}\n{NAME_TAKEN}", problem.detail))
         }
-        ClientError::Refused(problem) if problem.status < 500 => refused(problem),
+        ClientError::Refused(mut problem) if problem.status < 500 => {
+            if let Some(hint) = typed(&problem.reason) {
+                problem.hint = Some(hint.to_owned());
+            }
+            refused(problem)
+        }
         ClientError::Unreachable { .. } => {
             anyhow::Error::msg(format!("{error}\n{}", access::START_ONE))
         }

@@ -55,7 +55,17 @@ async fn connect_to(target: &Target, host: &str, port: u16) -> Result<Sender, Cl
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|error| unreachable(io::Error::other(error)))?;
     let secured = TlsConnector::from(tls.clone()).connect(name, stream);
-    shake_hands(in_time(secured).await.map_err(unreachable)?, &address).await
+    let secured = in_time(secured).await.map_err(|error| match distrust(&error) {
+        Some(why) => ClientError::Stranger { address: address.clone(), why },
+        None => unreachable(error),
+    });
+    shake_hands(secured?, &address).await
+}
+
+/// Somebody is there, with a certificate of somebody else.
+fn distrust(error: &io::Error) -> Option<String> {
+    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    matches!(error, rustls::Error::InvalidCertificate(_)).then(|| error.to_string())
 }
 
 async fn in_time<T>(opening: impl Future<Output = io::Result<T>>) -> io::Result<T> {

@@ -191,7 +191,7 @@ async fn tls_with_a_pinned_certificate_is_spoken_and_others_are_not_trusted() {
     assert_eq!(version.api, api::API_VERSION);
     let client = Client::new(Target { tls: trusting(&other.cert), ..target.clone() });
     let error = client.get::<api::Version>("version").await.unwrap_err();
-    assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
+    assert!(matches!(error, ClientError::Stranger { .. }), "{error}");
     let plain = Client::new(target).get::<api::Version>("version").await.unwrap_err();
     assert!(matches!(plain, ClientError::Broken { .. }), "{plain}");
 }

@@ -35,7 +35,9 @@ fn another_hub_behind_the_address_is_not_trusted() {
     };
     let ((access, here), (_, there)) = (address(&one), address(&other));
     one.rig.write("hub/access.toml", access.replace(&here, &there));
-    one.run(&["jobs"]).expect(3);
+    let ran = one.run(&["jobs"]);
+    ran.expect(3).says("is not the hub of the access file");
+    assert!(!ran.err().contains("Start one"), "somebody is there: {}", ran.err());
 }
 
 #[test]
