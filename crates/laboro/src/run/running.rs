@@ -95,6 +95,8 @@ impl Running {
         match (ending, &self.res_line) {
             (Ending::Exited(_), Some(line)) if line.is_good() => Outcome::Success,
             (Ending::Exited(0), None) => Outcome::Success,
+            // Its words decide, and said no: the status would say yes.
+            (Ending::Exited(0), Some(_)) => Outcome::Error,
             (Ending::Exited(code), _) => Outcome::Exit(*code),
             (Ending::Signalled(signal), _) => Outcome::Signal(*signal),
             (Ending::TimedOut { .. }, _) => Outcome::TimedOut,

@@ -62,12 +62,11 @@ impl Display {
         let is_terminal = std::io::stderr().is_terminal();
         let wants_bar = is_terminal && !show.quiet && !show.json;
         let bar = wants_bar.then(|| {
-            let style = "{bar:30.green/dim} {pos}/{len}  {msg}  {elapsed}  left {eta}";
+            let style = "{bar:30.green/dim} {pos}/{len}  {msg}  {elapsed}{prefix}";
             let bar =
                 ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
             bar.set_style(ProgressStyle::with_template(style).expect("the template is ours"));
             bar.set_position(done + failed);
-            bar.reset_eta();
             bar
         });
         let line_every = Duration::from_secs(2);
@@ -222,31 +221,29 @@ impl Display {
     /// Now and then.
     pub(crate) fn tick(&mut self, progress: &Progress) {
         let now = Instant::now();
+        let passed = now.duration_since(self.started).as_secs_f64();
+        let ended = progress.done + progress.failed;
+        let rate = ended as f64 / passed.max(0.001);
+        let left = self.total.saturating_sub(self.ended_before + ended);
+        // As long as nothing has ended nobody knows how fast it goes.
+        let left = (ended > 0).then(|| duration(Duration::from_secs_f64(left as f64 / rate)));
+        let speed = left.as_ref().map_or(String::new(), |_| format!(", {}", per_second(rate)));
         if let Some(bar) = &self.bar {
-            let passed = now.duration_since(self.started).as_secs_f64();
-            let rate = (progress.done + progress.failed) as f64 / passed.max(0.001);
             let failed = if progress.failed > 0 {
                 format!(", {} failed", progress.failed)
             } else {
                 String::new()
             };
-            bar.set_message(format!("{} running{failed}, {}", progress.running, per_second(rate)));
+            bar.set_prefix(left.map_or(String::new(), |left| format!("  left {left}")));
+            bar.set_message(format!("{} running{failed}{speed}", progress.running));
         } else if now >= self.next_line && !self.show.quiet && !self.show.json {
-            let passed = now.duration_since(self.started);
-            let ended = progress.done + progress.failed;
-            let rate = ended as f64 / passed.as_secs_f64().max(0.001);
-            let left = self.total.saturating_sub(self.ended_before + ended);
-            let left = match rate > 0.0 {
-                true => format!(", {} left", duration(Duration::from_secs_f64(left as f64 / rate))),
-                false => String::new(),
-            };
+            let left = left.map_or(String::new(), |left| format!(", {left} left"));
             say(format_args!(
-                "{} of {} done, {} failed, {} running, {}{left}",
+                "{} of {} done, {} failed, {} running{speed}{left}",
                 self.done_before + progress.done,
                 self.total,
                 progress.failed,
-                progress.running,
-                per_second(rate)
+                progress.running
             ));
             // Less and less often: a day's log stays readable.
             self.line_every = (self.line_every * 2).min(Duration::from_secs(60));

@@ -48,11 +48,21 @@ fn the_summary_counts_and_says_what_took_long_and_how_to_go_on() {
 }
 
 #[test]
+fn nobody_guesses_a_speed_before_something_has_ended() {
+    let rig = Rig::new();
+    let live = rig.laboro(["run", "--", "until [ -e go ]; do sleep 0.01; done"]).start();
+    until("progress is told", || live.err().contains("0 of 1 done, 0 failed, 1 running\n"));
+    rig.write("go", "");
+    live.wait().expect(0);
+}
+
+#[test]
 fn without_a_terminal_a_line_comes_now_and_then() {
     let rig = Rig::new();
     rig.write("jobs.txt", "true\nuntil [ -e go ]; do sleep 0.01; done\ntrue\n");
     let live = rig.laboro(["run", "-j2", "jobs.txt"]).start();
     until("progress is told", || live.err().contains("2 of 3 done, 0 failed, 1 running, "));
+    assert!(live.err().contains("/s, ") && live.err().contains(" left"), "{}", live.err());
     assert!(!live.err().contains('\r') && !live.err().contains('\u{1b}'));
     rig.write("go", "");
     live.wait().expect(0);

@@ -16,6 +16,7 @@ fn a_res_line_decides_and_results_are_written() {
     let rig = rig();
     let ran = rig.run(["--runs", "runs"]);
     ran.expect(1).says("1 of 3 tasks done, 2 failed");
+    ran.says("silent failed (error)").says("it did not say RES: with a good word");
     let good = rig.lines("outputs/good.res");
     assert_eq!(good[0], "runexp summary: success");
     assert_eq!(good[1], "");

@@ -134,6 +134,7 @@ impl Agent {
         }
         let message = match ending {
             Ending::NotStarted { message, .. } => Some(message.clone()),
+            Ending::Exited(0) if !outcome.is_success() => Some(NO_GOOD_WORD.to_owned()),
             _ => None,
         };
         let result = TaskResult {
@@ -163,3 +164,6 @@ fn share(grant: &Grant) -> Vec<(String, Vec<u32>)> {
     let bits = |bits: u128| (0..128).filter(|bit| bits >> bit & 1 == 1).collect();
     indices.map(|(name, mask)| (name.to_string(), bits(*mask))).collect()
 }
+
+/// Of a script whose words decide, not its status.
+const NO_GOOD_WORD: &str = "it did not say RES: with a good word";
