@@ -36,7 +36,7 @@ pub enum ArgumentError {
         "values from a pipe were asked for, but there is no pipe to read or it was read before"
     )]
     NoPipe,
-    #[error("{0}; to stop at the shortest, ask for that")]
+    #[error("{0}: give each list the same number")]
     Unequal(ValuesError),
     #[error(transparent)]
     Values(#[from] ValuesError),

@@ -13,6 +13,9 @@ use crate::settings::Settings;
 /// A line is one task; a line without end is a mistake or an attack.
 pub const JSON_LINE_BYTES_MAX: usize = 4 << 20;
 
+/// What some editors put before the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The tasks of a stream, one at a time. After a line that cannot be read at all the stream ends.
 #[derive(Debug)]
 pub struct JsonTasks<'a, R> {
@@ -43,6 +46,9 @@ impl<'a, R: BufRead> JsonTasks<'a, R> {
         let read = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.buffer);
         let read = read.map_err(|source| PlanError::Read { path: self.name.to_owned(), source })?;
         self.line += 1;
+        if self.line == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) {
+            self.buffer.drain(..BYTE_ORDER_MARK.len());
+        }
         if read > JSON_LINE_BYTES_MAX {
             let message = format!("the line is longer than {JSON_LINE_BYTES_MAX} bytes");
             let mistake = Mistake::new(Position::line(self.line), message);

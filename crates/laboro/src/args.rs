@@ -135,8 +135,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N")]
     pub(crate) max_fails: Option<u32>,
 
-    /// Run tasks with this niceness.
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    /// Run tasks with this niceness, from -20 to 19.
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
+        value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub(crate) nice: Option<i32>,
 
     /// Something countable that tasks may need, such as gpu=4.
@@ -211,7 +212,7 @@ pub(crate) struct Input {
     #[arg(conflicts_with_all = ["runs", "words"])]
     pub(crate) file: Option<PathBuf>,
 
-    /// Run every .sh and .m file below this directory; results go to outputs/ beside it.
+    /// Run every .sh and .m file below this directory. `laboro run` writes results to outputs/ beside it.
     #[arg(long, value_name = "DIR", conflicts_with = "words")]
     pub(crate) runs: Option<PathBuf>,
 
@@ -267,9 +268,6 @@ pub(crate) struct Logs {
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
-    #[command(flatten)]
-    pub(crate) hub_args: hub::HubArgs,
-
     /// Wait for more until the task ends.
     #[arg(short, long)]
     pub(crate) follow: bool,
@@ -297,6 +295,10 @@ pub(crate) struct Logs {
     /// The task's record and output as JSON.
     #[arg(long, conflicts_with = "follow")]
     pub(crate) json: bool,
+
+    // Last, since what follows would stand under its heading.
+    #[command(flatten)]
+    pub(crate) hub_args: hub::HubArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -309,15 +311,15 @@ pub(crate) struct Graph {
     #[arg(long)]
     pub(crate) hub: bool,
 
-    #[command(flatten)]
-    pub(crate) hub_args: hub::HubArgs,
-
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,
 
     /// Write to this file instead of standard output; .svg and .dot choose the format.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) hub_args: hub::HubArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -50,7 +50,8 @@ fn several_lists_are_combined_with_the_first_slowest() {
 fn zipped_lists_go_side_by_side_and_must_be_equal() {
     let zip = ArgumentOptions { pairing: Pairing::Zip, ..Default::default() };
     assert_eq!(expanded(&with("p ::: a b ::: 1 2", &zip)), ["1: [p][a][1]", "2: [p][b][2]"]);
-    let message = "lists of 2 and 1 values cannot be paired one to one; to stop at the shortest, ask for that";
+    let message =
+        "lists of 2 and 1 values cannot be paired one to one: give each list the same number";
     assert_eq!(error("p ::: a b ::: 1", &zip), message);
     let shortest = ArgumentOptions { pairing: Pairing::ZipShortest, ..Default::default() };
     assert_eq!(expanded(&with("p ::: a b ::: 1", &shortest)), ["1: [p][a][1]"]);

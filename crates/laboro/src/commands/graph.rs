@@ -11,11 +11,17 @@ use std::io::Write;
 
 pub(crate) fn run(args: &Graph) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
-    let by_name = args.output.as_ref().and_then(|path| match path.extension()?.to_str()? {
-        "svg" => Some(GraphFormat::Svg),
-        "dot" | "gv" => Some(GraphFormat::Dot),
+    let extension = args.output.as_ref().and_then(|path| path.extension()?.to_str());
+    let by_name = match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("svg") => Some(GraphFormat::Svg),
+        Some("dot" | "gv") => Some(GraphFormat::Dot),
+        Some(picture @ ("png" | "pdf" | "jpg" | "jpeg" | "gif" | "webp" | "ps" | "eps")) => {
+            return Err(usage(format!(
+                "a .{picture} cannot be drawn: write an .svg, or `--format dot` for `dot -T{picture}`"
+            )));
+        }
         _ => None,
-    });
+    };
     let graph = plan.graph();
     let drawing = match by_name.unwrap_or(args.format) {
         GraphFormat::Text => graph.text(),

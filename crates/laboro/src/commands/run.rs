@@ -8,7 +8,7 @@ use crate::run::{Options, Show, execute};
 use anyhow::Context;
 use laboro_journal::log;
 use laboro_plan::{parse_duration, parse_size};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
     let plan = input::plan(&args.input, "run")?;
@@ -65,7 +65,7 @@ fn options(args: &Run) -> anyhow::Result<Options> {
 }
 
 /// `outputs/` beside the directory of scripts.
-fn beside(runs: &std::path::Path) -> anyhow::Result<PathBuf> {
+fn beside(runs: &Path) -> anyhow::Result<PathBuf> {
     let runs = runs.canonicalize().with_context(|| format!("{}", runs.display()))?;
     Ok(runs.parent().unwrap_or(&runs).join("outputs"))
 }
@@ -75,7 +75,10 @@ fn state_root(args: &Run) -> anyhow::Result<PathBuf> {
         return Ok(state.clone());
     }
     let input = &args.input;
-    let job = input.file.as_deref().or(input.runs.as_deref()).and_then(|path| path.parent());
+    // What is read once, such as /dev/stdin, has no place of its own.
+    let is_lasting = |path: &&Path| !path.starts_with("/dev") && !path.starts_with("/proc");
+    let file = input.file.as_deref().filter(is_lasting);
+    let job = file.or(input.runs.as_deref()).and_then(|path| path.parent());
     let here = match job {
         Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
         _ => std::env::current_dir().context("the current directory is gone")?,

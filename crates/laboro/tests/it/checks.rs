@@ -37,6 +37,20 @@ fn mistakes_of_every_form_are_usage() {
 }
 
 #[test]
+fn files_are_known_by_their_names_whatever_editor_wrote_them() {
+    let rig = Rig::new();
+    rig.write("A.TOML", "\u{feff}[[task]]\nname = \"a\"\ncommand = \"true\"\n");
+    rig.write("b.JSONL", "\u{feff}{\"name\": \"a\", \"command\": \"true\"}\n{\"name\": \"b\", \"command\": \"true\"}\n");
+    rig.run(["--check", "A.TOML"]).expect(0).says("A.TOML: 1 tasks");
+    rig.run(["--check", "b.JSONL"]).expect(0).says("b.JSONL: 2 tasks");
+    let picture = rig.laboro(["graph", "A.TOML", "-o", "a.png"]).run();
+    picture.expect(2).says("a .png cannot be drawn");
+    assert!(!rig.at("a.png").exists());
+    rig.laboro(["graph", "A.TOML", "-o", "a.SVG"]).run().expect(0);
+    assert!(rig.read("a.SVG").starts_with("<svg"));
+}
+
+#[test]
 fn a_good_job_passes_its_check_and_nothing_runs() {
     let rig = Rig::new();
     rig.write("jobs.txt", "touch ran\n");
@@ -57,6 +71,8 @@ fn wrong_usage_says_what_to_type() {
     rig.run(["--memory", "lots", "jobs.txt"]).expect(2).says("--memory: `lots`");
     rig.run(["--output-limit", "x", "jobs.txt"]).expect(2).says("--output-limit: `x`");
     rig.run(["--resource", "gpu", "jobs.txt"]).expect(2).says("NAME=N");
+    rig.run(["--nice", "50", "jobs.txt"]).expect(2).says("50 is not in -20..=19");
+    rig.run(["--zip", "--", "echo", ":::", "a", "b", ":::", "c"]).expect(2).says("the same number");
     rig.run(["--array", "1-3", "jobs.txt"]).expect(2).says("--array");
     rig.run(["--no-such-option"]).expect(2);
     rig.run(["--", "echo", ":::"]).expect(2).says("no values");

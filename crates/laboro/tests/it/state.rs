@@ -98,6 +98,8 @@ fn the_state_is_beside_the_job_file_or_where_it_is_put() {
     rig.run(["--state", "s/t", "jobs/jobs.txt"]).expect(0).says("1 of 1 tasks done");
     let logs = rig.laboro(["logs", "--state", "s/t", "1"]).run();
     logs.expect(0);
+    rig.laboro(["run", "/dev/stdin"]).input("true\n").run().expect(0);
+    assert!(rig.at(".laboro").is_dir(), "what is read once has no place of its own");
 }
 
 #[test]
