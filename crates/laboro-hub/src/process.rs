@@ -51,6 +51,8 @@ pub enum HubError {
         "{door} cannot listen on {address}: {source}; choose another address, or port 0 for a free one"
     )]
     Bind { door: &'static str, address: SocketAddr, source: std::io::Error },
+    #[error("every door is off: nobody could come in; leave http or native on, or add a door")]
+    NoDoor,
     #[error("cannot open the audit log: {0}")]
     Audit(#[from] crate::http::AuditError),
     #[error(transparent)]
@@ -108,6 +110,9 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let doors = doors(settings);
     for door in &doors {
         door.check()?;
+    }
+    if doors.is_empty() && settings.http == Listen::Off {
+        return Err(HubError::NoDoor);
     }
     make_dir(&settings.dir)?;
     // First of all: it is what two hubs must not share.

@@ -151,6 +151,7 @@ pub(crate) fn run(mut args: HubArgs) -> anyhow::Result<Exit> {
     let hub = started.map_err(|error| match error {
         HubError::Door(bad) => usage(bad),
         HubError::Runexp(bad) => usage(bad),
+        none @ HubError::NoDoor => usage(none),
         other => other.into(),
     })?;
     announce(&hub)?;

@@ -23,6 +23,13 @@ fn address(hub: &Live, door: &str) -> String {
 }
 
 #[test]
+fn a_hub_without_any_door_is_not_started() {
+    let rig = Rig::new();
+    let hub = rig.laboro(["hub", "--dir=hub", "--http=off", "--native=off"]).run();
+    hub.expect(2).says("every door is off");
+}
+
+#[test]
 fn it_says_where_it_listens_and_a_signal_ends_it_in_order() {
     let rig = Rig::new();
     let hub = start(
