@@ -141,7 +141,8 @@ pub fn router(services: Services) -> Router {
         takers: std::sync::OnceLock::new(),
         services,
     });
-    let (routes, document) = all_routes(&api).split_for_parts();
+    let (routes, mut document) = all_routes(&api).split_for_parts();
+    operation::add_common_answers(&mut document);
     api.takers.set(strict::Takers::of(&document)).expect("they are set once");
     let document = document.to_json().expect("the document is made of strings");
     api.document.set(document.into()).expect("it is set once");

@@ -4,7 +4,9 @@ use crate::api::{API_VERSION, API_VERSION_HEADER, BadSelection, BadTask, Problem
 use crate::api::{VERSION, VERSION_HEADER};
 use crate::inbox::Lost;
 use axum::Json;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use laboro_core::{Refusal, Reply};
@@ -16,6 +18,8 @@ pub(super) type Answer<T> = Result<Json<T>, Refused>;
 pub(super) struct Refused {
     problem: Box<Problem>,
     retry_after_s: Option<u64>,
+    /// How much there is, where a part was asked for that there is not.
+    size: Option<u64>,
 }
 
 impl Refused {
@@ -31,7 +35,7 @@ impl Refused {
             detail: detail.into(),
             hint: None,
         };
-        Refused { problem: Box::new(problem), retry_after_s: None }
+        Refused { problem: Box::new(problem), retry_after_s: None, size: None }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Refused {
@@ -41,6 +45,11 @@ impl Refused {
 
     pub(super) fn retry_after(mut self, seconds: u64) -> Refused {
         self.retry_after_s = Some(seconds);
+        self
+    }
+
+    pub(super) fn of_size(mut self, size: u64) -> Refused {
+        self.size = Some(size);
         self
     }
 
@@ -79,6 +88,11 @@ impl IntoResponse for Refused {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if let Some(size) = self.size
+            && let Ok(size) = HeaderValue::try_from(format!("bytes */{size}"))
+        {
+            headers.insert(CONTENT_RANGE, size);
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

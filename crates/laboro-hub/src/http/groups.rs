@@ -80,9 +80,11 @@ pub(super) async fn explain(
 
 /// What a task printed; see the same below `jobs`.
 #[utoipa::path(get, path = "/groups/{group}/tasks/{name}/output", tag = "groups",
-    params(("group" = String, Path), ("name" = String, Path), OutputQuery),
+    params(("group" = String, Path), ("name" = String, Path), OutputQuery,
+        ("range" = Option<String>, Header, description = "bytes=0-99, bytes=100- or bytes=-100")),
     responses((status = 200, content_type = "application/octet-stream"),
-        (status = 206, description = "the range asked for"), (status = 404, body = Problem)))]
+        (status = 206, description = "the range asked for"), (status = 404, body = Problem),
+        (status = 416, body = Problem)))]
 pub(super) async fn output(
     State(api): Shared,
     visitor: Visitor,

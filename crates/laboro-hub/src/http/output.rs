@@ -145,7 +145,8 @@ fn is_finished(task: &Task) -> bool {
 fn part(cursor: Cursor, range: Range, size: u64) -> Result<Response, Refused> {
     let Some((first, last)) = range.within(size) else {
         let detail = format!("the range is outside of the {size} bytes there are");
-        return Err(Refused::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", detail));
+        let status = StatusCode::RANGE_NOT_SATISFIABLE;
+        return Err(Refused::new(status, "bad_range", detail).of_size(size));
     };
     let reading = Reading { cursor, skip: first, left: Some(last - first + 1) };
     let body = Body::from_stream(stream::try_unfold(reading, Reading::step));

@@ -71,6 +71,25 @@ async fn the_document_and_the_routes_agree() {
 }
 
 #[tokio::test]
+async fn what_any_guarded_route_may_answer_is_in_the_document() {
+    let rig = Rig::start().await;
+    let (_, body) = rig.raw("GET /api/v1/openapi.json", "", "").await;
+    let document = json_of(&body);
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let answers = &operation["responses"];
+            let is_open = operation.get("security").is_some();
+            assert_eq!(is_open, ["/health", "/version"].iter().any(|open| path.ends_with(open)));
+            for status in ["400", "401", "403", "429"] {
+                assert_eq!(answers.get(status).is_none(), is_open, "{method} {path} {status}");
+            }
+            assert!(!path.contains('{') || answers.get("404").is_some(), "{method} {path}");
+            assert!(!path.ends_with("/output") || answers.get("416").is_some(), "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn every_type_that_the_document_refers_to_is_in_it() {
     let rig = Rig::start().await;
     let (_, body) = rig.raw("GET /api/v1/openapi.json", "", "").await;

@@ -66,6 +66,7 @@ async fn a_range_of_output_is_given_as_asked() {
     assert_eq!(body, "3456");
     let (head, body) = rig.raw(&request, "range: bytes=10-\r\n", "").await;
     assert!(head.starts_with("HTTP/1.1 416") && body.contains("bad_range"), "{head}{body}");
+    assert!(head.contains("content-range: bytes */"), "{head}");
     // Several ranges at once may be ignored, and are.
     let (head, _) = rig.raw(&request, "range: bytes=0-1,3-4\r\n", "").await;
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
