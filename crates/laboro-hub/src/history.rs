@@ -1,5 +1,5 @@
 //! What happened lately, for people who look: throughput over time, and of each job how long its tasks took,
-//! where they ran and when. Everything is bounded, nothing is journaled: a restart begins anew.
+//! where they ran and when. Everything is bounded and nothing is journaled: only the charts outlive a restart.
 //!
 //! `Observed` stands between the engine and its journal and notes what was made durable; the recorder, on
 //! another thread, makes sums of the notes. The engine neither waits for it nor wakes it.
@@ -7,6 +7,7 @@
 mod desk;
 mod durations;
 mod job;
+mod kept;
 mod observe;
 mod recorder;
 mod series;
@@ -18,9 +19,11 @@ pub use observe::Observed;
 
 use crate::{Clock, Handle, api};
 use desk::Desk;
-use laboro_core::{GroupId, JobId};
+use kept::Kept;
+use laboro_core::{GroupId, JobId, Time};
 use observe::{Note, Notes};
 use recorder::Past;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is remembered. Cheap to clone.
@@ -39,6 +42,7 @@ struct Shared {
 #[derive(Debug)]
 pub struct Recorder {
     history: History,
+    kept: Option<Kept>,
 }
 
 impl History {
@@ -47,7 +51,7 @@ impl History {
         let shared = Shared { past: Mutex::default(), desk: Desk::default() };
         let history = History { shared: Arc::new(shared) };
         let observed = Observed::new(journal, history.clone());
-        (history.clone(), observed, Recorder { history })
+        (history.clone(), observed, Recorder { history, kept: None })
     }
 
     /// Notes that were left out since the start, because more happened than could be followed.
@@ -81,6 +85,16 @@ impl History {
 }
 
 impl Recorder {
+    /// Goes on with the charts of a file, and keeps them there. Where that cannot be, it is said and done without.
+    pub fn keeping(mut self, path: PathBuf, now: Time) -> Recorder {
+        let shown = path.display().to_string();
+        match Kept::open(path, &mut self.history.lock(), now) {
+            Ok(kept) => self.kept = Some(kept),
+            Err(error) => tracing::warn!("{shown}: the charts are not kept: {error}"),
+        }
+        self
+    }
+
     /// Runs until the engine has ended.
     pub async fn run(self, handle: Handle, clock: Clock) {
         recorder::run(self, handle, clock).await;
@@ -90,5 +104,10 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.history.shared.desk.desert();
+        if let Some(kept) = &mut self.kept
+            && let Err(error) = kept.finish(&self.history.lock())
+        {
+            tracing::warn!("the charts of the last minutes are not kept: {error}");
+        }
     }
 }

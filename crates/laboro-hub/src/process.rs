@@ -150,6 +150,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let tokens = Arc::new(tokens);
     let (server, handle) = server(&settings.server(), clock);
     let (history, journal, recorder) = History::new(journal);
+    let recorder = recorder.keeping(settings.dir.join("charts.jsonl"), clock.now());
     let stop = CancellationToken::new();
     let connections = Arc::new(Semaphore::new(settings.limits.connections));
     let all_doors: Arc<[Arc<Door>]> = doors.clone().into();

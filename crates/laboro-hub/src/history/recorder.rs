@@ -2,6 +2,7 @@
 //! bounded in jobs, groups and attempts that run.
 
 use super::job::{JobPast, Span};
+use super::kept::Step;
 use super::series::{Queues, Series, Tally};
 use super::{Note, Notes, Recorder};
 use crate::{Clock, Handle, api};
@@ -47,7 +48,7 @@ pub(crate) struct Totals {
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(recorder: Recorder, handle: Handle, clock: Clock) {
+pub(super) async fn run(mut recorder: Recorder, handle: Handle, clock: Clock) {
     let mut look = tokio::time::interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut sampled: Option<Instant> = None;
@@ -58,13 +59,23 @@ pub(super) async fn run(recorder: Recorder, handle: Handle, clock: Clock) {
             sampled = Some(now);
             let Ok(reply) = handle.ask(Command::Query(Query::Groups)).await else { return };
             if let Reply::Groups(groups) = reply {
-                recorder.history.lock().sample(clock.now().0, &groups);
+                recorder.sample(clock.now().0, &groups);
             }
         }
     }
 }
 
 impl Recorder {
+    fn sample(&mut self, at_ms: u64, groups: &[GroupView]) {
+        let mut past = self.history.lock();
+        let minutes = past.sample(at_ms, groups);
+        let Some(kept) = self.kept.as_mut().filter(|_| !minutes.is_empty()) else { return };
+        if let Err(error) = kept.add(&past, &minutes) {
+            tracing::warn!("the charts are not kept any more: {error}");
+            self.kept = None;
+        }
+    }
+
     async fn catch_up(&self, handle: &Handle) {
         for notes in self.history.shared.desk.take() {
             let strangers = self.history.lock().strangers(&notes);
@@ -205,16 +216,60 @@ impl Past {
         self.jobs.retain(|_, job| job.heard >= border);
     }
 
-    pub(super) fn sample(&mut self, at_ms: u64, groups: &[GroupView]) {
+    /// Gives the minutes that are over, of groups only those in which something was.
+    pub(super) fn sample(
+        &mut self,
+        at_ms: u64,
+        groups: &[GroupView],
+    ) -> Vec<(Option<GroupId>, api::Sample)> {
+        let mut minutes = Vec::new();
         let mut sum = Queues::default();
         for view in groups {
             let queues = Queues::of(&view.counts);
             sum.add(&queues);
             if self.groups.contains_key(&view.group) || self.groups.len() < GROUPS_MAX {
-                self.groups.entry(view.group).or_default().sample(at_ms, &queues);
+                let minute = self.groups.entry(view.group).or_default().sample(at_ms, &queues);
+                let is_empty = |minute: &api::Sample| {
+                    *minute == api::Sample { at_ms, ..api::Sample::default() }
+                };
+                let minute = minute.filter(|minute| !is_empty(minute));
+                minutes.extend(minute.map(|minute| (Some(view.group), minute)));
             }
         }
-        self.all.sample(at_ms, &sum);
+        minutes.extend(self.all.sample(at_ms, &sum).map(|minute| (None, minute)));
+        minutes
+    }
+
+    /// Of all, and of each group.
+    pub(super) fn samples(
+        &self,
+        step: Step,
+    ) -> impl Iterator<Item = (Option<GroupId>, &api::Sample)> {
+        let all = self.all.samples(step).iter().map(|sample| (None, sample));
+        let groups = self.groups.iter().flat_map(move |(&group, series)| {
+            series.samples(step).iter().map(move |sample| (Some(group), sample))
+        });
+        all.chain(groups)
+    }
+
+    /// A sample from before the start.
+    pub(super) fn restore(
+        &mut self,
+        group: Option<GroupId>,
+        step: Step,
+        sample: api::Sample,
+        now: Time,
+    ) {
+        let series = match group {
+            None => &mut self.all,
+            Some(group) => {
+                if !self.groups.contains_key(&group) && self.groups.len() >= GROUPS_MAX {
+                    return;
+                }
+                self.groups.entry(group).or_default()
+            }
+        };
+        series.restore(step, sample, now.0);
     }
 
     pub(super) fn series(&self, group: Option<GroupId>) -> api::History {

@@ -1,6 +1,7 @@
 //! Numbers over time in bounded room: the hub's last minutes by the second and its last day by the minute, and
 //! a job's whole life in a fixed number of steps that grow as it does.
 
+use super::kept::Step;
 use crate::api;
 use laboro_core::{Counts, State};
 use std::collections::VecDeque;
@@ -64,16 +65,38 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Called every second with how the queues are.
-    pub fn sample(&mut self, at_ms: u64, queues: &Queues) {
+    /// Called every second with how the queues are. Gives the minute that is over with it, if one is.
+    pub fn sample(&mut self, at_ms: u64, queues: &Queues) -> Option<api::Sample> {
         let now = std::mem::take(&mut self.now);
         self.minute.add(&now);
         push(&mut self.seconds, SECONDS_KEPT, sample(at_ms, &now, queues));
         self.seconds_in_minute += 1;
-        if self.seconds_in_minute == 60 {
-            self.seconds_in_minute = 0;
-            let minute = std::mem::take(&mut self.minute);
-            push(&mut self.minutes, MINUTES_KEPT, sample(at_ms, &minute, queues));
+        if self.seconds_in_minute < 60 {
+            return None;
+        }
+        self.seconds_in_minute = 0;
+        let minute = sample(at_ms, &std::mem::take(&mut self.minute), queues);
+        push(&mut self.minutes, MINUTES_KEPT, minute.clone());
+        Some(minute)
+    }
+
+    pub fn samples(&self, step: Step) -> &VecDeque<api::Sample> {
+        match step {
+            Step::Second => &self.seconds,
+            Step::Minute => &self.minutes,
+        }
+    }
+
+    /// One from before the start, unless it is too old, or later than what is known.
+    pub fn restore(&mut self, step: Step, sample: api::Sample, now_ms: u64) {
+        let (ring, most, width_ms) = match step {
+            Step::Second => (&mut self.seconds, SECONDS_KEPT, 1000),
+            Step::Minute => (&mut self.minutes, MINUTES_KEPT, 60_000),
+        };
+        let oldest = now_ms.saturating_sub(most as u64 * width_ms);
+        let is_next = ring.back().is_none_or(|last| last.at_ms < sample.at_ms);
+        if is_next && (oldest..=now_ms).contains(&sample.at_ms) {
+            push(ring, most, sample);
         }
     }
 

@@ -1,9 +1,10 @@
 //! Starting, stopping, starting again.
 
 use crate::rig::*;
+use laboro_hub::api::History;
 use laboro_hub::config::{DoorsThread, Listen, Settings};
 use laboro_hub::listen::Dialect;
-use laboro_hub::process::start;
+use laboro_hub::process::{Running, start};
 use laboro_hub::security::Access;
 use laboro_journal::outputs::{Key, Streams};
 use std::os::unix::fs::PermissionsExt;
@@ -30,6 +31,24 @@ fn what_was_submitted_and_done_is_there_after_a_restart() {
         assert_eq!(second.outputs.size(key, Streams::Both).await.unwrap(), 5);
         assert!(second.outputs.end(key).await.unwrap().is_some());
     });
+    stop(second);
+}
+
+#[test]
+fn charts_go_on_after_a_restart() {
+    let dir = dir();
+    let seconds = |hub: &Running| {
+        let client = client(hub, &hub.access.token);
+        visit(async move { client.get::<History>("history").await.unwrap().seconds })
+    };
+    let first = hub(&dir);
+    let mut known = seconds(&first);
+    while known.is_empty() {
+        known = seconds(&first);
+    }
+    stop(first);
+    let second = hub(&dir);
+    assert_eq!(seconds(&second)[0], known[0]);
     stop(second);
 }
 
