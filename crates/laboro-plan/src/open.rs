@@ -18,7 +18,7 @@ impl Plan {
         }
         let name = path.display().to_string();
         let base = path.parent().unwrap_or(Path::new(""));
-        let kind = path.extension().map(|extension| extension.to_ascii_lowercase());
+        let kind = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         let kind = kind.as_deref().and_then(|extension| extension.to_str());
         if kind == Some("toml") {
             let text = String::from_utf8(read_bounded(path, FLOW_BYTES_MAX)?).map_err(|error| {

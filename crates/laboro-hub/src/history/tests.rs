@@ -9,7 +9,7 @@ use super::series::Folding;
 use crate::api;
 use laboro_core::{Counts, GroupId, GroupView, JobId, Outcome, TaskId, Time, WorkerId};
 
-fn durations(took: impl IntoIterator<Item = u64>) -> crate::api::Durations {
+fn durations(took: impl IntoIterator<Item = u64>) -> api::Durations {
     let mut durations = Durations::default();
     took.into_iter().for_each(|took_ms| durations.add(took_ms));
     durations.view()
