@@ -128,12 +128,14 @@ fn talks(
 }
 
 fn native(seeds: &Seeds, spec: &Path) {
-    for name in ["worker-0.1", "worker-newer"] {
+    let recorded = |name: &str| -> Vec<Vec<u8>> {
         let text = std::fs::read_to_string(spec.join(format!("golden/native/{name}.hex")))
             .expect("the golden data is there");
-        let lines: Vec<Vec<u8>> =
-            text.lines().filter(|line| !line.starts_with('#')).map(hex).collect();
-        let said: Vec<&Vec<u8>> = lines.iter().filter(|line| line.len() >= 16).collect();
+        let lines = text.lines().filter(|line| !line.starts_with('#')).map(hex);
+        lines.filter(|line| line.len() >= 16).collect()
+    };
+    for name in ["worker-0.1", "worker-newer"] {
+        let said = recorded(name);
         let steps: Vec<(Deed, u8, &[u8])> =
             said.iter().map(|message| (Deed::Say, 0, &message[..])).collect();
         seeds.talk("session-native", name, &[], &steps);
@@ -141,6 +143,26 @@ fn native(seeds: &Seeds, spec: &Path) {
         for (at, message) in said.iter().enumerate().filter(|(_, message)| message.len() > 16) {
             seeds.put("native", &format!("{name}-{at}"), &message[16..]);
         }
+    }
+    // What a hub says, and between its words what becomes of the tasks that it gives.
+    let mut steps: Vec<(Deed, u8, &[u8])> = Vec::new();
+    let said = recorded("hub-0.1");
+    for message in &said {
+        steps.push((Deed::Say, 0, message));
+        steps.push((Deed::Act, 0, &[0]));
+        steps.push((Deed::Act, 1, b"words"));
+        steps.extend([(Deed::Act, 3, &[0][..]), (Deed::Act, 4, &[0])]);
+        steps.push((Deed::Wait, 0, &[100]));
+    }
+    seeds.talk("worker-native", "hub-0.1", &[], &steps);
+    // The connection is lost with tasks at the worker, and comes back.
+    let given: Vec<(Deed, u8, &[u8])> =
+        said.iter().take(2).map(|message| (Deed::Say, 0, &message[..])).collect();
+    let back: Steps<'_> = &[(Deed::Act, 3, &[0]), (Deed::Reconnect, 0, &[])];
+    let again = [&given[..], back, &given[..1], &[(Deed::Stop, 1, &[])]].concat();
+    seeds.talk("worker-native", "hub-again", &[], &again);
+    for (at, message) in said.iter().enumerate().filter(|(_, message)| message.len() > 16) {
+        seeds.put("native", &format!("hub-0.1-{at}"), &message[16..]);
     }
 }
 
