@@ -10,8 +10,9 @@ use laboro_core::{
 use rustix::process::Signal;
 use std::sync::Arc;
 
-/// Writes who it is and that it began, then waits for the file `go` to be gone.
-const SCRIPT: &str = "#!/bin/sh\ncd $LABORO_TEST_DIR\necho $$ >> pids; echo x >> starts\n\
+/// Writes that it began and who it is, then waits for the file `go` to be gone. Tests look for the second and may
+/// kill it at once, so the first is there by then.
+const SCRIPT: &str = "#!/bin/sh\ncd $LABORO_TEST_DIR\necho x >> starts; echo $$ >> pids\n\
                       while test -e go; do sleep 0.02; done; echo x >> done; echo RES:ok\n";
 
 /// A hub with doors of four dialects, and one task for the one that is tried.
@@ -22,10 +23,13 @@ struct Stage {
 
 impl Stage {
     fn new(dialect: &'static str) -> Stage {
+        // What a dwork worker has stolen stays with its name, unless the door says how long.
+        Stage::with(dialect, if dialect == "dwork" { ",lease_ms=1500,patience_ms=100" } else { "" })
+    }
+
+    fn with(dialect: &'static str, options: &str) -> Stage {
         let hub = HubRig::with(|settings| {
             settings.grace_ms = 300;
-            // What a dwork worker has stolen stays with its name, unless the door says how long.
-            let options = if dialect == "dwork" { ",lease_ms=1500,patience_ms=100" } else { "" };
             settings.door.push(format!("{dialect}=127.0.0.1:0{options}").parse().unwrap());
         });
         hub.rig.write("go", "");
@@ -36,9 +40,13 @@ impl Stage {
     }
 
     fn submit(&self) -> JobId {
+        self.submit_as("one")
+    }
+
+    fn submit_as(&self, name: &str) -> JobId {
         let path = |name: &str| self.hub.rig.at(name).to_str().unwrap().as_bytes().into();
         let named = |work: Work| TaskSpec {
-            name: Name::from("one"),
+            name: Name::from(name),
             profile: 0,
             work: Some(Arc::new(work)),
             preds: Default::default(),
@@ -56,7 +64,7 @@ impl Stage {
             }
             _ => {
                 let (program, dir, log_dir) = (path("task"), path(""), path(""));
-                arrays.push(ArraySpec::numbered("one", 1, Work::indexed(program, dir, log_dir)));
+                arrays.push(ArraySpec::numbered(name, 1, Work::indexed(program, dir, log_dir)));
             }
         }
         let submitted = self.hub.ask(Command::Submit(Submit {
@@ -127,7 +135,7 @@ fn what_a_killed_runexp_worker_had_is_run_by_another() {
 
 /// These dialects have no sign of life: a worker that stands still is waited for while its connection is there.
 fn a_worker_that_stands_still_goes_on(dialect: &'static str) {
-    let stage = Stage::new(dialect);
+    let stage = Stage::with(dialect, "");
     let job = stage.submit();
     let worker = stage.worker("first");
     stage.hub.line_of("pids");
@@ -152,6 +160,69 @@ fn a_fuq1_worker_that_stood_still_hands_in_what_it_has() {
 #[test]
 fn a_runexp_worker_that_stood_still_hands_in_what_it_has() {
     a_worker_that_stands_still_goes_on("runexp");
+}
+
+#[test]
+fn a_dwork_worker_that_stood_still_hands_in_what_it_has() {
+    a_worker_that_stands_still_goes_on("dwork");
+}
+
+#[test]
+fn a_dwork_worker_that_stood_still_for_too_long_does_not_overwrite_another() {
+    let stage = Stage::new("dwork");
+    let job = stage.submit();
+    let first = stage.worker("first");
+    stage.hub.line_of("pids");
+    first.signal(Signal::STOP);
+    let second = stage.worker("second");
+    until("it runs a second time", || stage.hub.rig.lines("starts").len() == 2);
+    std::fs::remove_file(stage.hub.rig.at("go")).unwrap();
+    stage.hub.until_done(job);
+    second.signal(Signal::TERM);
+    second.wait().expect(0);
+    // It says Complete for what is not its own any more, and works on.
+    first.signal(Signal::CONT);
+    let next = stage.submit_as("two");
+    stage.hub.until_done(next);
+    assert_eq!(stage.hub.rig.lines("starts").len(), 3);
+    first.signal(Signal::TERM);
+    first.wait().expect(0);
+}
+
+/// The lease is over when the hub goes on, and the task too: what was said meanwhile is heard first.
+#[test]
+fn what_dwork_peers_say_while_the_hub_stands_still_counts() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, &["dwork,lease_ms=1500,stay"], "");
+    let door = hub.address("dwork");
+    rig.write("go", "");
+    let line = "echo x >> starts; while test -e go; do sleep 0.02; done; echo x >> done";
+    let from = format!("dwork://{door}");
+    let worker = |name: &str| {
+        let words = ["worker", "--from", &from, "--name", name, "--slots", "1", "--stay", "--"];
+        rig.laboro(words.iter().copied().chain(["sh", "-c", line])).start()
+    };
+    let workers = ["first", "second"].map(worker);
+    until("both ask", || hub.out(&["workers", "--json"]).lines().count() == 2);
+    hub.out(&["dwork", "-s", &door, "create", "one"]);
+    until("it runs", || rig.lines("starts").len() == 1);
+    hub.live.signal(Signal::STOP);
+    std::fs::remove_file(rig.at("go")).unwrap();
+    let create = rig.laboro(["dwork", "-s", &door, "--timeout", "60s", "create", "two"]).start();
+    until("the task is over", || rig.lines("done").len() == 1);
+    // Nothing can be seen of time that passes for nobody: it has to pass.
+    std::thread::sleep(std::time::Duration::from_millis(2000));
+    hub.live.signal(Signal::CONT);
+    create.wait().expect(0);
+    until("both are done", || {
+        hub.laboro(&["dwork", "-s", &door, "--json", "status"]).events()[0]["active"] == 0
+    });
+    assert_eq!((rig.lines("starts").len(), rig.lines("done").len()), (2, 2));
+    for worker in workers {
+        worker.signal(Signal::TERM);
+        worker.wait().expect(0);
+    }
+    hub.stop();
 }
 
 #[test]

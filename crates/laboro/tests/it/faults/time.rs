@@ -25,8 +25,11 @@ fn start<'r>(rig: &'r Rig, jump: &str) -> Hub<'r> {
         ("FAKETIME_NO_CACHE", "1"),
         ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
     ];
-    Hub::start_in(rig, &[], &variables, &[], "")
+    Hub::start_in(rig, &[], &variables, &[], CONFIG)
 }
+
+/// Every failure counts, and whoever is sent away may come back soon.
+const CONFIG: &str = "[conduct]\nrule = \"fixed\"\nresults_min = 3\nejected_ms = 4000\n";
 
 const WAITS: &str = "echo x >> starts; while test -e go; do sleep 0.02; done; echo x >> done";
 
@@ -78,4 +81,29 @@ fn a_hub_that_starts_again_a_day_later_goes_on() {
 #[test]
 fn a_hub_that_starts_again_a_day_earlier_goes_on() {
     goes_on_on_another_day("-1d");
+}
+
+/// Until when it is sent away is written down as a time of day, which the next hub may take for days away.
+#[test]
+fn a_worker_that_was_sent_away_is_let_in_in_time_although_the_clock_was_set_back() {
+    let rig = Rig::new();
+    let hub = start(&rig, "+0d");
+    let bad = hub.out(&["submit", "-q", "--array", "1-3", "--", "false"]);
+    let worker = hub.worker("one", &[]);
+    hub.laboro(&["wait", &bad, "--timeout", "60s"]).expect(1);
+    let standing = |hub: &Hub<'_>| -> String {
+        let workers = hub.laboro(&["workers", "--json"]).expect(0).events();
+        workers[0]["conduct"]["standing"].as_str().unwrap_or_default().to_owned()
+    };
+    until("it is sent away", || standing(&hub) == "ejected");
+    hub.kill();
+    let hub = start(&rig, "-3d");
+    until("it is let in again", || standing(&hub) == "good");
+    drop(worker);
+    let again = hub.worker("one", &[]);
+    let good = hub.out(&["submit", "-q", "--", "true"]);
+    hub.laboro(&["wait", &good, "--timeout", "60s"]).expect(0);
+    again.signal(rustix::process::Signal::TERM);
+    again.wait().expect(0);
+    hub.stop();
 }

@@ -173,5 +173,6 @@ fn visit<T>(visit: impl Future<Output = T>) -> T {
     runtime.block_on(visit)
 }
 
-/// Writes a line for each start, then runs until the file `go` is gone.
-pub const WAITS: &str = "echo $$ >> pids; echo started >> starts; while test -e go; do sleep 0.02; done; echo {} >> done";
+/// Writes a line for each start, then runs until the file `go` is gone. The number comes last: whoever sees it may
+/// kill the task.
+pub const WAITS: &str = "echo started >> starts; echo $$ >> pids; while test -e go; do sleep 0.02; done; echo {} >> done";
