@@ -21,6 +21,8 @@ END_S = 50
 
 lock = threading.Lock()
 created, completed, unclear, troubles = set(), set(), set(), []
+# A task that is created once more when it is done is a new run: so it is in dwork.
+repeated, renewed = set(), set()
 # What happened to each task, for whoever looks for a cause.
 history = {}
 
@@ -55,6 +57,9 @@ class Client:
             self.socket.close()
             self.socket, self.at, self.losses = None, 1 - self.at, self.losses + 1
             again = True
+            if kind == "Create":
+                with lock:
+                    repeated.update(tasks)
 
 
 def is_over():
@@ -93,7 +98,9 @@ def work(client, location):
         with lock:
             for name in names:
                 note(name, "stolen", location)
-                if name in completed:
+                if name in completed and name in repeated:
+                    renewed.add(name)
+                elif name in completed:
                     troubles.append(f"{name} was done and came again: {history[name]}")
                 unclear.discard(name)
         for name in names:
@@ -124,7 +131,7 @@ for thread in threads:
 lost = sorted(created - completed - unclear)
 stolen = sum(event[1] == "stolen" for events in history.values() for event in events)
 losses = sum(client.losses for client in clients)
-print(json.dumps({"created": len(created), "completed": len(completed), "unclear": len(unclear - completed), "stolen": stolen, "unanswered": losses}))
+print(json.dumps({"created": len(created), "completed": len(completed), "unclear": len(unclear - completed), "renewed": len(renewed), "stolen": stolen, "unanswered": losses}))
 assert not troubles, troubles[:20]
 assert not lost, f"{len(lost)} tasks are lost: {lost[:20]}"
 assert len(created) > 20, len(created)
