@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 /// Longer than a peer on the same machine needs for its next word, shorter than anyone would notice.
-const MOMENT: Duration = Duration::from_micros(50);
+const MOMENT: Duration = Duration::from_micros(100);
 /// So often in a row it may have been right; then as often wrong before it sleeps at once.
 const TRUST_MAX: i8 = 4;
 /// While it sleeps at once, it tries again every so often.
