@@ -103,3 +103,10 @@ fn a_snapshot_is_made_again_after_the_disk_refused() {
     holds(21700);
     holds(37484);
 }
+
+/// Its offer came just after it was taken for gone, and was taken, though nothing could be sent to it.
+#[test]
+fn a_worker_that_was_taken_for_gone_has_to_come_anew() {
+    holds(60078);
+    holds(61597);
+}

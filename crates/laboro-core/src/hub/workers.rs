@@ -198,6 +198,14 @@ impl Hub {
             Ok(worker) => worker,
             Err(refusal) => return Some(Reply::Refused(refusal)),
         };
+        // Taken for gone while this was on its way: nothing could be sent to it, so it has to come anew.
+        let is_here = |member: &Member| member.session.is_some();
+        if matches!(offer.route, Route::Push { .. })
+            && !self.presence.member(worker).is_some_and(is_here)
+        {
+            let name = self.state().workers().get(worker).name.clone();
+            return Some(Reply::Refused(Refusal::NoSuchWorker(name)));
+        }
         let most_offers = self.config.limits.offers;
         if self.presence.offer_count() >= most_offers {
             let most = most_offers as u64;
