@@ -50,14 +50,6 @@ struct Told {
     task: Task,
     outcome: Outcome,
     message: Option<String>,
-    /// It was said together with the wish for another task, so its answer comes with that.
-    asks: bool,
-}
-
-impl Told {
-    fn new(task: Task, outcome: Outcome, message: Option<String>) -> Told {
-        Told { task, outcome, message, asks: false }
-    }
 }
 
 /// As the original waits when it was given nothing.
@@ -100,13 +92,9 @@ impl Polling {
         if self.again_at.take_if(|at| *at <= now).is_some() {
             self.unsaid.append(&mut self.refused);
         }
-        if self.drains {
-            self.say_without_asking(out);
-        }
-        for mut result in std::mem::take(&mut self.unsaid) {
-            result.asks = !self.drains;
-            let Told { task, outcome, message, asks } = &result;
-            let body = tasks::update(task, *outcome, message.as_deref(), *asks);
+        for result in std::mem::take(&mut self.unsaid) {
+            let Told { task, outcome, message } = &result;
+            let body = tasks::update(task, *outcome, message.as_deref(), !self.drains);
             let id = self.ask("job/update", body, out);
             self.updates.insert(id, result);
         }
@@ -131,18 +119,6 @@ impl Polling {
         }
     }
 
-    /// What was told together with the wish for another task is answered when there is one, which may be never: it is
-    /// told again for itself. A foreman that has it already says so.
-    fn say_without_asking(&mut self, out: &mut Orders) {
-        let updates = std::mem::take(&mut self.updates).into_iter();
-        let (asking, others): (Vec<_>, Vec<_>) = updates.partition(|(_, told)| told.asks);
-        self.updates = others.into_iter().collect();
-        for (id, told) in asking {
-            say(&Asked { id, path: None, body: Value::Null }, out);
-            self.unsaid.push(told);
-        }
-    }
-
     /// A request for work that was taken back may have been answered in the same moment, so goodbye is always said.
     fn part(&mut self, out: &mut Orders) {
         match self.goodbye {
@@ -164,7 +140,7 @@ impl Polling {
             self.unfinished.clear();
         }
         let message = Some("the worker had to leave".to_owned());
-        let failed = |task| Told::new(task, Outcome::Error, message.clone());
+        let failed = |task| Told { task, outcome: Outcome::Error, message: message.clone() };
         self.unsaid.extend(self.unfinished.drain(..).map(failed));
     }
 
@@ -227,7 +203,7 @@ impl Polling {
 
     fn end(&mut self, key: Key, outcome: Outcome, message: Option<String>) {
         if let Some(task) = self.running.remove(&key) {
-            self.unsaid.push(Told::new(task, outcome, message));
+            self.unsaid.push(Told { task, outcome, message });
         }
     }
 }

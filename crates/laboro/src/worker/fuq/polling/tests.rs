@@ -122,9 +122,8 @@ fn a_result_that_the_foreman_cannot_take_now_is_told_again() {
         rig.answer(id, 200, tasks(&[1]));
         let key = rig.started()[0].0;
         rig.end(key, Outcome::Success);
-        rig.asked();
+        let id = rig.asked()[0].id;
         rig.side.tell(NOW, News::Draining, &mut rig.orders);
-        let id = rig.asked()[1].id;
         rig.answer(id, status, Value::Null);
         assert_eq!(rig.side.is_settled(), !is_kept, "{status}");
         if is_kept {
@@ -139,23 +138,6 @@ fn a_result_that_the_foreman_cannot_take_now_is_told_again() {
         rig.part(404);
         assert!(rig.orders.hang_up.is_some(), "{status}");
     }
-}
-
-#[test]
-fn whoever_leaves_does_not_wait_for_the_work_that_a_result_asked_for() {
-    let mut rig = Rig::new(1);
-    let id = rig.asked()[0].id;
-    rig.answer(id, 200, tasks(&[1]));
-    let key = rig.started()[0].0;
-    rig.end(key, Outcome::Success);
-    let asking = rig.asked()[0].id;
-    rig.side.tell(NOW, News::Draining, &mut rig.orders);
-    let [taken_back, again] = &rig.asked()[..] else { panic!("it is told for itself") };
-    assert_eq!((taken_back.id, taken_back.path.as_deref()), (asking, None));
-    assert_eq!((&again.body["task"], &again.body["newjob"]), (&json!(1), &Value::Null));
-    rig.answer(again.id, 200, json!([]));
-    rig.part(200);
-    assert!(rig.orders.hang_up.is_some());
 }
 
 #[test]
