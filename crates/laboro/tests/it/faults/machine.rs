@@ -53,7 +53,8 @@ fn a_hub_on_a_full_disk_ends_with_a_reason_and_keeps_what_it_promised() {
     }
     let ran = hub.live.wait();
     ran.expect(3);
-    assert!(ran.err().lines().last().unwrap().starts_with("laboro: "), "{}", ran.err());
+    // Others who cannot write may complain after it.
+    assert!(ran.err().lines().any(|line| line.starts_with("laboro: ")), "{}", ran.err());
     disk.remount("size=100m");
     let hub = Hub::start(&rig, &[], "");
     let jobs = hub.laboro(&["jobs", "--json"]).expect(0).events();
