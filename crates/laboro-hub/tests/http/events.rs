@@ -75,9 +75,10 @@ async fn a_viewer_that_does_not_keep_up_is_told_of_the_gap() {
     let rig = Rig::start().await;
     let client = rig.client("watch");
     let mut events = client.events("events", None).await.unwrap();
-    // Each is an event or more, and they come in several windows; the ring keeps 20 000.
+    // Each is an event or more, and they come in several windows: more than the ring, which
+    // keeps 20 000, and the buffers of a connection hold.
     let mut submits = Vec::new();
-    for _ in 0..8 {
+    for _ in 0..24 {
         for _ in 0..4000 {
             let client = &rig.handle;
             let submit = laboro_core::Submit {
