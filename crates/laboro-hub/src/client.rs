@@ -149,9 +149,7 @@ impl Client {
         path: &str,
         body: &B,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body)
-            .map_err(|error| ClientError::BadRequest { what: error.to_string() })?;
-        self.ask(Method::POST, path, body.into(), self.target.patience).await
+        self.ask(Method::POST, path, json(body)?, self.target.patience).await
     }
 
     /// A request that may be sent twice, such as one with a key: if the hub goes away meanwhile, the one that
@@ -161,9 +159,7 @@ impl Client {
         path: &str,
         body: &B,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body)
-            .map_err(|error| ClientError::BadRequest { what: error.to_string() })?;
-        let body = Bytes::from(body);
+        let body = json(body)?;
         let asked = || self.ask_once(Method::POST, path, body.clone(), self.target.patience);
         self.again(true, asked).await
     }
@@ -423,4 +419,10 @@ pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
         words if words.contains("close_notify") => "it was closed without a word".to_owned(),
         words => words,
     }
+}
+
+/// What is sent as a body.
+fn json<B: Serialize>(body: &B) -> Result<Bytes, ClientError> {
+    let bytes = serde_json::to_vec(body);
+    bytes.map(Bytes::from).map_err(|error| ClientError::BadRequest { what: error.to_string() })
 }
