@@ -1,6 +1,7 @@
 //! The codec against recorded conversations, both sides against recordings and against each other, and what
 //! peers may do wrong. Hubs are real; only sockets are missing.
 
+mod back;
 mod golden;
 mod hostile;
 mod manager;
