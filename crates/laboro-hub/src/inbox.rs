@@ -2,7 +2,6 @@
 //! effects back to them. A full inbox makes sessions wait, which makes them stop reading.
 
 use crate::clock::Clock;
-use crate::linger::Linger;
 use crate::outbox::{Outbox, unanswered_work};
 use crate::ring::World;
 use laboro_core::{
@@ -214,7 +213,6 @@ pub struct Server {
     clock: Clock,
     step: usize,
     has_ended: bool,
-    linger: Linger,
 }
 
 pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
@@ -226,7 +224,6 @@ pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
         clock,
         step: options.step,
         has_ended: false,
-        linger: Linger::default(),
     };
     let handle = Handle {
         letters: sender,
@@ -332,10 +329,7 @@ impl World for Server {
         }
         let deadline = match self.outbox.has_undelivered() {
             true => Some(self.clock.now()),
-            false => {
-                self.linger.until(|| !self.letters.is_empty()).await;
-                deadline
-            }
+            false => deadline,
         };
         let received = self.letters.recv_many(&mut self.buffer, self.step);
         match deadline {

@@ -11,7 +11,6 @@ pub mod history;
 pub mod http;
 mod inbox;
 pub mod keep;
-mod linger;
 pub mod listen;
 pub mod mq;
 mod outbox;

@@ -12,6 +12,7 @@ use crate::listen::stats::count;
 use crate::security::Admission;
 use laboro_core::{Command, Time};
 use laboro_dialects::session::{Delivery, HangUp, Output, Session};
+use laboro_linger::Linger;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -116,6 +117,7 @@ where
     let now = hall.clock.now();
     let mut talk = Talk {
         stream: Stream::new(io),
+        linger: Linger::default(),
         session,
         in_flight_max: (subscription.queue_max() / 2).max(1),
         subscription,
@@ -149,6 +151,7 @@ where
 
 struct Talk<'a, I, S> {
     stream: Stream<I>,
+    linger: Linger,
     session: S,
     subscription: Subscription,
     admission: Option<&'a Admission>,
@@ -347,6 +350,7 @@ where
             Ok(sent) => {
                 count(&self.hall.stats.bytes_out, sent);
                 self.sent_at = self.hall.clock.now();
+                self.linger.said();
             }
             Err(_) => news.is_closed = true,
         }
@@ -357,6 +361,9 @@ where
                 match self.stream.poll_hear(context) {
                     Ok(heard) => news.heard = heard,
                     Err(heard) => (news.heard, news.is_closed) = (heard, true),
+                }
+                if news.heard > 0 {
+                    self.linger.heard();
                 }
             }
             let queue = &mut self.subscription;
@@ -369,7 +376,11 @@ where
         news.has_rung =
             self.alarm_at != Time::NEVER && self.alarm.as_mut().poll(context).is_ready();
         news.stops = self.leave_by.is_none() && self.stop.as_mut().poll(context).is_ready();
-        if news.is_some() { Poll::Ready(news) } else { Poll::Pending }
+        if news.is_some() {
+            return Poll::Ready(news);
+        }
+        self.linger.poll(context);
+        Poll::Pending
     }
 
     /// An alarm that is set too early costs less than moving it each time: it rings, and is set anew.

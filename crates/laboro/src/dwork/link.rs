@@ -6,9 +6,11 @@ use bytes::BytesMut;
 use laboro_dialects::dwork::{Client, ClientError, Reply};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_hub::Clock;
-use std::io::ErrorKind;
+use laboro_linger::Linger;
+use std::future::poll_fn;
 use std::str::FromStr;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -62,6 +64,7 @@ impl std::fmt::Display for Address {
 #[derive(Debug)]
 pub(crate) struct Link {
     stream: TcpStream,
+    linger: Linger,
     client: Client,
     clock: Clock,
     input: BytesMut,
@@ -87,6 +90,7 @@ impl Link {
         let clock = Clock::start();
         let mut link = Link {
             stream,
+            linger: Linger::default(),
             client: Client::new(mechanism.clone()),
             clock,
             input: BytesMut::with_capacity(CHUNK),
@@ -148,27 +152,14 @@ impl Link {
 
     /// Sends all that is to be sent, then reads what comes first. `false` when nothing will come any more.
     async fn exchange(&mut self) -> anyhow::Result<bool> {
-        while !self.unsent.is_empty() {
-            self.stream.writable().await?;
-            match self.stream.try_write(&self.unsent) {
-                Ok(sent) => drop(self.unsent.split_to(sent)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error.into()),
-            }
+        if !self.unsent.is_empty() {
+            self.stream.write_all_buf(&mut self.unsent).await?;
+            self.linger.said();
         }
-        let mut chunk = [0; CHUNK];
-        loop {
-            self.stream.readable().await?;
-            match self.stream.try_read(&mut chunk) {
-                Ok(0) => return Ok(false),
-                Ok(read) => {
-                    self.input.extend_from_slice(&chunk[..read]);
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        self.input.reserve(CHUNK);
+        let (stream, input) = (&mut self.stream, &mut self.input);
+        let read = poll_fn(|context| self.linger.poll_read(context, stream, input)).await?;
+        Ok(read > 0)
     }
 }
 

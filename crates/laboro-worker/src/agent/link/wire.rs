@@ -7,9 +7,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+use laboro_linger::Linger;
 use tokio::io::AsyncWrite;
 use tokio::time::{Sleep, sleep};
-use tokio_util::io::poll_read_buf;
 
 use super::ByteStream;
 
@@ -17,6 +17,7 @@ pub(super) struct Wire {
     stream: Box<dyn ByteStream>,
     unsaid: BytesMut,
     needs_flush: bool,
+    linger: Linger,
     was_full: bool,
     /// How long the last words may take.
     closing: Option<Pin<Box<Sleep>>>,
@@ -39,7 +40,14 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 impl Wire {
     pub(super) fn new(stream: Box<dyn ByteStream>) -> Wire {
-        Wire { stream, unsaid: BytesMut::new(), needs_flush: false, was_full: false, closing: None }
+        Wire {
+            stream,
+            unsaid: BytesMut::new(),
+            needs_flush: false,
+            linger: Linger::default(),
+            was_full: false,
+            closing: None,
+        }
     }
 
     pub(super) fn say(&mut self, bytes: BytesMut) {
@@ -92,7 +100,8 @@ impl Wire {
         if self.is_full() {
             return Poll::Pending;
         }
-        Poll::Ready(match ready!(self.read(context, input)) {
+        input.reserve(READ_BYTES);
+        Poll::Ready(match ready!(self.linger.poll_read(context, &mut self.stream, input)) {
             Ok(0) => WireEvent::Closed("the hub closed the connection".into()),
             Ok(_) => WireEvent::Heard,
             Err(error) => WireEvent::Closed(told(&error)),
@@ -112,13 +121,9 @@ impl Wire {
         if self.needs_flush {
             ready!(Pin::new(&mut self.stream).poll_flush(context))?;
             self.needs_flush = false;
+            self.linger.said();
         }
         Poll::Ready(Ok(()))
-    }
-
-    fn read(&mut self, context: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
-        input.reserve(READ_BYTES);
-        poll_read_buf(Pin::new(&mut self.stream), context, input)
     }
 }
 

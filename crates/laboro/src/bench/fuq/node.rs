@@ -8,12 +8,15 @@ use laboro_core::{Outcome, Time};
 use laboro_dialects::fuq2::{PlainSettings, PlainWorker};
 use laboro_dialects::websocket::Client;
 use laboro_dialects::worker::{Ended, News, Order, Orders, Used, WorkerSide};
+use laboro_linger::Linger;
 use laboro_worker::agent::ByteStream;
+use std::future::poll_fn;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
 pub(super) struct Node {
     stream: Box<dyn ByteStream>,
+    linger: Linger,
     side: Client<PlainWorker>,
     input: BytesMut,
     out: Orders,
@@ -27,7 +30,8 @@ impl Node {
         let most = settings.message_max;
         let side = Client::new(PlainWorker::new(settings), most, "w2f_bench");
         let (input, out) = (BytesMut::with_capacity(64 << 10), Orders::default());
-        let mut node = Node { stream, side, input, out, started: Instant::now() };
+        let started = Instant::now();
+        let mut node = Node { stream, linger: Linger::default(), side, input, out, started };
         node.side.open(node.now(), &mut node.out);
         node.send().await?;
         // Welcome.
@@ -66,7 +70,8 @@ impl Node {
 
     async fn hear(&mut self) -> anyhow::Result<()> {
         self.input.reserve(16 << 10);
-        if self.stream.read_buf(&mut self.input).await? == 0 {
+        let (stream, input) = (&mut self.stream, &mut self.input);
+        if poll_fn(|context| self.linger.poll_read(context, stream, input)).await? == 0 {
             bail!("the foreman closed the connection");
         }
         self.side.receive(self.now(), &mut self.input, &mut self.out);
@@ -82,6 +87,7 @@ impl Node {
             self.stream.write_buf(&mut said).await?;
         }
         self.stream.flush().await?;
+        self.linger.said();
         Ok(())
     }
 

@@ -1,0 +1,124 @@
+//! What one side of a conversation does in the moment after it said something. A peer in lock step has its next word
+//! ready some tens of microseconds later, and going to sleep and being woken takes both sides longer than that: so the
+//! word is waited for awake, where that paid before. It never takes a core from anyone who wants it, and knows nothing
+//! of what is said.
+
+use bytes::BufMut;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::AsyncRead;
+use tokio_util::io::poll_read_buf;
+
+/// Longer than a peer on the same machine needs for its next word, shorter than anyone would notice.
+const MOMENT: Duration = Duration::from_micros(100);
+/// What it takes besides where both sides sleep in between.
+const WAKING: Duration = Duration::from_micros(60);
+/// Whoever gave the core away for longer let somebody else work: the machine is busy, and to sleep costs little there.
+const BUSY: Duration = Duration::from_micros(10);
+/// So many in one process; with more of them, somebody has always something to say.
+const AWAKE_MAX: usize = 4;
+/// How many of the last words tell what comes next. Conversations go in rounds: a question, a body, a pause.
+const PAST: u32 = 4;
+/// After so many in a row it takes as many of the other kind to think otherwise.
+const SURE: i8 = 2;
+
+static AWAKE: AtomicUsize = AtomicUsize::new(0);
+
+/// One for each connection.
+#[derive(Debug, Default)]
+pub struct Linger {
+    /// A bit for each of the last words: whether it was answered at once. The newest is the lowest.
+    past: u8,
+    /// For each such past; below zero, waiting did not pay.
+    trust: [i8; 1 << PAST],
+    said_at: Option<Instant>,
+    is_awake: bool,
+}
+
+impl Linger {
+    /// Something was said: the answer may come at once.
+    pub fn said(&mut self) {
+        if self.said_at.is_some() {
+            self.learn(false);
+        }
+        self.said_at = Some(Instant::now());
+        if !self.pays() {
+            self.sleep();
+        } else if !self.is_awake {
+            self.is_awake = AWAKE
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |awake| {
+                    (awake < AWAKE_MAX).then_some(awake + 1)
+                })
+                .is_ok();
+        }
+    }
+
+    pub fn heard(&mut self) {
+        let Some(said_at) = self.said_at.take() else { return };
+        let at_once = if self.is_awake { MOMENT } else { MOMENT + WAKING };
+        self.learn(said_at.elapsed() <= at_once);
+        self.sleep();
+    }
+
+    /// What is there to be read, if anything.
+    pub fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        stream: &mut (impl AsyncRead + Unpin),
+        input: &mut impl BufMut,
+    ) -> Poll<io::Result<usize>> {
+        let read = poll_read_buf(Pin::new(stream), context, input);
+        match read {
+            Poll::Ready(_) => self.heard(),
+            Poll::Pending => self.poll(context),
+        }
+        read
+    }
+
+    /// Nothing is there yet: asks for this task to be polled again soon, after everyone else and after a look at the
+    /// sockets, while the moment lasts.
+    pub fn poll(&mut self, context: &mut Context<'_>) {
+        if !self.is_awake {
+            return;
+        }
+        let Some(waited) = self.said_at.map(|at| at.elapsed()) else { return };
+        if waited >= MOMENT {
+            return self.sleep();
+        }
+        // The peer may be waiting for this very core.
+        std::thread::yield_now();
+        if self.said_at.is_some_and(|at| at.elapsed() - waited > BUSY) {
+            self.sleep();
+        }
+        // Once more in any case: something may have come while others had the core.
+        let _ = pin!(tokio::task::yield_now()).poll(context);
+    }
+
+    fn pays(&self) -> bool {
+        self.trust[usize::from(self.past)] >= 0
+    }
+
+    fn learn(&mut self, at_once: bool) {
+        let trust = &mut self.trust[usize::from(self.past)];
+        *trust = if at_once { (*trust + 1).min(SURE - 1) } else { (*trust - 1).max(-SURE) };
+        self.past = (self.past << 1 | u8::from(at_once)) & ((1 << PAST) - 1);
+    }
+
+    fn sleep(&mut self) {
+        if std::mem::take(&mut self.is_awake) {
+            AWAKE.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Linger {
+    fn drop(&mut self) {
+        self.sleep();
+    }
+}
+
+#[cfg(test)]
+mod tests;
