@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncRead;
 use tokio_util::io::poll_read_buf;
 
-/// Longer than a peer on the same machine needs for its next word, shorter than anyone would notice.
-const MOMENT: Duration = Duration::from_micros(100);
-/// What it takes besides where both sides sleep in between.
-const WAKING: Duration = Duration::from_micros(60);
+/// About what it costs to sleep and be woken: who waits for longer awake loses by it.
+const MOMENT: Duration = Duration::from_micros(50);
+/// How much later a word is heard by someone who slept.
+const WAKING: Duration = Duration::from_micros(30);
 /// Whoever gave the core away for longer let somebody else work: the machine is busy, and to sleep costs little there.
 const BUSY: Duration = Duration::from_micros(10);
 /// So many in one process; with more of them, somebody has always something to say.
@@ -24,6 +24,8 @@ const AWAKE_MAX: usize = 4;
 const PAST: u32 = 4;
 /// After so many in a row it takes as many of the other kind to think otherwise.
 const SURE: i8 = 2;
+/// Who does not wait awake tries it again every so often: asleep, it is hard to tell.
+const TRY_EVERY: u8 = 32;
 
 static AWAKE: AtomicUsize = AtomicUsize::new(0);
 
@@ -34,6 +36,8 @@ pub struct Linger {
     past: u8,
     /// For each such past; below zero, waiting did not pay.
     trust: [i8; 1 << PAST],
+    /// How often in a row it was not tried.
+    slept: u8,
     said_at: Option<Instant>,
     is_awake: bool,
 }
@@ -97,8 +101,10 @@ impl Linger {
         let _ = pin!(tokio::task::yield_now()).poll(context);
     }
 
-    fn pays(&self) -> bool {
-        self.trust[usize::from(self.past)] >= 0
+    fn pays(&mut self) -> bool {
+        let pays = self.trust[usize::from(self.past)] >= 0 || self.slept >= TRY_EVERY;
+        self.slept = if pays { 0 } else { self.slept + 1 };
+        pays
     }
 
     fn learn(&mut self, at_once: bool) {

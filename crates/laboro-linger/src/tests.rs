@@ -17,8 +17,8 @@ fn waits(linger: &mut Linger, answers: &[bool]) -> Vec<bool> {
 fn a_peer_that_takes_its_time_is_soon_not_waited_for() {
     let mut linger = Linger::default();
     let waits = waits(&mut linger, &[false; 100]);
-    assert!(waits[..2].contains(&true));
-    assert!(!waits[2..].contains(&true));
+    let tried = waits.iter().filter(|&&awake| awake).count();
+    assert_eq!(tried, 1 + 99 / (usize::from(TRY_EVERY) + 1));
 }
 
 #[test]
