@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncRead;
 use tokio_util::io::poll_read_buf;
 
-/// About what it costs to sleep and be woken: who waits for longer awake loses by it.
-const MOMENT: Duration = Duration::from_micros(50);
-/// How much later a word is heard by someone who slept.
-const WAKING: Duration = Duration::from_micros(30);
+/// As long as a peer on the same machine needs for its next word, also one that sleeps itself: were it shorter, two who
+/// could both be awake would never find out.
+const MOMENT: Duration = Duration::from_micros(100);
+/// How much later a word is heard where both have slept.
+const WAKING: Duration = Duration::from_micros(60);
 /// Whoever gave the core away for longer let somebody else work: the machine is busy, and to sleep costs little there.
 const BUSY: Duration = Duration::from_micros(10);
 /// So many in one process; with more of them, somebody has always something to say.
