@@ -278,7 +278,7 @@ pub struct DoorLimits {
     pub admission_ms: u64,
     /// Commands that may wait for the engine.
     pub inbox: usize,
-    /// Commands that one step takes at most.
+    /// Commands of sessions that one step takes at most.
     pub step: usize,
     /// Answers and work that may wait for one session before it is cut off.
     pub session_queue: usize,

@@ -1,5 +1,6 @@
 //! The world of a serving hub: a bounded inbox that many sessions write to, and the outbox that takes
-//! effects back to them. A full inbox makes sessions wait, which makes them stop reading.
+//! effects back to them. A full inbox makes sessions wait, which makes them stop reading. What people ask has a
+//! queue of its own, so that it does not wait behind all that sessions have asked.
 
 use crate::clock::Clock;
 use crate::outbox::{Outbox, unanswered_work};
@@ -8,6 +9,7 @@ use laboro_core::{
     Ask, Change, Command, Effect, Offer, Patience, Reply, Route, SessionId, Time, Token,
 };
 use laboro_dialects::session::Delivery;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
@@ -18,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 pub struct ServerOptions {
     /// Commands that may wait for the engine.
     pub inbox: usize,
-    /// Commands that one step takes at most.
+    /// Commands of sessions that one step takes at most, but for the last letter, which is taken whole.
     pub step: usize,
     /// Effects that may wait for one session before it is cut off.
     pub session: usize,
@@ -26,7 +28,8 @@ pub struct ServerOptions {
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { inbox: 65_536, step: 16_384, session: 4096 }
+        // Whoever asks waits for the step under way and for its own: this many commands take some 50 ms.
+        ServerOptions { inbox: 65_536, step: 4096, session: 4096 }
     }
 }
 
@@ -77,7 +80,10 @@ impl std::error::Error for Lost {}
 /// Asks things of a running hub. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Handle {
+    /// Where its letters go: to those of sessions, or to those of people. All of one handle stay in order.
     letters: mpsc::Sender<Letter>,
+    of_sessions: mpsc::Sender<Letter>,
+    of_people: mpsc::Sender<Letter>,
     next_session: Arc<AtomicU64>,
     session_queue: usize,
 }
@@ -104,7 +110,23 @@ impl std::fmt::Debug for Letter {
     }
 }
 
+impl Letter {
+    fn commands(&self) -> usize {
+        match self {
+            Letter::SessionAsks { asks, .. } => asks.len(),
+            Letter::Ask { .. } | Letter::SessionAsk { .. } | Letter::Watch { .. } => 1,
+            Letter::Open { .. } | Letter::Close { .. } | Letter::End => 0,
+        }
+    }
+}
+
 impl Handle {
+    /// For those who ask little and have somebody waiting in front of them: what they ask comes first in the next
+    /// step, whatever sessions have asked before.
+    pub fn for_people(&self) -> Handle {
+        Handle { letters: self.of_people.clone(), ..self.clone() }
+    }
+
     /// Waits for room in the inbox, then for the answer.
     pub async fn ask(&self, command: Command) -> Result<Reply, Lost> {
         let (answer, reply) = oneshot::channel();
@@ -119,10 +141,10 @@ impl Handle {
         Ok(Subscription { session, queue, handle: self.clone() })
     }
 
-    /// Letters that wait for the engine, and how many may.
+    /// Letters of sessions that wait for the engine, and how many may.
     pub(crate) fn inbox(&self) -> (usize, usize) {
-        let most = self.letters.max_capacity();
-        (most - self.letters.capacity(), most)
+        let most = self.of_sessions.max_capacity();
+        (most - self.of_sessions.capacity(), most)
     }
 
     /// Ends the loop once everything asked before is answered. Whoever asks later finds the hub gone.
@@ -199,6 +221,9 @@ impl Drop for Subscription {
     }
 }
 
+/// Letters of people that may wait, and that one step takes beside those of sessions.
+const PEOPLE: usize = 64;
+
 /// Later than this after something was due, it is not load that made it late.
 const STOOD_STILL_MS: u64 = 1000;
 /// As long as it takes to read what waits at all connections, and to let in who comes again.
@@ -208,6 +233,9 @@ const HEARING: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub struct Server {
     letters: mpsc::Receiver<Letter>,
+    of_people: mpsc::Receiver<Letter>,
+    /// What the next step begins with.
+    people: Vec<Letter>,
     buffer: Vec<Letter>,
     outbox: Outbox,
     clock: Clock,
@@ -216,9 +244,12 @@ pub struct Server {
 }
 
 pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
-    let (sender, letters) = mpsc::channel(options.inbox);
+    let (of_sessions, letters) = mpsc::channel(options.inbox);
+    let (of_people, from_people) = mpsc::channel(PEOPLE);
     let server = Server {
         letters,
+        of_people: from_people,
+        people: Vec::new(),
         buffer: Vec::with_capacity(options.step.min(1024)),
         outbox: Outbox::default(),
         clock,
@@ -226,7 +257,9 @@ pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
         has_ended: false,
     };
     let handle = Handle {
-        letters: sender,
+        letters: of_sessions.clone(),
+        of_sessions,
+        of_people,
         next_session: Arc::new(AtomicU64::new(1)),
         session_queue: options.session,
     };
@@ -256,18 +289,36 @@ impl Server {
         self.take_letters();
     }
 
+    /// Waits for the first letter, and takes those that came with it. `false`: nobody is left who could ask.
+    fn poll_letters(&mut self, context: &mut Context<'_>) -> Poll<bool> {
+        let people = self.of_people.poll_recv_many(context, &mut self.people, PEOPLE);
+        let sessions = self.letters.poll_recv_many(context, &mut self.buffer, 1);
+        if people.is_pending() && sessions.is_pending() {
+            return Poll::Pending;
+        }
+        self.take_letters();
+        Poll::Ready(!self.people.is_empty() || !self.buffer.is_empty())
+    }
+
     /// Those that are there already, as many as one step takes.
     fn take_letters(&mut self) {
-        while self.buffer.len() < self.step
+        while self.people.len() < PEOPLE
+            && let Ok(letter) = self.of_people.try_recv()
+        {
+            self.people.push(letter);
+        }
+        let mut commands: usize = self.buffer.iter().map(Letter::commands).sum();
+        while commands < self.step
             && let Ok(letter) = self.letters.try_recv()
         {
+            commands += letter.commands();
             self.buffer.push(letter);
         }
     }
 
     fn open_letters(&mut self) -> Vec<Ask> {
         let mut asks = Vec::with_capacity(self.buffer.len());
-        for letter in self.buffer.drain(..) {
+        for letter in self.people.drain(..).chain(self.buffer.drain(..)) {
             match letter {
                 Letter::Ask { command, answer } => {
                     asks.push(Ask { token: self.outbox.expect(answer), command });
@@ -331,19 +382,14 @@ impl World for Server {
             true => Some(self.clock.now()),
             false => deadline,
         };
-        let received = self.letters.recv_many(&mut self.buffer, self.step);
-        match deadline {
-            None => {
-                if received.await == 0 {
-                    return None;
-                }
-            }
-            Some(deadline) => {
-                let wait = self.clock.until(deadline);
-                if let Ok(0) = tokio::time::timeout(wait, received).await {
-                    return None;
-                }
-            }
+        let wait = deadline.map(|deadline| self.clock.until(deadline));
+        let received = poll_fn(|context| self.poll_letters(context));
+        let is_left = match wait {
+            None => received.await,
+            Some(wait) => tokio::time::timeout(wait, received).await.unwrap_or(true),
+        };
+        if !is_left {
+            return None;
         }
         if deadline.is_some_and(|deadline| self.clock.now() > deadline.after_ms(STOOD_STILL_MS)) {
             self.hear_what_was_said().await;

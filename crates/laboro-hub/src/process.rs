@@ -187,7 +187,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             let (tokens, doors) = (Arc::clone(&tokens), doors.clone());
             let services = http::services(
                 &settings.dir,
-                handle.clone(),
+                handle.for_people(),
                 clock,
                 tokens,
                 outputs.clone(),

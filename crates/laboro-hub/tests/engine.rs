@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use laboro_core::*;
-use laboro_hub::{Clock, Delivery, Handle, ServerOptions};
+use laboro_hub::{Clock, Delivery, Handle, ServerOptions, World};
 use laboro_journal::MemoryJournal;
 use std::time::Duration;
 
@@ -233,4 +233,41 @@ fn a_hub_that_has_stopped_says_so() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let answer = runtime.block_on(handle.ask(Command::Query(Query::Groups)));
     assert_eq!(answer.unwrap_err().to_string(), "the hub has stopped");
+}
+
+/// As twenty peers that ask and never read have them: all that their queues have room for.
+#[test]
+fn what_a_person_asks_does_not_wait_behind_what_sessions_have_asked() {
+    const EACH: u32 = 2048;
+    let options = ServerOptions::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (mut server, handle) = laboro_hub::server(&options, Clock::start());
+        let mut sessions = Vec::new();
+        for number in 0..20 {
+            let session = handle.open_session().await.unwrap();
+            let query = |at| (u64::from(at), Command::Query(Query::Job(JobId(number * EACH + at))));
+            session.ask_all((0..EACH).map(query).collect()).await.unwrap();
+            sessions.push(session);
+        }
+        let people = handle.for_people();
+        let asking = tokio::spawn(async move { people.ask(Command::Query(Query::Groups)).await });
+        tokio::task::yield_now().await;
+        let (_, mut asks) = server.gather(None).await.unwrap();
+        assert!(matches!(asks.remove(0).command, Command::Query(Query::Groups)));
+        let mut heard: Vec<u32> = Vec::new();
+        loop {
+            assert!(asks.len() < options.step + EACH as usize, "{} in a step", asks.len());
+            heard.extend(asks.iter().map(|ask| match ask.command {
+                Command::Query(Query::Job(job)) => job.0,
+                ref other => panic!("{other:?}"),
+            }));
+            if heard.len() == 20 * EACH as usize {
+                break;
+            }
+            (_, asks) = server.gather(None).await.unwrap();
+        }
+        assert!(heard.is_sorted(), "each session is heard in its order");
+        asking.abort();
+    });
 }
