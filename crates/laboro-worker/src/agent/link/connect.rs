@@ -11,8 +11,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{self, AlertDescription, ClientConfig};
 
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
@@ -97,24 +98,42 @@ pub struct Tls {
 
 impl Connect for Tls {
     fn connect(&self) -> Connecting {
-        let Tls { address, name, config } = self.clone();
+        let way = self.clone();
         Box::pin(async move {
             let dialled = async {
-                let stream = dial(&address).await?;
-                let mut stream = TlsConnector::from(config).connect(name, stream).await?;
+                let mut stream = match way.shake_hands(Arc::clone(&way.config)).await {
+                    Err(error) if is_unknown_protocol(&error) => {
+                        way.shake_hands(way.config_without_protocols()).await?
+                    }
+                    shaken => shaken?,
+                };
                 let is_signpost = stream.get_ref().1.alpn_protocol() == Some(SIGNPOST_PROTOCOL);
                 let leader = if is_signpost { Some(line(&mut stream).await?) } else { None };
                 Ok((stream, leader))
             };
-            match within(&address, dialled).await? {
+            match within(&way.address, dialled).await? {
                 (stream, None) => Ok(Box::new(stream) as Box<dyn ByteStream>),
-                (_, Some(leader)) => Err(ConnectError::Follows { target: address, leader }),
+                (_, Some(leader)) => Err(ConnectError::Follows { target: way.address, leader }),
             }
         })
     }
 
     fn target(&self) -> String {
         self.address.clone()
+    }
+}
+
+impl Tls {
+    async fn shake_hands(&self, config: Arc<ClientConfig>) -> io::Result<TlsStream<TcpStream>> {
+        let stream = dial(&self.address).await?;
+        TlsConnector::from(config).connect(self.name.clone(), stream).await
+    }
+
+    /// For a hub from before workers named their protocol: what is said afterwards is the same.
+    fn config_without_protocols(&self) -> Arc<ClientConfig> {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols.clear();
+        Arc::new(config)
     }
 }
 
@@ -220,9 +239,21 @@ async fn within<S>(
 
 /// Whether it was us who turned away the certificate.
 fn stranger(error: &io::Error) -> Option<String> {
-    use tokio_rustls::rustls::Error;
-    match error.get_ref()?.downcast_ref::<Error>()? {
-        error @ Error::InvalidCertificate(_) => Some(error.to_string()),
+    match tls_error(error)? {
+        error @ rustls::Error::InvalidCertificate(_) => Some(error.to_string()),
         _ => None,
     }
 }
+
+/// Whether the other side knows none of the protocols that were named, and says so.
+fn is_unknown_protocol(error: &io::Error) -> bool {
+    let unknown = AlertDescription::NoApplicationProtocol;
+    matches!(tls_error(error), Some(rustls::Error::AlertReceived(alert)) if *alert == unknown)
+}
+
+fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+#[cfg(test)]
+mod tests;
