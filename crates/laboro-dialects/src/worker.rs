@@ -117,6 +117,8 @@ pub enum Order {
     Drain,
     /// End everything and leave.
     StopNow,
+    /// People should know this.
+    Say(String),
 }
 
 /// One task to run.

@@ -252,8 +252,11 @@ impl<W: WorkerSide> Talk<W> {
                 }
                 Order::StopNow => self.is_over = true,
                 // What is cancelled takes a while to end, and may have ended already.
-                Order::Cancel(_) | Order::Welcome { .. } | Order::GiveUpSlots(_) | Order::Drain => {
-                }
+                Order::Cancel(_)
+                | Order::Welcome { .. }
+                | Order::GiveUpSlots(_)
+                | Order::Drain
+                | Order::Say(_) => {}
             }
         }
         if let Some(parting) = self.orders.hang_up.take() {

@@ -157,6 +157,7 @@ impl Agent {
                     Order::Cancel(key) => self.cancel(now, key),
                     Order::GiveUpSlots(slots) => self.slots = self.slots.saturating_sub(slots),
                     Order::Drain => self.drain(now),
+                    Order::Say(_) => {}
                     Order::StopNow => {
                         self.drain(now);
                         for run in self.running.values_mut() {

@@ -67,6 +67,8 @@ impl Hub {
                 Err(Refusal::AlreadyFinished { task: shown(), by_you: by == worker })
             }
             Phase::Cancelled => Err(Refusal::AlreadyFinished { task: shown(), by_you: false }),
+            // Since it was given out somebody has put others before it.
+            Phase::Waiting | Phase::Blocked => Err(Refusal::NotStarted(shown())),
             _ => match lapsed {
                 Some((no, who)) if who == worker && number.is_none_or(|number| number == no) => {
                     Ok(Claim::Lapsed(task))

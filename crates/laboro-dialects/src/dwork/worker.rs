@@ -268,8 +268,18 @@ impl Worker {
         self.wait_ms = WAIT_MS_FIRST;
     }
 
-    fn ended(&mut self, now: Time, key: Key, how: &Ended) {
+    fn ended(&mut self, now: Time, key: Key, how: &Ended, out: &mut Orders) {
         let Some(held) = self.release(key) else { return };
+        if !how.outcome.is_success() {
+            // The hub is told nothing of it.
+            let then = match self.settings.on_failure {
+                OnFailure::Complete => "counts as done",
+                OnFailure::Transfer => "goes back",
+            };
+            let (name, outcome) = (Name::new(&held.name), how.outcome);
+            let why = how.message.as_deref().map_or(String::new(), |why| format!(", {why}"));
+            out.order(Order::Say(format!("{name} failed, {outcome}{why}: it {then}")));
+        }
         let done_us = micros(now);
         let took_us = i64::try_from(how.used.wall_us).unwrap_or(i64::MAX);
         let started_us = held.started_us.unwrap_or(done_us.saturating_sub(took_us));
@@ -323,7 +333,7 @@ impl WorkerSide for Worker {
                 return;
             }
             News::Wrote { .. } => return,
-            News::Ended { key, how } => self.ended(now, key, &how),
+            News::Ended { key, how } => self.ended(now, key, &how, out),
             News::Returned(key) => {
                 if let Some(held) = self.release(key) {
                     self.results.back(held.told(&[]));

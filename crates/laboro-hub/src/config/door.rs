@@ -102,6 +102,10 @@ pub enum BadDoor {
     NotHere { dialect: &'static str, word: &'static str, of: &'static str },
     #[error("door option curve_allow={text}: {why}; `laboro mq keys` makes a pair")]
     Key { text: String, why: String },
+    #[error(
+        "door dwork: lease_ms=0 would take every task away at once; leave it out for leases that do not end"
+    )]
+    NoLease,
     #[error("door fuq: cert=FILE and key=FILE go together")]
     HalfCertificate,
     #[error("door {dialect}: {why}")]
@@ -191,6 +195,9 @@ impl DoorSettings {
             options.into_iter().find(|&(is_set, fits, ..)| is_set && !fits)
         {
             return Err(BadDoor::NotHere { dialect: self.dialect.word(), word, of });
+        }
+        if self.lease_ms == Some(0) {
+            return Err(BadDoor::NoLease);
         }
         if self.cert.is_some() != self.key.is_some() {
             return Err(BadDoor::HalfCertificate);

@@ -107,6 +107,7 @@ fn a_door_without_a_lock_stays_on_this_machine_unless_told_otherwise() {
     let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
     assert_eq!(check(&format!("dwork=0.0.0.0:0,curve_allow={key}")), Ok(()));
     for (wrong, words) in [
+        ("dwork=127.0.0.1:0,lease_ms=0", "lease_ms=0 would take every task away"),
         ("dwork=127.0.0.1:0,queue=1", "queue is an option of rrmq doors"),
         ("fuq2=127.0.0.1:0,auth=x", "auth is an option of fuq doors"),
         ("dwork=127.0.0.1:0,numbering=older", "numbering is an option of fuq and fuq2 doors"),

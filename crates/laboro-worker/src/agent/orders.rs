@@ -32,6 +32,7 @@ impl Agent {
                         self.note("the hub stops this worker");
                         self.end_tasks(Duration::ZERO);
                     }
+                    Order::Say(words) => self.note(&words),
                 }
             }
             self.spare_orders = orders;

@@ -9,7 +9,7 @@ use super::args::WorkerArgs;
 use super::console::{Console, unknown};
 use super::target::Target;
 use crate::exit::{Exit, usage};
-use crate::output::print;
+use crate::output::{print, say};
 use crate::run::Signals;
 use crowd::Crowd;
 use laboro_dialects::rrmq::{Pack, WorkerOptions};
@@ -63,19 +63,32 @@ async fn work(
 ) -> anyhow::Result<Exit> {
     let mut member = Member::start(target.clone(), trade);
     member.order(Order::Register);
-    tokio::select! {
-        () = member.registered() => {
-            tell(args, format_args!("registered with {target}, {} slots", args.slots), || {
-                json!({ "event": "registered", "server": target.to_string(), "slots": args.slots })
-            })?;
-            signals.next().await;
+    let mut is_patient = true;
+    loop {
+        tokio::select! {
+            () = member.registered() => {
+                inform(args, format_args!("registered with {target}, {} slots", args.slots), || {
+                    json!({ "event": "registered", "server": target.to_string(), "slots": args.slots })
+                })?;
+                signals.next().await;
+                break;
+            }
+            () = signals.next() => break,
+            () = tokio::time::sleep(REGISTER), if is_patient => {
+                is_patient = false;
+                let seconds = REGISTER.as_secs();
+                say(format_args!(
+                    "laboro: no answer to REGISTER from {target} for {seconds} s: is it an rrmq server, and does it \
+                     allow {} slots? Still waiting",
+                    args.slots
+                ));
+            }
         }
-        () = signals.next() => {}
     }
     member.order(Order::Leave);
     tokio::select! {
         tally = member.gone() => {
-            tell(args, format_args!("left after {} requests", tally.requests), || {
+            inform(args, format_args!("left after {} requests", tally.requests), || {
                 json!({ "event": "left", "requests": tally.requests, "answers": tally.answers })
             })?;
             Ok(Exit::Done)
@@ -162,6 +175,15 @@ async fn endbulk(args: &WorkerArgs, crowd: &mut Crowd) -> anyhow::Result<()> {
         format_args!("{} workers have left", tallies.len()),
         || json!({ "event": "endbulk", "left": tallies.len() }),
     )
+}
+
+/// Not for those who want to hear of errors only.
+fn inform(
+    args: &WorkerArgs,
+    words: std::fmt::Arguments<'_>,
+    value: impl FnOnce() -> Value,
+) -> anyhow::Result<()> {
+    if args.words.debug > 0 || args.words.json { tell(args, words, value) } else { Ok(()) }
 }
 
 fn tell(

@@ -426,3 +426,15 @@ fn a_name_that_works_by_another_dialect_is_not_taken_over() {
     ring.hears(peer, say::steal(1, "node"), "Error");
     ring.hears(other, say::steal(1, "free"), "Transfer [b]");
 }
+
+#[test]
+fn what_waits_for_others_is_not_completed_by_who_had_it_before() {
+    let mut ring = patient();
+    let peer = ring.connect(Dealer);
+    ring.hears(peer, say::create("a p"), "OK");
+    ring.hears(peer, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(peer, say::exit("w"), "OK");
+    ring.hears(peer, say::create("a<p"), "OK");
+    ring.hears(peer, say::complete("a", "w"), "NotFound [a]");
+    ring.hears(peer, say::steal(2, "w"), "Transfer [p]");
+}

@@ -208,6 +208,8 @@ fn a_failure_is_complete_or_goes_back_as_asked() {
     rig.open();
     rig.end("a", Outcome::Exit(1));
     rig.has_started("a b");
+    let told = "a failed, exit code 1: it counts as done";
+    assert!(rig.orders.iter().any(|order| matches!(order, Order::Say(words) if words == told)));
 
     let mut rig = Rig::new(WorkerSettings { on_failure: OnFailure::Transfer, ..settings() });
     rig.create("a b c");
