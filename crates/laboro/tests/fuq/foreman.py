@@ -198,6 +198,9 @@ class Foreman(BaseHTTPRequestHandler):
             # The original waits; so do we, for the last result.
             while len(heard["updates"]) < tasks:
                 ended.wait(0.01)
+        if mode == "idle":
+            print("idle", flush=True)
+            over.wait()
         self.answer([stop])
         ended.set()
         return None

@@ -1,5 +1,5 @@
-//! A node that polls: each free slot has a request for work under way, and each result asks for the next task. Speaks
-//! in the lines of `bridge`; what cannot be said here is that a task was cancelled, so none is.
+//! A node that polls: each free slot has a request for work under way. Speaks in the lines of `bridge`; what cannot be
+//! said here is that a task was cancelled, so none is.
 
 use super::bridge::{Answered, Asked};
 use super::tasks::{self, Work};
@@ -94,7 +94,7 @@ impl Polling {
         }
         for result in std::mem::take(&mut self.unsaid) {
             let Told { task, outcome, message } = &result;
-            let body = tasks::update(task, *outcome, message.as_deref(), !self.drains);
+            let body = tasks::update(task, *outcome, message.as_deref());
             let id = self.ask("job/update", body, out);
             self.updates.insert(id, result);
         }
@@ -111,7 +111,7 @@ impl Polling {
         if self.pause_until.is_some() {
             return;
         }
-        // A result asks for the next task, so its slot has a request already.
+        // A slot asks when its result is told, so that there is a connection a slot and no more.
         let told = self.updates.len() + self.refused.len();
         while self.running.len() + self.polls.len() + told < self.slots as usize {
             let id = self.ask("job/request", json!({ "nproc": 1 }), out);
@@ -152,7 +152,8 @@ impl Polling {
             return self.hear_goodbye(status);
         }
         let update = self.updates.remove(&id);
-        if !self.polls.remove(&id) && update.is_none() {
+        let is_poll = self.polls.remove(&id);
+        if !is_poll && update.is_none() {
             return;
         }
         if status != 200 {
@@ -175,7 +176,7 @@ impl Polling {
         }
         match tasks::read(body) {
             Ok(Work::Tasks(tasks)) => {
-                if tasks.is_empty() {
+                if is_poll && tasks.is_empty() {
                     self.pause_until = Some(now.after_ms(PAUSE_MS));
                 }
                 tasks.into_iter().for_each(|task| self.start(task, out));

@@ -47,13 +47,14 @@ pub(super) fn read(answer: Value) -> Result<Work, serde_json::Error> {
     Ok(Work::Tasks(given.into_iter().map(task).collect()))
 }
 
-/// With `more`, the answer carries the next task.
-pub(super) fn update(task: &Task, outcome: Outcome, message: Option<&str>, more: bool) -> Value {
+/// Does not ask for the next task with `newjob`, as the originals do: the answer would come with that, and nobody could
+/// say until then whether the result is taken.
+pub(super) fn update(task: &Task, outcome: Outcome, message: Option<&str>) -> Value {
     json!({
         "job_id": task.job.id,
         "task": task.task,
         "success": outcome.is_success(),
         "status": status_of(outcome, message),
-        "newjob": more.then(|| json!({ "nproc": 1 })),
+        "newjob": null,
     })
 }

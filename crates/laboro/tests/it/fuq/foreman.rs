@@ -100,6 +100,17 @@ fn by_polling_it_works_as_the_originals_node_does() {
 }
 
 #[test]
+fn one_that_polls_and_has_told_its_results_leaves_when_it_is_told_to() {
+    let rig = Rig::new();
+    let foreman = start(&rig, "idle", 1, &[]);
+    let worker = foreman.worker("https", &["--ca=hub/tls.pem", "--drain=1s"]).start();
+    until("it asks for more", || foreman.live.out().contains("idle"));
+    worker.signal(Signal::TERM);
+    worker.wait().expect(0);
+    assert_eq!(foreman.heard()["updates"], json!([[1, true, "done"]]));
+}
+
+#[test]
 fn a_cookie_that_the_foreman_forgot_is_renewed() {
     for way in ["wss", "https"] {
         let rig = Rig::new();

@@ -60,7 +60,7 @@ fn tasks(numbers: &[i64]) -> Value {
 }
 
 #[test]
-fn each_free_slot_asks_and_each_result_asks_for_the_next() {
+fn each_free_slot_asks_once_its_result_is_told() {
     let mut rig = Rig::new(2);
     let polls = rig.asked();
     assert_eq!(polls.len(), 2);
@@ -75,13 +75,31 @@ fn each_free_slot_asks_and_each_result_asks_for_the_next() {
         update.body,
         json!({
             "job_id": 3, "task": 7, "success": false,
-            "status": "error encountered: exit status 3", "newjob": { "nproc": 1 },
+            "status": "error encountered: exit status 3", "newjob": null,
         })
     );
     assert!(!rig.side.is_settled());
-    rig.answer(update.id, 200, tasks(&[8]));
+    rig.answer(update.id, 200, json!([]));
     assert!(rig.side.is_settled());
+    let [poll] = &rig.asked()[..] else { panic!("the slot is free") };
+    assert_eq!(poll.path.as_deref(), Some("job/request"));
+    rig.answer(poll.id, 200, tasks(&[8]));
     assert_eq!(rig.started().len(), 1);
+}
+
+#[test]
+fn whoever_leaves_does_not_wait_for_more_work() {
+    let mut rig = Rig::new(1);
+    let id = rig.asked()[0].id;
+    rig.answer(id, 200, tasks(&[1]));
+    let key = rig.started()[0].0;
+    rig.end(key, Outcome::Success);
+    let update = rig.asked()[0].id;
+    rig.side.tell(NOW, News::Draining, &mut rig.orders);
+    assert!(rig.asked().is_empty(), "the result is told once");
+    rig.answer(update, 200, json!([]));
+    rig.part(200);
+    assert_eq!(rig.orders.hang_up, Some(Parting::Finished));
 }
 
 #[test]
@@ -108,7 +126,7 @@ fn results_without_an_answer_are_told_again_on_the_next_connection() {
     rig.asked();
     rig.side.lost(NOW);
     rig.side.open(NOW, &mut rig.orders);
-    let [again] = &rig.asked()[..] else { panic!("the update, which asks for work too") };
+    let [again] = &rig.asked()[..] else { panic!("the update alone") };
     assert_eq!(again.body["task"], 1);
     rig.answer(again.id, 200, tasks(&[]));
     assert!(rig.side.is_settled());
