@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::resolve;
 use crate::view::{bar_of, state_of_job};
 use anyhow::Context;
-use laboro_hub::api::{Job, Overview};
+use laboro_hub::api::{Fleet, Job, Overview};
 use laboro_plan::parse_duration;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -85,7 +85,7 @@ pub(crate) async fn until_over(
         }
         if progress.is_seen() {
             let seen = hub.get::<Overview>("overview").await.ok();
-            show(&mut progress, &waited.jobs, seen.map(|seen| seen.workers.slots_used));
+            show(&mut progress, &waited.jobs, seen.map(|seen| seen.workers));
         }
     };
     let took = progress.elapsed();
@@ -103,22 +103,26 @@ fn left_alone(jobs: &[u32]) -> Exit {
     Exit::Interrupted
 }
 
-/// `slots_used` is how many slots have a task, if that is known: of what workers were given no more runs, and the
-/// rest waits there.
-fn show(progress: &mut Progress, jobs: &[Job], slots_used: Option<u64>) {
+fn show(progress: &mut Progress, jobs: &[Job], workers: Option<Fleet>) {
     let sum = |count: fn(&Job) -> u64| jobs.iter().map(count).sum::<u64>();
     let failed = match sum(|job| job.counts.failed) {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
-    let given = sum(|job| job.counts.leased);
-    let running = slots_used.map_or(given, |slots| slots.min(given));
-    let ahead = match given - running {
-        0 => String::new(),
-        ahead => format!(", {ahead} given ahead"),
-    };
-    let words = format!("{running} running{ahead}{failed}");
+    let words = format!("{}{failed}", at_workers(sum(|job| job.counts.leased), workers));
     progress.set(sum(|job| job.counts.finished()), sum(|job| job.tasks), &words);
+}
+
+/// A hub knows what it gave to its workers, and not which of it has begun. That follows where nothing was given ahead,
+/// or where all that was given is of these jobs and each task takes a slot; otherwise it is not guessed.
+fn at_workers(given: u64, workers: Option<Fleet>) -> String {
+    match workers {
+        Some(Fleet { slots_ahead: 0, .. }) => format!("{given} running"),
+        Some(Fleet { slots_used, slots_ahead, .. }) if slots_used + slots_ahead == given => {
+            format!("{slots_used} running, {slots_ahead} given ahead")
+        }
+        _ => format!("{given} at workers"),
+    }
 }
 
 fn tell(jobs: &[Job], shown: Shown, took: Duration) -> anyhow::Result<Exit> {
@@ -147,3 +151,6 @@ fn summary(job: &Job, took: Duration) -> String {
     }
     words
 }
+
+#[cfg(test)]
+mod tests;
