@@ -227,7 +227,7 @@ impl Display {
         let left = self.total.saturating_sub(self.ended_before + ended);
         // As long as nothing has ended nobody knows how fast it goes.
         let left = (ended > 0).then(|| duration(Duration::from_secs_f64(left as f64 / rate)));
-        let speed = left.as_ref().map_or(String::new(), |_| format!(", {}", per_second(rate)));
+        let speed = left.as_ref().map_or(String::new(), |_| format!(", {}", per_second(rate, "")));
         if let Some(bar) = &self.bar {
             let failed = if progress.failed > 0 {
                 format!(", {} failed", progress.failed)
@@ -272,12 +272,16 @@ impl Drop for Display {
     }
 }
 
-fn per_second(rate: f64) -> String {
+/// So many of something a second, or a minute where that is easier to read.
+pub(super) fn per_second(rate: f64, what: &str) -> String {
     if rate >= 10.0 {
-        format!("{rate:.0}/s")
+        format!("{rate:.0}{what}/s")
     } else if rate >= 0.1 {
-        format!("{rate:.1}/s")
+        format!("{rate:.1}{what}/s")
     } else {
-        format!("{:.1}/min", rate * 60.0)
+        format!("{:.1}{what}/min", rate * 60.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! What a run came to: counts, time, the slowest, the failed and how to run them again.
 
 use super::agent::Ended;
-use super::show::EndView;
+use super::show::{EndView, per_second};
 use crate::exit::Exit;
 use crate::output::{bytes, duration, safe, shell_word};
 use laboro_core::{JobView, State};
@@ -96,9 +96,12 @@ impl Summary<'_> {
             text.push_str(&format!(", {left} not run"));
         }
         let ended = self.tally.done + self.tally.failed;
-        let rate = ended as f64 / wall.as_secs_f64().max(0.001);
+        let rate = match ended {
+            0 => String::new(),
+            _ => per_second(ended as f64 / wall.as_secs_f64().max(0.001), " tasks") + ", ",
+        };
         text.push_str(&format!(
-            " in {} ({} of CPU, {rate:.0} tasks/s, largest {})\n",
+            " in {} ({} of CPU, {rate}largest {})\n",
             duration(wall),
             duration(self.tally.cpu),
             bytes(self.tally.max_rss_kib * 1024)
