@@ -166,4 +166,5 @@ fn share(grant: &Grant) -> Vec<(String, Vec<u32>)> {
 }
 
 /// Of a script whose words decide, not its status.
-const NO_GOOD_WORD: &str = "it did not say RES: with a good word";
+const NO_GOOD_WORD: &str =
+    "it did not say RES: with a good word; with --success exit-code its exit code decides";
