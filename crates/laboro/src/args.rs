@@ -8,11 +8,16 @@ use std::path::PathBuf;
 
 /// Runs very many jobs, on one machine or on many.
 #[derive(Debug, Parser)]
-#[command(name = "laboro", version, about, max_term_width = 100)]
+#[command(name = "laboro", version, max_term_width = 100)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// In the help, commands stand in the order below but for these, which are grouped by what they are for.
+const BESIDE_HUB: usize = 5;
+const DIALECTS: usize = 100;
+const LAST: usize = 101;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -23,12 +28,15 @@ pub(crate) enum Command {
     /// Draw the tasks of a job file and what comes after what.
     Graph(Graph),
     /// Check, copy or mend the journal of a hub or a run.
+    #[command(display_order = LAST)]
     Journal(Journal),
     /// Be a hub: take jobs, and hand their tasks to workers.
     Hub(Box<crate::hub::HubArgs>),
     /// Give somebody access to the hub of this machine, or take it back.
+    #[command(display_order = BESIDE_HUB)]
     Access(crate::access::AccessArgs),
     /// Speak to a dwork hub: create, steal and complete tasks by name.
+    #[command(display_order = DIALECTS)]
     Dwork(crate::dwork::args::Dwork),
     /// Give tasks to a hub: a file of commands, a flow, or a command with values.
     Submit(Box<hub::Submit>),
@@ -71,18 +79,25 @@ pub(crate) enum Command {
     /// Print a link that signs a browser in to the dashboard of a hub.
     Dashboard(hub::Dashboard),
     /// Print completions for a shell.
+    #[command(display_order = LAST)]
     Completions(Completions),
     /// Print the manual page, or write all of them.
+    #[command(display_order = LAST)]
     Man(Man),
     /// Manage a directory of scripts for runexp runners.
+    #[command(display_order = DIALECTS)]
     Runexp(Box<crate::runexp::args::Runexp>),
     /// Run what a hub gives to this machine, or to others by ssh.
+    #[command(display_order = BESIDE_HUB)]
     Worker(Box<crate::worker::args::Worker>),
     /// Make a door of a hub elsewhere reachable here, over TLS and with a token.
+    #[command(display_order = DIALECTS)]
     Tunnel(crate::tunnel::Tunnel),
     /// Pass requests to workers in turn: be the server, a worker or a client of a message queue.
+    #[command(display_order = DIALECTS)]
     Mq(crate::mq::args::Mq),
     /// Measure what a hub can take.
+    #[command(display_order = LAST)]
     Bench(crate::bench::Bench),
 }
 

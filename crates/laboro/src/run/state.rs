@@ -54,15 +54,20 @@ impl RunDir {
 
     /// The directory of the latest run, or of the one whose id starts so.
     pub(crate) fn find(root: &Path, id: Option<&str>) -> anyhow::Result<PathBuf> {
-        let missing =
-            || format!("{}: no run was made here; --state DIR looks elsewhere", root.display());
+        let missing = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => anyhow!(
+                "{}: no run was made here; --state DIR looks elsewhere, --hub asks a hub",
+                root.display()
+            ),
+            _ => anyhow!("{}: {error}", root.display()),
+        };
         match id {
             None => {
-                let latest = std::fs::read_to_string(root.join(LATEST)).with_context(missing)?;
+                let latest = std::fs::read_to_string(root.join(LATEST)).map_err(missing)?;
                 Ok(root.join(latest.trim()))
             }
             Some(id) => {
-                let entries = std::fs::read_dir(root).with_context(missing)?;
+                let entries = std::fs::read_dir(root).map_err(missing)?;
                 let mut found: Vec<PathBuf> = entries
                     .filter_map(|entry| Some(entry.ok()?.path()))
                     .filter(|path| path.is_dir())
