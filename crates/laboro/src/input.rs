@@ -3,7 +3,7 @@
 
 use crate::args::Input;
 use crate::exit::{Exit, usage};
-use crate::output::say;
+use crate::output::{counted, say};
 use laboro_plan::{
     ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Plan, QuantityError, parse_lines,
     read_runs,
@@ -60,7 +60,7 @@ fn stdin_has_values() -> bool {
 
 /// `--check`: what is wrong was said when the plan was read.
 pub(crate) fn say_checked(plan: &Plan) -> Exit {
-    say(format_args!("{}: {} tasks, nothing wrong", plan.source, plan.task_count()));
+    say(format_args!("{}: {}, nothing wrong", plan.source, counted(plan.task_count(), "task")));
     Exit::Done
 }
 

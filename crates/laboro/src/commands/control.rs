@@ -3,7 +3,7 @@
 use crate::args::hub::{Control, Priority};
 use crate::exit::{Exit, usage};
 use crate::hub_client::{Hub, Verb, talk};
-use crate::output::{print, safe};
+use crate::output::{counted, print, safe};
 use crate::resolve::{self, Chosen, Which};
 use serde_json::json;
 
@@ -63,17 +63,17 @@ fn change(args: &Control, verb: Verb) -> anyhow::Result<Exit> {
 
 /// What became of it, in the words of the verb.
 fn said(chosen: &Chosen, verb: Verb, tasks: u64) -> String {
-    let plural = if tasks == 1 { "task" } else { "tasks" };
+    let tasks = counted(tasks, "task");
     let job = chosen.job;
     match (verb, &chosen.which) {
-        (Verb::Hold, Which::Job) => format!("job {job} is held, {tasks} {plural} not over"),
-        (Verb::Release, Which::Job) => format!("job {job} goes on, {tasks} {plural} released"),
-        (Verb::Cancel, _) => format!("job {job}: {tasks} {plural} cancelled"),
-        (Verb::Hold, _) => format!("job {job}: {tasks} {plural} held"),
-        (Verb::Release, _) => format!("job {job}: {tasks} {plural} released"),
-        (Verb::Retry, _) => format!("job {job}: {tasks} {plural} will run again"),
+        (Verb::Hold, Which::Job) => format!("job {job} is held, {tasks} not over"),
+        (Verb::Release, Which::Job) => format!("job {job} goes on, {tasks} released"),
+        (Verb::Cancel, _) => format!("job {job}: {tasks} cancelled"),
+        (Verb::Hold, _) => format!("job {job}: {tasks} held"),
+        (Verb::Release, _) => format!("job {job}: {tasks} released"),
+        (Verb::Retry, _) => format!("job {job}: {tasks} will run again"),
         (Verb::Priority(priority), _) => {
-            format!("job {job}: {tasks} {plural} now have priority {priority}")
+            format!("job {job}: {tasks} now have priority {priority}")
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::args::hub::Show;
 use crate::exit::{Exit, usage};
 use crate::hub_client::{Hub, TaskPages, talk};
 use crate::output::table::{Column, Mood, Table};
-use crate::output::{bytes, print, safe};
+use crate::output::{bytes, counted, print, safe};
 use crate::resolve::{self, Which};
 use crate::view::{
     ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task, task_word,
@@ -115,7 +115,13 @@ const ATTEMPT_COLUMNS: &[Column] = &[
 async fn task_text(hub: &Hub, task: &Task) -> anyhow::Result<String> {
     let now = now_ms();
     let state = state_of_task(task.state).paint(task_word(task.state));
-    let mut facts = Facts(format!("task {}/{} {} {state}", task.job, task.task, task.name));
+    let id = format!("{}/{}", task.job, task.task);
+    // One without a name is called by its number.
+    let name = match task.name.to_string() {
+        name if name == id => String::new(),
+        name => format!(" {name}"),
+    };
+    let mut facts = Facts(format!("task {id}{name} {state}"));
     if !matches!(task.state, TaskState::Done) {
         let explained = hub.explain(task.job, task.task).await?;
         facts.add("because", safe(&explained.explanation));
@@ -180,7 +186,7 @@ fn add_work(facts: &mut Facts, work: &TaskWork) {
     }
     let names: Vec<&str> = work.env.keys().map(String::as_str).collect();
     facts.add("variables", safe(&names.join(" ")));
-    let mut needs = vec![format!("{} slots", work.slots)];
+    let mut needs = vec![counted(work.slots.into(), "slot")];
     if work.memory_bytes > 0 {
         needs.push(bytes(work.memory_bytes));
     }

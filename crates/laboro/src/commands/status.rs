@@ -4,8 +4,8 @@ use super::groups::{GROUP_COLUMNS, group_row};
 use crate::args::hub::Status;
 use crate::exit::Exit;
 use crate::hub_client::{Hub, Newest, WorkerPages, talk};
-use crate::output::print;
 use crate::output::table::{Mood, Table};
+use crate::output::{counted, print};
 use crate::view::{JOB_COLUMNS, job_row, now_ms};
 use laboro_hub::api::{Group, Job, JobState, Standing};
 use serde_json::json;
@@ -135,7 +135,7 @@ impl Workers {
         if self.connected == 0 {
             return Mood::Stuck.paint("no worker is connected: start one with `laboro worker`");
         }
-        let mut words = vec![format!("{} workers connected", self.connected)];
+        let mut words = vec![format!("{} connected", counted(self.connected, "worker"))];
         let others =
             [(self.away, "away"), (self.draining, "draining"), (self.barred, "on hold or ejected")];
         words.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")));

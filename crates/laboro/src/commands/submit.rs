@@ -5,7 +5,7 @@ use crate::args::hub::Submit;
 use crate::exit::{Exit, usage};
 use crate::hub_client::talk;
 use crate::input;
-use crate::output::print;
+use crate::output::{counted, print};
 use crate::resolve;
 use crate::submit::{Terms, add, name_of, submit};
 use laboro_hub::api::{SubmitJob, Submitted, Text};
@@ -64,17 +64,17 @@ fn job(args: &Submit, plan: &Plan) -> anyhow::Result<SubmitJob> {
 
 fn tell(args: &Submit, submitted: &Submitted) -> anyhow::Result<()> {
     let Submitted { job, count, again, .. } = *submitted;
-    let tasks = if count == 1 { "task" } else { "tasks" };
+    let tasks = counted(count.into(), "task");
     if args.json {
         print(serde_json::to_string(submitted)?)?;
     } else if args.quiet {
         print(job)?;
     } else if again {
-        print(format_args!("job {job} was there already: {count} {tasks}"))?;
+        print(format_args!("job {job} was there already: {tasks}"))?;
     } else if args.add.is_some() {
-        print(format_args!("job {job}: {count} {tasks} added"))?;
+        print(format_args!("job {job}: {tasks} added"))?;
     } else {
-        print(format_args!("job {job}: {count} {tasks}"))?;
+        print(format_args!("job {job}: {tasks}"))?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ fn times_and_sizes_read_well() {
     assert_eq!(duration(Duration::from_secs(7384)), "2h03m");
     assert_eq!(bytes(17), "17 B");
     assert_eq!(bytes(1536), "1.5 KiB");
+    assert_eq!([0, 1, 2].map(|n| counted(n, "task")), ["0 tasks", "1 task", "2 tasks"]);
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn files_are_known_by_their_names_whatever_editor_wrote_them() {
     let rig = Rig::new();
     rig.write("A.TOML", "\u{feff}[[task]]\nname = \"a\"\ncommand = \"true\"\n");
     rig.write("b.JSONL", "\u{feff}{\"name\": \"a\", \"command\": \"true\"}\n{\"name\": \"b\", \"command\": \"true\"}\n");
-    rig.run(["--check", "A.TOML"]).expect(0).says("A.TOML: 1 tasks");
+    rig.run(["--check", "A.TOML"]).expect(0).says("A.TOML: 1 task,");
     rig.run(["--check", "b.JSONL"]).expect(0).says("b.JSONL: 2 tasks");
     let picture = rig.laboro(["graph", "A.TOML", "-o", "a.png"]).run();
     picture.expect(2).says("a .png cannot be drawn");
@@ -54,7 +54,7 @@ fn files_are_known_by_their_names_whatever_editor_wrote_them() {
 fn a_good_job_passes_its_check_and_nothing_runs() {
     let rig = Rig::new();
     rig.write("jobs.txt", "touch ran\n");
-    rig.run(["--check", "jobs.txt"]).expect(0).says("jobs.txt: 1 tasks, nothing wrong");
+    rig.run(["--check", "jobs.txt"]).expect(0).says("jobs.txt: 1 task, nothing wrong");
     let ran = rig.run(["--dry-run", "jobs.txt"]);
     assert!(ran.expect(0).out().contains("touch ran"), "{}", ran.out());
     assert!(!rig.at("ran").exists() && !rig.at(".laboro").exists());

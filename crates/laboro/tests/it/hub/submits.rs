@@ -93,7 +93,7 @@ fn an_open_job_takes_more_until_it_is_closed() {
 fn a_check_and_a_dry_run_need_no_hub() {
     let place = Place::new();
     let rig = &place.rig;
-    rig.laboro(["submit", "--check", "--", "true"]).run().expect(0).says("1 tasks, nothing wrong");
+    rig.laboro(["submit", "--check", "--", "true"]).run().expect(0).says("1 task, nothing wrong");
     let dry = rig.laboro(["submit", "--dry-run", "--", "echo", "{}", ":::", "a"]).run();
     assert!(dry.expect(0).out().contains("echo a"));
 }
