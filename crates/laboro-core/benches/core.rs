@@ -88,33 +88,12 @@ fn task_name(number: usize) -> Name {
 }
 
 fn submit(job: SubmitTo, tasks: Vec<TaskSpec>, arrays: Vec<ArraySpec>) -> Command {
-    Command::Submit(Submit {
-        group: "default".into(),
-        job,
-        profiles: vec![Profile::default()],
-        tasks,
-        arrays,
-        unknown_pred: UnknownPred::Refuse,
-        if_taken: IfTaken::Refuse,
-    })
+    Command::Submit(Submit { job, tasks, arrays, ..Submit::new("default") })
 }
 
 fn join(hub: &mut Hub) {
-    hub.step(
-        Time(2),
-        ask(Command::Join(Join {
-            group: "default".into(),
-            name: "w".into(),
-            dialect: "bench",
-            session: SessionId(1),
-            life: None,
-            kinds: Kinds::ALL,
-            tags: Vec::new(),
-            capacity: Capacity::slots(1),
-            period_ms: None,
-            running: None,
-        })),
-    );
+    let join = Join::new("default", "w", "bench", SessionId(1));
+    hub.step(Time(2), ask(Command::Join(join)));
 }
 
 fn run(case: &str, tasks: usize, graph: bool, batch: u32) {

@@ -66,6 +66,21 @@ pub struct Submit {
     pub if_taken: IfTaken,
 }
 
+impl Submit {
+    /// A job of its own, empty so far, with the default profile. Nothing that is not known or not new is taken.
+    pub fn new(group: impl Into<Name>) -> Submit {
+        Submit {
+            group: group.into(),
+            job: SubmitTo::New(JobOptions::default()),
+            profiles: vec![Profile::default()],
+            tasks: Vec::new(),
+            arrays: Vec::new(),
+            unknown_pred: UnknownPred::Refuse,
+            if_taken: IfTaken::Refuse,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum SubmitTo {
     New(JobOptions),
@@ -174,6 +189,29 @@ pub struct Join {
     pub period_ms: Option<u64>,
     /// What runs there by its own account. `None`: it does not say, and the leases stand as they are.
     pub running: Option<Vec<(TaskId, LeaseNo)>>,
+}
+
+impl Join {
+    /// Runs one task at a time, of any kind, and says no more of itself.
+    pub fn new(
+        group: impl Into<Name>,
+        name: impl Into<Name>,
+        dialect: &'static str,
+        session: SessionId,
+    ) -> Join {
+        Join {
+            group: group.into(),
+            name: name.into(),
+            dialect,
+            session,
+            life: None,
+            kinds: Kinds::ALL,
+            tags: Vec::new(),
+            capacity: Capacity::slots(1),
+            period_ms: None,
+            running: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -27,28 +27,10 @@ fn restart(history: &mut Vec<(Time, Event)>, now: u64) -> Hub {
 fn every_restart_gives_the_same_period() {
     let mut history = Vec::new();
     let mut hub = restart(&mut history, 0);
-    let submit = Submit {
-        group: "default".into(),
-        job: SubmitTo::New(JobOptions::default()),
-        profiles: vec![Profile::default()],
-        tasks: Vec::new(),
-        arrays: vec![ArraySpec::numbered("a", 1, Work::Named)],
-        unknown_pred: UnknownPred::Refuse,
-        if_taken: IfTaken::Refuse,
-    };
+    let arrays = vec![ArraySpec::numbered("a", 1, Work::Named)];
+    let submit = Submit { arrays, ..Submit::new("default") };
     step(&mut hub, &mut history, 0, Command::Submit(submit));
-    let join = Join {
-        group: "default".into(),
-        name: "w".into(),
-        dialect: "test",
-        session: SessionId(1),
-        life: None,
-        kinds: Kinds::ALL,
-        tags: Vec::new(),
-        capacity: Capacity::slots(1),
-        period_ms: None,
-        running: None,
-    };
+    let join = Join::new("default", "w", "test", SessionId(1));
     step(&mut hub, &mut history, 0, Command::Join(join));
     let worker = WorkerRef::Name { group: "default".into(), name: "w".into() };
     let route = Route::Answer { most: 1, patience: Patience::None };

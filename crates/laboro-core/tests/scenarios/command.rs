@@ -135,15 +135,7 @@ fn task_refs(text: &str) -> Vec<TaskRef> {
 }
 
 fn submit(words: &[&str]) -> Parsed<Command> {
-    let mut submit = Submit {
-        group: "default".into(),
-        job: SubmitTo::New(JobOptions::default()),
-        profiles: vec![Profile::default()],
-        tasks: Vec::new(),
-        arrays: Vec::new(),
-        unknown_pred: UnknownPred::Refuse,
-        if_taken: IfTaken::Refuse,
-    };
+    let mut submit = Submit::new("default");
     let mut options = JobOptions::default();
     let mut work = None;
     let mut items = Vec::new();
@@ -240,18 +232,7 @@ fn some_work(kind: &str) -> Work {
 
 fn join(words: &[&str]) -> Parsed<Command> {
     let (group, name) = first(words)?.split_once(':').unwrap_or(("default", first(words)?));
-    let mut join = Join {
-        group: group.into(),
-        name: name.into(),
-        dialect: "test",
-        session: SessionId(1),
-        life: None,
-        kinds: Kinds::ALL,
-        tags: Vec::new(),
-        capacity: Capacity::slots(1),
-        period_ms: None,
-        running: None,
-    };
+    let mut join = Join::new(group, name, "test", SessionId(1));
     for word in &words[1..] {
         let (key, value) = word.split_once('=').ok_or_else(|| format!("what is {word}"))?;
         match key {

@@ -7,8 +7,8 @@ use super::register::Node;
 use super::said::Said;
 use super::serve::Desk;
 use laboro_core::{
-    ArraySpec, Command, Drain, IfTaken, JobId, JobOptions, JobView, Name, Profile, Query, Refusal,
-    Reply, Selection, State, Submit, SubmitTo, TaskView, UnknownPred, Which, Work, WorkerRef,
+    ArraySpec, Command, Drain, JobId, JobOptions, JobView, Name, Query, Refusal, Reply, Selection,
+    State, Submit, SubmitTo, TaskView, Which, Work, WorkerRef,
 };
 
 pub(super) const PATHS: [&str; 7] = [
@@ -71,15 +71,8 @@ impl Desk {
         let options = JobOptions { name: Name::from(name), ..JobOptions::default() };
         // Jobs may share a name and arrays may not, so the array has none.
         let work = Work::indexed(program, dir, log_dir);
-        let submit = Submit {
-            group: self.group(),
-            job: SubmitTo::New(options),
-            profiles: vec![Profile::default()],
-            tasks: Vec::new(),
-            arrays: vec![ArraySpec::numbered("", count, work)],
-            unknown_pred: UnknownPred::Refuse,
-            if_taken: IfTaken::Refuse,
-        };
+        let arrays = vec![ArraySpec::numbered("", count, work)];
+        let submit = Submit { job: SubmitTo::New(options), arrays, ..Submit::new(self.group()) };
         match self.ask(Command::Submit(submit)).await? {
             Reply::Submitted { job, .. } => Ok(json(&Queued { job_id: job.0 })),
             Reply::Refused(refusal) => bad(refusal.to_string()),

@@ -12,9 +12,8 @@ use crate::progress::Progress;
 use crate::run::Signals;
 use anyhow::{Context, bail};
 use laboro_core::{
-    Batch, Command, Conduct, ConductRule, Config, Counts, Effect, Hub, IfTaken, JobId, JobOptions,
-    Ledger, Name, Profile, Query, Reply, Setting, State, Submit, SubmitTo, TaskSpec, UnknownPred,
-    Work,
+    Batch, Command, Conduct, ConductRule, Config, Counts, Effect, Hub, JobId, Ledger, Name,
+    Profile, Query, Reply, Setting, State, Submit, TaskSpec, Work,
 };
 use laboro_dialects::runexp::{self, Door};
 use laboro_hub::listen::{Embedded, receive_all};
@@ -202,15 +201,8 @@ async fn decide(mut hub: Hub, mut server: Server) -> Result<(), JournalError> {
 
 async fn submit(handle: &Handle, tasks: Vec<TaskSpec>, retries: u16) -> anyhow::Result<()> {
     let attempts = retries.saturating_add(1);
-    let submit = Submit {
-        group: Name::from(GROUP),
-        job: SubmitTo::New(JobOptions::default()),
-        profiles: vec![Profile { attempts, ..Profile::default() }],
-        tasks,
-        arrays: Vec::new(),
-        unknown_pred: UnknownPred::Refuse,
-        if_taken: IfTaken::Refuse,
-    };
+    let profiles = vec![Profile { attempts, ..Profile::default() }];
+    let submit = Submit { profiles, tasks, ..Submit::new(GROUP) };
     match handle.ask(Command::Submit(submit)).await? {
         Reply::Submitted { job: JOB, first: 1, .. } => Ok(()),
         Reply::Refused(refusal) => bail!("{refusal}"),

@@ -1,11 +1,10 @@
 //! When elements need a record of their own, and when they do not any more.
 
 use crate::{
-    ArraySpec, Ask, Capacity, Command, Config, Effect, Hub, JobOptions, Join, Kinds, LeaseRef,
-    Ledger, Offer, Outcome, Patience, Place, Profile, Reply, Report, Return, Returned, Route,
-    SessionId, Submit, SubmitTo, TaskResult, Time, Token, UnknownPred, WorkerId, WorkerRef,
+    ArraySpec, Ask, Command, Config, Effect, Hub, Join, LeaseRef, Ledger, Offer, Outcome, Patience,
+    Place, Reply, Report, Return, Returned, Route, SessionId, Submit, TaskResult, Time, Token,
+    Work, WorkerId, WorkerRef,
 };
-use crate::{IfTaken, Work};
 
 const ELEMENTS: u32 = 1000;
 const WORKER: WorkerRef = WorkerRef::Id(WorkerId(0));
@@ -17,33 +16,9 @@ fn ask(hub: &mut Hub, command: Command) -> Vec<Effect> {
 /// A hub with an array, all of it leased.
 fn leased() -> (Hub, Vec<LeaseRef>) {
     let (mut hub, _) = Hub::begin(Ledger::default(), Config::default(), Time(1), 42);
-    ask(
-        &mut hub,
-        Command::Submit(Submit {
-            group: "default".into(),
-            job: SubmitTo::New(JobOptions::default()),
-            profiles: vec![Profile::default()],
-            tasks: Vec::new(),
-            arrays: vec![ArraySpec::numbered("a", ELEMENTS, Work::Named)],
-            unknown_pred: UnknownPred::Refuse,
-            if_taken: IfTaken::Refuse,
-        }),
-    );
-    ask(
-        &mut hub,
-        Command::Join(Join {
-            group: "default".into(),
-            name: "w".into(),
-            dialect: "test",
-            session: SessionId(1),
-            life: None,
-            kinds: Kinds::ALL,
-            tags: Vec::new(),
-            capacity: Capacity::slots(1),
-            period_ms: None,
-            running: None,
-        }),
-    );
+    let arrays = vec![ArraySpec::numbered("a", ELEMENTS, Work::Named)];
+    ask(&mut hub, Command::Submit(Submit { arrays, ..Submit::new("default") }));
+    ask(&mut hub, Command::Join(Join::new("default", "w", "test", SessionId(1))));
     let leases = pull(&mut hub);
     assert_eq!(leases.len(), ELEMENTS as usize);
     (hub, leases)
