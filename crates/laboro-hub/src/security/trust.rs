@@ -1,4 +1,4 @@
-//! Whom a client of somebody else's server trusts: those whom a file names, one certificate, or everybody.
+//! Whom a client trusts: those whom a file names, one certificate, or everybody.
 
 use super::SecurityError;
 use super::files;
@@ -10,6 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    SupportedProtocolVersion, version,
 };
 use std::fs::File;
 use std::path::PathBuf;
@@ -25,18 +26,34 @@ pub enum Trust {
     Anyone,
 }
 
-/// For HTTPS, TLS 1.2 or newer.
+/// For HTTPS at somebody else's server, TLS 1.2 or newer.
 pub fn web_client_config(trust: &Trust) -> Result<ClientConfig, SecurityError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let refuse = |reason: String| SecurityError::Certificate { reason };
-    let trusted = Trusted { whom: whom(trust, &provider)?, provider: Arc::clone(&provider) };
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .map_err(|error| refuse(error.to_string()))?
+    let whom = whom(trust, &provider)?;
+    let mut config = config(whom, provider, &[&version::TLS13, &version::TLS12])?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Trusts one certificate. Hubs speak nothing older than TLS 1.3.
+pub(super) fn only(certificate: CertificateDer<'static>) -> Result<ClientConfig, SecurityError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let whom = Whom::Named { certificates: vec![certificate], authorities: None };
+    config(whom, provider, &[&version::TLS13])
+}
+
+fn config(
+    whom: Whom,
+    provider: Arc<CryptoProvider>,
+    versions: &[&'static SupportedProtocolVersion],
+) -> Result<ClientConfig, SecurityError> {
+    let trusted = Trusted { whom, provider: Arc::clone(&provider) };
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .map_err(|error| SecurityError::Certificate { reason: error.to_string() })?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(trusted))
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
@@ -75,6 +92,7 @@ enum Whom {
     },
 }
 
+/// That the peer has the key of its certificate is checked as always.
 #[derive(Debug)]
 struct Trusted {
     whom: Whom,
