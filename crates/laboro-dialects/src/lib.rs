@@ -6,6 +6,8 @@ pub mod rrmq;
 pub mod session;
 pub mod worker;
 
+mod messages;
+
 pub mod fuq1;
 pub mod fuq2;
 pub mod runexp;

@@ -1,6 +1,7 @@
 //! The worker's side of a conversation, whatever its dialect: work comes in as assignments, results and
 //! output go out as bytes. Running anything is not done here, and neither is connecting.
 
+use crate::messages;
 use crate::session::Stream;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Outcome, Time, Work};
@@ -79,25 +80,13 @@ impl Orders {
     }
 
     /// Everything to be said, message by message, for whoever copies it anyway.
-    pub fn drain_messages(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut from = 0;
-        for end in self.ends.drain(..) {
-            take(&self.say[from..end]);
-            from = end;
-        }
-        self.say.clear();
+    pub fn drain_messages(&mut self, take: impl FnMut(&[u8])) {
+        messages::drain(&mut self.say, &mut self.ends, take);
     }
 
     /// Everything to be said, message by message.
     pub fn take_messages(&mut self) -> Vec<Bytes> {
-        let mut from = 0;
-        let all = self.say.split().freeze();
-        let cut = |end: usize| {
-            let message = all.slice(from..end);
-            from = end;
-            message
-        };
-        self.ends.drain(..).map(cut).collect()
+        messages::take(&mut self.say, &mut self.ends)
     }
 }
 

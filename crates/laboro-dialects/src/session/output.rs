@@ -1,5 +1,6 @@
 //! What a session wants done. Filled by the session, emptied by whoever drives it.
 
+use crate::messages;
 use crate::worker::Used;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Command, LeaseNo, Name, Outcome, TaskId, Time, WorkerId};
@@ -112,24 +113,12 @@ impl Output {
     }
 
     /// Everything to be said, message by message, for whoever copies it anyway.
-    pub fn drain_messages(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut from = 0;
-        for end in self.ends.drain(..) {
-            take(&self.say[from..end]);
-            from = end;
-        }
-        self.say.clear();
+    pub fn drain_messages(&mut self, take: impl FnMut(&[u8])) {
+        messages::drain(&mut self.say, &mut self.ends, take);
     }
 
     /// Everything to be said, message by message.
     pub fn take_messages(&mut self) -> Vec<Bytes> {
-        let mut from = 0;
-        let all = self.say.split().freeze();
-        let cut = |end: usize| {
-            let message = all.slice(from..end);
-            from = end;
-            message
-        };
-        self.ends.drain(..).map(cut).collect()
+        messages::take(&mut self.say, &mut self.ends)
     }
 }
