@@ -274,6 +274,8 @@ pub struct DoorLimits {
     pub handshake_ms: u64,
     /// A peer that takes nothing for so long is cut off.
     pub write_ms: u64,
+    /// A peer whose machine does not answer for so long is gone.
+    pub lost_ms: u64,
     /// A token that was revoked or ran out ends its connections within this time.
     pub admission_ms: u64,
     /// Commands that may wait for the engine.
@@ -293,6 +295,7 @@ impl Default for DoorLimits {
             message_bytes: 16 << 20,
             handshake_ms: 10_000,
             write_ms: 30_000,
+            lost_ms: 120_000,
             admission_ms: 5000,
             inbox,
             step,

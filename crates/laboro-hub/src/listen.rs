@@ -30,7 +30,9 @@ use laboro_dialects::fuq2::{Foreman, Mode, Numbering, Plain};
 use laboro_dialects::session::{Gate, OpenGate, Place};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, fuq1, runexp};
+use rustix::net::sockopt;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -40,13 +42,17 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tracing::Instrument;
 
-/// While a job runs nothing is said in some dialects, for days maybe: a peer whose machine is gone is noticed after
-/// two minutes all the same. Where that cannot be set, it takes the system's two hours.
-fn watch_over(stream: &TcpStream) {
-    let (minute, every) = (Duration::from_secs(60), Duration::from_secs(10));
-    let _ = rustix::net::sockopt::set_tcp_keepidle(stream, minute);
-    let _ = rustix::net::sockopt::set_tcp_keepintvl(stream, every);
-    let _ = rustix::net::sockopt::set_tcp_keepcnt(stream, 6);
+/// While a task runs nothing is said in some dialects, for days maybe, and what is said to a machine that is gone is
+/// sent again and again for a quarter of an hour: that nobody is there is noticed after `lost_ms` all the same. Where
+/// that cannot be set, it takes as long as the system says.
+pub(crate) fn watch_over(stream: impl AsFd, lost_ms: u64) {
+    // The system counts seconds here.
+    let share = |parts| Duration::from_millis(lost_ms / parts).max(Duration::from_secs(1));
+    let _ = sockopt::set_socket_keepalive(&stream, true);
+    let _ = sockopt::set_tcp_keepidle(&stream, share(2));
+    let _ = sockopt::set_tcp_keepintvl(&stream, share(12));
+    let _ = sockopt::set_tcp_keepcnt(&stream, 6);
+    let _ = sockopt::set_tcp_user_timeout(&stream, u32::try_from(lost_ms).unwrap_or(u32::MAX));
 }
 
 /// One door of a running hub.
@@ -181,6 +187,7 @@ impl Reception {
     async fn host(self, stream: TcpStream, peer: IpAddr, _inside: Inside) {
         // Small messages shall not wait for each other. Without it everything is only slower.
         let _ = stream.set_nodelay(true);
+        watch_over(&stream, self.hall.limits.lost_ms);
         let parting = match self.door.dialect {
             Dialect::Rrmq => unreachable!("its door receives everyone on a thread of its own"),
             Dialect::Native => self.receive_native(stream, peer).await,
@@ -200,7 +207,6 @@ impl Reception {
             }
             Dialect::Runexp => {
                 let Some(door) = &self.runexp else { return };
-                watch_over(&stream);
                 self.converse(stream, peer, None, |place| door.session(place)).await
             }
         };

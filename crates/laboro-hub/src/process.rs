@@ -362,6 +362,7 @@ fn limits(settings: &Settings) -> Limits {
         handshake_ms: settings.limits.handshake_ms,
         write_ms: settings.limits.write_ms,
         admission_ms: settings.limits.admission_ms,
+        lost_ms: settings.limits.lost_ms,
     }
 }
 

@@ -25,7 +25,9 @@ use tokio::time::sleep_until;
 
 pub use confine::LimitBy;
 pub use crew::Crew;
-pub use link::{ByteStream, Connect, ConnectError, Connecting, Link, Several, Tcp, Tls};
+pub use link::{
+    ByteStream, Connect, ConnectError, Connecting, Link, Several, Tcp, Tls, watch_over,
+};
 
 use crate::{MemoryGuard, RunnerError};
 use clock::Clock;

@@ -9,6 +9,7 @@ use hyper::header::{CONTENT_TYPE, COOKIE, HOST};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use laboro_hub::security::{Trust, web_client_config};
+use laboro_worker::agent::watch_over;
 use serde_json::{Value, json};
 use std::io;
 use std::path::PathBuf;
@@ -109,6 +110,7 @@ impl Foreman {
     pub(crate) async fn dial(&self) -> Result<Wire, Trouble> {
         let stream = TcpStream::connect(&self.address).await?;
         stream.set_nodelay(true)?;
+        watch_over(&stream)?;
         let connector = TlsConnector::from(Arc::clone(&self.config));
         let stream = connector.connect(self.name.clone(), stream).await?;
         let (wire, connection) = handshake(TokioIo::new(stream)).await?;

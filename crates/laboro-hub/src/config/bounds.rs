@@ -14,6 +14,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), String> {
         ("limits.message_bytes", limits.message_bytes as u64, MESSAGE_BYTES_MIN),
         ("limits.handshake_ms", limits.handshake_ms, 1),
         ("limits.write_ms", limits.write_ms, 1),
+        ("limits.lost_ms", limits.lost_ms, 1),
         ("limits.admission_ms", limits.admission_ms, 1),
         ("limits.inbox", limits.inbox as u64, 1),
         ("limits.step", limits.step as u64, 1),

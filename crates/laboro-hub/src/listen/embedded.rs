@@ -40,6 +40,7 @@ const LIMITS: Limits = Limits {
     handshake_ms: 10_000,
     write_ms: 60_000,
     admission_ms: u64::MAX,
+    lost_ms: 120_000,
 };
 
 const OUT_OF_SOCKETS: Duration = Duration::from_millis(100);
@@ -91,7 +92,7 @@ async fn converse<S: Session>(
 ) {
     // Small messages shall not wait for each other. Without it everything is only slower.
     let _ = stream.set_nodelay(true);
-    super::watch_over(&stream);
+    super::watch_over(&stream, LIMITS.lost_ms);
     if let Ok(subscription) = door.handle.open_session().await {
         let session = make(Place {
             session: subscription.session,

@@ -40,6 +40,7 @@ pub struct DoorCounts {
     pub dropped: u64,
     pub malformed: u64,
     pub denied: u64,
+    /// Said nothing when they had to, or do not answer any more at all.
     pub silent: u64,
     /// Cut off because they did not read what they were sent.
     pub slow: u64,

@@ -9,8 +9,8 @@ use super::report::Report;
 use super::table::{self, Crowd, Table};
 use super::{Ask, MqError, Settings};
 use crate::clock::Clock;
-use crate::listen::Complaints;
 use crate::listen::stats::count;
+use crate::listen::{Complaints, watch_over};
 use laboro_core::{Counters, Name, PeerId, Time};
 use laboro_dialects::rrmq::{Command, Effect, Envelope, Server};
 use laboro_dialects::zmtp::{Message, Options, SocketType, ZmtpError};
@@ -34,6 +34,9 @@ const ACCEPTS_A_TURN: usize = 64;
 
 /// When the system has no more sockets to give, this long until the next try.
 const OUT_OF_SOCKETS_MS: u64 = 100;
+
+/// A peer whose machine does not answer for so long is gone. Workers are asked for a sign of life earlier.
+const LOST_MS: u64 = 120_000;
 
 pub(super) struct Door {
     listener: TcpListener,
@@ -187,6 +190,7 @@ impl Door {
         stream.set_nonblocking(true)?;
         // Small messages shall not wait for each other.
         stream.set_nodelay(true)?;
+        watch_over(&stream, LOST_MS);
         let options = Options {
             identity: self.settings.identity.clone(),
             mechanism: self.settings.mechanism.clone(),

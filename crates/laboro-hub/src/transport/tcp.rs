@@ -43,6 +43,8 @@ pub(crate) struct Limits {
     pub write_ms: u64,
     /// How often it is looked whether the token of a connection still counts.
     pub admission_ms: u64,
+    /// A peer whose machine does not answer for so long is gone.
+    pub lost_ms: u64,
 }
 
 /// How a conversation ended.
@@ -245,7 +247,7 @@ where
             return Some(if gone { Parting::Stopped } else { Parting::Slow });
         }
         if news.is_closed {
-            return Some(Parting::Left);
+            return Some(if self.stream.is_lost { Parting::Silent } else { Parting::Left });
         }
         if self.stream.input.len() > self.hall.limits.message_bytes + stream::TURN_BYTES {
             let most = self.hall.limits.message_bytes;

@@ -32,7 +32,13 @@ struct Rig {
 }
 
 fn limits() -> Limits {
-    Limits { message_bytes: 1000, handshake_ms: 60_000, write_ms: 60_000, admission_ms: 10 }
+    Limits {
+        message_bytes: 1000,
+        handshake_ms: 60_000,
+        write_ms: 60_000,
+        admission_ms: 10,
+        lost_ms: 60_000,
+    }
 }
 
 fn with_door<F: AsyncFnOnce(Rig)>(limits: Limits, session_queue: usize, test: F) {

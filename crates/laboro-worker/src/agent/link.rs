@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use tokio::time::{Sleep, sleep};
 
-pub use connect::{ByteStream, Connect, ConnectError, Connecting, Several, Tcp, Tls};
+pub use connect::{ByteStream, Connect, ConnectError, Connecting, Several, Tcp, Tls, watch_over};
 
 use backoff::Backoff;
 use wire::{Wire, WireEvent};

@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow};
 use bytes::{Buf, BytesMut};
 use laboro_dialects::zmtp::{Connection, Message, ZmtpError};
 use laboro_hub::Clock;
+use laboro_worker::agent::watch_over;
 use std::io;
 use std::time::Duration;
 use tokio::io::Interest;
@@ -54,6 +55,7 @@ impl Link {
             .map_err(|_| anyhow!("{target} does not answer"))?
             .with_context(|| format!("{target} cannot be reached; is a server running there?"))?;
         stream.set_nodelay(true)?;
+        watch_over(&stream)?;
         let mut link = Link {
             stream,
             connection: Connection::new(options),

@@ -28,6 +28,8 @@ pub(super) struct Stream<I> {
     unsent: BytesMut,
     needs_flush: bool,
     read_bytes: usize,
+    /// It broke because the peer's machine does not answer any more.
+    pub is_lost: bool,
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin> Stream<I> {
@@ -38,6 +40,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Stream<I> {
             unsent: BytesMut::new(),
             needs_flush: false,
             read_bytes: READ_BYTES_MIN,
+            is_lost: false,
         }
     }
 
@@ -64,7 +67,10 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Stream<I> {
             match poll_write_buf(Pin::new(&mut self.io), context, &mut self.unsent) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(Ok(_)) => self.needs_flush = true,
-                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Ready(Err(error)) => {
+                    self.is_lost |= error.kind() == io::ErrorKind::TimedOut;
+                    return Err(error);
+                }
                 Poll::Pending => break,
             }
         }
@@ -84,7 +90,11 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Stream<I> {
         while heard < TURN_BYTES {
             self.input.reserve(self.read_bytes);
             match poll_read_buf(Pin::new(&mut self.io), context, &mut self.input) {
-                Poll::Ready(Ok(0) | Err(_)) => return Err(heard),
+                Poll::Ready(Ok(0)) => return Err(heard),
+                Poll::Ready(Err(error)) => {
+                    self.is_lost |= error.kind() == io::ErrorKind::TimedOut;
+                    return Err(heard);
+                }
                 Poll::Ready(Ok(read)) => {
                     heard += read;
                     if read >= self.read_bytes {
