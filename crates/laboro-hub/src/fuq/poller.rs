@@ -7,14 +7,15 @@ use super::register::Node;
 use crate::inbox::{Lost, Subscription};
 use crate::listen::Reception;
 use laboro_core::{
-    Capacity, Command, Grant, Join, Kinds, LeaseRef, Leave, Leaving, Name, Offer, Patience, Place,
-    Reply, Return, Returned, Route, Token, WorkKind, WorkerRef,
+    Capacity, Command, Grant, Join, Kinds, LeaseNo, LeaseRef, Leave, Leaving, Name, Offer,
+    Patience, Place, Query, Reply, Return, Returned, Route, TaskId, Token, WorkKind, WorkerRef,
+    WorkerView,
 };
 use laboro_dialects::session::Delivery;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// Held by each connection of the node. When the last is gone, nobody asks for it; its leases stand.
@@ -40,6 +41,7 @@ enum Turn {
 const NOBODY: u64 = 0;
 const JOIN: u64 = 1;
 const RENEW: u64 = 2;
+const LOOK: u64 = 3;
 
 /// A node is not looked for more often, however short its login is good.
 const PERIOD_MS_MIN: u64 = 3_000;
@@ -59,7 +61,7 @@ impl Poller {
         let (turns, taken) = mpsc::unbounded_channel();
         let group = Name::from(reception.door.group.as_str());
         let worker = WorkerRef::Name { group, name: Name::from(node.name.as_str()) };
-        let poller = Poller { turns, worker: worker.clone(), next: AtomicU64::new(RENEW + 1) };
+        let poller = Poller { turns, worker: worker.clone(), next: AtomicU64::new(LOOK + 1) };
         let poller = Arc::new(poller);
         pollers.insert(node.name.clone(), Arc::downgrade(&poller));
         let seat = Seat {
@@ -69,6 +71,8 @@ impl Poller {
             period_ms: door.cookie_ms.max(PERIOD_MS_MIN),
             turns: taken,
             answers: HashMap::new(),
+            wanted: HashMap::new(),
+            idle_since: None,
             has_broken_off: false,
         };
         door.tasks.spawn(seat.sit());
@@ -144,6 +148,10 @@ struct Seat {
     period_ms: u64,
     turns: mpsc::UnboundedReceiver<Turn>,
     answers: HashMap<u64, oneshot::Sender<Reply>>,
+    /// How many tasks each request for work that waits would take.
+    wanted: HashMap<u64, u32>,
+    /// Since then they would take as many as the node has slots: it can have nothing.
+    idle_since: Option<Instant>,
     /// A request ended without its answer, and nothing was asked since. Whoever lives asks again.
     has_broken_off: bool,
 }
@@ -154,6 +162,9 @@ impl Seat {
         let Ok(mut hub) = self.reception.handle.open_session().await else { return };
         let stop = self.reception.hall.stop.clone();
         let mut renewals = tokio::time::interval(Duration::from_millis(self.period_ms / 3));
+        // By then a connection is gone from here too whose node has given it up and asks on another.
+        let doubt = 2 * Duration::from_millis(self.reception.hall.limits.lost_ms);
+        let mut looks = tokio::time::interval(doubt / 2);
         if hub.ask(JOIN, self.join(&hub)).await.is_err() {
             return;
         }
@@ -168,6 +179,10 @@ impl Seat {
                     None => return,
                 },
                 _ = renewals.tick() => hub.ask(RENEW, Command::Renew(self.worker.clone())).await,
+                _ = looks.tick() => match self.idle_since.is_some_and(|at| at.elapsed() >= doubt) {
+                    true => hub.ask(LOOK, Command::Query(Query::Worker(self.worker.clone()))).await,
+                    false => Ok(()),
+                },
                 () = stop.cancelled() => break,
             };
             if lives.is_err() {
@@ -205,6 +220,10 @@ impl Seat {
             Turn::Ask { tag, command, answer } => {
                 crate::listen::stats::count(&self.reception.door.stats.commands, 1);
                 self.answers.insert(tag, answer);
+                if let Command::Offer(Offer { route: Route::Answer { most, .. }, .. }) = &*command {
+                    self.wanted.insert(tag, *most);
+                    self.note_idle();
+                }
                 hub.ask(tag, *command).await
             }
             Turn::Withdraw(tag) => hub.ask(NOBODY, Command::Withdraw(Token(tag))).await,
@@ -213,7 +232,13 @@ impl Seat {
 
     async fn deliver(&mut self, delivery: Delivery, hub: &Subscription) -> Result<(), Lost> {
         match delivery {
+            Delivery::Reply { tag: LOOK, reply: Reply::Workers(seen) } => {
+                self.doubt(seen, hub).await
+            }
             Delivery::Reply { tag, reply } => {
+                if self.wanted.remove(&tag).is_some() {
+                    self.note_idle();
+                }
                 let unheard = match self.answers.remove(&tag) {
                     Some(answer) => answer.send(reply).err(),
                     None => Some(reply),
@@ -221,7 +246,9 @@ impl Seat {
                 match unheard {
                     // It was taken for gone, and is not.
                     Some(Reply::Refused(_)) if tag == RENEW => hub.ask(JOIN, self.join(hub)).await,
-                    Some(Reply::Work { grants, .. }) => self.give_back(grants, hub).await,
+                    Some(Reply::Work { grants, .. }) => {
+                        self.give_back(grants.iter().map(lease_of), hub).await
+                    }
                     Some(Reply::Refused(refusal)) if tag == JOIN => {
                         tracing::warn!("{}: {}: {refusal}", self.reception.door, self.node.name);
                         Ok(())
@@ -229,20 +256,47 @@ impl Seat {
                     _ => Ok(()),
                 }
             }
-            Delivery::Work { grants, .. } => self.give_back(grants, hub).await,
+            Delivery::Work { grants, .. } => self.give_back(grants.iter().map(lease_of), hub).await,
             // It hears of it when it asks again, or not at all.
             Delivery::Revoke { .. } | Delivery::Stop { .. } | Delivery::Replaced => Ok(()),
         }
     }
 
-    /// Whoever asked for it has gone meanwhile.
-    async fn give_back(&self, grants: Vec<Grant>, hub: &Subscription) -> Result<(), Lost> {
-        let back = |grant: Grant| Returned {
-            lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
-            preds: Vec::new(),
-        };
-        let tasks = grants.into_iter().map(back).collect();
+    fn note_idle(&mut self) {
+        let wanted = self.wanted.values().fold(0, |sum: u32, most| sum.saturating_add(*most));
+        match wanted >= self.node.slots {
+            true => drop(self.idle_since.get_or_insert_with(Instant::now)),
+            false => self.idle_since = None,
+        }
+    }
+
+    /// There is no answer to an answer: one that was lost with its connection leaves tasks with a node that has never
+    /// heard of them, and asks for more in vain. What was given out since this was asked has been delivered before.
+    async fn doubt(&self, seen: Vec<WorkerView>, hub: &Subscription) -> Result<(), Lost> {
+        let leases = seen.into_iter().flat_map(|worker| worker.leases);
+        match self.idle_since {
+            Some(_) => self.give_back(leases, hub).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whoever asked for it has gone meanwhile, or has not heard of it.
+    async fn give_back(
+        &self,
+        leases: impl Iterator<Item = (TaskId, LeaseNo)>,
+        hub: &Subscription,
+    ) -> Result<(), Lost> {
+        let back =
+            |(task, lease)| Returned { lease: LeaseRef::Number { task, lease }, preds: Vec::new() };
+        let tasks: Vec<Returned> = leases.map(back).collect();
+        if tasks.is_empty() {
+            return Ok(());
+        }
         let back = Return { worker: self.worker.clone(), tasks, place: Place::Front };
         hub.ask(NOBODY, Command::Return(back)).await
     }
+}
+
+fn lease_of(grant: &Grant) -> (TaskId, LeaseNo) {
+    (grant.task, grant.lease)
 }

@@ -385,6 +385,22 @@ def silent():
     assert cli.jobs("finished")[job]["TasksFinished"] == 1
 
 
+def unheard():
+    """An answer is lost with its connection: what was in it is given again to the node, which asks anew."""
+    cli, web = client(), Web(address, authority)
+    cookie = log_in(web, password, 1)["Cookie"]
+    lost = Web(address, authority)
+    lost.begin("job/request", {"nproc": 1}, cookie)
+    job = cli.queue("work", 1)
+    until("it was sent", lambda: cli.jobs()[job]["TasksRunning"] == [1])
+    lost.close()
+    task = web.good("job/request", {"nproc": 1}, cookie)[0]
+    assert task["job_id"] == job, task
+    update = {"job_id": job, "task": 1, "success": True, "status": "done"}
+    assert web.good("job/update", update, cookie) == []
+    assert cli.jobs("finished")[job]["TasksFinished"] == 1
+
+
 def remember():
     """Before a restart of the hub: logs in, takes a task, says who it is."""
     one = node(slots=1)

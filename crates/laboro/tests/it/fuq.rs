@@ -72,6 +72,15 @@ fn what_a_dead_node_ran_is_run_by_another_after_the_grace_time() {
 }
 
 #[test]
+fn what_a_node_that_polls_has_not_heard_of_is_given_again() {
+    let rig = Rig::new();
+    rig.write("hub.toml", "[limits]\nlost_ms = 400\n");
+    let hub = Hub::start_with(&rig, "", &["--config=hub.toml"]);
+    hub.python("unheard", &[]).says_good();
+    hub.ends_well();
+}
+
+#[test]
 fn a_node_that_polls_need_not_stay_connected_while_it_works() {
     let rig = Rig::new();
     rig.write("hub.toml", "grace_ms = 100\n");
