@@ -15,8 +15,9 @@ use laboro_dialects::session::Delivery;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
 
 /// Held by each connection of the node. When the last is gone, nobody asks for it; its leases stand.
 #[derive(Debug)]
@@ -46,6 +47,9 @@ const LOOK: u64 = 3;
 /// A node is not looked for more often, however short its login is good.
 const PERIOD_MS_MIN: u64 = 3_000;
 
+/// It is not looked more often either whether it has what it was given.
+const DOUBT_MS_MIN: u64 = 1_000;
+
 /// Longer than anybody waits; then it is offered anew.
 const PATIENCE_MS: u64 = 3_600_000;
 
@@ -72,7 +76,8 @@ impl Poller {
             turns: taken,
             answers: HashMap::new(),
             wanted: HashMap::new(),
-            idle_since: None,
+            wanted_sum: 0,
+            idle_since: Instant::now(),
             has_broken_off: false,
         };
         door.tasks.spawn(seat.sit());
@@ -150,8 +155,9 @@ struct Seat {
     answers: HashMap<u64, oneshot::Sender<Reply>>,
     /// How many tasks each request for work that waits would take.
     wanted: HashMap<u64, u32>,
-    /// Since then they would take as many as the node has slots: it can have nothing.
-    idle_since: Option<Instant>,
+    wanted_sum: u64,
+    /// When they last came to be as many as the node has slots, or this was looked into.
+    idle_since: Instant,
     /// A request ended without its answer, and nothing was asked since. Whoever lives asks again.
     has_broken_off: bool,
 }
@@ -162,9 +168,8 @@ impl Seat {
         let Ok(mut hub) = self.reception.handle.open_session().await else { return };
         let stop = self.reception.hall.stop.clone();
         let mut renewals = tokio::time::interval(Duration::from_millis(self.period_ms / 3));
-        // By then a connection is gone from here too whose node has given it up and asks on another.
-        let doubt = 2 * Duration::from_millis(self.reception.hall.limits.lost_ms);
-        let mut looks = tokio::time::interval(doubt / 2);
+        // A connection that the node has given up for another is gone from here too by half of that.
+        let doubt = Duration::from_millis(self.reception.hall.limits.lost_ms.max(DOUBT_MS_MIN));
         if hub.ask(JOIN, self.join(&hub)).await.is_err() {
             return;
         }
@@ -179,10 +184,10 @@ impl Seat {
                     None => return,
                 },
                 _ = renewals.tick() => hub.ask(RENEW, Command::Renew(self.worker.clone())).await,
-                _ = looks.tick() => match self.idle_since.is_some_and(|at| at.elapsed() >= doubt) {
-                    true => hub.ask(LOOK, Command::Query(Query::Worker(self.worker.clone()))).await,
-                    false => Ok(()),
-                },
+                () = sleep_until(self.idle_since + doubt), if self.is_idle() => {
+                    self.idle_since = Instant::now();
+                    hub.ask(LOOK, Command::Query(Query::Worker(self.worker.clone()))).await
+                }
                 () = stop.cancelled() => break,
             };
             if lives.is_err() {
@@ -221,8 +226,12 @@ impl Seat {
                 crate::listen::stats::count(&self.reception.door.stats.commands, 1);
                 self.answers.insert(tag, answer);
                 if let Command::Offer(Offer { route: Route::Answer { most, .. }, .. }) = &*command {
+                    let was_idle = self.is_idle();
                     self.wanted.insert(tag, *most);
-                    self.note_idle();
+                    self.wanted_sum += u64::from(*most);
+                    if !was_idle {
+                        self.idle_since = Instant::now();
+                    }
                 }
                 hub.ask(tag, *command).await
             }
@@ -236,9 +245,7 @@ impl Seat {
                 self.doubt(seen, hub).await
             }
             Delivery::Reply { tag, reply } => {
-                if self.wanted.remove(&tag).is_some() {
-                    self.note_idle();
-                }
+                self.wanted_sum -= self.wanted.remove(&tag).map_or(0, u64::from);
                 let unheard = match self.answers.remove(&tag) {
                     Some(answer) => answer.send(reply).err(),
                     None => Some(reply),
@@ -262,21 +269,17 @@ impl Seat {
         }
     }
 
-    fn note_idle(&mut self) {
-        let wanted = self.wanted.values().fold(0, |sum: u32, most| sum.saturating_add(*most));
-        match wanted >= self.node.slots {
-            true => drop(self.idle_since.get_or_insert_with(Instant::now)),
-            false => self.idle_since = None,
-        }
+    /// Its requests would take as many tasks as it has slots: it can have none.
+    fn is_idle(&self) -> bool {
+        self.wanted_sum >= u64::from(self.node.slots.max(1))
     }
 
     /// There is no answer to an answer: one that was lost with its connection leaves tasks with a node that has never
     /// heard of them, and asks for more in vain. What was given out since this was asked has been delivered before.
     async fn doubt(&self, seen: Vec<WorkerView>, hub: &Subscription) -> Result<(), Lost> {
-        let leases = seen.into_iter().flat_map(|worker| worker.leases);
-        match self.idle_since {
-            Some(_) => self.give_back(leases, hub).await,
-            None => Ok(()),
+        match self.is_idle() {
+            true => self.give_back(seen.into_iter().flat_map(|worker| worker.leases), hub).await,
+            false => Ok(()),
         }
     }
 
