@@ -1,9 +1,12 @@
-//! What happens to real processes when something outside of them goes wrong: they are killed or stand still, the
-//! disk is full, files run out, memory runs out, clocks jump. More of the kind, with thousands of peers, is in
+//! What happens to real processes when something outside of them goes wrong: they are killed or stand still, the way
+//! between them is cut, the disk is full, files run out, memory runs out, clocks jump. More of the kind, with thousands of peers, is in
 //! `bench/faults`.
 
+mod cable;
+mod cuts;
 mod machine;
 mod peers;
+mod stage;
 mod time;
 
 use crate::rig::{LABORO, Live, Ran, Rig, until};

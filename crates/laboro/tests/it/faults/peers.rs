@@ -1,103 +1,9 @@
 //! A worker of each dialect, and the hub itself, killed or made to stand still in the middle of a task.
 
 use super::Hub;
-use crate::rig::{Life, Live, Rig, until};
-use crate::workers::hub::HubRig;
-use laboro_core::{
-    ArraySpec, Command, IfTaken, JobId, JobOptions, Name, Profile, Reply, Submit, SubmitTo,
-    TaskSpec, UnknownPred, Work,
-};
+use super::stage::Stage;
+use crate::rig::{Life, Rig, until};
 use rustix::process::Signal;
-use std::sync::Arc;
-
-/// Writes that it began and who it is, then waits for the file `go` to be gone. Tests look for the second and may
-/// kill it at once, so the first is there by then.
-const SCRIPT: &str = "#!/bin/sh\ncd $LABORO_TEST_DIR\necho x >> starts; echo $$ >> pids\n\
-                      while test -e go; do sleep 0.02; done; echo x >> done; echo RES:ok\n";
-
-/// A hub with doors of four dialects, and one task for the one that is tried.
-struct Stage {
-    hub: HubRig,
-    dialect: &'static str,
-}
-
-impl Stage {
-    fn new(dialect: &'static str) -> Stage {
-        // What a dwork worker has stolen stays with its name, unless the door says how long.
-        Stage::with(dialect, if dialect == "dwork" { ",lease_ms=1500,patience_ms=100" } else { "" })
-    }
-
-    fn with(dialect: &'static str, options: &str) -> Stage {
-        let hub = HubRig::with(|settings| {
-            settings.grace_ms = 300;
-            settings.door.push(format!("{dialect}=127.0.0.1:0{options}").parse().unwrap());
-        });
-        hub.rig.write("go", "");
-        hub.rig.write("task", SCRIPT);
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(hub.rig.at("task"), mode).unwrap();
-        Stage { hub, dialect }
-    }
-
-    fn submit(&self) -> JobId {
-        self.submit_as("one")
-    }
-
-    fn submit_as(&self, name: &str) -> JobId {
-        let path = |name: &str| self.hub.rig.at(name).to_str().unwrap().as_bytes().into();
-        let named = |work: Work| TaskSpec {
-            name: Name::from(name),
-            profile: 0,
-            work: Some(Arc::new(work)),
-            preds: Default::default(),
-            memo: None,
-        };
-        let (mut tasks, mut arrays) = (Vec::new(), Vec::new());
-        match self.dialect {
-            "dwork" => tasks.push(named(Work::Named)),
-            "runexp" => {
-                tasks.push(named(Work::script(
-                    ".sh",
-                    Arc::from(SCRIPT.as_bytes()),
-                    Arc::default(),
-                )));
-            }
-            _ => {
-                let (program, dir, log_dir) = (path("task"), path(""), path(""));
-                arrays.push(ArraySpec::numbered(name, 1, Work::indexed(program, dir, log_dir)));
-            }
-        }
-        let submitted = self.hub.ask(Command::Submit(Submit {
-            group: "default".into(),
-            job: SubmitTo::New(JobOptions::default()),
-            profiles: vec![Profile::default()],
-            tasks,
-            arrays,
-            unknown_pred: UnknownPred::Refuse,
-            if_taken: IfTaken::Refuse,
-        }));
-        match submitted {
-            Reply::Submitted { job, .. } => job,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn worker(&self, name: &str) -> Live {
-        let carrier = match self.dialect {
-            "fuq1" | "fuq2" => "+tcp",
-            _ => "",
-        };
-        let door = self.hub.door(self.dialect);
-        let from = format!("{}{carrier}://{door}", self.dialect);
-        let mut words = vec!["worker", "--from", &from, "--name", name, "--slots", "1"];
-        let task = self.hub.rig.at("task");
-        if self.dialect == "dwork" {
-            words.extend(["--stay", "--", task.to_str().unwrap()]);
-        }
-        let dir = self.hub.rig.dir().to_str().unwrap().to_owned();
-        self.hub.rig.laboro(words).env("LABORO_TEST_DIR", &dir).start()
-    }
-}
 
 fn a_killed_worker_costs_one_more_run(dialect: &'static str) {
     let stage = Stage::new(dialect);
@@ -131,6 +37,16 @@ fn what_a_killed_fuq1_worker_had_is_run_by_another() {
 #[test]
 fn what_a_killed_runexp_worker_had_is_run_by_another() {
     a_killed_worker_costs_one_more_run("runexp");
+}
+
+#[test]
+fn what_a_killed_websocket_had_is_run_by_another() {
+    a_killed_worker_costs_one_more_run("websocket");
+}
+
+#[test]
+fn what_a_killed_worker_that_polls_had_is_run_by_another() {
+    a_killed_worker_costs_one_more_run("polling");
 }
 
 /// These dialects have no sign of life: a worker that stands still is waited for while its connection is there.
@@ -168,6 +84,16 @@ fn a_dwork_worker_that_stood_still_hands_in_what_it_has() {
 }
 
 #[test]
+fn a_websocket_that_stood_still_hands_in_what_it_has() {
+    a_worker_that_stands_still_goes_on("websocket");
+}
+
+#[test]
+fn a_worker_that_polls_and_stood_still_hands_in_what_it_has() {
+    a_worker_that_stands_still_goes_on("polling");
+}
+
+#[test]
 fn a_dwork_worker_that_stood_still_for_too_long_does_not_overwrite_another() {
     let stage = Stage::new("dwork");
     let job = stage.submit();
@@ -187,6 +113,107 @@ fn a_dwork_worker_that_stood_still_for_too_long_does_not_overwrite_another() {
     assert_eq!(stage.hub.rig.lines("starts").len(), 3);
     first.signal(Signal::TERM);
     first.wait().expect(0);
+}
+
+/// A task ends while there is no hub; the next one is told.
+fn a_killed_hub_costs_no_second_run(dialect: &'static str) {
+    assert_eq!(starts_with_a_killed_hub(dialect), 1);
+}
+
+fn starts_with_a_killed_hub(dialect: &'static str) -> usize {
+    let mut stage = Stage::with(dialect, staying(dialect));
+    let job = stage.submit();
+    let hub = stage.hub_apart();
+    let _worker = stage.worker("first");
+    stage.hub.line_of("pids");
+    hub.signal(Signal::KILL);
+    hub.wait();
+    stage.go();
+    until("the task is over", || stage.hub.rig.lines("done").len() == 1);
+    let hub = stage.hub_apart();
+    stage.wait(job);
+    hub.signal(Signal::TERM);
+    hub.wait().expect(0);
+    stage.starts()
+}
+
+/// Else workers of these are sent away when all is done.
+fn staying(dialect: &str) -> &'static str {
+    if matches!(dialect, "dwork" | "runexp") { ",stay" } else { "" }
+}
+
+#[test]
+fn a_dwork_worker_tells_the_next_hub() {
+    a_killed_hub_costs_no_second_run("dwork");
+}
+
+#[test]
+fn a_fuq2_worker_tells_the_next_hub() {
+    a_killed_hub_costs_no_second_run("fuq2");
+}
+
+#[test]
+fn a_websocket_tells_the_next_hub() {
+    a_killed_hub_costs_no_second_run("websocket");
+}
+
+#[test]
+fn a_worker_that_polls_tells_the_next_hub() {
+    a_killed_hub_costs_no_second_run("polling");
+}
+
+#[test]
+fn a_runner_tells_the_next_hub() {
+    a_killed_hub_costs_no_second_run("runexp");
+}
+
+/// It has no name, so the next hub cannot know whose result it is told.
+#[test]
+fn what_a_fuq1_worker_had_when_the_hub_was_killed_may_run_again() {
+    assert!((1..=2).contains(&starts_with_a_killed_hub("fuq1")));
+}
+
+fn a_hub_that_stands_still_takes_no_task_away(dialect: &'static str) {
+    let mut stage = Stage::with(dialect, staying(dialect));
+    let job = stage.submit();
+    let hub = stage.hub_apart();
+    let _worker = stage.worker("first");
+    stage.hub.line_of("pids");
+    hub.signal(Signal::STOP);
+    stage.go();
+    until("the task is over", || stage.hub.rig.lines("done").len() == 1);
+    // Nothing can be seen of time that passes for nobody: it has to pass.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    hub.signal(Signal::CONT);
+    stage.wait(job);
+    assert_eq!(stage.starts(), 1);
+    hub.signal(Signal::TERM);
+    hub.wait().expect(0);
+}
+
+#[test]
+fn what_a_fuq1_worker_says_while_the_hub_stands_still_counts() {
+    a_hub_that_stands_still_takes_no_task_away("fuq1");
+}
+
+#[test]
+fn what_a_fuq2_worker_says_while_the_hub_stands_still_counts() {
+    a_hub_that_stands_still_takes_no_task_away("fuq2");
+}
+
+#[test]
+fn what_a_websocket_says_while_the_hub_stands_still_counts() {
+    a_hub_that_stands_still_takes_no_task_away("websocket");
+}
+
+#[test]
+fn what_one_that_polls_says_while_the_hub_stands_still_counts() {
+    a_hub_that_stands_still_takes_no_task_away("polling");
+}
+
+#[test]
+fn what_a_runner_says_while_the_hub_stands_still_counts() {
+    a_hub_that_stands_still_takes_no_task_away("runexp");
 }
 
 /// The lease is over when the hub goes on, and the task too: what was said meanwhile is heard first.

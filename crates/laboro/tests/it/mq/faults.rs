@@ -68,3 +68,46 @@ fn a_worker_that_is_told_to_end_deregisters_first() {
         assert_eq!(server.table()["workers"], serde_json::json!([]));
     }
 }
+
+/// A client that asks 20 times, not waited for.
+fn asking(server: &Server) -> Program {
+    let words = ["client", "-d", "0", "--json", "--timeout", "30s", "-s", &server.address];
+    Program::laboro(&[&words[..], &["bulkping", "20"]].concat())
+}
+
+#[test]
+fn a_worker_that_stood_still_answers_what_came_meanwhile() {
+    let server = Server::start(&[]);
+    let worker = server.worker(&[]);
+    worker.signal(Signal::STOP);
+    let client = asking(&server);
+    until("some were passed on", || server.table()["dispatched"].as_u64() > Some(0));
+    worker.signal(Signal::CONT);
+    let (code, lines) = client.end();
+    assert_eq!(code, 0, "{lines:?}");
+}
+
+#[test]
+fn a_server_that_stood_still_passes_on_what_came_meanwhile() {
+    let server = Server::start(&[]);
+    let _worker = server.worker(&[]);
+    server.program.signal(Signal::STOP);
+    let client = asking(&server);
+    // Nothing can be seen of time that passes for nobody: it has to pass.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    server.program.signal(Signal::CONT);
+    let (code, lines) = client.end();
+    assert_eq!(code, 0, "{lines:?}");
+}
+
+#[test]
+fn a_client_that_is_killed_takes_no_slot_with_it() {
+    let server = Server::start(&[]);
+    let _worker = server.worker(&[]);
+    let words = ["client", "-d", "0", "-s", &server.address, "bulkping", "100000"];
+    let mut client = Program::laboro(&words);
+    until("some are answered", || server.table()["passed"].as_u64() > Some(20));
+    client.kill();
+    until("all slots are free", || server.table()["workers"][0]["free"] == 10);
+    assert_eq!(server.ask(&["bulkping", "20"])["successes"], 20);
+}

@@ -3,6 +3,7 @@
 use crate::rig::{Live, Rig, until};
 use laboro_core::*;
 use laboro_hub::config::{Durability, Listen, Settings};
+use laboro_hub::listen::DoorCounts;
 use laboro_hub::process::{Running, start};
 use laboro_journal::outputs::{Key, Streams};
 use std::cell::Cell;
@@ -41,6 +42,12 @@ impl HubRig {
         hub.wait().unwrap();
     }
 
+    pub fn stop_if_there(&mut self) {
+        if self.hub.is_some() {
+            self.stop();
+        }
+    }
+
     /// Where it was before.
     pub fn start_again(&mut self) {
         let settings = Settings { native: Listen::At(self.address), ..settings(&self.rig) };
@@ -60,6 +67,13 @@ impl HubRig {
     pub fn door(&self, dialect: &str) -> SocketAddr {
         let mut doors = self.hub().doors.iter();
         doors.find(|door| door.dialect.word() == dialect).unwrap().address
+    }
+
+    /// What the door of this dialect has counted.
+    pub fn door_counts(&self, dialect: &str) -> DoorCounts {
+        let mut doors = self.hub().doors.iter();
+        let door = doors.find(|door| door.dialect.word() == dialect).unwrap();
+        door.stats.counts()
     }
 
     pub fn access(&self) -> String {
