@@ -1,6 +1,6 @@
 //! The runner's side: works for a manager, ours or an original one. One exchange at a time on one connection,
-//! results before requests. An original reads whatever comes at once as one message, so where nothing is said
-//! in between two words of ours a short pause keeps them apart.
+//! results before requests. An original reads whatever comes at once as one message, so
+//! where nothing is said in between two words of ours a short pause keeps them apart.
 
 mod incoming;
 mod job;
@@ -68,12 +68,7 @@ pub struct Runner {
     quiet_until: Option<Time>,
     /// No work is asked for before.
     hold_until: Option<Time>,
-    /// With those that wait for a slot.
     running: BTreeMap<Key, Running>,
-    /// How many jobs may wait for a slot: while they are short, so that none stands idle over an exchange.
-    ahead: u32,
-    /// Its last job was no success.
-    fails: bool,
     /// The first one is being handed in.
     results: VecDeque<Handover>,
     next_key: u64,
@@ -140,8 +135,6 @@ impl Runner {
             quiet_until: None,
             hold_until: None,
             running: BTreeMap::new(),
-            ahead: 0,
-            fails: false,
             results: VecDeque::new(),
             next_key: 1,
             end: None,
@@ -165,12 +158,7 @@ impl Runner {
         if let Some(result) = self.results.front() {
             self.say(&result.word(), out);
             self.expect(Stage::Announced, now);
-        } else if self.has_room() && self.hold_until.is_none_or(|until| until <= now) {
-            if self.may_ask.as_mut().is_some_and(|MayAsk(may_ask)| !may_ask()) {
-                self.hold_until = Some(now.after_ms(LOOK_AGAIN_MS));
-                return;
-            }
-            self.hold_until = None;
+        } else if self.asks(now) {
             self.say(&RunnerWord::Peto, out);
             self.expect(Stage::Asked, now);
         } else if let (Some(end), true) = (self.end, self.running.is_empty()) {
@@ -185,10 +173,17 @@ impl Runner {
         }
     }
 
+    fn asks(&mut self, now: Time) -> bool {
+        if !self.has_room() || self.hold_until.is_some_and(|until| now < until) {
+            return false;
+        }
+        let may_ask = self.may_ask.as_mut().is_none_or(|MayAsk(may_ask)| may_ask());
+        self.hold_until = (!may_ask).then(|| now.after_ms(LOOK_AGAIN_MS));
+        may_ask
+    }
+
     fn has_room(&self) -> bool {
-        // Who fails should not take jobs from others.
-        let ahead = if self.fails { 0 } else { self.ahead };
-        self.end.is_none() && self.running.len() < (self.options.slots + ahead) as usize
+        self.end.is_none() && self.running.len() < self.options.slots as usize
     }
 
     fn expect(&mut self, stage: Stage, now: Time) {
@@ -227,8 +222,8 @@ impl WorkerSide for Runner {
                     job.begin(now);
                 }
             }
-            // One a slot is enough: no exchange takes longer than a short job. And none can be given back.
-            News::Ahead(ahead) => self.ahead = ahead.min(self.options.slots),
+            // None is taken that would have to wait: it could run elsewhere, and there is no word to give it back.
+            News::Ahead(_) => {}
             News::Wrote { key, stream, bytes } => {
                 if let Some(job) = self.running.get_mut(&key) {
                     job.take(stream, &bytes, self.options.output_bytes_max);
@@ -237,7 +232,6 @@ impl WorkerSide for Runner {
             News::Ended { key, how } => {
                 if let Some(job) = self.running.remove(&key) {
                     let result = job.end(&how, now, &self.options);
-                    self.fails = !result.is_good;
                     self.results.push_back(result);
                 }
             }
