@@ -90,7 +90,7 @@ impl Simulation {
                 return Err(Broken::new(Promise::Drains, self.what_is_left()));
             }
             if let Some(engine) = &self.hub.engine {
-                self.clerk.calm_down(&engine.handle, &self.oracle);
+                self.clerk.calm_down(&engine.handle.for_people(), &self.oracle);
             }
         }
         self.go_on_until(self.now + REST_MS)?;
@@ -142,7 +142,7 @@ impl Simulation {
         self.connect();
         self.peers_turn()?;
         if let Some(engine) = &self.hub.engine
-            && let Some(words) = self.clerk.act(self.now, &engine.handle, &self.oracle)
+            && let Some(words) = self.clerk.act(self.now, &engine.handle.for_people(), &self.oracle)
         {
             self.timeline.say(self.now, format_args!("clerk: {words}"));
         }
