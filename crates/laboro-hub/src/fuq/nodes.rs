@@ -162,8 +162,8 @@ impl Desk {
         let [(_, report)] = report;
         if let Reply::Reported(verdicts) = poller.ask(report).await? {
             match verdicts.first() {
-                Some(Err(refusal @ (Refusal::NoSuchJob(_) | Refusal::NoSuchTask(_)))) => {
-                    return Err(Refused::Bad(refusal.to_string()));
+                Some(Err(Refusal::NoSuchJob(_) | Refusal::NoSuchTask(_))) => {
+                    return Err(Refused::Bad(format!("job {job} has no task {number}")));
                 }
                 // It was cancelled, or is somebody else's by now: nothing that the node could do about it.
                 Some(Err(refusal)) => {

@@ -104,8 +104,15 @@ fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Re
     if scheme.starts_with("fuq+") && !address.is_empty() && !has_port {
         address = format!("{address}:{FUQ_PORT}");
     }
-    if address.is_empty() || !address.contains(':') {
-        return Err(usage(format!("--from {url}: write SCHEME://HOST:PORT")));
+    if address.is_empty() && scheme == "runexp" {
+        let hint = "write runexp://HOST:PORT, or say in ~/.runexp where the manager is (qmanager and port)";
+        return Err(usage(format!("--from {url}: {hint}")));
+    }
+    let port = address.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    if !matches!(port, Some(Ok(1..))) {
+        return Err(usage(format!(
+            "--from {url}: write SCHEME://HOST:PORT, with a port from 1 to 65535"
+        )));
     }
     let dworks = [
         (args.curve.is_given(), "--curve-server-key"),

@@ -53,7 +53,7 @@ async fn a_hub_that_does_not_know_the_protocol_is_met_without_naming_it() {
         [(&[b"laboro-tunnel/1"], 1), (&[], 0), (&[b"laboro-tunnel/1", WORKER_PROTOCOL], 0)];
     for (protocols, refused) in cases {
         let server = server(protocols, true).await;
-        let mut stream = server.way.connect().await.ok().expect("they understand each other");
+        let mut stream = server.way.connect().await.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(line(&mut stream).await.unwrap(), "hello");
         assert_eq!(server.refused.await.unwrap(), refused);
     }
