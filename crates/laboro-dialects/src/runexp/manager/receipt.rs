@@ -23,6 +23,8 @@ pub(super) struct Receipt {
     name: Bytes,
     loan: Loan,
     is_good: bool,
+    /// What it says is not known yet.
+    is_kept: bool,
     left: u64,
     head: BytesMut,
 }
@@ -38,9 +40,11 @@ impl Receipt {
         self.left -= bytes.len() as u64;
         let room = HEADER_BYTES_MAX.saturating_sub(self.head.len());
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        let Loan { task, lease, attempt, .. } = self.loan;
-        let lease = lease.unwrap_or(LeaseNo(0));
-        out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, offset: None, bytes });
+        if self.is_kept {
+            let Loan { task, lease, attempt, .. } = self.loan;
+            let lease = lease.unwrap_or(LeaseNo(0));
+            out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, offset: None, bytes });
+        }
         true
     }
 
@@ -70,7 +74,7 @@ pub(super) struct Announced {
 impl Manager {
     pub(super) fn announced(&mut self, result: Announced, now: Time, out: &mut Output) {
         if let Some(loan) = self.seat().find(&result.name, now) {
-            self.begin_receipt(result, loan, now, out);
+            self.begin_receipt(result, loan, true, now, out);
             return;
         }
         // It may have been given out before the hub was started anew.
@@ -91,10 +95,7 @@ impl Manager {
         };
         // Whoever has it by now: the exchange is completed, and the hub decides whether it counts.
         let was_here = |view: &TaskView| {
-            view.attempts.iter().any(|attempt| {
-                Some(attempt.worker) == self.worker_id
-                    && matches!(attempt.outcome, None | Some(Outcome::Lost))
-            })
+            view.attempts.iter().any(|attempt| Some(attempt.worker) == self.worker_id)
         };
         match reply {
             Reply::Task(view) if was_here(&view) || self.door.follows_another => {
@@ -109,7 +110,9 @@ impl Manager {
                     is_from_before,
                     by_exit_status: !is_own_script(view.work.as_deref()),
                 };
-                self.begin_receipt(result, loan, now, out);
+                // A result that was counted before its runner heard so comes once more, with all that was printed.
+                let is_kept = !view.state.is_finished();
+                self.begin_receipt(result, loan, is_kept, now, out);
             }
             _ => {
                 let name = result.name.escape_ascii();
@@ -118,7 +121,14 @@ impl Manager {
         }
     }
 
-    fn begin_receipt(&mut self, result: Announced, loan: Loan, now: Time, out: &mut Output) {
+    fn begin_receipt(
+        &mut self,
+        result: Announced,
+        loan: Loan,
+        is_kept: bool,
+        now: Time,
+        out: &mut Output,
+    ) {
         let Announced { name, is_good, size } = result;
         if size > self.door.limits.result_bytes {
             let most = self.door.limits.result_bytes;
@@ -130,7 +140,7 @@ impl Manager {
             self.quiet_until = Some(now.after_ms(EMPTY_PAUSE_MS));
         }
         let head = BytesMut::new();
-        self.stage = Stage::Receiving(Receipt { name, loan, is_good, left: size, head });
+        self.stage = Stage::Receiving(Receipt { name, loan, is_good, is_kept, left: size, head });
         self.due = Some(now.after_ms(self.door.limits.exchange_ms));
     }
 

@@ -44,6 +44,21 @@ fn a_hub_that_was_started_anew_still_knows_what_it_gave_to_whom() {
     assert!(rig.malformed(2).contains("never given"));
 }
 
+/// The hub was killed after it had written the result down, and before its runner heard of it.
+#[test]
+fn a_result_that_a_hub_has_from_before_may_be_told_again() {
+    let mut rig = Rig::with_scripts(&["a", "b"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.hands_in(1, "a", "success", GOOD);
+    rig.vanish(1);
+    rig.door = Door::new("default").unwrap();
+    rig.greet(1, "r1");
+    rig.hands_in(1, "a", "failure", GOOD);
+    assert_eq!(rig.state("a"), State::Done, "the first one counts");
+    rig.takes(1, "b");
+}
+
 /// The hub knows no name that was made of numbers, only the numbers.
 #[test]
 fn a_hub_that_was_started_anew_knows_tasks_without_a_name_too() {
