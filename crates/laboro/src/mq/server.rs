@@ -35,8 +35,7 @@ pub(super) fn run(args: &ServerArgs) -> anyhow::Result<Exit> {
     let server = mq::serve_then(listener, settings(args, identity)?, move || drop(told))?;
     match args.words.json {
         true => print(json!({ "event": "listening", "address": address.to_string() }))?,
-        false if args.words.debug > 0 => print(format_args!("rrmq on {address}"))?,
-        false => {}
+        false => print(format_args!("rrmq on {address}"))?,
     }
     let console = if args.console { Some(Console::open("server> ")?) } else { None };
     runtime.block_on(serve(args, &server, console, signals, ended))?;

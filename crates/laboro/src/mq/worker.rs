@@ -67,7 +67,7 @@ async fn work(
     loop {
         tokio::select! {
             () = member.registered() => {
-                inform(args, format_args!("registered with {target}, {} slots", args.slots), || {
+                tell(args, format_args!("registered with {target}, {} slots", args.slots), || {
                     json!({ "event": "registered", "server": target.to_string(), "slots": args.slots })
                 })?;
                 signals.next().await;
@@ -88,7 +88,7 @@ async fn work(
     member.order(Order::Leave);
     tokio::select! {
         tally = member.gone() => {
-            inform(args, format_args!("left after {} requests", tally.requests), || {
+            tell(args, format_args!("left after {} requests", tally.requests), || {
                 json!({ "event": "left", "requests": tally.requests, "answers": tally.answers })
             })?;
             Ok(Exit::Done)
@@ -175,15 +175,6 @@ async fn endbulk(args: &WorkerArgs, crowd: &mut Crowd) -> anyhow::Result<()> {
         format_args!("{} workers have left", tallies.len()),
         || json!({ "event": "endbulk", "left": tallies.len() }),
     )
-}
-
-/// Not for those who want to hear of errors only.
-fn inform(
-    args: &WorkerArgs,
-    words: std::fmt::Arguments<'_>,
-    value: impl FnOnce() -> Value,
-) -> anyhow::Result<()> {
-    if args.words.debug > 0 || args.words.json { tell(args, words, value) } else { Ok(()) }
 }
 
 fn tell(
