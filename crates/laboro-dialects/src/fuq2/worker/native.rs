@@ -22,7 +22,10 @@ pub struct NativeWorker {
     talk: Talk,
     phase: Phase,
     /// What was given to this worker and is not settled: it runs, or its result has no answer yet.
-    tasks: HashMap<Key, Live>,
+    tasks: HashMap<LeaseNo, Live>,
+    /// Those that have not ended, by the key under which they run. A hub gone wrong may use a lease twice; keys are ours.
+    leases: HashMap<Key, LeaseNo>,
+    next_key: u64,
     /// How many of these have not ended.
     running: u32,
     slots: u32,
@@ -48,6 +51,7 @@ enum Phase {
 
 #[derive(Clone, Copy, Debug)]
 struct Live {
+    key: Key,
     task: TaskId,
     attempt: u16,
     ended: bool,
@@ -68,6 +72,8 @@ impl NativeWorker {
             talk,
             phase: Phase::Away,
             tasks: HashMap::new(),
+            leases: HashMap::new(),
+            next_key: 1,
             running: 0,
             slots,
             unsaid: Unsaid::default(),
@@ -86,7 +92,7 @@ impl NativeWorker {
     fn say_hello(&mut self, now: Time, out: &mut Orders) {
         let settings = &self.settings;
         let mut running: Vec<(TaskId, LeaseNo)> =
-            self.tasks.iter().map(|(key, live)| (live.task, LeaseNo(key.0))).collect();
+            self.tasks.iter().map(|(&lease, live)| (live.task, lease)).collect();
         running.sort_unstable();
         let hello = wire::Hello {
             token: settings.token.clone(),
@@ -141,7 +147,7 @@ impl NativeWorker {
             }
         }
         let NativeWorker { unsaid, talk, tasks, .. } = self;
-        let (items, wishes) = unsaid.take(|item| tasks.contains_key(&Key(item.lease().0)));
+        let (items, wishes) = unsaid.take(|item| tasks.contains_key(&item.lease()));
         talk.ask_with(&mut out.say, Kind::Update, |to| {
             wire::write_update(to, now, items, wishes);
         });
@@ -165,21 +171,22 @@ impl NativeWorker {
         self.said_at.after_ms(self.settings.period_ms / 3)
     }
 
-    /// The task is not this worker's any more.
-    fn forget(&mut self, key: Key) {
-        if let Some(live) = self.tasks.remove(&key)
-            && !live.ended
-        {
-            self.running -= 1;
-        }
+    /// A task that runs is not this worker's any more; under which key it runs.
+    fn forget(&mut self, lease: LeaseNo) -> Option<Key> {
+        let key = self.tasks.get(&lease).filter(|live| !live.ended)?.key;
+        self.tasks.remove(&lease);
+        self.leases.remove(&key);
+        self.running -= 1;
+        Some(key)
     }
 
-    /// Marks the end of a task that runs; false if there is none of this key.
-    fn end(&mut self, key: Key) -> Option<Live> {
-        let live = self.tasks.get_mut(&key).filter(|live| !live.ended)?;
+    /// Marks the end of a task that runs, if there is one of this key.
+    fn end(&mut self, key: Key) -> Option<(LeaseNo, Live)> {
+        let lease = self.leases.remove(&key)?;
+        let live = self.tasks.get_mut(&lease).expect("a task that runs is not settled");
         live.ended = true;
         self.running -= 1;
-        Some(*live)
+        Some((lease, *live))
     }
 }
 
@@ -211,11 +218,11 @@ impl WorkerSide for NativeWorker {
         match news {
             News::Started(_) => {}
             News::Wrote { key, stream, bytes } => {
-                if let Some(live) = self.tasks.get_mut(&key)
-                    && !live.ended
+                if let Some(&lease) = self.leases.get(&key)
+                    && let Some(live) = self.tasks.get_mut(&lease)
                     && !bytes.is_empty()
                 {
-                    let (task, lease, attempt) = (live.task, LeaseNo(key.0), live.attempt);
+                    let (task, attempt) = (live.task, live.attempt);
                     let written = &mut live.written[usize::from(stream == Stream::Err)];
                     let offset = Some(*written);
                     *written += bytes.len() as u64;
@@ -224,14 +231,14 @@ impl WorkerSide for NativeWorker {
                 }
             }
             News::Ended { key, how } => {
-                if let Some(Live { task, attempt, .. }) = self.end(key) {
-                    let (lease, at) = (LeaseNo(key.0), now);
+                if let Some((lease, Live { task, attempt, .. })) = self.end(key) {
+                    let at = now;
                     self.unsaid.push(wire::Item::Ended { task, lease, attempt, at, how });
                 }
             }
             News::Returned(key) => {
-                if let Some(Live { task, .. }) = self.end(key) {
-                    self.unsaid.push(wire::Item::Back { task, lease: LeaseNo(key.0) });
+                if let Some((lease, Live { task, .. })) = self.end(key) {
+                    self.unsaid.push(wire::Item::Back { task, lease });
                 }
             }
             News::Ahead(ahead) => {

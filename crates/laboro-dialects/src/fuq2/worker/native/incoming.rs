@@ -9,7 +9,7 @@ use crate::fuq2::payload;
 use crate::fuq2::talk::Heard;
 use crate::worker::{Assignment, Ended, Key, Order, Orders, Parting, Used, Value};
 use bytes::Bytes;
-use laboro_core::{Outcome, Time, Work};
+use laboro_core::{LeaseNo, Outcome, Time, Work};
 use std::collections::hash_map;
 use std::sync::Arc;
 
@@ -85,17 +85,20 @@ impl NativeWorker {
     }
 
     fn take_task(&mut self, batch: &Batch, given: Given, out: &mut Orders) {
-        let key = Key(given.lease.0);
+        let (lease, attempt) = (given.lease, given.attempt);
         let task = batch.task(&given);
-        let hash_map::Entry::Vacant(entry) = self.tasks.entry(key) else {
+        let hash_map::Entry::Vacant(entry) = self.tasks.entry(lease) else {
             // The same lease twice is the same task: it runs already, or has run.
             return;
         };
-        entry.insert(Live { task, attempt: given.attempt, ended: false, written: [0; 2] });
+        let key = Key(self.next_key);
+        self.next_key += 1;
+        entry.insert(Live { key, task, attempt, ended: false, written: [0; 2] });
+        self.leases.insert(key, lease);
         self.running += 1;
         match &batch.work {
             Some(work) => {
-                let assignment = assignment(batch, given, work.clone());
+                let assignment = assignment(key, batch, given, work.clone());
                 out.order(Order::Start(Box::new(assignment)));
             }
             None => {
@@ -103,7 +106,7 @@ impl NativeWorker {
                 let (outcome, message) = (Outcome::Error, Some(words.into()));
                 let how = Ended { outcome, message, used: Used::default() };
                 self.end(key);
-                let (lease, attempt, at) = (given.lease, given.attempt, self.heard_at);
+                let at = self.heard_at;
                 self.unsaid.push(Item::Ended { task, lease, attempt, at, how });
             }
         }
@@ -113,9 +116,7 @@ impl NativeWorker {
         let seq = request.header.seq;
         let mut cancelled = 0;
         for pair in payload::read_pairs(&request.body)? {
-            let key = Key(pair.lease.unwrap_or(0));
-            if self.tasks.get(&key).is_some_and(|live| !live.ended) {
-                self.forget(key);
+            if let Some(key) = self.forget(LeaseNo(pair.lease.unwrap_or(0))) {
                 out.order(Order::Cancel(key));
                 cancelled += 1;
             }
@@ -132,6 +133,7 @@ impl NativeWorker {
         if slots == AT_ONCE {
             self.talk.answer(&mut out.say, seq, 0);
             self.tasks.clear();
+            self.leases.clear();
             (self.running, self.phase) = (0, Phase::Gone);
             out.order(Order::StopNow);
             out.hang_up(Parting::Finished);
@@ -185,7 +187,7 @@ impl NativeWorker {
             match item {
                 Item::Chunk(_) => {}
                 Item::Ended { lease, .. } | Item::Back { lease, .. } => {
-                    tasks.remove(&Key(lease.0));
+                    tasks.remove(&lease);
                 }
             }
         }
@@ -196,7 +198,7 @@ impl NativeWorker {
     }
 }
 
-fn assignment(batch: &Batch, given: Given, work: Arc<Work>) -> Assignment {
+fn assignment(key: Key, batch: &Batch, given: Given, work: Arc<Work>) -> Assignment {
     let position = batch.position(&given);
     let value = position.map(|position| Value {
         position,
@@ -210,7 +212,7 @@ fn assignment(batch: &Batch, given: Given, work: Arc<Work>) -> Assignment {
         },
     });
     Assignment {
-        key: Key(given.lease.0),
+        key,
         name: shown_name(batch, given.index, position),
         job: batch.job.0.into(),
         index: given.index,
