@@ -1,3 +1,5 @@
+//! What is learned, and that it ends.
+
 use super::*;
 use std::future::poll_fn;
 
