@@ -56,6 +56,8 @@ export async function show(place, visit) {
     swap(parts.cards, h("div", { class: "cards" }, drawCards(job, past)));
     swap(parts.codes, drawEnds(job));
     swap(parts.failed, drawFailed(job, failed.tasks, past));
+    // A part that is folded out already may have become that of another task.
+    parts.failed.querySelectorAll("details[open]").forEach((details) => readWords(number, details));
     if (!past) return;
     swap(parts.speed, drawSpeed(past.rate, job));
     swap(parts.histogram, histogram(past.durations), drawQuantiles(past.durations));

@@ -90,11 +90,21 @@ def hold_release_and_cancel_do_what_they_say():
 
 
 def what_failed_says_why_and_can_be_retried():
-    job = submit("brittle", 'test -e fixed || { echo "the part {} is missing" >&2; exit 3; }', "one", "two")
+    script = """
+        test -e fixed && exit
+        test {} = two || while [ ! -e fail ]; do sleep 0.02; done
+        echo "the part {} is missing" >&2
+        exit 3
+    """
+    job = submit("brittle", script, "one", "two")
     browser.go(f"#/jobs/{job}")
+    sees("the part two is missing")
+    # It comes before the other one, in the part of the page that was the other's.
+    (place / "fail").touch()
     browser.until("it failed", lambda: browser.text("h1 .badge") == "failed")
     sees("exit code 3")
     sees("the part one is missing")
+    sees("the part two is missing")
     (place / "fixed").touch()
     browser.click("[data-do=retry]")
     browser.until("it is done", lambda: browser.text("h1 .badge") == "done")
