@@ -26,8 +26,6 @@ pub struct NativeWorker {
     /// Those that have not ended, by the key under which they run. A hub gone wrong may use a lease twice; keys are ours.
     leases: HashMap<Key, LeaseNo>,
     next_key: u64,
-    /// How many of these have not ended.
-    running: u32,
     slots: u32,
     unsaid: Unsaid,
     /// Wants no more work.
@@ -54,7 +52,6 @@ struct Live {
     key: Key,
     task: TaskId,
     attempt: u16,
-    ended: bool,
     /// How much was written to each stream.
     written: [u64; 2],
 }
@@ -74,7 +71,6 @@ impl NativeWorker {
             tasks: HashMap::new(),
             leases: HashMap::new(),
             next_key: 1,
-            running: 0,
             slots,
             unsaid: Unsaid::default(),
             drains: false,
@@ -163,7 +159,8 @@ impl NativeWorker {
     }
 
     fn counts(&self) -> u32 {
-        counts(self.slots.saturating_sub(self.running), self.running)
+        let running = u32::try_from(self.leases.len()).unwrap_or(u32::MAX);
+        counts(self.slots.saturating_sub(running), running)
     }
 
     /// When a sign of life is due.
@@ -173,20 +170,16 @@ impl NativeWorker {
 
     /// A task that runs is not this worker's any more; under which key it runs.
     fn forget(&mut self, lease: LeaseNo) -> Option<Key> {
-        let key = self.tasks.get(&lease).filter(|live| !live.ended)?.key;
+        let key = self.tasks.get(&lease)?.key;
+        self.leases.remove(&key)?;
         self.tasks.remove(&lease);
-        self.leases.remove(&key);
-        self.running -= 1;
         Some(key)
     }
 
     /// Marks the end of a task that runs, if there is one of this key.
     fn end(&mut self, key: Key) -> Option<(LeaseNo, Live)> {
         let lease = self.leases.remove(&key)?;
-        let live = self.tasks.get_mut(&lease).expect("a task that runs is not settled");
-        live.ended = true;
-        self.running -= 1;
-        Some((lease, *live))
+        Some((lease, *self.tasks.get(&lease)?))
     }
 }
 

@@ -83,18 +83,7 @@ impl Lines {
         self.worker = Some(name.into());
         out.ask(
             3,
-            Command::Join(Join {
-                group: self.place.group.clone(),
-                name: name.into(),
-                dialect: "lines",
-                session: self.place.session,
-                life: None,
-                kinds: Kinds::ALL,
-                tags: Vec::new(),
-                capacity: Capacity::slots(1),
-                period_ms: None,
-                running: None,
-            }),
+            Command::Join(Join::new(self.place.group.clone(), name, "lines", self.place.session)),
         );
         let route = Route::Push { ahead: 0 };
         out.ask(3, Command::Offer(Offer { worker: self.own(), route, lease_ms: None }));

@@ -93,9 +93,8 @@ impl NativeWorker {
         };
         let key = Key(self.next_key);
         self.next_key += 1;
-        entry.insert(Live { key, task, attempt, ended: false, written: [0; 2] });
+        entry.insert(Live { key, task, attempt, written: [0; 2] });
         self.leases.insert(key, lease);
-        self.running += 1;
         match &batch.work {
             Some(work) => {
                 let assignment = assignment(key, batch, given, work.clone());
@@ -134,7 +133,7 @@ impl NativeWorker {
             self.talk.answer(&mut out.say, seq, 0);
             self.tasks.clear();
             self.leases.clear();
-            (self.running, self.phase) = (0, Phase::Gone);
+            self.phase = Phase::Gone;
             out.order(Order::StopNow);
             out.hang_up(Parting::Finished);
             return;
