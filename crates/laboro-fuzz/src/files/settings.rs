@@ -17,9 +17,10 @@ pub(crate) fn access(bytes: &[u8]) {
     if let Ok(access) = Access::parse(text) {
         let again = Access::parse(&access.text()).expect("what is written is read");
         assert_eq!(again, access);
-        assert!(
-            !format!("{access:?}").contains(access.token.expose())
-                || access.token.expose().len() < 8
-        );
+        // Any other field may hold the letters of the token.
+        let alone =
+            Access { http: None, native: None, group: None, certificate: String::new(), ..access };
+        let token = alone.token.expose();
+        assert!(!format!("{alone:?}").contains(token) || token.len() < 8);
     }
 }
