@@ -13,7 +13,7 @@ use tokio::io::AsyncRead;
 use tokio_util::io::poll_read_buf;
 
 /// As long as a peer on the same machine needs for its next word, also one that sleeps itself: were it shorter, two who
-/// could both be awake would never find out.
+/// could both be awake would never find out. Where answers are known to come sooner, they are given up sooner.
 const MOMENT: Duration = Duration::from_micros(100);
 /// How much later a word is heard where both have slept.
 const WAKING: Duration = Duration::from_micros(60);
@@ -35,12 +35,42 @@ static AWAKE: AtomicUsize = AtomicUsize::new(0);
 pub struct Linger {
     /// A bit for each of the last words: whether it was answered at once. The newest is the lowest.
     past: u8,
-    /// For each such past; below zero, waiting did not pay.
-    trust: [i8; 1 << PAST],
+    /// For each such past.
+    habits: [Habit; 1 << PAST],
     /// How often in a row it was not tried.
     slept: u8,
     said_at: Option<Instant>,
     is_awake: bool,
+}
+
+/// What comes after a certain past.
+#[derive(Clone, Copy, Debug)]
+struct Habit {
+    /// Below zero, waiting did not pay.
+    trust: i8,
+    /// The longest that an answer took of late of those that came at once; it fades.
+    usual_us: u8,
+}
+
+impl Default for Habit {
+    fn default() -> Habit {
+        Habit { trust: 0, usual_us: MOMENT.as_micros() as u8 }
+    }
+}
+
+impl Habit {
+    fn patience(self) -> Duration {
+        match self.trust >= 0 {
+            true => MOMENT.min(2 * Duration::from_micros(self.usual_us.into())),
+            // It is tried in order to learn.
+            false => MOMENT,
+        }
+    }
+
+    fn took(&mut self, time: Duration) {
+        let us = time.min(MOMENT).as_micros() as u8;
+        self.usual_us = us.max(self.usual_us - self.usual_us / 8);
+    }
 }
 
 impl Linger {
@@ -63,8 +93,13 @@ impl Linger {
 
     pub fn heard(&mut self) {
         let Some(said_at) = self.said_at.take() else { return };
-        let at_once = if self.is_awake { MOMENT } else { MOMENT + WAKING };
-        self.learn(said_at.elapsed() <= at_once);
+        let waking = if self.is_awake { Duration::ZERO } else { WAKING };
+        let took = said_at.elapsed().saturating_sub(waking);
+        let is_at_once = took <= MOMENT;
+        if is_at_once {
+            self.habit().took(took);
+        }
+        self.learn(is_at_once);
         self.sleep();
     }
 
@@ -90,7 +125,7 @@ impl Linger {
             return;
         }
         let Some(waited) = self.said_at.map(|at| at.elapsed()) else { return };
-        if waited >= MOMENT {
+        if waited >= self.habit().patience() {
             return self.sleep();
         }
         // The peer may be waiting for this very core.
@@ -102,14 +137,18 @@ impl Linger {
         let _ = pin!(tokio::task::yield_now()).poll(context);
     }
 
+    fn habit(&mut self) -> &mut Habit {
+        &mut self.habits[usize::from(self.past)]
+    }
+
     fn pays(&mut self) -> bool {
-        let pays = self.trust[usize::from(self.past)] >= 0 || self.slept >= TRY_EVERY;
+        let pays = self.habit().trust >= 0 || self.slept >= TRY_EVERY;
         self.slept = if pays { 0 } else { self.slept + 1 };
         pays
     }
 
     fn learn(&mut self, at_once: bool) {
-        let trust = &mut self.trust[usize::from(self.past)];
+        let trust = &mut self.habit().trust;
         *trust = if at_once { (*trust + 1).min(SURE - 1) } else { (*trust - 1).max(-SURE) };
         self.past = (self.past << 1 | u8::from(at_once)) & ((1 << PAST) - 1);
     }

@@ -70,3 +70,17 @@ async fn after_its_moment_it_lets_its_thread_sleep() {
     });
     asked.await;
 }
+
+#[test]
+fn a_quick_peer_is_given_up_sooner_until_it_is_late_once() {
+    let mut habit = Habit::default();
+    assert_eq!(habit.patience(), MOMENT);
+    let quick = Duration::from_micros(15);
+    (0..100).for_each(|_| habit.took(quick));
+    assert_eq!(habit.patience(), 2 * quick);
+    habit.took(Duration::from_micros(80));
+    assert_eq!(habit.patience(), MOMENT);
+    habit.trust = -1;
+    (0..100).for_each(|_| habit.took(quick));
+    assert_eq!(habit.patience(), MOMENT, "who is tried again is given time");
+}

@@ -47,7 +47,7 @@ impl RunnerOptions {
             slots: slots.max(1),
             versions: vec![VERSION.to_owned()],
             success: Success::ResLine,
-            first_pause_ms: 75,
+            first_pause_ms: 55,
             empty_pause_ms: 20,
             hold_ms: 10_000,
             exchange_ms: 60_000,

@@ -29,9 +29,16 @@ pub(super) struct Files {
 
 /// A result that is on its way.
 pub(super) struct Draft {
-    path: PathBuf,
-    file: File,
+    /// Tells apart those who write at the same time.
+    owner: u64,
+    bytes: Vec<u8>,
+    /// Where it goes when it is a long one.
+    file: Option<(PathBuf, File)>,
 }
+
+/// A result of so many bytes is written to its place in one go: a page is there as a whole or not at all, even if the
+/// manager is killed meanwhile. A longer one that was cut short would count, as its first line tells what it is.
+const WHOLE_MAX: usize = 4096;
 
 /// How the names of results begin that are on their way; they end in `.new`, those of whole ones in `.res`.
 const DRAFT: &str = ".runexp-draft-";
@@ -92,39 +99,53 @@ impl Files {
         self.names = names;
     }
 
-    /// `owner` tells apart those who write at the same time.
-    pub(super) fn begin(&mut self, owner: u64) -> Option<Draft> {
-        let path = self.dir.join(format!("{DRAFT}{owner}.new"));
-        let opened =
-            File::create(&path).with_context(|| format!("{} cannot be written", path.display()));
-        self.note(opened).map(|file| Draft { path, file })
+    pub(super) fn begin(owner: u64) -> Draft {
+        Draft { owner, bytes: Vec::new(), file: None }
     }
 
     pub(super) fn add(&mut self, draft: &mut Draft, bytes: &Bytes) {
-        let written = draft.file.write_all(bytes);
-        let written =
-            written.with_context(|| format!("{} cannot be written", draft.path.display()));
-        self.note(written);
+        let added = self.try_add(draft, bytes);
+        self.note(added);
+    }
+
+    fn try_add(&mut self, draft: &mut Draft, bytes: &Bytes) -> anyhow::Result<()> {
+        if draft.file.is_none() && draft.bytes.len() + bytes.len() <= WHOLE_MAX {
+            draft.bytes.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let path = self.dir.join(format!("{DRAFT}{}.new", draft.owner));
+        let wrong = || format!("{} cannot be written", path.display());
+        if draft.file.is_none() {
+            let mut file = File::create(&path).with_context(wrong)?;
+            file.write_all(&std::mem::take(&mut draft.bytes)).with_context(wrong)?;
+            draft.file = Some((path.clone(), file));
+        }
+        let (_, file) = draft.file.as_mut().context("made just now")?;
+        file.write_all(bytes).with_context(wrong)
     }
 
     /// The result counts: it takes its place. False: it could not.
-    pub(super) fn place(&mut self, draft: Draft, task: u32, good: bool) -> bool {
+    pub(super) fn place(&mut self, draft: &Draft, task: u32, good: bool) -> bool {
         let placed = self.try_place(draft, task, good);
         self.note(placed).is_some()
     }
 
-    fn try_place(&mut self, draft: Draft, task: u32, good: bool) -> anyhow::Result<()> {
+    fn try_place(&mut self, draft: &Draft, task: u32, good: bool) -> anyhow::Result<()> {
         let at = task.checked_sub(1).and_then(|at| usize::try_from(at).ok());
         let name = at.and_then(|at| self.names.get(at)).cloned().context("a task of ours")?;
         let path = self.dir.join(result_file(&name));
         let wrong = || format!("{} cannot be written", path.display());
-        let mut placed = std::fs::rename(&draft.path, &path);
+        let put = || match &draft.file {
+            Some((draft, _)) => std::fs::rename(draft, &path),
+            None => write_whole(&path, &draft.bytes),
+        };
+        let mut placed = put();
         // Nearly always its directory is there already.
         if placed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
             && let Some(parent) = path.parent()
         {
             std::fs::create_dir_all(parent).with_context(wrong)?;
-            placed = std::fs::rename(&draft.path, &path);
+            placed = put();
         }
         placed.with_context(wrong)?;
         self.table.put(&name, good)?;
@@ -133,8 +154,10 @@ impl Files {
     }
 
     pub(super) fn discard(&mut self, draft: &Draft) {
-        // It is written over when there is a next one.
-        let _ = std::fs::remove_file(&draft.path);
+        if let Some((path, _)) = &draft.file {
+            // It is written over when there is a next one.
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     pub(super) fn save(&mut self) -> anyhow::Result<()> {
@@ -181,4 +204,16 @@ impl Files {
     fn note<T>(&mut self, result: anyhow::Result<T>) -> Option<T> {
         result.map_err(|error| self.trouble.get_or_insert(error)).ok()
     }
+}
+
+/// What does not get there in one go is not left there.
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    let trouble = match file.write(bytes) {
+        Ok(written) if written == bytes.len() => return Ok(()),
+        Ok(_) => ErrorKind::StorageFull.into(),
+        Err(error) => error,
+    };
+    let _ = std::fs::remove_file(path);
+    Err(trouble)
 }

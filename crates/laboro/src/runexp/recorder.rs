@@ -54,12 +54,8 @@ impl Recorder {
     fn record(&mut self, out: &mut Output) {
         let mut files = self.files.lock();
         for chunk in out.keep.drain(..) {
-            if self.draft.is_none() {
-                self.draft = files.begin(self.number);
-            }
-            if let Some(draft) = &mut self.draft {
-                files.add(draft, &chunk.bytes);
-            }
+            let draft = self.draft.get_or_insert_with(|| Files::begin(self.number));
+            files.add(draft, &chunk.bytes);
         }
         for (tag, command) in &out.ask {
             if let Command::Report(report) = command
@@ -69,9 +65,7 @@ impl Recorder {
                 | LeaseRef::HeldOrFree(TaskRef::Id(task)) = result.lease
             {
                 // A result without a byte has a file all the same.
-                if self.draft.is_none() {
-                    self.draft = files.begin(self.number);
-                }
+                self.draft.get_or_insert_with(|| Files::begin(self.number));
                 let good = result.outcome.is_success();
                 self.reported = Some(Reported { tag: *tag, task: task.number(), good });
             }
@@ -100,7 +94,7 @@ impl Recorder {
         }
         if !counts {
             files.discard(&draft);
-        } else if !files.place(draft, reported.task, reported.good) {
+        } else if !files.place(&draft, reported.task, reported.good) {
             out.hang_up(HangUp::Finished);
         }
         if files.is_worth_a_word() {
