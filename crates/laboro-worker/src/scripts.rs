@@ -1,7 +1,7 @@
 //! The files of scripts while they run. A file is used again for a later script: a file system that has to find
 //! room for a new file soon after others were removed can take longer over it than the script does.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -51,10 +51,13 @@ impl Scripts {
             is_matlab,
             shelf: Arc::clone(&self.shelf),
         };
-        let mut file = open(&script.path)?;
+        let (mut file, old_len) = open(&script.path)?;
         file.write_all(body)?;
+        let len = body.len() as u64;
         // Not emptied before: some file systems write a file out at once that was emptied and filled again.
-        file.set_len(body.len() as u64)?;
+        if old_len > len {
+            file.set_len(len)?;
+        }
         Ok(script)
     }
 }
@@ -83,23 +86,27 @@ impl Shelf {
     }
 }
 
-/// The file itself, unless the last script did something to it: what a task linked or locked away is left to it.
-fn open(path: &Path) -> io::Result<File> {
+/// The file itself, unless the last script did something to it: what a task linked or locked away is left to it. And
+/// how long it is.
+fn open(path: &Path) -> io::Result<(File, u64)> {
     let mut options = OpenOptions::new();
     options.create(true).write(true).truncate(false).mode(0o700);
     options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
-    let is_ours = |file: &File| {
-        file.metadata()
-            .is_ok_and(|data| data.is_file() && data.nlink() == 1 && data.mode() & 0o7777 == 0o700)
-    };
+    let is_ours =
+        |data: &Metadata| data.is_file() && data.nlink() == 1 && data.mode() & 0o7777 == 0o700;
     match options.open(path) {
-        Ok(file) if is_ours(&file) => return Ok(file),
+        Ok(file) => {
+            if let Some(data) = file.metadata().ok().filter(is_ours) {
+                return Ok((file, data.len()));
+            }
+            fs::remove_file(path)?;
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         }
-        Ok(_) | Err(_) => fs::remove_file(path)?,
+        Err(_) => fs::remove_file(path)?,
     }
-    options.create_new(true).open(path)
+    Ok((options.create_new(true).open(path)?, 0))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::wire::{PACKET_BYTES_MAX, Report, write_report};
 
 /// News of a start waits this long for that of its end: a task that short needs one packet, not
 /// two, its pipes are never watched, and it wakes the runner once. The report carries its own time.
-pub(super) const START_HELD: Duration = Duration::from_millis(2);
+pub(super) const START_HELD: Duration = Duration::from_millis(5);
 
 /// News of an end waits this long while the guardian has enough to do.
 const END_HELD: Duration = Duration::from_millis(2);
