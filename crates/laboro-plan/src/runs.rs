@@ -1,7 +1,6 @@
 //! A directory of runs: every `.sh` and `.m` file below it is a script of its own, named by its path without
 //! the extension. Links are followed, but never back into a directory that the walk came from.
 
-use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -80,7 +79,6 @@ pub fn find_runs(directory: &Path) -> Result<Vec<Run>, PlanError> {
         let message = format!("{a} and {b} would both be the task `{name}`: rename one");
         mistakes.push(Mistake::new(Position::default(), message));
     }
-    mistakes.extend(clashes(&found).map(|message| Mistake::new(Position::default(), message)));
     if found.is_empty() && mistakes.is_empty() {
         mistakes.push(Mistake::new(Position::default(), "no file below it ends in .sh or .m"));
     }
@@ -98,19 +96,6 @@ pub fn find_runs(directory: &Path) -> Result<Vec<Run>, PlanError> {
         runs.push(Run { name, kind, body: Arc::from(body) });
     }
     Ok(runs)
-}
-
-/// Results have the names of their scripts too, with another ending: where one of them is to be a file, none can lie.
-fn clashes(found: &[(OsString, ScriptKind, PathBuf)]) -> impl Iterator<Item = String> {
-    let result = |name: &OsString| [name.as_bytes(), b".res"].concat();
-    let mut files: HashSet<Vec<u8>> = found.iter().map(|(name, ..)| result(name)).collect();
-    files.insert(b"runexp.am".to_vec());
-    found.iter().filter_map(move |(name, _, path)| {
-        let mut above = Path::new(name).ancestors().skip(1);
-        let file = above.find(|above| files.contains(above.as_os_str().as_bytes()))?;
-        let (path, file) = (path.display(), file.display());
-        Some(format!("{path}: its result would lie below `{file}`, which is a file among the results: rename it"))
-    })
 }
 
 /// The path below the directory without its last extension, if it can be a task's name.

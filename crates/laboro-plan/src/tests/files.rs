@@ -208,18 +208,3 @@ fn runs_whose_names_cannot_be_are_refused_together() {
     assert!(error.contains("new\\nline.sh: the name holds a new line"), "{error}");
     assert!(error.contains("x.m: the name has 985 bytes, more than 980"), "{error}");
 }
-
-#[test]
-fn results_do_not_get_into_each_others_way() {
-    let dir = tempfile::tempdir().unwrap();
-    for below in ["a.res", "runexp.am/deep", "fine"] {
-        fs::create_dir_all(dir.path().join(below)).unwrap();
-    }
-    for file in ["a.sh", "a.res/b.sh", "runexp.am/deep/c.sh", "fine/d.sh"] {
-        fs::write(dir.path().join(file), "true").unwrap();
-    }
-    let error = read_runs(dir.path()).unwrap_err().to_string();
-    assert_eq!(error.lines().count(), 2, "{error}");
-    assert!(error.contains("a.res/b.sh: its result would lie below `a.res`"), "{error}");
-    assert!(error.contains("deep/c.sh: its result would lie below `runexp.am`"), "{error}");
-}

@@ -38,6 +38,7 @@ pub(crate) fn group_row(group: &Group) -> [(String, Mood); 10] {
     let state = match group.paused {
         true => ("paused".to_owned(), Mood::Stuck),
         false if counts.leased > 0 => ("busy".to_owned(), Mood::Busy),
+        false if counts.ready > 0 => ("waiting".to_owned(), Mood::Stuck),
         false => ("idle".to_owned(), Mood::Plain),
     };
     [

@@ -4,6 +4,7 @@
 use crate::args::{Durability, Run};
 use crate::exit::{Exit, usage};
 use crate::input::{self, quantity};
+use crate::run::results::check_names;
 use crate::run::{Options, Show, execute};
 use anyhow::Context;
 use laboro_journal::log;
@@ -12,6 +13,9 @@ use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
     let plan = input::plan(&args.input, "run")?;
+    if args.input.runs.is_some() {
+        check_names(plan.parts.iter().map(|part| part.name().as_ref()))?;
+    }
     if args.check {
         return Ok(input::say_checked(&plan));
     }

@@ -2,12 +2,13 @@
 //! `outputs/runexp.am`. What a result looks like and when it is good is the dialect's affair.
 
 use super::running::Running;
+use crate::exit::usage;
 use anyhow::Context;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use laboro_dialects::runexp::result::{Header, ResLine, summary};
 use laboro_journal::outputs::{Reader, Stream, Streams};
 use laboro_worker::{Ending, Usage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
@@ -145,6 +146,23 @@ pub(crate) fn result_file(name: &OsStr) -> PathBuf {
 }
 
 const TABLE: &str = "runexp.am";
+
+/// Results have the names of their scripts, with another ending: where one of them is to be a file, none can lie.
+pub(crate) fn check_names<'a>(
+    names: impl Iterator<Item = &'a OsStr> + Clone,
+) -> anyhow::Result<()> {
+    let mut files: HashSet<PathBuf> = names.clone().map(result_file).collect();
+    files.insert(TABLE.into());
+    let clash = |name: &OsStr| {
+        let file = Path::new(name).ancestors().skip(1).find(|above| files.contains(*above))?;
+        let (name, file) = (name.display(), file.display());
+        Some(format!(
+            "{name}: its result would lie below `{file}`, which is a file among the results: rename it"
+        ))
+    };
+    let clashes: Vec<String> = names.filter_map(clash).collect();
+    if clashes.is_empty() { Ok(()) } else { Err(usage(clashes.join("\n"))) }
+}
 
 fn read_table(path: &Path) -> BTreeMap<OsString, bool> {
     let text = std::fs::read(path).unwrap_or_default();

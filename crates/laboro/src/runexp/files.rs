@@ -36,8 +36,9 @@ pub(super) struct Draft {
     file: Option<(PathBuf, File)>,
 }
 
-/// A result of so many bytes is written to its place in one go: a page is there as a whole or not at all, even if the
-/// manager is killed meanwhile. A longer one that was cut short would count, as its first line tells what it is.
+/// A result of so many bytes, a page, is written to its place in one go. If the manager is killed just then, it is whole
+/// or empty, and an empty one is none. A longer one that was cut short would count, since its first line tells what it
+/// is; so that one takes its place only when all of it is there.
 const WHOLE_MAX: usize = 4096;
 
 /// How the names of results begin that are on their way; they end in `.new`, those of whole ones in `.res`.

@@ -10,6 +10,7 @@ use crate::exit::{Exit, usage};
 use crate::output::{safe, say};
 use crate::progress::Progress;
 use crate::run::Signals;
+use crate::run::results::check_names;
 use anyhow::{Context, bail};
 use laboro_core::{
     Batch, Command, Conduct, ConductRule, Config, Counts, Effect, Hub, JobId, Ledger, Name,
@@ -50,6 +51,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     let runs = args.base.join(&args.runs);
     let outputs = args.base.join(&args.outputs);
     let scripts = find_runs(&runs).map_err(usage)?;
+    check_names(scripts.iter().map(|run| &*run.name))?;
     let count = scripts.len();
     let mut files = Files::open(&outputs)?;
     let (names, tasks) = left(scripts, &files)?;

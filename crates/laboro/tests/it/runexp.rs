@@ -141,6 +141,54 @@ fn a_manager_goes_on_from_the_files_alone() {
     rig.manage(&[]).wait().expect(0).says("all 5 are done");
 }
 
+/// What a manager leaves that is killed between making the file of a result and filling it.
+#[test]
+fn an_empty_result_is_none() {
+    let rig = Rig::new();
+    for name in ["new", "tried"] {
+        rig.write(&format!("runs/{name}.sh"), "echo RES:ok\n");
+        rig.write(&format!("outputs/{name}.res"), "");
+    }
+    rig.write("outputs/runexp.am", "tried\n0\n");
+    let list = rig.laboro(["runexp", "manage", ".", "--print-jobs"]).run();
+    assert_eq!(list.expect(0).out(), "new\ntried\n");
+}
+
+/// Short ones are written at once, long ones by way of a draft.
+#[test]
+fn results_of_any_length_are_kept_whole() {
+    let rig = Rig::new();
+    for length in (3700..4200).step_by(100).chain([0, 9000]) {
+        let script = format!("head -c {length} /dev/zero | tr '\\0' x; echo; echo RES:ok\n");
+        rig.write(&format!("runs/{length}.sh"), script);
+    }
+    let manager = rig.manage(&[]);
+    rig.runner(&port(&manager), "2").wait().expect(0);
+    manager.wait().expect(0);
+    for length in (3700..4200).step_by(100).chain([0, 9000]) {
+        let result = rig.read(&format!("outputs/{length}.res"));
+        let printed = format!("Program output follows\n\n{}\nRES:ok\n", "x".repeat(length));
+        assert!(result.starts_with("runexp summary: success\n") && result.ends_with(&printed));
+    }
+    assert_eq!(drafts(&rig), 0);
+}
+
+#[test]
+fn results_do_not_get_into_each_others_way() {
+    let rig = Rig::new();
+    for name in ["a", "a.res/b", "runexp.am/deep/c", "fine/d"] {
+        rig.write(&format!("runs/{name}.sh"), "echo RES:ok\n");
+    }
+    for command in [&["runexp", "manage", "."][..], &["run", "--runs", "runs"]] {
+        let refused = rig.laboro(command).run();
+        let refused = refused.expect(2);
+        refused.says("a.res/b: its result would lie below `a.res`, which is a file");
+        refused.says("runexp.am/deep/c: its result would lie below `runexp.am`");
+    }
+    // A hub keeps no such files.
+    rig.laboro(["submit", "--check", "--runs", "runs"]).run().expect(0);
+}
+
 #[test]
 fn a_killed_manager_loses_nothing_that_it_received() {
     let rig = Rig::new();
