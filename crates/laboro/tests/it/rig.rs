@@ -259,6 +259,17 @@ pub fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["event"] == kind).collect()
 }
 
+/// This machine does not let us: `./check` says so at its end, and what for.
+pub fn not_tried(why: &str) {
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    let line = format!("{name}: {why}\n");
+    eprint!("NOT TRIED {line}");
+    if let Some(list) = std::env::var_os("LABORO_NOT_TRIED") {
+        let mut list = fs::File::options().append(true).create(true).open(list).unwrap();
+        list.write_all(line.as_bytes()).unwrap();
+    }
+}
+
 /// Looks again and again until it holds.
 #[track_caller]
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {

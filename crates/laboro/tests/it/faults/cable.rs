@@ -1,7 +1,7 @@
 //! Two networks of a test's own, with a cable between them that can be cut: packets go to a hardware address that
 //! nobody has, so that nothing is refused or reset, and whoever waits for an answer waits.
 
-use crate::rig::{LABORO, until};
+use crate::rig::{LABORO, not_tried, until};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs::read_link;
 use std::io::Write;
@@ -26,9 +26,7 @@ impl Cable {
     pub fn lay() -> Option<Cable> {
         // SAFETY: only the network is this thread's own from now on; what it has open it shares as before.
         if let Err(error) = unsafe { unshare_unsafe(UnshareFlags::NEWNET) } {
-            eprintln!(
-                "NOT TRIED: no network can be made here ({error}); root may, with CAP_SYS_ADMIN"
-            );
+            not_tried(&format!("no network can be made ({error}): root may, with CAP_SYS_ADMIN"));
             return None;
         }
         let mut keeper = Command::new("unshare");

@@ -1,7 +1,7 @@
 //! A machine that has too little of something: room on the disk, open files, memory.
 
 use super::Hub;
-use crate::rig::{Rig, until};
+use crate::rig::{Rig, not_tried, until};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ impl Disk {
         match mount.output().is_ok_and(|done| done.status.success()) {
             true => Some(Disk(path)),
             false => {
-                eprintln!("no mount is allowed here: this is left to machines where it is");
+                not_tried("nothing can be mounted");
                 None
             }
         }

@@ -4,7 +4,7 @@
 use super::cluster::{Cluster, Ground};
 use super::pair::Pair;
 use super::words;
-use crate::rig::{LABORO, Rig, until};
+use crate::rig::{LABORO, Rig, not_tried, until};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,7 +29,7 @@ impl Net {
             && net.ip(&format!("-n {} link set lo up", net.name))
             && net.cut(false);
         if !made {
-            eprintln!("no network can be made here: this is left to machines where it can");
+            not_tried("no network can be made");
         }
         made.then_some(net)
     }
@@ -146,7 +146,7 @@ fn slow_a_nats_server_whose_disk_is_full_stops_nobody() {
     let ground = Ground { jetstream, prepare: &prepare, ..Ground::default() };
     let cluster = Cluster::build(3, &ground);
     let Some(disk) = mounted.take() else {
-        eprintln!("no mount is allowed here: this is left to machines where it is");
+        not_tried("nothing can be mounted");
         return;
     };
     let mut pair = Pair::on(cluster);
