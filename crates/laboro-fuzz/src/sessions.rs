@@ -91,7 +91,7 @@ fn request(body: &[u8]) -> Vec<u8> {
 
 pub(crate) fn runexp(bytes: &[u8]) {
     let (first, steps) = split(bytes);
-    let mut door = runexp::Door::new("default").expect("default is a name that can be said");
+    let mut door = runexp::Door::new("").expect("the default group can be said");
     if first & 1 != 0 {
         door = door.staying();
     }

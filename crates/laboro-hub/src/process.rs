@@ -352,6 +352,8 @@ fn runexp_door(
         true => runexp::Success::ExitCode,
         false => runexp::Success::ResLine,
     };
+    // The hub's own name for it would be a group of its own to runners.
+    let group = if group == crate::api::DEFAULT_GROUP { runexp::DEFAULT_GROUP } else { group };
     let made = runexp::Door::new(group)?.with_fill(fill::fill).with_success(success);
     Ok(Some(if door.stay { made.staying() } else { made }))
 }

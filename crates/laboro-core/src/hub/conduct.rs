@@ -50,23 +50,39 @@ impl Hub {
                 }
             }
             Standing::OnHold if worker.leases == 0 => self.review(slot),
+            // What still comes in may show that too little of all of it is good.
+            Standing::OnHold => {
+                self.judge_share(slot, &self.evidence(slot));
+            }
             Standing::Probation if record.since > 0 => self.end_probation(slot),
-            Standing::OnHold | Standing::Probation | Standing::Ejected => {}
+            Standing::Probation | Standing::Ejected => {}
         }
     }
 
-    fn judge_good(&mut self, slot: u32) {
-        let rules = &self.config.conduct;
-        let seen = self.evidence(slot);
-        // No more than the last ten are known.
-        let enough = seen.recent >= rules.results_min.min(RECENT as u32);
-        if seen.good_share < rules.good_share_min && enough {
+    /// Whether it is put out for all that it has done so far.
+    fn judge_share(&mut self, slot: u32, seen: &Evidence) -> bool {
+        let is_bad = seen.good_share < self.config.conduct.good_share_min && self.is_enough(seen);
+        if is_bad {
             let percent = seen.good_share * 100.0;
             self.put_out(slot, &format!("only {percent:.0} % of its results were good"));
-        } else if seen.recent_bad > rules.recent_failures_max {
+        }
+        is_bad
+    }
+
+    /// No more than the last ten are known.
+    fn is_enough(&self, seen: &Evidence) -> bool {
+        seen.recent >= self.config.conduct.results_min.min(RECENT as u32)
+    }
+
+    fn judge_good(&mut self, slot: u32) {
+        let seen = self.evidence(slot);
+        if self.judge_share(slot, &seen) {
+            return;
+        }
+        if seen.recent_bad > self.config.conduct.recent_failures_max {
             let bad = seen.recent_failed;
             self.put_on_hold(slot, &format!("{bad} of its last {} results failed", seen.recent));
-        } else if seen.unsure == seen.recent && enough {
+        } else if seen.unsure == seen.recent && self.is_enough(&seen) {
             self.put_on_hold(
                 slot,
                 "all of its last results failed, and others have none yet to compare",

@@ -8,6 +8,7 @@ use super::words::NAME_BYTES_MAX;
 use crate::session::Place;
 use bytes::Bytes;
 use laboro_core::{Grant, Work};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What makes a script's run good. Commands always go by their exit status.
@@ -42,9 +43,16 @@ pub struct Door {
     pub(super) success: Success,
     pub(super) fill: Option<Fill>,
     pub(super) stays: bool,
-    pub(super) follows_another: bool,
+    pub(super) follows: Option<Former>,
     pub(super) limits: Limits,
     pub(super) roll: Arc<Roll>,
+}
+
+/// A manager that was here before. Nobody knows any more what it gave out.
+#[derive(Clone, Debug)]
+pub(super) struct Former {
+    /// What was done in its time: a runner may not have heard that its result was received.
+    pub(super) done: Arc<HashSet<Bytes>>,
 }
 
 #[derive(Clone, Debug)]
@@ -65,9 +73,9 @@ impl Default for Limits {
 }
 
 impl Door {
-    /// Runners are told this group; the hub's default one has the original's name for it.
+    /// Runners are told this group.
     pub fn new(group: &str) -> Result<Door, Unsayable> {
-        let group = if group.is_empty() || group == "default" { DEFAULT_GROUP } else { group };
+        let group = if group.is_empty() { DEFAULT_GROUP } else { group };
         if group.contains(char::is_whitespace) || group.len() > NAME_BYTES_MAX {
             return Err(Unsayable::Group(group.to_owned()));
         }
@@ -76,7 +84,7 @@ impl Door {
             success: Success::default(),
             fill: None,
             stays: false,
-            follows_another: false,
+            follows: None,
             limits: Limits::default(),
             roll: Arc::default(),
         })
@@ -99,10 +107,16 @@ impl Door {
         self
     }
 
-    /// Jobs were given out here before, and nobody knows which: results of those that nobody has are taken.
-    pub fn following_another(mut self) -> Door {
-        self.follows_another = true;
+    /// Jobs were given out here before, and nobody knows which: results of those that nobody has count, and those of
+    /// what was done then are taken once more.
+    pub fn following_another(mut self, done: HashSet<Bytes>) -> Door {
+        self.follows = Some(Former { done: Arc::new(done) });
         self
+    }
+
+    /// As runners are told it.
+    pub fn group(&self) -> &[u8] {
+        &self.group
     }
 
     pub fn session(&self, place: Place) -> Manager {

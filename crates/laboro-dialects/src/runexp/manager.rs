@@ -12,8 +12,8 @@ use super::words::{Heard, MESSAGE_BYTES_MAX, ManagerWord, RunnerWord};
 use crate::session::{Delivery, HangUp, Output, Place, Session};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
-    Capacity, Command, Idle, Join, Kinds, Leave, Leaving, Offer, Patience, Refusal, Reply, Route,
-    Time, WorkKind, WorkerId, WorkerRef,
+    Capacity, Command, Idle, Join, Kinds, Leave, Leaving, Name, Offer, Patience, Refusal, Reply,
+    Route, Time, WorkKind, WorkerId, WorkerRef,
 };
 use receipt::{Announced, Receipt};
 
@@ -90,6 +90,11 @@ impl Manager {
             settled: None,
             is_finished: false,
         }
+    }
+
+    /// Who is at the other end, once it has said so.
+    pub fn runner(&self) -> Option<&Name> {
+        self.seat.as_ref().map(|seat| &seat.name)
     }
 
     /// Goes on as far as what was heard allows.

@@ -71,6 +71,9 @@ pub struct Runner {
     running: BTreeMap<Key, Running>,
     /// The first one is being handed in.
     results: VecDeque<Handover>,
+    /// Given up with the last connection, and nobody was told yet.
+    unwanted: Option<Handover>,
+    given_up: u32,
     next_key: u64,
     /// No more work is asked for, for this reason.
     end: Option<End>,
@@ -136,6 +139,8 @@ impl Runner {
             hold_until: None,
             running: BTreeMap::new(),
             results: VecDeque::new(),
+            unwanted: None,
+            given_up: 0,
             next_key: 1,
             end: None,
             is_leaving: false,
@@ -165,6 +170,10 @@ impl Runner {
             self.say(&RunnerWord::FinoAnkau, out);
             self.stage = Stage::Away;
             out.hang_up(match end {
+                End::Finished if self.given_up > 0 => {
+                    let count = self.given_up;
+                    Parting::Refused(format!("the manager did not take {count} results"))
+                }
                 End::Finished => Parting::Finished,
                 End::Ejected => Parting::Refused(
                     "the manager has ejected this runner: too many of its jobs failed".into(),
@@ -205,6 +214,12 @@ impl Runner {
 
 impl WorkerSide for Runner {
     fn open(&mut self, now: Time, out: &mut Orders) {
+        if let Some(result) = self.unwanted.take() {
+            let name = result.name.escape_ascii();
+            out.order(Order::Say(format!(
+                "the manager ends the connection over the result of `{name}`: given up after {TRIES_MAX} tries"
+            )));
+        }
         self.say(&RunnerWord::Saluton(self.options.host.clone()), out);
         self.expect(Stage::Version, now);
     }
@@ -282,7 +297,8 @@ impl WorkerSide for Runner {
         {
             result.tries += 1;
             if result.tries >= TRIES_MAX {
-                self.results.pop_front();
+                self.unwanted = self.results.pop_front();
+                self.given_up += 1;
             }
         }
         self.stage = Stage::Away;

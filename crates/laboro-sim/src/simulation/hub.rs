@@ -125,7 +125,7 @@ fn doors(plan: &Plan) -> Result<Doors, Broken> {
         kinds: Kinds::of(&[WorkKind::Named]),
         ..dwork::Settings::default()
     });
-    let runexp = runexp::Door::new("default")
+    let runexp = runexp::Door::new("")
         .map_err(|error| Broken::new(Promise::StartsAgain, error.to_string()))?
         .with_fill(fill)
         .staying();

@@ -11,7 +11,7 @@ use laboro_worker::{Ending, Usage};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -94,9 +94,10 @@ impl Results {
 
 impl Table {
     pub(crate) fn open(dir: &Path) -> anyhow::Result<Table> {
-        let mut good = read_table(&dir.join(TABLE));
-        add_missing(&mut good, dir, Path::new(""))
-            .with_context(|| format!("{} cannot be read", dir.display()))?;
+        let path = dir.join(TABLE);
+        let mut good =
+            read_table(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+        add_missing(&mut good, dir, Path::new(""))?;
         Ok(Table { dir: dir.to_owned(), good, file: None })
     }
 
@@ -107,7 +108,18 @@ impl Table {
 
     /// Its result file is there, and it was good.
     pub(crate) fn is_done(&self, name: &OsStr) -> bool {
-        self.good.get(name) == Some(&true) && self.dir.join(result_file(name)).is_file()
+        let file = self.dir.join(result_file(name));
+        match self.good.get(name) {
+            Some(good) => *good && file.is_file(),
+            // It may lie where a link leads.
+            None => file.is_file() && verdict(&file).is_ok_and(|good| good == Some(true)),
+        }
+    }
+
+    /// What it says of results whose files are gone counts no more: a manager that is killed while it makes such a
+    /// file anew must not leave one that is taken for good.
+    pub(crate) fn forget_the_lost(&mut self) {
+        self.good.retain(|name, _| self.dir.join(result_file(name)).is_file());
     }
 
     pub(crate) fn put(&mut self, name: &OsStr, good: bool) -> anyhow::Result<()> {
@@ -147,6 +159,9 @@ pub(crate) fn result_file(name: &OsStr) -> PathBuf {
 
 const TABLE: &str = "runexp.am";
 
+/// On every file system that scripts are likely to lie on.
+const FILE_NAME_MAX: usize = 255;
+
 /// Results have the names of their scripts, with another ending: where one of them is to be a file, none can lie.
 pub(crate) fn check_names<'a>(
     names: impl Iterator<Item = &'a OsStr> + Clone,
@@ -154,6 +169,13 @@ pub(crate) fn check_names<'a>(
     let mut files: HashSet<PathBuf> = names.clone().map(result_file).collect();
     files.insert(TABLE.into());
     let clash = |name: &OsStr| {
+        let length = Path::new(name).file_name().map_or(0, OsStr::len) + ".res".len();
+        if length > FILE_NAME_MAX {
+            let name = name.display();
+            return Some(format!(
+                "{name}: its result would have a name of {length} bytes, and a file has at most {FILE_NAME_MAX}: shorten it"
+            ));
+        }
         let file = Path::new(name).ancestors().skip(1).find(|above| files.contains(*above))?;
         let (name, file) = (name.display(), file.display());
         Some(format!(
@@ -164,13 +186,16 @@ pub(crate) fn check_names<'a>(
     if clashes.is_empty() { Ok(()) } else { Err(usage(clashes.join("\n"))) }
 }
 
-fn read_table(path: &Path) -> BTreeMap<OsString, bool> {
-    let text = std::fs::read(path).unwrap_or_default();
+fn read_table(path: &Path) -> std::io::Result<BTreeMap<OsString, bool>> {
+    let text = match std::fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        text => text?,
+    };
     let text = text.strip_suffix(b"\n").unwrap_or(&text);
     let lines = text.split(|&byte| byte == b'\n');
     let lines: Vec<&[u8]> = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
     let name = |line| OsStr::from_bytes(line).to_owned();
-    lines.chunks_exact(2).map(|pair| (name(pair[0]), pair[1] == b"1")).collect()
+    Ok(lines.chunks_exact(2).map(|pair| (name(pair[0]), pair[1] == b"1")).collect())
 }
 
 /// Results that a killed run wrote after its last table.
@@ -178,19 +203,28 @@ fn add_missing(
     table: &mut BTreeMap<OsString, bool>,
     dir: &Path,
     below: &Path,
-) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
+) -> anyhow::Result<()> {
+    let wrong = || format!("{} cannot be read", dir.display());
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.with_context(wrong)?,
+    };
+    for entry in entries {
+        let entry = entry.with_context(wrong)?;
         let file = entry.file_name();
-        let kind = entry.file_type()?;
+        let kind = entry.file_type().with_context(wrong)?;
         if kind.is_dir() {
             add_missing(table, &entry.path(), &below.join(&file))?;
         } else if let Some(name) = file.as_bytes().strip_suffix(b".res").filter(|_| kind.is_file())
         {
             let name = below.join(OsStr::from_bytes(name)).into_os_string();
-            if !table.contains_key(&name)
-                && let Some(good) = verdict(&entry.path())?
-            {
+            if table.contains_key(&name) {
+                continue;
+            }
+            let path = entry.path();
+            let good =
+                verdict(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+            if let Some(good) = good {
                 table.insert(name, good);
             }
         }

@@ -45,9 +45,8 @@ const WHOLE_MAX: usize = 4096;
 const DRAFT: &str = ".runexp-draft-";
 
 impl Files {
+    /// Changes nothing yet.
     pub(super) fn open(dir: &Path) -> anyhow::Result<Files> {
-        std::fs::create_dir_all(dir)
-            .with_context(|| format!("{} cannot be made", dir.display()))?;
         let table = Table::open(dir)?;
         let dir = dir.to_owned();
         let (names, news) = (Vec::new(), Vec::new());
@@ -66,6 +65,8 @@ impl Files {
     /// Takes the directory for this manager alone, and removes what one that was killed had not finished.
     pub(super) fn claim(&mut self) -> anyhow::Result<()> {
         let wrong = || format!("{} cannot be used", self.dir.display());
+        std::fs::create_dir_all(&self.dir)
+            .with_context(|| format!("{} cannot be made", self.dir.display()))?;
         let lock = File::open(&self.dir).with_context(wrong)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -83,6 +84,7 @@ impl Files {
             }
         }
         self.lock = Some(lock);
+        self.table.forget_the_lost();
         self.table.save()
     }
 

@@ -12,6 +12,7 @@ use crate::progress::Progress;
 use crate::run::Signals;
 use crate::run::results::check_names;
 use anyhow::{Context, bail};
+use bytes::Bytes;
 use laboro_core::{
     Batch, Command, Conduct, ConductRule, Config, Counts, Effect, Hub, JobId, Ledger, Name,
     Profile, Query, Reply, Setting, State, Submit, TaskSpec, Work,
@@ -54,6 +55,8 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     check_names(scripts.iter().map(|run| &*run.name))?;
     let count = scripts.len();
     let mut files = Files::open(&outputs)?;
+    let done = scripts.iter().filter(|run| files.is_done(&run.name));
+    let done = done.map(|run| Bytes::copy_from_slice(run.name.as_bytes())).collect();
     let (names, tasks) = left(scripts, &files)?;
     if args.print_jobs {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -64,7 +67,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     // Runners may still have jobs of its; which, the files do not tell.
-    let door = if files.had_a_manager() { door.following_another() } else { door };
+    let door = if files.had_a_manager() { door.following_another(done) } else { door };
     files.claim()?;
     if tasks.is_empty() {
         say(format_args!("{}: all {count} are done", runs.display()));
@@ -150,8 +153,8 @@ async fn serve(
         stop: CancellationToken::new(),
     };
     let (listener, address) = embedded.bind(address)?;
-    let (count, group) = (tasks.len(), args.group.as_deref().unwrap_or(runexp::DEFAULT_GROUP));
-    say(format_args!("runexp on {address}, group {}, {count} jobs", safe(group)));
+    let (count, group) = (tasks.len(), String::from_utf8_lossy(door.group()).into_owned());
+    say(format_args!("runexp on {address}, group {}, {count} jobs", safe(&group)));
 
     let recorded = files.clone();
     let make = move |place: laboro_dialects::session::Place| {

@@ -2,8 +2,9 @@
 //! A result takes its place when the hub has counted it, and before the runner hears that it was received.
 
 use super::files::{Draft, Files};
+use crate::output::{safe, say};
 use bytes::BytesMut;
-use laboro_core::{Command, LeaseRef, Reply, TaskRef, Time};
+use laboro_core::{Command, Idle, LeaseRef, Name, Reply, TaskRef, Time};
 use laboro_dialects::runexp::Manager;
 use laboro_dialects::session::{Delivery, HangUp, Output, Session};
 use std::collections::HashMap;
@@ -19,6 +20,8 @@ pub(super) struct Recorder {
     reported: Option<Reported>,
     /// When each task was handed out, by its number.
     lent: HashMap<u32, Instant>,
+    /// People know that it gets nothing more.
+    is_told_off: bool,
 }
 
 /// What the hub is asked to count.
@@ -47,7 +50,8 @@ impl Shared {
 
 impl Recorder {
     pub(super) fn new(session: Manager, number: u64, files: Shared) -> Recorder {
-        Recorder { session, number, files, draft: None, reported: None, lent: HashMap::new() }
+        let lent = HashMap::new();
+        Recorder { session, number, files, draft: None, reported: None, lent, is_told_off: false }
     }
 
     /// Takes what was printed out of the output, and notes what is reported.
@@ -83,6 +87,12 @@ impl Recorder {
         if let Reply::Work { grants, .. } = reply {
             let now = Instant::now();
             self.lent.extend(grants.iter().map(|grant| (grant.task.number(), now)));
+        }
+        let is_ejected = matches!(reply, Reply::Nothing(Idle::Ejected));
+        if is_ejected && !std::mem::replace(&mut self.is_told_off, true) {
+            let runner = self.session.runner().map(Name::to_string).unwrap_or_default();
+            let runner = safe(&runner);
+            say(format_args!("runner {runner} is sent away: too many of its jobs failed (--ban)"));
         }
         let Some(reported) = self.reported.take_if(|reported| reported.tag == *tag) else { return };
         let Some(draft) = self.draft.take() else { return };

@@ -8,6 +8,8 @@ mod runner;
 use crate::rig::{Live, Rig, until};
 use rustix::process::Signal;
 use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
@@ -154,6 +156,79 @@ fn an_empty_result_is_none() {
     assert_eq!(list.expect(0).out(), "new\ntried\n");
 }
 
+#[test]
+fn what_a_table_says_of_a_result_that_is_gone_is_forgotten() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "echo RES:ok\n");
+    rig.write("runs/b.sh", "echo RES:ok\n");
+    rig.write("outputs/b.res", "runexp summary: failure\n");
+    rig.write("outputs/runexp.am", "a\n1\nb\n0\n");
+    let manager = rig.manage(&[]);
+    port(&manager);
+    assert_eq!(rig.read("outputs/runexp.am"), "b\n0\n", "a half-made a.res must not be good");
+    manager.signal(Signal::TERM);
+    manager.wait().expect(130);
+}
+
+#[test]
+fn to_list_what_is_left_changes_nothing_and_follows_links() {
+    let rig = Rig::new();
+    for name in ["a", "linked", "deep/b"] {
+        rig.write(&format!("runs/{name}.sh"), "echo RES:ok\n");
+    }
+    let list = || {
+        let list = rig.laboro(["runexp", "manage", ".", "--print-jobs"]).run();
+        list.expect(0).out().to_owned()
+    };
+    assert_eq!(list(), "a\ndeep/b\nlinked\n");
+    assert!(!rig.at("outputs").exists());
+    rig.write("elsewhere/b.res", "runexp summary: success\n");
+    rig.write("outputs/other", "");
+    std::os::unix::fs::symlink("../elsewhere", rig.at("outputs/deep")).unwrap();
+    std::os::unix::fs::symlink("../elsewhere/b.res", rig.at("outputs/linked.res")).unwrap();
+    assert_eq!(list(), "a\n");
+}
+
+/// A runner that was not told before the manager was killed tells its result again.
+#[test]
+fn a_result_that_is_known_already_is_taken_again() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "echo RES:ok\n");
+    rig.write("runs/b.sh", "echo RES:ok\n");
+    rig.write("outputs/a.res", "runexp summary: success\n\nas it was\n");
+    rig.write("outputs/runexp.am", "a\n1\n");
+    let manager = rig.manage(&[]);
+    let mut runner = TcpStream::connect(format!("127.0.0.1:{}", port(&manager))).unwrap();
+    let words = [
+        ("SALUTON; MI r1", "VERSIO 1.3"),
+        ("KOMPRENAS", "ALIGI __defaulte__"),
+        ("JESREZULTO a success 4", "PRETA"),
+        ("what", "RICEVIS"),
+    ];
+    for (said, answer) in words {
+        runner.write_all(said.as_bytes()).unwrap();
+        let mut heard = vec![0; answer.len()];
+        runner.read_exact(&mut heard).unwrap();
+        assert_eq!(heard, answer.as_bytes());
+    }
+    runner.write_all(b"FINO ANKAU").unwrap();
+    rig.runner(&port(&manager), "1").wait().expect(0);
+    manager.wait().expect(0).says("1 done, 0 failed");
+    assert_eq!(rig.read("outputs/a.res"), "runexp summary: success\n\nas it was\n");
+}
+
+#[test]
+fn a_group_is_what_it_is_called() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "echo RES:ok\n");
+    let manager = rig.manage(&["--group", "default"]);
+    let from = format!("runexp://127.0.0.1:{}", port(&manager));
+    let runner = |group: &[&str]| rig.laboro([&["worker", "--from", &from], group].concat()).run();
+    runner(&[]).expect(3).says("the manager's group is default, this runner's __defaulte__");
+    runner(&["--group", "default"]).expect(0);
+    manager.wait().expect(0);
+}
+
 /// Short ones are written at once, long ones by way of a draft.
 #[test]
 fn results_of_any_length_are_kept_whole() {
@@ -232,7 +307,10 @@ fn with_ban_a_bad_runner_is_sent_away() {
     let ran = rig.runner(&port, "1").wait();
     ran.expect(3).says("ejected");
     manager.signal(Signal::INT);
-    manager.wait().expect(130);
+    manager
+        .wait()
+        .expect(130)
+        .says("runner r1@127.0.0.1 is sent away: too many of its jobs failed");
     assert_eq!(rig.lines("outputs/runexp.am").len(), 20);
 }
 
@@ -243,6 +321,9 @@ fn names_that_collide_or_are_too_long_are_refused() {
     rig.write("runs/a.m", "");
     let ran = rig.manage(&[]).wait();
     ran.expect(2).says("would both be the task");
+    let rig = Rig::new();
+    rig.write(&format!("runs/{}.sh", "x".repeat(252)), "");
+    rig.manage(&[]).wait().expect(2).says("its result would have a name of 256 bytes");
 }
 
 #[test]
@@ -334,7 +415,8 @@ fn folders_are_below_the_base_directory_unless_they_are_whole_paths() {
     };
     assert_eq!(list("jobs"), "a\n");
     assert_eq!(list(rig.at("elsewhere").to_str().unwrap()), "b\n");
-    assert!(rig.at("exp/res/deep").is_dir());
+    rig.write("exp/res/deep/a.res", "runexp summary: success\n");
+    assert_eq!(list("jobs"), "");
 }
 
 #[test]

@@ -21,7 +21,8 @@ const EMPTY_PAUSE_MS: u64 = 50;
 #[derive(Debug)]
 pub(super) struct Receipt {
     name: Bytes,
-    loan: Loan,
+    /// `None`: it is known already, and only the exchange is completed.
+    loan: Option<Loan>,
     is_good: bool,
     /// What it says is not known yet.
     is_kept: bool,
@@ -40,8 +41,9 @@ impl Receipt {
         self.left -= bytes.len() as u64;
         let room = HEADER_BYTES_MAX.saturating_sub(self.head.len());
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        if self.is_kept {
-            let Loan { task, lease, attempt, .. } = self.loan;
+        if self.is_kept
+            && let Some(Loan { task, lease, attempt, .. }) = self.loan
+        {
             let lease = lease.unwrap_or(LeaseNo(0));
             out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, offset: None, bytes });
         }
@@ -49,9 +51,9 @@ impl Receipt {
     }
 
     /// How it ended by the rule that holds for it, and words for a failure that the exit status hides.
-    fn outcome(&self, success: Success) -> (Outcome, Option<Box<str>>) {
+    fn outcome(&self, loan: &Loan, success: Success) -> (Outcome, Option<Box<str>>) {
         let status = wait_status(&self.head).map(of_wait_status);
-        let by_exit_status = self.loan.by_exit_status || success == Success::ExitCode;
+        let by_exit_status = loan.by_exit_status || success == Success::ExitCode;
         match (status, self.is_good) {
             (Some(outcome), _) if by_exit_status => (outcome, None),
             (_, true) => (Outcome::Success, None),
@@ -74,7 +76,11 @@ pub(super) struct Announced {
 impl Manager {
     pub(super) fn announced(&mut self, result: Announced, now: Time, out: &mut Output) {
         if let Some(loan) = self.seat().find(&result.name, now) {
-            self.begin_receipt(result, loan, true, now, out);
+            self.begin_receipt(result, Some(loan), true, now, out);
+            return;
+        }
+        if self.door.follows.as_ref().is_some_and(|former| former.done.contains(&result.name)) {
+            self.begin_receipt(result, None, false, now, out);
             return;
         }
         // It may have been given out before the hub was started anew.
@@ -98,7 +104,7 @@ impl Manager {
             view.attempts.iter().any(|attempt| Some(attempt.worker) == self.worker_id)
         };
         match reply {
-            Reply::Task(view) if was_here(&view) || self.door.follows_another => {
+            Reply::Task(view) if was_here(&view) || self.door.follows.is_some() => {
                 let attempts = view.failed_attempts.saturating_add(view.lost_attempts);
                 let is_lapsed = u16::from(view.state != State::Leased);
                 let is_from_before = !was_here(&view);
@@ -112,7 +118,7 @@ impl Manager {
                 };
                 // A result that was counted before its runner heard so comes once more, with all that was printed.
                 let is_kept = !view.state.is_finished();
-                self.begin_receipt(result, loan, is_kept, now, out);
+                self.begin_receipt(result, Some(loan), is_kept, now, out);
             }
             _ => {
                 let name = result.name.escape_ascii();
@@ -124,7 +130,7 @@ impl Manager {
     fn begin_receipt(
         &mut self,
         result: Announced,
-        loan: Loan,
+        loan: Option<Loan>,
         is_kept: bool,
         now: Time,
         out: &mut Output,
@@ -149,13 +155,18 @@ impl Manager {
         let Stage::Receiving(receipt) = std::mem::replace(&mut self.stage, Stage::Reporting) else {
             unreachable!("a result is reported once it was received");
         };
-        let (outcome, message) = receipt.outcome(self.door.success);
-        let lease = receipt.loan.lease_ref();
+        let Some(loan) = &receipt.loan else {
+            say(out, &ManagerWord::Ricevis);
+            self.wait();
+            return;
+        };
+        let (outcome, message) = receipt.outcome(loan, self.door.success);
+        let lease = loan.lease_ref();
         let results = vec![TaskResult { lease, outcome, message, memo: None }];
-        let (group, name) = (self.place.group.clone(), receipt.loan.holder.clone());
+        let (group, name) = (self.place.group.clone(), loan.holder.clone());
         let worker = WorkerRef::Name { group, name };
         out.ask(tag::REPORT, Command::Report(Report { worker, results }));
-        self.settled = Some((receipt.name, receipt.loan));
+        self.settled = receipt.loan.map(|loan| (receipt.name, loan));
         self.due = None;
     }
 }

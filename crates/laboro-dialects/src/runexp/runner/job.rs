@@ -27,7 +27,7 @@ pub(super) struct Running {
 /// A result on its way to the manager.
 #[derive(Debug)]
 pub(super) struct Handover {
-    name: Bytes,
+    pub(super) name: Bytes,
     pub(super) is_good: bool,
     /// Never empty: an original manager would say two words at once.
     pub(super) body: Bytes,

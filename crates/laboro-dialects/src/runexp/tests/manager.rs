@@ -3,6 +3,7 @@
 use super::rig::{Rig, script};
 use crate::runexp::{Door, Filled, Success};
 use crate::session::HangUp;
+use bytes::Bytes;
 use laboro_core::{
     ArraySpec, Command, CommandWork, Conduct, ConductRule, Config, Drain, IfTaken, JobId,
     JobOptions, Name, Outcome, Profile, Program, Query, Reply, Selection, Setting, State, Submit,
@@ -81,7 +82,7 @@ fn nobody_is_sent_home_while_a_job_may_still_need_a_runner() {
 #[test]
 fn results_of_a_manager_that_is_gone_count_where_nobody_else_has_the_job() {
     let mut rig = Rig::with_scripts(&["a", "b", "c"], 2);
-    rig.door = Door::new("default").unwrap().following_another();
+    rig.door = Door::new("").unwrap().following_another([Bytes::from_static(b"long ago")].into());
     rig.greet(1, "r1");
     rig.greet(2, "r2");
     rig.takes(2, "a");
@@ -94,6 +95,7 @@ fn results_of_a_manager_that_is_gone_count_where_nobody_else_has_the_job() {
     rig.hands_in(1, "c", "failure", GOOD);
     assert_eq!(rig.task("c").failed_attempts, 1);
     rig.takes(1, "c");
+    rig.hands_in(1, "long ago", "success", GOOD);
     assert_eq!(rig.says(1, "REZULTO d success 5"), [""; 0], "no such job was ever there");
     assert!(rig.malformed(1).contains("never given"));
 }
@@ -151,6 +153,24 @@ fn an_ejected_runner_that_comes_back_is_known_by_host_and_address() {
     rig.takes(5, "c");
 }
 
+/// Each result is judged, also while others are out.
+#[test]
+fn a_runner_on_hold_is_ejected_when_too_little_of_all_was_good() {
+    let conduct = Conduct { rule: ConductRule::Fixed, ..Conduct::default() };
+    let mut rig = Rig::new(Config { conduct, ..Config::default() });
+    let names: Vec<String> = (10..23).map(|number| number.to_string()).collect();
+    let tasks: Vec<_> = names.iter().map(|name| (&**name, script(b"echo RES:ok\n"))).collect();
+    rig.submit(&tasks, Profile::default());
+    rig.greet(1, "r1");
+    names[..12].iter().for_each(|name| rig.takes(1, name));
+    for (name, good) in names.iter().zip([true; 6].into_iter().chain([false; 4])) {
+        rig.hands_in(1, name, if good { "success" } else { "failure" }, GOOD);
+    }
+    assert_eq!(rig.says(1, "PETO"), ["ATENDI"], "four of the last ten failed, 60 % were good");
+    rig.hands_in(1, "20", "failure", GOOD);
+    assert_eq!(rig.says(1, "PETO"), ["ELIRI"], "6 of 11, and one is still out");
+}
+
 #[test]
 fn a_pardon_holds_for_all_who_came_as_the_ejected_one() {
     let conduct = Conduct { rule: ConductRule::Fixed, results_min: 1, ..Conduct::default() };
@@ -172,7 +192,7 @@ fn a_pardon_holds_for_all_who_came_as_the_ejected_one() {
 #[test]
 fn a_door_may_keep_its_runners() {
     let mut rig = Rig::with_scripts(&["a"], 1);
-    rig.door = Door::new("default").unwrap().staying();
+    rig.door = Door::new("").unwrap().staying();
     rig.greet(1, "r1");
     rig.takes(1, "a");
     rig.hands_in(1, "a", "success", GOOD);
@@ -292,7 +312,7 @@ fn a_job_may_be_tried_again() {
 #[test]
 fn by_the_exit_status_if_so_told() {
     let mut rig = Rig::with_scripts(&["a", "b", "c"], 1);
-    rig.door = Door::new("default").unwrap().with_success(Success::ExitCode);
+    rig.door = Door::new("").unwrap().with_success(Success::ExitCode);
     rig.greet(1, "r1");
     rig.takes(1, "a");
     rig.takes(1, "b");
@@ -355,7 +375,7 @@ fn elements_of_arrays_are_filled_in_where_the_door_can() {
         unknown_pred: UnknownPred::Refuse,
         if_taken: IfTaken::Refuse,
     }));
-    rig.door = Door::new("default").unwrap().with_fill(|grant| {
+    rig.door = Door::new("").unwrap().with_fill(|grant| {
         let position = grant.element.as_ref().unwrap().position;
         let filled = Filled { work: script(b"filled"), arguments: Vec::new() };
         if position == 0 { Ok(filled) } else { Err("no value".into()) }

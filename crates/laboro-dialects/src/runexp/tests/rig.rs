@@ -40,7 +40,7 @@ impl Rig {
         let (hub, _) = Hub::begin(Ledger::default(), config, Time(START), 7);
         Rig {
             now: Time(START),
-            door: Door::new("default").unwrap(),
+            door: Door::new("").unwrap(),
             hub,
             peers: BTreeMap::new(),
             kept: Vec::new(),

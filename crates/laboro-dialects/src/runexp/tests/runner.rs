@@ -14,6 +14,8 @@ struct Rig {
     runner: Runner,
     said: Vec<String>,
     started: Vec<Assignment>,
+    /// For people.
+    words: Vec<String>,
     parting: Option<Parting>,
 }
 
@@ -32,6 +34,7 @@ impl Rig {
             runner,
             said: Vec::new(),
             started: Vec::new(),
+            words: Vec::new(),
             parting: None,
         };
         rig.open();
@@ -105,6 +108,7 @@ impl Rig {
             match order {
                 Order::Start(assignment) => self.started.push(*assignment),
                 Order::Welcome { name } => assert_eq!(name, "r1"),
+                Order::Say(words) => self.words.push(words),
                 other => panic!("{other:?}"),
             }
         }
@@ -341,6 +345,16 @@ fn a_result_is_told_again_over_the_next_connection_but_not_for_ever() {
     }
     rig.runner.lost(rig.now);
     assert!(rig.runner.is_settled(), "three managers hung up over it");
+    rig.open();
+    assert!(rig.words[0].contains("over the result of `a`: given up after 3 tries"));
+    rig.greet();
+    assert_eq!(rig.heard(), ["PETO"]);
+    assert_eq!(rig.says("FINO"), ["FINO ANKAU"]);
+    assert_eq!(
+        rig.parting,
+        Some(Parting::Refused("the manager did not take 1 results".into())),
+        "which is no good end"
+    );
 }
 
 #[test]
