@@ -1,5 +1,5 @@
-//! A worker at a Laboro hub. A task's key is the number of its lease, so nothing has to be looked up twice.
-//! Running is somebody else's business, and so is connecting again.
+//! A worker at a Laboro hub. Tasks have keys of our own and leases are looked up, because a hub gone wrong may use a
+//! lease number twice. Running is somebody else's business, and so is connecting again.
 
 mod incoming;
 mod unsaid;
