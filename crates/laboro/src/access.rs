@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 Examples:
-  laboro access --role work > worker.toml         for workers; copy it to their machines
+  laboro access --role work --hub-address HOST > worker.toml     for workers; copy it to their machines
   laboro access --role submit --group night --expires 30d --name ci > ci.toml
   laboro access list
   laboro access revoke ci
@@ -196,7 +196,8 @@ fn reached(bound: Option<String>, hosts: Option<&str>) -> Option<String> {
     let bound = bound?;
     let Some(hosts) = hosts else { return Some(bound) };
     let own = Access::each(&bound).next().unwrap_or_default();
-    let port = own.parse::<SocketAddr>().map(|address| address.port()).unwrap_or_default();
+    // A hub that shares its journal names its machine, so this need not be an address.
+    let port = own.rsplit_once(':').map_or("", |(_, port)| port);
     let reached = |host: &str| match host.parse() {
         Ok(std::net::IpAddr::V6(address)) => format!("[{address}]:{port}"),
         _ => format!("{host}:{port}"),
@@ -255,3 +256,6 @@ fn moment(time: Time) -> String {
     let seconds = i64::try_from(time.0 / 1000).unwrap_or(i64::MAX);
     jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::MAX).to_string()
 }
+
+#[cfg(test)]
+mod tests;
