@@ -31,22 +31,22 @@ fn the_page_about_the_state_is_true() {
 #[test]
 fn every_page_that_has_commands_to_run_is_run() {
     let tested = ["docs/job-files.md", "docs/run.md", "docs/state.md"];
-    let entries = fs::read_dir(repository().join("docs")).unwrap();
-    let mut pages: Vec<String> = entries
-        .map(|entry| format!("docs/{}", entry.unwrap().file_name().to_str().unwrap()))
-        .filter(|page| page.ends_with(".md"))
-        .filter(|page| blocks(page).iter().any(|block| !matches!(block.mark, Mark::Shown)))
-        .collect();
-    pages.sort();
+    let mut pages = pages_in("docs");
+    pages.retain(|page| blocks(page).iter().any(|block| !matches!(block.mark, Mark::Shown)));
     assert_eq!(pages, tested, "each has a test of its own above");
 }
 
 #[test]
 fn links_within_the_repository_lead_somewhere() {
-    let pages =
-        ["README.md", "CONTRIBUTING.md", "docs/run.md", "docs/job-files.md", "docs/state.md"];
+    let mut pages = Vec::new();
+    for folder in ["", "docs", "spec", "spec/journal"] {
+        pages.extend(pages_in(folder));
+    }
+    for page in ["README.md", "docs/run.md", "spec/journal/README.md"] {
+        assert!(pages.iter().any(|found| found == page), "{page} was not found");
+    }
     for page in pages {
-        let path = repository().join(page);
+        let path = repository().join(&page);
         let text = fs::read_to_string(&path).unwrap();
         let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         for link in links.filter(|link| !link.starts_with("https://")) {
@@ -61,6 +61,18 @@ fn links_within_the_repository_lead_somewhere() {
             assert!(is_found, "{page}: {link} has no such heading");
         }
     }
+}
+
+/// The pages of a folder of the repository, without those of the folders in it.
+fn pages_in(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(repository().join(folder)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut pages: Vec<String> = names
+        .filter(|name| name.ends_with(".md"))
+        .map(|name| if folder.is_empty() { name } else { format!("{folder}/{name}") })
+        .collect();
+    pages.sort();
+    pages
 }
 
 /// What a heading is called in links; nothing for other lines.
