@@ -3,7 +3,7 @@
 //! queue of its own, so that it does not wait behind all that sessions have asked.
 
 use crate::clock::Clock;
-use crate::outbox::{Outbox, unanswered_work};
+use crate::outbox::Outbox;
 use crate::ring::World;
 use laboro_core::{
     Ask, Change, Command, Effect, Offer, Patience, Reply, Route, SessionId, Time, Token,
@@ -54,15 +54,19 @@ pub(crate) enum Letter {
         session: SessionId,
         to: mpsc::Sender<Delivery>,
     },
-    Close {
-        session: SessionId,
-    },
     Watch {
         command: Command,
         to: mpsc::Sender<Arc<[Change]>>,
     },
     /// Nothing after this is taken.
     End,
+}
+
+/// A session that nobody holds any more, with what it was sent and did not take.
+#[derive(Debug)]
+struct Departed {
+    session: SessionId,
+    queue: mpsc::Receiver<Delivery>,
 }
 
 /// The hub is gone.
@@ -84,6 +88,8 @@ pub struct Handle {
     letters: mpsc::Sender<Letter>,
     of_sessions: mpsc::Sender<Letter>,
     of_people: mpsc::Sender<Letter>,
+    /// Without a limit of its own, for whoever goes cannot wait: each session that was opened goes through it once.
+    departed: mpsc::UnboundedSender<Departed>,
     next_session: Arc<AtomicU64>,
     session_queue: usize,
 }
@@ -92,7 +98,8 @@ pub struct Handle {
 #[derive(Debug)]
 pub struct Subscription {
     pub session: SessionId,
-    queue: mpsc::Receiver<Delivery>,
+    /// `None` only while it is dropped.
+    queue: Option<mpsc::Receiver<Delivery>>,
     handle: Handle,
 }
 
@@ -103,7 +110,6 @@ impl std::fmt::Debug for Letter {
             Letter::SessionAsk { .. } => "session ask",
             Letter::SessionAsks { .. } => "session asks",
             Letter::Open { .. } => "open",
-            Letter::Close { .. } => "close",
             Letter::Watch { .. } => "watch",
             Letter::End => "end",
         })
@@ -115,7 +121,7 @@ impl Letter {
         match self {
             Letter::SessionAsks { asks, .. } => asks.len(),
             Letter::Ask { .. } | Letter::SessionAsk { .. } | Letter::Watch { .. } => 1,
-            Letter::Open { .. } | Letter::Close { .. } | Letter::End => 0,
+            Letter::Open { .. } | Letter::End => 0,
         }
     }
 }
@@ -138,7 +144,7 @@ impl Handle {
         let session = SessionId(self.next_session.fetch_add(1, Ordering::Relaxed));
         let (to, queue) = mpsc::channel(self.session_queue);
         self.letters.send(Letter::Open { session, to }).await.map_err(|_| Lost)?;
-        Ok(Subscription { session, queue, handle: self.clone() })
+        Ok(Subscription { session, queue: Some(queue), handle: self.clone() })
     }
 
     /// Letters of sessions that wait for the engine, and how many may.
@@ -176,7 +182,7 @@ impl Subscription {
 
     /// What has arrived already. `None` says only that nothing is there now.
     pub fn try_next(&mut self) -> Option<Delivery> {
-        self.queue.try_recv().ok()
+        self.queue().try_recv().ok()
     }
 
     /// As many as are there, up to `most`, for whoever waits for other things too. Ready with nothing: the
@@ -187,7 +193,7 @@ impl Subscription {
         deliveries: &mut Vec<Delivery>,
         most: usize,
     ) -> Poll<usize> {
-        self.queue.poll_recv_many(context, deliveries, most)
+        self.queue().poll_recv_many(context, deliveries, most)
     }
 
     /// There is no hub any more.
@@ -197,26 +203,24 @@ impl Subscription {
 
     /// How many answers and pieces of work may wait here before the session is cut off.
     pub(crate) fn queue_max(&self) -> usize {
-        self.queue.max_capacity()
+        self.handle.session_queue
     }
 
     /// `None`: the hub has stopped or has cut this session off.
     pub async fn next(&mut self) -> Option<Delivery> {
-        self.queue.recv().await
+        self.queue().recv().await
+    }
+
+    fn queue(&mut self) -> &mut mpsc::Receiver<Delivery> {
+        self.queue.as_mut().expect("the queue is taken when nobody can ask for it any more")
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        // A full inbox only delays the cleaning up: the outbox notices the closed queue by itself.
-        let _ = self.handle.letters.try_send(Letter::Close { session: self.session });
-        self.queue.close();
-        while let Ok(delivery) = self.queue.try_recv() {
-            if let Some(back) = unanswered_work(delivery) {
-                let (answer, _) = oneshot::channel();
-                let command = Command::Return(back);
-                let _ = self.handle.letters.try_send(Letter::Ask { command, answer });
-            }
+        // The queue goes back whole: only whoever fills it can tell when nothing more comes into it.
+        if let Some(queue) = self.queue.take() {
+            let _ = self.handle.departed.send(Departed { session: self.session, queue });
         }
     }
 }
@@ -237,6 +241,9 @@ pub struct Server {
     /// What the next step begins with.
     people: Vec<Letter>,
     buffer: Vec<Letter>,
+    departed: mpsc::UnboundedReceiver<Departed>,
+    /// Whom the next step parts with.
+    leaving: Vec<Departed>,
     outbox: Outbox,
     clock: Clock,
     step: usize,
@@ -246,11 +253,14 @@ pub struct Server {
 pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
     let (of_sessions, letters) = mpsc::channel(options.inbox);
     let (of_people, from_people) = mpsc::channel(PEOPLE);
+    let (departed, from_departed) = mpsc::unbounded_channel();
     let server = Server {
         letters,
         of_people: from_people,
         people: Vec::new(),
         buffer: Vec::with_capacity(options.step.min(1024)),
+        departed: from_departed,
+        leaving: Vec::new(),
         outbox: Outbox::default(),
         clock,
         step: options.step,
@@ -260,6 +270,7 @@ pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
         letters: of_sessions.clone(),
         of_sessions,
         of_people,
+        departed,
         next_session: Arc::new(AtomicU64::new(1)),
         session_queue: options.session,
     };
@@ -293,11 +304,14 @@ impl Server {
     fn poll_letters(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         let people = self.of_people.poll_recv_many(context, &mut self.people, PEOPLE);
         let sessions = self.letters.poll_recv_many(context, &mut self.buffer, 1);
-        if people.is_pending() && sessions.is_pending() {
+        let departed = self.departed.poll_recv_many(context, &mut self.leaving, 1);
+        if people.is_pending() && sessions.is_pending() && departed.is_pending() {
             return Poll::Pending;
         }
         self.take_letters();
-        Poll::Ready(!self.people.is_empty() || !self.buffer.is_empty())
+        let is_left =
+            !self.people.is_empty() || !self.buffer.is_empty() || !self.leaving.is_empty();
+        Poll::Ready(is_left)
     }
 
     /// Those that are there already, as many as one step takes.
@@ -332,7 +346,6 @@ impl Server {
                     }));
                 }
                 Letter::Open { session, to } => self.outbox.open(session, to),
-                Letter::Close { session } => self.outbox.close(session),
                 Letter::Watch { command, to } => {
                     asks.push(Ask { token: self.outbox.watch(to), command });
                 }
@@ -342,6 +355,7 @@ impl Server {
                 }
             }
         }
+        self.part_with_departed();
         asks.extend(self.outbox.take_unwatched().map(|watch: Token| {
             let command = Command::Unwatch(watch);
             Ask { token: self.outbox.nobody(), command }
@@ -351,6 +365,19 @@ impl Server {
             Ask { token: self.outbox.nobody(), command }
         }));
         asks
+    }
+
+    /// What a session was sent and did not take is given back.
+    fn part_with_departed(&mut self) {
+        while let Ok(departed) = self.departed.try_recv() {
+            self.leaving.push(departed);
+        }
+        for Departed { session, mut queue } in self.leaving.drain(..) {
+            self.outbox.close(session);
+            while let Ok(delivery) = queue.try_recv() {
+                self.outbox.take_back(delivery);
+            }
+        }
     }
 }
 

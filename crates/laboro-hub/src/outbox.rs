@@ -83,11 +83,19 @@ impl Outbox {
     }
 
     pub(crate) fn open(&mut self, session: SessionId, to: mpsc::Sender<Delivery>) {
-        self.sessions.insert(session, to);
+        // One that has departed before its turn came is not closed once more.
+        if !to.is_closed() {
+            self.sessions.insert(session, to);
+        }
     }
 
     pub(crate) fn close(&mut self, session: SessionId) {
         self.sessions.remove(&session);
+    }
+
+    /// What a session was sent and did not take.
+    pub(crate) fn take_back(&mut self, delivery: Delivery) {
+        self.undelivered.extend(unanswered_work(delivery));
     }
 
     pub(crate) fn cut_off(&self) -> u64 {
@@ -138,7 +146,7 @@ impl Outbox {
 
     fn send(&mut self, session: SessionId, what: Delivery) {
         let Some(to) = self.sessions.get(&session) else {
-            self.undelivered.extend(unanswered_work(what));
+            self.take_back(what);
             return;
         };
         if let Err(error) = to.try_send(what) {
@@ -146,7 +154,7 @@ impl Outbox {
             // whoever serves a worker without one has to say that it left.
             self.sessions.remove(&session);
             self.cut_off += 1;
-            self.undelivered.extend(unanswered_work(error.into_inner()));
+            self.take_back(error.into_inner());
         }
     }
 
@@ -161,7 +169,7 @@ impl Outbox {
 }
 
 /// The work in a delivery that nobody takes: asked for once, so nobody will ask for it again by its lease.
-pub(crate) fn unanswered_work(delivery: Delivery) -> Option<Return> {
+fn unanswered_work(delivery: Delivery) -> Option<Return> {
     match delivery {
         Delivery::Reply { reply, .. } => work_back(reply),
         Delivery::Work { .. }

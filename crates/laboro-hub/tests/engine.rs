@@ -5,6 +5,8 @@
 use laboro_core::*;
 use laboro_hub::{Clock, Delivery, Handle, ServerOptions, World};
 use laboro_journal::MemoryJournal;
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 /// Runs a test against a hub that lives as long as the test.
@@ -174,6 +176,27 @@ fn work_that_nobody_waits_for_any_more_goes_back_at_once() {
             let work = handle.ask(pull("here", Time::NEVER)).await.unwrap();
             assert!(matches!(work, Reply::Work { .. }), "{work:?}");
         }
+    });
+}
+
+#[test]
+fn a_full_inbox_keeps_nobody_from_giving_back_its_work() {
+    let options = ServerOptions { inbox: 1, ..ServerOptions::default() };
+    with_hub(options, async |handle| {
+        let unread = handle.open_session().await.unwrap();
+        for name in ["unread", "here"] {
+            handle.ask(join(unread.session, name, 1)).await.unwrap();
+        }
+        unread.ask(1, pull("unread", Time::NEVER)).await.unwrap();
+        submit(&handle, 1).await;
+        let mut filling = Box::pin(handle.ask(Command::Query(Query::Groups)));
+        let filled = poll_fn(|context| Poll::Ready(filling.as_mut().poll(context))).await;
+        assert!(filled.is_pending());
+        drop(unread);
+        filling.await.unwrap();
+        let work = handle.ask(pull("here", Time::NEVER));
+        let work = tokio::time::timeout(Duration::from_secs(10), work).await;
+        assert!(matches!(work, Ok(Ok(Reply::Work { .. }))), "{work:?}");
     });
 }
 
