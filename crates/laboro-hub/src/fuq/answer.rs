@@ -1,6 +1,7 @@
 //! Answers with the status codes, words and JSON of the original. A reason follows where it helps and the
 //! original says nothing.
 
+use super::poller::Unasked;
 use super::said::Unclear;
 use crate::inbox::Lost;
 use crate::security::SecurityError;
@@ -30,6 +31,8 @@ pub(super) enum Refused {
     TooLarge(u64),
     /// The hub stops.
     Stopping,
+    /// Too much was asked at once; the connection ends.
+    Crowded,
     Trouble(String),
 }
 
@@ -57,6 +60,10 @@ impl Refused {
                 (StatusCode::PAYLOAD_TOO_LARGE, words)
             }
             Refused::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "503 the hub stops".to_owned()),
+            Refused::Crowded => {
+                let words = "503 too many requests of this node wait already: ask again later";
+                (StatusCode::SERVICE_UNAVAILABLE, words.to_owned())
+            }
             Refused::Trouble(why) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, format!("500 internal error: {why}"))
             }
@@ -83,6 +90,15 @@ impl From<Unclear> for Refused {
 impl From<Lost> for Refused {
     fn from(_: Lost) -> Refused {
         Refused::Stopping
+    }
+}
+
+impl From<Unasked> for Refused {
+    fn from(why: Unasked) -> Refused {
+        match why {
+            Unasked::Lost => Refused::Stopping,
+            Unasked::Crowded => Refused::Crowded,
+        }
     }
 }
 

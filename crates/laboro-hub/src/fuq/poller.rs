@@ -16,15 +16,27 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
+
+#[cfg(test)]
+mod tests;
 
 /// Held by each connection of the node. When the last is gone, nobody asks for it; its leases stand.
 #[derive(Debug)]
 pub(super) struct Poller {
-    turns: mpsc::UnboundedSender<Turn>,
+    turns: mpsc::Sender<Turn>,
     worker: WorkerRef,
     next: AtomicU64,
+}
+
+/// Why something could not be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unasked {
+    Lost,
+    /// The node waits for too many answers already.
+    Crowded,
 }
 
 #[derive(Debug)]
@@ -50,6 +62,10 @@ const PERIOD_MS_MIN: u64 = 3_000;
 /// It is not looked more often either whether it has what it was given.
 const DOUBT_MS_MIN: u64 = 1_000;
 
+/// Requests of a node that may wait beside one for each of its slots: for connections that broke and are not known to
+/// be gone.
+const REQUESTS_SPARE: usize = 256;
+
 /// Longer than anybody waits; then it is offered anew.
 const PATIENCE_MS: u64 = 3_600_000;
 
@@ -62,10 +78,9 @@ impl Poller {
             return poller;
         }
         pollers.retain(|_, poller| poller.strong_count() > 0);
-        let (turns, taken) = mpsc::unbounded_channel();
         let group = Name::from(reception.door.group.as_str());
         let worker = WorkerRef::Name { group, name: Name::from(node.name.as_str()) };
-        let poller = Poller { turns, worker: worker.clone(), next: AtomicU64::new(LOOK + 1) };
+        let (poller, taken) = Poller::new(worker.clone(), room_for(node.slots));
         let poller = Arc::new(poller);
         pollers.insert(node.name.clone(), Arc::downgrade(&poller));
         let seat = Seat {
@@ -84,6 +99,11 @@ impl Poller {
         poller
     }
 
+    fn new(worker: WorkerRef, room: usize) -> (Poller, mpsc::Receiver<Turn>) {
+        let (turns, taken) = mpsc::channel(room);
+        (Poller { turns, worker, next: AtomicU64::new(LOOK + 1) }, taken)
+    }
+
     /// The hub has cut it off.
     pub(super) fn has_ended(&self) -> bool {
         self.turns.is_closed()
@@ -93,16 +113,25 @@ impl Poller {
         self.worker.clone()
     }
 
-    pub(super) async fn ask(&self, command: Command) -> Result<Reply, Lost> {
-        let (tag, reply) = self.send(command)?;
-        let mut waiting = Waiting { poller: self, tag, is_over: false };
-        let reply = reply.await.map_err(|_| Lost);
-        waiting.is_over = true;
+    /// Never waits for room: what waits for work holds it for as long as there is none.
+    pub(super) async fn ask(&self, command: Command) -> Result<Reply, Unasked> {
+        let withdrawal = self.turns.try_reserve()?;
+        let place = self.turns.try_reserve()?;
+        let tag = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, reply) = oneshot::channel();
+        place.send(Turn::Ask { tag, command: Box::new(command), answer });
+        let mut waiting = Waiting { withdrawal: Some(withdrawal), tag };
+        let reply = reply.await.map_err(|_| Unasked::Lost);
+        waiting.withdrawal = None;
         reply
     }
 
     /// Waits for up to so many tasks, for as long as it takes or until the hub sends the node away.
-    pub(super) async fn work(&self, reception: &Reception, most: u32) -> Result<Vec<Grant>, Lost> {
+    pub(super) async fn work(
+        &self,
+        reception: &Reception,
+        most: u32,
+    ) -> Result<Vec<Grant>, Unasked> {
         loop {
             let until = reception.hall.clock.now().after_ms(PATIENCE_MS);
             let route = Route::Answer { most, patience: Patience::Always(until) };
@@ -114,31 +143,37 @@ impl Poller {
                 }
                 Reply::Nothing(_) => {}
                 // Too many wait already, or it was forgotten; the node asks again.
-                _ => return Err(Lost),
+                _ => return Err(Unasked::Lost),
             }
         }
     }
+}
 
-    fn send(&self, command: Command) -> Result<(u64, oneshot::Receiver<Reply>), Lost> {
-        let tag = self.next.fetch_add(1, Ordering::Relaxed);
-        let (answer, reply) = oneshot::channel();
-        let command = Box::new(command);
-        self.turns.send(Turn::Ask { tag, command, answer }).map_err(|_| Lost)?;
-        Ok((tag, reply))
+/// A request takes two places: its own until it is read, and that of its withdrawal until it is answered.
+fn room_for(slots: u32) -> usize {
+    2 * (slots as usize + REQUESTS_SPARE)
+}
+
+impl From<TrySendError<()>> for Unasked {
+    fn from(error: TrySendError<()>) -> Unasked {
+        match error {
+            TrySendError::Full(()) => Unasked::Crowded,
+            TrySendError::Closed(()) => Unasked::Lost,
+        }
     }
 }
 
-/// A request whose connection breaks is not waited for any more.
+/// A request whose connection breaks is not waited for any more. That it is not has its place from the beginning: a
+/// node of which it is not known would seem to have room for tasks that it has not.
 struct Waiting<'a> {
-    poller: &'a Poller,
+    withdrawal: Option<mpsc::Permit<'a, Turn>>,
     tag: u64,
-    is_over: bool,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
-            let _ = self.poller.turns.send(Turn::Withdraw(self.tag));
+        if let Some(withdrawal) = self.withdrawal.take() {
+            withdrawal.send(Turn::Withdraw(self.tag));
         }
     }
 }
@@ -151,7 +186,7 @@ struct Seat {
     /// A node that polls comes back when something ends there, and not before; one that is gone for good must not
     /// keep its tasks. So its leases stand for as long as its login is good.
     period_ms: u64,
-    turns: mpsc::UnboundedReceiver<Turn>,
+    turns: mpsc::Receiver<Turn>,
     answers: HashMap<u64, oneshot::Sender<Reply>>,
     /// How many tasks each request for work that waits would take.
     wanted: HashMap<u64, u32>,
