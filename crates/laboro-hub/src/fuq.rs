@@ -115,6 +115,15 @@ impl Door {
     fn pollers(&self) -> MutexGuard<'_, HashMap<String, Weak<Poller>>> {
         self.pollers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Unless the node has come again meanwhile.
+    fn forget_poller(&self, name: &str) {
+        let mut pollers = self.pollers();
+        let standing = pollers.get(name).and_then(Weak::upgrade);
+        if standing.is_none_or(|poller| poller.has_ended()) {
+            pollers.remove(name);
+        }
+    }
 }
 
 impl std::fmt::Debug for Door {

@@ -77,7 +77,6 @@ impl Poller {
         if let Some(poller) = standing.filter(|poller| !poller.has_ended()) {
             return poller;
         }
-        pollers.retain(|_, poller| poller.strong_count() > 0);
         let group = Name::from(reception.door.group.as_str());
         let worker = WorkerRef::Name { group, name: Name::from(node.name.as_str()) };
         let (poller, taken) = Poller::new(worker.clone(), room_for(node.slots));
@@ -95,7 +94,11 @@ impl Poller {
             idle_since: Instant::now(),
             has_broken_off: false,
         };
-        door.tasks.spawn(seat.sit());
+        let (at, name) = (Arc::clone(door), node.name.clone());
+        door.tasks.spawn(async move {
+            seat.sit().await;
+            at.forget_poller(&name);
+        });
         poller
     }
 
