@@ -206,7 +206,9 @@ impl Seat {
         let Ok(mut hub) = self.reception.handle.open_session().await else { return };
         let stop = self.reception.hall.stop.clone();
         let mut renewals = tokio::time::interval(Duration::from_millis(self.period_ms / 3));
-        // A connection that the node has given up for another is gone from here too by half of that.
+        // What was asked on a connection counts until the connection is known to be gone. That of one which the node
+        // has given up is known `lost_ms / 2` after the network is back, when the system asks whether the peer is
+        // there. So whoever seems idle for all of `lost_ms` is.
         let doubt = Duration::from_millis(self.reception.hall.limits.lost_ms.max(DOUBT_MS_MIN));
         if hub.ask(JOIN, self.join(&hub)).await.is_err() {
             return;
