@@ -9,7 +9,7 @@ use crate::{Clock, Handle, api};
 use laboro_core::{
     Command, GroupId, GroupView, JobId, Outcome, Query, Reply, TaskId, Time, WorkerId,
 };
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -30,7 +30,8 @@ pub(super) struct Past {
     /// Since the start.
     totals: Totals,
     failures: VecDeque<(GroupId, Span)>,
-    open: HashMap<TaskId, (WorkerId, Time)>,
+    /// In order, so that what is cancelled is found without a look at all of them.
+    open: BTreeMap<TaskId, (WorkerId, Time)>,
     places: HashMap<JobId, GroupId>,
     heard: u64,
 }
@@ -143,13 +144,20 @@ impl Past {
                 }
                 Note::Back { task, is_lost: false } => drop(self.open.remove(task)),
                 Note::Cancelled { job, ranges } => {
-                    let is_in = |task: &TaskId| {
-                        let number = task.number();
-                        ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
-                    };
-                    self.open.retain(|task, _| task.job != *job || !is_in(task));
+                    for &(first, last) in ranges {
+                        self.cancel(*job, first, last);
+                    }
                 }
             }
+        }
+    }
+
+    fn cancel(&mut self, job: JobId, first: u32, last: u32) {
+        let number = |index| TaskId { job, index };
+        let open = self.open.range(number(first)..=number(last));
+        let cancelled: Vec<TaskId> = open.map(|(&task, _)| task).collect();
+        for task in cancelled {
+            self.open.remove(&task);
         }
     }
 

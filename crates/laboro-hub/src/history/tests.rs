@@ -122,6 +122,25 @@ fn lives(past: &mut Past, kept: &mut Kept, from_s: u64) {
     }
 }
 
+#[test]
+fn what_was_cancelled_ends_without_a_duration_and_nothing_else_does() {
+    let task = |job, index| TaskId { job: JobId(job), index };
+    let tasks = [task(1, 3), task(2, 1), task(2, 2), task(2, 3), task(2, 9), task(3, 3)];
+    let worker = WorkerId(1);
+    let mut past = Past::default();
+    let started = tasks.map(|task| Note::Started { task, worker });
+    past.take(&batch(1000, started.into()));
+    let ranges = vec![(2, 3), (5, 7), (9, 9)];
+    past.take(&batch(2000, vec![Note::Cancelled { job: JobId(2), ranges }]));
+    let outcome = Outcome::Success;
+    let ended = tasks.map(|task| Note::Ended { task, worker, outcome, is_final: true });
+    past.take(&batch(3000, ended.into()));
+    let spans = |job| past.job(JobId(job)).unwrap().spans.into_iter().map(|span| span.task);
+    assert_eq!(spans(1).collect::<Vec<u32>>(), [3]);
+    assert_eq!(spans(2).collect::<Vec<u32>>(), [1]);
+    assert_eq!(spans(3).collect::<Vec<u32>>(), [3]);
+}
+
 fn done(past: &Past, step: Step, group: Option<GroupId>) -> Vec<u64> {
     past.samples(step).filter(|(of, _)| *of == group).map(|(_, sample)| sample.done).collect()
 }
