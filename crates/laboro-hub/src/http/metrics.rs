@@ -204,34 +204,44 @@ fn register_attempts(registry: &mut Registry, api: &Api) {
 /// Name, help, and the count itself.
 type BrokerMetric = (&'static str, &'static str, fn(&Broker) -> u64);
 
-const BROKER_METRICS: [BrokerMetric; 6] = [
+const BROKER_GAUGES: [BrokerMetric; 3] = [
     ("broker_workers", "Workers that have registered", |broker| broker.table.workers.len() as u64),
     ("broker_waiting", "Requests that wait for a slot", |broker| broker.table.waiting),
+    ("broker_unread_bytes", "Said and not read yet", |broker| broker.table.unread_bytes),
+];
+
+/// As those of doors, these only grow.
+const BROKER_COUNTERS: [BrokerMetric; 3] = [
     ("broker_requests", "Requests received", |broker| broker.table.requests),
     ("broker_dispatched", "Requests given to workers", |broker| broker.table.dispatched),
     ("broker_passed", "Messages sent on to whom they name", |broker| broker.table.passed),
-    ("broker_unread_bytes", "Said and not read yet", |broker| broker.table.unread_bytes),
 ];
 
 fn register_brokers(registry: &mut Registry, brokers: &[Broker]) {
     if brokers.is_empty() {
         return;
     }
-    for (name, help, value) in BROKER_METRICS {
+    let labels = |broker: &Broker| vec![("address", broker.address.clone())];
+    for (name, help, value) in BROKER_GAUGES {
         let gauges = Gauges::default();
-        for broker in brokers {
-            set(&gauges, vec![("address", broker.address.clone())], value(broker));
-        }
+        brokers.iter().for_each(|broker| set(&gauges, labels(broker), value(broker)));
         registry.register(name, help, gauges);
     }
-    let dropped = Gauges::default();
+    for (name, help, value) in BROKER_COUNTERS {
+        let counters = Counters::default();
+        for broker in brokers {
+            counters.get_or_create(&labels(broker)).inc_by(value(broker));
+        }
+        registry.register(name, help, counters);
+    }
+    let dropped = Counters::default();
     for broker in brokers {
         // All reasons from the start, so that the first one that happens is seen as a change.
         for why in Dropped::ALL {
             let labels =
                 vec![("address", broker.address.clone()), ("reason", why.name().to_owned())];
             let count = broker.table.dropped.get(why.name()).copied().unwrap_or(0);
-            set(&dropped, labels, count);
+            dropped.get_or_create(&labels).inc_by(count);
         }
     }
     registry.register("broker_dropped", "Messages dropped, by reason", dropped);

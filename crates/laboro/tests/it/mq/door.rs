@@ -86,8 +86,8 @@ fn a_hub_serves_requests_at_its_door_and_tells_of_them() {
 fn what_a_door_drops_is_counted_by_reason_in_the_metrics() {
     let hub = Hub::start();
     let of = |reason: &str| {
-        let line =
-            format!("laboro_broker_dropped{{address=\"{}\",reason=\"{reason}\"}} ", hub.address);
+        let labels = format!("{{address=\"{}\",reason=\"{reason}\"}}", hub.address);
+        let line = format!("laboro_broker_dropped_total{labels} ");
         let text = hub.metrics();
         let found = text.lines().find_map(|at| at.strip_prefix(&line).map(str::to_owned));
         found.unwrap_or_else(|| panic!("{line} is not in\n{text}")).parse::<u64>().unwrap()
@@ -98,7 +98,12 @@ fn what_a_door_drops_is_counted_by_reason_in_the_metrics() {
     let mut peer = Program::python(&["lost", "--port", port, "--count", "7"]);
     assert_eq!(peer.line(), "sent 7");
     until("they are counted", || of("no_route") == 7);
-    assert!(hub.metrics().contains("laboro_broker_workers{"));
+    let metrics = hub.metrics();
+    assert!(metrics.contains("laboro_broker_workers{"), "{metrics}");
+    for grows in ["requests", "dispatched", "passed", "dropped"] {
+        assert!(metrics.contains(&format!("# TYPE laboro_broker_{grows} counter")), "{metrics}");
+        assert!(metrics.contains(&format!("laboro_broker_{grows}_total{{")), "{metrics}");
+    }
 }
 
 #[test]
