@@ -191,8 +191,9 @@ impl Outputs {
         }
     }
 
-    /// Bytes that were lost to errors of the disk since the start.
-    pub fn bytes_lost(&self) -> u64 {
+    /// Bytes that came since the start and are kept nowhere: for errors of the disk, because too many attempts were open,
+    /// or because their attempt or job was over. What is beyond the limits of a stream or of all is not counted here.
+    pub(crate) fn bytes_lost(&self) -> u64 {
         self.shared.lost.load(Ordering::Relaxed)
     }
 

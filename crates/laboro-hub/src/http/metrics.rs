@@ -267,6 +267,10 @@ fn register_self(registry: &mut Registry, api: &Api) {
     let (waiting, most) = api.services.handle.inbox();
     registry.register("inbox_commands", "Commands that wait", gauge(waiting as u64));
     registry.register("inbox_commands_max", "Commands that may wait", gauge(most as u64));
+    if let Some(outputs) = &api.services.outputs {
+        let lost = ConstCounter::new(outputs.bytes_lost());
+        registry.register("output_bytes_lost", "Output of tasks that came and is not kept", lost);
+    }
     if let Some(disk) = api.disk() {
         registry.register("disk_free_bytes", "Room where the hub writes", gauge(disk.free_bytes));
         registry.register("disk_size_bytes", "Size of that disk", gauge(disk.total_bytes));
