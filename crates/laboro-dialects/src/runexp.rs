@@ -23,6 +23,3 @@ pub const VERSION: &str = "1.3";
 
 /// The group of managers and runners that were told none.
 pub const DEFAULT_GROUP: &str = "__defaulte__";
-
-/// The default port of ours; the original has none.
-pub const DEFAULT_PORT: u16 = 7001;

@@ -278,11 +278,6 @@ pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
 }
 
 impl Server {
-    /// Sessions that were cut off because they did not take what was sent to them.
-    pub fn sessions_cut_off(&self) -> u64 {
-        self.outbox.cut_off()
-    }
-
     /// All that has arrived, without waiting for anything: for a world with a clock of its own. `None`
     /// ends the loop.
     pub fn gather_now(&mut self) -> Option<Vec<Ask>> {

@@ -1,5 +1,5 @@
 //! Takes effects to whoever waits for them. Never waits itself: a session or watcher whose queue is full
-//! is cut off and counted, so that one slow peer cannot hold up the others.
+//! is cut off, so that one slow peer cannot hold up the others.
 
 use laboro_core::{
     Change, Effect, Grant, LeaseRef, Place, Reply, Return, Returned, SessionId, Token, WorkerRef,
@@ -21,7 +21,6 @@ pub(crate) struct Outbox {
     patient: HashMap<(SessionId, u64), Token>,
     /// Work whose worker did not wait for it any more: to be given back.
     undelivered: Vec<Return>,
-    cut_off: u64,
 }
 
 #[derive(Debug)]
@@ -98,10 +97,6 @@ impl Outbox {
         self.undelivered.extend(unanswered_work(delivery));
     }
 
-    pub(crate) fn cut_off(&self) -> u64 {
-        self.cut_off
-    }
-
     pub(crate) fn take_unwatched(&mut self) -> std::vec::IntoIter<Token> {
         std::mem::take(&mut self.unwatched).into_iter()
     }
@@ -153,7 +148,6 @@ impl Outbox {
             // Full or gone. The leases of work that was pushed lapse when the worker's period is over;
             // whoever serves a worker without one has to say that it left.
             self.sessions.remove(&session);
-            self.cut_off += 1;
             self.take_back(error.into_inner());
         }
     }

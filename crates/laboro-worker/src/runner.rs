@@ -199,10 +199,6 @@ impl Runner {
         self.order(id, |seq| Request::Signal { seq, signal });
     }
 
-    pub fn signal_all(&self, signal: i32) {
-        self.order_all(&Request::SignalAll { signal });
-    }
-
     /// Kills whatever still runs and returns when nothing does. The event source then gives what
     /// is left and ends.
     pub fn shutdown(self) {

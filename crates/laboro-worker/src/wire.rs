@@ -32,9 +32,6 @@ pub(crate) enum Request<'a> {
         seq: u64,
         signal: i32,
     },
-    SignalAll {
-        signal: i32,
-    },
 }
 
 /// The part of a launch that is numbers.
@@ -127,11 +124,7 @@ pub(crate) fn control_packet(request: &Request) -> Vec<u8> {
             out.u64(*seq);
             out.u64(u64::from(signal.cast_unsigned()));
         }
-        Request::Recall => out.u8(5),
-        Request::SignalAll { signal } => {
-            out.u8(4);
-            out.u64(u64::from(signal.cast_unsigned()));
-        }
+        Request::Recall => out.u8(4),
     }
     out.0
 }
@@ -150,8 +143,7 @@ pub(crate) fn read_request(packet: &[u8]) -> Option<Request<'_>> {
         1 => Request::Stop { seq: from.u64()?, grace: from.duration()? },
         2 => Request::StopAll { grace: from.duration()? },
         3 => Request::Signal { seq: from.u64()?, signal: from.i32()? },
-        4 => Request::SignalAll { signal: from.i32()? },
-        5 => Request::Recall,
+        4 => Request::Recall,
         _ => return None,
     };
     from.0.is_empty().then_some(request)

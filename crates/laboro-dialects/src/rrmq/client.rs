@@ -1,7 +1,7 @@
 //! The client's side: asks, puts streams together, and gives up on what is not answered in time. It does not
 //! know that there are workers behind the server; it only sends back to where a packet came from.
 
-use super::codec::{App, Command, Envelope, EnvelopeError, Parts, Status};
+use super::codec::{App, Command, Envelope, EnvelopeError, Parts};
 use super::pulse::Pulse;
 use super::stream::{Packet, PacketError, Reader, StreamState};
 use crate::zmtp::Message;
@@ -17,7 +17,6 @@ pub enum Answer {
     /// The PING reached a worker and came back.
     Ponged(RequestNo),
     Data(RequestNo, Bytes),
-    Status(RequestNo, Status),
     Failed(RequestNo, Failure),
 }
 
@@ -56,7 +55,6 @@ enum Wanted {
         host: Bytes,
         reader: Box<Reader>,
     },
-    Status,
     /// Nothing: the stream was given up, and its writer told so.
     Nothing,
 }
@@ -106,17 +104,6 @@ impl Client {
         let args = [App::Stream.frame(), host.clone(), Bytes::from(ones.to_string())];
         let reader = Box::new(Reader::new(self.data_bytes_max));
         self.ask(now, None, Wanted::Stream { host, reader }, Parts::new(), args, out)
-    }
-
-    /// Whether the worker at the end of these hops still has something for `host`.
-    pub fn ongoing(
-        &mut self,
-        now: Time,
-        hops: Parts,
-        host: Bytes,
-        out: &mut Vec<Message>,
-    ) -> RequestNo {
-        self.ask(now, None, Wanted::Status, hops, [App::Ongoing.frame(), host], out)
     }
 
     pub fn in_flight(&self) -> usize {
@@ -175,12 +162,6 @@ impl Client {
         match wanted {
             Wanted::Pong => Some(Answer::Ponged(request)),
             Wanted::Nothing => None,
-            Wanted::Status => {
-                let status = said.args.first().and_then(|frame| Status::parse(frame));
-                Some(status.map_or(Answer::Failed(request, Failure::Empty), |status| {
-                    Answer::Status(request, status)
-                }))
-            }
             Wanted::Stream { host, mut reader } => {
                 let Some(frame) = said.args.first() else {
                     return Some(Answer::Failed(request, Failure::Empty));

@@ -27,11 +27,6 @@ impl EventStream {
         EventStream { download, buffer: Vec::new(), id: None, data: String::new() }
     }
 
-    /// The id of the last event, to go on after it on another connection.
-    pub fn last_id(&self) -> Option<&str> {
-        self.id.as_deref()
-    }
-
     /// `None`: the hub has ended the stream.
     pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
         loop {

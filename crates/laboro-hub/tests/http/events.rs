@@ -3,16 +3,21 @@
 use crate::rig::{Rig, json_of};
 use laboro_core::Outcome;
 use laboro_hub::api::{self, EventKind, TaskState};
-use laboro_hub::client::EventStream;
+use laboro_hub::client::{EventStream, Told};
 use std::time::Duration;
 
 /// The next event that is wanted.
 async fn next(events: &mut EventStream, wanted: impl Fn(&api::Event) -> bool) -> api::Event {
+    next_told(events, wanted).await.event
+}
+
+/// The same with its id.
+async fn next_told(events: &mut EventStream, wanted: impl Fn(&api::Event) -> bool) -> Told {
     let found = async {
         loop {
             let told = events.next().await.unwrap().expect("the stream goes on");
             if wanted(&told.event) {
-                return told.event;
+                return told;
             }
         }
     };
@@ -49,8 +54,7 @@ async fn a_viewer_that_comes_back_misses_nothing() {
     let client = rig.client("watch");
     let mut events = client.events("events", None).await.unwrap();
     rig.submit(r#"{"name":"a","tasks":[{"command":"true"}]}"#).await;
-    next(&mut events, |event| event.job == Some(1)).await;
-    let last = events.last_id().unwrap().to_owned();
+    let last = next_told(&mut events, |event| event.job == Some(1)).await.id.unwrap();
     drop(events);
     rig.submit(r#"{"name":"b","tasks":[{"command":"true"}]}"#).await;
     let mut events = client.events("events", Some(&last)).await.unwrap();

@@ -167,14 +167,6 @@ impl Desk {
                     None => self.tasks.signal(seq, signal),
                 }
             }
-            Request::SignalAll { signal } => {
-                for launch in &mut self.waiting {
-                    remember(&mut launch.signals, signal);
-                }
-                for seq in self.tasks.all() {
-                    self.tasks.signal(seq, signal);
-                }
-            }
         }
     }
 

@@ -23,7 +23,7 @@ fn requests() -> Vec<Vec<u8>> {
         control_packet(&Request::Stop { seq: 1, grace: Duration::ZERO }),
         control_packet(&Request::StopAll { grace: Duration::from_secs(3) }),
         control_packet(&Request::Signal { seq: 9, signal: 10 }),
-        control_packet(&Request::SignalAll { signal: 19 }),
+        control_packet(&Request::Recall),
     ]
 }
 

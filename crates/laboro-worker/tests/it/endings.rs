@@ -141,7 +141,9 @@ fn a_signal_reaches_a_launch_that_waits_for_room() {
     for id in 0..6 {
         rig.runner.signal(id, libc::SIGUSR1);
     }
-    rig.runner.signal_all(libc::SIGUSR2);
+    for id in 0..8 {
+        rig.runner.signal(id, libc::SIGUSR2);
+    }
     let mut endings: [Option<i32>; 8] = [None; 8];
     while endings.contains(&None) {
         for event in rig.next() {
@@ -151,7 +153,7 @@ fn a_signal_reaches_a_launch_that_waits_for_room() {
         }
     }
     assert_eq!(endings[5], Some(libc::SIGUSR1), "both were sent; the lower number comes first");
-    assert_eq!(endings[6..], [Some(libc::SIGUSR2); 2], "sent to all");
+    assert_eq!(endings[6..], [Some(libc::SIGUSR2); 2], "the others had no other");
 }
 
 #[test]
@@ -177,16 +179,12 @@ fn a_task_that_stopped_itself_still_hears_that_it_shall_end() {
 }
 
 #[test]
-fn all_can_be_stopped_and_signalled_together() {
+fn all_can_be_stopped_together() {
     let mut rig = Rig::new();
     for id in 1..=3 {
-        rig.runner
-            .launch(shell(id, "trap 'echo usr1' USR1; echo here; while :; do sleep 0.01; done"));
+        rig.runner.launch(shell(id, "echo here; while :; do sleep 0.01; done"));
         rig.said(id, 1);
     }
-    rig.runner.signal_all(10);
-    rig.runner.signal(2, 18);
-    assert_eq!(rig.said(2, 1), ["usr1"]);
     rig.runner.stop_all(Duration::from_secs(100));
     let mut left = 3;
     while left > 0 {
