@@ -278,7 +278,8 @@ pub struct DoorLimits {
     pub lost_ms: u64,
     /// A token that was revoked or ran out ends its connections within this time.
     pub admission_ms: u64,
-    /// Commands that may wait for the engine.
+    /// Turns of sessions that may wait for the engine. All that a peer asked at once is one, however many commands it
+    /// is.
     pub inbox: usize,
     /// Commands of sessions that one step takes at most.
     pub step: usize,

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Commands that may wait for the engine.
+    /// Letters that may wait for the engine. All that one turn of a session asks is one, however many commands it is.
     pub inbox: usize,
     /// Commands of sessions that one step takes at most, but for the last letter, which is taken whole.
     pub step: usize,

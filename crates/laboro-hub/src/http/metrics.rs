@@ -265,8 +265,9 @@ fn register_self(registry: &mut Registry, api: &Api) {
     registry.register("http_refused", "Connections over a limit", refused);
     registry.register("event_viewers", "Viewers of events", gauge(api.feed.viewers() as u64));
     let (waiting, most) = api.services.handle.inbox();
-    registry.register("inbox_commands", "Commands that wait", gauge(waiting as u64));
-    registry.register("inbox_commands_max", "Commands that may wait", gauge(most as u64));
+    let what = "Turns of sessions that wait for the engine, each of one command or more";
+    registry.register("inbox_turns", what, gauge(waiting as u64));
+    registry.register("inbox_turns_max", "Turns of sessions that may wait", gauge(most as u64));
     if let Some(outputs) = &api.services.outputs {
         let lost = ConstCounter::new(outputs.bytes_lost());
         registry.register("output_bytes_lost", "Output of tasks that came and is not kept", lost);

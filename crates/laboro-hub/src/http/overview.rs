@@ -138,7 +138,8 @@ impl Api {
         }
         let (waiting, most) = self.services.handle.inbox();
         if waiting * 2 > most {
-            let words = format!("{waiting} commands wait for the engine; it takes {most} at most");
+            let words =
+                format!("{waiting} turns of sessions wait for the engine, of {most} that may");
             list.add("inbox_full", words, |_| {});
         }
         let missed = self.services.history.as_ref().map_or(0, crate::history::History::missed);

@@ -212,6 +212,7 @@ async fn metrics_count_tasks_workers_doors_and_requests() {
         "# TYPE laboro_door_received_bytes counter",
         "laboro_attempts_started_total 0",
         "laboro_output_bytes_lost_total 0",
+        "laboro_inbox_turns_max 65536",
         "laboro_start_time_seconds ",
         "# EOF",
     ] {
