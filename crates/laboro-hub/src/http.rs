@@ -30,7 +30,6 @@ mod overview;
 mod seats;
 mod serve;
 mod signpost;
-mod stall;
 mod stream;
 mod strict;
 mod submit;

@@ -1,9 +1,11 @@
 //! What carries bytes between peers and sessions. A transport knows time, limits and sockets, and nothing
 //! of what is said.
 
+mod stall;
 mod tcp;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use stall::Stall;
 pub(crate) use tcp::{Hall, Limits, Parting, drive, drive_known};

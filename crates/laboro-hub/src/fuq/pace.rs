@@ -1,8 +1,10 @@
 //! A stream that gives up on a peer that is slow to ask: the head of a request has to come in time, and whoever
-//! is not known may not stay without one. Nodes that are known may, for they work meanwhile.
+//! is not known may not stay without one. Nodes that are known may, for they work meanwhile. A peer that takes
+//! nothing is the affair of the stream below.
 
 use crate::listen::DoorStats;
 use crate::listen::stats::count;
+use crate::transport::Stall;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,49 +40,24 @@ impl Pace {
 
 #[derive(Debug)]
 pub(super) struct Paced<S> {
-    stream: S,
+    stream: Stall<S>,
     pace: Pace,
     patience: Duration,
     stats: Arc<DoorStats>,
+    /// For the head of a request, if it is waited for.
     deadline: Pin<Box<Sleep>>,
     hurries: bool,
-    /// The peer has not taken anything since the deadline was set.
-    stalls: bool,
 }
 
 impl<S> Paced<S> {
     pub(super) fn new(stream: S, pace: Pace, patience: Duration, stats: Arc<DoorStats>) -> Self {
         let deadline = Box::pin(tokio::time::sleep(patience));
-        Paced { stream, pace, patience, stats, deadline, hurries: true, stalls: false }
+        let stream = Stall::new(stream, patience);
+        Paced { stream, pace, patience, stats, deadline, hurries: true }
     }
 
     pub(super) fn into_inner(self) -> S {
-        self.stream
-    }
-
-    fn late<T>(&mut self, context: &mut Context<'_>, what: &'static str) -> Poll<io::Result<T>> {
-        ready!(self.deadline.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, what)))
-    }
-
-    fn set_deadline(&mut self) {
-        self.deadline.as_mut().reset(Instant::now() + self.patience);
-    }
-
-    fn judge<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.stalls = false;
-            return written;
-        }
-        if !self.stalls {
-            (self.stalls, self.hurries) = (true, false);
-            self.set_deadline();
-        }
-        self.late(context, "the peer takes nothing of what is sent to it")
+        self.stream.into_inner()
     }
 }
 
@@ -104,11 +81,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
             self.hurries = false;
             return Poll::Pending;
         }
-        if !self.hurries && !self.stalls {
+        // Nobody asks the next thing before it has all of the answer to the last.
+        if !self.hurries || self.stream.waits() {
             self.hurries = true;
-            self.set_deadline();
+            let deadline = Instant::now() + self.patience;
+            self.deadline.as_mut().reset(deadline);
         }
-        self.late(context, "no request came")
+        ready!(self.deadline.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "no request came")))
     }
 }
 
@@ -122,16 +102,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
         if let Poll::Ready(Ok(written)) = written {
             count(&self.stats.bytes_out, written);
         }
-        self.judge(context, written)
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.judge(context, flushed)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.judge(context, shut)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

@@ -3,8 +3,8 @@
 
 use super::entry::Peer;
 use super::limits::Limits;
-use super::stall::Stall;
 use crate::listen::allows;
+use crate::transport::Stall;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-pub(super) struct Stall<S> {
+#[derive(Debug)]
+pub(crate) struct Stall<S> {
     stream: S,
     patience: Duration,
     deadline: Pin<Box<Sleep>>,
@@ -17,9 +18,18 @@ pub(super) struct Stall<S> {
 }
 
 impl<S> Stall<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Stall<S> {
+    pub(crate) fn new(stream: S, patience: Duration) -> Stall<S> {
         let deadline = Box::pin(tokio::time::sleep(patience));
         Stall { stream, patience, deadline, waits: false }
+    }
+
+    /// Something was to be sent and the peer has not taken any of it yet.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    pub(crate) fn into_inner(self) -> S {
+        self.stream
     }
 
     fn judge<T>(
