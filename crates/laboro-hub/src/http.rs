@@ -30,6 +30,7 @@ mod overview;
 mod seats;
 mod serve;
 mod signpost;
+mod standing;
 mod stream;
 mod strict;
 mod submit;

@@ -32,6 +32,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -195,7 +196,8 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             )?;
             let dashboard_dir = settings.dashboard_dir.clone();
             let allow = settings.http_allow.clone();
-            let limits = crate::http::Limits { allow, ..settings.http_limits.limits() };
+            let admission = Duration::from_millis(settings.limits.admission_ms);
+            let limits = crate::http::Limits { allow, admission, ..settings.http_limits.limits() };
             let services = Services { history: Some(history), dashboard_dir, limits, ..services };
             let web =
                 http::Web { listener, tls: server_config, services, recorder, stop: stop.clone() };

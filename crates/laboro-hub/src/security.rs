@@ -59,6 +59,8 @@ impl Role {
 /// Whoever showed a good token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {
+    /// Which token exactly: the name of one that was revoked can be given to another.
+    pub id: String,
     /// The token's own name, for the audit log. Never the secret.
     pub token: String,
     pub role: Role,
@@ -80,4 +82,7 @@ pub enum Denied {
 /// Knows the tokens.
 pub trait Doorman: Send + Sync {
     fn identify(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied>;
+
+    /// False once the token was revoked or ran out.
+    fn still_holds(&self, who: &Who, now: Time) -> bool;
 }

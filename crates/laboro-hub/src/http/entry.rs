@@ -3,9 +3,11 @@
 //! does nothing. A token bound to a group does not learn that there are others.
 
 use super::answer::Refused;
+use super::standing::{Ended, Standing};
 use super::{Api, Shared};
 use crate::api::AuditEntry;
 use crate::security::{Denied, Role, Who};
+use axum::Extension;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -26,6 +28,7 @@ pub(super) struct Visitor {
     pub(super) who: Arc<Who>,
     /// What exactly was asked, for the audit log.
     note: Arc<Mutex<Option<String>>>,
+    standing: Arc<Standing>,
 }
 
 /// Lets in who may come in, and writes down what changed something.
@@ -43,19 +46,31 @@ pub(super) async fn enter(
         return Refused::forbidden("a token for workers opens no door of the API").into_response();
     }
     let changes_something = request.method() != Method::GET && request.method() != Method::HEAD;
+    let standing = Standing::new(&api, who.clone());
+    let visitor = Visitor { who: who.clone(), note: Arc::default(), standing: standing.clone() };
     if !changes_something {
-        let note = Arc::default();
-        request.extensions_mut().insert(Visitor { who, note });
-        return next.run(request).await;
+        request.extensions_mut().insert(visitor);
+        // Nothing is lost with a question that is dropped.
+        let response = tokio::select! {
+            biased;
+            response = next.run(request) => response,
+            () = standing.end() => return standing.refusal().into_response(),
+        };
+        return response.map(|body| standing.hold(body));
     }
     let action = format!("{} {}", request.method(), request.uri().path());
-    let visitor = Visitor { who: who.clone(), note: Arc::default() };
     // Before its body is read: it would be read for nothing.
     if let Err(refused) = visitor.must_submit() {
         return refused.into_response();
     }
     request.extensions_mut().insert(visitor.clone());
-    let response = next.run(request).await;
+    // Once its body is here a request is carried out, and its answer says so.
+    let answer = next.run(request.map(|body| standing.hold(body))).await;
+    let response = if standing.is_over() {
+        (Extension(Ended), standing.refusal()).into_response()
+    } else {
+        answer.map(|body| standing.hold(body))
+    };
     if let Some(audit) = &api.services.audit {
         audit.write(AuditEntry {
             number: 0,
@@ -135,6 +150,11 @@ impl Visitor {
             what.truncate(end);
         }
         *self.note.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+    }
+
+    /// The token was revoked or ran out while its request came.
+    pub(super) fn has_ended(&self) -> bool {
+        self.standing.is_over()
     }
 
     /// The group a token is bound to, if to one.

@@ -18,6 +18,8 @@ pub struct Limits {
     pub body: Duration,
     /// How long a peer may take none of what is sent to it.
     pub stall: Duration,
+    /// How often what takes long is asked whether its token is still good.
+    pub admission: Duration,
     /// How long requests may go on once the hub stops.
     pub farewell: Duration,
     pub head_bytes: usize,
@@ -45,6 +47,7 @@ impl Default for Limits {
             head: Duration::from_secs(30),
             body: Duration::from_secs(60),
             stall: Duration::from_secs(60),
+            admission: Duration::from_secs(5),
             farewell: Duration::from_secs(3),
             head_bytes: 64 << 10,
             headers: 64,

@@ -72,12 +72,13 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
         match filling.fill(lines, seat).await {
             Ok(()) => {}
             Err(End::Later(refused)) => return Err(refused),
-            Err(End::Cancelled(refused)) => {
+            Err(End::Cancelled(refused)) if !visitor.has_ended() => {
                 abandon(api, job).await;
                 return Err(refused);
             }
-            Err(End::Undone(refused)) => {
-                // It has never run, so nothing is lost, and its key can be used again.
+            Err(End::Cancelled(refused) | End::Undone(refused)) => {
+                // It has never run, so nothing is lost, and its key can be used again. Nor has anybody submitted
+                // anything whose token ended meanwhile.
                 abandon(api, job).await;
                 drop(api.services.handle.ask(Command::Forget(JobId(job))).await);
                 return Err(refused);

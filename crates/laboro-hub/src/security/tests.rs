@@ -39,10 +39,10 @@ fn a_token_says_who_someone_is() {
         group: Some("night\\ly".into()),
         expires_ms: None,
     };
-    let (secret, _) = TokenBook::of(dir.path()).add(new, NOW).unwrap();
+    let (secret, token) = TokenBook::of(dir.path()).add(new, NOW).unwrap();
     let who = identify(&Tokens::open(dir.path()).unwrap(), &secret, NOW).unwrap();
     let group = Some(Name::from("night\\ly"));
-    assert_eq!(who, Who { token: "ci".into(), role: Role::Submit, group });
+    assert_eq!(who, Who { id: token.id, token: "ci".into(), role: Role::Submit, group });
 }
 
 #[test]

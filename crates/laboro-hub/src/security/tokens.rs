@@ -78,7 +78,7 @@ impl Tokens {
         known.stamp = stamp;
     }
 
-    fn find(&self, secret: &[u8], now: Time) -> Result<(String, Who), Denied> {
+    fn find(&self, secret: &[u8], now: Time) -> Result<Who, Denied> {
         if secret.len() > SECRET_BYTES_MAX {
             return Err(Denied::Unknown);
         }
@@ -93,15 +93,10 @@ impl Tokens {
             return Err(Denied::Expired(token.name.clone()));
         }
         let (token, role, group) = (token.name.clone(), token.role, token.group.clone());
-        Ok((id.to_owned(), Who { token, role, group }))
+        Ok(Who { id: id.to_owned(), token, role, group })
     }
 
-    fn check(
-        &self,
-        secret: &[u8],
-        peer: Option<IpAddr>,
-        now: Time,
-    ) -> Result<(String, Who), Denied> {
+    fn check(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied> {
         self.look_again();
         let found = self.find(secret, now);
         if found == Err(Denied::Unknown) {
@@ -119,7 +114,11 @@ impl Tokens {
 
 impl Doorman for Tokens {
     fn identify(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied> {
-        self.check(secret, peer, now).map(|(_, who)| who)
+        self.check(secret, peer, now)
+    }
+
+    fn still_holds(&self, who: &Who, now: Time) -> bool {
+        self.is_good(&who.id, now)
     }
 }
 
@@ -137,8 +136,8 @@ impl Admission {
 
     /// Who shows this secret. From here on the connection stands with its token.
     pub fn identify(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied> {
-        let (id, who) = self.tokens.check(secret, peer, now)?;
-        self.by.get_or_init(|| id);
+        let who = self.tokens.check(secret, peer, now)?;
+        self.by.get_or_init(|| who.id.clone());
         Ok(who)
     }
 
@@ -156,7 +155,7 @@ impl Gate for Admission {
         now: Time,
     ) -> Result<Admitted, session::Denied> {
         let found = self.tokens.check(secret, peer, now);
-        let (id, who) = found.map_err(|denied| session::Denied(denied.to_string()))?;
+        let who = found.map_err(|denied| session::Denied(denied.to_string()))?;
         if !who.role.may_work() {
             return Err(session::Denied(format!(
                 "the token {} has the role {}, which may not run tasks: make one with \
@@ -165,7 +164,7 @@ impl Gate for Admission {
                 who.role.word()
             )));
         }
-        self.by.get_or_init(|| id);
+        self.by.get_or_init(|| who.id);
         Ok(Admitted { group: who.group })
     }
 }

@@ -4,6 +4,7 @@
 
 mod access;
 mod crowd;
+mod ended;
 mod lives;
 mod loads;
 mod rig;

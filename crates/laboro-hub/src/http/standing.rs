@@ -1,0 +1,143 @@
+//! What takes long stands with the token that opened it: a question that waits, and a body that comes or goes, end
+//! once the token was revoked or ran out. What is asked and answered at once costs nothing here.
+
+use super::Api;
+use super::answer::Refused;
+use crate::clock::Clock;
+use crate::security::{Doorman, Who};
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::StatusCode;
+use hyper::body::{Frame, SizeHint};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+
+/// The token of one request.
+pub(super) struct Standing {
+    doorman: Arc<dyn Doorman>,
+    clock: Clock,
+    who: Arc<Who>,
+    every: Duration,
+    is_over: AtomicBool,
+}
+
+/// On its way out as an error, and as a mark on the answer.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the token was revoked or ran out")]
+pub(super) struct Ended;
+
+impl Standing {
+    pub(super) fn new(api: &Api, who: Arc<Who>) -> Arc<Standing> {
+        let services = &api.services;
+        Arc::new(Standing {
+            doorman: services.doorman.clone(),
+            clock: services.clock,
+            who,
+            every: services.limits.admission,
+            is_over: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether somebody has looked and found that the token is good no more.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Comes when the token has ended.
+    pub(super) async fn end(&self) {
+        loop {
+            tokio::time::sleep(self.every).await;
+            if self.look().is_err() {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn refusal(&self) -> Refused {
+        let detail = format!("the token {} was revoked or ran out meanwhile", self.who.token);
+        Refused::new(StatusCode::UNAUTHORIZED, "token_ended", detail)
+            .hint("make a new one with `laboro access` on the hub's machine, and ask again")
+    }
+
+    /// The same body, for as long as the token is good.
+    pub(super) fn hold(self: &Arc<Standing>, body: Body) -> Body {
+        if body.is_end_stream() {
+            return body;
+        }
+        let look_at = Instant::now() + self.every;
+        Body::new(Held { body, standing: self.clone(), look_at, alarm: None })
+    }
+
+    fn look(&self) -> Result<(), Ended> {
+        if !self.is_over() && self.doorman.still_holds(&self.who, self.clock.now()) {
+            return Ok(());
+        }
+        self.is_over.store(true, Ordering::Relaxed);
+        Err(Ended)
+    }
+}
+
+struct Held {
+    body: Body,
+    standing: Arc<Standing>,
+    look_at: Instant,
+    /// Only where a piece had to be waited for.
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl Held {
+    /// There is a piece, or the end.
+    fn glance(&mut self, is_end: bool) -> Result<(), Ended> {
+        let now = Instant::now();
+        // A body that was waited for is not whole before its token was looked at.
+        let is_late_end = is_end && self.alarm.is_some();
+        if is_late_end || now >= self.look_at || self.standing.is_over() {
+            self.standing.look()?;
+            self.look_at = now + self.standing.every;
+        }
+        Ok(())
+    }
+
+    /// There is nothing yet. Whoever waits for it is woken to look at the token.
+    fn watch(&mut self, context: &mut Context<'_>) -> Result<(), Ended> {
+        let look_at = self.look_at;
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(look_at)));
+        while alarm.as_mut().poll(context).is_ready() {
+            self.standing.look()?;
+            self.look_at = Instant::now() + self.standing.every;
+            alarm.as_mut().reset(self.look_at);
+        }
+        Ok(())
+    }
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        let looked = match &polled {
+            Poll::Ready(piece) => self.glance(piece.is_none()),
+            Poll::Pending => self.watch(context),
+        };
+        match looked {
+            Ok(()) => polled,
+            Err(ended) => Poll::Ready(Some(Err(axum::Error::new(ended)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
