@@ -27,6 +27,7 @@ mod metrics;
 mod operation;
 mod output;
 mod overview;
+mod quiet;
 mod seats;
 mod serve;
 mod signpost;

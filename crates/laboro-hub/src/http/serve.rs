@@ -3,6 +3,7 @@
 
 use super::entry::Peer;
 use super::limits::Limits;
+use super::quiet::Quiet;
 use crate::listen::allows;
 use crate::transport::Stall;
 use axum::Router;
@@ -11,11 +12,11 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,6 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 
 /// What happens at the HTTP door, in numbers.
 #[derive(Debug, Default)]
@@ -93,8 +95,8 @@ pub async fn serve(
     stats: Arc<ServeStats>,
     stop: impl Future<Output = ()>,
 ) {
-    let desk = Arc::new(Desk { tls: tls.map(acceptor), router, limits });
-    let graceful = GracefulShutdown::new();
+    let closing = CancellationToken::new();
+    let desk = Arc::new(Desk { tls: tls.map(acceptor), router, limits, closing });
     let mut connections = JoinSet::new();
     tokio::pin!(stop);
     loop {
@@ -113,11 +115,13 @@ pub async fn serve(
             }
         };
         if let Some(admitted) = stats.admit(peer.ip(), &desk.limits) {
-            connections.spawn(desk.clone().receive(stream, peer, admitted, graceful.watcher()));
+            connections.spawn(desk.clone().receive(stream, peer, admitted));
         }
     }
     drop(listener);
-    drop(tokio::time::timeout(desk.limits.farewell, graceful.shutdown()).await);
+    desk.closing.cancel();
+    let all_gone = async { while connections.join_next().await.is_some() {} };
+    drop(tokio::time::timeout(desk.limits.farewell, all_gone).await);
     connections.shutdown().await;
 }
 
@@ -133,38 +137,38 @@ struct Desk {
     tls: Option<TlsAcceptor>,
     router: Router,
     limits: Limits,
+    /// The hub stops.
+    closing: CancellationToken,
 }
 
 impl Desk {
-    async fn receive(
-        self: Arc<Desk>,
-        stream: TcpStream,
-        peer: SocketAddr,
-        _admitted: Admitted,
-        watcher: Watcher,
-    ) {
+    async fn receive(self: Arc<Desk>, stream: TcpStream, peer: SocketAddr, _admitted: Admitted) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, %peer, "no TCP_NODELAY");
         }
         let stream = Stall::new(stream, self.limits.stall);
         let Some(tls) = &self.tls else {
-            return self.converse(stream, peer, watcher).await;
+            return self.converse(stream, peer).await;
         };
         match tokio::time::timeout(self.limits.handshake, tls.accept(stream)).await {
-            Ok(Ok(secured)) => self.converse(secured, peer, watcher).await,
+            Ok(Ok(secured)) => self.converse(secured, peer).await,
             Ok(Err(error)) => tracing::debug!(%error, %peer, "no TLS"),
             Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
         }
     }
 
-    async fn converse<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher)
+    async fn converse<S>(&self, stream: S, peer: SocketAddr)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let quiet = Quiet::new();
+        let requests = quiet.clone();
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Peer(peer));
-            router.call(request)
+            let under_way = requests.interrupt();
+            let answer = router.call(request);
+            async move { answer.await.map(|answer| answer.map(|body| under_way.until_sent(body))) }
         });
         let mut builder = Builder::new(TokioExecutor::new());
         builder
@@ -180,9 +184,29 @@ impl Desk {
             .max_header_list_size(u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX))
             .keep_alive_interval(self.limits.head)
             .keep_alive_timeout(self.limits.head);
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
-        if let Err(error) = watcher.watch(connection.into_owned()).await {
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = self.farewell(&quiet) => {
+                connection.as_mut().graceful_shutdown();
+                // What was handed over may still be on its way, and so may be a request.
+                tokio::select! {
+                    ended = connection => ended,
+                    () = quiet.lasts(self.limits.stall) => Ok(()),
+                }
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!(%error, %peer, "a connection broke");
+        }
+    }
+
+    /// Comes when a connection has to end. The builder has no limit of its own for the bytes that tell HTTP/1 from
+    /// HTTP/2, nor for a connection of HTTP/2 that asks nothing.
+    async fn farewell(&self, quiet: &Quiet) {
+        tokio::select! {
+            () = self.closing.cancelled() => {}
+            () = quiet.lasts(self.limits.head) => {}
         }
     }
 }

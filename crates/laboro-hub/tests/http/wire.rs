@@ -122,6 +122,50 @@ async fn a_head_that_never_ends_or_is_too_large_is_cut_off() {
     assert!(!answer.starts_with(b"HTTP/1.1 200"));
 }
 
+/// An end that comes, and not after minutes.
+async fn in_time<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), what).await.expect("it ended in time")
+}
+
+#[tokio::test]
+async fn whoever_says_nothing_or_half_a_word_is_cut_off() {
+    let (head, stall) = (Duration::from_millis(200), Duration::from_millis(200));
+    let rig = Rig::with(Limits { head, stall, ..Limits::default() }).await;
+    for word in ["", "P", "PRI * HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET /"] {
+        let mut stream = TcpStream::connect(rig.address).await.unwrap();
+        stream.write_all(word.as_bytes()).await.unwrap();
+        let mut rest = Vec::new();
+        // Closed in order or not: it is closed.
+        drop(in_time(stream.read_to_end(&mut rest)).await);
+    }
+    eventually(async || rig.stats.connections() == 0).await;
+}
+
+#[tokio::test]
+async fn a_connection_of_http_2_that_asks_nothing_more_is_closed() {
+    let rig = Rig::with(Limits { head: Duration::from_millis(300), ..Limits::default() }).await;
+    let stream = hyper_util::rt::TokioIo::new(TcpStream::connect(rig.address).await.unwrap());
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(executor, stream).await.unwrap();
+    // It answers every sign of life.
+    let connection = tokio::spawn(connection);
+    let request = hyper::Request::get("http://hub/api/v1/version").body(String::new()).unwrap();
+    assert_eq!(sender.send_request(request).await.unwrap().status().as_u16(), 200);
+    in_time(connection).await.unwrap().unwrap();
+    eventually(async || rig.stats.connections() == 0).await;
+}
+
+#[tokio::test]
+async fn an_answer_may_take_longer_than_a_head() {
+    let rig = Rig::with(Limits { head: Duration::from_millis(300), ..Limits::default() }).await;
+    rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
+    let longer = Duration::from_secs(30);
+    let waited = rig.client("watch").get_within("wait?jobs=1&timeout_ms=1000", longer).await;
+    let waited: api::Waited = waited.unwrap();
+    assert!(!waited.finished);
+}
+
 #[tokio::test]
 async fn connections_over_the_limit_are_turned_away() {
     let limits = Limits { connections_an_address: 2, ..Limits::default() };
