@@ -18,6 +18,7 @@ mod extract;
 mod feed;
 mod fold;
 mod groups;
+mod head;
 mod history;
 mod jobs;
 mod leftover;
@@ -152,6 +153,7 @@ pub fn router(services: Services) -> Router {
         .merge(usual_metrics(&api))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
+        .layer(from_fn_with_state(api.clone(), head::check))
         .layer(from_fn_with_state(api.clone(), metrics::count))
         .layer(map_response(answer::sign))
         .layer(from_fn(leftover::take))

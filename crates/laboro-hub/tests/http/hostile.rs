@@ -3,6 +3,7 @@
 
 use crate::rig::{Rig, json_of};
 use laboro_hub::api;
+use tokio::net::TcpStream;
 
 /// The status of a request said as it stands, and all of the answer.
 async fn said(rig: &Rig, text: &str) -> (u16, String) {
@@ -68,7 +69,10 @@ async fn a_head_that_can_be_read_in_two_ways_is_refused() {
     let body = "{}";
     for (what, head) in [
         ("two lengths", "content-length: 2\r\ncontent-length: 50\r\n"),
-        ("length and chunks", "content-length: 2\r\ntransfer-encoding: gzip\r\n"),
+        ("length and gzip", "content-length: 2\r\ntransfer-encoding: gzip\r\n"),
+        ("chunks and more", "transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n"),
+        ("two hosts", "host: elsewhere\r\ncontent-length: 2\r\n"),
+        ("the same host twice", "host: hub\r\ncontent-length: 2\r\n"),
         ("a negative length", "content-length: -1\r\n"),
         ("a folded header", "x: a\r\n b\r\ncontent-length: 2\r\n"),
         ("a space before the colon", "content-length : 2\r\n"),
@@ -81,12 +85,59 @@ async fn a_head_that_can_be_read_in_two_ways_is_refused() {
         let (status, answer) = said(&rig, &request).await;
         assert_eq!(status, 400, "{what}: {answer}");
     }
+    let no_host = "GET /api/v1/version HTTP/1.1\r\nconnection: close\r\n\r\n";
+    let (status, answer) = said(&rig, no_host).await;
+    assert!(status == 400 && answer.contains("bad_head"), "{answer}");
     let two_tokens = "GET /api/v1/jobs HTTP/1.0\r\nauthorization: Bearer watch\r\n\
                       authorization: Bearer admin\r\n\r\n";
     let (status, answer) = said(&rig, two_tokens).await;
     assert!(status == 401 && answer.contains("bad_token"), "{answer}");
     let jobs: api::Jobs = rig.client("watch").get("jobs").await.unwrap();
     assert!(jobs.jobs.is_empty(), "nothing was submitted");
+}
+
+#[tokio::test]
+async fn a_request_hidden_behind_a_length_is_not_answered() {
+    let rig = Rig::start().await;
+    let hidden = "GET /api/v1/version HTTP/1.1\r\nhost: hub\r\n\r\n";
+    let chunks = format!("2\r\n{{}}\r\n0\r\n\r\n{hidden}");
+    for (what, head, rest) in [
+        ("before", "content-length: 4\r\ntransfer-encoding: chunked\r\n", chunks.as_str()),
+        ("behind", "transfer-encoding: chunked\r\ncontent-length: 4\r\n", chunks.as_str()),
+        ("two hosts", "host: hub\r\n", hidden),
+    ] {
+        // It would be kept if nothing were wrong with its head.
+        let request = format!(
+            "POST /api/v1/jobs HTTP/1.1\r\nhost: hub\r\nauthorization: Bearer admin\r\n{head}\r\n{rest}"
+        );
+        let (_, answer) = said(&rig, &request).await;
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{what}: {answer}");
+    }
+}
+
+/// The status of a request over HTTP/2.
+async fn over_http_2(rig: &Rig, request: hyper::http::request::Builder) -> u16 {
+    let stream = hyper_util::rt::TokioIo::new(TcpStream::connect(rig.address).await.unwrap());
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(executor, stream).await.unwrap();
+    tokio::spawn(connection);
+    let request = request.uri("http://hub/api/v1/version").body(String::new()).unwrap();
+    sender.send_request(request).await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn http_2_takes_no_other_heads_than_http_1() {
+    let rig = Rig::start().await;
+    let request = hyper::Request::get;
+    assert_eq!(over_http_2(&rig, request("/").header("host", "hub")).await, 200);
+    assert_eq!(over_http_2(&rig, request("/").header("host", "elsewhere")).await, 400);
+    let twice = request("/").header("host", "hub").header("host", "hub");
+    assert_eq!(over_http_2(&rig, twice).await, 400);
+    let with_headers =
+        |count| (0..count).fold(request("/"), |request, n| request.header(format!("x-{n}"), "y"));
+    assert_eq!(over_http_2(&rig, with_headers(64)).await, 200);
+    assert_eq!(over_http_2(&rig, with_headers(65)).await, 431);
 }
 
 #[tokio::test]
