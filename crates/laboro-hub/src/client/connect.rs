@@ -57,6 +57,9 @@ async fn connect_to(target: &Target, host: &str, port: u16) -> Result<Sender, Cl
     let secured = TlsConnector::from(tls.clone()).connect(name, stream);
     let secured = in_time(secured).await.map_err(|error| match distrust(&error) {
         Some(why) => ClientError::Stranger { address: address.clone(), why },
+        None if is_hang_up(&error) => {
+            ClientError::Broken { address: address.clone(), why: TURNED_AWAY.to_owned() }
+        }
         None => unreachable(error),
     });
     shake_hands(secured?, &address).await
@@ -67,6 +70,16 @@ fn distrust(error: &io::Error) -> Option<String> {
     let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     matches!(error, rustls::Error::InvalidCertificate(_)).then(|| error.to_string())
 }
+
+/// Somebody is there and does not want to talk. A hub does that to those over its limits and those not on its list,
+/// before anything is said.
+fn is_hang_up(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
+const TURNED_AWAY: &str = "it was closed before anything was said. A hub does so when there are too many connections \
+                           from this address, or when this address may not come in";
 
 async fn in_time<T>(opening: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 seconds");
