@@ -2,11 +2,14 @@
 
 use crate::rig::*;
 use bytes::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use laboro_hub::Clock;
 use laboro_hub::api::{self, JobState};
 use laboro_hub::client::{Client, ClientError, EventStream, Upload};
 use laboro_hub::process::{Running, start};
 use laboro_hub::security::{NewToken, Role, TokenBook};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::mpsc::Sender;
@@ -117,6 +120,51 @@ fn an_upload_whose_token_ends_is_refused_and_makes_no_job() {
         assert_eq!(streamed.unwrap_err().reason(), Some("token_ended"));
         assert_eq!(posted.unwrap_err().reason(), Some("token_ended"));
         assert!(jobs(&hub).await.is_empty(), "nothing was submitted");
+    });
+    stop(hub);
+}
+
+/// The first line of a stream, and then silence.
+struct Half(Option<Bytes>);
+
+impl hyper::body::Body for Half {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, Self::Error>>> {
+        match self.0.take() {
+            Some(line) => Poll::Ready(Some(Ok(hyper::body::Frame::data(line)))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+#[test]
+fn an_upload_over_http_2_ends_with_its_token_too() {
+    let dir = dir();
+    let hub = watchful_hub(&dir);
+    let token = guest(&hub, &dir, Role::Submit, None).target().token.clone().unwrap();
+    visit(async {
+        let stream = connect_to(&hub.access, hub.access.http.as_ref().unwrap()).await.unwrap();
+        let (executor, stream) = (TokioExecutor::new(), TokioIo::new(stream));
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(executor, stream).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let request = hyper::Request::post("https://hub/api/v1/jobs/stream")
+            .header("authorization", format!("Bearer {token}"))
+            .body(Half(Some(Bytes::from_static(b"{}\n"))));
+        let answered = sender.send_request(request.unwrap());
+        let revoking = async {
+            eventually(async || jobs(&hub).await.len() == 1).await;
+            revoke(&dir);
+        };
+        let (answer, ()) = in_time(async { tokio::join!(answered, revoking) }).await;
+        assert_eq!(answer.unwrap().status().as_u16(), 401);
+        assert!(jobs(&hub).await.is_empty(), "nothing was submitted");
+        connection.abort();
     });
     stop(hub);
 }

@@ -43,7 +43,12 @@ pub fn visit<T>(visit: impl Future<Output = T>) -> T {
 }
 
 pub async fn connect(access: &Access) -> std::io::Result<TlsStream<TcpStream>> {
-    let stream = TcpStream::connect(access.native.as_ref().unwrap()).await?;
+    connect_to(access, access.native.as_ref().unwrap()).await
+}
+
+/// To another door with the same certificate.
+pub async fn connect_to(access: &Access, address: &str) -> std::io::Result<TlsStream<TcpStream>> {
+    let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let connector = TlsConnector::from(Arc::new(client_config(access).unwrap()));
     let name = rustls::pki_types::ServerName::try_from("hub.invalid").unwrap();
