@@ -113,6 +113,9 @@ pub enum IfTaken {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskRef {
     Id(TaskId),
+    /// The same, from somebody who may know of the command's group only: a task of another one is not there,
+    /// and an explanation does not tell of it.
+    Own(TaskId),
     /// In the group of the command. `array.7` means an element.
     Name(Name),
 }

@@ -325,8 +325,8 @@ pub struct TaskView {
     pub memo: Option<Arc<[u8]>>,
     pub message: Option<Box<str>>,
     /// At most so many as `Limits::preds_shown`.
-    pub preds: Vec<TaskId>,
-    pub succs: Vec<TaskId>,
+    pub preds: Ties,
+    pub succs: Ties,
     /// `None` is `Work::Named`.
     pub work: Option<Arc<Work>>,
     pub profile: Arc<Profile>,
@@ -344,9 +344,27 @@ pub struct PartView {
     pub state: Option<State>,
     pub counts: Counts,
     /// At most so many as `Limits::preds_shown`. Those of other jobs too.
-    pub preds: Vec<TaskId>,
+    pub preds: Ties,
     /// Arrays that it follows element by element.
-    pub each: Vec<TaskId>,
+    pub each: Ties,
+}
+
+/// Tasks and arrays before or after one. Those of other groups stand apart, because not everybody who may see
+/// the one may know of them.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Ties {
+    pub own: Vec<TaskId>,
+    pub elsewhere: Vec<TaskId>,
+}
+
+impl Ties {
+    pub fn len(&self) -> usize {
+        self.own.len() + self.elsewhere.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -199,6 +199,11 @@ impl Hub {
                 }
                 job.state_of(id.index).map(|_| *id)
             }
+            TaskRef::Own(id) => {
+                let job = state.job(state.find_job(id.job)?);
+                group.filter(|&group| group == job.group)?;
+                self.find_task(group, &TaskRef::Id(*id))
+            }
             TaskRef::Name(name) => {
                 let group = group?;
                 if let Some(slot) = state.find_name(group, name) {
@@ -212,7 +217,7 @@ impl Hub {
     /// The same, where a peer says what it was shown: a task without a name is meant by its number.
     fn find_shown(&self, group: Option<u32>, task: &TaskRef) -> Option<TaskId> {
         let unnamed = || match task {
-            TaskRef::Id(_) => None,
+            TaskRef::Id(_) | TaskRef::Own(_) => None,
             TaskRef::Name(name) => self.state().find_unnamed(group?, name),
         };
         self.find_task(group, task).or_else(unnamed)

@@ -178,7 +178,7 @@ impl Outputs {
             let (task, lease) = match &result.lease {
                 LeaseRef::Number { task, lease } => (*task, Some(*lease)),
                 LeaseRef::Held(task) | LeaseRef::HeldOrFree(task) => match task {
-                    TaskRef::Id(task) => (*task, None),
+                    TaskRef::Id(task) | TaskRef::Own(task) => (*task, None),
                     // Dialects that know tasks by name carry no output.
                     TaskRef::Name(_) => return None,
                 },

@@ -13,9 +13,17 @@ const NAMED: usize = 3;
 /// How many workers are looked at to say why none fits.
 const WORKERS: usize = 1000;
 
+/// What whoever asks may be told of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    All,
+    /// Not of tasks of other groups: neither which they are nor what they are called.
+    OwnGroup,
+}
+
 impl Hub {
     /// Of a task that is there.
-    pub(super) fn explain(&self, id: TaskId) -> String {
+    pub(super) fn explain(&self, id: TaskId, sight: Sight) -> String {
         let state = self.state();
         let job = state.job(state.find_job(id.job).expect("the task was found"));
         match job.state_of(id.index).expect("the task was found") {
@@ -36,10 +44,10 @@ impl Hub {
                 )
             }
             State::Waiting => {
-                let preds = self.name_preds(id, false);
+                let preds = self.name_preds(id, false, sight);
                 format!("it waits for {}", preds.unwrap_or_else(|| "others".into()))
             }
-            State::Blocked => match self.name_preds(id, true) {
+            State::Blocked => match self.name_preds(id, true, sight) {
                 Some(preds) => format!(
                     "it is blocked: {preds} failed or was cancelled; a retry of that releases it"
                 ),
@@ -85,15 +93,18 @@ impl Hub {
     }
 
     /// The first few predecessors that stand in the way. `None`: they are forgotten.
-    fn name_preds(&self, id: TaskId, failed: bool) -> Option<String> {
+    fn name_preds(&self, id: TaskId, failed: bool, sight: Sight) -> Option<String> {
         let state = self.state();
         let in_the_way = |phase: Option<State>| match phase {
             Some(State::Failed | State::Cancelled) => failed,
             Some(phase) => !failed && !phase.is_finished(),
             None => true,
         };
+        let group_of = |job| state.find_job(job).map(|slot| state.job(slot).group);
+        let own_group = group_of(id.job);
+        let is_hidden = |pred: TaskId| sight == Sight::OwnGroup && group_of(pred.job) != own_group;
         let mut names = Vec::new();
-        let mut more = 0u32;
+        let (mut more, mut hidden) = (0u32, 0u32);
         let gate = state.array(id).map(|(_, array)| array.gate);
         for slot in state.record_of(id).into_iter().chain(gate) {
             for pred in state.graph().preds_of(state.task(slot).preds) {
@@ -106,7 +117,9 @@ impl Hub {
                         if failed { array.bad > 0 } else { array.unfinished > 0 }
                     }
                 };
-                if stands && names.len() < NAMED {
+                if stands && is_hidden(pred_id) {
+                    hidden += 1;
+                } else if stands && names.len() < NAMED {
                     names.push(state.shown_name(pred_id).to_string());
                 } else if stands {
                     more += 1;
@@ -118,10 +131,18 @@ impl Hub {
                 let Some((_, other)) = state.array(each) else { continue };
                 let pred = TaskId::new(each.job, other.first + (id.index - array.first));
                 let job = state.job(state.find_job(each.job).expect("the array was found"));
-                if in_the_way(job.state_of(pred.index)) && names.len() < NAMED {
+                let stands = in_the_way(job.state_of(pred.index));
+                if stands && is_hidden(pred) {
+                    hidden += 1;
+                } else if stands && names.len() < NAMED {
                     names.push(state.shown_name(pred).to_string());
                 }
             }
+        }
+        match hidden {
+            0 => {}
+            1 => names.push("a task of another group".into()),
+            hidden => names.push(format!("{hidden} tasks of other groups")),
         }
         match (names.is_empty(), more) {
             (true, _) => None,

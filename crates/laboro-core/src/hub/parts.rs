@@ -2,7 +2,7 @@
 //! what waits for what.
 
 use super::Hub;
-use crate::effect::{PartView, Refusal, Reply};
+use crate::effect::{PartView, Refusal, Reply, Ties};
 use crate::id::{JobId, TaskId};
 use crate::job::Counts;
 use crate::ledger::{Array, Job};
@@ -32,18 +32,19 @@ impl Hub {
 
     fn array_part(&self, job: &Job, array: &Array) -> PartView {
         let state = self.state();
-        let preds = state.graph().preds_of(state.task(array.gate).preds);
+        let before = state.graph().preds_of(state.task(array.gate).preds);
+        let before = before.map(|slot| state.id_of(slot)).take(self.config.limits.preds_shown);
+        let (mut preds, mut each) = (Ties::default(), Ties::default());
+        self.add_ties(job.id, before, &mut preds);
+        self.add_ties(job.id, array.each.iter().copied(), &mut each);
         PartView {
             first: array.first,
             count: array.count,
             name: array.name.clone(),
             state: None,
             counts: job.counts_in(array.first, array.last()),
-            preds: preds
-                .map(|slot| state.id_of(slot))
-                .take(self.config.limits.preds_shown)
-                .collect(),
-            each: array.each.clone(),
+            preds,
+            each,
         }
     }
 
@@ -53,11 +54,11 @@ impl Hub {
         let state = job.state_of(index).expect("it was found in one of the sets");
         let mut counts = Counts::default();
         counts.add(state, 1);
-        let mut preds = Vec::new();
+        let mut preds = Ties::default();
         if let Some(slot) = job.pages.find(index) {
             let known = ledger.graph().preds_of(ledger.task(slot).preds);
-            preds =
-                known.map(|slot| ledger.id_of(slot)).take(self.config.limits.preds_shown).collect();
+            let known = known.map(|slot| ledger.id_of(slot)).take(self.config.limits.preds_shown);
+            self.add_ties(job.id, known, &mut preds);
         }
         PartView {
             first: index,
@@ -66,7 +67,7 @@ impl Hub {
             state: Some(state),
             counts,
             preds,
-            each: Vec::new(),
+            each: Ties::default(),
         }
     }
 }

@@ -2,9 +2,11 @@
 //! shows.
 
 use super::Hub;
-use crate::command::Query;
+use super::explain::Sight;
+use crate::command::{Query, TaskRef};
 use crate::effect::{
-    AttemptView, ConductView, Element, GroupView, JobView, Refusal, Reply, TaskView, WorkerView,
+    AttemptView, ConductView, Element, GroupView, JobView, Refusal, Reply, TaskView, Ties,
+    WorkerView,
 };
 use crate::id::{JobId, Name, TaskId, WorkerId};
 use crate::ledger::{Phase, State as Ledger};
@@ -57,7 +59,11 @@ impl Hub {
                 let group = state.find_group(group);
                 let id = self.find_shown(group, task).filter(|id| !id.is_whole());
                 let id = id.ok_or_else(|| Refusal::NoSuchTask(shown(task)))?;
-                Ok(Reply::Explained(self.explain(id)))
+                let sight = match task {
+                    TaskRef::Own(_) => Sight::OwnGroup,
+                    TaskRef::Id(_) | TaskRef::Name(_) => Sight::All,
+                };
+                Ok(Reply::Explained(self.explain(id, sight)))
             }
             Query::Workers { group, from, most } => {
                 let group = group.as_ref().map(|group| self.find_group(group)).transpose()?;
@@ -141,8 +147,8 @@ impl Hub {
             delayed_until: None,
             memo: None,
             message: None,
-            preds: Vec::new(),
-            succs: Vec::new(),
+            preds: Ties::default(),
+            succs: Ties::default(),
             work: None,
             profile: Arc::default(),
             element: None,
@@ -163,7 +169,8 @@ impl Hub {
             let each =
                 array.each.iter().map(|pred| TaskId::new(pred.job, pred.number() + position));
             let room = self.config.limits.preds_shown.saturating_sub(view.preds.len());
-            view.preds.extend(whole.map(|slot| state.id_of(slot)).chain(each).take(room));
+            let more = whole.map(|slot| state.id_of(slot)).chain(each).take(room);
+            self.add_ties(id.job, more, &mut view.preds);
         }
         view.priority = view.profile.priority;
         view
@@ -215,8 +222,27 @@ impl Hub {
         }
         let most = self.config.limits.preds_shown;
         let ids = |slot| state.id_of(slot);
-        view.preds = state.graph().preds_of(record.preds).map(ids).take(most).collect();
-        view.succs = state.graph().succs_of(record.succs).map(ids).take(most).collect();
+        let (preds, succs) =
+            (state.graph().preds_of(record.preds), state.graph().succs_of(record.succs));
+        self.add_ties(view.task.job, preds.map(ids).take(most), &mut view.preds);
+        self.add_ties(view.task.job, succs.map(ids).take(most), &mut view.succs);
+    }
+
+    /// Of a job that is there. What belongs to one that is forgotten cannot be said to be of its group.
+    pub(super) fn add_ties(
+        &self,
+        job: JobId,
+        others: impl Iterator<Item = TaskId>,
+        ties: &mut Ties,
+    ) {
+        let state = self.state();
+        let group_of = |job| state.find_job(job).map(|slot| state.job(slot).group);
+        for other in others {
+            match other.job == job || group_of(other.job) == group_of(job) {
+                true => ties.own.push(other),
+                false => ties.elsewhere.push(other),
+            }
+        }
     }
 
     fn worker_view(&self, slot: u32) -> WorkerView {
@@ -263,9 +289,9 @@ fn lease_of(state: &Ledger, lease: u32) -> (TaskId, crate::id::LeaseNo) {
     (state.id_of(lease.task), lease.no)
 }
 
-fn shown(task: &crate::command::TaskRef) -> Name {
+fn shown(task: &TaskRef) -> Name {
     match task {
-        crate::command::TaskRef::Id(id) => Name::from(id.to_string()),
-        crate::command::TaskRef::Name(name) => name.clone(),
+        TaskRef::Id(id) | TaskRef::Own(id) => Name::from(id.to_string()),
+        TaskRef::Name(name) => name.clone(),
     }
 }

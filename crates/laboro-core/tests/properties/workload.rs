@@ -112,7 +112,7 @@ fn command(world: &World, dice: &mut Dice) -> Command {
         _ => match (world.waiting.keys().next(), some_task(world, dice)) {
             (Some(&token), _) if dice.one_in(2) => Command::Withdraw(token),
             (_, Some(task)) => {
-                let task = TaskRef::Id(task);
+                let task = if dice.one_in(2) { TaskRef::Own(task) } else { TaskRef::Id(task) };
                 Command::Query(Query::Explain { group: dice.of(&GROUPS).into(), task })
             }
             _ => Command::Query(Query::Groups),

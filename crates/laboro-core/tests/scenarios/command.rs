@@ -125,8 +125,11 @@ fn lease_no(text: &str) -> Parsed<LeaseNo> {
     Ok(LeaseNo::new(number(life)?, number(count)?))
 }
 
-/// `1/2` is an id, everything else a name.
+/// `1/2` is an id, `@1/2` one of the own group, everything else a name.
 fn task_ref(text: &str) -> TaskRef {
+    if let Some(id) = text.strip_prefix('@').and_then(task_id) {
+        return TaskRef::Own(id);
+    }
     task_id(text).map_or_else(|| TaskRef::Name(text.into()), TaskRef::Id)
 }
 
@@ -399,7 +402,10 @@ fn query(words: &[&str]) -> Parsed<Query> {
         }
         ("parts", Some(job)) => Query::Parts { job: JobId(number(job)?), from: 1, most: 3 },
         ("task", Some(task)) => Query::Task { group: group(), task: task_ref(task) },
-        ("explain", Some(task)) => Query::Explain { group: group(), task: task_ref(task) },
+        ("explain", Some(task)) => {
+            let group = words.get(2).map_or_else(group, |&name| name.into());
+            Query::Explain { group, task: task_ref(task) }
+        }
         ("workers", name) => {
             Query::Workers { group: name.map(Name::from), from: WorkerId(0), most: 100 }
         }

@@ -48,4 +48,5 @@ scenarios! {
     a_crowd_of_names_leaves_room: "crowd.txt",
     tasks_come_after_their_predecessors: "after.txt",
     a_peer_may_know_nothing_but_names: "names.txt",
+    who_knows_one_group_does_not_learn_of_others: "groups.txt",
 }

@@ -186,8 +186,14 @@ impl Names {
             let worker = self.worker(attempt.worker);
             line += &format!(", {worker} {}..{ended} {how}", attempt.started.0);
         }
-        line + &after('<', &view.preds) + &after('>', &view.succs)
+        line + &ties('<', &view.preds) + &ties('>', &view.succs)
     }
+}
+
+/// Those of other groups are marked.
+fn ties(sign: char, ties: &Ties) -> String {
+    let elsewhere = ties.elsewhere.iter().map(|id| format!(" {sign}elsewhere:{id}"));
+    after(sign, &ties.own) + &elsewhere.collect::<String>()
 }
 
 fn show_added(added: &Added) -> String {
@@ -254,8 +260,10 @@ fn show_part(part: &PartView) -> String {
         Some(state) => format!(" {}", state.word()),
         None => show_counts(&part.counts),
     };
-    line.extend(part.preds.iter().map(|pred| format!(" <{pred}")));
-    line.extend(part.each.iter().map(|pred| format!(" each {pred}")));
+    line.extend(part.preds.own.iter().map(|pred| format!(" <{pred}")));
+    line.extend(part.preds.elsewhere.iter().map(|pred| format!(" <elsewhere:{pred}")));
+    line.extend(part.each.own.iter().map(|pred| format!(" each {pred}")));
+    line.extend(part.each.elsewhere.iter().map(|pred| format!(" each elsewhere:{pred}")));
     line
 }
 

@@ -1,7 +1,7 @@
 //! From the words of a request to the core's: tasks and arrays with their settings, shared wherever several have
 //! the same. Names, predecessors and limits are checked by the core.
 
-use super::reference::Line;
+use super::reference::{Line, Reach};
 use super::submit::{IfTaken, Span, TaskSpec, UnknownAfter};
 use super::text::Text;
 use laboro_core::{
@@ -53,6 +53,7 @@ pub struct Converter {
     last_work: Option<Arc<Work>>,
     known: HashMap<Profile, u32>,
     batch: Batch,
+    reach: Reach,
 }
 
 /// What was converted since the last `take`.
@@ -84,6 +85,11 @@ impl Converter {
         Ok(Converter { defaults, ..Converter::default() })
     }
 
+    /// Tasks of other groups are not there for those that are pushed from now on.
+    pub fn within_group(self) -> Converter {
+        Converter { reach: Reach::OwnGroup, ..self }
+    }
+
     pub fn push(&mut self, spec: TaskSpec) -> Result<(), BadTask> {
         let name = spec.name.clone().unwrap_or_default();
         let values = array_of(&spec, &name)?;
@@ -96,7 +102,8 @@ impl Converter {
         check_settings(&spec, &name)?;
         let profile = self.profile(&spec);
         let core_name: Name = name.name();
-        let preds = spec.after.iter().map(super::After::to_core);
+        let reach = self.reach;
+        let preds = spec.after.iter().map(|after| after.to_core(reach));
         match values {
             None => {
                 let preds = preds.collect();
@@ -108,7 +115,7 @@ impl Converter {
             }
             Some((count, values)) => {
                 let preds = preds.collect();
-                let each = spec.each.iter().map(super::After::to_core).collect();
+                let each = spec.each.iter().map(|each| each.to_core(reach)).collect();
                 let work = Arc::new(self.work(spec, &name)?.unwrap_or(Work::Named));
                 let profile = self.number(profile);
                 let array =

@@ -55,8 +55,8 @@ impl From<PartView> for Part {
             unfinished: u32::try_from(counts.unfinished()).unwrap_or(u32::MAX),
             bad: u32::try_from(counts.failed + counts.cancelled).unwrap_or(u32::MAX),
             counts,
-            after: view.preds.into_iter().map(After::from).collect(),
-            each: view.each.into_iter().map(After::from).collect(),
+            after: After::all(view.preds),
+            each: After::all(view.each),
         }
     }
 }

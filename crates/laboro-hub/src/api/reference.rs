@@ -2,7 +2,7 @@
 //! by number.
 
 use super::text::{Text, base64_value};
-use laboro_core::{JobId, TaskId, TaskRef};
+use laboro_core::{JobId, TaskId, TaskRef, Ties};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -82,13 +82,31 @@ impl From<&str> for After {
     }
 }
 
+/// Whose tasks can be meant by a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Reach {
+    #[default]
+    Everywhere,
+    OwnGroup,
+}
+
 impl After {
-    pub(super) fn to_core(&self) -> TaskRef {
-        match self {
-            After::Name(name) => TaskRef::Name(name.name()),
-            After::Task { job, task } => TaskRef::Id(TaskId::new(JobId(*job), *task)),
-            After::Array { job, first } => TaskRef::Id(TaskId::whole(JobId(*job), *first)),
+    pub(super) fn to_core(&self, reach: Reach) -> TaskRef {
+        let id = match self {
+            After::Name(name) => return TaskRef::Name(name.name()),
+            After::Task { job, task } => TaskId::new(JobId(*job), *task),
+            After::Array { job, first } => TaskId::whole(JobId(*job), *first),
+        };
+        match reach {
+            Reach::Everywhere => TaskRef::Id(id),
+            Reach::OwnGroup => TaskRef::Own(id),
         }
+    }
+}
+
+impl After {
+    pub(super) fn all(ties: Ties) -> Vec<After> {
+        ties.own.into_iter().chain(ties.elsewhere).map(After::from).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use laboro_core::{Command, JobId, Name, Query, Reply, TaskRef};
+use laboro_core::{Command, JobId, Name, Query, Reply, TaskId, TaskRef};
 
 /// The groups that the token may see, in the order they were made.
 #[utoipa::path(get, path = "/groups", tag = "groups", responses((status = 200, body = Groups)))]
@@ -58,7 +58,7 @@ pub(super) async fn task(
     At((group, name)): At<(String, String)>,
 ) -> Answer<Task> {
     let group = visitor.group(Some(group.into()))?;
-    let mut task = api.show_task(group, TaskRef::Name(name.into())).await?;
+    let mut task = api.show_task(&visitor, group, TaskRef::Name(name.into())).await?;
     api.add_ends(std::slice::from_mut(&mut task)).await;
     Ok(Json(task))
 }
@@ -73,9 +73,9 @@ pub(super) async fn explain(
     At((group, name)): At<(String, String)>,
 ) -> Answer<Explained> {
     let group = visitor.group(Some(group.into()))?;
-    let task = api.show_task(group.clone(), TaskRef::Name(name.as_str().into())).await?;
-    let named = TaskRef::Name(name.into());
-    api.explain_task(group, named, JobId(task.job), task.task).await.map(Json)
+    let task = api.show_task(&visitor, group.clone(), TaskRef::Name(name.into())).await?;
+    let id = TaskId::new(JobId(task.job), task.task);
+    api.explain_task(&visitor, group, id).await.map(Json)
 }
 
 /// What a task printed; see the same below `jobs`.
@@ -93,7 +93,7 @@ pub(super) async fn output(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let group = visitor.group(Some(group.into()))?;
-    let task = api.show_task(group, TaskRef::Name(name.into())).await?;
+    let task = api.show_task(&visitor, group, TaskRef::Name(name.into())).await?;
     output::answer(&api, task.job, task.task, &asked, &headers).await
 }
 
@@ -130,7 +130,7 @@ pub(super) async fn act(
     };
     visitor.must_submit()?;
     let group = visitor.group(Some(group.into()))?;
-    let task = api.show_task(group, TaskRef::Name(name.into())).await?;
+    let task = api.show_task(&visitor, group, TaskRef::Name(name.into())).await?;
     let selection = Selection { tasks: Some(task.task.to_string()), state: None };
     api.change(&visitor, task.job, &selection, what).await.map(Json)
 }

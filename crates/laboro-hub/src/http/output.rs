@@ -6,7 +6,7 @@ use super::extract::{Asked, At};
 use super::operation::internal;
 use super::tasks::by_number;
 use super::{Api, Shared};
-use crate::api::{ATTEMPT_HEADER, Problem, Task, TaskState};
+use crate::api::{ATTEMPT_HEADER, Problem};
 use crate::keep::{Cursor, KeepError};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -62,7 +62,7 @@ pub(super) async fn output(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let group = api.job(&visitor, job).await?.group;
-    api.show_task(group, by_number(job, task)?).await?;
+    api.view_task(group, by_number(job, task)?).await?;
     answer(&api, job, task, &asked, &headers).await
 }
 
@@ -133,13 +133,9 @@ pub(super) async fn answer(
 
 /// The attempt that runs, or would run next. `None`: there will be no more.
 async fn attempt_now(api: &Api, job: u32, task: u32) -> Result<Option<u16>, Refused> {
-    let view = api.show_task(Name::default(), by_number(job, task)?).await?;
-    Ok((!is_finished(&view))
+    let view = api.view_task(Name::default(), by_number(job, task)?).await?;
+    Ok((!view.state.is_finished())
         .then(|| 1u16.saturating_add(view.failed_attempts).saturating_add(view.lost_attempts)))
-}
-
-fn is_finished(task: &Task) -> bool {
-    matches!(task.state, TaskState::Done | TaskState::Failed | TaskState::Cancelled)
 }
 
 fn part(cursor: Cursor, range: Range, size: u64) -> Result<Response, Refused> {

@@ -63,7 +63,7 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
     }
     let group = visitor.group(head.group.take().map(|group| group.name()))?;
     let converter =
-        Converter::new(head.defaults.take()).map_err(|bad| Refused::from(bad).at("line 1"))?;
+        visitor.converter(head.defaults.take()).map_err(|bad| Refused::from(bad).at("line 1"))?;
     let (job, there, seat) = open(api, &group, &head).await?;
     visitor.note(format!("job {job}"));
     let is_resumed = there > 0;

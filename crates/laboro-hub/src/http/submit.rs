@@ -4,7 +4,7 @@ use super::Shared;
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::{At, Brought};
-use crate::api::{AddTasks, Converter, Problem, SubmitJob, Submitted, Text};
+use crate::api::{AddTasks, BadTask, Converter, Problem, SubmitJob, Submitted, TaskSpec, Text};
 use axum::Json;
 use axum::extract::State;
 use laboro_core::{Command, JobOptions, Name, Reply, Submit, SubmitTo};
@@ -20,7 +20,7 @@ pub(super) async fn submit(
 ) -> Answer<Submitted> {
     visitor.must_submit()?;
     let group = visitor.group(asked.group.take().map(|group| group.name()))?;
-    let mut converter = Converter::new(asked.defaults.take())?;
+    let mut converter = visitor.converter(asked.defaults.take())?;
     for task in std::mem::take(&mut asked.tasks) {
         converter.push(task)?;
     }
@@ -44,7 +44,7 @@ pub(super) async fn add(
 ) -> Answer<Submitted> {
     visitor.must_submit()?;
     let view = api.job(&visitor, job).await?;
-    let mut converter = Converter::new(asked.defaults)?;
+    let mut converter = visitor.converter(asked.defaults)?;
     for task in asked.tasks {
         converter.push(task)?;
     }
@@ -95,6 +95,18 @@ const KEY_BYTES_MAX: usize = 4096;
 pub(super) fn nothing_would_run() -> Refused {
     Refused::bad_request("bad_value", "`max_running` is 0: nothing would ever run")
         .hint("a job that is held starts nothing until it is released")
+}
+
+impl Visitor {
+    /// For the tasks of one submit. A token bound to a group cannot wait for what it cannot see: that would
+    /// tell which jobs others have and how they go.
+    pub(super) fn converter(&self, defaults: Option<Box<TaskSpec>>) -> Result<Converter, BadTask> {
+        let converter = Converter::new(defaults)?;
+        Ok(match self.bound_to() {
+            Some(_) => converter.within_group(),
+            None => converter,
+        })
+    }
 }
 
 impl super::Api {

@@ -5,10 +5,10 @@ use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::{Asked, At};
 use super::jobs::{PAGE, PAGE_USUAL};
-use crate::api::{Explained, Parts, Problem, Task, TaskState, Tasks};
+use crate::api::{Explained, Part, Parts, Problem, Task, TaskState, Tasks};
 use axum::Json;
 use axum::extract::State;
-use laboro_core::{Command, JobId, Name, Query, Refusal, Reply, TaskId, TaskRef};
+use laboro_core::{Command, JobId, Name, Query, Refusal, Reply, TaskId, TaskRef, TaskView, Ties};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -48,7 +48,8 @@ pub(super) async fn tasks(
     let most = asked.limit.unwrap_or(PAGE_USUAL).clamp(1, PAGE);
     match api.ask(Command::Query(Query::Tasks { job, state, from, most })).await? {
         Reply::Tasks { tasks, next } => {
-            let mut tasks: Vec<Task> = tasks.into_iter().map(Task::from).collect();
+            let seen = tasks.into_iter().map(|task| Task::from(visitor.seen(task)));
+            let mut tasks: Vec<Task> = seen.collect();
             api.add_ends(&mut tasks).await;
             Ok(Json(Tasks { tasks, next }))
         }
@@ -82,7 +83,12 @@ pub(super) async fn parts(
     let most = asked.limit.unwrap_or(PAGE_USUAL).clamp(1, PAGE);
     match api.ask(Command::Query(Query::Parts { job, from, most })).await? {
         Reply::Parts { parts, next } => {
-            Ok(Json(Parts { parts: parts.into_iter().map(Into::into).collect(), next }))
+            let seen = parts.into_iter().map(|mut part| {
+                visitor.hide(&mut part.preds);
+                visitor.hide(&mut part.each);
+                Part::from(part)
+            });
+            Ok(Json(Parts { parts: seen.collect(), next }))
         }
         reply => Err(Refused::unexpected(&reply)),
     }
@@ -98,7 +104,7 @@ pub(super) async fn task(
     At((job, task)): At<(u32, u32)>,
 ) -> Answer<Task> {
     let group = api.job(&visitor, job).await?.group;
-    let mut task = api.show_task(group, by_number(job, task)?).await?;
+    let mut task = api.show_task(&visitor, group, by_number(job, task)?).await?;
     api.add_ends(std::slice::from_mut(&mut task)).await;
     Ok(Json(task))
 }
@@ -113,8 +119,8 @@ pub(super) async fn explain(
     At((job, task)): At<(u32, u32)>,
 ) -> Answer<Explained> {
     let group = api.job(&visitor, job).await?.group;
-    let reference = by_number(job, task)?;
-    api.explain_task(group, reference, JobId(job), task).await.map(Json)
+    by_number(job, task)?;
+    api.explain_task(&visitor, group, TaskId::new(JobId(job), task)).await.map(Json)
 }
 
 /// The upper bit of a number is the core's mark of a whole array.
@@ -126,24 +132,53 @@ pub(super) fn by_number(job: u32, task: u32) -> Result<TaskRef, Refused> {
     }
 }
 
+impl Visitor {
+    fn seen(&self, mut task: TaskView) -> TaskView {
+        self.hide(&mut task.preds);
+        self.hide(&mut task.succs);
+        task
+    }
+
+    /// What others have tied to tasks of its group is not for a token that is bound to it.
+    fn hide(&self, ties: &mut Ties) {
+        if self.bound_to().is_some() {
+            ties.elsewhere.clear();
+        }
+    }
+}
+
 impl super::Api {
-    pub(super) async fn show_task(&self, group: Name, task: TaskRef) -> Result<Task, Refused> {
+    pub(super) async fn show_task(
+        &self,
+        visitor: &Visitor,
+        group: Name,
+        task: TaskRef,
+    ) -> Result<Task, Refused> {
+        let view = self.view_task(group, task).await?;
+        Ok(Task::in_full(visitor.seen(view)))
+    }
+
+    /// As the hub sees it.
+    pub(super) async fn view_task(&self, group: Name, task: TaskRef) -> Result<TaskView, Refused> {
         match self.ask(Command::Query(Query::Task { group, task })).await? {
-            Reply::Task(view) => Ok(Task::in_full(*view)),
+            Reply::Task(view) => Ok(*view),
             reply => Err(Refused::unexpected(&reply)),
         }
     }
 
     pub(super) async fn explain_task(
         &self,
+        visitor: &Visitor,
         group: Name,
-        task: TaskRef,
-        job: JobId,
-        number: u32,
+        id: TaskId,
     ) -> Result<Explained, Refused> {
+        let task = match visitor.bound_to() {
+            Some(_) => TaskRef::Own(id),
+            None => TaskRef::Id(id),
+        };
         match self.ask(Command::Query(Query::Explain { group, task })).await? {
             Reply::Explained(explanation) => {
-                Ok(Explained { job: job.0, task: number, explanation })
+                Ok(Explained { job: id.job.0, task: id.index, explanation })
             }
             reply => Err(Refused::unexpected(&reply)),
         }

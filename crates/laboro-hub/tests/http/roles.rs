@@ -2,7 +2,7 @@
 
 use crate::rig::{Rig, json_of};
 use laboro_hub::api;
-use laboro_hub::client::{Client, ClientError, Target};
+use laboro_hub::client::{Client, ClientError, Target, Upload};
 
 async fn reason(client: &Client, method: &str, path: &str) -> String {
     let answer = match method {
@@ -125,6 +125,68 @@ async fn a_token_bound_to_a_group_sees_only_that() {
     assert_eq!(reason(&admin, "GET", "audit").await, "forbidden");
     assert_eq!(reason(&admin, "POST", "groups/b/pause").await, "no_such_group");
     assert_eq!(reason(&admin, "POST", "groups/a/pause").await, "fine");
+}
+
+#[tokio::test]
+async fn a_token_bound_to_a_group_cannot_wait_for_tasks_of_others() {
+    let rig = Rig::start().await;
+    rig.submit(
+        r#"{"group":"b","tasks":[{"name":"y","command":"true"},{"command":"x","count":2}]}"#,
+    )
+    .await;
+    rig.submit(r#"{"group":"a","open":true,"tasks":[{"name":"x","command":"true"}]}"#).await;
+    let client = rig.client("submit@a");
+    let refused = async |path: &str, tasks: &str, job: u32| {
+        let tasks = tasks.replace("JOB", &job.to_string());
+        let answer = match path {
+            "jobs/stream" => {
+                let (pieces, upload) = Upload::new();
+                pieces.send(format!("{{}}\n{tasks}\n").into()).await.unwrap();
+                drop(pieces);
+                client.upload::<api::Submitted>(path, upload).await
+            }
+            _ => client.post(path, &json_of(&format!(r#"{{"tasks":[{tasks}]}}"#))).await,
+        };
+        answer.map_err(|error| error.to_string().replace(&format!("{job}/"), "JOB/"))
+    };
+    for path in ["jobs", "jobs/2/tasks", "jobs/stream"] {
+        for task in [
+            r#"{"command":"true","after":[{"job":JOB,"task":3}]}"#,
+            r#"{"command":"true","after":[{"job":JOB,"task":1}]}"#,
+            r#"{"command":"true","after":[{"job":JOB,"array":1}]}"#,
+            r#"{"command":"true","count":2,"each":[{"job":JOB,"array":1}]}"#,
+        ] {
+            let there = refused(path, task, 1).await.unwrap_err();
+            assert!(there.contains("which nobody knows"), "{there}");
+            assert_eq!(there, refused(path, task, 9).await.unwrap_err(), "{path} {task}");
+        }
+        let named = refused(path, r#"{"command":"true","after":["y"]}"#, 1).await.unwrap_err();
+        assert!(named.contains("nobody knows"), "{named}");
+        refused(path, r#"{"command":"true","after":[{"job":JOB,"task":1}]}"#, 2).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_token_bound_to_a_group_is_not_told_of_tasks_that_are_tied_to_its_own() {
+    let rig = Rig::start().await;
+    rig.submit(r#"{"group":"b","tasks":[{"name":"secret","command":"true"}]}"#).await;
+    let tied =
+        r#"{"group":"a","tasks":[{"name":"x","command":"true","after":[{"job":1,"task":1}]}]}"#;
+    rig.submit(tied).await;
+    let paths = ["jobs/2/tasks/1", "jobs/2/tasks", "jobs/2/parts", "groups/a/tasks/x"];
+    let reasons = ["jobs/2/tasks/1/explain", "groups/a/tasks/x/explain"];
+    for path in paths.into_iter().chain(reasons) {
+        let all: serde_json::Value = rig.client("watch").get(path).await.unwrap();
+        let all = all.to_string();
+        let is_told = all.contains(r#"{"job":1,"task":1}"#) || all.contains("secret");
+        assert!(is_told, "{path}: {all}");
+        let own: serde_json::Value = rig.client("watch@a").get(path).await.unwrap();
+        let own = own.to_string();
+        assert!(!own.contains(r#""job":1"#) && !own.contains("secret"), "{path}: {own}");
+        assert_eq!(own.contains("a task of another group"), reasons.contains(&path), "{own}");
+    }
+    let task: api::Task = rig.client("watch@b").get("jobs/1/tasks/1").await.unwrap();
+    assert_eq!(task.before, []);
 }
 
 #[tokio::test]

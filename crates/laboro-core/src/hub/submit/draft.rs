@@ -359,7 +359,7 @@ impl Lookup<'_> {
             UnknownPred::Refuse => {
                 let pred = match pred {
                     TaskRef::Name(name) => name.clone(),
-                    TaskRef::Id(id) => Name::from(id.to_string()),
+                    TaskRef::Id(id) | TaskRef::Own(id) => Name::from(id.to_string()),
                 };
                 Err(Refusal::UnknownPred { task: self.name(node).clone(), pred })
             }
@@ -433,7 +433,7 @@ impl Lookup<'_> {
     ) -> Result<(), Refusal> {
         let shown = match named {
             TaskRef::Name(name) => name.clone(),
-            TaskRef::Id(id) => Name::from(id.to_string()),
+            TaskRef::Id(id) | TaskRef::Own(id) => Name::from(id.to_string()),
         };
         if !pred.is_whole() {
             return Err(Refusal::NotAnArray(shown));

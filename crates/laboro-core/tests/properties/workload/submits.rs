@@ -130,6 +130,7 @@ fn pred(world: &World, dice: &mut Dice, _group: &Name, own: &[Name]) -> Option<T
             let (array, element) = (dice.below(ARRAY_NAMES), dice.between(1, 5));
             Some(TaskRef::Name(Name::from(format!("a{array}.{element}"))))
         }
+        6 => some_task(world, dice).map(TaskRef::Own),
         _ => some_task(world, dice).map(TaskRef::Id),
     }
 }
