@@ -7,6 +7,7 @@ use crate::security::{Admission, Role, Who};
 use crate::transport::Parting;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt, copy_bidirectional_with_sizes};
@@ -92,30 +93,38 @@ fn choose(
         Some((word, group)) => (word, Some(group)),
         None => (wanted, None),
     };
-    let may_see = |door: &Door| match &who.group {
+    // Said whether or not there is one: it holds for each of them, and tells nothing of other groups.
+    if word == HTTP || Dialect::from_str(word).is_ok_and(Dialect::has_authentication) {
+        return Err(format!("door {word} has its own authentication and needs no tunnel"));
+    }
+    let may_see = |door: &&Arc<Door>| match &who.group {
         Some(bound) => bound.bytes() == door.group.as_bytes(),
         None => true,
     };
     let is_meant = |door: &&Arc<Door>| {
         door.dialect.word() == word && group.is_none_or(|group| group == door.group)
     };
-    let mut meant = reception.doors.iter().filter(is_meant).peekable();
-    if meant.peek().is_none() {
-        let doors: Vec<String> =
-            reception.doors.iter().filter(|door| is_open(door)).map(|door| name(door)).collect();
-        return Err(match doors.is_empty() {
-            true => "this hub has no other doors: open one with --door".to_owned(),
-            false => format!("this hub has no door {wanted}: there is {}", doors.join(", ")),
-        });
+    let mut seen = reception.doors.iter().filter(may_see);
+    match seen.find(is_meant) {
+        Some(door) => may_pass(&who, door.dialect).map(|()| Arc::clone(door)),
+        None => Err(none_such(reception.doors.iter().filter(may_see), &who, wanted)),
     }
-    let door = meant.find(|door| may_see(door)).ok_or_else(|| {
-        let bound = who.group.as_ref().map(ToString::to_string).unwrap_or_default();
-        format!("the token {} is good for group {bound} only", who.token)
-    })?;
-    if !is_open(door) {
-        return Err(format!("door {word} has its own authentication and needs no tunnel"));
+}
+
+/// The API is no door of this list, and people ask for it all the same.
+const HTTP: &str = "http";
+
+/// A token learns of the doors that it may use. Whatever else there is, is not there.
+fn none_such<'a>(seen: impl Iterator<Item = &'a Arc<Door>>, who: &Who, wanted: &str) -> String {
+    let usable = seen.filter(|door| is_open(door) && may_pass(who, door.dialect).is_ok());
+    let names: Vec<String> = usable.map(|door| name(door)).collect();
+    match names.is_empty() {
+        true => format!(
+            "this hub has no door {wanted} for the token {}, and no other one: open one with --door",
+            who.token
+        ),
+        false => format!("this hub has no door {wanted}: there is {}", names.join(", ")),
     }
-    may_pass(&who, door.dialect).map(|()| Arc::clone(door))
 }
 
 /// A dialect whose peers create work needs the right to submit; one whose peers only do it, the right to work.

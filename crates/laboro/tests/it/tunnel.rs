@@ -76,13 +76,24 @@ fn whoever_may_not_go_there_is_told_why() {
     let tries = [
         ("dwork", access(&rig, "watch", &[]), "needs submit"),
         ("fuq1", access(&rig, "submit", &[]), "needs work"),
-        ("fuq1", access(&rig, "work", &["--group", "other"]), "is good for group other only"),
         ("runexq", access(&rig, "admin", &[]), "there is dwork/default, fuq1/exp"),
         ("native", rig.at("admin").to_str().unwrap().to_owned(), "needs no tunnel"),
+        ("http", rig.at("admin").to_str().unwrap().to_owned(), "needs no tunnel"),
+        ("fuq", rig.at("admin").to_str().unwrap().to_owned(), "needs no tunnel"),
     ];
     for (door, access, words) in tries {
         rig.laboro(["tunnel", door, "--access", &access]).run().expect(4).says(words);
     }
+    // What it may not use it does not learn of: doors of other groups, and those for another role.
+    let bound = access(&rig, "work", &["--group", "other"]);
+    for door in ["fuq1", "fuq1/exp", "dwork", "runexq"] {
+        let told = rig.laboro(["tunnel", door, "--access", &bound]).run();
+        told.expect(4).says(&format!("this hub has no door {door} for the token"));
+        assert!(!told.err().contains("there is"), "{}", told.err());
+    }
+    let tried = rig.laboro(["tunnel", "runexq", "--access", &access(&rig, "work", &[])]).run();
+    tried.expect(4).says("there is fuq1/exp");
+    assert!(!tried.err().contains("dwork"), "{}", tried.err());
     let open = ["tunnel", "dwork", "--listen", "0.0.0.0:0", "--dir", "hub"];
     rig.laboro(open).run().expect(2).says("--insecure");
 }
