@@ -1,6 +1,8 @@
 //! `laboro tunnel`: a door of a hub elsewhere, as if it were on this machine. Programs that know nothing of TLS
 //! and tokens connect here; what they say goes to the hub through its native door. Nothing is read on the way.
 
+mod metered;
+
 use crate::args::hub::HubArgs;
 use crate::exit::{Exit, refused, usage};
 use crate::hub_client::access_path;
@@ -10,6 +12,7 @@ use anyhow::Context;
 use clap::Args;
 use laboro_hub::security::Access;
 use laboro_hub::tunnel::{BUFFER_BYTES, TunnelError, enter};
+use metered::Metered;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -128,7 +131,7 @@ impl Ends {
     async fn carry(&self, mut near: TcpStream) {
         // Without it everything is only slower.
         let _ = near.set_nodelay(true);
-        let mut far = match enter(&self.access, &self.door).await {
+        let far = match enter(&self.access, &self.door).await {
             Ok(far) => far,
             Err(error) => {
                 if !self.has_told.swap(true, Ordering::Relaxed) {
@@ -139,13 +142,10 @@ impl Ends {
         };
         self.has_told.store(false, Ordering::Relaxed);
         self.connections.fetch_add(1, Ordering::Relaxed);
-        let carried =
-            copy_bidirectional_with_sizes(&mut near, &mut far, BUFFER_BYTES, BUFFER_BYTES).await;
+        let mut far = Metered { stream: far, written: &self.sent, read: &self.received };
         // A connection that broke counts as one that ended: both programs see it.
-        if let Ok((sent, received)) = carried {
-            self.sent.fetch_add(sent, Ordering::Relaxed);
-            self.received.fetch_add(received, Ordering::Relaxed);
-        }
+        let _ =
+            copy_bidirectional_with_sizes(&mut near, &mut far, BUFFER_BYTES, BUFFER_BYTES).await;
     }
 }
 

@@ -70,6 +70,24 @@ fn an_end_of_one_direction_leaves_the_other_open() {
 }
 
 #[test]
+fn bytes_of_connections_that_are_still_open_are_counted() {
+    let rig = Rig::new();
+    let _hub = hub(&rig);
+    let (tunnel, address) = tunnel(&rig, "fuq1", &access(&rig, "work", &[]));
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // The server greets, hears a greeting, and says more.
+    stream.read_exact(&mut [0; 12]).unwrap();
+    stream.write_all(b"\x47\xc0\x01\0\0\0\0\0\x01\0\0\0").unwrap();
+    stream.read_exact(&mut [0; 1]).unwrap();
+    tunnel.signal(Signal::TERM);
+    let ran = tunnel.wait();
+    ran.expect(0);
+    assert!(ran.err().contains("1 connections, 12 bytes to the hub, "), "{}", ran.err());
+    assert!(!ran.err().contains(" 0 from it"), "{}", ran.err());
+}
+
+#[test]
 fn whoever_may_not_go_there_is_told_why() {
     let rig = Rig::new();
     let _hub = hub(&rig);
