@@ -8,6 +8,7 @@ use laboro_core::{GroupId, Time};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
@@ -86,7 +87,9 @@ fn read(file: File, past: &mut Past, now: Time) -> io::Result<()> {
 
 fn write_anew(path: &Path, past: &Past) -> io::Result<(File, u64)> {
     let draft = path.with_extension("new");
-    let mut out = BufWriter::new(File::create(&draft)?);
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    let mut out = BufWriter::new(file);
     let mut bytes = 0;
     for (group, sample) in past.samples(Step::Minute) {
         let line = line(group, false, sample);

@@ -9,6 +9,7 @@ use laboro_jetstream::{JetStreamJournal, Mirror, Opening, Options, Sharer, Wish}
 use laboro_journal::log::LogError;
 use laboro_journal::{FileJournal, Journal, JournalError};
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -145,7 +146,7 @@ fn lock(dir: &Path) -> Result<File, JournalError> {
         let path = path.clone();
         move |source| LogError::Io { path, doing, source: Arc::new(source) }
     };
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path);
     let file = file.map_err(io("open the lock file"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

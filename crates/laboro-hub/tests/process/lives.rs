@@ -93,6 +93,36 @@ fn nothing_in_the_directory_can_be_read_by_others() {
         assert_eq!(mode(secret), 0o600, "{secret}");
     }
     let exposed = dir.join("access.toml");
+    // A directory that is there already stays as it is; what the hub makes in it is closed, and so is a store of
+    // outputs that was left open.
+    let mode_at =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let open = parent.path().join("open");
+    std::fs::create_dir_all(open.join("outputs")).unwrap();
+    for path in [&open, &open.join("outputs")] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let hub = start(&Settings { dir: open.clone(), ..settings(&parent) }).unwrap();
+    visit(async {
+        submit(&hub.handle, 1).await;
+        let mut worker = Worker::connect(&hub.access, &hub.access.token, "w").await;
+        worker.is_welcome().await;
+        let task = worker.task().await;
+        worker.finish(&task, "hello").await;
+    });
+    stop(hub);
+    assert_eq!(mode_at(&open), 0o755);
+    let mut folders = vec![open];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            assert_eq!(mode_at(&path) & 0o077, 0, "{} {:o}", path.display(), mode_at(&path));
+            seen += 1;
+            folders.extend(path.is_dir().then_some(path));
+        }
+    }
+    assert!(seen > 8, "there were only {seen} files");
     std::fs::set_permissions(&exposed, std::fs::Permissions::from_mode(0o640)).unwrap();
     let told = start(&Settings { dir, ..settings(&parent) }).unwrap_err().to_string();
     assert!(told.contains("access.toml: other users can read it (mode 640)"), "{told}");

@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -71,7 +71,7 @@ impl Copier {
 
     /// Brings the files up to what the stream has, and gives its last sequence.
     pub async fn catch_up(&mut self) -> Result<u64, CopyError> {
-        fs::create_dir_all(&self.dir)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let held = self.held().await?;
         if held.last < self.known.sequence {
             // It is another stream than the one that was known, so nothing is known of it.
@@ -253,7 +253,9 @@ impl Copier {
     /// A piece of a file, which ends with it.
     fn write(&mut self, number: u32, at: u64, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(number);
-        let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(&path)?;
         if file.metadata()?.len() < at {
             // Its beginning is gone; the rest alone says nothing.
             return Ok(());

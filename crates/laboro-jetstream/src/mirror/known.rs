@@ -2,7 +2,9 @@
 //! what follows is read from the stream again.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -33,7 +35,9 @@ impl Known {
         let files = self.files.iter().map(|(number, bytes)| format!("{number} {bytes}\n"));
         let text = format!("{}\n{}", self.sequence, files.collect::<String>());
         let draft = place(dir).with_extension("tmp");
-        std::fs::write(&draft, text)?;
+        let mut options = File::options();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(text.as_bytes())?;
         std::fs::rename(draft, place(dir))
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::active::Active;
@@ -17,6 +18,7 @@ pub(super) fn lock(dir: &Path) -> Result<File, Error> {
         .create(true)
         .truncate(false)
         .write(true)
+        .mode(segment::FILE_MODE)
         .open(&path)
         .map_err(Error::at(&path))?;
     match file.try_lock() {

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -72,6 +72,9 @@ pub(super) fn open(dir: &Path, number: u32) -> Result<(File, u64), Error> {
     Ok((file, salt))
 }
 
+/// What tasks print is their owner's business, as the journal is.
+pub(super) const FILE_MODE: u32 = 0o600;
+
 /// Makes a whole file appear under its name at once, also after a power cut.
 pub(super) fn place(dir: &Path, path: &Path, bytes: &[u8]) -> Result<File, Error> {
     let draft = path.with_extension("tmp");
@@ -80,6 +83,7 @@ pub(super) fn place(dir: &Path, path: &Path, bytes: &[u8]) -> Result<File, Error
         .write(true)
         .create(true)
         .truncate(true)
+        .mode(FILE_MODE)
         .open(&draft)
         .map_err(Error::at(&draft))?;
     file.write_all(bytes).and_then(|()| file.sync_data()).map_err(Error::at(&draft))?;

@@ -2,8 +2,10 @@
 //! attempts and the segment it fills; what has ended is on disk only.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
 use std::ops::RangeInclusive;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::active::Active;
@@ -69,7 +71,7 @@ impl Writer {
     /// missing indexes. At most one writer at a time.
     pub fn open(dir: impl AsRef<Path>, config: Config) -> Result<Writer, Error> {
         let dir = dir.as_ref();
-        fs::create_dir_all(dir).map_err(Error::at(dir))?;
+        make_private(dir).map_err(Error::at(dir))?;
         let lock = recover::lock(dir)?;
         let config = Config {
             segment_bytes: config.segment_bytes.clamp(4 << 10, 2 << 30),
@@ -371,6 +373,19 @@ impl Writer {
         Ok(())
     }
 }
+
+/// What tasks print is for the owner of the store, also where the directory around it is open to all, and where
+/// an earlier version has left the store open too.
+fn make_private(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir)?;
+    if fs::metadata(dir)?.permissions().mode() & 0o077 != 0 {
+        // Somebody else's directory that we may write to stays as its owner wants it.
+        let _ = fs::set_permissions(dir, Permissions::from_mode(DIR_MODE));
+    }
+    Ok(())
+}
+
+const DIR_MODE: u32 = 0o700;
 
 impl Drop for Writer {
     fn drop(&mut self) {
