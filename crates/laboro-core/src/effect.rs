@@ -320,6 +320,8 @@ pub struct TaskView {
     pub failed_attempts: u16,
     pub lost_attempts: u16,
     pub attempts: Vec<AttemptView>,
+    /// The number of the attempt that runs, or of the one that would come next.
+    pub attempt: u16,
     pub lease: Option<LeaseNo>,
     pub delayed_until: Option<Time>,
     pub memo: Option<Arc<[u8]>>,
@@ -369,6 +371,8 @@ impl Ties {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptView {
+    /// From 1. Elements of arrays that are tried again by a person begin anew.
+    pub number: u16,
     pub worker: WorkerId,
     /// Its number, if the worker is forgotten.
     pub name: Name,

@@ -21,7 +21,7 @@ mod state;
 mod workers;
 
 pub(crate) use jobs::{Array, Job};
-pub(crate) use record::Phase;
+pub(crate) use record::{Phase, Record};
 pub(crate) use slab::{NONE, Slab};
 pub use state::State;
 pub(crate) use state::Timer;

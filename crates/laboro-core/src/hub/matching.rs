@@ -328,7 +328,7 @@ impl Hub {
             name,
             job_name: job.options.name.clone(),
             element,
-            attempt: 1u16.saturating_add(record.fails).saturating_add(record.lost),
+            attempt: record.attempt(),
             fails: record.fails,
             work: record.work.clone(),
             profile: state.profiles().get(record.profile).clone(),

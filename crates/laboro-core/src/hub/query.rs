@@ -9,8 +9,8 @@ use crate::effect::{
     WorkerView,
 };
 use crate::id::{JobId, Name, TaskId, WorkerId};
-use crate::ledger::{Phase, State as Ledger};
-use crate::task::State;
+use crate::ledger::{Phase, Record, State as Ledger};
+use crate::task::{Outcome, State};
 use std::sync::Arc;
 
 impl Hub {
@@ -143,6 +143,7 @@ impl Hub {
             failed_attempts: 0,
             lost_attempts: 0,
             attempts: Vec::new(),
+            attempt: 1,
             lease: None,
             delayed_until: None,
             memo: None,
@@ -188,6 +189,7 @@ impl Hub {
             view.message.clone_from(&extra.message);
             view.attempts = (extra.past.iter())
                 .map(|past| AttemptView {
+                    number: 0,
                     worker: past.worker,
                     name: self.worker_name(past.worker),
                     started: past.started,
@@ -202,6 +204,7 @@ impl Hub {
                 let worker = state.workers().get(lease.worker);
                 view.lease = Some(lease.no);
                 view.attempts.push(AttemptView {
+                    number: 0,
                     worker: worker.id,
                     name: worker.name.clone(),
                     started: lease.started,
@@ -215,11 +218,19 @@ impl Hub {
                 let ended = Some(started.after_ms(u64::from(took_ms)));
                 let outcome = Some(outcome);
                 let name = self.worker_name(worker);
-                view.attempts.push(AttemptView { worker, name, started, ended, outcome });
+                view.attempts.push(AttemptView {
+                    number: 0,
+                    worker,
+                    name,
+                    started,
+                    ended,
+                    outcome,
+                });
             }
             Phase::Delayed { until } => view.delayed_until = Some(until),
             _ => {}
         }
+        number_attempts(record, view);
         let most = self.config.limits.preds_shown;
         let ids = |slot| state.id_of(slot);
         let (preds, succs) =
@@ -282,6 +293,22 @@ impl Hub {
             None => Name::from(worker.0.to_string()),
         }
     }
+}
+
+/// The last is counted by the record already when it has failed.
+fn number_attempts(record: &Record, view: &mut TaskView) {
+    let tried = record.fails.saturating_add(record.lost);
+    let shown = u16::try_from(view.attempts.len()).unwrap_or(u16::MAX);
+    let last = match record.phase {
+        Phase::Leased { .. } => record.attempt(),
+        Phase::Finished { outcome: Outcome::Success, .. } => shown.max(tried.saturating_add(1)),
+        _ => shown.max(tried),
+    };
+    for (back, attempt) in view.attempts.iter_mut().rev().enumerate() {
+        attempt.number = last.saturating_sub(u16::try_from(back).unwrap_or(u16::MAX)).max(1);
+    }
+    let runs = matches!(record.phase, Phase::Leased { .. });
+    view.attempt = if runs { last } else { last.saturating_add(1) };
 }
 
 fn lease_of(state: &Ledger, lease: u32) -> (TaskId, crate::id::LeaseNo) {

@@ -169,6 +169,14 @@ impl Record {
         past.push(attempt);
     }
 
+    /// The number of the attempt that runs or comes next. It is counted on when a person has the task tried
+    /// again, although `fails` and `lost` begin anew: what an attempt printed is found by its number.
+    pub(crate) fn attempt(&self) -> u16 {
+        let past = self.extra.as_ref().map_or(0, |extra| extra.past.len());
+        let past = u16::try_from(past).unwrap_or(u16::MAX);
+        self.fails.saturating_add(self.lost).max(past).saturating_add(1)
+    }
+
     pub(crate) fn memo(&self) -> Option<&Arc<[u8]>> {
         self.extra.as_ref().and_then(|extra| extra.memo.as_ref())
     }

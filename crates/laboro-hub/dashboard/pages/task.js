@@ -55,7 +55,7 @@ export async function show(place, visit) {
     swap(links, drawLinks("after", task.after), drawLinks("before", task.before));
     chooseAttempts(which, task);
     // A new attempt has an output of its own.
-    const attemptNow = `${task.failed_attempts + task.lost_attempts}`;
+    const attemptNow = `${attemptsMade(task)}`;
     if (!following || (attemptNow !== followed && which.value === "")) reopen();
     followed = attemptNow;
   };
@@ -140,8 +140,14 @@ function drawLinks(title, list) {
   return h("p", {}, h("b", {}, `${words}: `), shown.length === 0 ? "none that are known" : shown.flatMap((one, at) => (at ? [", ", one] : [one])));
 }
 
+/** With the one that runs or comes next. What a person has tried again is counted on. */
+function attemptsMade(task) {
+  const last = task.attempts.at(-1)?.attempt ?? 0;
+  return Math.max(task.failed_attempts + task.lost_attempts + 1, last);
+}
+
 function chooseAttempts(select, task) {
-  const made = Math.min(task.failed_attempts + task.lost_attempts + 1, 100);
+  const made = Math.min(attemptsMade(task), 100);
   while (select.options.length <= made && made > 1) {
     const number = String(select.options.length);
     select.append(h("option", { value: number }, `attempt ${number}`));

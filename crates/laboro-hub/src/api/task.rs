@@ -162,7 +162,7 @@ impl From<State> for TaskState {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Attempt {
-    /// Counted from 1. 0: not known.
+    /// Counted from 1.
     #[serde(default)]
     pub attempt: u16,
     pub worker: u32,
@@ -260,13 +260,6 @@ pub struct Explained {
 
 impl From<TaskView> for Task {
     fn from(view: TaskView) -> Task {
-        let tried = view.failed_attempts.saturating_add(view.lost_attempts);
-        let is_counted = !matches!(view.state, State::Leased | State::Done);
-        let last = if is_counted { tried } else { tried.saturating_add(1) };
-        let later = |at: usize| u16::try_from(view.attempts.len() - 1 - at).unwrap_or(u16::MAX);
-        let numbers: Vec<u16> =
-            (0..view.attempts.len()).map(|at| last.saturating_sub(later(at))).collect();
-        let numbered = view.attempts.into_iter().zip(numbers);
         Task {
             job: view.task.job.0,
             task: view.task.number(),
@@ -275,7 +268,7 @@ impl From<TaskView> for Task {
             priority: view.priority,
             failed_attempts: view.failed_attempts,
             lost_attempts: view.lost_attempts,
-            attempts: numbered.map(|(view, number)| Attempt::of(view, number)).collect(),
+            attempts: view.attempts.into_iter().map(Attempt::from).collect(),
             lease: view.lease.map(|lease| lease.to_string()),
             delayed_until_ms: view.delayed_until.map(|time| time.0),
             message: view.message.map(String::from),
@@ -288,10 +281,10 @@ impl From<TaskView> for Task {
     }
 }
 
-impl Attempt {
-    fn of(view: AttemptView, attempt: u16) -> Attempt {
+impl From<AttemptView> for Attempt {
+    fn from(view: AttemptView) -> Attempt {
         Attempt {
-            attempt,
+            attempt: view.number,
             worker: view.worker.0,
             worker_name: (&view.name).into(),
             started_ms: view.started.0,

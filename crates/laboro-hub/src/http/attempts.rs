@@ -41,7 +41,7 @@ fn id(task: &Task) -> TaskId {
 fn has_ended_once(task: &Task) -> bool {
     matches!(task.state, TaskState::Done | TaskState::Failed | TaskState::Cancelled)
         || task.failed_attempts > 0
-        || task.attempts.len() > 1
+        || task.attempts.iter().any(|attempt| attempt.ended_ms.is_some())
 }
 
 fn add(attempts: &mut Vec<Attempt>, ended: Ended) {
@@ -58,7 +58,7 @@ fn add(attempts: &mut Vec<Attempt>, ended: Ended) {
     });
     let ended_ms = ending.started_ms.saturating_add(ending.wall_us / 1000);
     match known {
-        // Numbers begin anew when a person has a task tried again: this is about an earlier one.
+        // Numbers begin anew when a person has an element tried again: this is about an earlier one.
         Some(attempt) if attempt.ended_ms.is_none() || attempt.worker != worker.number => {}
         Some(attempt) => {
             (attempt.started_ms, attempt.ended_ms) = (ending.started_ms, Some(ended_ms));

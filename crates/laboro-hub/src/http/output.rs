@@ -134,8 +134,7 @@ pub(super) async fn answer(
 /// The attempt that runs, or would run next. `None`: there will be no more.
 async fn attempt_now(api: &Api, job: u32, task: u32) -> Result<Option<u16>, Refused> {
     let view = api.view_task(Name::default(), by_number(job, task)?).await?;
-    Ok((!view.state.is_finished())
-        .then(|| 1u16.saturating_add(view.failed_attempts).saturating_add(view.lost_attempts)))
+    Ok((!view.state.is_finished()).then_some(view.attempt))
 }
 
 fn part(cursor: Cursor, range: Range, size: u64) -> Result<Response, Refused> {

@@ -1,6 +1,6 @@
 //! What tasks printed: whole, in part, as it comes.
 
-use crate::rig::Rig;
+use crate::rig::{Rig, json_of};
 use laboro_core::Outcome;
 use laboro_dialects::session::Stream;
 use laboro_hub::api;
@@ -141,4 +141,40 @@ async fn what_attempts_used_is_shown_also_of_elements_without_a_record() {
     assert_eq!(page.tasks[2].attempts, [], "nothing was told of this one");
     assert_eq!(page.tasks[3].attempts.len(), 1, "the hub's record and the store's are one");
     assert_eq!(page.tasks[3].attempts[0].used, Some(used));
+}
+
+#[tokio::test]
+async fn attempts_are_counted_on_when_a_person_has_a_task_tried_again() {
+    let rig = Rig::start().await;
+    rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
+    let worker = rig.join("node-1", "default", 1).await;
+    let client = rig.client("submit");
+    let shown = async || {
+        let task: api::Task = client.get("jobs/1/tasks/1").await.unwrap();
+        let of = |one: &api::Attempt| (one.attempt, one.used.is_some());
+        task.attempts.iter().map(of).collect::<Vec<_>>()
+    };
+    for (number, text, outcome) in [(1, "first", Outcome::Exit(1)), (2, "second", Outcome::Success)]
+    {
+        let grants = rig.take(&worker, 1).await;
+        assert_eq!(grants[0].attempt, number);
+        assert_eq!(shown().await.last(), Some(&(number, false)));
+        rig.print(1, 1, number, Stream::Out, text.as_bytes()).await;
+        rig.end_output(1, 1, number, outcome).await;
+        rig.report(&worker, &grants, outcome).await;
+        if number == 1 {
+            assert_eq!(shown().await, [(1, true)]);
+            let changed: api::Changed = client.post("jobs/1/retry", &json_of("{}")).await.unwrap();
+            assert_eq!(changed.tasks, 1);
+            assert_eq!(shown().await, [(1, true)]);
+        }
+    }
+    assert_eq!(shown().await, [(1, true), (2, true)]);
+    let output = |attempt: u16| format!("{OUTPUT}?attempt={attempt}");
+    assert_eq!(read(&client, &output(1), None).await, "first");
+    assert_eq!(read(&client, &output(2), None).await, "second");
+    for attempt in [0, 3] {
+        let refused = client.download(&output(attempt), None).await.unwrap_err();
+        assert_eq!(refused.reason(), Some("no_such_attempt"));
+    }
 }

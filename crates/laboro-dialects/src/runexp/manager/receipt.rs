@@ -105,13 +105,12 @@ impl Manager {
         };
         match reply {
             Reply::Task(view) if was_here(&view) || self.door.follows.is_some() => {
-                let attempts = view.failed_attempts.saturating_add(view.lost_attempts);
                 let is_lapsed = u16::from(view.state != State::Leased);
                 let is_from_before = !was_here(&view);
                 let loan = Loan {
                     task: view.task,
                     lease: None,
-                    attempt: attempts.saturating_add(1).saturating_sub(is_lapsed).max(1),
+                    attempt: view.attempt.saturating_sub(is_lapsed).max(1),
                     holder: self.seat().name.clone(),
                     is_from_before,
                     by_exit_status: !is_own_script(view.work.as_deref()),

@@ -102,7 +102,10 @@ async fn follow_one(
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 fn is_past(task: &Task, attempt: Option<u16>) -> bool {
-    let now = 1u16.saturating_add(task.failed_attempts).saturating_add(task.lost_attempts);
+    let tried = task.failed_attempts.saturating_add(task.lost_attempts);
+    // When a person has it tried again its failures are counted anew, its attempts are not.
+    let ended = task.attempts.iter().rev().find(|attempt| attempt.ended_ms.is_some());
+    let now = tried.max(ended.map_or(0, |attempt| attempt.attempt)).saturating_add(1);
     matches!(task.state, TaskState::Done | TaskState::Failed | TaskState::Cancelled)
         || attempt.is_none_or(|attempt| now > attempt)
 }
