@@ -60,8 +60,13 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     let (names, tasks) = left(scripts, &files)?;
     if args.print_jobs {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        // A program gets the names as they are; a terminal must not obey them.
+        let is_seen = std::io::stdout().is_terminal();
         for name in &names {
-            out.write_all(&[name.as_bytes(), b"\n"].concat())?;
+            match is_seen {
+                true => writeln!(out, "{}", safe(&name.to_string_lossy()))?,
+                false => out.write_all(&[name.as_bytes(), b"\n"].concat())?,
+            }
         }
         out.flush()?;
         return Ok(Exit::Done);

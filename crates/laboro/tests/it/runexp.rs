@@ -437,3 +437,26 @@ fn names_are_bytes_as_those_of_files_are() {
     assert!(result.starts_with(b"runexp summary: success\n"));
     rig.manage(&[]).wait().expect(0).says("all 2 are done");
 }
+
+#[test]
+fn names_with_control_characters_are_harmless_on_a_terminal_and_whole_in_a_pipe() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::{BufRead, BufReader};
+    let rig = Rig::new();
+    rig.write("runs/a\u{1b}]0;b\u{7}.sh", "true\n");
+    let piped = rig.laboro(["runexp", "manage", ".", "--print-jobs"]).run();
+    assert_eq!(piped.expect(0).out(), "a\u{1b}]0;b\u{7}\n");
+
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let path = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+    let theirs = std::fs::File::options().read(true).write(true).open(path).unwrap();
+    let mut manage = Command::new(env!("CARGO_BIN_EXE_laboro"));
+    manage.args(["runexp", "manage", ".", "--print-jobs"]).current_dir(rig.at(""));
+    let mut manage = manage.stdout(theirs.try_clone().unwrap()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(std::fs::File::from(ours)).read_line(&mut line).unwrap();
+    assert!(manage.wait().unwrap().success());
+    assert_eq!(line.trim_end(), r"a\u{1b}]0;b\u{7}");
+}
