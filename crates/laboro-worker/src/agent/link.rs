@@ -72,6 +72,12 @@ impl Link {
         }
     }
 
+    /// The hub gives up whoever is not back after so long.
+    pub fn within(mut self, patience: Duration) -> Link {
+        self.backoff.within(patience);
+        self
+    }
+
     /// Where it leads, for people.
     pub(super) fn target(&self) -> String {
         self.connect.target()

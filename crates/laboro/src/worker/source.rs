@@ -21,6 +21,7 @@ use laboro_worker::{MemoryGuard, memory_total};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 pub(crate) struct Source {
@@ -69,8 +70,9 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
         until: until(options),
         ..WorkerSettings::new(options.name.clone(), options.slots)
     };
+    let patience = Duration::from_millis(settings.period_ms);
     let side = Box::new(NativeWorker::new(settings));
-    let connect = Box::new(move || Link::new(Several::new(ways)));
+    let connect = Box::new(move || Link::new(Several::new(ways)).within(patience));
     Ok(Source { side, connect, front })
 }
 

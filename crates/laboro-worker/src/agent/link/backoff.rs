@@ -6,14 +6,27 @@ use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(100);
 const STEADY: Duration = Duration::from_millis(800);
-const MOST: Duration = Duration::from_secs(15);
+/// A hub that begins anew waits 10 s and more for whoever has tasks of it, unless it was told otherwise.
+const MOST: Duration = Duration::from_secs(5);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Backoff {
     tries: u32,
+    most: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Backoff {
+        Backoff { tries: 0, most: MOST }
+    }
 }
 
 impl Backoff {
+    /// Its tasks are given to others after so long without a sign of it: at least two tries come before that.
+    pub(super) fn within(&mut self, patience: Duration) {
+        self.most = MOST.min(patience / 3);
+    }
+
     /// The last connection was a good one.
     pub(super) fn reset(&mut self) {
         self.tries = 0;
@@ -35,7 +48,7 @@ impl Backoff {
     }
 
     pub(super) fn later(&mut self) -> Duration {
-        let pause = FIRST.saturating_mul(1 << self.tries.min(16)).min(MOST);
+        let pause = FIRST.saturating_mul(1 << self.tries.min(16)).min(self.most);
         self.tries = self.tries.saturating_add(1);
         jittered(pause)
     }
