@@ -22,11 +22,12 @@ use laboro_hub::listen::{Embedded, receive_all};
 use laboro_hub::{Clock, Handle, Server, ServerOptions, server};
 use laboro_journal::{Journal, JournalError};
 use laboro_plan::{Run, find_runs};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -55,9 +56,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     check_names(scripts.iter().map(|run| &*run.name))?;
     let count = scripts.len();
     let mut files = Files::open(&outputs)?;
-    let done = scripts.iter().filter(|run| files.is_done(&run.name));
-    let done = done.map(|run| Bytes::copy_from_slice(run.name.as_bytes())).collect();
-    let (names, tasks) = left(scripts, &files)?;
+    let Sorted { done, names, tasks } = sort(scripts, &files)?;
     if args.print_jobs {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         // A program gets the names as they are; a terminal must not obey them.
@@ -96,10 +95,17 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     runtime.block_on(serve(args, address, door, Shared::new(files), tasks))
 }
 
-/// Names and tasks of what is not done yet.
-fn left(scripts: Vec<Run>, files: &Files) -> anyhow::Result<(Vec<OsString>, Vec<TaskSpec>)> {
-    let mut names = Vec::new();
-    let mut tasks = Vec::new();
+/// What was found, by whether it is done.
+#[derive(Default)]
+struct Sorted {
+    done: HashSet<Bytes>,
+    /// Of what is left, in the order of its tasks.
+    names: Vec<OsString>,
+    tasks: Vec<TaskSpec>,
+}
+
+fn sort(scripts: Vec<Run>, files: &Files) -> anyhow::Result<Sorted> {
+    let mut sorted = Sorted::default();
     let setting = Arc::new(Setting::default());
     for Run { name, kind, body } in scripts {
         if !runexp::words::is_sayable(name.as_bytes()) {
@@ -108,18 +114,19 @@ fn left(scripts: Vec<Run>, files: &Files) -> anyhow::Result<(Vec<OsString>, Vec<
             return Err(usage(format!("{name}: a name has at most {most} bytes: shorten it")));
         }
         if files.is_done(&name) {
+            sorted.done.insert(name.into_vec().into());
             continue;
         }
-        tasks.push(TaskSpec {
+        sorted.tasks.push(TaskSpec {
             name: Name::new(name.as_bytes()),
             profile: 0,
             work: Some(Arc::new(Work::script(kind.kind(), body, Arc::clone(&setting)))),
             preds: Default::default(),
             memo: None,
         });
-        names.push(name);
+        sorted.names.push(name);
     }
-    Ok((names, tasks))
+    Ok(sorted)
 }
 
 /// What the hub decides need not be written: what counts is in the result files before it is told.
