@@ -125,24 +125,24 @@ fn extension(path: &Path) -> Option<&str> {
 
 fn files_below(directory: &Path) -> Result<Vec<PathBuf>, PlanError> {
     let shown = directory.display().to_string();
-    let read = |path: &Path| {
+    let wrong = |path: &Path, source| {
         let path = path.display().to_string();
-        move |source| PlanError::Read { path, source }
+        PlanError::Read { path, source }
     };
     let mut files = Vec::new();
     let mut waiting = vec![(directory.to_owned(), None)];
     let mut links = 0;
     while let Some((directory, came_from)) = waiting.pop() {
-        let found = fs::metadata(&directory).map_err(read(&directory))?;
+        let found = fs::metadata(&directory).map_err(|error| wrong(&directory, error))?;
         let id = (found.dev(), found.ino());
         if is_on(came_from.as_ref(), id) {
             continue;
         }
         let trail = Rc::new(Trail { id, came_from });
-        for entry in fs::read_dir(&directory).map_err(read(&directory))? {
-            let entry = entry.map_err(read(&directory))?;
+        for entry in fs::read_dir(&directory).map_err(|error| wrong(&directory, error))? {
+            let entry = entry.map_err(|error| wrong(&directory, error))?;
             let path = entry.path();
-            let kind = entry.file_type().map_err(read(&path))?;
+            let kind = entry.file_type().map_err(|error| wrong(&path, error))?;
             if kind.is_dir() {
                 waiting.push((path, Some(Rc::clone(&trail))));
             } else if kind.is_file() || (kind.is_symlink() && path.is_file()) {

@@ -29,6 +29,8 @@ pub(crate) struct Results {
 pub(crate) struct Table {
     dir: PathBuf,
     good: BTreeMap<OsString, bool>,
+    /// There was nothing here before: neither a table nor a result.
+    is_new: bool,
     /// Further results are added at its end; the last line about a name counts. `None` until it was written anew.
     file: Option<File>,
 }
@@ -98,7 +100,11 @@ impl Table {
         let mut good =
             read_table(&path).with_context(|| format!("{} cannot be read", path.display()))?;
         add_missing(&mut good, dir, Path::new(""))?;
-        Ok(Table { dir: dir.to_owned(), good, file: None })
+        let is_new = match std::fs::read_dir(dir) {
+            Ok(mut found) => found.next().is_none(),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+        Ok(Table { dir: dir.to_owned(), good, is_new, file: None })
     }
 
     /// Somebody kept one here before.
@@ -108,6 +114,9 @@ impl Table {
 
     /// Its result file is there, and it was good.
     pub(crate) fn is_done(&self, name: &OsStr) -> bool {
+        if self.is_new {
+            return false;
+        }
         let file = self.dir.join(result_file(name));
         match self.good.get(name) {
             Some(good) => *good && file.is_file(),
@@ -124,6 +133,7 @@ impl Table {
 
     pub(crate) fn put(&mut self, name: &OsStr, good: bool) -> anyhow::Result<()> {
         self.good.insert(name.to_owned(), good);
+        self.is_new = false;
         match &mut self.file {
             // In one piece, so that a program that is killed leaves no half of it.
             Some(file) => file
@@ -166,8 +176,12 @@ const FILE_NAME_MAX: usize = 255;
 pub(crate) fn check_names<'a>(
     names: impl Iterator<Item = &'a OsStr> + Clone,
 ) -> anyhow::Result<()> {
-    let mut files: HashSet<PathBuf> = names.clone().map(result_file).collect();
-    files.insert(TABLE.into());
+    let mut files: HashSet<PathBuf> = HashSet::new();
+    // Where nothing lies below anything, nothing can clash.
+    if names.clone().any(|name| name.as_bytes().contains(&b'/')) {
+        files.extend(names.clone().map(result_file));
+        files.insert(TABLE.into());
+    }
     let clash = |name: &OsStr| {
         let length = Path::new(name).file_name().map_or(0, OsStr::len) + ".res".len();
         if length > FILE_NAME_MAX {
