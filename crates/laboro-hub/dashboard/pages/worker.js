@@ -39,7 +39,8 @@ function drawWhy(worker) {
 
 export function conductBadge(worker) {
   const { conduct } = worker;
-  if (!worker.connected) return h("span", { class: "badge state-cancelled" }, "away");
+  // Whoever was ejected is gone because of that.
+  if (!worker.connected && conduct.standing !== "ejected") return h("span", { class: "badge state-cancelled" }, "away");
   if (conduct.standing !== "good") {
     const kind = conduct.standing === "ejected" ? "failed" : "held";
     return h("span", { class: `badge state-${kind}`, title: conduct.reason ?? "" }, conduct.standing.replaceAll("_", " "));

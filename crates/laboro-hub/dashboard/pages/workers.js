@@ -40,10 +40,17 @@ function drawWorkers(workers, then, now, me) {
     ["Failed", "number"], ["Speed", "number"], "Seen", ""],
   workers.map((worker) => [
     h("a", { class: "name", href: `#/workers/${worker.worker}` }, text(worker.name)),
-    text(worker.group), text(worker.dialect), conductBadge(worker), slots(worker), count(worker.lease_count),
+    text(worker.group), text(worker.dialect), conduct(worker), slots(worker), count(worker.lease_count),
     count(worker.succeeded), count(worker.failed), speed(worker), worker.connected ? "now" : ago(worker.seen_ms),
     me.role === "admin" ? workerButtons(worker) : "",
   ]), "no worker yet: `laboro worker` starts one");
+}
+
+/** Who is barred wants to know why. */
+function conduct(worker) {
+  const { standing, reason } = worker.conduct;
+  const why = standing !== "good" && reason;
+  return why ? h("span", {}, conductBadge(worker), h("small", {}, ` ${reason}`)) : conductBadge(worker);
 }
 
 function slots(worker) {

@@ -339,10 +339,11 @@ fn workers(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
 
 fn worker_row(worker: &Worker, now: u64) -> Row<'static> {
     let (conduct, color) = match (worker.connected, worker.conduct.standing) {
+        // It is gone because of that.
+        (_, Standing::Ejected) => ("ejected", Color::Red),
         (false, _) => ("away", Color::DarkGray),
         (true, Standing::OnHold) => ("on hold", Color::Yellow),
         (true, Standing::OnProbation) => ("on probation", Color::Yellow),
-        (true, Standing::Ejected) => ("ejected", Color::Red),
         (true, Standing::Good | Standing::Unknown) if worker.draining => ("draining", Color::Cyan),
         (true, Standing::Good | Standing::Unknown) => ("good", Color::Green),
     };
