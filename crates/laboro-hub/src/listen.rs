@@ -4,7 +4,6 @@
 mod allow;
 mod complaints;
 mod dialect;
-mod embedded;
 pub(crate) mod fill;
 mod rrmq;
 pub(crate) mod stats;
@@ -16,12 +15,12 @@ pub(crate) use allow::allows;
 pub use allow::{BadNetwork, Network};
 pub(crate) use complaints::Complaints;
 pub use dialect::Dialect;
-pub use embedded::{Embedded, receive_all};
 pub use stats::{DoorCounts, DoorStats};
 
 use crate::fuq;
 use crate::inbox::{Handle, Subscription};
 use crate::mq::Observer;
+pub use crate::process::bind::listener;
 use crate::security::{Admission, CurveKey, Tokens};
 use crate::transport::{Hall, Parting, drive};
 use crate::tunnel;
@@ -45,7 +44,7 @@ use tracing::Instrument;
 /// While a task runs nothing is said in some dialects, for days maybe, and what is said to a machine that is gone is
 /// sent again and again for a quarter of an hour: that nobody is there is noticed after `lost_ms` all the same. Where
 /// that cannot be set, it takes as long as the system says.
-pub(crate) fn watch_over(stream: impl AsFd, lost_ms: u64) {
+pub fn watch_over(stream: impl AsFd, lost_ms: u64) {
     // The system counts seconds here.
     let share = |parts| Duration::from_millis(lost_ms / parts).max(Duration::from_secs(1));
     let _ = sockopt::set_socket_keepalive(&stream, true);

@@ -5,8 +5,11 @@ pub(crate) mod args;
 pub(crate) mod config;
 pub(crate) mod timings;
 
+mod conversation;
+mod direct;
 mod files;
 mod manage;
+mod reception;
 mod recorder;
 
 use crate::exit::Exit;

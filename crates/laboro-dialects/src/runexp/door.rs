@@ -43,6 +43,7 @@ pub struct Door {
     pub(super) success: Success,
     pub(super) fill: Option<Fill>,
     pub(super) stays: bool,
+    pub(super) is_watched: bool,
     pub(super) follows: Option<Former>,
     pub(super) limits: Limits,
     pub(super) roll: Arc<Roll>,
@@ -84,6 +85,7 @@ impl Door {
             success: Success::default(),
             fill: None,
             stays: false,
+            is_watched: false,
             follows: None,
             limits: Limits::default(),
             roll: Arc::default(),
@@ -104,6 +106,13 @@ impl Door {
     /// Runners are not sent home when nothing is left: more may come.
     pub fn staying(mut self) -> Door {
         self.stays = true;
+        self
+    }
+
+    /// That a runner has gone is told by its connection alone: whoever drives the conversations ends each of them, and
+    /// may be slow to call `tick`.
+    pub fn watched(mut self) -> Door {
+        self.is_watched = true;
         self
     }
 

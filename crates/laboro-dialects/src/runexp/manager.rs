@@ -196,14 +196,17 @@ impl Manager {
             kinds: Kinds::of(&[WorkKind::Script, WorkKind::Command]),
             tags: Vec::new(),
             capacity: Capacity::slots(1),
-            period_ms: Some(PERIOD_MS),
+            period_ms: (!self.door.is_watched).then_some(PERIOD_MS),
             // It cannot say what it runs. What it was given before goes to whoever asks first, and its result
             // counts all the same if it comes before that.
             running: Some(Vec::new()),
         };
         out.ask(tag::JOIN, Command::Join(join));
         seat.take_up_left(now);
-        self.renew_at = Some(now.after_ms(RENEW_MS));
+        self.renew_at = Some(match self.door.is_watched {
+            true => Time::NEVER,
+            false => now.after_ms(RENEW_MS),
+        });
         self.wait();
     }
 

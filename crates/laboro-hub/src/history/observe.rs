@@ -69,17 +69,30 @@ impl<J: Journal + Send> Journal for Observed<J> {
 
 impl<J: Journal + Send> Observed<J> {
     async fn commit_noted(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
-        // Nobody records where nobody can look.
-        let desk = &self.history.shared.desk;
-        if desk.is_deserted() {
-            return self.journal.commit(batch).await;
-        }
-        let notes = Notes { at: batch.at, list: batch.events.iter().filter_map(note).collect() };
+        let notes = self.history.notes_of(&batch);
         let effects = self.journal.commit(batch).await?;
-        if !notes.list.is_empty() {
-            desk.put(notes);
+        if let Some(notes) = notes {
+            self.history.shared.desk.put(notes);
         }
         Ok(effects)
+    }
+}
+
+impl History {
+    /// For a hub without a journal: what this batch decided counts at once.
+    pub fn note(&self, batch: &Batch) {
+        if let Some(notes) = self.notes_of(batch) {
+            self.shared.desk.put(notes);
+        }
+    }
+
+    fn notes_of(&self, batch: &Batch) -> Option<Notes> {
+        // Nobody records where nobody can look.
+        if self.shared.desk.is_deserted() {
+            return None;
+        }
+        let list: Vec<Note> = batch.events.iter().filter_map(note).collect();
+        (!list.is_empty()).then_some(Notes { at: batch.at, list })
     }
 }
 

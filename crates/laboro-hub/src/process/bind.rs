@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 const BACKLOG: i32 = 1024;
 
 /// The socket, and where it really listens.
-pub(crate) fn listener(
+pub fn listener(
     door: &'static str,
     address: SocketAddr,
 ) -> Result<(TcpListener, SocketAddr), HubError> {

@@ -3,8 +3,10 @@
 
 use super::args::Manage;
 use super::config::Config as Home;
+use super::direct::DirectHub;
 use super::files::Files;
-use super::recorder::{Recorder, Shared};
+use super::reception::{Inside, RUNNERS_MAX, Reception};
+use super::recorder::Shared;
 use crate::args::Success;
 use crate::exit::{Exit, usage};
 use crate::output::{safe, say};
@@ -14,13 +16,11 @@ use crate::run::results::check_names;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use laboro_core::{
-    Batch, Command, Conduct, ConductRule, Config, Counts, Effect, Hub, JobId, Ledger, Name,
-    Profile, Query, Reply, Setting, State, Submit, TaskSpec, Work,
+    Command, Conduct, ConductRule, Config, Counts, Hub, JobId, JobOptions, Ledger, Name, Profile,
+    Reply, Setting, State, Submit, SubmitTo, TaskSpec, Work,
 };
 use laboro_dialects::runexp::{self, Door};
-use laboro_hub::listen::{Embedded, receive_all};
-use laboro_hub::{Clock, Handle, Server, ServerOptions, server};
-use laboro_journal::{Journal, JournalError};
+use laboro_hub::Clock;
 use laboro_plan::{Run, find_runs};
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -30,14 +30,18 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 const GROUP: &str = "default";
 const JOB: JobId = JobId(1);
-const CONNECTIONS_MAX: u32 = 10_000;
 
 /// A runner that was told to wait comes back after ten seconds, and shall hear then that all is done.
 const LINGER: Duration = Duration::from_secs(15);
+
+/// How often it is looked whether everybody has gone.
+const LEAVING_LOOK: Duration = Duration::from_millis(5);
+
+/// For conversations that are cut off.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// How often somebody who looks at the progress sees something new.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -89,7 +93,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
         .with_target(false)
         .init();
     // Each connection is an open file. Whatever cannot be had is missed only when so many come.
-    let _ = crate::run::make_room_for(CONNECTIONS_MAX, 1);
+    let _ = crate::run::make_room_for(RUNNERS_MAX, 1);
     let address = SocketAddr::new(args.listen, args.port.or(home.port).unwrap_or(0));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(args, address, door, Shared::new(files), tasks))
@@ -129,15 +133,6 @@ fn sort(scripts: Vec<Run>, files: &Files) -> anyhow::Result<Sorted> {
     Ok(sorted)
 }
 
-/// What the hub decides need not be written: what counts is in the result files before it is told.
-struct FilesRemember;
-
-impl Journal for FilesRemember {
-    async fn commit(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
-        Ok(batch.release())
-    }
-}
-
 async fn serve(
     args: &Manage,
     address: SocketAddr,
@@ -153,54 +148,47 @@ async fn serve(
     let seed = RandomState::new().build_hasher().finish();
     let (hub, first) = Hub::begin(Ledger::default(), config, clock.now(), seed);
     first.release();
-    let (server, handle) = server(&ServerOptions::default(), clock);
+    let hub = DirectHub::new(hub, clock);
 
-    let embedded = Embedded {
-        dialect: "runexp",
-        handle: handle.clone(),
-        clock,
-        group: GROUP.to_owned(),
-        connections_max: CONNECTIONS_MAX.into(),
-        stats: Arc::default(),
-        stop: CancellationToken::new(),
-    };
-    let (listener, address) = embedded.bind(address)?;
+    let (listener, address) = laboro_hub::listen::listener("runexp", address)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
     let (count, group) = (tasks.len(), String::from_utf8_lossy(door.group()).into_owned());
+    submit(&hub, args, tasks)?;
     say(format_args!("runexp on {address}, group {}, {count} jobs", safe(&group)));
 
-    let recorded = files.clone();
-    let make = move |place: laboro_dialects::session::Place| {
-        let number = place.session.0;
-        Recorder::new(door.session(place), number, recorded.clone())
+    let inside = Inside::default();
+    let reception = Reception {
+        hub: hub.clone(),
+        group: GROUP,
+        door: door.watched(),
+        files: files.clone(),
+        inside: inside.clone(),
     };
-    let (stop, stats) = (embedded.stop.clone(), Arc::clone(&embedded.stats));
-    // Each by itself: whoever is woken is looked at alone.
-    let doors = tokio::spawn(receive_all(listener, embedded, make));
-    let engine = tokio::spawn(decide(hub, server));
-    let attend = async {
-        submit(&handle, tasks, args.retries).await?;
-        let exit = tokio::select! {
-            exit = follow(args, &handle, &files) => exit?,
-            () = signals.next() => Exit::Interrupted,
-        };
-        if exit != Exit::Interrupted {
-            let has_left = async {
-                while stats.counts().connections > 0 {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-            };
-            tokio::select! {
-                _ = tokio::time::timeout(LINGER, has_left) => {}
-                () = signals.next() => {}
-            }
+    let doors = tokio::spawn(reception.receive_all(listener));
+    let exit = tokio::select! {
+        exit = follow(args, &hub, &files) => exit,
+        () = signals.next() => Ok(Exit::Interrupted),
+    };
+    let all_left = async {
+        while !inside.is_empty() {
+            tokio::time::sleep(LEAVING_LOOK).await;
         }
-        anyhow::Ok(exit)
     };
-    let exit = attend.await;
-    stop.cancel();
-    doors.await??;
-    handle.end().await.context("the hub ended too early")?;
-    engine.await??;
+    if matches!(exit, Ok(Exit::Done | Exit::SomeFailed)) {
+        tokio::select! {
+            _ = tokio::time::timeout(LINGER, all_left) => {}
+            () = signals.next() => {}
+        }
+    }
+    doors.abort();
+    inside.close();
+    let all_ended = async {
+        while !inside.is_empty() {
+            tokio::time::sleep(LEAVING_LOOK).await;
+        }
+    };
+    // Whoever is just writing a result ends that.
+    let _ = tokio::time::timeout(ENDING, all_ended).await;
     let mut files = files.lock();
     files.save()?;
     if let (Some(path), Some(timings)) = (&args.timings, files.timings()) {
@@ -212,26 +200,27 @@ async fn serve(
     }
 }
 
-async fn decide(mut hub: Hub, mut server: Server) -> Result<(), JournalError> {
-    laboro_hub::run(&mut hub, &mut server, &mut FilesRemember).await
-}
-
-async fn submit(handle: &Handle, tasks: Vec<TaskSpec>, retries: u16) -> anyhow::Result<()> {
-    let attempts = retries.saturating_add(1);
+fn submit(hub: &DirectHub, args: &Manage, tasks: Vec<TaskSpec>) -> anyhow::Result<()> {
+    let attempts = args.retries.saturating_add(1);
     let profiles = vec![Profile { attempts, ..Profile::default() }];
-    let submit = Submit { profiles, tasks, ..Submit::new(GROUP) };
-    match handle.ask(Command::Submit(submit)).await? {
-        Reply::Submitted { job: JOB, first: 1, .. } => Ok(()),
-        Reply::Refused(refusal) => bail!("{refusal}"),
+    // For people who look at the dashboard.
+    let base = std::path::absolute(&args.base).unwrap_or_default();
+    let name = base.file_name().map(|name| Name::new(name.as_bytes())).unwrap_or_default();
+    let job = SubmitTo::New(JobOptions { name, ..JobOptions::default() });
+    let submit = Submit { job, profiles, tasks, ..Submit::new(GROUP) };
+    match hub.ask(Command::Submit(submit)) {
+        Some(Reply::Submitted { job: JOB, first: 1, .. }) => Ok(()),
+        Some(Reply::Refused(refusal)) => bail!("{refusal}"),
         other => bail!("a submit was answered with {other:?}"),
     }
 }
 
 /// Until nothing is left to do.
-async fn follow(args: &Manage, handle: &Handle, files: &Shared) -> anyhow::Result<Exit> {
+async fn follow(args: &Manage, hub: &DirectHub, files: &Shared) -> anyhow::Result<Exit> {
     let mut progress = Progress::new(0, !args.progress);
     loop {
-        let counts = counts(handle).await?;
+        hub.tick();
+        let counts = hub.counts(JOB).context("the job is gone")?;
         show(args, files, &counts, &mut progress);
         if files.lock().has_trouble() {
             return Ok(Exit::Trouble);
@@ -261,11 +250,4 @@ fn show(args: &Manage, files: &Shared, counts: &Counts, progress: &mut Progress)
     let (running, failed) = (counts.of(State::Leased), counts.of(State::Failed));
     let over = u64::from(counts.of(State::Done)) + u64::from(failed);
     progress.set(over, counts.total(), &format!("{running} running, {failed} failed"));
-}
-
-async fn counts(handle: &Handle) -> anyhow::Result<Counts> {
-    match handle.ask(Command::Query(Query::Job(JOB))).await? {
-        Reply::Jobs(jobs) if !jobs.is_empty() => Ok(jobs[0].counts),
-        other => bail!("the job was answered with {other:?}"),
-    }
 }

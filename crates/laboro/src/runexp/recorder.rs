@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use laboro_core::{Command, Idle, LeaseRef, Name, Reply, TaskRef, Time};
 use laboro_dialects::runexp::Manager;
 use laboro_dialects::session::{Delivery, HangUp, Output, Session};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::Notify;
@@ -19,7 +19,7 @@ pub(super) struct Recorder {
     draft: Option<Draft>,
     reported: Option<Reported>,
     /// When each task was handed out, by its number.
-    lent: HashMap<u32, Instant>,
+    lent: BTreeMap<u32, Instant>,
     /// People know that it gets nothing more.
     is_told_off: bool,
 }
@@ -50,7 +50,7 @@ impl Shared {
 
 impl Recorder {
     pub(super) fn new(session: Manager, number: u64, files: Shared) -> Recorder {
-        let lent = HashMap::new();
+        let lent = BTreeMap::new();
         Recorder { session, number, files, draft: None, reported: None, lent, is_told_off: false }
     }
 

@@ -117,3 +117,20 @@ fn merged_and_ended_words_are_understood() {
     manager.wait().expect(1).says("1 done, 1 failed");
     assert_eq!((rig.read("outputs/a.res"), rig.read("outputs/b.res")), ("".into(), "no".into()));
 }
+
+#[test]
+fn whoever_says_nothing_is_let_go_and_its_job_too() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "echo RES:ok\n");
+    let manager = rig.manage(&[]);
+    let port = port(&manager);
+    let mut silent = Peer::new(&port);
+    let mut heard = [0; 1];
+    assert_eq!(silent.0.read(&mut heard).unwrap(), 0, "the manager closes it");
+    // One that goes in the middle of an exchange leaves its job to others.
+    let mut gone = Peer::greeted(&port);
+    assert_eq!(gone.says("PETO"), "LABORO a .sh 12");
+    drop(gone);
+    rig.runner(&port, "1").wait().expect(0);
+    manager.wait().expect(0).says("1 done, 0 failed");
+}

@@ -1,0 +1,157 @@
+//! Who comes to a manager: each gets a conversation on a thread of its own, up to a limit. What is said in it is not
+//! this file's business.
+
+use super::conversation::{Parting, converse};
+use super::direct::DirectHub;
+use super::recorder::{Recorder, Shared};
+use laboro_core::{Name, SessionId};
+use laboro_dialects::runexp::Door;
+use laboro_dialects::session::{HangUp, OpenGate, Place};
+use laboro_hub::listen::watch_over;
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// Whoever comes when so many are there is turned away.
+pub(super) const RUNNERS_MAX: u32 = 4096;
+
+/// Scripts and results pass through in pieces that are not kept on it.
+const STACK_BYTES: usize = 512 << 10;
+
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
+/// A runner whose machine does not answer for so long is gone.
+const LOST_MS: u64 = 120_000;
+
+const OUT_OF_SOCKETS: Duration = Duration::from_millis(100);
+
+#[derive(Clone)]
+pub(super) struct Reception {
+    pub(super) hub: DirectHub,
+    pub(super) group: &'static str,
+    pub(super) door: Door,
+    pub(super) files: Shared,
+    pub(super) inside: Inside,
+}
+
+/// Those who are there.
+#[derive(Clone, Default)]
+pub(super) struct Inside(Arc<Mutex<Runners>>);
+
+#[derive(Default)]
+struct Runners {
+    streams: HashMap<u64, Arc<TcpStream>>,
+    came: u64,
+    is_closed: bool,
+}
+
+impl Inside {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().streams.is_empty()
+    }
+
+    /// How many are there, and how many have come.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let runners = self.lock();
+        (runners.streams.len() as u64, runners.came)
+    }
+
+    /// Ends every conversation, and lets nobody in any more.
+    pub(super) fn close(&self) {
+        let mut runners = self.lock();
+        runners.is_closed = true;
+        for stream in runners.streams.values() {
+            // Some are gone already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// `None`: there is no room.
+    fn enter(&self, stream: &Arc<TcpStream>) -> Option<Seat> {
+        let mut runners = self.lock();
+        let is_full = runners.streams.len() >= usize::try_from(RUNNERS_MAX).unwrap_or(usize::MAX);
+        if is_full || runners.is_closed {
+            return None;
+        }
+        runners.came += 1;
+        let number = runners.came;
+        runners.streams.insert(number, Arc::clone(stream));
+        Some(Seat { number, inside: self.clone() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Runners> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Given back when dropped.
+struct Seat {
+    number: u64,
+    inside: Inside,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.inside.lock().streams.remove(&self.number);
+    }
+}
+
+impl Reception {
+    /// Without an end.
+    pub(super) async fn receive_all(self, listener: TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    if let Err(error) =
+                        stream.into_std().and_then(|stream| self.receive(stream, peer))
+                    {
+                        tracing::error!("{peer} is turned away: {error}");
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(error) => {
+                    tracing::error!("no connections can be taken: {error}");
+                    tokio::time::sleep(OUT_OF_SOCKETS).await;
+                }
+            }
+        }
+    }
+
+    fn receive(&self, stream: TcpStream, peer: SocketAddr) -> std::io::Result<()> {
+        stream.set_nonblocking(false)?;
+        // Small messages shall not wait for each other. Without it everything is only slower.
+        let _ = stream.set_nodelay(true);
+        watch_over(&stream, LOST_MS);
+        let stream = Arc::new(stream);
+        let Some(seat) = self.inside.enter(&stream) else { return Ok(()) };
+        let reception = self.clone();
+        std::thread::Builder::new()
+            .name("laboro-runner".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || reception.serve(&stream, peer, &seat))?;
+        Ok(())
+    }
+
+    fn serve(&self, stream: &TcpStream, peer: SocketAddr, seat: &Seat) {
+        let place = Place {
+            session: SessionId(seat.number),
+            group: Name::from(self.group),
+            peer: Some(peer.ip()),
+            message_max: MESSAGE_BYTES_MAX,
+            grace_ms: 0,
+            gate: Arc::new(OpenGate),
+        };
+        let session = Recorder::new(self.door.session(place), seat.number, self.files.clone());
+        match converse(stream, session, &self.hub) {
+            // There is no word for errors, so what a runner did wrong stands here only.
+            Parting::HungUp(HangUp::Malformed(why)) => {
+                tracing::warn!("{peer} makes no sense: {why}");
+            }
+            Parting::HungUp(HangUp::Denied(why)) => tracing::warn!("{peer} was denied: {why}"),
+            other => tracing::debug!("{peer} has gone: {other:?}"),
+        }
+    }
+}
