@@ -73,6 +73,8 @@ pub struct Services {
     pub doorman: Arc<dyn Doorman>,
     /// What tasks printed. `None`: it is not kept.
     pub outputs: Option<Outputs>,
+    /// Then it may be found here.
+    pub results_dir: Option<PathBuf>,
     /// `None`: nobody is told who did what.
     pub audit: Option<Arc<Audit>>,
     /// The doors that are open, with their counters as of now.
@@ -104,6 +106,7 @@ impl Services {
             clock,
             doorman,
             outputs: None,
+            results_dir: None,
             audit: None,
             doors: Arc::new(Vec::new),
             history: None,

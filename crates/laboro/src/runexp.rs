@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod timings;
 
 mod conversation;
+mod dashboard;
 mod direct;
 mod files;
 mod manage;

@@ -75,7 +75,10 @@ pub(super) async fn answer(
     headers: &HeaderMap,
 ) -> Result<Response, Refused> {
     let Some(outputs) = &api.services.outputs else {
-        let detail = "this hub does not keep what tasks print";
+        let detail = match &api.services.results_dir {
+            Some(dir) => format!("what tasks print is in their result files, in {}", dir.display()),
+            None => "this hub does not keep what tasks print".to_owned(),
+        };
         return Err(Refused::new(StatusCode::NOT_FOUND, "no_outputs", detail));
     };
     let streams = match asked.stream {

@@ -1,8 +1,9 @@
 //! What can be typed after `laboro runexp`. Only shapes and help texts.
 
+use super::dashboard::parse_address;
 use crate::args::Success;
 use clap::{Args as ClapArgs, Subcommand};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 #[derive(Debug, ClapArgs)]
@@ -23,6 +24,7 @@ Examples:
   laboro worker --from runexp://127.0.0.1:7001 --slots 8
   laboro runexp manage exp --port 7001 --listen 0.0.0.0    for runners on other machines
   laboro runexp manage exp --print-jobs                    what is left to do
+  laboro runexp manage exp --port 7001 --dashboard=7911    with a page to look at
 
 Started again, it goes on: a script is done when its result file is there and was good.
 ~/.runexp may hold a line `port = 7001`.
@@ -71,6 +73,11 @@ pub(crate) struct Manage {
     /// Say the name of each script that has ended, and how.
     #[arg(long)]
     pub(crate) shownames: bool,
+
+    /// Show a page to browsers on this machine, and say its link. Without a port, a free one is taken.
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true,
+        default_missing_value = "0", value_parser = parse_address)]
+    pub(crate) dashboard: Option<SocketAddr>,
 
     /// Put runners on hold that fail too often, and send them away if it goes on.
     #[arg(long)]

@@ -3,6 +3,7 @@
 
 use super::args::Manage;
 use super::config::Config as Home;
+use super::dashboard::{Dashboard, Entrance};
 use super::direct::DirectHub;
 use super::files::Files;
 use super::reception::{Inside, RUNNERS_MAX, Reception};
@@ -164,6 +165,19 @@ async fn serve(
         files: files.clone(),
         inside: inside.clone(),
     };
+    let dashboard = args.dashboard.map(|at| {
+        let entrance = Entrance {
+            outputs: std::path::absolute(args.base.join(&args.outputs)).unwrap_or_default(),
+            address,
+            group: GROUP,
+            inside: inside.clone(),
+        };
+        Dashboard::open(at, &hub, entrance)
+    });
+    let dashboard = dashboard.transpose()?;
+    if let Some(dashboard) = &dashboard {
+        say(format_args!("dashboard: {}", dashboard.link));
+    }
     let doors = tokio::spawn(reception.receive_all(listener));
     let exit = tokio::select! {
         exit = follow(args, &hub, &files) => exit,

@@ -1,6 +1,7 @@
 //! `laboro runexp manage` and `laboro worker --from runexp://…`, against each other and against a runner and a
 //! manager of other hands, which take one read for one message.
 
+mod dashboard;
 mod door;
 mod hostile;
 mod runner;
