@@ -7,6 +7,7 @@
 //! system that hangs, one for each of those threads, hold up the tasks behind them.
 
 mod desk;
+mod ear;
 mod outbox;
 mod pool;
 mod program;
@@ -23,15 +24,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::exit;
 use std::time::{Duration, Instant};
 
+use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use rustix::net::{SocketType, sockopt};
+use rustix::net::{RecvFlags, SocketType, sockopt};
 
 use crate::proc::Children;
 use crate::sys::{self, Whose};
 use crate::wire::{PACKET_BYTES_MAX, Report};
 use desk::Desk;
+use ear::Ear;
 use outbox::START_HELD;
 use pool::{Main, Pool, State};
 
@@ -71,6 +74,8 @@ struct News {
     requested: bool,
     ended: bool,
 }
+
+const SENSELESS: &str = "the runner sent a packet that makes no sense";
 
 /// How many requests are answered before the ended get their turn.
 const REQUESTS_MAX: usize = 16;
@@ -127,6 +132,9 @@ impl Guardian {
         let now = Instant::now();
         let mut state = self.pool.lock();
         state.wakes();
+        if state.is_senseless {
+            return Err(io::Error::other(SENSELESS));
+        }
         if news.ended || self.reaps_again {
             // Signals do not queue, so there is one at most, which may stand for many children.
             let _ = rustix::io::read(&self.signals, &mut [0_u8; 128]);
@@ -137,16 +145,14 @@ impl Guardian {
         state.desk.settle(now);
         if news.requested {
             for _ in 0..REQUESTS_MAX {
-                if state.desk.is_behind() {
+                // Under the lock, so that no thread begins to listen meanwhile.
+                if state.desk.is_behind() || state.ear.is_lent() {
                     break;
                 }
-                drop(state);
-                let received = request::receive(self.pool.socket(), packet)?;
-                state = self.pool.lock();
+                let received = request::receive(self.pool.socket(), packet, RecvFlags::DONTWAIT)?;
                 let Some((packet, fds)) = received else { break };
-                let request = crate::wire::read_request(packet).ok_or_else(|| {
-                    io::Error::other("the runner sent a packet that makes no sense")
-                })?;
+                let request = crate::wire::read_request(packet);
+                let request = request.ok_or_else(|| io::Error::other(SENSELESS))?;
                 state.desk.answer(request, fds, now);
             }
         }
@@ -169,15 +175,14 @@ impl Guardian {
         let wants_starts = is_behind || self.reaps_again;
         state.sleeps(if wants_starts { Main::Waiting } else { Main::Asleep(due) });
         let is_blocked = state.desk.outbox.is_blocked();
+        state.ear.wait_for(self.pool.socket(), !is_behind, is_blocked);
         drop(state);
         let timeout = due.map(|at| {
             let left = at.saturating_duration_since(now);
             Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
         });
-        let read = if is_behind { PollFlags::empty() } else { PollFlags::IN };
-        let write = if is_blocked { PollFlags::OUT } else { PollFlags::empty() };
         let mut fds = [
-            PollFd::new(self.pool.socket(), PollFlags::RDHUP | read | write),
+            PollFd::from_borrowed_fd(self.pool.ear(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.pool.waker(), PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
         ];
@@ -187,15 +192,18 @@ impl Guardian {
             Err(Errno::INTR) => return Ok(News::default()),
             Err(error) => return Err(error.into()),
         }
-        let socket = fds[0].revents();
+        let socket = match fds[0].revents().is_empty() {
+            true => EventFlags::empty(),
+            false => Ear::heard(self.pool.ear()),
+        };
         // Requests may still lie in the socket, and nobody waits for them any more.
-        if socket.intersects(PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR) {
+        if socket.intersects(EventFlags::HUP | EventFlags::RDHUP | EventFlags::ERR) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         if !fds[1].revents().is_empty() {
             self.pool.clear_waker();
         }
-        let requested = socket.contains(PollFlags::IN);
+        let requested = socket.contains(EventFlags::IN);
         Ok(News { requested, ended: !fds[2].revents().is_empty() })
     }
 

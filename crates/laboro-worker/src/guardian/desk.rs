@@ -64,6 +64,11 @@ impl Desk {
         self.ready.len()
     }
 
+    /// Whether nothing but a request can bring something to begin.
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.waiting.is_empty()
+    }
+
     /// Whether the threads have so much to do that requests must wait.
     pub fn is_behind(&self) -> bool {
         self.ready.len() >= BACKLOG_MAX

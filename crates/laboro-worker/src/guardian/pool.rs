@@ -2,8 +2,9 @@
 //! meanwhile the guardian's loop has others to see to.
 //!
 //! Where few tasks run at once there is a thread for each: it spawns, waits for the end, and goes
-//! on with the next launch, so that between two tasks of a slot nobody else has to wake up. Else
-//! a few threads only spawn, and the loop waits for the ends.
+//! on with the next launch, which it takes from the runner itself if none lies here: between two
+//! tasks of a slot nobody else has to wake up. Else a few threads only spawn, and the loop waits
+//! for the ends.
 //!
 //! They live as long as the guardian. A process that asks to be signalled when its parent ends
 //! means the thread that spawned it.
@@ -16,10 +17,15 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::net::RecvFlags;
 
 use super::desk::{Desk, Spawned};
+use super::ear::Ear;
+use super::program::Finder;
+use super::request;
 use super::spawn::Spawner;
 use crate::sys;
+use crate::wire::{PACKET_BYTES_MAX, read_request};
 
 pub(super) struct Pool(Arc<Shared>);
 
@@ -30,6 +36,8 @@ struct Shared {
     socket: OwnedFd,
     /// Written when the loop should look in.
     wake: OwnedFd,
+    /// That of the ear, for the loop to sleep on without the lock.
+    ear: OwnedFd,
     state: Mutex<State>,
     work: Condvar,
     quiet: Condvar,
@@ -38,6 +46,9 @@ struct Shared {
 /// The desk, and who is at it.
 pub(super) struct State {
     pub desk: Desk,
+    pub ear: Ear,
+    /// What the runner said to a thread.
+    pub is_senseless: bool,
     /// There is a thread for each task that may run, which waits for its end and reaps it.
     pub is_thread_each: bool,
     /// Threads that wait for work.
@@ -68,11 +79,21 @@ impl Pool {
     /// The threads inherit the caller's blocked signals.
     pub fn start(desk: Desk, socket: OwnedFd, null: OwnedFd) -> io::Result<Pool> {
         let at_once = desk.at_once;
-        let state = State { desk, is_thread_each: false, idle: 0, main: Main::Awake };
+        let ear = Ear::new(&socket)?;
+        let ear_fd = ear.fd().try_clone_to_owned()?;
+        let state = State {
+            desk,
+            ear,
+            is_senseless: false,
+            is_thread_each: false,
+            idle: 0,
+            main: Main::Awake,
+        };
         let shared = Arc::new(Shared {
             spawner: Spawner::new()?,
             null,
             socket,
+            ear: ear_fd,
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             state: Mutex::new(state),
             work: Condvar::new(),
@@ -105,6 +126,11 @@ impl Pool {
 
     pub fn socket(&self) -> &OwnedFd {
         &self.0.socket
+    }
+
+    /// Readable when the loop has something to hear.
+    pub fn ear(&self) -> BorrowedFd<'_> {
+        self.0.ear.as_fd()
     }
 
     /// Wakes as many threads as there are launches to begin. One that is busy looks for more by
@@ -142,6 +168,11 @@ impl State {
         self.main = Main::Awake;
     }
 
+    /// Whoever listens hears nothing but requests.
+    fn may_listen(&self) -> bool {
+        self.is_thread_each && self.desk.is_empty() && !self.desk.is_closed
+    }
+
     /// Whether the loop sleeps for too long.
     fn is_loop_late(&self) -> bool {
         match self.main {
@@ -162,9 +193,15 @@ impl Shared {
 
     fn work(&self) {
         let _guard = AbortOnPanic;
+        let mut packet = Vec::new();
+        let mut finder = Finder::default();
         let mut state = self.lock();
         loop {
             let Some(launch) = state.desk.begin() else {
+                if state.may_listen() && state.ear.lend(&self.socket) {
+                    state = self.listen(state, &mut packet);
+                    continue;
+                }
                 // Also when all is over, since the end of this thread would hand its children on.
                 state.idle += 1;
                 state = self.work.wait(state).expect("a spawner that panics ends the guardian");
@@ -174,7 +211,7 @@ impl Shared {
             // Under the lock, so that the times are in the order of the launches.
             let (began, began_at) = (Instant::now(), SystemTime::now());
             drop(state);
-            let result = launch.start(&self.spawner, self.null.as_fd());
+            let result = launch.start(&self.spawner, &mut finder, self.null.as_fd());
             // Its ends of the pipes are closed before anybody hears of it.
             let head = launch.into_head();
             let pid = result.as_ref().ok().copied();
@@ -202,13 +239,45 @@ impl Shared {
         }
     }
 
+    /// Takes requests off the socket until there is something to begin, or that waits for room:
+    /// when there is some, this thread is wanted.
+    fn listen<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        packet: &mut Vec<u8>,
+    ) -> MutexGuard<'a, State> {
+        packet.resize(PACKET_BYTES_MAX, 0);
+        while state.desk.is_empty() && !state.ear.is_over() {
+            drop(state);
+            let received = request::receive(&self.socket, packet, RecvFlags::empty());
+            state = self.lock();
+            match received {
+                Ok(Some((packet, fds))) => match read_request(packet) {
+                    Some(request) => state.desk.answer(request, fds, Instant::now()),
+                    None => state.is_senseless = true,
+                },
+                // A signal.
+                Ok(None) => {}
+                // The runner is gone, which the loop sees too.
+                Err(_) => state.ear.end(),
+            }
+            if state.is_senseless {
+                state.ear.end();
+            }
+            // Told before it is begun: others may have been told to end.
+            self.tell(&mut state);
+        }
+        state.ear.give_back(&self.socket);
+        state
+    }
+
     /// Sends what is due, and has the loop look in if it sleeps for too long.
     fn tell(&self, state: &mut State) {
         let was_blocked = state.desk.outbox.is_blocked();
         // When the runner is gone the loop hears of it too.
         let _ = state.desk.flush(&self.socket, Instant::now());
         let is_blocked = state.desk.outbox.is_blocked() && !was_blocked;
-        if is_blocked || state.is_loop_late() {
+        if is_blocked || state.is_senseless || state.is_loop_late() {
             state.main = Main::Awake;
             // Full means that it is awake.
             let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());

@@ -7,14 +7,56 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::ending::Reason;
 
+/// Looks for programs, and remembers the last for a moment: most tasks name the one of the task before them, and
+/// a PATH is long. As a shell does, but not for so long that somebody who installs another one would notice.
+#[derive(Default)]
+pub(super) struct Finder(Option<Found>);
+
+struct Found {
+    name: CString,
+    path: Vec<u8>,
+    file: CString,
+    at: Instant,
+}
+
+const KEPT: Duration = Duration::from_secs(1);
+
+impl Finder {
+    pub fn find(&mut self, name: &CStr, path: &[u8], dir: Option<&CStr>) -> Option<CString> {
+        let is_it = |found: &&Found| {
+            *found.name == *name && found.path == path && found.at.elapsed() < KEPT
+        };
+        if let Some(found) = self.0.as_ref().filter(is_it) {
+            return Some(found.file.clone());
+        }
+        let file = find(name, path, dir)?;
+        // Elsewhere it may depend on where the task runs.
+        let is_kept =
+            file != *name && path.split(|&byte| byte == b':').all(|dir| dir.starts_with(b"/"));
+        self.0 = is_kept.then(|| Found {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            file: file.clone(),
+            at: Instant::now(),
+        });
+        Some(file)
+    }
+
+    /// It was of no use.
+    pub fn forget(&mut self) {
+        self.0 = None;
+    }
+}
+
 /// What exec would be given: the name itself if it has a slash, else the first executable of that
 /// name in the task's PATH. `None` if there is none.
-pub(super) fn find(name: &CStr, path: &[u8], dir: Option<&CStr>) -> Option<CString> {
+fn find(name: &CStr, path: &[u8], dir: Option<&CStr>) -> Option<CString> {
     let bytes = name.to_bytes();
     if bytes.contains(&b'/') {
         return Some(name.to_owned());

@@ -10,20 +10,22 @@ use libc::pid_t;
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::program;
+use super::program::{self, Finder};
 use super::spawn::{Pointers, Spawner, restrain};
 use crate::Limits;
 use crate::ending::Reason;
 use crate::wire::{Body, FDS_MAX, LaunchHead};
 
-/// The next packet and the descriptors that came with it, if there is one.
+/// The next packet and the descriptors that came with it, if there is one. With no flags it is
+/// waited for.
 pub(super) fn receive<'a>(
     socket: &OwnedFd,
     packet: &'a mut [u8],
+    flags: RecvFlags,
 ) -> io::Result<Option<(&'a [u8], Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let flags = RecvFlags::CMSG_CLOEXEC | flags;
     let received = match recvmsg(socket, &mut [IoSliceMut::new(packet)], &mut control, flags) {
         Ok(received) if received.bytes > 0 => received,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
@@ -58,7 +60,12 @@ impl Waiting {
     }
 
     /// Returns once the program runs. Standard descriptors that were not passed become `null`.
-    pub fn start(&self, spawner: &Spawner, null: BorrowedFd) -> Result<pid_t, (Reason, String)> {
+    pub fn start(
+        &self,
+        spawner: &Spawner,
+        finder: &mut Finder,
+        null: BorrowedFd,
+    ) -> Result<pid_t, (Reason, String)> {
         let Waiting { head, text, fds, .. } = self;
         let text = text
             .as_ref()
@@ -73,7 +80,7 @@ impl Waiting {
         }
         let name = strings.argv[0];
         let path = strings.path();
-        let Some(file) = program::find(name, path, strings.dir) else {
+        let Some(file) = finder.find(name, path, strings.dir) else {
             let message = format!(
                 "program {} not found in PATH {}",
                 name.to_string_lossy(),
@@ -100,8 +107,10 @@ impl Waiting {
             let argv = Pointers::new([SHELL, &file].into_iter().chain(rest.iter().copied()));
             spawned = spawner.spawn(SHELL, &argv, &env, strings.dir, stdio);
         }
-        let pid =
-            spawned.map_err(|error| program::explain(&error, &file, strings.dir, text.len()))?;
+        let pid = spawned.map_err(|error| {
+            finder.forget();
+            program::explain(&error, &file, strings.dir, text.len())
+        })?;
         restrain(pid, head.nice, &head.limits);
         Ok(pid)
     }
