@@ -16,7 +16,11 @@ use crate::ending::Reason;
 /// Looks for programs, and remembers the last for a moment: most tasks name the one of the task before them, and
 /// a PATH is long. As a shell does, but not for so long that somebody who installs another one would notice.
 #[derive(Default)]
-pub(super) struct Finder(Option<Found>);
+pub(super) struct Finder {
+    last: Option<Found>,
+    /// The last answer was not looked for.
+    was_remembered: bool,
+}
 
 struct Found {
     name: CString,
@@ -32,14 +36,16 @@ impl Finder {
         let is_it = |found: &&Found| {
             *found.name == *name && found.path == path && found.at.elapsed() < KEPT
         };
-        if let Some(found) = self.0.as_ref().filter(is_it) {
+        let remembered = self.last.as_ref().filter(is_it);
+        self.was_remembered = remembered.is_some();
+        if let Some(found) = remembered {
             return Some(found.file.clone());
         }
         let file = find(name, path, dir)?;
         // Elsewhere it may depend on where the task runs.
         let is_kept =
             file != *name && path.split(|&byte| byte == b':').all(|dir| dir.starts_with(b"/"));
-        self.0 = is_kept.then(|| Found {
+        self.last = is_kept.then(|| Found {
             name: name.to_owned(),
             path: path.to_owned(),
             file: file.clone(),
@@ -48,9 +54,10 @@ impl Finder {
         Some(file)
     }
 
-    /// It was of no use.
-    pub fn forget(&mut self) {
-        self.0 = None;
+    /// The last answer was of no use. Says whether the next may be another.
+    pub fn forget(&mut self) -> bool {
+        self.last = None;
+        std::mem::take(&mut self.was_remembered)
     }
 }
 

@@ -107,10 +107,11 @@ impl Waiting {
             let argv = Pointers::new([SHELL, &file].into_iter().chain(rest.iter().copied()));
             spawned = spawner.spawn(SHELL, &argv, &env, strings.dir, stdio);
         }
-        let pid = spawned.map_err(|error| {
-            finder.forget();
-            program::explain(&error, &file, strings.dir, text.len())
-        })?;
+        if spawned.is_err() && finder.forget() {
+            return self.start(spawner, finder, null);
+        }
+        let pid =
+            spawned.map_err(|error| program::explain(&error, &file, strings.dir, text.len()))?;
         restrain(pid, head.nice, &head.limits);
         Ok(pid)
     }

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
-use laboro_worker::{Ending, Launch, Options, Runner, RunnerError, RunnerEvent};
+use laboro_worker::{Ending, Launch, Options, Reason, Runner, RunnerError, RunnerEvent};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -151,6 +152,45 @@ fn no_more_run_at_once_than_wanted_and_the_waiting_can_be_stopped() {
     begun.sort_unstable();
     let begun: Vec<u64> = begun.into_iter().map(|(_, id)| id).collect();
     assert_eq!(begun, (0..19).filter(|&id| id != 3).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_launch_that_waits_for_the_grace_of_another_begins_after_it() {
+    let at_once = NonZeroUsize::new(1);
+    let (runner, events) = Runner::start(Options { at_once, ..options() }).unwrap();
+    let mut rig = Rig { runner, events };
+    assert_eq!(rig.run(shell(1, "true")).ending, Ending::Exited(0));
+    // Its process is gone at once; what it started has the room for a while yet.
+    let work = "trap 'sleep 0.3; exit 0' TERM; echo here; while :; do sleep 0.01; done";
+    rig.runner.launch(shell(2, &format!("sh -c \"{work}\" & wait")));
+    rig.said(2, 1);
+    rig.runner.launch(shell(3, "echo after"));
+    rig.runner.stop(2, Duration::from_secs(50));
+    assert_eq!(rig.finish(3).text(), "after");
+    // Whoever listens hears more than launches.
+    rig.runner.launch(shell(4, "echo here; exec sleep 100"));
+    rig.said(4, 1);
+    rig.runner.stop(4, Duration::from_secs(50));
+    assert_eq!(rig.finish(4).ending, Ending::Stopped { killed: false });
+}
+
+#[test]
+fn a_program_that_was_there_a_moment_ago_is_missed_by_name() {
+    let mut rig = Rig::new();
+    let dir = Dir::new("gone");
+    fs::write(dir.at("tool"), "#!/bin/sh\necho mine\n").unwrap();
+    fs::set_permissions(dir.at("tool"), fs::Permissions::from_mode(0o700)).unwrap();
+    let launch = |id| {
+        let path = format!("/nowhere:{}:/usr/bin:/bin", dir.0.display());
+        Launch { env: vec![("PATH".into(), path.into())], ..command(id, &["tool"]) }
+    };
+    assert_eq!(rig.run(launch(1)).text(), "mine");
+    fs::remove_file(dir.at("tool")).unwrap();
+    let Ending::NotStarted { reason, message } = rig.run(launch(2)).ending else {
+        panic!("there is no such program");
+    };
+    assert_eq!(reason, Reason::ProgramMissing);
+    assert!(message.contains("tool not found in PATH"), "{message}");
 }
 
 #[test]
