@@ -28,7 +28,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SocketType, sockopt};
+use rustix::net::{SocketType, sockopt};
 
 use crate::proc::Children;
 use crate::sys::{self, Whose};
@@ -149,7 +149,7 @@ impl Guardian {
                 if state.desk.is_behind() || state.ear.is_lent() {
                     break;
                 }
-                let received = request::receive(self.pool.socket(), packet, RecvFlags::DONTWAIT)?;
+                let received = request::receive(self.pool.socket(), packet)?;
                 let Some((packet, fds)) = received else { break };
                 let request = crate::wire::read_request(packet);
                 let request = request.ok_or_else(|| io::Error::other(SENSELESS))?;

@@ -1,5 +1,6 @@
-//! Who takes requests off the socket: the loop, or a thread that has nothing to start. A launch then wakes the very
-//! thread that starts it, and nobody has to pass it on. One at a time; whose turn it is stands under the lock.
+//! Who hears the runner: the threads that have nothing to start, or the loop where there are none. A launch then wakes
+//! the very thread that starts it, and nobody has to pass it on: whoever is woken by another may be put behind a task
+//! on a busy core while the one beside it idles. Requests are taken off the socket under the lock, in their order.
 //!
 //! The loop sleeps on an epoll of its own for the socket, so that what it waits for can be changed without waking it.
 
@@ -8,12 +9,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::net::{RecvFlags, recv};
 
 pub(super) struct Ear {
     epoll: OwnedFd,
     wanted: EventFlags,
-    /// A thread listens, so the loop does not.
-    is_lent: bool,
+    /// Threads that listen. While there are some, the loop does not.
+    listeners: usize,
     /// The runner is gone, or what it says makes no sense. Either way the loop ends everything.
     is_over: bool,
 }
@@ -22,7 +24,7 @@ impl Ear {
     pub fn new(socket: impl AsFd) -> io::Result<Ear> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, socket, EventData::new_u64(0), EventFlags::RDHUP)?;
-        Ok(Ear { epoll, wanted: EventFlags::RDHUP, is_lent: false, is_over: false })
+        Ok(Ear { epoll, wanted: EventFlags::RDHUP, listeners: 0, is_over: false })
     }
 
     /// Readable when [`Ear::heard`] has something to say.
@@ -31,26 +33,34 @@ impl Ear {
     }
 
     pub fn is_lent(&self) -> bool {
-        self.is_lent
+        self.listeners > 0
     }
 
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// False: somebody listens already, or there is nothing more to hear.
+    /// To one more thread. False: there is nothing more to hear.
     pub fn lend(&mut self, socket: impl AsFd) -> bool {
-        if self.is_lent || self.is_over {
+        if self.is_over {
             return false;
         }
-        self.is_lent = true;
+        self.listeners += 1;
         self.want(socket, self.wanted - EventFlags::IN);
         true
     }
 
     pub fn give_back(&mut self, socket: impl AsFd) {
-        self.is_lent = false;
-        self.want(socket, self.wanted | EventFlags::IN);
+        self.listeners -= 1;
+        if self.listeners == 0 {
+            self.want(socket, self.wanted | EventFlags::IN);
+        }
+    }
+
+    /// Sleeps until there is a request, or the runner is gone. One request wakes one thread.
+    pub fn listen(socket: impl AsFd) {
+        // Looked at without being taken, since others may be about to take it. Whatever is wrong, taking it tells.
+        let _ = recv(socket, &mut [0_u8; 1][..], RecvFlags::PEEK);
     }
 
     /// Nobody listens any more.
@@ -61,7 +71,7 @@ impl Ear {
     /// What the loop sleeps for, beside the end of the runner.
     pub fn wait_for(&mut self, socket: impl AsFd, requests: bool, room: bool) {
         let mut wanted = EventFlags::RDHUP;
-        wanted.set(EventFlags::IN, requests && !self.is_lent);
+        wanted.set(EventFlags::IN, requests && !self.is_lent());
         wanted.set(EventFlags::OUT, room);
         self.want(socket, wanted);
     }

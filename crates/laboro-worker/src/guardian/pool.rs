@@ -17,7 +17,6 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::net::RecvFlags;
 
 use super::desk::{Desk, Spawned};
 use super::ear::Ear;
@@ -249,14 +248,14 @@ impl Shared {
         packet.resize(PACKET_BYTES_MAX, 0);
         while state.desk.is_empty() && !state.ear.is_over() {
             drop(state);
-            let received = request::receive(&self.socket, packet, RecvFlags::empty());
+            Ear::listen(&self.socket);
             state = self.lock();
-            match received {
+            match request::receive(&self.socket, packet) {
                 Ok(Some((packet, fds))) => match read_request(packet) {
                     Some(request) => state.desk.answer(request, fds, Instant::now()),
                     None => state.is_senseless = true,
                 },
-                // A signal.
+                // Another thread has it.
                 Ok(None) => {}
                 // The runner is gone, which the loop sees too.
                 Err(_) => state.ear.end(),

@@ -16,16 +16,14 @@ use crate::Limits;
 use crate::ending::Reason;
 use crate::wire::{Body, FDS_MAX, LaunchHead};
 
-/// The next packet and the descriptors that came with it, if there is one. With no flags it is
-/// waited for.
+/// The next packet and the descriptors that came with it, if there is one.
 pub(super) fn receive<'a>(
     socket: &OwnedFd,
     packet: &'a mut [u8],
-    flags: RecvFlags,
 ) -> io::Result<Option<(&'a [u8], Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC | flags;
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
     let received = match recvmsg(socket, &mut [IoSliceMut::new(packet)], &mut control, flags) {
         Ok(received) if received.bytes > 0 => received,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(None),

@@ -175,6 +175,29 @@ fn a_launch_that_waits_for_the_grace_of_another_begins_after_it() {
 }
 
 #[test]
+fn a_stop_right_behind_its_launch_is_heard_after_it_whoever_hears_them() {
+    let at_once = NonZeroUsize::new(8);
+    let (runner, events) = Runner::start(Options { at_once, ..options() }).unwrap();
+    let mut rig = Rig { runner, events };
+    for round in 0..50 {
+        // Eight threads have nothing to do and hear sixteen requests.
+        for id in round * 8..round * 8 + 8 {
+            rig.runner.launch(shell(id, "exec sleep 100"));
+            rig.runner.stop(id, Duration::from_secs(50));
+        }
+        let mut ended = 0;
+        while ended < 8 {
+            for event in rig.next() {
+                if let RunnerEvent::Ended { ending, .. } = event {
+                    assert_eq!(ending, Ending::Stopped { killed: false });
+                    ended += 1;
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_program_that_was_there_a_moment_ago_is_missed_by_name() {
     let mut rig = Rig::new();
     let dir = Dir::new("gone");
