@@ -41,6 +41,7 @@ pub struct Linger {
     slept: u8,
     said_at: Option<Instant>,
     is_awake: bool,
+    is_off: bool,
 }
 
 /// What comes after a certain past.
@@ -74,8 +75,16 @@ impl Habit {
 }
 
 impl Linger {
+    /// Waits asleep, whatever the past says: for a conversation beside which others have better use for the core.
+    pub fn never() -> Linger {
+        Linger { is_off: true, ..Linger::default() }
+    }
+
     /// Something was said: the answer may come at once.
     pub fn said(&mut self) {
+        if self.is_off {
+            return;
+        }
         if self.said_at.is_some() {
             self.learn(false);
         }

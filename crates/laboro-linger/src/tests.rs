@@ -37,6 +37,16 @@ fn one_pause_does_not_end_it() {
     assert!(!waits(&mut linger, &[true; 10]).contains(&false));
 }
 
+#[test]
+fn whoever_shall_not_wait_awake_never_does() {
+    let mut linger = Linger::never();
+    linger.said();
+    assert!(!linger.is_awake);
+    linger.heard();
+    linger.said();
+    assert!(!linger.is_awake);
+}
+
 /// A job and its result: three words that are answered at once, then the time that the job takes.
 #[test]
 fn where_a_round_has_its_pause_is_learned() {

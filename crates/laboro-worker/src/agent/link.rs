@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
+use laboro_linger::Linger;
 use tokio::time::{Sleep, sleep};
 
 pub use connect::{ByteStream, Connect, ConnectError, Connecting, Several, Tcp, Tls, watch_over};
@@ -49,6 +50,8 @@ pub struct Link {
     backoff: Backoff,
     input: BytesMut,
     next: Next,
+    /// Whether answers are waited for awake where that pays.
+    lingers: bool,
 }
 
 enum State {
@@ -69,7 +72,14 @@ impl Link {
             backoff: Backoff::default(),
             input: BytesMut::new(),
             next: Next::Soon,
+            lingers: true,
         }
+    }
+
+    /// Answers are waited for asleep: the core is better used by what runs meanwhile.
+    pub fn asleep(mut self) -> Link {
+        self.lingers = false;
+        self
     }
 
     /// The hub gives up whoever is not back after so long.
@@ -143,7 +153,11 @@ impl Link {
                         Ok(stream) => {
                             self.input.clear();
                             let since = Instant::now();
-                            self.state = State::Up { wire: Wire::new(stream), since };
+                            let wire = Wire::new(
+                                stream,
+                                if self.lingers { Linger::default() } else { Linger::never() },
+                            );
+                            self.state = State::Up { wire, since };
                             Met::Up
                         }
                         Err(error) => {

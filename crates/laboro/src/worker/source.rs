@@ -142,7 +142,12 @@ fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Re
         "dwork" => Box::new(dwork::Worker::new(dwork_settings(args, options)?)),
         other => return Err(usage(format!("--from {other}://: there is {KNOWN}"))),
     };
-    let connect = Box::new(move || Link::new(Tcp { address }));
+    // Its jobs are shells, which have better use for a core than to wait awake for a manager.
+    let is_asleep = scheme == "runexp";
+    let connect = Box::new(move || {
+        let link = Link::new(Tcp { address });
+        if is_asleep { link.asleep() } else { link }
+    });
     Ok(Source { side, connect, front: None })
 }
 

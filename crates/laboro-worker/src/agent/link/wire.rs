@@ -39,12 +39,12 @@ const READ_BYTES: usize = 64 * 1024;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 impl Wire {
-    pub(super) fn new(stream: Box<dyn ByteStream>) -> Wire {
+    pub(super) fn new(stream: Box<dyn ByteStream>, linger: Linger) -> Wire {
         Wire {
             stream,
             unsaid: BytesMut::new(),
             needs_flush: false,
-            linger: Linger::default(),
+            linger,
             was_full: false,
             closing: None,
         }
