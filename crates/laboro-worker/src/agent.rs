@@ -29,7 +29,7 @@ pub use link::{
     ByteStream, Connect, ConnectError, Connecting, Link, Several, Tcp, Tls, watch_over,
 };
 
-use crate::{MemoryGuard, RunnerError};
+use crate::{MemoryGuard, RunnerError, Until};
 use clock::Clock;
 use confine::Confinement;
 use link::Met;
@@ -68,6 +68,8 @@ pub struct AgentOptions {
     pub time_limit: Option<Duration>,
     /// How much of each stream of a task is passed on.
     pub output_limit: u64,
+    /// When a task is over.
+    pub until: Until,
     pub limit_by: LimitBy,
 }
 

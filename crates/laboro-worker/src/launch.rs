@@ -32,6 +32,7 @@ pub struct Launch {
     /// Set for the process group right after the spawn.
     pub nice: Option<i32>,
     pub limits: Limits,
+    pub until: Until,
 }
 
 impl Launch {
@@ -49,8 +50,20 @@ impl Launch {
             grace: Duration::from_secs(5),
             nice: None,
             limits: Limits::default(),
+            until: Until::default(),
         }
     }
+}
+
+/// When a task is over. What is left of its process group then goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Until {
+    /// When its process ends.
+    #[default]
+    ProcessEnds,
+    /// When besides no process of its group has its standard output any more, as a shell waits for `$(…)`. Only
+    /// where that output is a pipe.
+    OutputEnds,
 }
 
 /// What a task reads.

@@ -19,7 +19,7 @@ mod wire;
 mod words;
 
 pub use ending::{Ending, Reason, Usage};
-pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, WriteMode};
+pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, Until, WriteMode};
 pub use memory::{MemoryError, MemoryGuard, Shortage, memory_available, memory_total};
 pub use runner::{EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream};
 pub use scripts::{Script, Scripts};

@@ -118,6 +118,17 @@ pub(crate) fn kill_group(pgid: pid_t, signal: c_int) -> bool {
     done == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
+/// Whether a process group has a living child of ours. Whoever else got its number has none.
+pub(crate) fn has_child_in_group(pgid: pid_t) -> bool {
+    let Ok(id) = libc::id_t::try_from(pgid) else { return false };
+    // SAFETY: siginfo is plain data for which all zeroes is valid.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // Those that have ended have no more stops to tell of, and do not count.
+    let flags = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the pointer is to a live siginfo.
+    check(unsafe { libc::waitid(libc::P_PGID, id, &raw mut info, flags) }).is_ok()
+}
+
 /// Blocks SIGCHLD for this thread, and for those it starts from now on, and has it told by a
 /// descriptor instead.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {

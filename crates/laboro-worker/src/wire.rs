@@ -32,6 +32,10 @@ pub(crate) enum Request<'a> {
         seq: u64,
         signal: i32,
     },
+    /// Nobody has the output of a task whose process has left any more.
+    Release {
+        seq: u64,
+    },
 }
 
 /// The part of a launch that is numbers.
@@ -46,6 +50,8 @@ pub(crate) struct LaunchHead {
     /// Which of stdin, stdout and stderr come as descriptors; the others are /dev/null.
     pub passed: [bool; 3],
     pub has_dir: bool,
+    /// What its process leaves behind may go on until it is released.
+    pub awaits_release: bool,
     pub argc: u32,
     pub envc: u32,
 }
@@ -63,9 +69,25 @@ pub(crate) enum Body<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Report {
     Ready,
-    Started { seq: u64, pid: u32, at: Duration },
-    NotStarted { seq: u64, reason: Reason, message: String },
-    Ended { seq: u64, exit: Exit, usage: Usage },
+    Started {
+        seq: u64,
+        pid: u32,
+        at: Duration,
+    },
+    NotStarted {
+        seq: u64,
+        reason: Reason,
+        message: String,
+    },
+    /// Its process has ended and left others behind, which may go on until it is released.
+    Left {
+        seq: u64,
+    },
+    Ended {
+        seq: u64,
+        exit: Exit,
+        usage: Usage,
+    },
 }
 
 /// Why it ended, with the wait status where that still matters.
@@ -91,7 +113,7 @@ pub(crate) fn launch_packet(head: &LaunchHead, body: &Body) -> Vec<u8> {
     {
         out.u64(limit.unwrap_or(NONE));
     }
-    for flag in head.passed.into_iter().chain([head.has_dir]) {
+    for flag in head.passed.into_iter().chain([head.has_dir, head.awaits_release]) {
         out.u8(flag.into());
     }
     out.u64(head.argc.into());
@@ -125,6 +147,10 @@ pub(crate) fn control_packet(request: &Request) -> Vec<u8> {
             out.u64(u64::from(signal.cast_unsigned()));
         }
         Request::Recall => out.u8(4),
+        Request::Release { seq } => {
+            out.u8(5);
+            out.u64(*seq);
+        }
     }
     out.0
 }
@@ -144,6 +170,7 @@ pub(crate) fn read_request(packet: &[u8]) -> Option<Request<'_>> {
         2 => Request::StopAll { grace: from.duration()? },
         3 => Request::Signal { seq: from.u64()?, signal: from.i32()? },
         4 => Request::Recall,
+        5 => Request::Release { seq: from.u64()? },
         _ => return None,
     };
     from.0.is_empty().then_some(request)
@@ -166,9 +193,21 @@ fn read_head(from: &mut Reader) -> Option<LaunchHead> {
     };
     let passed = [from.flag()?, from.flag()?, from.flag()?];
     let has_dir = from.flag()?;
+    let awaits_release = from.flag()?;
     let argc = u32::try_from(from.u64()?).ok()?;
     let envc = u32::try_from(from.u64()?).ok()?;
-    Some(LaunchHead { seq, timeout, grace, nice, limits, passed, has_dir, argc, envc })
+    Some(LaunchHead {
+        seq,
+        timeout,
+        grace,
+        nice,
+        limits,
+        passed,
+        has_dir,
+        awaits_release,
+        argc,
+        envc,
+    })
 }
 
 pub(crate) fn write_report(out: Vec<u8>, report: &Report) -> Vec<u8> {
@@ -205,6 +244,10 @@ pub(crate) fn write_report(out: Vec<u8>, report: &Report) -> Vec<u8> {
             out.u64(nanos(usage.user));
             out.u64(nanos(usage.system));
             out.u64(usage.max_rss_kib);
+        }
+        Report::Left { seq } => {
+            out.u8(4);
+            out.u64(*seq);
         }
     }
     out.0
@@ -247,6 +290,7 @@ pub(crate) fn read_report(packet: &mut &[u8]) -> Option<Report> {
             };
             Report::Ended { seq, exit, usage }
         }
+        4 => Report::Left { seq: from.u64()? },
         _ => return None,
     };
     *packet = from.0;

@@ -12,7 +12,7 @@ use laboro_plan::{Filler, ScriptKind};
 
 use super::AgentOptions;
 use super::scratch::Scratch;
-use crate::launch::{Capture, Launch, Limits, Stdin};
+use crate::launch::{Capture, Launch, Limits, Stdin, Until};
 use crate::scripts::Script;
 use crate::surroundings::{Facts, Variable, set};
 use crate::words::{DEFAULT_SHELL, script_words, shell_words};
@@ -29,6 +29,7 @@ pub(super) struct Maker {
     grace: Duration,
     nice: Option<i32>,
     task_dirs: bool,
+    until: Until,
 }
 
 /// A launch and what belongs to it.
@@ -62,6 +63,7 @@ impl Maker {
             grace: options.grace,
             nice: options.nice,
             task_dirs: options.task_dirs,
+            until: options.until,
         }
     }
 
@@ -121,6 +123,7 @@ impl Maker {
             grace: self.grace,
             nice: self.nice,
             limits: Limits::default(),
+            until: self.until,
             ..Launch::new(assignment.key.0, argv)
         };
         Ok(Made { launch, copy, script })

@@ -138,10 +138,14 @@ impl Desk {
     /// Reports the tasks whose process ended in its grace and whose group is gone by now.
     pub fn settle(&mut self, now: Instant) {
         while let Some((seq, report)) = self.tasks.settled(now) {
-            self.outbox.push_end(seq, &report, now);
-            self.strays.look_soon();
-            self.hand_out();
+            self.group_over(seq, &report, now);
         }
+    }
+
+    fn group_over(&mut self, seq: u64, report: &Report, now: Instant) {
+        self.outbox.push_end(seq, report, now);
+        self.strays.look_soon();
+        self.hand_out();
     }
 
     pub fn sweep(&mut self) {
@@ -163,6 +167,11 @@ impl Desk {
                 self.stop_waiting(|_| true, now);
                 for seq in self.tasks.all() {
                     self.tasks.end(seq, Why::Stopped, grace, now);
+                }
+            }
+            Request::Release { seq } => {
+                if let Some((seq, report)) = self.tasks.released(seq, now) {
+                    self.group_over(seq, &report, now);
                 }
             }
             Request::Signal { seq, signal } => {

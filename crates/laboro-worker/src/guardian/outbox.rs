@@ -1,5 +1,5 @@
 //! Reports on their way to the runner, gathered into packets. Never waits: what the runner does
-//! not take stays here, at most two small reports a task.
+//! not take stays here, at most three small reports a task.
 
 use std::collections::VecDeque;
 use std::io;
@@ -43,7 +43,7 @@ impl Outbox {
         self.starts.push_back(Start { seq, due: now + START_HELD, report });
     }
 
-    /// The last that is said of a task.
+    /// The last that is said of a task, or of its process.
     pub fn push_end(&mut self, seq: u64, report: &Report, now: Instant) {
         if let Some(at) = self.starts.iter().position(|start| start.seq == seq)
             && let Some(start) = self.starts.remove(at)

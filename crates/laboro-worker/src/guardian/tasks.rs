@@ -37,6 +37,8 @@ struct Task {
     started: Instant,
     grace: Duration,
     deadline: Option<Instant>,
+    /// What its process leaves behind may go on until it is released.
+    awaits_release: bool,
     phase: Phase,
     /// Set once the process is reaped.
     left: Option<(Exit, Usage)>,
@@ -45,6 +47,8 @@ struct Task {
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
     Running,
+    /// Its process has ended, others of its group go on.
+    Left,
     /// Had SIGTERM; the deadline is the end of the grace.
     Told(Why),
     Killed(Why),
@@ -70,7 +74,8 @@ impl Tasks {
     pub fn started(&mut self, head: &LaunchHead, pid: pid_t, started: Instant, now: Instant) {
         let deadline = head.timeout.and_then(|timeout| started.checked_add(timeout));
         let phase = Phase::Running;
-        let task = Task { pid, started, grace: head.grace, deadline, phase, left: None };
+        let &LaunchHead { grace, awaits_release, .. } = head;
+        let task = Task { pid, started, grace, deadline, awaits_release, phase, left: None };
         self.deadlines.extend(deadline.map(|at| (at, head.seq)));
         self.by_pid.insert(pid, head.seq);
         self.tasks.insert(head.seq, task);
@@ -111,16 +116,25 @@ impl Tasks {
         self.deadlines.first().map(|&(at, _)| at)
     }
 
-    /// Its process has ended and is not reaped. The rest of the group goes too, unless it was
-    /// told to end and has time left: behind a shell it is the group that does the work.
-    pub fn end_group_of(&self, pid: pid_t) {
-        let Some(task) = self.by_pid.get(&pid).and_then(|seq| self.tasks.get(seq)) else { return };
-        if !matches!(task.phase, Phase::Told(_)) {
-            sys::kill_group(pid, libc::SIGKILL);
+    /// Its process has ended and is not reaped. The rest of the group goes too, unless it may go
+    /// on until it is released, or was told to end and has time left: behind a shell it is the
+    /// group that does the work.
+    pub fn end_group_of(&mut self, pid: pid_t) {
+        let seq = self.by_pid.get(&pid);
+        let Some(task) = seq.and_then(|seq| self.tasks.get_mut(seq)) else { return };
+        match task.phase {
+            Phase::Told(_) => {}
+            // Whose parent has ended is a child of ours by now.
+            Phase::Running if task.awaits_release && sys::has_child_in_group(pid) => {
+                task.phase = Phase::Left;
+            }
+            Phase::Running | Phase::Left | Phase::Killed(_) => {
+                sys::kill_group(pid, libc::SIGKILL);
+            }
         }
     }
 
-    /// The report of its end, unless others of its group still use the grace.
+    /// The report of its end, or that others of its group go on; none while they use the grace.
     pub fn reaped(&mut self, pid: pid_t, reaped: &Reaped, now: Instant) -> Option<(u64, Report)> {
         let seq = self.by_pid.remove(&pid)?;
         let task = self.tasks.get_mut(&seq)?;
@@ -136,11 +150,22 @@ impl Tasks {
             Exit::Code(libc::WEXITSTATUS(reaped.status))
         };
         task.left = Some((exit, usage));
-        if matches!(task.phase, Phase::Told(_)) && sys::kill_group(pid, 0) {
-            self.lingering.push(seq);
-            return None;
+        match task.phase {
+            Phase::Left => Some((seq, Report::Left { seq })),
+            Phase::Told(_) if sys::kill_group(pid, 0) => {
+                self.lingering.push(seq);
+                None
+            }
+            Phase::Running | Phase::Told(_) | Phase::Killed(_) => self.finish(seq),
         }
-        self.finish(seq)
+    }
+
+    /// The report of the end of a task whose process has left, and with it goes what that left
+    /// behind. One that was told to end meanwhile ends as that.
+    pub fn released(&mut self, seq: u64, now: Instant) -> Option<(u64, Report)> {
+        let task = self.tasks.get(&seq).filter(|task| task.phase == Phase::Left)?;
+        task.signal(libc::SIGKILL);
+        self.finish_now(seq, now)
     }
 
     /// The report of one lingering task whose group is gone. Members that are not our children
@@ -155,6 +180,11 @@ impl Tasks {
             })
         })?;
         let seq = self.lingering.swap_remove(at);
+        self.finish_now(seq, now)
+    }
+
+    /// Its group took longer than its process.
+    fn finish_now(&mut self, seq: u64, now: Instant) -> Option<(u64, Report)> {
         if let Some(task) = self.tasks.get_mut(&seq)
             && let Some((_, usage)) = &mut task.left
         {
@@ -170,7 +200,7 @@ impl Tasks {
         }
         let (exit, usage) = task.left?;
         let exit = match task.phase {
-            Phase::Running => exit,
+            Phase::Running | Phase::Left => exit,
             Phase::Told(Why::TimedOut) => Exit::TimedOut { killed: false },
             Phase::Told(Why::Stopped) => Exit::Stopped { killed: false },
             Phase::Killed(Why::TimedOut) => Exit::TimedOut { killed: true },
@@ -189,7 +219,7 @@ impl Tasks {
             task.deadline = None;
             let grace = task.grace;
             match task.phase {
-                Phase::Running => self.end(seq, Why::TimedOut, grace, now),
+                Phase::Running | Phase::Left => self.end(seq, Why::TimedOut, grace, now),
                 Phase::Told(why) => task.kill(why),
                 Phase::Killed(_) => {}
             }
@@ -206,8 +236,11 @@ impl Tasks {
         if let Some(at) = task.deadline.take() {
             self.deadlines.remove(&(at, seq));
         }
+        if task.phase == Phase::Left {
+            self.lingering.push(seq);
+        }
         match task.phase {
-            Phase::Running if !grace.is_zero() => {
+            Phase::Running | Phase::Left if !grace.is_zero() => {
                 task.signal(libc::SIGTERM);
                 // A stopped process hears nothing until it goes on.
                 task.signal(libc::SIGCONT);
@@ -215,7 +248,7 @@ impl Tasks {
                 task.deadline = now.checked_add(grace);
                 self.deadlines.extend(task.deadline.map(|at| (at, seq)));
             }
-            Phase::Running => task.kill(why),
+            Phase::Running | Phase::Left => task.kill(why),
             Phase::Told(first) => task.kill(first),
             Phase::Killed(_) => {}
         }
@@ -250,6 +283,10 @@ const SIGNAL_MAX: i32 = 64;
 
 impl Task {
     fn signal(&self, signal: i32) {
+        if self.phase == Phase::Left && !sys::has_child_in_group(self.pid) {
+            // They have ended too, and the group may be another's by now.
+            return;
+        }
         sys::kill_group(self.pid, signal);
         if self.left.is_none() && self.has_left_its_group() {
             sys::kill(self.pid, signal);

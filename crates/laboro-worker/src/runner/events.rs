@@ -13,7 +13,7 @@ use super::link::Link;
 use super::table::{State, Token};
 use super::{RunnerError, RunnerEvent, Shared, Stream};
 use crate::ending::{Ending, Usage};
-use crate::wire::{Exit, PACKET_BYTES_MAX, Report, read_report};
+use crate::wire::{Exit, PACKET_BYTES_MAX, Report, Request, control_packet, read_report};
 
 /// What becomes of the tasks. Dropping it ends them all at once.
 ///
@@ -187,6 +187,12 @@ impl Turn<'_> {
             Report::NotStarted { seq, reason, message } => {
                 self.ended(seq, Ending::NotStarted { reason, message }, Usage::default());
             }
+            Report::Left { seq } => {
+                if let Some(task) = self.state.tasks.get_mut(&seq) {
+                    task.has_left = true;
+                    self.release(seq);
+                }
+            }
             Report::Ended { seq, exit, usage } => {
                 let ending = match exit {
                     Exit::Code(code) => Ending::Exited(code),
@@ -219,11 +225,22 @@ impl Turn<'_> {
     /// Reads a pipe once, and finishes its task if that was the last thing to come.
     fn pipe(&mut self, seq: u64, stream: Stream) {
         self.read(seq, stream);
+        self.release(seq);
         if let Some(task) = self.state.tasks.get(&seq)
             && task.ended.is_some()
             && task.pipes.iter().all(Option::is_none)
         {
             self.state.finish(seq, self.events);
+        }
+    }
+
+    /// Tells the guardian of a task whose process has left that nobody has its output any more.
+    fn release(&mut self, seq: u64) {
+        let Some(task) = self.state.tasks.get_mut(&seq) else { return };
+        if task.has_left && task.pipes[Stream::Stdout as usize].is_none() {
+            task.has_left = false;
+            self.state.orders.push_back(control_packet(&Request::Release { seq }));
+            self.state.send_waiting(&self.shared.epoll);
         }
     }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf, absolute};
 use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
 
 use crate::ending::Reason;
-use crate::launch::{Capture, Launch, Stdin, TASK_ID_VAR, WriteMode};
+use crate::launch::{Capture, Launch, Stdin, TASK_ID_VAR, Until, WriteMode};
 use crate::wire::{Body, LaunchHead, PACKET_BYTES_MAX, launch_packet};
 
 /// A launch ready to be sent.
@@ -70,6 +70,7 @@ pub(super) fn prepare(launch: Launch, seq: u64, nonce: &str) -> Result<Prepared,
         limits: launch.limits,
         passed: stdio.each_ref().map(|end| !matches!(end, End::Null)),
         has_dir: dir.is_some(),
+        awaits_release: launch.until == Until::OutputEnds,
         argc: launch.argv.len() as u32,
         envc: env.len() as u32,
     };

@@ -39,12 +39,14 @@ pub(super) struct Task {
     pub started: Option<SystemTime>,
     pub pipes: [Option<OwnedFd>; 2],
     pub is_watched: bool,
+    /// Its process has ended, and what that left behind may go on as long as it has the output.
+    pub has_left: bool,
     pub ended: Option<(Ending, Usage)>,
 }
 
 impl Task {
     pub fn new(id: u64, pipes: [Option<OwnedFd>; 2], launched: Instant) -> Task {
-        Task { id, launched, started: None, pipes, is_watched: false, ended: None }
+        Task { id, launched, started: None, pipes, is_watched: false, has_left: false, ended: None }
     }
 }
 

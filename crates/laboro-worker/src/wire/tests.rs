@@ -11,6 +11,7 @@ fn head() -> LaunchHead {
         limits: Limits { open_files: Some(64), ..Limits::default() },
         passed: [false, true, true],
         has_dir: true,
+        awaits_release: true,
         argc: 2,
         envc: 0,
     }
@@ -24,6 +25,7 @@ fn requests() -> Vec<Vec<u8>> {
         control_packet(&Request::StopAll { grace: Duration::from_secs(3) }),
         control_packet(&Request::Signal { seq: 9, signal: 10 }),
         control_packet(&Request::Recall),
+        control_packet(&Request::Release { seq: 3 }),
     ]
 }
 
@@ -48,6 +50,7 @@ fn reports_are_read_one_after_the_other() {
         Report::Ready,
         Report::Started { seq: 1, pid: 42, at: Duration::from_secs(5) },
         Report::NotStarted { seq: 2, reason: Reason::Invalid, message: "näh".into() },
+        Report::Left { seq: 1 },
         Report::Ended { seq: 1, exit: Exit::Code(-1), usage },
         Report::Ended { seq: 3, exit: Exit::TimedOut { killed: true }, usage },
     ];

@@ -9,6 +9,8 @@ const AT_ONCE: Option<std::num::NonZeroUsize> = std::num::NonZeroUsize::new(64);
 
 #[path = "../it/endings.rs"]
 mod endings;
+#[path = "../it/heirs.rs"]
+mod heirs;
 #[path = "../it/launches.rs"]
 mod launches;
 #[path = "../it/lives.rs"]

@@ -9,6 +9,7 @@ const AT_ONCE: Option<std::num::NonZeroUsize> = None;
 
 mod agents;
 mod endings;
+mod heirs;
 mod launches;
 mod lives;
 mod output;

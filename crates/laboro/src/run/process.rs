@@ -5,7 +5,7 @@ use crate::run::Options;
 use anyhow::Context;
 use laboro_plan::{Element, Stdin as PlanStdin, Work};
 use laboro_worker::{
-    Capture, Facts, Launch, Limits, Script, Scripts, Stdin, WriteMode, script_words, set,
+    Capture, Facts, Launch, Limits, Script, Scripts, Stdin, Until, WriteMode, script_words, set,
     shell_words,
 };
 use std::ffi::OsString;
@@ -104,6 +104,7 @@ impl Launcher {
             grace: options.grace,
             nice: options.nice,
             limits: Limits::default(),
+            until: Until::default(),
         };
         Ok(Prepared { launch, command, script })
     }

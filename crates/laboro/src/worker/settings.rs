@@ -4,6 +4,7 @@ use super::args::Worker;
 use crate::exit::usage;
 use anyhow::Context;
 use laboro_plan::{QuantityError, parse_duration, parse_size};
+use laboro_worker::Until;
 use laboro_worker::agent::AgentOptions;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
         idle_timeout: optional("--idle-timeout", args.idle_timeout.as_deref(), parse_duration)?,
         time_limit: optional("--time-limit", args.time_limit.as_deref(), parse_duration)?,
         output_limit: quantity("--output-limit", &args.output_limit, parse_size)?,
+        until: Until::default(),
         limit_by: args.limits.into(),
     })
 }

@@ -17,7 +17,7 @@ use laboro_dialects::worker::WorkerSide;
 use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_hub::security::{Access, client_config};
 use laboro_worker::agent::{AgentOptions, Link, Several, Tcp, Tls};
-use laboro_worker::{MemoryGuard, memory_total};
+use laboro_worker::{MemoryGuard, Until, memory_total};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -169,6 +169,8 @@ fn runner(args: &Worker, home: &Home, options: &mut AgentOptions) -> runexp::Run
     options.output_limit = u64::MAX;
     // Its scripts know nothing of such, and it costs more than all that is said about a job.
     options.task_dirs = false;
+    // The original waits for all that a script printed, also by what it left in the background.
+    options.until = Until::OutputEnds;
     settings.versions.extend(args.versions.iter().cloned());
     settings.success = match args.success {
         Success::ResLine => runexp::Success::ResLine,

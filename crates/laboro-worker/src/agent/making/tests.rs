@@ -5,6 +5,7 @@ use std::sync::Arc;
 use laboro_dialects::worker::{Key, Value};
 
 use super::*;
+use crate::Until;
 use crate::agent::LimitBy;
 
 fn options() -> AgentOptions {
@@ -23,6 +24,7 @@ fn options() -> AgentOptions {
         idle_timeout: None,
         time_limit: None,
         output_limit: 0,
+        until: Until::default(),
         limit_by: LimitBy::Nothing,
     }
 }

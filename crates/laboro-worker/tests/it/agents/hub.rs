@@ -15,6 +15,7 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use laboro_core::{CommandWork, Program, Setting, Time, Work};
 use laboro_dialects::worker::{Assignment, Key, News, Order, Orders, Parting, Value, WorkerSide};
+use laboro_worker::Until;
 use laboro_worker::agent::{Agent, AgentError, AgentOptions, Crew, Farewell, LimitBy, Link, Tcp};
 use tokio::sync::mpsc;
 
@@ -219,6 +220,7 @@ impl Rig {
             idle_timeout: None,
             time_limit: None,
             output_limit: u64::MAX,
+            until: Until::default(),
             limit_by: LimitBy::Nothing,
         };
         change(&mut settings);

@@ -43,6 +43,18 @@ fn where_there_is_neither_the_job_has_failed_and_says_why() {
 }
 
 #[test]
+fn a_script_is_over_when_all_that_it_started_has_printed() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "(sleep 0.3; echo late; echo RES:ok) &\necho early\n");
+    rig.write("runs/b.sh", "sleep 1000 > /dev/null 2>&1 &\necho RES:ok\n");
+    let manager = rig.manage(&[]);
+    rig.runner(&port(&manager), "2").wait().expect(0);
+    manager.wait().expect(0);
+    let result = rig.read("outputs/a.res");
+    assert!(result.ends_with("\n\nearly\nlate\nRES:ok\n"), "{result}");
+}
+
+#[test]
 fn without_enough_memory_no_job_is_asked_for() {
     let rig = Rig::new();
     rig.write("runs/a.sh", "echo RES:ok\n");
