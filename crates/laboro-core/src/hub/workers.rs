@@ -176,9 +176,7 @@ impl Hub {
             .filter(|lease| running.binary_search(lease).is_err())
             .map(|(task, _)| task)
             .collect();
-        for task in lost {
-            self.take_back(task, Back::Lapsed);
-        }
+        self.take_all_back(lost.into_iter(), Back::Lapsed);
         let mut held = self.leases_of(worker);
         held.sort_unstable();
         let is_unknown = |lease: &(TaskId, LeaseNo)| held.binary_search(lease).is_err();
@@ -310,10 +308,20 @@ impl Hub {
         Ok(Reply::Ok)
     }
 
-    /// The worker is gone and what it held goes back, oldest first.
+    /// The worker is gone and what it held goes back.
     pub(super) fn dismiss(&mut self, worker: u32, why: Back) {
         self.part(worker);
-        for (task, _) in self.leases_of(worker) {
+        let tasks = self.leases_of(worker).into_iter().map(|(task, _)| task);
+        match why {
+            // One after the other to the front, so the newest stands there first: peers of dwork know it so.
+            Back::Left => tasks.for_each(|task| self.take_back(task, why)),
+            Back::Lapsed | Back::Handed | Back::Revoked => self.take_all_back(tasks, why),
+        }
+    }
+
+    /// Each goes to the front, so the newest goes first: then they stand there as they were given out.
+    fn take_all_back(&mut self, oldest_first: impl DoubleEndedIterator<Item = TaskId>, why: Back) {
+        for task in oldest_first.rev() {
             self.take_back(task, why);
         }
     }
@@ -407,9 +415,7 @@ impl Hub {
 
     fn revoke_all(&mut self, worker: u32, session: Option<SessionId>) {
         let leases = self.leases_of(worker);
-        for &(task, _) in &leases {
-            self.take_back(task, Back::Revoked);
-        }
+        self.take_all_back(leases.iter().map(|&(task, _)| task), Back::Revoked);
         if let (Some(session), false) = (session, leases.is_empty()) {
             let worker = self.state().workers().get(worker).id;
             self.effects.push(Effect::Revoke { session, worker, leases });
