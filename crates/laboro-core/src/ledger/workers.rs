@@ -311,9 +311,14 @@ impl TrackRecord {
         if standing == Standing::OnHold {
             self.holds = self.holds.saturating_add(1);
         }
-        if standing == Standing::Good {
-            // A fresh start: what led to the hold is not held against it twice.
-            self.recent.clear();
+        match (self.standing, standing) {
+            // What led to the hold is not held against it twice; but all of it counts in its share of good ones.
+            (Standing::OnHold | Standing::Probation, Standing::Good) => {
+                self.recent.retain(|&mut (_, good)| good);
+            }
+            // A fresh start.
+            (Standing::Ejected | Standing::Good, Standing::Good) => self.recent.clear(),
+            (_, Standing::OnHold | Standing::Probation | Standing::Ejected) => {}
         }
         self.standing = standing;
         self.since = 0;
