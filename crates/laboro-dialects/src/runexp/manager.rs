@@ -167,7 +167,7 @@ impl Manager {
             }
             (stage, word) => {
                 let stage = stage.expects();
-                out.malformed(format!("it said {word:?} where {stage} was due"));
+                out.malformed(format!("it said `{word}` where {stage} was due"));
             }
         }
     }

@@ -280,6 +280,24 @@ fn shown(bytes: &[u8]) -> String {
     bytes[..bytes.len().min(64)].escape_ascii().to_string()
 }
 
+/// As it was said.
+impl std::fmt::Display for RunnerWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut said = BytesMut::new();
+        self.write(&mut said);
+        f.write_str(&shown(&said))
+    }
+}
+
+/// As it was said.
+impl std::fmt::Display for ManagerWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut said = BytesMut::new();
+        self.write(&mut said);
+        f.write_str(&shown(&said))
+    }
+}
+
 impl RunnerWord {
     pub fn write(&self, say: &mut BytesMut) {
         match self {

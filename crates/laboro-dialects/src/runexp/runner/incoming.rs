@@ -99,7 +99,7 @@ impl Runner {
                 self.take_turn();
             }
             (_, word) => {
-                let why = format!("the manager said {word:?} out of turn");
+                let why = format!("the manager said `{word}` out of turn");
                 out.hang_up(Parting::Malformed(why));
             }
         }

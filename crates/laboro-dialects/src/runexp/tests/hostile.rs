@@ -118,7 +118,7 @@ fn words_out_of_place_are_named() {
     let mut rig = lending();
     rig.says(1, "KOMPRENAS");
     let why = rig.malformed(1);
-    assert_eq!(why, "it said Komprenas where PETO, REZULTO or FINO ANKAU was due");
+    assert_eq!(why, "it said `KOMPRENAS` where PETO, REZULTO or FINO ANKAU was due");
 }
 
 #[test]
