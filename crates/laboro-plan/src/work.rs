@@ -64,6 +64,17 @@ impl ScriptKind {
         }
     }
 
+    /// An extension that stands for no program, such as `.py`; programs are named otherwise.
+    pub fn unknown_extension(&self) -> Option<&str> {
+        match self {
+            ScriptKind::Program(words) => match &words[..] {
+                [word] if word.starts_with('.') && !word.contains('/') => Some(word),
+                _ => None,
+            },
+            ScriptKind::Bash | ScriptKind::Matlab => None,
+        }
+    }
+
     /// For messages and previews.
     pub fn label(&self) -> String {
         match self {

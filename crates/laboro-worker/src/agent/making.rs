@@ -85,6 +85,11 @@ impl Maker {
             Work::Script(script_work) => {
                 let ScriptWork { kind, body, setting } = &**script_work;
                 let kind = ScriptKind::from_kind(kind);
+                if let Some(extension) = kind.unknown_extension() {
+                    return Err(format!(
+                        "what runs scripts of type {extension} is not known: there is .sh and .m"
+                    ));
+                }
                 let written = scratch.scripts.write(&kind, body);
                 let written =
                     written.map_err(|error| format!("the script cannot be written: {error}"))?;

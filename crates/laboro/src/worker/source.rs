@@ -110,8 +110,8 @@ fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Re
         let hint = "write runexp://HOST:PORT, or say in ~/.runexp where the manager is (qmanager and port)";
         return Err(usage(format!("--from {url}: {hint}")));
     }
-    let port = address.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-    if !matches!(port, Some(Ok(1..))) {
+    let parts = address.rsplit_once(':').map(|(host, port)| (host, port.parse::<u16>()));
+    if !matches!(parts, Some((host, Ok(1..))) if !host.is_empty()) {
         return Err(usage(format!(
             "--from {url}: write SCHEME://HOST:PORT, with a port from 1 to 65535"
         )));
@@ -138,7 +138,7 @@ fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Re
             let settings = fuq1::ClientSettings::new(options.name.clone(), options.slots);
             Box::new(fuq1::Client::new(settings))
         }
-        "runexp" => Box::new(runner(args, &home, options)),
+        "runexp" => Box::new(runner(args, &home, options)?),
         "dwork" => Box::new(dwork::Worker::new(dwork_settings(args, options)?)),
         other => return Err(usage(format!("--from {other}://: there is {KNOWN}"))),
     };
@@ -157,9 +157,21 @@ const FUQ_PORT: u16 = 5429;
 const KNOWN: &str = "dwork://, fuq+wss://, fuq+https://, fuq1+tcp://, fuq2+tcp:// and runexp://";
 
 /// The name given to this worker is its host name there.
-fn runner(args: &Worker, home: &Home, options: &mut AgentOptions) -> runexp::Runner {
+fn runner(
+    args: &Worker,
+    home: &Home,
+    options: &mut AgentOptions,
+) -> anyhow::Result<runexp::Runner> {
+    let chosen = args.name.as_deref().or(home.hostname.as_deref());
+    // What follows a dot is not said.
+    if let Some(host) = chosen
+        .filter(|host| !runexp::words::is_host(host.split('.').next().unwrap_or("").as_bytes()))
+    {
+        let hint = "letters, digits, `-` and `_` are all that a runner's name may have";
+        return Err(usage(format!("--host {host:?}: {hint}")));
+    }
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let host = args.name.as_deref().or(home.hostname.as_deref()).unwrap_or(&host);
+    let host = chosen.unwrap_or(&host);
     let mut settings = runexp::RunnerOptions::new(host, options.slots);
     if let Some(group) = &args.group {
         settings.group.clone_from(group);
@@ -179,7 +191,8 @@ fn runner(args: &Worker, home: &Home, options: &mut AgentOptions) -> runexp::Run
     let runner = runexp::Runner::new(settings);
     // A job that was taken cannot be given back, so none is asked for that could not start.
     let mut memory = MemoryGuard::new(options.memory_free);
-    if memory.is_set() { runner.asking_if(move || memory.shortage().is_none()) } else { runner }
+    let is_set = memory.is_set();
+    Ok(if is_set { runner.asking_if(move || memory.shortage().is_none()) } else { runner })
 }
 
 /// Its tasks are names; what they mean is what was typed after `--`.

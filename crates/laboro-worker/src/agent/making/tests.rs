@@ -91,6 +91,15 @@ fn a_placeholder_that_cannot_be_quoted_is_an_error_with_advice() {
 }
 
 #[test]
+fn a_script_of_a_type_that_nobody_knows_is_an_error_that_says_so() {
+    let setting = Arc::default();
+    let odd = assignment(Work::script(".py", b"pass".as_slice().into(), setting));
+    let scratch = Scratch::open(&std::env::temp_dir()).unwrap();
+    let error = Maker::new(&options()).make(&odd, &scratch).unwrap_err();
+    assert!(error.contains("scripts of type .py"), "{error}");
+}
+
+#[test]
 fn a_name_from_a_peer_never_leaves_the_log_directory() {
     let mut odd = assignment(Work::Named);
     odd.name = "../../etc/x.3".into();

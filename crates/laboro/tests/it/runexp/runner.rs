@@ -55,6 +55,17 @@ fn a_script_is_over_when_all_that_it_started_has_printed() {
 }
 
 #[test]
+fn names_that_cannot_be_said_and_managers_without_a_host_are_refused() {
+    let rig = Rig::new();
+    for host in ["", "a b", "\u{fc}", ".x"] {
+        let call = rig.laboro(["worker", "--from", "runexp://127.0.0.1:1", "--host", host]).run();
+        call.expect(2).says("letters, digits, `-` and `_`");
+    }
+    let call = rig.laboro(["worker", "--from", "runexp://:7001"]).run();
+    call.expect(2).says("write SCHEME://HOST:PORT");
+}
+
+#[test]
 fn without_enough_memory_no_job_is_asked_for() {
     let rig = Rig::new();
     rig.write("runs/a.sh", "echo RES:ok\n");
