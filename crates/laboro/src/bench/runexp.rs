@@ -4,7 +4,7 @@
 
 use super::figures::{Figures, heading};
 use crate::exit::{Exit, usage};
-use crate::output::print;
+use crate::output::{print, say};
 use crate::runexp::timings::Timings;
 use anyhow::{Context, bail};
 use clap::Args;
@@ -28,6 +28,11 @@ pub(crate) struct RunexpBench {
     #[arg(long, value_name = "N", default_value_t = 1)]
     repeat: usize,
 
+    /// Where scripts and results are put; in memory by default, where there is a place for that: a disk that has just
+    /// removed many files can take ten times as long over a new one.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+
     /// One JSON object a case.
     #[arg(long)]
     json: bool,
@@ -40,7 +45,8 @@ pub(super) fn run(args: &RunexpBench) -> anyhow::Result<Exit> {
     if !args.json {
         heading()?;
     }
-    let dir = Scratch::new()?;
+    let dir = Scratch::new(args.dir.as_deref())?;
+    say(format_args!("scripts and results are in {}", dir.0.display()));
     for &jobs in &args.jobs {
         // Nothing is removed before the end: a file system may be slow to give new files right after that.
         let base = dir.0.join(jobs.to_string());
@@ -86,14 +92,27 @@ fn compare(args: &RunexpBench, dir: &Path, jobs: usize, slots: u32) -> anyhow::R
     Ok(())
 }
 
+/// A file system in memory, on most systems.
+const MEMORY: &str = "/dev/shm";
+
 /// Goes when the measurement is over, however it ends.
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> anyhow::Result<Scratch> {
-        let dir = std::env::temp_dir().join(format!("laboro-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&dir)?;
-        Ok(Scratch(dir))
+    fn new(place: Option<&Path>) -> anyhow::Result<Scratch> {
+        let name = format!("laboro-bench-{}", std::process::id());
+        let make = |place: &Path| {
+            let dir = std::path::absolute(place)?.join(&name);
+            std::fs::create_dir_all(&dir)?;
+            Ok::<_, std::io::Error>(Scratch(dir))
+        };
+        match place {
+            Some(place) => make(place).with_context(|| format!("--dir {}", place.display())),
+            None if std::env::var_os("TMPDIR").is_none() && Path::new(MEMORY).is_dir() => {
+                make(Path::new(MEMORY)).or_else(|_| Ok(make(&std::env::temp_dir())?))
+            }
+            None => Ok(make(&std::env::temp_dir())?),
+        }
     }
 }
 
