@@ -55,6 +55,14 @@ impl Progress {
         }
     }
 
+    /// A line of its own above the bar, if there is one.
+    pub(crate) fn say(&self, words: impl std::fmt::Display) {
+        match &self.form {
+            Form::Bar(bar) => bar.suspend(|| say(words)),
+            Form::Lines { .. } | Form::Quiet => say(words),
+        }
+    }
+
     /// Whether somebody would see what is set now.
     pub(crate) fn is_seen(&self) -> bool {
         match &self.form {

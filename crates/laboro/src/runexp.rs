@@ -12,6 +12,7 @@ mod files;
 mod manage;
 mod reception;
 mod recorder;
+mod telling;
 
 use crate::exit::Exit;
 use args::{Runexp, What};

@@ -113,6 +113,10 @@ impl Table {
     }
 
     /// Its result file is there, and it was good.
+    pub(crate) fn has(&self, name: &OsStr) -> bool {
+        self.good.contains_key(name)
+    }
+
     pub(crate) fn is_done(&self, name: &OsStr) -> bool {
         if self.is_new {
             return false;

@@ -7,7 +7,9 @@ use bytes::BytesMut;
 use laboro_core::Time;
 use laboro_dialects::session::{Delivery, HangUp, Output, Session};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{ErrorKind, Read, Write};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use std::io::{ErrorKind, Read};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
@@ -55,8 +57,7 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     fn run(&mut self, session: &mut impl Session) -> Parting {
-        let set = self.stream.set_read_timeout(Some(LOOK_EVERY));
-        if set.and_then(|()| self.stream.set_write_timeout(Some(DEAF))).is_err() {
+        if self.stream.set_read_timeout(Some(LOOK_EVERY)).is_err() {
             return Parting::Left;
         }
         let mut buffer = vec![0; READ_BYTES];
@@ -91,10 +92,30 @@ impl Talk<'_> {
         if left > LOOK_EVERY {
             return true;
         }
-        let mut wanted = [PollFd::new(self.stream, PollFlags::IN)];
-        let left = Timespec::try_from(left).unwrap_or_default();
         // Whatever is wrong with the socket, reading tells.
-        !matches!(poll(&mut wanted, Some(&left)), Ok(0))
+        self.is_ready_for(PollFlags::IN, left)
+    }
+
+    /// False: not within this time.
+    fn is_ready_for(&self, what: PollFlags, patience: Duration) -> bool {
+        let mut wanted = [PollFd::new(self.stream, what)];
+        let patience = Timespec::try_from(patience).unwrap_or_default();
+        !matches!(poll(&mut wanted, Some(&patience)), Ok(0))
+    }
+
+    /// Waits as long as the peer takes some of it now and then.
+    fn say(&self, mut words: &[u8]) -> Result<(), Parting> {
+        while !words.is_empty() {
+            match send(self.stream, words, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(count) => words = &words[count..],
+                Err(Errno::AGAIN) if !self.is_ready_for(PollFlags::OUT, DEAF) => {
+                    return Err(Parting::Deaf);
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => return Err(Parting::Left),
+            }
+        }
+        Ok(())
     }
 
     /// What the session wants done: first what is asked, then what is said.
@@ -107,12 +128,8 @@ impl Talk<'_> {
             }
         }
         let said = self.out.take_bytes();
-        if !said.is_empty() {
-            let mut stream = self.stream;
-            if let Err(error) = stream.write_all(&said) {
-                let is_deaf = error.kind() == ErrorKind::WouldBlock;
-                return Some(if is_deaf { Parting::Deaf } else { Parting::Left });
-            }
+        if let Err(parting) = self.say(&said) {
+            return Some(parting);
         }
         self.out.hang_up.take().map(Parting::HungUp)
     }

@@ -21,6 +21,12 @@ use tokio_util::sync::CancellationToken;
 /// How often those who look on hear what happened.
 const LOOK_MS: u64 = 100;
 
+/// More than a few browsers need.
+const CONNECTIONS_MAX: usize = 64;
+
+/// What it may open.
+pub(super) const FILES: u64 = CONNECTIONS_MAX as u64 + 8;
+
 /// For pages that are open when all is done: nobody waits for them.
 const FAREWELL: Duration = Duration::from_millis(300);
 
@@ -71,7 +77,11 @@ impl Dashboard {
             history: Some(history),
             results_dir: Some(entrance.outputs.clone()),
             doors: Arc::new(move || vec![entrance.view()]),
-            limits: Limits { farewell: FAREWELL, ..Limits::default() },
+            limits: Limits {
+                farewell: FAREWELL,
+                connections: CONNECTIONS_MAX,
+                ..Limits::default()
+            },
             ..Services::new(handle.for_people(), hub.clock(), Arc::new(doorman))
         };
         let stop = CancellationToken::new();

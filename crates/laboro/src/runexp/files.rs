@@ -17,7 +17,7 @@ pub(super) struct Files {
     names: Vec<OsString>,
     table: Table,
     /// What happened since somebody last asked.
-    news: Vec<(OsString, bool)>,
+    news: Vec<News>,
     /// So many are worth waking somebody for.
     news_awaited: usize,
     trouble: Option<anyhow::Error>,
@@ -25,6 +25,13 @@ pub(super) struct Files {
     timings: Option<Timings>,
     /// As long as it is open no other manager writes here.
     lock: Option<File>,
+}
+
+/// What people may want to know.
+pub(super) enum News {
+    /// A job of this name, and whether it went well.
+    Result(OsString, bool),
+    Words(String),
 }
 
 /// A result that is on its way.
@@ -93,6 +100,11 @@ impl Files {
         self.table.was_there()
     }
 
+    /// Whether anything is known of this script.
+    pub(super) fn has_told(&self, name: &OsStr) -> bool {
+        self.table.has(name)
+    }
+
     pub(super) fn is_done(&self, name: &OsStr) -> bool {
         self.table.is_done(name)
     }
@@ -152,7 +164,7 @@ impl Files {
         }
         placed.with_context(wrong)?;
         self.table.put(&name, good)?;
-        self.news.push((name, good));
+        self.news.push(News::Result(name, good));
         Ok(())
     }
 
@@ -191,7 +203,11 @@ impl Files {
         self.news.len() >= self.news_awaited || self.trouble.is_some()
     }
 
-    pub(super) fn take_news(&mut self) -> Vec<(OsString, bool)> {
+    pub(super) fn tell(&mut self, words: String) {
+        self.news.push(News::Words(words));
+    }
+
+    pub(super) fn take_news(&mut self) -> Vec<News> {
         std::mem::take(&mut self.news)
     }
 

@@ -3,22 +3,22 @@
 
 use super::args::Manage;
 use super::config::Config as Home;
-use super::dashboard::{Dashboard, Entrance};
+use super::dashboard::{self, Dashboard, Entrance};
 use super::direct::DirectHub;
 use super::files::Files;
-use super::reception::{Inside, RUNNERS_MAX, Reception};
+use super::reception::{Inside, Reception};
 use super::recorder::Shared;
+use super::telling::{follow, tell, tell_interrupted};
 use crate::args::Success;
 use crate::exit::{Exit, usage};
 use crate::output::{safe, say};
-use crate::progress::Progress;
 use crate::run::Signals;
 use crate::run::results::check_names;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use bytes::Bytes;
 use laboro_core::{
-    Command, Conduct, ConductRule, Config, Counts, Hub, JobId, JobOptions, Ledger, Name, Profile,
-    Reply, Setting, State, Submit, SubmitTo, TaskSpec, Work,
+    Command, Conduct, ConductRule, Config, Hub, JobId, JobOptions, Ledger, Name, Profile, Reply,
+    Setting, Submit, SubmitTo, TaskSpec, Work,
 };
 use laboro_dialects::runexp::{self, Door};
 use laboro_hub::Clock;
@@ -30,10 +30,10 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const GROUP: &str = "default";
-const JOB: JobId = JobId(1);
+pub(super) const JOB: JobId = JobId(1);
 
 /// A runner that was told to wait comes back after ten seconds, and shall hear then that all is done.
 const LINGER: Duration = Duration::from_secs(15);
@@ -44,8 +44,8 @@ const LEAVING_LOOK: Duration = Duration::from_millis(5);
 /// For conversations that are cut off.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// How often somebody who looks at the progress sees something new.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Runners that lost the manager before this one are back by then, and may bring results.
+const COMING_BACK: Duration = Duration::from_secs(6);
 
 pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     let home = Home::of_home()?;
@@ -77,6 +77,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     }
     // Runners may still have jobs of its; which, the files do not tell.
     let door = if files.had_a_manager() { door.following_another(done) } else { door };
+    let is_going_on = files.had_a_manager() && names.iter().any(|name| !files.has_told(name));
     files.claim()?;
     if tasks.is_empty() {
         say(format_args!("{}: all {count} are done", runs.display()));
@@ -93,11 +94,20 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
-    // Each connection is an open file. Whatever cannot be had is missed only when so many come.
-    let _ = crate::run::make_room_for(RUNNERS_MAX, 1);
     let address = SocketAddr::new(args.listen, args.port.or(home.port).unwrap_or(0));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(args, address, door, Shared::new(files), tasks))
+    let task = Task { address, door, files: Shared::new(files), tasks, is_going_on };
+    runtime.block_on(serve(args, task))
+}
+
+/// What a manager has to do.
+struct Task {
+    address: SocketAddr,
+    door: Door,
+    files: Shared,
+    tasks: Vec<TaskSpec>,
+    /// The manager before this one did not come to its end.
+    is_going_on: bool,
 }
 
 /// What was found, by whether it is done.
@@ -134,13 +144,8 @@ fn sort(scripts: Vec<Run>, files: &Files) -> anyhow::Result<Sorted> {
     Ok(sorted)
 }
 
-async fn serve(
-    args: &Manage,
-    address: SocketAddr,
-    door: Door,
-    files: Shared,
-    tasks: Vec<TaskSpec>,
-) -> anyhow::Result<Exit> {
+async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
+    let Task { address, door, files, tasks, is_going_on } = task;
     let mut signals = Signals::listen()?;
     let clock = Clock::start();
     let rule = if args.ban { ConductRule::Fixed } else { ConductRule::Off };
@@ -157,7 +162,8 @@ async fn serve(
     submit(&hub, args, tasks)?;
     say(format_args!("runexp on {address}, group {}, {count} jobs", safe(&group)));
 
-    let inside = Inside::default();
+    let inside = Inside::new(if args.dashboard.is_some() { dashboard::FILES } else { 0 });
+    let back_by = is_going_on.then(|| Instant::now() + COMING_BACK);
     let reception = Reception {
         hub: hub.clone(),
         group: GROUP,
@@ -181,10 +187,13 @@ async fn serve(
     let doors = tokio::spawn(reception.receive_all(listener));
     let exit = tokio::select! {
         exit = follow(args, &hub, &files) => exit,
-        () = signals.next() => Ok(Exit::Interrupted),
+        () = signals.next() => {
+            tell_interrupted(&hub);
+            Ok(Exit::Interrupted)
+        }
     };
     let all_left = async {
-        while !inside.is_empty() {
+        while !inside.is_empty() || back_by.is_some_and(|by| Instant::now() < by) {
             tokio::time::sleep(LEAVING_LOOK).await;
         }
     };
@@ -204,6 +213,7 @@ async fn serve(
     // Whoever is just writing a result ends that.
     let _ = tokio::time::timeout(ENDING, all_ended).await;
     let mut files = files.lock();
+    files.take_news().into_iter().for_each(|news| tell(args, news, say));
     files.save()?;
     if let (Some(path), Some(timings)) = (&args.timings, files.timings()) {
         timings.write(path)?;
@@ -227,41 +237,4 @@ fn submit(hub: &DirectHub, args: &Manage, tasks: Vec<TaskSpec>) -> anyhow::Resul
         Some(Reply::Refused(refusal)) => bail!("{refusal}"),
         other => bail!("a submit was answered with {other:?}"),
     }
-}
-
-/// Until nothing is left to do.
-async fn follow(args: &Manage, hub: &DirectHub, files: &Shared) -> anyhow::Result<Exit> {
-    let mut progress = Progress::new(0, !args.progress);
-    loop {
-        hub.tick();
-        let counts = hub.counts(JOB).context("the job is gone")?;
-        show(args, files, &counts, &mut progress);
-        if files.lock().has_trouble() {
-            return Ok(Exit::Trouble);
-        }
-        if counts.active() == 0 {
-            drop(progress);
-            let (done, failed) = (counts.of(State::Done), counts.of(State::Failed));
-            say(format_args!("{done} done, {failed} failed"));
-            let all = u64::from(done) == counts.total();
-            return Ok(if all { Exit::Done } else { Exit::SomeFailed });
-        }
-        // Each result ends one job at most. A job that was lost for the last time has none.
-        let enough = usize::try_from(counts.active()).unwrap_or(usize::MAX);
-        if files.lock().await_news(enough) {
-            let _ = tokio::time::timeout(LOOK_EVERY, files.news.notified()).await;
-        }
-    }
-}
-
-fn show(args: &Manage, files: &Shared, counts: &Counts, progress: &mut Progress) {
-    for (name, good) in files.lock().take_news() {
-        if args.shownames {
-            let name = name.to_string_lossy();
-            say(format_args!("{} {}", if good { "success" } else { "failure" }, safe(&name)));
-        }
-    }
-    let (running, failed) = (counts.of(State::Leased), counts.of(State::Failed));
-    let over = u64::from(counts.of(State::Done)) + u64::from(failed);
-    progress.set(over, counts.total(), &format!("{running} running, {failed} failed"));
 }

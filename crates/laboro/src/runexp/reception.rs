@@ -8,6 +8,7 @@ use laboro_core::{Name, SessionId};
 use laboro_dialects::runexp::Door;
 use laboro_dialects::session::{HangUp, OpenGate, Place};
 use laboro_hub::listen::watch_over;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -16,7 +17,13 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// Whoever comes when so many are there is turned away.
-pub(super) const RUNNERS_MAX: u32 = 4096;
+const RUNNERS_MAX: u32 = 4096;
+
+/// Of each runner: its connection, and a long result that is on its way.
+const FILES_A_RUNNER: u64 = 2;
+
+/// Kept for the manager itself: the table, results in one piece, and who is turned away.
+const FILES_OWN: u64 = 32;
 
 /// Scripts and results pass through in pieces that are not kept on it.
 const STACK_BYTES: usize = 512 << 10;
@@ -38,17 +45,30 @@ pub(super) struct Reception {
 }
 
 /// Those who are there.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Inside(Arc<Mutex<Runners>>);
 
-#[derive(Default)]
 struct Runners {
     streams: HashMap<u64, Arc<TcpStream>>,
+    most: usize,
     came: u64,
     is_closed: bool,
+    /// People know that some are turned away.
+    is_told_full: bool,
 }
 
 impl Inside {
+    /// As many as may have open files, besides `others`.
+    pub(super) fn new(others: u64) -> Inside {
+        let needed = FILES_OWN + others + FILES_A_RUNNER * u64::from(RUNNERS_MAX);
+        let files = allowed_files(needed);
+        let most = files.saturating_sub(FILES_OWN + others) / FILES_A_RUNNER;
+        let most = most.clamp(1, RUNNERS_MAX.into()) as usize;
+        let streams = HashMap::new();
+        let runners = Runners { streams, most, came: 0, is_closed: false, is_told_full: false };
+        Inside(Arc::new(Mutex::new(runners)))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.lock().streams.is_empty()
     }
@@ -72,8 +92,17 @@ impl Inside {
     /// `None`: there is no room.
     fn enter(&self, stream: &Arc<TcpStream>) -> Option<Seat> {
         let mut runners = self.lock();
-        let is_full = runners.streams.len() >= usize::try_from(RUNNERS_MAX).unwrap_or(usize::MAX);
-        if is_full || runners.is_closed {
+        if runners.streams.len() >= runners.most {
+            if !std::mem::replace(&mut runners.is_told_full, true) {
+                tracing::warn!(
+                    "{} connections are open, and more are turned away; `ulimit -n` tells how many files may be open, \
+                     and {RUNNERS_MAX} runners is the most",
+                    runners.most
+                );
+            }
+            return None;
+        }
+        if runners.is_closed {
             return None;
         }
         runners.came += 1;
@@ -85,6 +114,15 @@ impl Inside {
     fn lock(&self) -> MutexGuard<'_, Runners> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How many files may be open: as many as are needed, or what the system allows.
+fn allowed_files(needed: u64) -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.current.unwrap_or(u64::MAX);
+    let raised = limit.maximum.unwrap_or(u64::MAX).min(needed);
+    let wanted = Rlimit { current: Some(raised), maximum: limit.maximum };
+    if raised > current && setrlimit(Resource::Nofile, wanted).is_ok() { raised } else { current }
 }
 
 /// Given back when dropped.
@@ -151,6 +189,7 @@ impl Reception {
                 tracing::warn!("{peer} makes no sense: {why}");
             }
             Parting::HungUp(HangUp::Denied(why)) => tracing::warn!("{peer} was denied: {why}"),
+            Parting::Deaf => tracing::warn!("{peer} took nothing of what it was sent for a minute"),
             other => tracing::debug!("{peer} has gone: {other:?}"),
         }
     }

@@ -2,7 +2,7 @@
 //! A result takes its place when the hub has counted it, and before the runner hears that it was received.
 
 use super::files::{Draft, Files};
-use crate::output::{safe, say};
+use crate::output::safe;
 use bytes::BytesMut;
 use laboro_core::{Command, Idle, LeaseRef, Name, Reply, TaskRef, Time};
 use laboro_dialects::runexp::Manager;
@@ -20,8 +20,15 @@ pub(super) struct Recorder {
     reported: Option<Reported>,
     /// When each task was handed out, by its number.
     lent: BTreeMap<u32, Instant>,
-    /// People know that it gets nothing more.
-    is_told_off: bool,
+    /// What people know of its getting nothing.
+    told: Told,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Told {
+    Nothing,
+    OnHold,
+    SentAway,
 }
 
 /// What the hub is asked to count.
@@ -51,7 +58,7 @@ impl Shared {
 impl Recorder {
     pub(super) fn new(session: Manager, number: u64, files: Shared) -> Recorder {
         let lent = BTreeMap::new();
-        Recorder { session, number, files, draft: None, reported: None, lent, is_told_off: false }
+        Recorder { session, number, files, draft: None, reported: None, lent, told: Told::Nothing }
     }
 
     /// Takes what was printed out of the output, and notes what is reported.
@@ -82,17 +89,36 @@ impl Recorder {
         }
     }
 
+    fn tell_once(&mut self, what: Told, words: &str) {
+        if self.told != what {
+            self.told = what;
+            self.tell(words);
+        }
+    }
+
+    fn tell(&self, words: &str) {
+        let runner = self.session.runner().map(Name::to_string).unwrap_or_default();
+        self.files.lock().tell(format!("runner {} {words}", safe(&runner)));
+    }
+
     fn settle(&mut self, delivery: &Delivery, out: &mut Output) {
         let Delivery::Reply { tag, reply } = delivery else { return };
         if let Reply::Work { grants, .. } = reply {
             let now = Instant::now();
             self.lent.extend(grants.iter().map(|grant| (grant.task.number(), now)));
+            self.told = Told::Nothing;
         }
-        let is_ejected = matches!(reply, Reply::Nothing(Idle::Ejected));
-        if is_ejected && !std::mem::replace(&mut self.is_told_off, true) {
-            let runner = self.session.runner().map(Name::to_string).unwrap_or_default();
-            let runner = safe(&runner);
-            say(format_args!("runner {runner} is sent away: too many of its jobs failed (--ban)"));
+        match reply {
+            Reply::Nothing(Idle::Ejected) => {
+                self.tell_once(Told::SentAway, "is sent away: too many of its jobs failed (--ban)");
+            }
+            Reply::Nothing(Idle::OnHold) => {
+                self.tell_once(
+                    Told::OnHold,
+                    "is on hold: too many of its last jobs failed (--ban)",
+                );
+            }
+            _ => {}
         }
         let Some(reported) = self.reported.take_if(|reported| reported.tag == *tag) else { return };
         let Some(draft) = self.draft.take() else { return };
@@ -141,6 +167,11 @@ impl Session for Recorder {
     }
 
     fn close(&mut self, now: Time, out: &mut Output) {
+        match self.lent.len() {
+            0 => {}
+            1 => self.tell("is gone, and a job of its goes back"),
+            lent => self.tell(&format!("is gone, and {lent} jobs of its go back")),
+        }
         self.session.close(now, out);
         if let Some(draft) = self.draft.take() {
             self.files.lock().discard(&draft);

@@ -4,6 +4,7 @@
 mod dashboard;
 mod door;
 mod hostile;
+mod lost;
 mod runner;
 
 use crate::rig::{Live, Rig, until};

@@ -1,23 +1,24 @@
 //! Peers of a manager that are broken or mean it: each loses its own connection and nothing else.
 
 use super::port;
-use crate::rig::Rig;
+use crate::rig::{LABORO, Rig};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
 
 const HAIL: [&str; 3] = ["SALUTON; MI evil", "KOMPRENAS", "JES"];
 
-struct Peer(TcpStream);
+pub(super) struct Peer(TcpStream);
 
 impl Peer {
-    fn new(port: &str) -> Peer {
+    pub(super) fn new(port: &str) -> Peer {
         let line = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
         line.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Peer(line)
     }
 
-    fn greeted(port: &str) -> Peer {
+    pub(super) fn greeted(port: &str) -> Peer {
         let mut peer = Peer::new(port);
         assert_eq!(peer.says(HAIL[0]), "VERSIO 1.3");
         assert_eq!(peer.says(HAIL[1]), "ALIGI __defaulte__");
@@ -26,7 +27,7 @@ impl Peer {
     }
 
     /// One write, one read. Nothing read is the end.
-    fn says(&mut self, words: &str) -> String {
+    pub(super) fn says(&mut self, words: &str) -> String {
         self.0.write_all(words.as_bytes()).unwrap();
         let mut heard = [0; 1024];
         let count = self.0.read(&mut heard).unwrap_or(0);
@@ -95,6 +96,28 @@ fn a_thousand_who_say_nothing_are_in_nobodys_way() {
     rig.runner(&port, "1").wait().expect(0);
     drop(silent);
     manager.wait().expect(0);
+}
+
+#[test]
+fn when_files_run_out_those_who_come_are_turned_away_and_work_goes_on() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", LABORO, "runexp", "manage", "."]);
+    let home = rig.dir().to_str().unwrap().to_owned();
+    let manager = rig.call(command).env("HOME", &home).start();
+    let port = port(&manager);
+    let mut runner = Peer::greeted(&port);
+    assert_eq!(runner.says("PETO"), "LABORO a .sh 0");
+    let mut silent: Vec<Peer> = (0..100).map(|_| Peer::new(&port)).collect();
+    // They were taken in the order in which they came.
+    silent.pop().unwrap().is_dropped_after("");
+    assert_eq!(runner.says("PRETAREZULTO a success 3"), "PRETA");
+    assert_eq!(runner.says("yes"), "RICEVIS");
+    runner.says("FINO ANKAU");
+    drop(silent);
+    manager.wait().expect(0).says("more are turned away").says("1 done, 0 failed");
+    assert_eq!(rig.read("outputs/a.res"), "yes");
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! What people hear of a manager: how far it is, what became of jobs and runners, and how it ended. Decides nothing
+//! but when all is done.
+
+use super::args::Manage;
+use super::direct::DirectHub;
+use super::files::News;
+use super::manage::JOB;
+use super::recorder::Shared;
+use crate::exit::Exit;
+use crate::output::{safe, say};
+use crate::progress::Progress;
+use anyhow::Context;
+use laboro_core::{Command, Counts, Outcome, Query, Reply, State, TaskView};
+use std::time::Duration;
+
+/// How often somebody who looks at the progress sees something new.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// More jobs than this that were lost for good are not named one by one.
+const LOST_NAMED_MAX: u32 = 20;
+
+/// Until nothing is left to do.
+pub(super) async fn follow(args: &Manage, hub: &DirectHub, files: &Shared) -> anyhow::Result<Exit> {
+    let mut progress = Progress::new(0, !args.progress);
+    loop {
+        hub.tick();
+        let counts = hub.counts(JOB).context("the job is gone")?;
+        show(args, files, &counts, &mut progress);
+        if files.lock().has_trouble() {
+            return Ok(Exit::Trouble);
+        }
+        if counts.active() == 0 {
+            drop(progress);
+            tell_lost(hub);
+            let (done, failed) = (counts.of(State::Done), counts.of(State::Failed));
+            say(format_args!("{done} done, {failed} failed"));
+            let all = u64::from(done) == counts.total();
+            return Ok(if all { Exit::Done } else { Exit::SomeFailed });
+        }
+        // Each result ends one job at most. A job that was lost for the last time has none.
+        let enough = usize::try_from(counts.active()).unwrap_or(usize::MAX);
+        if files.lock().await_news(enough) {
+            let _ = tokio::time::timeout(LOOK_EVERY, files.news.notified()).await;
+        }
+    }
+}
+
+fn show(args: &Manage, files: &Shared, counts: &Counts, progress: &mut Progress) {
+    let news = files.lock().take_news();
+    for news in news {
+        tell(args, news, |words| progress.say(words));
+    }
+    let (running, failed) = (counts.of(State::Leased), counts.of(State::Failed));
+    let over = u64::from(counts.of(State::Done)) + u64::from(failed);
+    progress.set(over, counts.total(), &format!("{running} running, {failed} failed"));
+}
+
+pub(super) fn tell(args: &Manage, news: News, say: impl Fn(String)) {
+    match news {
+        News::Words(words) => say(words),
+        News::Result(name, good) if args.shownames => {
+            let status = if good { "success" } else { "failure" };
+            say(format!("{status} {}", safe(&name.to_string_lossy())));
+        }
+        News::Result(..) => {}
+    }
+}
+
+/// There is no result of these that could tell.
+fn tell_lost(hub: &DirectHub) {
+    let query =
+        Query::Tasks { job: JOB, state: Some(State::Failed), from: 1, most: LOST_NAMED_MAX };
+    let Some(Reply::Tasks { tasks, .. }) = hub.ask(Command::Query(query)) else { return };
+    let is_lost = |task: &&TaskView| {
+        task.attempts.last().is_some_and(|last| last.outcome == Some(Outcome::Lost))
+    };
+    for task in tasks.iter().filter(is_lost) {
+        let (name, times) = (task.name.to_string(), task.lost_attempts);
+        say(format_args!("failure {}: its runner was lost {times} times", safe(&name)));
+    }
+}
+
+pub(super) fn tell_interrupted(hub: &DirectHub) {
+    let Some(counts) = hub.counts(JOB) else { return };
+    let (done, failed) = (counts.of(State::Done), counts.of(State::Failed));
+    let left = counts.active();
+    say(format_args!(
+        "{done} done, {failed} failed, {left} left; the same command goes on from here"
+    ));
+}
