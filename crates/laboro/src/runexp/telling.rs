@@ -68,15 +68,26 @@ pub(super) fn tell(args: &Manage, news: News, say: impl Fn(String)) {
 
 /// There is no result of these that could tell.
 fn tell_lost(hub: &DirectHub) {
-    let query =
-        Query::Tasks { job: JOB, state: Some(State::Failed), from: 1, most: LOST_NAMED_MAX };
-    let Some(Reply::Tasks { tasks, .. }) = hub.ask(Command::Query(query)) else { return };
     let is_lost = |task: &&TaskView| {
         task.attempts.last().is_some_and(|last| last.outcome == Some(Outcome::Lost))
     };
-    for task in tasks.iter().filter(is_lost) {
-        let (name, times) = (task.name.to_string(), task.lost_attempts);
-        say(format_args!("failure {}: its runner was lost {times} times", safe(&name)));
+    let (mut count, mut next) = (0, Some(1));
+    while let Some(from) = next {
+        let query = Query::Tasks { job: JOB, state: Some(State::Failed), from, most: u32::MAX };
+        let Some(Reply::Tasks { tasks, next: after }) = hub.ask(Command::Query(query)) else {
+            break;
+        };
+        for task in tasks.iter().filter(is_lost) {
+            count += 1;
+            if count <= LOST_NAMED_MAX {
+                let (name, times) = (task.name.to_string(), task.lost_attempts);
+                say(format_args!("failure {}: its runner was lost {times} times", safe(&name)));
+            }
+        }
+        next = after;
+    }
+    if count > LOST_NAMED_MAX {
+        say(format_args!("{} more jobs were lost with their runners", count - LOST_NAMED_MAX));
     }
 }
 
