@@ -16,7 +16,7 @@ use laboro_dialects::fuq2::{SIGNPOST_PROTOCOL, WORKER_PROTOCOL};
 use laboro_dialects::worker::WorkerSide;
 use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_hub::security::{Access, client_config};
-use laboro_worker::agent::{AgentOptions, Link, Several, Tcp, Tls};
+use laboro_worker::agent::{AgentOptions, LimitBy, Link, Several, Tcp, Tls};
 use laboro_worker::{MemoryGuard, Until, memory_total};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
@@ -181,6 +181,10 @@ fn runner(
     options.output_limit = u64::MAX;
     // Its scripts know nothing of such, and it costs more than all that is said about a job.
     options.task_dirs = false;
+    if options.limit_by == LimitBy::Best {
+        // Nobody can say what a job may use.
+        options.limit_by = LimitBy::Nothing;
+    }
     // The original waits for all that a script printed, also by what it left in the background.
     options.until = Until::OutputEnds;
     settings.versions.extend(args.versions.iter().cloned());

@@ -82,8 +82,8 @@ fn our_runner_runs_what_our_manager_has() {
     let rig = Rig::new();
     scripts(&rig);
     let manager = rig.manage(&["--shownames", "--progress"]);
-    let runner = rig.runner(&port(&manager), "2");
-    runner.wait().expect(0);
+    let runner = rig.runner(&port(&manager), "2").wait();
+    assert!(!runner.expect(0).err().contains("cgroup"), "jobs have no limits: {}", runner.err());
     manager.wait().expect(1).says("3 done, 1 failed").says("success deep/second one");
     check_results(&rig, "r1");
     assert!(rig.read("outputs/deep/second one.res").ends_with("RES: fine\nwrong\n"));
