@@ -106,7 +106,8 @@ pub enum Reply {
     },
     Joined {
         worker: WorkerId,
-        unknown: Vec<TaskId>,
+        /// What it said it runs and does not hold. It may hold the same task by another lease.
+        unknown: Vec<(TaskId, LeaseNo)>,
     },
     Work {
         worker: WorkerId,

@@ -110,3 +110,11 @@ fn a_worker_that_was_taken_for_gone_has_to_come_anew() {
     holds(60078);
     holds(61597);
 }
+
+/// A worker that a stalled hub took for gone was given the same task anew, and lost its connection while it had both: told
+/// that it does not hold the old one, it must keep the new one.
+#[test]
+fn a_task_held_by_a_new_lease_is_not_ended_with_the_old_one() {
+    holds(1794961021911);
+    holds(1794961017454);
+}

@@ -169,7 +169,7 @@ impl Hub {
 
     /// What runs there by its own account against what it holds here. What it does not run any more goes
     /// back; what it runs without a lease is given back as unknown.
-    fn compare(&mut self, worker: u32, running: &[(TaskId, LeaseNo)]) -> Vec<TaskId> {
+    fn compare(&mut self, worker: u32, running: &[(TaskId, LeaseNo)]) -> Vec<(TaskId, LeaseNo)> {
         let mut running: Vec<(TaskId, LeaseNo)> = running.to_vec();
         running.sort_unstable();
         let lost: Vec<TaskId> = (self.leases_of(worker).into_iter())
@@ -180,7 +180,7 @@ impl Hub {
         let mut held = self.leases_of(worker);
         held.sort_unstable();
         let is_unknown = |lease: &(TaskId, LeaseNo)| held.binary_search(lease).is_err();
-        running.into_iter().filter(is_unknown).map(|(task, _)| task).collect()
+        running.into_iter().filter(is_unknown).collect()
     }
 
     pub(super) fn leases_of(&self, worker: u32) -> Vec<(TaskId, LeaseNo)> {

@@ -139,7 +139,8 @@ impl Names {
                 )
             }
             Reply::Joined { worker, unknown } => {
-                format!("joined {}{}", self.worker(*worker), after('?', unknown))
+                let unknown: Vec<TaskId> = unknown.iter().map(|&(task, _)| task).collect();
+                format!("joined {}{}", self.worker(*worker), after('?', &unknown))
             }
             Reply::Work { worker, grants } => {
                 format!("work {} {}", self.worker(*worker), show_grants(grants))

@@ -260,7 +260,7 @@ impl Foreman {
     }
 
     /// The hub knows the worker: it is answered, and whatever it holds without a lease is ended.
-    fn joined(&mut self, worker: WorkerId, unknown: &[TaskId], out: &mut Output) {
+    fn joined(&mut self, worker: WorkerId, unknown: &[(TaskId, LeaseNo)], out: &mut Output) {
         let phase = std::mem::replace(&mut self.phase, Phase::Strange);
         let Phase::Joining { hello, who, given, ahead, running } = phase else {
             self.phase = phase;
@@ -269,8 +269,8 @@ impl Foreman {
         self.talk.answer_hello(&mut out.say, hello, counts(given.0, given.1));
         out.end_message();
         self.running = running.len().saturating_sub(unknown.len()) as u32;
-        let unknown: BTreeSet<TaskId> = unknown.iter().copied().collect();
-        let is_unknown = |held: &&Held| unknown.contains(&held.task);
+        let unknown: BTreeSet<(TaskId, LeaseNo)> = unknown.iter().copied().collect();
+        let is_unknown = |held: &&Held| unknown.contains(&(held.task, held.lease));
         self.requests.cancels.extend(running.iter().filter(is_unknown));
         if !self.is_native() {
             self.held = running.into_iter().map(|held| (held.task, held)).collect();
