@@ -283,19 +283,21 @@ fn shown(bytes: &[u8]) -> String {
 /// As it was said.
 impl std::fmt::Display for RunnerWord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut said = BytesMut::new();
-        self.write(&mut said);
-        f.write_str(&shown(&said))
+        f.write_str(&said(|say| self.write(say)))
     }
 }
 
 /// As it was said.
 impl std::fmt::Display for ManagerWord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut said = BytesMut::new();
-        self.write(&mut said);
-        f.write_str(&shown(&said))
+        f.write_str(&said(|say| self.write(say)))
     }
+}
+
+fn said(write: impl FnOnce(&mut BytesMut)) -> String {
+    let mut said = BytesMut::new();
+    write(&mut said);
+    shown(&said)
 }
 
 impl RunnerWord {

@@ -112,11 +112,12 @@ impl Table {
         self.dir.join(TABLE).exists()
     }
 
-    /// Its result file is there, and it was good.
+    /// Whether it says anything of this name.
     pub(crate) fn has(&self, name: &OsStr) -> bool {
         self.good.contains_key(name)
     }
 
+    /// Its result file is there, and it was good.
     pub(crate) fn is_done(&self, name: &OsStr) -> bool {
         if self.is_new {
             return false;

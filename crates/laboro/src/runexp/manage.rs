@@ -5,7 +5,7 @@ use super::args::Manage;
 use super::config::Config as Home;
 use super::dashboard::{self, Dashboard, Entrance};
 use super::direct::DirectHub;
-use super::files::Files;
+use super::files::{Files, News};
 use super::reception::{Inside, Reception};
 use super::recorder::Shared;
 use super::telling::{follow, tell, tell_interrupted};
@@ -204,6 +204,8 @@ async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
         }
     }
     doors.abort();
+    let tell_news = |news: Vec<News>| news.into_iter().for_each(|news| tell(args, news, say));
+    tell_news(files.lock().take_news());
     inside.close();
     let all_ended = async {
         while !inside.is_empty() {
@@ -213,7 +215,9 @@ async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
     // Whoever is just writing a result ends that.
     let _ = tokio::time::timeout(ENDING, all_ended).await;
     let mut files = files.lock();
-    files.take_news().into_iter().for_each(|news| tell(args, news, say));
+    // Runners that were cut off here are no loss to tell of.
+    let late = files.take_news().into_iter().filter(|news| matches!(news, News::Result(..)));
+    tell_news(late.collect());
     files.save()?;
     if let (Some(path), Some(timings)) = (&args.timings, files.timings()) {
         timings.write(path)?;

@@ -25,8 +25,16 @@ fn what_a_lost_runner_had_comes_back_first_and_in_order() {
     drop(lost);
     until("it is told", || manager.err().contains("is gone, and 3 jobs of its go back"));
     take(&mut Peer::greeted(&port), &["a", "b", "c", "d"]);
+    let mut last = Peer::greeted(&port);
+    take(&mut last, &["a"]);
     manager.signal(Signal::INT);
-    manager.wait().expect(130).says("0 done, 0 failed, 4 left; the same command goes on from here");
+    let ran = manager.wait();
+    assert!(
+        !ran.err().contains("and a job of its"),
+        "it was cut off by the manager: {}",
+        ran.err()
+    );
+    ran.expect(130).says("0 done, 0 failed, 4 left; the same command goes on from here");
 }
 
 #[test]
