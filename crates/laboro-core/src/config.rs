@@ -42,7 +42,7 @@ pub struct Limits {
     pub watches: usize,
     pub page: u32,
     pub preds_shown: usize,
-    /// How many tasks the search for a cycle may visit when an existing task gets predecessors.
+    /// How many tasks a search for a cycle visits before others are served.
     pub cycle_search: usize,
 }
 
@@ -64,7 +64,7 @@ impl Default for Limits {
             watches: 10_000,
             page: 1000,
             preds_shown: 100,
-            cycle_search: 10_000_000,
+            cycle_search: 20_000,
         }
     }
 }

@@ -10,6 +10,7 @@ mod parts;
 mod policy;
 mod query;
 mod report;
+mod search;
 mod submit;
 mod sweep;
 mod timers;
@@ -22,6 +23,7 @@ use crate::event::Event;
 use crate::id::{JobId, Name, TaskId, Time, Token};
 use crate::ledger::{Ledger, State};
 use crate::presence::Presence;
+use search::CycleCheck;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub struct Hub {
     presence: Presence,
     config: Config,
     passes: matching::Passes,
+    searching: search::Searching,
     effects: Vec<Effect>,
 }
 
@@ -42,6 +45,7 @@ impl Hub {
             presence: Presence::default(),
             config,
             passes: matching::Passes::default(),
+            searching: search::Searching::default(),
             effects: Vec::new(),
         };
         hub.ledger.set_now(now);
@@ -58,12 +62,12 @@ impl Hub {
     /// All that has arrived, in order, then whatever was due by `now`.
     pub fn step(&mut self, now: Time, asks: Vec<Ask>) -> Batch {
         self.ledger.set_now(now);
+        self.begin_slice();
         for Ask { token, command } in asks {
-            if let Some(reply) = self.take(token, command) {
-                self.effects.push(Effect::Reply { token, reply });
-            }
-            self.settle();
+            let reply = self.take(token, command);
+            self.reply(token, reply);
         }
+        self.search_on();
         self.expire();
         self.sweep();
         self.settle();
@@ -73,7 +77,8 @@ impl Hub {
     /// When `step` must be called even if nothing arrives.
     pub fn next_deadline(&self) -> Option<Time> {
         let ledger = self.state().next_timer().map(|(at, _)| at);
-        [ledger, self.presence.next_timer(), self.sweep_due()].into_iter().flatten().min()
+        let search = self.is_searching().then(|| self.ledger.now());
+        [ledger, self.presence.next_timer(), self.sweep_due(), search].into_iter().flatten().min()
     }
 
     pub fn state(&self) -> &State {
@@ -83,7 +88,13 @@ impl Hub {
     /// `None`: the reply comes later.
     fn take(&mut self, token: Token, command: Command) -> Option<Reply> {
         let result = match command {
-            Command::Submit(submit) => self.submit(submit),
+            Command::Submit(_) | Command::Return(_) | Command::Forget(_) if self.is_searching() => {
+                return self.wait_for_search(token, command);
+            }
+            Command::Submit(submit) => {
+                let result = self.submit(submit, CycleCheck::ByLevel);
+                return self.answer(token, result);
+            }
             Command::Close(job) => self.close(job),
             Command::Join(join) => self.join(join),
             Command::Offer(offer) => return self.offer(token, offer),
@@ -93,7 +104,10 @@ impl Hub {
             }
             Command::Report(report) => self.report(report),
             Command::Renew(worker) => self.renew(&worker),
-            Command::Return(back) => self.hand_back(back),
+            Command::Return(back) => {
+                let result = self.hand_back(back, CycleCheck::ByLevel);
+                return self.answer(token, result);
+            }
             Command::Leave(leave) => self.leave(&leave),
             Command::Cancel(selection) => self.cancel(&selection),
             Command::Hold(selection) => self.hold(&selection),

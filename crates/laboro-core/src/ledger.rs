@@ -12,6 +12,7 @@ mod jobs;
 mod lanes;
 mod moves;
 mod names;
+mod order;
 mod pages;
 mod profiles;
 mod record;
@@ -81,6 +82,11 @@ impl Ledger {
 
     pub(crate) fn take_loosened(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.state.loosened)
+    }
+
+    /// Levels are derived, so they change without an event.
+    pub(crate) fn set_level(&mut self, node: u32, level: u32) {
+        self.state.set_level(node, level);
     }
 
     /// The worker may have room that nobody has looked at.

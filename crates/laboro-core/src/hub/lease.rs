@@ -1,8 +1,9 @@
 //! Leases that end without a result: they lapse, are handed back, or are taken back.
 
 use super::Hub;
-use super::submit::Search;
-use crate::command::{LeaseRef, Place, Return, TaskRef};
+use super::search::{CycleCheck, Halt, Long};
+use super::submit::{Check, Node, Search, Verdict};
+use crate::command::{Command, LeaseRef, Place, Return, TaskRef};
 use crate::effect::{Refusal, Reply};
 use crate::event::{Back, Event, Then};
 use crate::id::{Name, TaskId, WorkerId};
@@ -114,7 +115,11 @@ impl Hub {
         }
     }
 
-    pub(super) fn hand_back(&mut self, back: Return) -> Result<Reply, Refusal> {
+    pub(super) fn hand_back(
+        &mut self,
+        back: Return,
+        cycle_check: CycleCheck,
+    ) -> Result<Reply, Halt> {
         let worker = self.find_worker(&back.worker)?;
         self.note_alive(worker);
         self.presence.note_engaged(worker);
@@ -128,11 +133,11 @@ impl Hub {
             let task = match self.claim(id, group, &returned.lease)? {
                 Claim::Live(task) => task,
                 Claim::Lapsed(task) => {
-                    return Err(Refusal::NotYours(self.state().shown_name(task)));
+                    return Err(Refusal::NotYours(self.state().shown_name(task)).into());
                 }
             };
             if !known.insert(task) {
-                return Err(Refusal::NameTwice(self.state().shown_name(task)));
+                return Err(Refusal::NameTwice(self.state().shown_name(task)).into());
             }
             let preds = self.new_preds(group, &returned.preds)?;
             edges += preds.len();
@@ -140,9 +145,24 @@ impl Hub {
         }
         let most = self.config.limits.edges;
         if self.state().graph().len() + edges > most {
-            return Err(Refusal::Limit { what: "dependencies", most: most as u64 });
+            return Err(Refusal::Limit { what: "dependencies", most: most as u64 }.into());
         }
-        self.check_no_cycle(&tasks)?;
+        match cycle_check {
+            CycleCheck::Past => {}
+            CycleCheck::Exact => self.check_no_cycle(&tasks)?,
+            CycleCheck::ByLevel => {
+                let mut check = self.levels_check(&tasks);
+                match self.run_check(&mut check) {
+                    Some(Verdict::Acyclic) => {}
+                    Some(Verdict::Cycle(node)) => return Err(self.refuse_cycle(node).into()),
+                    Some(Verdict::Unclear) => self.check_no_cycle(&tasks)?,
+                    None => {
+                        let command = Command::Return(back);
+                        return Err(Halt::Long(Box::new(Long { command, check })));
+                    }
+                }
+            }
+        }
         let why = match back.place {
             Place::Back => Back::Handed,
             Place::Front => Back::Left,
@@ -169,20 +189,25 @@ impl Hub {
         Ok(found.filter(|&pred| !is_done(pred) && seen.insert(pred)).collect())
     }
 
+    fn levels_check(&self, tasks: &[(TaskId, Vec<TaskId>)]) -> Check {
+        let node = |id: TaskId| self.state().node(id).map(Node::There);
+        let mut edges = Vec::new();
+        for (task, preds) in tasks {
+            let Some(succ) = node(*task) else { continue };
+            edges.extend(preds.iter().filter_map(|&pred| Some((node(pred)?, succ))));
+        }
+        Check::new(self.state(), 0, [], edges)
+    }
+
     /// May tasks that are there come after these?
     fn check_no_cycle(&self, tasks: &[(TaskId, Vec<TaskId>)]) -> Result<(), Refusal> {
-        if tasks.iter().all(|(_, preds)| preds.is_empty()) {
-            return Ok(());
-        }
-        let mut search = Search::new(self.state(), self.config.limits.cycle_search);
+        let mut search = Search::new(self.state());
         for (task, preds) in tasks {
             preds.iter().for_each(|&pred| search.plan(pred, *task));
         }
-        for (task, preds) in tasks {
-            if search.would_close(*task, preds)? {
-                return Err(Refusal::Cycle(self.state().shown_name(*task)));
-            }
+        match search.cycle_after(tasks.iter().map(|(task, _)| *task)) {
+            Some(task) => Err(Refusal::Cycle(self.state().shown_name(task))),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

@@ -2,18 +2,28 @@
 
 mod cycle;
 mod draft;
+mod exact;
+mod lookup;
+mod resolved;
 
 use super::Hub;
-use crate::command::{IfTaken, Submit, SubmitTo};
+use super::search::{CycleCheck, Halt, Long};
+use crate::command::{Command, IfTaken, Submit, SubmitTo};
 use crate::effect::{Refusal, Reply};
 use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId};
 use crate::job::JobOptions;
-pub(super) use cycle::Search;
-use draft::{Draft, Renewed, Step};
+pub(super) use cycle::{Check, Node, Verdict};
+use draft::Draft;
+pub(super) use exact::Search;
+use resolved::{Renewed, Resolved, Step};
 
 impl Hub {
-    pub(super) fn submit(&mut self, mut submit: Submit) -> Result<Reply, Refusal> {
+    pub(super) fn submit(
+        &mut self,
+        mut submit: Submit,
+        cycle_check: CycleCheck,
+    ) -> Result<Reply, Halt> {
         let group = self.state().find_group(&submit.group);
         let is_keyed_once = matches!(submit.job, SubmitTo::New(_));
         if let SubmitTo::Open(options) = &submit.job {
@@ -41,17 +51,12 @@ impl Hub {
             profile.attempts = profile.attempts.max(1);
         }
         let count = self.check_numbers(first, &submit)?;
-        let Submit { profiles, tasks, arrays, unknown_pred, if_taken, .. } = submit;
-        let draft = Draft::new(
-            self,
-            group,
-            TaskId::new(job, first),
-            tasks,
-            arrays,
-            unknown_pred,
-            if_taken,
-        )?;
-        let drafted = draft.finish(self, profiles)?;
+        check_profiles(&submit)?;
+        let if_taken = submit.if_taken;
+        let resolved =
+            Draft::new(self, group, TaskId::new(job, first), &mut submit)?.resolve(self)?;
+        let (resolved, submit) = self.check_cycles(resolved, submit, cycle_check)?;
+        let drafted = resolved.place(submit.profiles);
 
         // Nothing fails from here on.
         let taken = drafted.taken();
@@ -78,6 +83,33 @@ impl Hub {
         }
         let count = count - taken;
         Ok(Reply::Submitted { job, first, count, again: count == 0 && if_taken != IfTaken::Refuse })
+    }
+
+    /// When this takes long the submit is put together again, to be tried later.
+    fn check_cycles(
+        &mut self,
+        resolved: Resolved,
+        mut submit: Submit,
+        how: CycleCheck,
+    ) -> Result<(Resolved, Submit), Halt> {
+        match how {
+            CycleCheck::Past => {}
+            CycleCheck::Exact => resolved.check_exactly(self)?,
+            CycleCheck::ByLevel => {
+                let Some(mut check) = resolved.check(self) else { return Ok((resolved, submit)) };
+                match self.run_check(&mut check) {
+                    Some(Verdict::Acyclic) => {}
+                    Some(Verdict::Cycle(node)) => return Err(self.refuse_cycle(node).into()),
+                    Some(Verdict::Unclear) => resolved.check_exactly(self)?,
+                    None => {
+                        (submit.tasks, submit.arrays) = resolved.into_specs();
+                        let command = Command::Submit(submit);
+                        return Err(Halt::Long(Box::new(Long { command, check })));
+                    }
+                }
+            }
+        }
+        Ok((resolved, submit))
     }
 
     /// Where a submit into an open job really goes.
@@ -187,6 +219,15 @@ impl Hub {
             self.ledger.post(Event::JobClosed { job });
         }
         Ok(Reply::Ok)
+    }
+}
+
+fn check_profiles(submit: &Submit) -> Result<(), Refusal> {
+    let used = submit.arrays.iter().map(|array| array.profile);
+    let mut used = used.chain(submit.tasks.iter().map(|task| task.profile));
+    match used.find(|&profile| profile as usize >= submit.profiles.len()) {
+        Some(profile) => Err(Refusal::BadProfile(profile)),
+        None => Ok(()),
     }
 }
 

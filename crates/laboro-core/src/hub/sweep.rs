@@ -7,6 +7,9 @@ use crate::id::{JobId, Time};
 
 impl Hub {
     pub(super) fn sweep_due(&self) -> Option<Time> {
+        if self.is_searching() {
+            return None;
+        }
         let (ended, _) = self.state().first_ended()?;
         if self.state().ended_count() > self.config.keep.jobs {
             return Some(self.ledger.now());

@@ -108,7 +108,13 @@ impl State {
     fn check_preds(&self, slot: u32) -> Result<(), String> {
         let record = &self.tasks[slot];
         let mut waiting = 0;
+        let level = self.level(self.node_of(slot));
         for pred in self.graph.preds_of(record.preds) {
+            let is_over = self.is_done_node(pred) || self.is_done_node(slot);
+            if !is_over && self.level(self.node_of(pred)) > level {
+                let (pred, succ) = (self.id_of(pred), self.id_of(slot));
+                return Err(format!("{pred} has a higher level than {succ} after it"));
+            }
             let pred = &self.tasks[pred];
             let finished = match pred.state() {
                 Some(state) => state.is_finished(),

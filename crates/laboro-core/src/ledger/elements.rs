@@ -180,7 +180,7 @@ impl State {
         let mut record = Record::new(Name::default(), job, index, profile, phase);
         record.work = Some(work);
         self.profiles.retain(profile);
-        let slot = self.tasks.insert(record);
+        let slot = self.insert_record(record);
         self.job_mut(job).pages.put(index, slot);
         slot
     }

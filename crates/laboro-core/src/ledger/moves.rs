@@ -223,6 +223,7 @@ impl State {
     /// Makes `succ` come after `pred` and counts what that means for it.
     pub(in crate::ledger) fn link(&mut self, pred: u32, succ: u32) {
         self.graph.link(&mut self.tasks, pred, succ);
+        self.keep_order(pred, succ);
         match self.verdict(pred) {
             None => self.tasks[succ].waiting += 1,
             Some(News::Failed) => self.tasks[succ].failed += 1,

@@ -299,7 +299,7 @@ impl State {
             record.extra = task.extra.as_ref().map(|extra| self.share(extra.unpacked()));
             let (phase, state) = task.phase.unpacked();
             record.phase = phase;
-            let slot = self.tasks.insert(record);
+            let slot = self.insert_record(record);
             if let Phase::Delayed { until } = phase {
                 let id = TaskId::new(from.job, task.index);
                 self.timers.insert((until, Timer::Delay(id)));

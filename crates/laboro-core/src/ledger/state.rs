@@ -4,6 +4,7 @@ use super::graph::Graph;
 use super::jobs::{Array, Job};
 use super::lanes::Lanes;
 use super::names::Names;
+use super::order::Levels;
 use super::profiles::Profiles;
 use super::record::{Extra, Record};
 use super::slab::Slab;
@@ -35,6 +36,7 @@ pub struct State {
     pub(in crate::ledger) profiles: Profiles,
     pub(in crate::ledger) lanes: Lanes,
     pub(in crate::ledger) graph: Graph,
+    pub(in crate::ledger) levels: Levels,
     pub(in crate::ledger) workers: Workers,
     pub(in crate::ledger) timers: BTreeSet<(Time, Timer)>,
     pub(in crate::ledger) changes: Vec<Change>,

@@ -47,6 +47,7 @@ scenarios! {
     a_graph_may_be_sent_again: "again.txt",
     a_crowd_of_names_leaves_room: "crowd.txt",
     tasks_come_after_their_predecessors: "after.txt",
+    only_what_closes_a_cycle_is_refused: "cycles.txt",
     a_peer_may_know_nothing_but_names: "names.txt",
     who_knows_one_group_does_not_learn_of_others: "groups.txt",
 }

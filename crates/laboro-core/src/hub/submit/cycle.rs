@@ -1,12 +1,14 @@
-//! Would somebody wait for itself? Among new tasks by counting, for a task that is there already by a
-//! search along its successors, which is short because it mostly has none.
+//! Would somebody wait for itself? Among new tasks by counting. A task that is there and gets predecessors is
+//! judged by levels (see `ledger::order`), as in "A New Approach to Incremental Cycle Detection" by Bender,
+//! Fineman, Gilbert and Tarjan: a short look back from the predecessor, then what comes after the task is raised
+//! above it. Costs the square root of the graph an edge at most, and mostly nothing. May be done in slices, while
+//! nothing else makes edges or forgets tasks.
 
-use crate::effect::Refusal;
-use crate::id::TaskId;
-use crate::ledger::State;
+use crate::ledger::{Ledger, State};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
+use std::ops::ControlFlow;
 
 /// Between two nodes of a submit.
 pub(super) struct Arrow {
@@ -45,153 +47,343 @@ pub(super) fn among(nodes: usize, arrows: &[Arrow]) -> Option<u32> {
     (0..nodes as u32).find(|&node| waits[node as usize] > 0)
 }
 
-/// A place on the way from a task to those that come after it. An array begins when its predecessors
-/// have ended and ends when its elements have; an element alone leads to its end only.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Node {
-    Task(TaskId),
-    Begin(TaskId),
-    End(TaskId),
+/// How many edges a look back follows. More of them cost more each time, fewer raise more tasks: 64 is the
+/// best of 16 to 1024 for a million random edges. Few where mistakes are looked for: tests have small graphs.
+const LOOK_BACK: usize = if cfg!(debug_assertions) { 2 } else { 64 };
+
+/// A task or an array: one that is there, by the handle of its node, or one of the submit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(in crate::hub) enum Node {
+    There(u32),
+    New(u32),
 }
 
-impl Node {
-    /// Of a predecessor: what must have ended.
-    fn ending(id: TaskId) -> Node {
-        if id.is_whole() { Node::End(id) } else { Node::Task(id) }
-    }
-
-    /// Of a successor: what may begin.
-    fn beginning(id: TaskId) -> Node {
-        if id.is_whole() { Node::Begin(id) } else { Node::Task(id) }
-    }
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::hub) enum Verdict {
+    Acyclic,
+    /// This node would wait for itself.
+    Cycle(Node),
+    /// A cycle of nodes on which an array stands: perhaps it is none of tasks.
+    Unclear,
 }
 
-/// A search from tasks that are there along edges that are there or planned. The budget is for all of a
-/// submit, so that nobody can make the hub search for long.
-pub(in crate::hub) struct Search<'a> {
-    state: &'a State,
-    planned: HashMap<Node, SmallVec<[Node; 2]>, FixedState>,
-    /// Done and about to run again: whatever came after them has been told.
-    detached: HashSet<TaskId, FixedState>,
-    /// With how many elements each has.
-    new_arrays: Vec<(TaskId, u32)>,
-    budget: usize,
-    most: usize,
+/// A check under way.
+#[derive(Debug)]
+pub(in crate::hub) struct Check {
+    planned: Planned,
+    /// Edges to tasks that are there; those before `next` are part of the plan.
+    edges: Vec<(Node, Node)>,
+    next: usize,
+    rise: Option<Rise>,
+    /// An array was met on the way.
+    meets_array: bool,
 }
 
-impl<'a> Search<'a> {
-    pub(in crate::hub) fn new(state: &'a State, most: usize) -> Search<'a> {
-        Search {
-            state,
-            planned: HashMap::default(),
-            detached: HashSet::default(),
-            new_arrays: Vec::new(),
-            budget: most,
-            most,
+/// Edges that do not exist yet.
+#[derive(Debug, Default)]
+struct Planned {
+    after: HashMap<Node, SmallVec<[Node; 2]>, FixedState>,
+    before: HashMap<Node, SmallVec<[Node; 2]>, FixedState>,
+    /// Levels of new nodes.
+    levels: Vec<u32>,
+}
+
+/// Nodes are being raised to a level.
+#[derive(Debug)]
+struct Rise {
+    level: u32,
+    open: Vec<Node>,
+    /// Who is among these, and comes after the task, closes the cycle.
+    ancestors: HashSet<Node, FixedState>,
+    closes: bool,
+}
+
+impl Check {
+    /// `to_new` are the edges to new nodes, which close no cycle by themselves.
+    pub(in crate::hub) fn new(
+        state: &State,
+        new_nodes: usize,
+        to_new: impl IntoIterator<Item = (Node, Node)>,
+        edges: Vec<(Node, Node)>,
+    ) -> Check {
+        let mut planned = Planned { levels: vec![0; new_nodes], ..Planned::default() };
+        for (pred, succ) in to_new {
+            planned.add(pred, succ);
+            planned.raise_new(succ, planned.level(state, pred));
         }
+        Check { planned, edges, next: 0, rise: None, meets_array: false }
     }
 
-    pub(in crate::hub) fn plan(&mut self, pred: TaskId, succ: TaskId) {
-        let to = Node::beginning(succ);
-        self.planned.entry(Node::ending(pred)).or_default().push(to);
-        if let Some(whole) = self.array_of(pred) {
-            self.planned.entry(Node::Begin(whole)).or_default().push(to);
-        }
-    }
-
-    fn array_of(&self, element: TaskId) -> Option<TaskId> {
-        if element.is_whole() {
-            return None;
-        }
-        if let Some((_, array)) = self.state.array(element) {
-            return Some(TaskId::whole(element.job, array.first));
-        }
-        let before = self.new_arrays.partition_point(|(first, _)| first.number() <= element.index);
-        let (whole, count) = self.new_arrays[before.checked_sub(1)?];
-        let inside = whole.job == element.job && element.index - whole.number() < count;
-        inside.then_some(whole)
-    }
-
-    /// A new array. They all come before any `plan`, in the order of their numbers.
-    pub(super) fn plan_array(&mut self, array: TaskId, count: u32) {
-        self.new_arrays.push((array, count));
-        self.planned.entry(Node::Begin(array)).or_default().push(Node::End(array));
-    }
-
-    /// A new array whose elements each wait for those of another.
-    pub(super) fn plan_each(&mut self, pred: TaskId, succ: TaskId) {
-        self.planned.entry(Node::Begin(pred)).or_default().push(Node::Begin(succ));
-    }
-
-    pub(super) fn detach(&mut self, task: TaskId) {
-        self.detached.insert(task);
-    }
-
-    /// Does one of `preds` come after `task`?
-    pub(in crate::hub) fn would_close(
+    /// Goes on for about so many visits; `None`: there is more to do.
+    pub(in crate::hub) fn run(
         &mut self,
-        task: TaskId,
-        preds: &[TaskId],
-    ) -> Result<bool, Refusal> {
-        // When an array begins after the task, so do all its elements.
-        let arrays = preds.iter().filter_map(|&id| self.array_of(id)).map(Node::Begin);
-        let preds: HashSet<Node, FixedState> =
-            preds.iter().map(|&id| Node::ending(id)).chain(arrays).collect();
-        let start = Node::beginning(task);
-        let mut seen: HashSet<Node, FixedState> = HashSet::default();
-        let mut open = vec![start];
-        seen.insert(start);
-        while let Some(here) = open.pop() {
-            if preds.contains(&here) {
-                return Ok(true);
-            }
-            self.for_each_after(here, |next| {
-                if seen.insert(next) {
-                    open.push(next);
+        ledger: &mut Ledger,
+        visits: &mut usize,
+    ) -> Option<Verdict> {
+        loop {
+            if let Some(rise) = &mut self.rise {
+                if !rise.run(ledger, &mut self.planned, &mut self.meets_array, visits) {
+                    return None;
                 }
-            });
-            self.budget = self.budget.checked_sub(1).ok_or(Refusal::Limit {
-                what: "tasks behind one that gets predecessors",
-                most: self.most as u64,
-            })?;
+                let closes = rise.closes;
+                self.rise = None;
+                if closes {
+                    return Some(self.found());
+                }
+                self.plan_edge();
+            }
+            let Some(&(pred, succ)) = self.edges.get(self.next) else {
+                return Some(Verdict::Acyclic);
+            };
+            if *visits == 0 {
+                return None;
+            }
+            *visits -= 1;
+            match self.judge(ledger, pred, succ, visits) {
+                Judgement::Closes => return Some(self.found()),
+                Judgement::Fits => self.plan_edge(),
+                Judgement::Rise(rise) => self.rise = Some(rise),
+            }
         }
-        Ok(false)
     }
 
-    fn for_each_after(&self, here: Node, mut visit: impl FnMut(Node)) {
-        self.planned.get(&here).into_iter().flatten().for_each(|&next| visit(next));
-        let id = match here {
-            Node::Task(id) | Node::Begin(id) | Node::End(id) => id,
-        };
-        let array = self.state.array(id);
-        match (here, array) {
-            (Node::Begin(whole), Some((job, array))) => {
-                visit(Node::End(whole));
-                array.followers.iter().for_each(|&follower| visit(Node::Begin(follower)));
-                // Only an element with a record has successors of its own.
-                let records = self.state.job(job).pages.range(array.first, array.last());
-                records.for_each(|(index, _)| visit(Node::Task(TaskId::new(id.job, index))));
-                return;
+    fn found(&self) -> Verdict {
+        match self.meets_array {
+            true => Verdict::Unclear,
+            false => Verdict::Cycle(self.edges[self.next].1),
+        }
+    }
+
+    fn plan_edge(&mut self) {
+        let (pred, succ) = self.edges[self.next];
+        self.planned.add(pred, succ);
+        self.next += 1;
+    }
+
+    fn judge(
+        &mut self,
+        ledger: &mut Ledger,
+        pred: Node,
+        succ: Node,
+        visits: &mut usize,
+    ) -> Judgement {
+        let state = ledger.state();
+        for node in [pred, succ] {
+            self.meets_array |= is_array(state, node);
+        }
+        if pred == succ {
+            return Judgement::Closes;
+        }
+        if !self.planned.has_before(state, pred) {
+            // It comes after nothing, so the lowest level suits it.
+            if let Node::There(node) = pred {
+                ledger.set_level(node, 0);
             }
-            (Node::Task(_), Some((_, array))) => {
-                let whole = TaskId::whole(id.job, array.first);
-                visit(Node::End(whole));
-                for follower in &array.followers {
-                    let index = follower.number() + (id.index - array.first);
-                    visit(Node::Task(TaskId::new(follower.job, index)));
+            return Judgement::Fits;
+        }
+        let level = self.planned.level(state, pred);
+        if level < self.planned.level(state, succ) {
+            return Judgement::Fits;
+        }
+        let mut ancestors = HashSet::default();
+        let mut above = level;
+        if self.planned.has_after(state, succ) {
+            let mut look = Look { planned: &self.planned, state, level, ancestors, edges: 0 };
+            let met = look.back(pred, succ, &mut self.meets_array);
+            *visits = visits.saturating_sub(look.edges);
+            ancestors = look.ancestors;
+            match met {
+                Met::Successor => return Judgement::Closes,
+                Met::All => {}
+                Met::TooMany => {
+                    // Too many to know whether it is one of them. Above all of them it is none.
+                    above += 1;
+                    ancestors.clear();
                 }
-                // Elements of a new array are no more than its beginning here.
-                let begins = self.planned.get(&Node::Begin(whole)).into_iter().flatten();
-                let arrays = begins.filter(|next| matches!(next, Node::Begin(_)));
-                arrays.for_each(|&next| visit(next));
             }
-            _ => {}
         }
-        if let Some(slot) = self.state.record_of(id)
-            && !self.detached.contains(&id)
-        {
-            let succs = self.state.graph().succs_of(self.state.task(slot).succs);
-            succs.for_each(|succ| visit(Node::beginning(self.state.id_of(succ))));
+        if above <= self.planned.level(state, succ) {
+            return Judgement::Fits;
         }
+        ancestors.insert(pred);
+        self.planned.set_level(ledger, succ, above);
+        Judgement::Rise(Rise { level: above, open: vec![succ], ancestors, closes: false })
+    }
+}
+
+enum Judgement {
+    Closes,
+    Fits,
+    /// It fits if what is raised now does not meet an ancestor.
+    Rise(Rise),
+}
+
+enum Met {
+    Successor,
+    All,
+    TooMany,
+}
+
+/// A look at what comes before a node on its own level.
+struct Look<'a> {
+    planned: &'a Planned,
+    state: &'a State,
+    level: u32,
+    ancestors: HashSet<Node, FixedState>,
+    edges: usize,
+}
+
+impl Look<'_> {
+    fn back(&mut self, from: Node, succ: Node, meets_array: &mut bool) -> Met {
+        let mut open = SmallVec::<[Node; 16]>::new();
+        open.push(from);
+        self.ancestors.insert(from);
+        let mut met = Met::All;
+        while let Some(node) = open.pop() {
+            let flow = self.planned.each_before(self.state, node, |before, counts| {
+                self.edges += 1;
+                if self.edges > LOOK_BACK {
+                    met = Met::TooMany;
+                    return ControlFlow::Break(());
+                }
+                if !counts {
+                    return ControlFlow::Continue(());
+                }
+                *meets_array |= is_array(self.state, before);
+                if before == succ {
+                    met = Met::Successor;
+                    return ControlFlow::Break(());
+                }
+                let is_level = self.planned.level(self.state, before) == self.level;
+                if is_level && self.ancestors.insert(before) {
+                    open.push(before);
+                }
+                ControlFlow::Continue(())
+            });
+            if flow.is_break() {
+                break;
+            }
+        }
+        met
+    }
+}
+
+impl Rise {
+    /// Whether it is over. Also what would close a cycle is raised to its end: the order must hold.
+    fn run(
+        &mut self,
+        ledger: &mut Ledger,
+        planned: &mut Planned,
+        meets_array: &mut bool,
+        visits: &mut usize,
+    ) -> bool {
+        let mut lower = Vec::new();
+        while let Some(node) = self.open.pop() {
+            if *visits == 0 {
+                self.open.push(node);
+                return false;
+            }
+            let state = ledger.state();
+            let _ = planned.each_after(state, node, |after, counts| {
+                *visits = visits.saturating_sub(1);
+                if !counts {
+                    return ControlFlow::Continue(());
+                }
+                *meets_array |= is_array(state, after);
+                self.closes |= self.ancestors.contains(&after);
+                if planned.level(state, after) < self.level {
+                    lower.push(after);
+                }
+                ControlFlow::Continue(())
+            });
+            for after in lower.drain(..) {
+                if planned.level(ledger.state(), after) < self.level {
+                    planned.set_level(ledger, after, self.level);
+                    self.open.push(after);
+                }
+            }
+        }
+        true
+    }
+}
+
+impl Planned {
+    fn add(&mut self, pred: Node, succ: Node) {
+        self.after.entry(pred).or_default().push(succ);
+        self.before.entry(succ).or_default().push(pred);
+    }
+
+    fn level(&self, state: &State, node: Node) -> u32 {
+        match node {
+            Node::There(node) => state.level(node),
+            Node::New(node) => self.levels[node as usize],
+        }
+    }
+
+    fn set_level(&mut self, ledger: &mut Ledger, node: Node, level: u32) {
+        match node {
+            Node::There(node) => ledger.set_level(node, level),
+            Node::New(node) => self.levels[node as usize] = level,
+        }
+    }
+
+    /// While no edge leads from a new node to one that is there.
+    fn raise_new(&mut self, node: Node, level: u32) {
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            let Node::New(at) = node else {
+                unreachable!("only new nodes come after new ones yet")
+            };
+            if self.levels[at as usize] < level {
+                self.levels[at as usize] = level;
+                open.extend(self.after.get(&node).into_iter().flatten());
+            }
+        }
+    }
+
+    /// With whether the edge counts: one of a task that is done holds nothing up.
+    fn each_after(
+        &self,
+        state: &State,
+        node: Node,
+        mut visit: impl FnMut(Node, bool) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.after.get(&node).into_iter().flatten().try_for_each(|&after| visit(after, true))?;
+        match node {
+            Node::There(node) => state
+                .nodes_after(node, |after| visit(Node::There(after), !state.is_done_node(after))),
+            Node::New(_) => ControlFlow::Continue(()),
+        }
+    }
+
+    fn each_before(
+        &self,
+        state: &State,
+        node: Node,
+        mut visit: impl FnMut(Node, bool) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.before.get(&node).into_iter().flatten().try_for_each(|&before| visit(before, true))?;
+        match node {
+            Node::There(node) => state.nodes_before(node, |before| {
+                visit(Node::There(before), !state.is_done_node(before))
+            }),
+            Node::New(_) => ControlFlow::Continue(()),
+        }
+    }
+
+    fn has_before(&self, state: &State, node: Node) -> bool {
+        self.before.contains_key(&node)
+            || matches!(node, Node::There(node) if state.waits_for_something(node))
+    }
+
+    fn has_after(&self, state: &State, node: Node) -> bool {
+        self.each_after(state, node, |_, _| ControlFlow::Break(())).is_break()
+    }
+}
+
+fn is_array(state: &State, node: Node) -> bool {
+    match node {
+        Node::There(node) => state.task(node).is_gate(),
+        Node::New(_) => false,
     }
 }

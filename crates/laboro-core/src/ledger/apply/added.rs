@@ -68,7 +68,7 @@ impl State {
         let mut record = Record::new(task.name.clone(), job, index, profile, Phase::Waiting);
         record.work.clone_from(&task.work);
         record.extra = task.memo.as_ref().map(|memo| self.extra_of(memo));
-        let slot = self.tasks.insert(record);
+        let slot = self.insert_record(record);
         self.job_mut(job).pages.put(index, slot);
         self.register_name(group, slot);
         slot
@@ -99,7 +99,7 @@ impl State {
         let mut record =
             Record::new(array.name.clone(), job, first, profile, Phase::Gate(Link::OUT));
         record.work = Some(array.work.clone());
-        let gate = self.tasks.insert(record);
+        let gate = self.insert_record(record);
         let this = self.job_mut(job);
         let group = this.group;
         this.arrays.push(Array {
@@ -134,6 +134,9 @@ impl State {
         if let Some(gate) = self.record_of(pred) {
             let (job, at) = self.array_of(gate);
             self.job_mut(job).arrays[at].followers.push(follower);
+            if let Some(follower) = self.record_of(follower) {
+                self.keep_order(gate, follower);
+            }
         }
     }
 

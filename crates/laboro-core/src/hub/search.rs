@@ -1,0 +1,127 @@
+//! Checks for cycles that take long go on in slices, between which others are served. What would make edges or
+//! forget tasks meanwhile waits behind them, in order. How a cycle is found is in `submit/cycle`.
+
+use super::Hub;
+use super::submit::{Check, Node, Verdict};
+use crate::command::Command;
+use crate::effect::{Effect, Refusal, Reply};
+use crate::id::Token;
+use std::collections::VecDeque;
+
+/// Commands that wait for one that is being checked. Beyond these they are refused.
+const WAITING_MOST: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Searching {
+    now: Option<(Token, Long)>,
+    waiting: VecDeque<(Token, Command)>,
+    /// How much may still be looked at in this step.
+    visits: usize,
+}
+
+/// A command whose check is not over; the command itself has changed nothing.
+#[derive(Debug)]
+pub(super) struct Long {
+    pub(super) command: Command,
+    pub(super) check: Check,
+}
+
+/// Why a command has no answer of its own.
+pub(super) enum Halt {
+    Refused(Refusal),
+    Long(Box<Long>),
+}
+
+impl From<Refusal> for Halt {
+    fn from(refusal: Refusal) -> Halt {
+        Halt::Refused(refusal)
+    }
+}
+
+/// How a command that makes edges is checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CycleCheck {
+    ByLevel,
+    Exact,
+    /// It was found to be right before. Edges that were planned then may have become needless, none are new.
+    Past,
+}
+
+impl Hub {
+    pub(super) fn begin_slice(&mut self) {
+        self.searching.visits = self.config.limits.cycle_search;
+    }
+
+    pub(super) fn is_searching(&self) -> bool {
+        self.searching.now.is_some()
+    }
+
+    /// Runs a check as far as this step allows.
+    pub(super) fn run_check(&mut self, check: &mut Check) -> Option<Verdict> {
+        check.run(&mut self.ledger, &mut self.searching.visits)
+    }
+
+    pub(super) fn refuse_cycle(&self, node: Node) -> Refusal {
+        let Node::There(slot) = node else { unreachable!("new tasks are checked by counting") };
+        Refusal::Cycle(self.state().shown_name(self.state().id_of(slot)))
+    }
+
+    /// Behind the search that is under way.
+    pub(super) fn wait_for_search(&mut self, token: Token, command: Command) -> Option<Reply> {
+        if self.searching.waiting.len() == WAITING_MOST {
+            let (what, most) = ("commands behind a long search for cycles", WAITING_MOST as u64);
+            return Some(Reply::Refused(Refusal::Limit { what, most }));
+        }
+        self.searching.waiting.push_back((token, command));
+        None
+    }
+
+    pub(super) fn answer(&mut self, token: Token, result: Result<Reply, Halt>) -> Option<Reply> {
+        match result {
+            Ok(reply) => Some(reply),
+            Err(Halt::Refused(refusal)) => Some(Reply::Refused(refusal)),
+            Err(Halt::Long(long)) => {
+                self.searching.now = Some((token, *long));
+                None
+            }
+        }
+    }
+
+    /// A slice of the search under way, and what waited for it when it is over.
+    pub(super) fn search_on(&mut self) {
+        while let Some((token, mut long)) = self.searching.now.take() {
+            let Some(verdict) = self.run_check(&mut long.check) else {
+                self.searching.now = Some((token, long));
+                return;
+            };
+            let result = match verdict {
+                Verdict::Cycle(node) => Err(self.refuse_cycle(node).into()),
+                Verdict::Acyclic => self.make_edges(long.command, CycleCheck::Past),
+                Verdict::Unclear => self.make_edges(long.command, CycleCheck::Exact),
+            };
+            let reply = self.answer(token, result);
+            self.reply(token, reply);
+            while !self.is_searching()
+                && let Some((token, command)) = self.searching.waiting.pop_front()
+            {
+                let reply = self.take(token, command);
+                self.reply(token, reply);
+            }
+        }
+    }
+
+    fn make_edges(&mut self, command: Command, check: CycleCheck) -> Result<Reply, Halt> {
+        match command {
+            Command::Submit(submit) => self.submit(submit, check),
+            Command::Return(back) => self.hand_back(back, check),
+            _ => unreachable!("only these are checked for cycles"),
+        }
+    }
+
+    pub(super) fn reply(&mut self, token: Token, reply: Option<Reply>) {
+        if let Some(reply) = reply {
+            self.effects.push(Effect::Reply { token, reply });
+        }
+        self.settle();
+    }
+}

@@ -1,0 +1,155 @@
+//! The exact search for a cycle, along everything that comes after a task. Only for graphs in which an array stands
+//! on the way: it is one node in `cycle`, but its elements may wait for different things.
+
+use crate::id::TaskId;
+use crate::ledger::State;
+use crate::task::State as TaskState;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+/// A place on the way from a task to those that come after it. An array begins when its predecessors
+/// have ended and ends when its elements have; an element alone leads to its end only.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Node {
+    Task(TaskId),
+    Begin(TaskId),
+    End(TaskId),
+}
+
+impl Node {
+    /// Of a predecessor: what must have ended.
+    fn ending(id: TaskId) -> Node {
+        if id.is_whole() { Node::End(id) } else { Node::Task(id) }
+    }
+
+    /// Of a successor: what may begin.
+    fn beginning(id: TaskId) -> Node {
+        if id.is_whole() { Node::Begin(id) } else { Node::Task(id) }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Seen {
+    OnTheWay,
+    Over,
+}
+
+/// A search from tasks that are there along edges that are there or planned.
+pub(in crate::hub) struct Search<'a> {
+    state: &'a State,
+    planned: HashMap<Node, SmallVec<[Node; 2]>, FixedState>,
+    /// With how many elements each has.
+    new_arrays: Vec<(TaskId, u32)>,
+}
+
+impl<'a> Search<'a> {
+    pub(in crate::hub) fn new(state: &'a State) -> Search<'a> {
+        Search { state, planned: HashMap::default(), new_arrays: Vec::new() }
+    }
+
+    pub(in crate::hub) fn plan(&mut self, pred: TaskId, succ: TaskId) {
+        let to = Node::beginning(succ);
+        self.planned.entry(Node::ending(pred)).or_default().push(to);
+        if let Some(whole) = self.array_of(pred) {
+            self.planned.entry(Node::Begin(whole)).or_default().push(to);
+        }
+    }
+
+    fn array_of(&self, element: TaskId) -> Option<TaskId> {
+        if element.is_whole() {
+            return None;
+        }
+        if let Some((_, array)) = self.state.array(element) {
+            return Some(TaskId::whole(element.job, array.first));
+        }
+        let before = self.new_arrays.partition_point(|(first, _)| first.number() <= element.index);
+        let (whole, count) = self.new_arrays[before.checked_sub(1)?];
+        let inside = whole.job == element.job && element.index - whole.number() < count;
+        inside.then_some(whole)
+    }
+
+    /// A new array. They all come before any `plan`, in the order of their numbers.
+    pub(super) fn plan_array(&mut self, array: TaskId, count: u32) {
+        self.new_arrays.push((array, count));
+        self.planned.entry(Node::Begin(array)).or_default().push(Node::End(array));
+    }
+
+    /// A new array whose elements each wait for those of another.
+    pub(super) fn plan_each(&mut self, pred: TaskId, succ: TaskId) {
+        self.planned.entry(Node::Begin(pred)).or_default().push(Node::Begin(succ));
+    }
+
+    /// One of these tasks that would wait for itself. What is there has no cycle, so one that is planned
+    /// passes through a task that gets predecessors: looking after those is enough.
+    pub(in crate::hub) fn cycle_after(
+        &self,
+        tasks: impl IntoIterator<Item = TaskId>,
+    ) -> Option<TaskId> {
+        let mut seen: HashMap<Node, Seen, FixedState> = HashMap::default();
+        let mut way: Vec<(Node, Vec<Node>)> = Vec::new();
+        for task in tasks {
+            let mut next = Some(Node::beginning(task));
+            loop {
+                if let Some(node) = next.take() {
+                    match seen.insert(node, Seen::OnTheWay) {
+                        None => way.push((node, self.after(node))),
+                        Some(Seen::OnTheWay) => return Some(task),
+                        Some(Seen::Over) => _ = seen.insert(node, Seen::Over),
+                    }
+                }
+                let Some((node, after)) = way.last_mut() else { break };
+                next = after.pop();
+                if next.is_none() {
+                    seen.insert(*node, Seen::Over);
+                    way.pop();
+                }
+            }
+        }
+        None
+    }
+
+    fn after(&self, here: Node) -> Vec<Node> {
+        let mut after = Vec::new();
+        self.for_each_after(here, |next| after.push(next));
+        after
+    }
+
+    fn for_each_after(&self, here: Node, mut visit: impl FnMut(Node)) {
+        self.planned.get(&here).into_iter().flatten().for_each(|&next| visit(next));
+        let id = match here {
+            Node::Task(id) | Node::Begin(id) | Node::End(id) => id,
+        };
+        let array = self.state.array(id);
+        match (here, array) {
+            (Node::Begin(whole), Some((job, array))) => {
+                visit(Node::End(whole));
+                array.followers.iter().for_each(|&follower| visit(Node::Begin(follower)));
+                // Only an element with a record has successors of its own.
+                let records = self.state.job(job).pages.range(array.first, array.last());
+                records.for_each(|(index, _)| visit(Node::Task(TaskId::new(id.job, index))));
+                return;
+            }
+            (Node::Task(_), Some((_, array))) => {
+                let whole = TaskId::whole(id.job, array.first);
+                visit(Node::End(whole));
+                for follower in &array.followers {
+                    let index = follower.number() + (id.index - array.first);
+                    visit(Node::Task(TaskId::new(follower.job, index)));
+                }
+                // Elements of a new array are no more than its beginning here.
+                let begins = self.planned.get(&Node::Begin(whole)).into_iter().flatten();
+                let arrays = begins.filter(|next| matches!(next, Node::Begin(_)));
+                arrays.for_each(|&next| visit(next));
+            }
+            _ => {}
+        }
+        // What waited for one that is done has been told, also when it starts over.
+        if let Some(slot) = self.state.record_of(id)
+            && self.state.task(slot).state() != Some(TaskState::Done)
+        {
+            let succs = self.state.graph().succs_of(self.state.task(slot).succs);
+            succs.for_each(|succ| visit(Node::beginning(self.state.id_of(succ))));
+        }
+    }
+}
