@@ -33,6 +33,8 @@ pub(crate) struct Oracle {
     pub old_leases: Vec<(WorkerId, TaskId, LeaseNo)>,
     /// Ends that a worker was told are recorded.
     pub ends_acked: BTreeSet<TaskId>,
+    /// Started over by the last batch, perhaps after an end that its effects tell of.
+    renewed: BTreeSet<TaskId>,
     /// Tasks that somebody who holds no lease said are done. The wire of dwork lets anybody say so, and it
     /// counts where nobody holds them.
     done_by_name: BTreeSet<Name>,
@@ -78,6 +80,7 @@ impl Oracle {
             pulled: BTreeSet::new(),
             old_leases: Vec::new(),
             ends_acked: BTreeSet::new(),
+            renewed: BTreeSet::new(),
             done_by_name: BTreeSet::new(),
             met: BTreeSet::new(),
             batches: 0,
@@ -159,6 +162,7 @@ impl Oracle {
 
     fn kept(&mut self, at: Time, events: &[Event]) -> Kept {
         self.batches += 1;
+        self.renewed.clear();
         for event in events {
             self.judge(event)?;
             self.excuse(event);
@@ -171,6 +175,15 @@ impl Oracle {
             match event {
                 Event::Leased { task, lease, worker, .. } => {
                     self.leased.insert((*worker, *task, *lease));
+                }
+                Event::PredsAdded { task, .. } | Event::Returned { task, .. }
+                    if self.model.waits_for_itself(*task) =>
+                {
+                    return Err(Broken::new(Promise::Graphs, format!("{task} waits for itself")));
+                }
+                Event::Renewed { task, .. } => {
+                    self.ends_acked.remove(task);
+                    self.renewed.insert(*task);
                 }
                 Event::Added(added) => {
                     self.met.extend(self.model.in_job(added.job).map(|(&id, _)| id));
@@ -303,6 +316,7 @@ impl Oracle {
             for ((lease, outcome), verdict) in owed.results.into_iter().zip(verdicts) {
                 if let (LeaseRef::Number { task, .. }, Ok(()), Outcome::Success) =
                     (lease, verdict, outcome)
+                    && !self.renewed.contains(&task)
                 {
                     self.ends_acked.insert(task);
                 }

@@ -4,7 +4,7 @@
 use crate::dice::Dice;
 use crate::journal::Disposition;
 use crate::network::Weather;
-use laboro_core::{Conduct, ConductRule, Config, Keep};
+use laboro_core::{Conduct, ConductRule, Config, Keep, Limits};
 use laboro_dialects::fuq2::Numbering;
 use laboro_hub::ServerOptions;
 
@@ -129,6 +129,8 @@ impl Plan {
             config: Config {
                 conduct,
                 keep,
+                // Most searches for cycles are over at once unless the slices are small.
+                limits: Limits { cycle_search: [1, 4, 20_000][dice.index(3)], ..Limits::default() },
                 passes_max: if dice.one_in(4) { 2 } else { 8 },
                 ..Config::default()
             },

@@ -9,6 +9,7 @@ pub enum Promise {
     OneLease,
     LateResults,
     PredecessorsFirst,
+    Graphs,
     Slots,
     OneAnswer,
     OneWorkerAMessage,
@@ -20,12 +21,13 @@ pub enum Promise {
 }
 
 impl Promise {
-    pub const ALL: [Promise; 13] = [
+    pub const ALL: [Promise; 14] = [
         Promise::NothingLost,
         Promise::NoSecondRun,
         Promise::OneLease,
         Promise::LateResults,
         Promise::PredecessorsFirst,
+        Promise::Graphs,
         Promise::Slots,
         Promise::OneAnswer,
         Promise::OneWorkerAMessage,
@@ -43,6 +45,7 @@ impl Promise {
             Promise::OneLease => "one-lease",
             Promise::LateResults => "late-results",
             Promise::PredecessorsFirst => "predecessors-first",
+            Promise::Graphs => "graphs",
             Promise::Slots => "slots",
             Promise::OneAnswer => "one-answer",
             Promise::OneWorkerAMessage => "one-worker-a-message",
@@ -61,6 +64,7 @@ impl Promise {
             Promise::OneLease => "a task has one live lease, and no lease number is used twice",
             Promise::LateResults => "a late result never overwrites another",
             Promise::PredecessorsFirst => "a task is given out after its predecessors ended well",
+            Promise::Graphs => "an acyclic graph is taken in any order, a cycle never is",
             Promise::Slots => "nobody is sent more than it has room for",
             Promise::OneAnswer => "a request gets one answer, or its connection ends",
             Promise::OneWorkerAMessage => "a message of the broker reaches at most one worker",

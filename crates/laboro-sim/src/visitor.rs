@@ -1,5 +1,6 @@
 //! A dwork program that does everything the wire has: creates tasks after others, steals, completes, gives
-//! back behind new predecessors, looks up, leaves. It counts its answers.
+//! back behind new predecessors, looks up, leaves. It counts its answers. Some keep to an order of their own when
+//! they say what comes after what, in whatever order they say it: they are never refused.
 
 use crate::clock::Offset;
 use crate::dice::Dice;
@@ -13,6 +14,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Visitor {
     name: String,
     dice: Dice,
+    /// Its tasks come after those of a lower rank only.
+    is_orderly: bool,
     client: Client,
     is_connected: bool,
     has_to_open: bool,
@@ -34,10 +37,12 @@ pub(crate) struct Visitor {
 const ASKED_MAX: usize = 6;
 
 impl Visitor {
-    pub fn new(name: String, dice: Dice) -> Visitor {
+    pub fn new(name: String, mut dice: Dice) -> Visitor {
+        let is_orderly = dice.one_in(2);
         Visitor {
             name,
             dice,
+            is_orderly,
             client: Client::new(Mechanism::Null),
             is_connected: false,
             has_to_open: false,
@@ -72,8 +77,8 @@ impl Visitor {
         self.broken.take().map_or(Ok(()), Err)
     }
 
-    fn break_promise(&mut self, what: String) {
-        self.broken.get_or_insert(Broken::new(Promise::OneAnswer, what));
+    fn break_promise(&mut self, promise: Promise, what: String) {
+        self.broken.get_or_insert(Broken::new(promise, what));
     }
 
     fn hear(&mut self, now: u64, heard: &mut BytesMut, say: &mut BytesMut) -> bool {
@@ -85,15 +90,24 @@ impl Visitor {
                     let Some(asked) = self.asked.remove(&reply.number) else {
                         let what =
                             format!("{}: request {} answered twice", self.name, reply.number);
-                        self.break_promise(what);
+                        self.break_promise(Promise::OneAnswer, what);
                         return false;
                     };
                     let Ok(query) = reply.query() else {
-                        self.break_promise(format!("{}: an answer cannot be read", self.name));
+                        let what = format!("{}: an answer cannot be read", self.name);
+                        self.break_promise(Promise::OneAnswer, what);
                         return false;
                     };
                     if (asked, query.kind) == (Kind::Steal, Kind::Transfer) {
                         self.held.extend(query.tasks.iter().map(|task| task.name.to_vec()));
+                    }
+                    if self.is_orderly
+                        && matches!(asked, Kind::Create | Kind::Transfer)
+                        && query.kind == Kind::Error
+                    {
+                        let what = format!("{}: an acyclic graph was refused", self.name);
+                        self.break_promise(Promise::Graphs, what);
+                        return false;
                     }
                     if asked == Kind::Exit {
                         self.held.clear();
@@ -105,7 +119,7 @@ impl Visitor {
                     ZmtpError::SlowHandshake { .. } | ZmtpError::Silent { .. },
                 )) => return false,
                 Err(error) => {
-                    self.break_promise(format!("{}: {error}", self.name));
+                    self.break_promise(Promise::OneAnswer, format!("{}: {error}", self.name));
                     return false;
                 }
             }
@@ -127,12 +141,19 @@ impl Visitor {
             Kind::Create => {
                 let count = self.dice.between(1, 4);
                 let mut query = query;
+                // Now and then what is there already gets something before it.
+                let renames = self.dice.one_in(3);
                 for _ in 0..count {
-                    let task = format!("{name}-{}", self.made.len()).into_bytes();
-                    let pred = self.dice.pick(&self.made).filter(|_| self.dice.one_in(2)).cloned();
+                    let known = self.dice.pick(&self.made).filter(|_| renames).cloned();
+                    let is_new = known.is_none();
+                    let task =
+                        known.unwrap_or_else(|| format!("{name}-{}", self.made.len()).into_bytes());
+                    let pred = self.pred(&task).filter(|_| renames || self.dice.one_in(2));
                     let preds = pred.iter().map(|pred| Dep::new(pred));
                     query = query.task(&task, b"somewhere", preds, &[]);
-                    self.made.push(task);
+                    if is_new {
+                        self.made.push(task);
+                    }
                 }
             }
             Kind::Steal => {
@@ -146,8 +167,7 @@ impl Visitor {
                 } else {
                     self.held.swap_remove(at)
                 };
-                let pred = self.dice.pick(&self.made).filter(|pred| **pred != task).cloned();
-                let pred = pred.filter(|_| kind == Kind::Transfer);
+                let pred = self.pred(&task).filter(|_| kind == Kind::Transfer);
                 let preds = pred.iter().map(|pred| Dep::new(pred));
                 query.task(&task, b"here", preds, &[]).location(location);
             }
@@ -162,6 +182,13 @@ impl Visitor {
         }
         let number = self.client.ask(&request, say);
         self.asked.insert(number, kind);
+    }
+
+    /// Something that may come before this task.
+    fn pred(&mut self, task: &[u8]) -> Option<Vec<u8>> {
+        let pred = self.dice.pick(&self.made)?;
+        let fits = if self.is_orderly { rank(pred) < rank(task) } else { pred != task };
+        fits.then(|| pred.clone())
     }
 
     fn may_speak(&self) -> bool {
@@ -233,4 +260,9 @@ impl Peer for Visitor {
     fn stalled_until(&self) -> u64 {
         self.stalled_until
     }
+}
+
+/// An order of names that has nothing to do with the one in which they are made.
+fn rank(name: &[u8]) -> u32 {
+    name.iter().fold(0, |rank: u32, byte| (rank ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }

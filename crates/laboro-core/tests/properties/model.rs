@@ -339,6 +339,26 @@ impl Model {
         self.tasks.get_mut(&task).expect("it is there").deps.extend(deps);
     }
 
+    /// Whether single tasks that are not done wait for each other in a ring through this one.
+    pub fn waits_for_itself(&self, task: TaskId) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![task];
+        while let Some(here) = open.pop() {
+            let Some(known) = self.tasks.get(&here).filter(|known| known.phase != Phase::Done)
+            else {
+                continue;
+            };
+            for dep in &known.deps {
+                match dep {
+                    Dep::On(pred) if *pred == task => return true,
+                    Dep::On(pred) if seen.insert(*pred) => open.push(*pred),
+                    Dep::On(_) | Dep::Broken => {}
+                }
+            }
+        }
+        false
+    }
+
     fn selected(&self, job: JobId, ranges: &Ranges) -> Vec<TaskId> {
         let inside = |index: u32| ranges.iter().any(|&(a, b)| (a..=b).contains(&index));
         self.in_job(job).map(|(&id, _)| id).filter(|id| inside(id.index)).collect()

@@ -69,6 +69,12 @@ fn a_task_before_its_predecessor_is_seen() {
 }
 
 #[test]
+fn a_cycle_is_seen() {
+    let waits = Event::PredsAdded { task: task(TASK), preds: vec![task(AFTER)] };
+    assert_eq!(broken(&[waits]), Promise::Graphs);
+}
+
+#[test]
 fn a_second_run_is_seen() {
     let events = [leased(TASK, 0), finished(TASK, WORKER), leased(TASK, 1)];
     assert_eq!(broken(&events), Promise::NoSecondRun);
