@@ -2,6 +2,7 @@
 //! its own and in lock step, as the original's clients are. What a task does takes no time.
 
 mod client;
+mod graph;
 
 use super::figures::{self, Figures, heading};
 use super::hub::Hub;
@@ -38,6 +39,10 @@ pub(crate) struct DworkBench {
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     memory_tasks: usize,
 
+    /// Only graphs that grow edge by edge; latencies are those of another connection that asks for the status.
+    #[arg(long)]
+    graphs: bool,
+
     /// The program that is started as the hub. Default: this one.
     #[arg(long, value_name = "PATH", hide = true, conflicts_with = "server")]
     hub_program: Option<PathBuf>,
@@ -72,7 +77,10 @@ pub(super) fn run(args: &DworkBench) -> anyhow::Result<Exit> {
         if !args.json {
             heading()?;
         }
-        bench.all().await
+        match args.graphs {
+            true => graph::all(&bench, args.tasks).await,
+            false => bench.all().await,
+        }
     })?;
     Ok(Exit::Done)
 }

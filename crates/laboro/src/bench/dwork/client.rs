@@ -29,7 +29,7 @@ impl Work {
         Arc::new(Work { prefix, digits: 10, tasks, done })
     }
 
-    fn name(&self, number: usize) -> String {
+    pub(super) fn name(&self, number: usize) -> String {
         format!("{}{number:0width$}", self.prefix, width = self.digits)
     }
 }
@@ -136,7 +136,7 @@ impl Worker {
     }
 }
 
-fn expect(reply: &Reply, kind: Kind, to: &str) -> anyhow::Result<()> {
+pub(super) fn expect(reply: &Reply, kind: Kind, to: &str) -> anyhow::Result<()> {
     match reply.query()?.kind {
         found if found == kind => Ok(()),
         other => bail!("the hub answered {to} with {other:?}"),
