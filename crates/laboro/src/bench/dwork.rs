@@ -12,6 +12,7 @@ use anyhow::bail;
 use clap::Args;
 use client::{Act, Work, Worker};
 use laboro_dialects::zmtp::Mechanism;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -110,6 +111,7 @@ impl Bench<'_> {
     }
 
     async fn all(&self) -> anyhow::Result<()> {
+        self.floor()?;
         let (few, many) = (self.args.tasks, self.args.tasks * 5);
         for connections in [1, 2, 4, 8] {
             for (tasks, batch) in [(few, 1), (many, 100)] {
@@ -129,6 +131,30 @@ impl Bench<'_> {
         let steal = Act::Steal { batch: 100 };
         self.measure("steal+complete layers, 100 a request", &work, steal, 4).await?;
         self.memory().await
+    }
+
+    /// What a synced answer costs at least where the hub keeps its journal: a small record, written and synced.
+    fn floor(&self) -> anyhow::Result<()> {
+        const WRITES: usize = 500;
+        let Some(dir) = self.hub.dir().filter(|_| self.args.durability == "sync") else {
+            return Ok(());
+        };
+        let file = std::fs::File::create(dir.join("floor"))?;
+        // The journal writes into segments that have their size already.
+        file.set_len((WRITES * 128) as u64)?;
+        file.sync_all()?;
+        let began = Instant::now();
+        let mut latencies = Vec::with_capacity(WRITES);
+        for at in 0..WRITES {
+            let write = Instant::now();
+            file.write_all_at(&[at as u8; 128], (at * 128) as u64)?;
+            file.sync_data()?;
+            latencies.push(write.elapsed());
+        }
+        let case = "floor: 128 bytes written and synced".to_owned();
+        let mut figures =
+            Figures { case, tasks: WRITES, took: began.elapsed(), latencies, hub_cpu: None };
+        Ok(figures.show(&self.args.durability, self.args.json)?)
     }
 
     /// What a task takes that is ready, with a name of 16 bytes; where the hub's process is known.

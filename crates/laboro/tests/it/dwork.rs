@@ -120,6 +120,10 @@ fn a_hub_can_be_measured() {
         assert!(case["tasks_per_s"].as_f64().unwrap() > 0.0, "{case}");
         assert!(case["p99_us"].as_f64() >= case["p50_us"].as_f64(), "{case}");
     }
+    let graphs = ["bench", "dwork", "-s", address, "--graphs", "--tasks", "100", "--json"];
+    let ran = rig.laboro(graphs).run();
+    ran.expect(0);
+    assert_eq!(ran.events().len(), 5);
     // All of it was done, and nobody else's tasks are touched.
     hub.prints(&["status"], "dhub: 0 active tasks, 0 ready.\n");
     hub.prints(&["create", "mine"], "");
