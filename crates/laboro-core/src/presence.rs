@@ -17,6 +17,8 @@ pub(crate) struct Presence {
     answers: HashMap<Token, u32, foldhash::fast::FixedState>,
     /// For each group the offers that wait, least recently served first.
     waiting: Vec<BTreeMap<u64, u32>>,
+    /// Group and offer of those that wait only while something may come by itself.
+    while_active: BTreeSet<(u32, u32)>,
     turn: u64,
     timers: BTreeSet<(Time, Due)>,
     /// Since when workers are away that were here. One timer each, however often they come and go.
@@ -225,14 +227,23 @@ impl Presence {
     }
 
     pub(crate) fn add_answer(&mut self, answer: NewAnswer) -> u32 {
-        let NewAnswer { worker, group, token, most, until, lease_ms } = answer;
+        let NewAnswer { worker, group, token, most, until, while_active, lease_ms } = answer;
         let kind = OfferKind::Answer { token, most };
         let offer = WaitingOffer { worker, kind, lease_ms, until: Some(until), turn: 0, group };
         let offer = self.offers.insert(offer);
         self.admit(worker).answers.push(offer);
         self.answers.insert(token, offer);
         self.timers.insert((until, Due::Offer(offer)));
+        if while_active {
+            self.while_active.insert((group, offer));
+        }
         offer
+    }
+
+    /// An offer in the group that waits only while something may come by itself.
+    pub(crate) fn first_while_active(&self, group: u32) -> Option<u32> {
+        let mut offers = self.while_active.range((group, 0)..=(group, u32::MAX));
+        offers.next().map(|&(_, offer)| offer)
     }
 
     pub(crate) fn answer_of(&self, token: Token) -> Option<u32> {
@@ -253,6 +264,7 @@ impl Presence {
         let gone = self.offers.remove(offer, vacant);
         if let OfferKind::Answer { token, .. } = gone.kind {
             self.answers.remove(&token);
+            self.while_active.remove(&(gone.group, offer));
         }
         if let Some(until) = gone.until {
             self.timers.remove(&(until, Due::Offer(offer)));
@@ -341,5 +353,7 @@ pub(crate) struct NewAnswer {
     pub(crate) token: Token,
     pub(crate) most: u32,
     pub(crate) until: Time,
+    /// It is answered early when nothing more can come by itself.
+    pub(crate) while_active: bool,
     pub(crate) lease_ms: Option<u64>,
 }

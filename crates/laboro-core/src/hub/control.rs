@@ -14,7 +14,9 @@ impl Hub {
         let job = selection.job;
         let ranges = self.select(selection, |state| !state.is_finished())?;
         self.revoke(job, &ranges);
-        self.change(&ranges, |ranges| Event::Cancelled { job, ranges })
+        let reply = self.change(&ranges, |ranges| Event::Cancelled { job, ranges });
+        self.give_up_if_finished(self.state().job(self.find_job(job)?).group);
+        reply
     }
 
     /// Running tasks of the ranges shall be ended where they run.
@@ -55,7 +57,9 @@ impl Hub {
             matches!(state, State::Waiting | State::Blocked | State::Ready | State::Delayed)
         };
         let ranges = self.select(selection, idle)?;
-        self.change(&ranges, |ranges| Event::Held { job, ranges })
+        let reply = self.change(&ranges, |ranges| Event::Held { job, ranges });
+        self.give_up_if_finished(self.state().job(self.find_job(job)?).group);
+        reply
     }
 
     /// Lifts the hold of a job and lets one go on that stopped after too many failures; or of tasks.

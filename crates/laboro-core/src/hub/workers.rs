@@ -244,7 +244,9 @@ impl Hub {
                 };
                 match waits {
                     Some(until) => {
-                        let answer = NewAnswer { worker, group, token, most, until, lease_ms };
+                        let while_active = !matches!(patience, Patience::Always(_));
+                        let answer =
+                            NewAnswer { worker, group, token, most, until, while_active, lease_ms };
                         let waiting = self.presence.add_answer(answer);
                         self.presence.queue(waiting);
                         None
@@ -261,6 +263,19 @@ impl Hub {
             let gone = self.presence.drop_offer(offer);
             let reply = Reply::Nothing(self.idle_reason(gone.worker));
             self.effects.push(Effect::Reply { token, reply });
+        }
+    }
+
+    /// The last task that could go on without a person may have ended: offers that wait for more are answered.
+    pub(super) fn give_up_if_finished(&mut self, group: u32) {
+        if self.state().group(group).counts.active() > 0 {
+            return;
+        }
+        while let Some(offer) = self.presence.first_while_active(group) {
+            let OfferKind::Answer { token, .. } = self.presence.offer(offer).kind else {
+                unreachable!("only answers wait for something");
+            };
+            self.give_up(token);
         }
     }
 
