@@ -293,6 +293,9 @@ pub enum LeaseRef {
     Held(TaskRef),
     /// As above; and none is needed where the task is ready and nobody holds it: the work is done already.
     HeldOrFree(TaskRef),
+    /// As above; and where another worker holds the task, that lease ends with the result. Only success can be
+    /// said so, and saying it of a task that is done changes nothing.
+    Anyones(TaskRef),
 }
 
 /// Work that a worker gives back unfinished. All of it or none.

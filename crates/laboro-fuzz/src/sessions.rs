@@ -65,6 +65,7 @@ pub(crate) fn dwork(bytes: &[u8]) {
         exit_when_finished: first & 2 == 0,
         lease_ms: (first & 4 != 0).then_some(5000),
         kinds: if first & 8 == 0 { Settings::default().kinds } else { Kinds::ALL },
+        only_holder: first & 16 != 0,
         tasks_a_message: 100,
         ..Settings::default()
     });

@@ -177,11 +177,13 @@ impl Outputs {
         let ended = reports.flatten().filter_map(|result| {
             let (task, lease) = match &result.lease {
                 LeaseRef::Number { task, lease } => (*task, Some(*lease)),
-                LeaseRef::Held(task) | LeaseRef::HeldOrFree(task) => match task {
-                    TaskRef::Id(task) | TaskRef::Own(task) => (*task, None),
-                    // Dialects that know tasks by name carry no output.
-                    TaskRef::Name(_) => return None,
-                },
+                LeaseRef::Held(task) | LeaseRef::HeldOrFree(task) | LeaseRef::Anyones(task) => {
+                    match task {
+                        TaskRef::Id(task) | TaskRef::Own(task) => (*task, None),
+                        // Dialects that know tasks by name carry no output.
+                        TaskRef::Name(_) => return None,
+                    }
+                }
             };
             Some(Ended { task, lease, outcome: result.outcome })
         });

@@ -321,6 +321,7 @@ fn dwork_door(door: &DoorSettings, mechanism: &Mechanism) -> Arc<dwork::Door> {
         patience_ms: door.patience_ms.unwrap_or(usual.patience_ms),
         exit_when_finished: !door.stay,
         lease_ms: door.lease_ms,
+        only_holder: door.only_holder,
         tasks_a_message: door.tasks_a_message.unwrap_or(usual.tasks_a_message),
         kinds: if door.any { Kinds::ALL } else { usual.kinds },
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),

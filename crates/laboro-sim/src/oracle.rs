@@ -13,7 +13,7 @@ use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;
 use laboro_core::{
     Ask, Capacity, Command, Effect, Event, Grant, Join, LeaseNo, LeaseRef, Ledger, Name, Offer,
-    Outcome, Patience, Reply, Report, Route, State, TaskId, TaskRef, Time, Token, WorkerId,
+    Outcome, Patience, Reply, Report, Route, State, TaskId, TaskRef, Then, Time, Token, WorkerId,
     WorkerRef,
 };
 use model::{Model, Phase};
@@ -35,9 +35,9 @@ pub(crate) struct Oracle {
     pub ends_acked: BTreeSet<TaskId>,
     /// Started over by the last batch, perhaps after an end that its effects tell of.
     renewed: BTreeSet<TaskId>,
-    /// Tasks that somebody who holds no lease said are done. The wire of dwork lets anybody say so, and it
-    /// counts where nobody holds them.
-    done_by_name: BTreeSet<Name>,
+    /// Tasks that a worker without a lease said are done, and whether it counts also where another holds
+    /// them: the wire of dwork lets anybody say so.
+    done_by_name: BTreeMap<Name, bool>,
     /// All tasks that were ever recorded, also those that are forgotten since.
     met: BTreeSet<TaskId>,
     pub batches: u64,
@@ -81,7 +81,7 @@ impl Oracle {
             old_leases: Vec::new(),
             ends_acked: BTreeSet::new(),
             renewed: BTreeSet::new(),
-            done_by_name: BTreeSet::new(),
+            done_by_name: BTreeMap::new(),
             met: BTreeSet::new(),
             batches: 0,
             grants: 0,
@@ -143,8 +143,11 @@ impl Oracle {
             Command::Report(Report { results, .. }) => {
                 owed.words = "a report";
                 for result in results {
-                    if let LeaseRef::HeldOrFree(TaskRef::Name(name)) = &result.lease {
-                        self.done_by_name.insert(name.clone());
+                    if let LeaseRef::HeldOrFree(TaskRef::Name(name))
+                    | LeaseRef::Anyones(TaskRef::Name(name)) = &result.lease
+                    {
+                        let is_anyones = matches!(result.lease, LeaseRef::Anyones(_));
+                        *self.done_by_name.entry(name.clone()).or_default() |= is_anyones;
                     }
                     owed.results.push((result.lease, result.outcome));
                 }
@@ -165,8 +168,8 @@ impl Oracle {
         self.renewed.clear();
         for event in events {
             self.judge(event)?;
-            self.excuse(event);
             self.remember_ending(event);
+            self.excuse(event);
             let model = &mut self.model;
             // The model refuses what must not happen by a panic.
             catch_unwind(AssertUnwindSafe(|| model.follow(at, event)))
@@ -221,20 +224,35 @@ impl Oracle {
         }
     }
 
-    /// A result without a lease, of a task that could be done and that nobody held.
+    /// A result without a lease, of a task that could be done: nobody held it, or it was said to be done
+    /// whoever did.
     fn excuse(&mut self, event: &Event) {
-        let Event::Finished { task: id, worker, .. } = event else { return };
-        if !matches!(self.state(*id), Some(State::Ready | State::Delayed)) {
-            return;
-        }
+        let Event::Finished { task: id, worker, then, .. } = event else { return };
+        let state = self.state(*id);
         let Some(task) = self.model.tasks.get_mut(id) else { return };
-        let name = match task.array {
-            None => task.name.clone(),
-            Some(array) => Name::from(format!("{}.{}", task.name, id.index - array.number() + 1)),
+        let said = self.done_by_name.get(&shown(*id, task)).copied();
+        let holder = match task.phase {
+            Phase::Leased { worker, .. } => Some(worker),
+            _ => None,
         };
-        if self.done_by_name.contains(&name) {
-            task.late = Some(*worker);
+        match (state, said) {
+            (Some(State::Ready | State::Delayed), Some(_)) => task.late = Some(*worker),
+            (Some(State::Leased), Some(true)) if holder != Some(*worker) && *then == Then::Done => {
+                (task.phase, task.late) = (Phase::Idle, Some(*worker));
+            }
+            _ => {}
         }
+    }
+
+    /// Somebody was told that the task of this name is done. Of a name that stands in several groups one is.
+    fn check_done(&self, name: &Name) -> Kept {
+        let mut named =
+            self.model.tasks.iter().filter(|(id, task)| shown(**id, task) == *name).peekable();
+        if named.peek().is_none() || named.any(|(_, task)| task.ended_once) {
+            return Ok(());
+        }
+        let what = format!("{name} was acknowledged as done and never was");
+        Err(Broken::new(Promise::NothingLost, what))
     }
 
     fn remember_ending(&mut self, event: &Event) {
@@ -314,11 +332,16 @@ impl Oracle {
                 return Err(Broken::new(Promise::OneAnswer, what));
             }
             for ((lease, outcome), verdict) in owed.results.into_iter().zip(verdicts) {
-                if let (LeaseRef::Number { task, .. }, Ok(()), Outcome::Success) =
-                    (lease, verdict, outcome)
-                    && !self.renewed.contains(&task)
-                {
-                    self.ends_acked.insert(task);
+                match (lease, verdict, outcome) {
+                    (LeaseRef::Number { task, .. }, Ok(()), Outcome::Success)
+                        if !self.renewed.contains(&task) =>
+                    {
+                        self.ends_acked.insert(task);
+                    }
+                    (LeaseRef::Anyones(TaskRef::Name(name)), Ok(()), _) => {
+                        self.check_done(&name)?;
+                    }
+                    _ => {}
                 }
             }
         }
@@ -398,6 +421,14 @@ impl Oracle {
     /// Leases that are live by the model's account.
     pub fn leases(&self) -> Vec<(TaskId, LeaseNo, WorkerId)> {
         self.model.leases()
+    }
+}
+
+/// What peers that know nothing but names call it.
+fn shown(id: TaskId, task: &model::Task) -> Name {
+    match task.array {
+        None => task.name.clone(),
+        Some(array) => Name::from(format!("{}.{}", task.name, id.index - array.number() + 1)),
     }
 }
 

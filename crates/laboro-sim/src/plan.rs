@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub clerk_most: u32,
     /// A stolen task goes back by itself after so long.
     pub dwork_lease_ms: u64,
+    /// Only who has a task may say to the dwork door that it is done.
+    pub dwork_only_holder: bool,
     pub grace_ms: u64,
     pub sabotage: Option<Sabotage>,
 }
@@ -139,6 +141,7 @@ impl Plan {
             clerk_most: dice.small(10, 60),
             dwork_lease_ms: dice.between(1000, 6000),
             grace_ms: dice.between(0, 3000),
+            dwork_only_holder: dice.one_in(4),
             sabotage,
         }
     }

@@ -20,7 +20,7 @@ impl Hub {
     }
 
     /// Running tasks of the ranges shall be ended where they run.
-    fn revoke(&mut self, job: JobId, ranges: &Ranges) {
+    pub(super) fn revoke(&mut self, job: JobId, ranges: &Ranges) {
         let state = self.ledger.state();
         let this = state.job(state.find_job(job).expect("the selection was checked"));
         let mut revoked: BTreeMap<(SessionId, WorkerId), Vec<(TaskId, LeaseNo)>> = BTreeMap::new();

@@ -17,6 +17,10 @@ pub(super) enum Claim {
     Live(TaskId),
     /// It lapsed or was not needed, and nobody else holds or has finished the task.
     Lapsed(TaskId),
+    /// Another worker holds it, and any may say that it is done.
+    Anothers(TaskId),
+    /// It is done already, and any may say so.
+    Done(TaskId),
 }
 
 impl Hub {
@@ -30,13 +34,17 @@ impl Hub {
         let state = self.state();
         let (task, number) = match lease {
             LeaseRef::Number { task, lease } => (Some(*task), Some(*lease)),
-            LeaseRef::Held(task) | LeaseRef::HeldOrFree(task) => {
+            LeaseRef::Held(task) | LeaseRef::HeldOrFree(task) | LeaseRef::Anyones(task) => {
                 (self.find_shown(Some(group), task), None)
             }
         };
+        let is_anyones = matches!(lease, LeaseRef::Anyones(_));
+        let may_be_free = is_anyones || matches!(lease, LeaseRef::HeldOrFree(_));
         let shown = || match (lease, task) {
             (
-                LeaseRef::Held(TaskRef::Name(name)) | LeaseRef::HeldOrFree(TaskRef::Name(name)),
+                LeaseRef::Held(TaskRef::Name(name))
+                | LeaseRef::HeldOrFree(TaskRef::Name(name))
+                | LeaseRef::Anyones(TaskRef::Name(name)),
                 _,
             ) => name.clone(),
             (_, Some(task)) => state.shown_name(task),
@@ -46,9 +54,9 @@ impl Hub {
             return Err(Refusal::NoSuchTask(shown()));
         };
         let Some(slot) = state.record_of(task) else {
-            let is_free = state.state_of(task) == Some(State::Ready);
-            return match lease {
-                LeaseRef::HeldOrFree(_) if is_free => Ok(Claim::Lapsed(task)),
+            return match state.state_of(task) {
+                Some(State::Ready) if may_be_free => Ok(Claim::Lapsed(task)),
+                Some(State::Done) if is_anyones => Ok(Claim::Done(task)),
                 _ => Err(self.verdict_without_record(task)),
             };
         };
@@ -60,9 +68,14 @@ impl Hub {
                 let holder = state.workers().get(live.worker).id;
                 if holder == worker && number.is_none_or(|number| number == live.no) {
                     Ok(Claim::Live(task))
+                } else if is_anyones {
+                    Ok(Claim::Anothers(task))
                 } else {
                     Err(Refusal::NotYours(shown()))
                 }
+            }
+            Phase::Finished { outcome, .. } if is_anyones && outcome.is_success() => {
+                Ok(Claim::Done(task))
             }
             Phase::Finished { worker: by, .. } => {
                 Err(Refusal::AlreadyFinished { task: shown(), by_you: by == worker })
@@ -74,7 +87,7 @@ impl Hub {
                 Some((no, who)) if who == worker && number.is_none_or(|number| number == no) => {
                     Ok(Claim::Lapsed(task))
                 }
-                _ if matches!(lease, LeaseRef::HeldOrFree(_))
+                _ if may_be_free
                     && matches!(record.phase, Phase::Ready(_) | Phase::Delayed { .. }) =>
                 {
                     Ok(Claim::Lapsed(task))
@@ -134,7 +147,7 @@ impl Hub {
         for returned in &back.tasks {
             let task = match self.claim(id, group, &returned.lease)? {
                 Claim::Live(task) => task,
-                Claim::Lapsed(task) => {
+                Claim::Lapsed(task) | Claim::Anothers(task) | Claim::Done(task) => {
                     return Err(Refusal::NotYours(self.state().shown_name(task)).into());
                 }
             };

@@ -1,4 +1,5 @@
-//! Results. A result counts if its lease is live, or lapsed while nobody else holds or has finished the task.
+//! Results. A result counts if its lease is live, or lapsed while nobody else holds or has finished the task; and
+//! where a dialect lets any worker say that a task is done, also if another worker holds it.
 
 use super::Hub;
 use super::lease::Claim;
@@ -31,8 +32,23 @@ impl Hub {
         group: u32,
         result: TaskResult,
     ) -> Result<(), Refusal> {
-        let (Claim::Live(task) | Claim::Lapsed(task)) = self.claim(worker, group, &result.lease)?;
-        let TaskResult { outcome, message, memo, .. } = result;
+        let TaskResult { lease, outcome, message, memo } = result;
+        let task = match self.claim(worker, group, &lease)? {
+            Claim::Live(task) | Claim::Lapsed(task) => task,
+            Claim::Done(_) if outcome.is_success() => return Ok(()),
+            Claim::Anothers(task) if outcome.is_success() => {
+                // It need not run on there, and its room is given away.
+                self.revoke(task.job, &vec![(task.index, task.index)]);
+                task
+            }
+            Claim::Done(task) => {
+                let task = self.state().shown_name(task);
+                return Err(Refusal::AlreadyFinished { task, by_you: false });
+            }
+            Claim::Anothers(task) => {
+                return Err(Refusal::NotYours(self.state().shown_name(task)));
+            }
+        };
         let then = self.next_step(task, outcome);
         let words =
             (message.is_some() || memo.is_some()).then(|| Box::new(Words { message, memo }));

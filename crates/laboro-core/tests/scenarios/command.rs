@@ -281,12 +281,13 @@ fn offer(verb: &str, words: &[&str]) -> Parsed<Command> {
     Ok(Command::Offer(Offer { worker: worker(words)?, route, lease_ms }))
 }
 
-/// `a`, `1/2`, or with its number `1/2@1.0`; `a?` also where nobody holds it.
+/// `a`, `1/2`, or with its number `1/2@1.0`; `a?` also where nobody holds it, `a!` whoever does.
 fn lease_ref(text: &str) -> Parsed<LeaseRef> {
     match text.split_once('@') {
-        None => Ok(match text.strip_suffix('?') {
-            Some(text) => LeaseRef::HeldOrFree(task_ref(text)),
-            None => LeaseRef::Held(task_ref(text)),
+        None => Ok(match (text.strip_suffix('?'), text.strip_suffix('!')) {
+            (Some(text), _) => LeaseRef::HeldOrFree(task_ref(text)),
+            (None, Some(text)) => LeaseRef::Anyones(task_ref(text)),
+            (None, None) => LeaseRef::Held(task_ref(text)),
         }),
         Some((task, lease)) => {
             let task = task_id(task).ok_or("a lease number goes with an id")?;

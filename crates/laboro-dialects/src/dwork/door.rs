@@ -17,6 +17,8 @@ pub struct Settings {
     pub exit_when_finished: bool,
     /// A stolen task goes back by itself after so long. `None`: only its worker gives it back.
     pub lease_ms: Option<u64>,
+    /// Whether a task that is assigned to another location, or was done by one, is not found by a Complete.
+    pub only_holder: bool,
     /// What may be stolen here. A thief gets a name and nothing else.
     pub kinds: Kinds,
     /// The origin of tasks that came in by another door.
@@ -34,6 +36,7 @@ impl Default for Settings {
             patience_ms: 1000,
             exit_when_finished: true,
             lease_ms: None,
+            only_holder: false,
             kinds: Kinds::of(&[WorkKind::Named]),
             host: "laboro".to_owned(),
             identity: Bytes::new(),

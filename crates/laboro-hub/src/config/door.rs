@@ -44,6 +44,9 @@ pub struct DoorSettings {
     /// Of a dwork door: tasks of every kind may be stolen, by their names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any: bool,
+    /// Of a dwork door: only the location that has a task may complete it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_holder: bool,
     /// Of a dwork door: how many tasks one request may name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks_a_message: Option<usize>,
@@ -92,7 +95,7 @@ pub enum BadDoor {
     Address { text: String, why: String },
     #[error(
         "door option {word}: there are group=NAME, allow=NETWORK and insecure; for dwork and rrmq \
-         identity=NAME, curve and curve_allow=KEY; for dwork patience_ms=N, lease_ms=N, tasks_a_message=N, stay and any; \
+         identity=NAME, curve and curve_allow=KEY; for dwork patience_ms=N, lease_ms=N, tasks_a_message=N, stay, any and only_holder; \
          for rrmq queue=N, queue_bytes=N, queue_ms=N, grace_ms=N and slot_ms=N; for runexp stay and exit_code; \
          for fuq auth=FILE, cert=FILE and key=FILE, cookie_ms=N, no_shutdown, and as for fuq2 \
          numbering=current, older or oldest"
@@ -136,6 +139,7 @@ impl DoorSettings {
             lease_ms: None,
             stay: false,
             any: false,
+            only_holder: false,
             tasks_a_message: None,
             queue: None,
             queue_bytes: None,
@@ -182,6 +186,7 @@ impl DoorSettings {
             (self.stay, is_dwork || is_runexp, "stay", "dwork and runexp"),
             (self.exit_code, is_runexp, "exit_code", "runexp"),
             (self.any, is_dwork, "any", "dwork"),
+            (self.only_holder, is_dwork, "only_holder", "dwork"),
             (self.has_curve(), has_zmtp, "curve", "dwork and rrmq"),
             (self.identity.is_some(), has_zmtp, "identity", "dwork and rrmq"),
             (self.auth.is_some(), is_fuq, "auth", "fuq"),
@@ -253,6 +258,7 @@ impl FromStr for DoorSettings {
                 None if word == "curve" => door.curve = true,
                 None if word == "stay" => door.stay = true,
                 None if word == "any" => door.any = true,
+                None if word == "only_holder" => door.only_holder = true,
                 None if word == "exit_code" => door.exit_code = true,
                 _ => return Err(bad()),
             }

@@ -65,8 +65,9 @@ fn a_door_is_written_in_one_word() {
         (door.patience_ms, door.lease_ms, door.stay, door.any),
         (Some(0), Some(5), true, true)
     );
-    let door: DoorSettings = "dwork=127.0.0.1,tasks_a_message=5".parse().unwrap();
+    let door: DoorSettings = "dwork=127.0.0.1,tasks_a_message=5,only_holder".parse().unwrap();
     assert_eq!((door.address.at().port(), door.tasks_a_message), (6125, Some(5)));
+    assert!(door.only_holder);
     let door: DoorSettings =
         "rrmq=127.0.0.1,queue=1,queue_bytes=2,queue_ms=3,grace_ms=4,slot_ms=5".parse().unwrap();
     assert_eq!((door.address.at().port(), door.queue, door.queue_bytes), (6714, Some(1), Some(2)));

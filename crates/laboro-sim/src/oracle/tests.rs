@@ -1,7 +1,7 @@
 //! The oracle sees what must not happen, one promise a test, by events that no hub would post.
 
 use super::*;
-use laboro_core::{Added, GroupId, JobId, JobOptions, NewTask, Profile, Then};
+use laboro_core::{Added, GroupId, JobId, JobOptions, NewTask, Profile, Refusal, TaskResult};
 
 const TASK: u32 = 1;
 const AFTER: u32 = 2;
@@ -13,14 +13,14 @@ fn task(index: u32) -> TaskId {
 
 /// Two tasks, the second after the first, and a worker.
 fn oracle() -> Oracle {
-    let new = |preds: &[u32]| NewTask {
-        name: Name::default(),
+    let new = |name: &str, preds: &[u32]| NewTask {
+        name: name.into(),
         profile: 0,
         work: None,
         preds: preds.iter().map(|&index| task(index)).collect(),
         memo: None,
     };
-    let (profiles, tasks) = (vec![Profile::default()], vec![new(&[]), new(&[TASK])]);
+    let (profiles, tasks) = (vec![Profile::default()], vec![new("a", &[]), new("b", &[TASK])]);
     let added = Added { job: JobId(1), profiles, arrays: Vec::new(), tasks };
     let (group, name) = (GroupId(0), Name::from("g"));
     let options = Box::new(JobOptions::default());
@@ -89,6 +89,40 @@ fn a_result_that_overwrites_another_is_seen() {
 #[test]
 fn a_result_of_somebody_else_is_seen() {
     assert_eq!(broken(&[leased(TASK, 0), finished(TASK, WorkerId(2))]), Promise::LateResults);
+}
+
+/// The second worker says that the first task is done.
+fn said(lease: fn(TaskRef) -> LeaseRef) -> Oracle {
+    let lease = lease(TaskRef::Name("a".into()));
+    let result = TaskResult { lease, outcome: Outcome::Success, message: None, memo: None };
+    let (worker, results) = (WorkerRef::Id(WorkerId(2)), vec![result]);
+    let command = Command::Report(Report { worker, results });
+    let mut oracle = oracle();
+    oracle.asked(Ask { token: Token(1), command }).expect("anybody may say so");
+    oracle
+}
+
+#[test]
+fn another_may_say_that_a_task_is_done_where_its_dialect_lets_it() {
+    let events = [leased(TASK, 0), finished(TASK, WorkerId(2))];
+    said(LeaseRef::Anyones).kept(Time(2), &events).expect("that counts");
+    let broken = said(LeaseRef::HeldOrFree).kept(Time(2), &events).expect_err("it is held");
+    assert_eq!(broken.promise, Promise::LateResults);
+    // And then it does not run again.
+    let mut oracle = said(LeaseRef::Anyones);
+    oracle.kept(Time(2), &events).expect("that counts");
+    let broken = oracle.kept(Time(3), &[leased(TASK, 1)]).expect_err("it is done");
+    assert_eq!(broken.promise, Promise::NoSecondRun);
+}
+
+#[test]
+fn what_is_acknowledged_as_done_by_name_and_is_not_is_seen() {
+    let mut oracle = said(LeaseRef::Anyones);
+    let refused = Err(Refusal::NotStarted("a".into()));
+    oracle.replied(Token(1), &Reply::Reported(vec![refused])).expect("nothing was promised");
+    let mut oracle = said(LeaseRef::Anyones);
+    let broken = oracle.replied(Token(1), &Reply::Reported(vec![Ok(())]));
+    assert_eq!(broken.expect_err("it is not done").promise, Promise::NothingLost);
 }
 
 #[test]

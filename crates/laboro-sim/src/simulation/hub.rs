@@ -122,6 +122,7 @@ fn doors(plan: &Plan) -> Result<Doors, Broken> {
         patience_ms: 300,
         exit_when_finished: false,
         lease_ms: Some(plan.dwork_lease_ms),
+        only_holder: plan.dwork_only_holder,
         kinds: Kinds::of(&[WorkKind::Named]),
         ..dwork::Settings::default()
     });

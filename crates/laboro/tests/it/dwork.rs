@@ -29,8 +29,9 @@ fn everything_the_query_program_can_say_can_be_said() {
     none.expect(1);
     assert_eq!(none.out(), "No task\n");
     hub.prints(&["lookup", "a"], "w\n");
-    hub.dwork(&["complete", "a", "--location", "v"]).expect(1).says("a");
+    hub.dwork(&["complete", "a", "nobody", "--location", "w"]).expect(1).says("nobody");
     hub.prints(&["complete", "a", "--location", "w"], "");
+    hub.prints(&["complete", "a"], "");
     hub.prints(&["steal", "-n", "5", "-q", "w"], "b\n");
     hub.prints(&["create", "c"], "");
     hub.prints(&["transfer", "b", "c", "--location", "w"], "");

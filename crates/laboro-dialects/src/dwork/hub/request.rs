@@ -69,7 +69,8 @@ impl HubSide {
                 Some(Stage::Steal { until, is_withdrawn: false })
             }
             Kind::Complete => {
-                let results = query.tasks.iter().map(result).collect();
+                let only_holder = self.door.settings.only_holder;
+                let results = query.tasks.iter().map(|task| result(task, only_holder)).collect();
                 let worker = self.worker(number, location, out);
                 out.ask(main, Command::Report(Report { worker, results }));
                 Some(Stage::Complete)
@@ -219,10 +220,11 @@ fn preds<'a>(task: &Task<'a>) -> impl Iterator<Item = TaskRef> + use<'a> {
     task.preds().map(|dep| TaskRef::Name(Name::new(dep.name)))
 }
 
-fn result(task: &Task<'_>) -> TaskResult {
+fn result(task: &Task<'_>, only_holder: bool) -> TaskResult {
     // Who sends no log has nothing to tell that the creator has not told.
     let memo = task.has_log().then(|| Notes::default().of(task)).flatten();
-    let lease = LeaseRef::HeldOrFree(TaskRef::Name(Name::new(task.name)));
+    let task = TaskRef::Name(Name::new(task.name));
+    let lease = if only_holder { LeaseRef::HeldOrFree(task) } else { LeaseRef::Anyones(task) };
     TaskResult { lease, outcome: Outcome::Success, message: None, memo }
 }
 

@@ -63,8 +63,22 @@ fn a_steal_that_waited_in_vain_is_told_so() {
     // And when the last one is done meanwhile, there is nothing to wait for.
     ring.hears(worker, say::steal(9, "w"), "nothing");
     ring.hears(other, say::complete("b", "v"), "OK");
-    ring.pass(1000);
     ring.heard(worker, "Exit");
+}
+
+#[test]
+fn everybody_who_waits_is_told_at_once_that_the_last_task_is_done() {
+    let mut ring = patient();
+    let (worker, client) = (ring.connect(Req), ring.connect(Req));
+    let waiting: Vec<usize> =
+        [Req, Dealer, Req].into_iter().map(|socket| ring.connect(socket)).collect();
+    ring.hears(client, say::create("a"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    for (number, &peer) in waiting.iter().enumerate() {
+        ring.hears(peer, say::steal(1, &format!("v{number}")), "nothing");
+    }
+    ring.hears(worker, say::complete("a", "w"), "OK");
+    waiting.iter().for_each(|&peer| ring.heard(peer, "Exit"));
 }
 
 #[test]
@@ -300,9 +314,41 @@ fn a_lease_ends_by_itself_only_where_the_door_says_so() {
     // Late, but nobody else has it: the work is done.
     ring.hears(peer, say::complete("a", "w"), "OK");
     ring.hears(peer, say::steal(2, "v"), "Transfer [b]");
-    ring.hears(peer, say::complete("b", "w"), "NotFound [b]");
+    // And also where another has it.
+    ring.hears(peer, say::complete("b", "w"), "OK");
     ring.hears(peer, say::complete("b", "v"), "OK");
     ring.hears(peer, say::complete("b", "v"), "OK");
+}
+
+#[test]
+fn a_task_is_done_whoever_says_so() {
+    let mut ring = Ring::new();
+    let (worker, client) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(client, say::create("a b<a c<b"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    // As a query program does that cannot say for whom it speaks.
+    ring.hears(client, say::complete("a", "host"), "OK");
+    ring.hears(client, say::status(), "OK \"dhub: 2 active tasks, 1 ready.\" n=1");
+    ring.hears(worker, say::steal(9, "w"), "Transfer [b]");
+    ring.hears(worker, say::complete("a", "w"), "OK");
+    ring.hears(client, say::complete("c nobody b", "host"), "NotFound [c nobody]");
+    ring.hears(client, say::lookup("b"), "NotFound");
+    // It is not given out again when its holder goes.
+    ring.hears(worker, say::exit("w"), "OK");
+    ring.hears(worker, say::steal(9, "w"), "Transfer [c]");
+}
+
+#[test]
+fn a_door_may_ask_that_only_the_holder_completes() {
+    let only_holder = Settings { only_holder: true, patience_ms: 0, ..Settings::default() };
+    let mut ring = Ring::with(only_holder);
+    let (worker, client) = (ring.connect(Req), ring.connect(Req));
+    ring.hears(client, say::create("a b<a"), "OK");
+    ring.hears(worker, say::steal(1, "w"), "Transfer [a]");
+    ring.hears(client, say::complete("a", "host"), "NotFound [a]");
+    ring.hears(worker, say::complete("a", "w"), "OK");
+    ring.hears(worker, say::complete("a", "w"), "OK");
+    ring.hears(client, say::complete("a", "host"), "NotFound [a]");
 }
 
 #[test]
@@ -387,7 +433,7 @@ fn who_left_by_another_connection_may_come_back() {
     ring.hears(other, say::steal(2, "v"), "Transfer [b a]");
     ring.hears(worker, say::steal(2, "w"), "NotFound");
     ring.hears(other, say::exit("w"), "NotFound");
-    ring.hears(worker, say::complete("a", "w"), "NotFound [a]");
+    ring.hears(worker, say::complete("a nobody", "w"), "NotFound [nobody]");
     ring.hears(other, say::exit("w"), "OK");
 }
 
