@@ -20,6 +20,12 @@ pub trait WorkerSide: Send {
     /// Something happened at the worker. Also called without a connection: what matters is said later.
     fn tell(&mut self, now: Time, news: News, out: &mut Orders);
 
+    /// The task could not be started. Where the dialect has a word for failures, that is one of them.
+    fn not_started(&mut self, now: Time, key: Key, why: String, out: &mut Orders) {
+        let how = Ended { outcome: Outcome::Error, message: Some(why), used: Used::default() };
+        self.tell(now, News::Ended { key, how }, out);
+    }
+
     /// These words are about to be run. For those who tell them to people; most do not, so it is no news.
     fn launching(&mut self, _: Key, _words: &[OsString]) {}
 
@@ -106,6 +112,8 @@ pub enum Order {
     Drain,
     /// End everything and leave.
     StopNow,
+    /// This worker cannot do its work, for this reason: take nothing more, finish what runs, leave.
+    Fail(String),
     /// People should know this.
     Say(String),
 }

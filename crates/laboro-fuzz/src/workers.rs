@@ -250,7 +250,7 @@ impl<W: WorkerSide> Talk<W> {
                     assert!(self.seen.insert(key), "{key:?} is used twice");
                     self.running.push(key);
                 }
-                Order::StopNow => self.is_over = true,
+                Order::StopNow | Order::Fail(_) => self.is_over = true,
                 // What is cancelled takes a while to end, and may have ended already.
                 Order::Cancel(_)
                 | Order::Welcome { .. }

@@ -156,7 +156,7 @@ impl Agent {
                     Order::Start(assignment) => self.tell(now, News::Returned(assignment.key)),
                     Order::Cancel(key) => self.cancel(now, key),
                     Order::GiveUpSlots(slots) => self.slots = self.slots.saturating_sub(slots),
-                    Order::Drain => self.drain(now),
+                    Order::Drain | Order::Fail(_) => self.drain(now),
                     Order::Say(_) => {}
                     Order::StopNow => {
                         self.drain(now);

@@ -82,6 +82,8 @@ pub enum Farewell {
     Unsettled,
     /// The hub will not have it.
     Refused(String),
+    /// It cannot do its work, for this reason. Everything is finished or given back.
+    Unable(String),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -135,6 +137,8 @@ pub struct Agent {
     put_off: Option<String>,
     /// Whether a failure to connect was told already.
     has_told_failure: bool,
+    /// Why it cannot do its work.
+    unable: Option<String>,
     farewell: Option<Farewell>,
     say: Box<dyn FnMut(&str)>,
 }
@@ -194,6 +198,7 @@ impl Agent {
             is_connected: false,
             put_off: None,
             has_told_failure: false,
+            unable: None,
             farewell: None,
             say,
         })

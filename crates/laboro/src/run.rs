@@ -18,6 +18,7 @@ mod tee;
 pub(crate) use files::make_room_for;
 pub(crate) use signals::Signals;
 pub(crate) use state::RunDir;
+pub(crate) use tee::Tee;
 
 use crate::exit::{Exit, usage};
 use crate::output::say;

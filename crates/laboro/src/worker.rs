@@ -9,6 +9,7 @@ mod fuq;
 mod settings;
 mod source;
 mod ssh;
+mod teed;
 
 pub(crate) use fuq::open_websocket;
 
@@ -37,7 +38,10 @@ pub(crate) fn run(args: &Worker) -> anyhow::Result<Exit> {
         true => None,
         false => Some(Crew::start(Default::default(), options.slots)?),
     };
-    let source = source::open(args, &mut options)?;
+    let mut source = source::open(args, &mut options)?;
+    if args.tee {
+        source.side = Box::new(teed::Teed::new(source.side));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work(args.quiet, options, crew, source))
 }
@@ -70,6 +74,7 @@ async fn work(
             say("laboro: the hub was not told everything; what it does not know of runs again");
             Ok(Exit::Trouble)
         }
+        Farewell::Unable(why) => Err(anyhow!("{}", safe(&why))),
         Farewell::Refused(why) => Err(anyhow!("the hub refuses this worker: {}", safe(&why))),
     }
 }

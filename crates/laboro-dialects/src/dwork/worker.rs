@@ -1,6 +1,6 @@
 //! A worker's side of a conversation: steals as many tasks as there is room for, tells what is done, gives
-//! back what is not wanted, and says that it leaves. Every result is told until the hub has answered; what
-//! a task prints goes nowhere, because the wire has no place for it.
+//! back what is not wanted or could not be started, and says that it leaves. Every result is told until the hub
+//! has answered; what a task prints goes nowhere, because the wire has no place for it.
 
 mod pending;
 mod template;
@@ -12,7 +12,7 @@ use super::codec::{Kind, Log, Note, QueryWriter, Task, put_notes};
 use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, WorkerSide};
 use crate::zmtp::Mechanism;
 use bytes::{Bytes, BytesMut};
-use laboro_core::{Name, Time};
+use laboro_core::{Name, Outcome, Time};
 use pending::{Pending, Results, Told};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,8 @@ pub struct Worker {
     /// Not to steal before, because the last steal was in vain.
     steal_at: Time,
     wait_ms: u64,
-    /// A steal was not answered before its connection was lost: something may be ours without our knowing.
+    /// Something may be ours without our knowing: a process of this name was killed before, or a steal was not
+    /// answered before its connection was lost.
     may_hold_unknown: bool,
     scratch: BytesMut,
 }
@@ -94,7 +95,7 @@ impl Worker {
             pending: Pending::default(),
             steal_at: Time(0),
             wait_ms: WAIT_MS_FIRST,
-            may_hold_unknown: false,
+            may_hold_unknown: true,
             scratch: BytesMut::new(),
         }
     }
@@ -269,6 +270,10 @@ impl Worker {
     }
 
     fn ended(&mut self, now: Time, key: Key, how: &Ended, out: &mut Orders) {
+        if how.outcome == Outcome::Lost {
+            // It was not the task that ended it.
+            return self.give_back(key);
+        }
         let Some(held) = self.release(key) else { return };
         if !how.outcome.is_success() {
             // The hub is told nothing of it.
@@ -287,6 +292,12 @@ impl Worker {
         if how.outcome.is_success() || self.settings.on_failure == OnFailure::Complete {
             self.results.done(held.told(&log));
         } else {
+            self.results.back(held.told(&[]));
+        }
+    }
+
+    fn give_back(&mut self, key: Key) {
+        if let Some(held) = self.release(key) {
             self.results.back(held.told(&[]));
         }
     }
@@ -334,11 +345,7 @@ impl WorkerSide for Worker {
             }
             News::Wrote { .. } => return,
             News::Ended { key, how } => self.ended(now, key, &how, out),
-            News::Returned(key) => {
-                if let Some(held) = self.release(key) {
-                    self.results.back(held.told(&[]));
-                }
-            }
+            News::Returned(key) => self.give_back(key),
             News::Ahead(ahead) => self.ahead = ahead,
             News::Draining => {
                 if self.phase == Phase::Working {
@@ -346,6 +353,22 @@ impl WorkerSide for Worker {
                 }
             }
             News::Leaving => self.phase = Phase::Leaving,
+        }
+        self.speak(now, out);
+    }
+
+    /// All tasks run the same command: what went wrong with one would go wrong with the others.
+    fn not_started(&mut self, now: Time, key: Key, why: String, out: &mut Orders) {
+        if let Some(held) = self.held.get(&key) {
+            let name = Name::new(&held.name);
+            out.order(Order::Fail(format!(
+                "task {name} could not be started: {why}; it went back to the hub, and this worker takes no more: \
+                 check the command after `--`"
+            )));
+        }
+        self.give_back(key);
+        if self.phase == Phase::Working {
+            self.phase = Phase::Draining;
         }
         self.speak(now, out);
     }

@@ -32,6 +32,10 @@ impl Agent {
                         self.note("the hub stops this worker");
                         self.end_tasks(Duration::ZERO);
                     }
+                    Order::Fail(why) => {
+                        self.unable.get_or_insert(why);
+                        self.drain(None);
+                    }
                     Order::Say(words) => self.note(&words),
                 }
             }

@@ -209,6 +209,13 @@ impl Agent {
     }
 
     fn bid(&mut self, farewell: Farewell) {
+        let farewell = match (farewell, self.unable.take()) {
+            (Farewell::Finished, Some(why)) => Farewell::Unable(why),
+            (farewell, why) => {
+                why.iter().for_each(|why| self.note(why));
+                farewell
+            }
+        };
         self.farewell.get_or_insert(farewell);
     }
 }

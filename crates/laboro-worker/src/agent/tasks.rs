@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use laboro_core::Outcome;
 use laboro_dialects::session::Stream as Said;
-use laboro_dialects::worker::{Assignment, Ended, Key, News, Used};
+use laboro_dialects::worker::{Assignment, Key, News};
 
 use super::Agent;
 use super::running::Running;
@@ -68,12 +67,7 @@ impl Agent {
             }
             Err(message) => {
                 self.remove_dir(key);
-                let how = Ended {
-                    outcome: Outcome::Error,
-                    message: Some(message),
-                    used: Used::default(),
-                };
-                self.tell(News::Ended { key, how });
+                self.side.not_started(self.clock.now(), key, message, &mut self.orders);
             }
         }
     }
@@ -152,6 +146,11 @@ impl Agent {
         }
         if matches!(ending, Ending::Exited(_)) {
             self.pace.took(usage.wall);
+        }
+        if let Ending::NotStarted { message, .. } = ending {
+            let now = self.clock.now();
+            self.side.not_started(now, key, message.clone(), &mut self.orders);
+            return;
         }
         let how = running.ended(ending, usage, why);
         self.tell(News::Ended { key, how });

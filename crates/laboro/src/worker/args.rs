@@ -23,7 +23,8 @@ Tasks find LABORO_TASK, LABORO_JOB, LABORO_INDEX, LABORO_ATTEMPT, LABORO_SLOTS, 
 (a directory of their own, removed after them) in their environment, and for --resource gpu=2 LABORO_GPU and
 CUDA_VISIBLE_DEVICES.
 
-Exit status: 0 all is finished or given back, 2 wrong usage, 3 the hub could not be told everything, or refused.";
+Exit status: 0 all is finished or given back, 2 wrong usage, 3 the hub could not be told everything, or refused,
+or a task of --from dwork:// could not be started.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = HELP)]
@@ -151,6 +152,10 @@ pub(crate) struct Worker {
     /// How much of each stream of a task is passed on.
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub(crate) output_limit: String,
+
+    /// Show what tasks print, line by line, with the task's name before each.
+    #[arg(long, conflicts_with = "ssh")]
+    pub(crate) tee: bool,
 
     /// Start a worker on this machine by ssh, and stay in front of it. What follows `--` are its options.
     #[arg(long = "ssh", value_name = "HOST", conflicts_with = "from")]

@@ -200,11 +200,18 @@ fn runner(
 }
 
 /// Its tasks are names; what they mean is what was typed after `--`.
-fn dwork_settings(args: &Worker, options: &AgentOptions) -> anyhow::Result<dwork::WorkerSettings> {
+fn dwork_settings(
+    args: &Worker,
+    options: &mut AgentOptions,
+) -> anyhow::Result<dwork::WorkerSettings> {
     let words = options.command.iter().map(|word| word.as_bytes());
     let template = dwork::Template::new(words, Setting::default());
     let template = template
         .map_err(|error| usage(format!("{error}: say what after `--`, as in -- ./run {{}}")))?;
+    if options.limit_by == LimitBy::Best {
+        // Nobody can say what a task may use.
+        options.limit_by = LimitBy::Nothing;
+    }
     Ok(dwork::WorkerSettings {
         location: options.name.clone().into_bytes(),
         slots: options.slots,

@@ -224,6 +224,46 @@ fn a_failure_is_complete_or_goes_back_as_asked() {
 }
 
 #[test]
+fn what_could_not_be_started_goes_back_and_the_worker_takes_no_more() {
+    let mut rig = Rig::new(settings());
+    rig.create("a b c");
+    rig.open();
+    let a = rig.started[0].0;
+    rig.worker.not_started(rig.ring.now, a, "run: no such program".into(), &mut rig.out);
+    rig.turn();
+    assert!(rig.was_told("Fail(\"task a could not be started: run: no such program;"));
+    rig.tell(News::Draining);
+    assert_eq!((rig.state("a"), rig.state("b")), (State::Ready, State::Leased));
+    rig.end("b", Outcome::Success);
+    rig.tell(News::Leaving);
+    assert_eq!(rig.out.hang_up, Some(Parting::Finished));
+    assert_eq!((rig.state("a"), rig.state("b")), (State::Ready, State::Done));
+}
+
+#[test]
+fn what_was_lost_with_the_guardian_is_not_done() {
+    let mut rig = Rig::new(settings());
+    rig.create("a");
+    rig.open();
+    rig.end("a", Outcome::Lost);
+    rig.has_started("a a");
+}
+
+#[test]
+fn a_worker_that_was_killed_and_comes_back_gets_what_it_had() {
+    let mut rig = Rig::new(settings());
+    rig.create("a");
+    rig.open();
+    rig.has_started("a");
+    // The process is gone without a word, and another of its name comes.
+    rig.worker = Worker::new(settings());
+    rig.reconnect();
+    rig.has_started("a a");
+    rig.end("a", Outcome::Success);
+    assert_eq!(rig.state("a"), State::Done);
+}
+
+#[test]
 fn what_a_draining_worker_is_given_goes_back() {
     let mut rig = Rig::new(settings());
     rig.create("a");

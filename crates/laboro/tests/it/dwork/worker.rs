@@ -30,6 +30,9 @@ impl Original {
 
     /// Everything the worker said, once it has gone; other than steals that found nothing.
     fn told(&mut self) -> Vec<Value> {
+        // What another process of this name had goes back first.
+        let first: Value = serde_json::from_str(&self.program.line()).unwrap();
+        assert_eq!(first["type"], "Exit");
         let mut told: Vec<Value> = Vec::new();
         while told.last().is_none_or(|last| last["type"] != "Exit") {
             told.push(serde_json::from_str(&self.program.line()).unwrap());
@@ -125,4 +128,61 @@ fn it_stays_where_it_is_told_to_and_runs_what_comes_later() {
     worker.wait().expect(0);
     let told = rig.laboro(["worker", "--from", "fuq2+tcp://127.0.0.1:1", "--stay"]).run();
     told.expect(2).says("--stay: it is for --from dwork://");
+}
+
+#[test]
+fn a_command_that_cannot_be_started_leaves_the_tasks_to_others() {
+    let rig = Rig::new();
+    let hub = super::Hub::start(&rig, "");
+    rig.write("tasks.txt", "b,a\na\nc\nd\ne\n");
+    hub.prints(&["addfile", "tasks.txt"], "");
+    rig.write("data", "no program");
+    std::fs::create_dir(rig.at("gone")).unwrap();
+    let from = format!("dwork://{}", hub.address);
+    let hidden = rig.laboro([
+        "worker", "--from", &from, "--dir", "gone", "--name", "w", "--", "rmdir", "../gone",
+    ]);
+    for (words, why) in [(&["./missing", "{}"][..], "./missing"), (&["./data", "{}"], "./data")] {
+        let worker = ["worker", "--from", &from, "-j", "2", "--name", "w", "--"];
+        let ran = rig.laboro([&worker[..], words].concat()).run();
+        ran.expect(3).says("could not be started").says(why).says("check the command");
+        hub.prints(&["status"], "dhub: 5 active tasks, 4 ready.\n");
+    }
+    // The first task takes the directory away that the others shall run in.
+    let ran = hidden.run();
+    ran.expect(3).says("could not be started");
+    let status = hub.dwork(&["status"]).expect(0).out();
+    assert!(!status.contains("dhub: 0 active"), "{status}");
+}
+
+#[test]
+fn it_shows_what_tasks_print_where_that_is_asked_for() {
+    let rig = Rig::new();
+    let hub = super::Hub::start(&rig, "");
+    hub.prints(&["create", "a"], "");
+    let from = format!("dwork://{}", hub.address);
+    let line = "echo one; printf two; echo wrong >&2";
+    let worker = ["worker", "--from", &from, "--tee", "--name", "w", "--", "sh", "-c", line];
+    let ran = rig.laboro(worker).run();
+    ran.expect(0).says("a: wrong");
+    assert_eq!(ran.out(), "a: one\na: two\n");
+    assert!(!ran.err().contains("cgroup"), "nothing is limited here: {}", ran.err());
+}
+
+#[test]
+fn it_takes_over_what_a_killed_one_of_its_name_had() {
+    let rig = Rig::new();
+    let hub = super::Hub::start(&rig, "");
+    hub.prints(&["create", "a"], "");
+    let from = format!("dwork://{}", hub.address);
+    let line = "echo $0 >> begun; test -e go || exec sleep 100";
+    let words = ["worker", "--from", &from, "--name", "w", "--", "sh", "-c", line];
+    let worker = rig.laboro(words).start();
+    until("it runs", || rig.lines("begun").len() == 1);
+    worker.signal(Signal::KILL);
+    worker.wait();
+    rig.write("go", "");
+    rig.laboro(words).run().expect(0);
+    assert_eq!(rig.lines("begun"), ["a", "a"]);
+    hub.prints(&["status"], "dhub: 0 active tasks, 0 ready.\n");
 }
