@@ -16,6 +16,7 @@ use link::{Address, Link};
 use show::Answer;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
 
 pub(crate) fn run(args: &Dwork) -> anyhow::Result<Exit> {
     let timeout = parse_duration(&args.timeout)
@@ -24,24 +25,55 @@ pub(crate) fn run(args: &Dwork) -> anyhow::Result<Exit> {
     let mechanism = args.curve.mechanism()?;
     // What cannot be read is found out before anybody is asked.
     let requests = requests(&args.what)?;
+    let waits = matches!(args.what, What::Steal { wait: true, .. });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let answer = runtime.block_on(async {
+    let asked = runtime.block_on(async {
         let mut link = Link::connect(&address, mechanism, timeout).await?;
-        let mut last = None;
-        for request in requests {
-            let answer = Answer::of(&link.ask(&request).await?)?;
+        let (mut last, mut before) = (None, 0);
+        for Request { bytes, tasks } in requests {
+            let answer = match waits {
+                true => wait(&mut link, &bytes).await?,
+                false => Answer::of(&link.ask(&bytes).await?)?,
+            };
             if !answer.is_ok() {
-                return Ok(answer);
+                return Ok((answer, before));
             }
-            last = Some(answer);
+            (last, before) = (Some(answer), before + tasks);
         }
-        last.context("nothing was asked")
+        anyhow::Ok((last.context("nothing was asked")?, before))
     });
-    show::answer(&args.what, &answer?, args.json)
+    let (answer, before) = asked?;
+    show::answer(&args.what, &answer, before, args.json)
+}
+
+/// Asks again for as long as nothing is ready. A hub of ours keeps the answer waiting; one that answers at once is asked
+/// less and less often.
+async fn wait(link: &mut Link, request: &[u8]) -> anyhow::Result<Answer> {
+    let mut pause = PAUSE_MIN;
+    loop {
+        let asked_at = Instant::now();
+        let answer = Answer::of(&link.ask(request).await?)?;
+        if !answer.is_not_found() {
+            return Ok(answer);
+        }
+        if asked_at.elapsed() < PAUSE_MAX / 2 {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+}
+
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// One message, and how many tasks it creates.
+struct Request {
+    bytes: BytesMut,
+    tasks: usize,
 }
 
 /// What is asked, one after the other: each must be answered before the next.
-fn requests(what: &What) -> anyhow::Result<Vec<BytesMut>> {
+fn requests(what: &What) -> anyhow::Result<Vec<Request>> {
     let mut to = BytesMut::new();
     match what {
         What::Status => {
@@ -51,6 +83,11 @@ fn requests(what: &What) -> anyhow::Result<Vec<BytesMut>> {
             one_task(Kind::Create, task, deps, &mut to);
         }
         What::Addfile { file } => return file::requests(file, &host()),
+        What::Steal { number: Some(..=0), wait: true, .. } => {
+            return Err(usage(
+                "--wait: there is nothing to wait for with -n 0; ask for at least 1",
+            ));
+        }
         What::Steal { number, host: who, .. } => {
             let mut query = QueryWriter::new(Kind::Steal, &mut to);
             if let Some(number) = number {
@@ -75,7 +112,7 @@ fn requests(what: &What) -> anyhow::Result<Vec<BytesMut>> {
             QueryWriter::new(Kind::Exit, &mut to).location(&location(host.as_deref()));
         }
     }
-    Ok(vec![to])
+    Ok(vec![Request { bytes: to, tasks: 1 }])
 }
 
 fn one_task<'b>(

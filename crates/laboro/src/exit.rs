@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Trouble,
     /// The hub said no: there is no such thing, or it may not be done.
     Refused,
+    /// Nothing is left to do: a worker may leave.
+    AllDone,
     /// A person or a signal ended it.
     Interrupted,
 }
@@ -27,6 +29,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Trouble => 3,
             Exit::Refused => 4,
+            Exit::AllDone => 5,
             Exit::Interrupted => 130,
         })
     }

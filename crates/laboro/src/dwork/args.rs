@@ -11,10 +11,17 @@ Examples:
   laboro dwork create b a                 b comes after a
   laboro dwork addfile tasks.txt          name,pred,pred,... one task a line
   laboro dwork -s tcp://hub:6125 steal -n 10 worker1
-  while t=$(laboro dwork steal -q); do ./work \"$t\" && laboro dwork complete \"$t\"; done
+  laboro dwork steal -q --wait worker1    waits for a task; exit status 5 when all are done
 
-Exit status: 0 done, 1 the hub said no (not found, nothing to steal, refused), 2 wrong usage,
-3 no hub there, or no answer in time.";
+A worker as a loop of the shell, which gives back what failed:
+  laboro dwork exit \"$me\" 2>/dev/null     gives back what a killed worker of this name had
+  while task=$(laboro dwork steal -q --wait \"$me\"); do
+      if ./work \"$task\"; then laboro dwork complete \"$task\" --location \"$me\"
+      else laboro dwork transfer \"$task\" --location \"$me\"; fi
+  done
+
+Exit status: 0 done, 1 the hub said no (nothing ready to steal, not found, refused), 2 wrong usage, 3 no hub there, no
+answer in time or the hub stops, 5 from steal: all tasks are done, or the hub stops.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = HELP)]
@@ -69,6 +76,9 @@ pub(crate) enum What {
         /// Print names and nothing else; `No task` when there is none.
         #[arg(short = 'q', long)]
         quiet: bool,
+        /// Wait until a task is ready or all tasks are done.
+        #[arg(long)]
+        wait: bool,
         /// Who takes them. Default: the name of this machine.
         #[arg(value_name = "HOST")]
         host: Option<OsString>,

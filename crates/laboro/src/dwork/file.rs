@@ -2,6 +2,7 @@
 //! other systems do not count, and a predecessor may stand on a later line: tasks are sent in an order in
 //! which each is known before it is waited for.
 
+use super::Request;
 use crate::exit::usage;
 use anyhow::Context;
 use bytes::BytesMut;
@@ -14,7 +15,10 @@ use std::path::Path;
 /// once would not know the predecessors of the later ones.
 const TASKS_A_MESSAGE: usize = 1000;
 
-pub(super) fn requests(path: &Path, origin: &[u8]) -> anyhow::Result<Vec<BytesMut>> {
+/// A message that is longer takes no further task. Much less than hubs take.
+const MESSAGE_BYTES: usize = 1 << 20;
+
+pub(super) fn requests(path: &Path, origin: &[u8]) -> anyhow::Result<Vec<Request>> {
     let text = read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let tasks = parse(&text);
     if tasks.is_empty() {
@@ -31,9 +35,22 @@ pub(super) fn requests(path: &Path, origin: &[u8]) -> anyhow::Result<Vec<BytesMu
             let preds = tasks[at].preds.iter().map(|pred| Dep::new(pred));
             query = query.task(tasks[at].name, origin, preds, &[]);
         }
-        to
+        Request { bytes: to, tasks: part.len() }
     };
-    Ok(order.chunks(TASKS_A_MESSAGE).map(message).collect())
+    let (mut requests, mut rest) = (Vec::new(), &order[..]);
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fits = |&&at: &&usize| {
+            let fits = bytes < MESSAGE_BYTES;
+            bytes += tasks[at].bytes();
+            fits
+        };
+        let (part, after) =
+            rest.split_at(rest.iter().take(TASKS_A_MESSAGE).take_while(fits).count());
+        requests.push(message(part));
+        rest = after;
+    }
+    Ok(requests)
 }
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -49,6 +66,13 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 struct Line<'a> {
     name: &'a [u8],
     preds: Vec<&'a [u8]>,
+}
+
+impl Line<'_> {
+    /// About what it takes in a message.
+    fn bytes(&self) -> usize {
+        self.name.len() + self.preds.iter().map(|pred| pred.len() + 8).sum::<usize>()
+    }
 }
 
 /// Empty fields are dropped and blank lines skipped. A name that stands twice is one task with the

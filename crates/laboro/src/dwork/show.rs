@@ -2,7 +2,7 @@
 
 use super::args::What;
 use crate::exit::Exit;
-use crate::output::{print, print_bytes, say};
+use crate::output::{counted, print, print_bytes, say};
 use anyhow::Context;
 use laboro_core::Name;
 use laboro_dialects::dwork::{Kind, Reply};
@@ -47,6 +47,10 @@ impl Answer {
         })
     }
 
+    pub(super) fn is_not_found(&self) -> bool {
+        self.kind == Kind::NotFound
+    }
+
     pub(super) fn is_ok(&self) -> bool {
         matches!(self.kind, Kind::Ok | Kind::Transfer | Kind::Lookup)
     }
@@ -84,8 +88,19 @@ impl Answer {
     }
 }
 
-pub(super) fn answer(what: &What, answer: &Answer, as_json: bool) -> anyhow::Result<Exit> {
-    let exit = if answer.is_ok() { Exit::Done } else { Exit::SomeFailed };
+/// `before` tasks were created before the request that this is the answer to.
+pub(super) fn answer(
+    what: &What,
+    answer: &Answer,
+    before: usize,
+    as_json: bool,
+) -> anyhow::Result<Exit> {
+    let exit = match (answer.kind, what) {
+        _ if answer.is_ok() => Exit::Done,
+        (Kind::Exit, What::Steal { .. }) => Exit::AllDone,
+        (Kind::Exit, _) => Exit::Trouble,
+        _ => Exit::SomeFailed,
+    };
     if as_json {
         print(answer.json())?;
         return Ok(exit);
@@ -109,6 +124,9 @@ pub(super) fn answer(what: &What, answer: &Answer, as_json: bool) -> anyhow::Res
             if let Some(words) = words(what, kind) {
                 say(words);
             }
+            if before > 0 && !answer.is_ok() {
+                say(format_args!("{} before these are created", counted(before as u64, "task")));
+            }
             for task in &answer.tasks {
                 say(&task.name);
             }
@@ -122,19 +140,41 @@ fn words(what: &What, kind: Kind) -> Option<&'static str> {
     match (kind, what) {
         (Kind::Ok, _) => None,
         (Kind::NotFound, What::Steal { .. }) => Some("nothing is ready"),
-        (Kind::NotFound, What::Complete { .. }) => {
-            Some("not completed, because this host does not have them:")
-        }
+        (Kind::NotFound, What::Complete { .. }) => Some(
+            "not completed: the hub has no such task, it waits for others, or another host has it:",
+        ),
         (Kind::NotFound, What::Transfer { .. }) => {
             Some("this host does not have the task; nothing is changed")
         }
         (Kind::NotFound, What::Lookup { .. }) => Some("nobody has it"),
         (Kind::NotFound, What::Exit { .. }) => Some("the hub does not know this worker"),
-        (Kind::Exit, What::Steal { .. }) => Some("everything is done, or the hub stops"),
+        (Kind::Exit, What::Steal { .. }) => Some("all tasks are done, or the hub stops"),
         (Kind::Exit, _) => Some("the hub stops; ask again when it is back"),
-        _ => Some(
-            "the hub refused it: is a name empty or too long, or would a task wait for itself?",
+        (_, What::Lookup { .. }) => {
+            Some("this hub does not answer lookups, as original ones do not")
+        }
+        (_, What::Create { task, .. }) if task.is_empty() => {
+            Some("the hub refused it: a task needs a name")
+        }
+        (_, What::Create { task, deps }) if deps.contains(task) => {
+            Some("the hub refused it: the task would wait for itself")
+        }
+        (_, What::Create { .. }) => Some(
+            "the hub refused it: the task would wait for itself through others, its name is longer than 4096 bytes, \
+             or the hub is at a limit of its own",
         ),
+        (_, What::Addfile { .. }) => Some(
+            "the hub refused some of the tasks: a name is longer than 4096 bytes, a task would wait for itself through \
+             tasks that the hub has, or the hub is at a limit of its own (tasks, predecessors of a task, or fewer than \
+             1000 tasks in a message: tasks_a_message of its door)",
+        ),
+        (_, What::Transfer { .. }) => Some(
+            "the hub refused it: the task would wait for itself, or the location is the name of a worker of another kind",
+        ),
+        (_, What::Steal { .. } | What::Complete { .. } | What::Exit { .. }) => {
+            Some("the hub refused it: is the location the name of a worker of another kind there?")
+        }
+        (_, What::Status) => Some("the hub does not tell its status"),
     }
 }
 

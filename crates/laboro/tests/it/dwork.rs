@@ -6,7 +6,7 @@ mod hub;
 mod python;
 mod worker;
 
-use crate::rig::{Live, Rig, until};
+use crate::rig::{LABORO, Live, Rig, until};
 use hub::Hub;
 use laboro_hub::config::Settings;
 use std::io::Write;
@@ -43,8 +43,116 @@ fn everything_the_query_program_can_say_can_be_said() {
     hub.prints(&["complete", "c"], "");
     hub.prints(&["steal", "-q"], "b\n");
     hub.prints(&["complete", "b"], "");
-    hub.dwork(&["steal"]).expect(1).says("everything is done");
-    hub.dwork(&["create", "x", "x"]).expect(1).says("refused");
+    hub.dwork(&["steal"]).expect(5).says("all tasks are done");
+    let none = hub.dwork(&["steal", "-q"]);
+    none.expect(5);
+    assert_eq!(none.out(), "No task\n");
+    hub.dwork(&["create", "x", "x"]).expect(1).says("the task would wait for itself");
+    hub.dwork(&["create", ""]).expect(1).says("a task needs a name");
+}
+
+#[test]
+fn a_task_is_done_whoever_says_so_unless_the_door_asks_for_its_holder() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, AT_ONCE);
+    hub.prints(&["create", "a"], "");
+    hub.prints(&["create", "b", "a"], "");
+    hub.prints(&["steal", "-q", "w"], "a\n");
+    // As the original query program does it, which cannot say for whom it speaks.
+    hub.prints(&["complete", "a"], "");
+    hub.prints(&["complete", "a", "--location", "w"], "");
+    hub.prints(&["status"], "dhub: 1 active tasks, 1 ready.\n");
+    drop(hub);
+
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, ",patience_ms=0,only_holder");
+    hub.prints(&["create", "a"], "");
+    hub.prints(&["steal", "-q", "w"], "a\n");
+    let missed = hub.dwork(&["complete", "a"]);
+    missed.expect(1).says("another host has it").says("a");
+    hub.prints(&["complete", "a", "--location", "w"], "");
+}
+
+#[test]
+fn a_steal_that_waits_is_told_at_once_that_the_last_task_is_done() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, ",patience_ms=600000");
+    hub.prints(&["create", "a"], "");
+    hub.prints(&["steal", "-q", "w"], "a\n");
+    let words = ["dwork", "-s", &hub.address, "--timeout", "600s", "steal", "v"];
+    let thief = rig.laboro(words).start();
+    hub.prints(&["complete", "a", "--location", "w"], "");
+    thief.wait().expect(5).says("all tasks are done");
+}
+
+#[test]
+fn steal_can_wait_for_a_task_or_for_the_end_of_all() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, AT_ONCE);
+    let wait = || {
+        let words = ["dwork", "-s", &hub.address, "steal", "-q", "--wait", "w"];
+        rig.laboro(words).start()
+    };
+    // Before the first task, while one is with another worker, and to the end.
+    let thief = wait();
+    hub.prints(&["create", "a"], "");
+    assert_eq!(thief.wait().expect(0).out(), "a\n");
+    hub.prints(&["create", "b", "a"], "");
+    let thief = wait();
+    hub.prints(&["complete", "a", "--location", "w"], "");
+    assert_eq!(thief.wait().expect(0).out(), "b\n");
+    let thief = wait();
+    hub.prints(&["complete", "b", "--location", "w"], "");
+    assert_eq!(thief.wait().expect(5).out(), "No task\n");
+    hub.dwork(&["steal", "--wait", "-n", "0"]).expect(2).says("at least 1");
+}
+
+#[test]
+fn the_worker_of_the_manual_does_everything_once_and_gives_back_what_failed() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, AT_ONCE);
+    rig.write("tasks.txt", "last,b,bad\nb,first\nbad,first\nfirst\n");
+    hub.prints(&["addfile", "tasks.txt"], "");
+    // It was killed, and begins anew under its name.
+    hub.prints(&["steal", "-q", "me-loop"], "first\n");
+    rig.write("work", "echo $1 >> done.txt; test $1 != bad || { test -e again || ! touch again; }");
+    let manual = include_str!("../../../../docs/dwork.md");
+    let (_, rest) = manual.split_once("```sh\nme=").expect("the loop is there");
+    let (script, _) = rest.split_once("```").expect("a block has an end");
+    let laboro = format!("{} dwork -s {}", LABORO, hub.address);
+    let script = format!("me={script}").replace("laboro dwork", &laboro);
+    let script = script.replace("$(hostname)", "me").replace("./work", "sh ./work");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]);
+    rig.call(shell).run().expect(0);
+    let mut done = rig.lines("done.txt");
+    assert_eq!((&done[0][..], &done[4][..]), ("first", "last"), "{done:?}");
+    done.sort();
+    assert_eq!(done, ["b", "bad", "bad", "first", "last"]);
+    hub.prints(&["status"], "dhub: 0 active tasks, 0 ready.\n");
+}
+
+#[test]
+fn what_a_hub_refuses_is_explained_without_guessing() {
+    let rig = Rig::new();
+    let hub = Hub::start(&rig, ",patience_ms=0,tasks_a_message=1000");
+    let mut text: String = (0..1500).map(|number| format!("t{number}\n")).collect();
+    text += &"x".repeat(5000);
+    rig.write("tasks.txt", text);
+    let told = hub.dwork(&["addfile", "tasks.txt"]);
+    told.expect(1).says("longer than 4096 bytes").says("1000 tasks before these are created");
+    hub.prints(&["status"], "dhub: 1000 active tasks, 1000 ready.\n");
+    // However long their predecessors are, tasks are sent in messages that the hub takes.
+    let name = |number: usize| format!("{number}-{}", "y".repeat(3000));
+    let wide: String = (0..20)
+        .map(|task| {
+            let preds: Vec<String> = (0..400).map(|number| name(task * 400 + number)).collect();
+            format!("wide{task},{}\n", preds.join(","))
+        })
+        .collect();
+    rig.write("wide.txt", wide);
+    hub.prints(&["addfile", "wide.txt"], "");
+    hub.prints(&["status"], "dhub: 1020 active tasks, 1020 ready.\n");
 }
 
 #[test]
@@ -91,7 +199,7 @@ fn answers_can_be_read_by_programs() {
         (&"not found".into(), &"nobody".into())
     );
     assert_eq!(json(&["complete", "a\n\\", "--location", "w"], 0)["answer"], "ok");
-    assert_eq!(json(&["steal", "w"], 1)["answer"], "exit");
+    assert_eq!(json(&["steal", "w"], 5)["answer"], "exit");
 }
 
 #[test]
@@ -159,7 +267,7 @@ fn a_hub_that_stops_says_so_to_those_who_wait() {
     hub.stop();
     hub.wait().unwrap();
     for thief in thieves {
-        thief.wait().expect(1).says("everything is done");
+        thief.wait().expect(5).says("all tasks are done, or the hub stops");
     }
 }
 

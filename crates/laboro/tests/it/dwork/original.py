@@ -19,6 +19,8 @@ def ready():
 
 def answer(request):
     kind = NAMES[request.type]
+    if kind == "Lookup":
+        return QueryMsg(type=TYPE["Error"])
     if kind == "Steal":
         if not tasks:
             return QueryMsg(type=TYPE["Exit"])

@@ -186,3 +186,12 @@ fn it_takes_over_what_a_killed_one_of_its_name_had() {
     assert_eq!(rig.lines("begun"), ["a", "a"]);
     hub.prints(&["status"], "dhub: 0 active tasks, 0 ready.\n");
 }
+
+#[test]
+fn an_original_hub_that_answers_no_lookups_is_not_taken_for_one_that_refuses_names() {
+    let rig = Rig::new();
+    let hub = Original::start(&["a"]);
+    let address = hub.from.trim_start_matches("dwork://");
+    let ran = rig.laboro(["dwork", "-s", address, "lookup", "a"]).run();
+    ran.expect(1).says("this hub does not answer lookups");
+}
