@@ -3,7 +3,9 @@
 //!
 //! After at least `results_min` results: too small a share of good ones ejects a worker, too many
 //! failures among the last ten put it on hold. A worker on hold is looked at again when what it ran is
-//! in, or when its time is over; if no result came meanwhile, one task on probation decides.
+//! in, or when its time is over. What it ran when the hold began tells no more than what led to it, if it
+//! went well: then, or if no result came meanwhile, one task on probation decides. So a worker with many
+//! slots is judged no harsher than a worker with one.
 //! By the compared rule a failure counts only where others succeed on the same job, and only beyond twice
 //! the share that fails there for others: tasks that fail by chance do so for everybody. As long as others
 //! are at work on it but have too few results to tell, a worker whose last ten all failed waits for them.
@@ -92,16 +94,13 @@ impl Hub {
 
     /// What a worker on hold ran is in, or its time is over.
     pub(super) fn review(&mut self, slot: u32) {
-        let rules = &self.config.conduct;
         let seen = self.evidence(slot);
-        let no_news = self.record(slot).since == 0;
-        if seen.recent_bad > rules.recent_failures_max && !no_news {
+        let is_bad = seen.recent_bad > self.config.conduct.recent_failures_max;
+        if is_bad && self.record(slot).failed_since() {
             let bad = seen.recent_failed;
             self.put_out(slot, &format!("{bad} of its last {} results failed", seen.recent));
-        } else if no_news || seen.unsure > 0 {
-            self.set_standing(slot, Standing::Probation, "one task decides", None);
         } else {
-            self.set_standing(slot, Standing::Good, "", None);
+            self.set_standing(slot, Standing::Probation, "one task decides", None);
         }
     }
 

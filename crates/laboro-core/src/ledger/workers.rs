@@ -326,6 +326,12 @@ impl TrackRecord {
         self.until = until;
     }
 
+    /// Whether one of the last results came after the standing changed, and was bad.
+    pub(crate) fn failed_since(&self) -> bool {
+        let since = usize::try_from(self.since).unwrap_or(usize::MAX);
+        self.recent.iter().rev().take(since).any(|&(_, good)| !good)
+    }
+
     pub(crate) fn tally(&self, job: JobId) -> Tally {
         let found = self.tallies.iter().find(|tally| tally.job == job);
         found.copied().unwrap_or(Tally { job, good: 0, bad: 0 })
