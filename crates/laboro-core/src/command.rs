@@ -255,7 +255,8 @@ pub enum Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     None,
-    /// Answered at once where nothing more can come by itself.
+    /// Answered where nothing more can come by itself, also when that becomes so while it waits. Something may
+    /// always come where nothing was ever submitted.
     Until(Time),
     /// The same, for who can say nothing else before it is answered: one that holds something may have
     /// a result to tell, and waits only until `busy_until`.

@@ -145,7 +145,8 @@ pub enum Idle {
     Finished,
     /// Nothing is ready for this worker now; something may become so.
     Later,
-    /// Nothing is left but what runs at this worker, and that does not come back whatever becomes of it.
+    /// Nothing is left but what runs, here and maybe elsewhere, and what runs here does not come back whatever
+    /// becomes of it.
     Own,
     OnHold,
     Ejected,

@@ -55,6 +55,7 @@ impl Hub {
         // Nobody is there yet who could take what is ready.
         hub.ledger.take_awake();
         hub.ledger.take_loosened();
+        hub.ledger.take_idle_groups();
         let batch = hub.seal();
         (hub, batch)
     }

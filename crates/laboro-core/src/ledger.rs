@@ -30,6 +30,7 @@ pub(crate) use workers::{RECENT, Tally, TrackRecord, Worker};
 
 use crate::event::Event;
 use crate::id::Time;
+use std::collections::BTreeSet;
 
 /// A state and the events posted to it since they were last taken.
 #[derive(Debug)]
@@ -89,12 +90,18 @@ impl Ledger {
         self.state.set_level(node, level);
     }
 
+    /// Groups in which nothing went on any more at some time.
+    pub(crate) fn take_idle_groups(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.state.idle_groups)
+    }
+
     /// The worker may have room that nobody has looked at.
     pub(crate) fn look_at(&mut self, worker: u32) {
         self.state.loosened.push(worker);
     }
 
     pub(crate) fn nothing_awake(&self) -> bool {
-        self.state.lanes.nobody_awake() && self.state.loosened.is_empty()
+        let state = &self.state;
+        state.lanes.nobody_awake() && state.loosened.is_empty() && state.idle_groups.is_empty()
     }
 }

@@ -17,8 +17,8 @@ pub(crate) struct Presence {
     answers: HashMap<Token, u32, foldhash::fast::FixedState>,
     /// For each group the offers that wait, least recently served first.
     waiting: Vec<BTreeMap<u64, u32>>,
-    /// Group and offer of those that wait only while something may come by itself.
-    while_active: BTreeSet<(u32, u32)>,
+    /// For each group the offers that are answered when nothing of it goes on any more.
+    ending: Vec<BTreeSet<u32>>,
     turn: u64,
     timers: BTreeSet<(Time, Due)>,
     /// Since when workers are away that were here. One timer each, however often they come and go.
@@ -227,23 +227,30 @@ impl Presence {
     }
 
     pub(crate) fn add_answer(&mut self, answer: NewAnswer) -> u32 {
-        let NewAnswer { worker, group, token, most, until, while_active, lease_ms } = answer;
+        let NewAnswer { worker, group, token, most, until, lease_ms, ends_with_group } = answer;
         let kind = OfferKind::Answer { token, most };
         let offer = WaitingOffer { worker, kind, lease_ms, until: Some(until), turn: 0, group };
         let offer = self.offers.insert(offer);
         self.admit(worker).answers.push(offer);
         self.answers.insert(token, offer);
         self.timers.insert((until, Due::Offer(offer)));
-        if while_active {
-            self.while_active.insert((group, offer));
+        if ends_with_group {
+            let at = group as usize;
+            if at >= self.ending.len() {
+                self.ending.resize_with(at + 1, BTreeSet::new);
+            }
+            self.ending[at].insert(offer);
         }
         offer
     }
 
-    /// An offer in the group that waits only while something may come by itself.
-    pub(crate) fn first_while_active(&self, group: u32) -> Option<u32> {
-        let mut offers = self.while_active.range((group, 0)..=(group, u32::MAX));
-        offers.next().map(|&(_, offer)| offer)
+    /// Who waits for the end of this group, or for what comes before.
+    pub(crate) fn next_ending(&self, group: u32) -> Option<Token> {
+        let &offer = self.ending.get(group as usize)?.first()?;
+        match self.offers[offer].kind {
+            OfferKind::Answer { token, .. } => Some(token),
+            OfferKind::Push => None,
+        }
     }
 
     pub(crate) fn answer_of(&self, token: Token) -> Option<u32> {
@@ -264,10 +271,12 @@ impl Presence {
         let gone = self.offers.remove(offer, vacant);
         if let OfferKind::Answer { token, .. } = gone.kind {
             self.answers.remove(&token);
-            self.while_active.remove(&(gone.group, offer));
         }
         if let Some(until) = gone.until {
             self.timers.remove(&(until, Due::Offer(offer)));
+        }
+        if let Some(ending) = self.ending.get_mut(gone.group as usize) {
+            ending.remove(&offer);
         }
         if let Some(member) = self.member_mut(gone.worker) {
             member.answers.retain(|other| *other != offer);
@@ -353,7 +362,7 @@ pub(crate) struct NewAnswer {
     pub(crate) token: Token,
     pub(crate) most: u32,
     pub(crate) until: Time,
-    /// It is answered early when nothing more can come by itself.
-    pub(crate) while_active: bool,
     pub(crate) lease_ms: Option<u64>,
+    /// It is answered when nothing of the group goes on any more.
+    pub(crate) ends_with_group: bool,
 }

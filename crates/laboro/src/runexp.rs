@@ -9,6 +9,7 @@ mod conversation;
 mod dashboard;
 mod direct;
 mod files;
+mod mailbox;
 mod manage;
 mod reception;
 mod recorder;

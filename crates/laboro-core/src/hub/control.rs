@@ -14,9 +14,7 @@ impl Hub {
         let job = selection.job;
         let ranges = self.select(selection, |state| !state.is_finished())?;
         self.revoke(job, &ranges);
-        let reply = self.change(&ranges, |ranges| Event::Cancelled { job, ranges });
-        self.give_up_if_finished(self.state().job(self.find_job(job)?).group);
-        reply
+        self.change(&ranges, |ranges| Event::Cancelled { job, ranges })
     }
 
     /// Running tasks of the ranges shall be ended where they run.
@@ -57,9 +55,7 @@ impl Hub {
             matches!(state, State::Waiting | State::Blocked | State::Ready | State::Delayed)
         };
         let ranges = self.select(selection, idle)?;
-        let reply = self.change(&ranges, |ranges| Event::Held { job, ranges });
-        self.give_up_if_finished(self.state().job(self.find_job(job)?).group);
-        reply
+        self.change(&ranges, |ranges| Event::Held { job, ranges })
     }
 
     /// Lifts the hold of a job and lets one go on that stopped after too many failures; or of tasks.

@@ -123,8 +123,6 @@ impl Hub {
             let (outcome, then) = (Outcome::Lost, Then::Failed);
             self.ledger.post(Event::Finished { task, worker, outcome, then, words: None });
             self.stop_if_too_many_failed(job);
-            let group = self.state().job(self.find_job(job).expect("its task is there")).group;
-            self.give_up_if_finished(group);
         } else {
             self.ledger.post(Event::Returned { task, why, preds: Vec::new() });
         }

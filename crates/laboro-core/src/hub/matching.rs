@@ -70,12 +70,25 @@ impl Hub {
             if self.ledger.nothing_awake() {
                 return;
             }
+            for group in self.ledger.take_idle_groups() {
+                self.send_home(group);
+            }
             for worker in self.ledger.take_loosened() {
                 self.look_again(worker);
             }
             for class in self.ledger.take_awake() {
                 self.find_workers(class);
             }
+        }
+    }
+
+    /// Nothing of the group goes on by itself any more: those who wait for that are told.
+    fn send_home(&mut self, group: u32) {
+        if self.state().group(group).counts.active() > 0 {
+            return;
+        }
+        while let Some(token) = self.presence.next_ending(group) {
+            self.give_up(token);
         }
     }
 
@@ -343,8 +356,8 @@ impl Hub {
         let group = self.state().group(this.group);
         // Who is on hold waits for work, and where none can come it waits for nothing.
         let is_finished = group.ever_used && group.counts.active() == 0;
-        let is_own = !is_finished
-            && group.counts.active() == u64::from(this.leases)
+        let is_own = this.leases > 0
+            && group.counts.active() == u64::from(group.counts.of(State::Leased))
             && group.counts.of(State::Waiting) == 0
             && self.runs_for_the_last_time(worker);
         match this.record.standing {

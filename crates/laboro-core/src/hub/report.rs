@@ -22,7 +22,6 @@ impl Hub {
             .map(|result| self.take_result(worker, group, result))
             .collect();
         self.judge(slot);
-        self.give_up_if_finished(group);
         Ok(Reply::Reported(verdicts))
     }
 

@@ -230,7 +230,8 @@ impl Hub {
                 }
                 let idle = self.idle_reason(worker);
                 let holds_something = self.state().workers().get(worker).leases > 0;
-                let may_come = matches!(idle, Idle::Later | Idle::Own);
+                let may_come = matches!(idle, Idle::Later | Idle::Own | Idle::Fresh);
+                let ends_with_group = !matches!(patience, Patience::Always(_));
                 let waits = match patience {
                     Patience::Until(until) => may_come.then_some(until),
                     Patience::InTurn { busy_until, .. } if holds_something => {
@@ -244,9 +245,15 @@ impl Hub {
                 };
                 match waits {
                     Some(until) => {
-                        let while_active = !matches!(patience, Patience::Always(_));
-                        let answer =
-                            NewAnswer { worker, group, token, most, until, while_active, lease_ms };
+                        let answer = NewAnswer {
+                            worker,
+                            group,
+                            token,
+                            most,
+                            until,
+                            lease_ms,
+                            ends_with_group,
+                        };
                         let waiting = self.presence.add_answer(answer);
                         self.presence.queue(waiting);
                         None
@@ -263,19 +270,6 @@ impl Hub {
             let gone = self.presence.drop_offer(offer);
             let reply = Reply::Nothing(self.idle_reason(gone.worker));
             self.effects.push(Effect::Reply { token, reply });
-        }
-    }
-
-    /// The last task that could go on without a person may have ended: offers that wait for more are answered.
-    pub(super) fn give_up_if_finished(&mut self, group: u32) {
-        if self.state().group(group).counts.active() > 0 {
-            return;
-        }
-        while let Some(offer) = self.presence.first_while_active(group) {
-            let OfferKind::Answer { token, .. } = self.presence.offer(offer).kind else {
-                unreachable!("only answers wait for something");
-            };
-            self.give_up(token);
         }
     }
 

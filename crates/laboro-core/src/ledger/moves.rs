@@ -29,7 +29,8 @@ impl State {
         to: Option<TaskState>,
     ) {
         let this = self.jobs[job].as_mut().expect("a job in use is there");
-        let group = &mut self.groups[this.group as usize];
+        let group_at = this.group;
+        let group = &mut self.groups[group_at as usize];
         if let Some(from) = from {
             let was_there = this.sets[from as usize].remove(index);
             debug_assert!(was_there, "{}/{index} was not {}", this.id, from.word());
@@ -57,6 +58,7 @@ impl State {
                 self.end_if_finished(job);
             }
         }
+        self.note_if_idle(group_at);
     }
 
     /// The same for elements of an array that have no record: a range costs as much as one.
@@ -69,7 +71,8 @@ impl State {
     ) {
         let count = last - first + 1;
         let this = self.jobs[job].as_mut().expect("a job in use is there");
-        let group = &mut self.groups[this.group as usize];
+        let group_at = this.group;
+        let group = &mut self.groups[group_at as usize];
         if let Some(from) = from {
             this.counts.take(from, count);
             group.counts.take(from, count);
@@ -82,6 +85,14 @@ impl State {
         self.note_change(id, first, last, to);
         if to.is_finished() {
             self.end_if_finished(job);
+        }
+        self.note_if_idle(group_at);
+    }
+
+    /// Who waits for its end is told when the command is done, if it is still so then.
+    fn note_if_idle(&mut self, group: u32) {
+        if self.groups[group as usize].counts.active() == 0 {
+            self.idle_groups.insert(group);
         }
     }
 

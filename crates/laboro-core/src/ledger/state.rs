@@ -43,6 +43,8 @@ pub struct State {
     pub(in crate::ledger) collects_changes: bool,
     /// Workers that gave room back; the hub takes these up.
     pub(in crate::ledger) loosened: Vec<u32>,
+    /// Groups in which nothing goes on by itself any more; the hub takes these up, too.
+    pub(in crate::ledger) idle_groups: BTreeSet<u32>,
     /// When the event being applied happened, and who did it how.
     pub(in crate::ledger) at: Time,
     pub(in crate::ledger) actor: (Option<WorkerId>, Option<Outcome>),
@@ -82,6 +84,7 @@ impl State {
     pub fn look_at_nothing(&mut self) {
         self.lanes.take_awake();
         self.loosened.clear();
+        self.idle_groups.clear();
     }
 
     /// The task of this name in a group; `array.7` is an element.

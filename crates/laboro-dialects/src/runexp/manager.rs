@@ -1,6 +1,6 @@
-//! The manager's side of one conversation: greets, hands out jobs, takes results. Speaks in turn and answers a
-//! request for work at once, since a runner that waits for an answer is blocked as a whole. Judging results
-//! and runners is left to the hub.
+//! The manager's side of one conversation: greets, hands out jobs, takes results. Speaks in turn. A runner that
+//! waits for an answer is blocked as a whole, so a request for work is answered at once while it has jobs; a
+//! runner without any loses nothing by waiting. Judging results and runners is left to the hub.
 
 mod lending;
 mod receipt;
@@ -101,6 +101,8 @@ impl Manager {
     fn go_on(&mut self, now: Time, out: &mut Output) {
         while out.hang_up.is_none() {
             match &mut self.stage {
+                // It may lose its patience, too.
+                Stage::Offering if self.heard.is_farewell() => self.say_farewell(out),
                 Stage::Offering | Stage::Recalling(_) | Stage::Reporting | Stage::Over => break,
                 Stage::Receiving(receipt) => {
                     if receipt.take(&mut self.heard, out) {
@@ -120,7 +122,11 @@ impl Manager {
                         out.heard += 1;
                         self.hear(word, now, out);
                     }
-                    Ok(None) => break,
+                    Ok(None) if self.heard.may_become(self.stage.words()) => break,
+                    Ok(None) => {
+                        let (said, due) = (self.heard.shown(), self.stage.expects());
+                        out.malformed(format!("it said `{said}` where {due} was due"));
+                    }
                     Err(error) => out.malformed(error.to_string()),
                 },
             }
@@ -153,12 +159,7 @@ impl Manager {
             (Stage::Waiting, RunnerWord::Rezulto { name, is_good, size }) => {
                 self.announced(Announced { name, is_good, size }, now, out);
             }
-            (Stage::Waiting, RunnerWord::FinoAnkau) => {
-                self.leave(Leaving::Gone, out);
-                self.seat().forget_lent();
-                self.stage = Stage::Over;
-                out.hang_up(HangUp::Finished);
-            }
+            (Stage::Waiting, RunnerWord::FinoAnkau) => self.say_farewell(out),
             (Stage::Lending(body), RunnerWord::Preta) => {
                 if !body.is_empty() {
                     out.say_message(body);
@@ -218,13 +219,21 @@ impl Manager {
         } else if self.seat().lent_count() >= self.door.limits.lent {
             say(out, &ManagerWord::Atendi);
         } else {
-            self.offer(out);
+            self.offer(self.patience(), out);
         }
         self.due = None;
     }
 
-    fn offer(&mut self, out: &mut Output) {
-        let route = Route::Answer { most: 1, patience: Patience::None };
+    /// Until a job comes back from another runner, or all is done.
+    pub(super) fn patience(&self) -> Patience {
+        match self.seat().lent_count() {
+            0 => Patience::Until(Time::NEVER),
+            _ => Patience::None,
+        }
+    }
+
+    pub(super) fn offer(&mut self, patience: Patience, out: &mut Output) {
+        let route = Route::Answer { most: 1, patience };
         let offer = Offer { worker: self.worker(), route, lease_ms: None };
         out.ask(tag::OFFER, Command::Offer(offer));
         self.stage = Stage::Offering;
@@ -237,6 +246,11 @@ impl Manager {
                     seat.note_pardoned();
                 }
                 self.lend(now, grants, out);
+                return;
+            }
+            // Somebody may submit something.
+            Reply::Nothing(Idle::Finished) if self.door.stays && self.seat().lent_count() == 0 => {
+                self.offer(Patience::Always(Time::NEVER), out);
                 return;
             }
             Reply::Nothing(Idle::Finished | Idle::Own) if self.door.stays => ManagerWord::Atendi,
@@ -261,6 +275,13 @@ impl Manager {
         };
         say(out, &word);
         self.wait();
+    }
+
+    fn say_farewell(&mut self, out: &mut Output) {
+        self.leave(Leaving::Gone, out);
+        self.seat().forget_lent();
+        self.stage = Stage::Over;
+        out.hang_up(HangUp::Finished);
     }
 
     fn leave(&mut self, how: Leaving, out: &mut Output) {
@@ -318,7 +339,13 @@ impl Session for Manager {
         }
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
-            out.hang_up(HangUp::Silent);
+            match self.heard.is_empty() {
+                true => out.hang_up(HangUp::Silent),
+                false => {
+                    let said = self.heard.shown();
+                    out.malformed(format!("it said `{said}` and not the rest of it in time"));
+                }
+            }
         }
         if self.renew_at.is_some_and(|at| at <= now) {
             out.ask(tag::ASIDE, Command::Renew(self.worker()));
@@ -338,6 +365,22 @@ impl Session for Manager {
 }
 
 impl Stage {
+    /// What each word begins with that may come now.
+    fn words(&self) -> &'static [&'static [u8]] {
+        match self {
+            Stage::Hail => &[b"SALUTON; MI "],
+            Stage::Version => &[b"KOMPRENAS"],
+            Stage::Group => &[b"JES"],
+            Stage::Waiting => &[b"PETO", b"REZULTO ", b"FINO ANKAU"],
+            Stage::Lending(_) => &[b"PRETA"],
+            Stage::Offering
+            | Stage::Recalling(_)
+            | Stage::Receiving(_)
+            | Stage::Reporting
+            | Stage::Over => &[],
+        }
+    }
+
     fn expects(&self) -> &'static str {
         match self {
             Stage::Hail => "SALUTON",

@@ -31,7 +31,8 @@ pub struct RunnerOptions {
     pub empty_pause_ms: u64,
     /// After ATENDI, unless a job of our own is handed in before.
     pub hold_ms: u64,
-    /// A manager that owes an answer for so long is gone.
+    /// A manager that owes an answer for so long is gone, but for the answer to PETO: a runner that has nothing to do
+    /// may have to wait for it.
     pub exchange_ms: u64,
     /// The longest script that is taken.
     pub job_bytes_max: u64,
@@ -125,6 +126,12 @@ enum End {
 /// A result that a connection was lost over so often is given up: the manager does not want it.
 const TRIES_MAX: u8 = 3;
 
+/// How long an answer to PETO is waited for by a runner that has a result to hand in.
+const ANSWER_MS: u64 = 5000;
+
+/// How long an answer to PETO is waited for before the runner leaves without it.
+const FAREWELL_MS: u64 = 1000;
+
 /// Between two looks whether work may be asked for.
 const LOOK_AGAIN_MS: u64 = 1000;
 
@@ -165,21 +172,31 @@ impl Runner {
             self.expect(Stage::Announced, now);
         } else if self.asks(now) {
             self.say(&RunnerWord::Peto, out);
-            self.expect(Stage::Asked, now);
+            self.stage = Stage::Asked;
+            self.due = self.is_busy().then(|| now.after_ms(self.options.exchange_ms));
         } else if let (Some(end), true) = (self.end, self.running.is_empty()) {
-            self.say(&RunnerWord::FinoAnkau, out);
-            self.stage = Stage::Away;
-            out.hang_up(match end {
-                End::Finished if self.given_up > 0 => {
-                    let count = self.given_up;
-                    Parting::Refused(format!("the manager did not take {count} results"))
-                }
-                End::Finished => Parting::Finished,
-                End::Ejected => Parting::Refused(
-                    "the manager has ejected this runner: too many of its jobs failed".into(),
-                ),
-            });
+            self.say_farewell(end, out);
         }
+    }
+
+    fn say_farewell(&mut self, end: End, out: &mut Orders) {
+        self.say(&RunnerWord::FinoAnkau, out);
+        self.stage = Stage::Away;
+        out.hang_up(match end {
+            End::Finished if self.given_up > 0 => {
+                let count = self.given_up;
+                Parting::Refused(format!("the manager did not take {count} results"))
+            }
+            End::Finished => Parting::Finished,
+            End::Ejected => Parting::Refused(
+                "the manager has ejected this runner: too many of its jobs failed".into(),
+            ),
+        });
+    }
+
+    /// The manager knows it, and answers at once.
+    fn is_busy(&self) -> bool {
+        !self.running.is_empty() || !self.results.is_empty()
     }
 
     fn asks(&mut self, now: Time) -> bool {
@@ -248,6 +265,11 @@ impl WorkerSide for Runner {
                 if let Some(job) = self.running.remove(&key) {
                     let result = job.end(&how, now, &self.options);
                     self.results.push_back(result);
+                    // A manager that was started anew does not know that we have jobs, and lets us wait.
+                    if matches!(self.stage, Stage::Asked) {
+                        let soon = now.after_ms(ANSWER_MS);
+                        self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
+                    }
                 }
             }
             News::Returned(key) => {
@@ -262,6 +284,10 @@ impl WorkerSide for Runner {
             News::Draining | News::Leaving => {
                 self.is_leaving = true;
                 self.finish(End::Finished);
+                // Nobody waits for a job that will not be run; but the answer may be on its way.
+                if matches!(self.stage, Stage::Asked) && !self.is_busy() {
+                    self.due = Some(now.after_ms(FAREWELL_MS));
+                }
             }
         }
         self.speak(now, out);
@@ -285,7 +311,12 @@ impl WorkerSide for Runner {
     fn tick(&mut self, now: Time, out: &mut Orders) {
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
-            out.hang_up(Parting::Again("the manager does not answer".into()));
+            match self.end {
+                Some(end) if matches!(self.stage, Stage::Asked) && !self.is_busy() => {
+                    self.say_farewell(end, out);
+                }
+                _ => out.hang_up(Parting::Again("the manager does not answer".into())),
+            }
             return;
         }
         self.speak(now, out);

@@ -87,6 +87,23 @@ impl Heard {
         (most > 0).then(|| self.bytes.split_to(most).freeze())
     }
 
+    /// Whether what is there is the beginning of one of these, or begins with one.
+    pub fn may_become(&self, words: &[&[u8]]) -> bool {
+        let half_newline = self.newline_may_follow && &self.bytes[..] == b"\r";
+        let is_of = |word: &&[u8]| word.starts_with(&self.bytes) || self.bytes.starts_with(word);
+        self.bytes.is_empty() || half_newline || words.iter().any(is_of)
+    }
+
+    /// The beginning of what is there, for a log.
+    pub fn shown(&self) -> String {
+        shown(&self.bytes)
+    }
+
+    /// Whether a runner says goodbye next.
+    pub fn is_farewell(&self) -> bool {
+        self.bytes.starts_with(FAREWELL)
+    }
+
     /// The next word of a runner, if all of it is there.
     pub fn runner_word(&mut self) -> Result<Option<RunnerWord>, WordError> {
         self.word(&RUNNER)
@@ -169,13 +186,15 @@ impl<W> From<Option<W>> for Said<W> {
     }
 }
 
+const FAREWELL: &[u8] = b"FINO ANKAU";
+
 const RUNNER: Language<RunnerWord> = Language {
     fixed: &[
         (b"KOMPRENAS", RunnerWord::Komprenas),
         (b"JES", RunnerWord::Jes),
         (b"PETO", RunnerWord::Peto),
         (b"PRETA", RunnerWord::Preta),
-        (b"FINO ANKAU", RunnerWord::FinoAnkau),
+        (FAREWELL, RunnerWord::FinoAnkau),
     ],
     with_arguments: &[(b"SALUTON; MI ", saluton), (b"REZULTO ", rezulto)],
 };
@@ -312,7 +331,7 @@ impl RunnerWord {
                 let status: &[u8] = if *is_good { b" success " } else { b" failure " };
                 put(say, &[b"REZULTO ", name, status, size.to_string().as_bytes()]);
             }
-            RunnerWord::FinoAnkau => put(say, &[b"FINO ANKAU"]),
+            RunnerWord::FinoAnkau => put(say, &[FAREWELL]),
         }
     }
 }

@@ -1,10 +1,13 @@
-//! The hub of a manager, which is asked directly: whoever asks takes the lock and has the answer, with no loop and no
-//! queue between. That is possible because nothing is written before it counts: the result files remember.
+//! The hub of a manager, which is asked directly: the thread that asks takes the lock and has the answer, with no loop
+//! and no queue between. That is possible because nothing is written before it counts: the result files remember. An
+//! answer that comes later goes to the mailbox of the conversation that waits for it.
 
+use super::mailbox::Mailbox;
 use laboro_core::{Ask, Command, Counts, Effect, Hub, JobId, Query, Reply, Time, Token};
 use laboro_dialects::session::Delivery;
 use laboro_hub::Clock;
 use laboro_hub::history::History;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone)]
@@ -15,6 +18,8 @@ pub(super) struct DirectHub {
 
 struct Inside {
     hub: Hub,
+    /// Of the conversations that are owed an answer, by their numbers.
+    mailboxes: HashMap<u64, Arc<Mailbox>>,
     /// Where somebody looks on.
     gallery: Option<Gallery>,
 }
@@ -28,12 +33,19 @@ struct Gallery {
 /// What may wait for the gallery. It takes all of it ten times a second, unless it is gone.
 const EFFECTS_MAX: usize = 1 << 20;
 
-/// In the tokens of those who ask directly. The others count from 1.
+/// In the tokens of those who ask directly, with the number of the conversation above the tag. The others count
+/// from 1.
 const DIRECT: u64 = 1 << 63;
+
+/// Of a token.
+const TAG_BITS: u32 = 8;
+
+/// The conversation of those who have none. Others count from 1.
+const NOBODY: u64 = 0;
 
 impl DirectHub {
     pub(super) fn new(hub: Hub, clock: Clock) -> DirectHub {
-        let inside = Inside { hub, gallery: None };
+        let inside = Inside { hub, mailboxes: HashMap::new(), gallery: None };
         DirectHub { inside: Arc::new(Mutex::new(inside)), clock }
     }
 
@@ -47,31 +59,46 @@ impl DirectHub {
 
     pub(super) fn ask(&self, command: Command) -> Option<Reply> {
         let (mut asks, mut answers) = (vec![(0, command)], Vec::new());
-        self.ask_all(self.now(), &mut asks, &mut answers);
+        self.ask_all(NOBODY, self.now(), &mut asks, &mut answers);
         answers.into_iter().find_map(|answer| match answer {
             Delivery::Reply { reply, .. } => Some(reply),
             _ => None,
         })
     }
 
-    /// All that one turn of a conversation asks. None of it is answered later: runners are not promised work.
+    /// All that one turn of a conversation asks. A mailbox is given where an answer comes later, which only a request
+    /// for work may have.
     pub(super) fn ask_all(
         &self,
+        conversation: u64,
         now: Time,
         asks: &mut Vec<(u64, Command)>,
         answers: &mut Vec<Delivery>,
-    ) {
-        let asks = asks.drain(..).map(|(tag, command)| Ask { token: Token(DIRECT | tag), command });
+    ) -> Option<Arc<Mailbox>> {
+        let token = |tag: u64| Token(DIRECT | conversation << TAG_BITS | tag);
+        let mut owed = asks.len();
+        let asks = asks.drain(..).map(|(tag, command)| Ask { token: token(tag), command });
         let asks = asks.collect();
         let mut inside = self.lock();
         for effect in inside.step(now, asks) {
             match effect {
-                Effect::Reply { token: Token(token), reply } if token & DIRECT != 0 => {
-                    answers.push(Delivery::Reply { tag: token & !DIRECT, reply });
+                Effect::Reply { token, reply } if addressee(token) == Some(conversation) => {
+                    owed = owed.saturating_sub(1);
+                    answers.push(delivery(token, reply));
                 }
                 other => inside.pass_on(other),
             }
         }
+        if owed == 0 || conversation == NOBODY {
+            return None;
+        }
+        let mailbox = inside.mailboxes.entry(conversation).or_default();
+        Some(Arc::clone(mailbox))
+    }
+
+    /// Nothing is owed to this conversation any more.
+    pub(super) fn close_mailbox(&self, conversation: u64) {
+        self.lock().mailboxes.remove(&conversation);
     }
 
     /// Does what is due.
@@ -100,7 +127,10 @@ impl DirectHub {
     /// For those who look on: what they ask, after all that others did since they last came.
     pub(super) fn step(&self, now: Time, asks: Vec<Ask>) -> Vec<Effect> {
         let mut inside = self.lock();
-        let answers = inside.step(now, asks);
+        let mut answers = inside.step(now, asks);
+        for late in answers.extract_if(.., |effect| is_direct(effect)) {
+            inside.pass_on(late);
+        }
         let mut effects = match &mut inside.gallery {
             Some(gallery) => std::mem::take(&mut gallery.effects),
             None => Vec::new(),
@@ -124,10 +154,34 @@ impl Inside {
     }
 
     fn pass_on(&mut self, effect: Effect) {
-        if let Some(gallery) = &mut self.gallery
-            && gallery.effects.len() < EFFECTS_MAX
-        {
-            gallery.effects.push(effect);
+        match effect {
+            Effect::Reply { token, reply } if addressee(token).is_some() => {
+                // Without a mailbox it has gone.
+                let mailbox = addressee(token).and_then(|number| self.mailboxes.get(&number));
+                if let Some(mailbox) = mailbox {
+                    mailbox.put(delivery(token, reply));
+                }
+            }
+            effect => {
+                if let Some(gallery) = &mut self.gallery
+                    && gallery.effects.len() < EFFECTS_MAX
+                {
+                    gallery.effects.push(effect);
+                }
+            }
         }
     }
+}
+
+fn is_direct(effect: &Effect) -> bool {
+    matches!(effect, Effect::Reply { token, .. } if addressee(*token).is_some())
+}
+
+/// The conversation that asked directly.
+fn addressee(Token(token): Token) -> Option<u64> {
+    (token & DIRECT != 0).then_some((token & !DIRECT) >> TAG_BITS)
+}
+
+fn delivery(Token(token): Token, reply: Reply) -> Delivery {
+    Delivery::Reply { tag: token & ((1 << TAG_BITS) - 1), reply }
 }

@@ -32,7 +32,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const GROUP: &str = "default";
+pub(super) const GROUP: &str = "default";
 pub(super) const JOB: JobId = JobId(1);
 
 /// A runner that was told to wait comes back after ten seconds, and shall hear then that all is done.

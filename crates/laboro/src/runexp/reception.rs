@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 /// Whoever comes when so many are there is turned away.
 const RUNNERS_MAX: u32 = 4096;
 
-/// Of each runner: its connection, and a long result that is on its way.
+/// Of each runner: its connection, and a long result that is on its way or, while it waits for work, its mailbox.
 const FILES_A_RUNNER: u64 = 2;
 
 /// Kept for the manager itself: the table, results in one piece, and who is turned away.
@@ -183,7 +183,7 @@ impl Reception {
             gate: Arc::new(OpenGate),
         };
         let session = Recorder::new(self.door.session(place), seat.number, self.files.clone());
-        match converse(stream, session, &self.hub) {
+        match converse(seat.number, stream, session, &self.hub) {
             // There is no word for errors, so what a runner did wrong stands here only.
             Parting::HungUp(HangUp::Malformed(why)) => {
                 tracing::warn!("{peer} makes no sense: {why}");

@@ -2,9 +2,10 @@
 //! A result takes its place when the hub has counted it, and before the runner hears that it was received.
 
 use super::files::{Draft, Files};
+use super::manage::{GROUP, JOB};
 use crate::output::safe;
 use bytes::BytesMut;
-use laboro_core::{Command, Idle, LeaseRef, Name, Reply, TaskRef, Time};
+use laboro_core::{Command, Idle, LeaseRef, Name, Query, Reply, State, TaskId, TaskRef, Time};
 use laboro_dialects::runexp::Manager;
 use laboro_dialects::session::{Delivery, HangUp, Output, Session};
 use std::collections::BTreeMap;
@@ -22,7 +23,13 @@ pub(super) struct Recorder {
     lent: BTreeMap<u32, Instant>,
     /// What people know of its getting nothing.
     told: Told,
+    /// Who it was, when it has gone, and what became of the jobs that it had.
+    runner: String,
+    lost: Vec<State>,
 }
+
+/// Answers of the hub about jobs that were lost. The dialect's session has tags below it.
+const LOST: u64 = 100;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Told {
@@ -57,8 +64,17 @@ impl Shared {
 
 impl Recorder {
     pub(super) fn new(session: Manager, number: u64, files: Shared) -> Recorder {
-        let lent = BTreeMap::new();
-        Recorder { session, number, files, draft: None, reported: None, lent, told: Told::Nothing }
+        Recorder {
+            session,
+            number,
+            files,
+            draft: None,
+            reported: None,
+            lent: BTreeMap::new(),
+            told: Told::Nothing,
+            runner: String::new(),
+            lost: Vec::new(),
+        }
     }
 
     /// Takes what was printed out of the output, and notes what is reported.
@@ -99,6 +115,34 @@ impl Recorder {
     fn tell(&self, words: &str) {
         let runner = self.session.runner().map(Name::to_string).unwrap_or_default();
         self.files.lock().tell(format!("runner {} {words}", safe(&runner)));
+    }
+
+    /// One of the jobs that it had when it went. After the last one it is told.
+    fn note_lost(&mut self, reply: &Reply) {
+        self.lost.push(match reply {
+            Reply::Task(task) => task.state,
+            _ => State::Done,
+        });
+        if self.lost.len() < self.lent.len() {
+            return;
+        }
+        let back = self.lost.iter().filter(|state| !state.is_finished()).count();
+        let failed = self.lost.iter().filter(|&&state| state == State::Failed).count();
+        let back = match back {
+            0 => None,
+            1 => Some("a job of its goes back".to_owned()),
+            _ => Some(format!("{back} jobs of its go back")),
+        };
+        let failed = match failed {
+            0 => None,
+            1 => Some("a job of its has failed: it was lost too often".to_owned()),
+            _ => Some(format!("{failed} jobs of its have failed: they were lost too often")),
+        };
+        let words: Vec<String> = back.into_iter().chain(failed).collect();
+        if !words.is_empty() {
+            let (runner, words) = (safe(&self.runner), words.join(", and "));
+            self.files.lock().tell(format!("runner {runner} is gone, and {words}"));
+        }
     }
 
     fn settle(&mut self, delivery: &Delivery, out: &mut Output) {
@@ -150,6 +194,10 @@ impl Session for Recorder {
     }
 
     fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output) {
+        if let Delivery::Reply { tag: LOST, reply } = &delivery {
+            self.note_lost(reply);
+            return;
+        }
         self.settle(&delivery, out);
         if out.hang_up.is_none() {
             self.session.deliver(now, delivery, out);
@@ -167,12 +215,14 @@ impl Session for Recorder {
     }
 
     fn close(&mut self, now: Time, out: &mut Output) {
-        match self.lent.len() {
-            0 => {}
-            1 => self.tell("is gone, and a job of its goes back"),
-            lent => self.tell(&format!("is gone, and {lent} jobs of its go back")),
-        }
+        self.runner = self.session.runner().map(Name::to_string).unwrap_or_default();
         self.session.close(now, out);
+        // What becomes of its jobs is known when the hub knows that it has gone.
+        for &task in self.lent.keys() {
+            let task = TaskRef::Id(TaskId::new(JOB, task));
+            let query = Query::Task { group: Name::from(GROUP), task };
+            out.ask.push((LOST, Command::Query(query)));
+        }
         if let Some(draft) = self.draft.take() {
             self.files.lock().discard(&draft);
         }

@@ -46,7 +46,7 @@ impl Manager {
                 };
                 let report = Report { worker: self.worker(), results: vec![result] };
                 out.ask(tag::ASIDE, Command::Report(report));
-                self.offer(out);
+                self.offer(self.patience(), out);
             }
         }
     }

@@ -41,7 +41,7 @@ fn a_result_without_end_is_not_begun() {
     let mut rig = lending();
     assert_eq!(rig.says(1, "REZULTO a success 99999999999999999999999999"), [""; 0]);
     rig.pass(60_000);
-    assert_eq!(rig.hang_up(1), Some(HangUp::Silent), "no number at all");
+    assert!(rig.malformed(1).contains("it said `REZULTO a success 9999"), "not a number");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn silence_is_limited_wherever_a_word_is_due() {
     rig.greet(4, "r4");
     rig.says(4, "PE");
     rig.pass(60_000);
-    assert_eq!(rig.hang_up(4), Some(HangUp::Silent), "half a word");
+    assert_eq!(rig.malformed(4), "it said `PE` and not the rest of it in time");
     assert_eq!(rig.state("a"), State::Ready);
 }
 
@@ -111,6 +111,21 @@ fn a_thousand_silent_connections_are_gone_after_the_handshakes_time() {
     assert!((10..1010).all(|peer| rig.hang_up(peer) == Some(HangUp::Silent)));
     assert_eq!(rig.hang_up(1), None);
     assert_eq!(rig.says(1, "PETO"), ["LABORO a .sh 12"]);
+}
+
+/// A hail without its arguments is half a word, but not one that may come here.
+#[test]
+fn what_cannot_become_a_word_that_is_due_is_not_waited_for() {
+    for said in ["SALUTON", "KOMP", "SALUTON; MI "] {
+        let mut rig = lending();
+        rig.says(1, said);
+        let why = format!("it said `{said}` where PETO, REZULTO or FINO ANKAU was due");
+        assert_eq!(rig.malformed(1), why);
+    }
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    rig.connect(1);
+    rig.says(1, "PE");
+    assert_eq!(rig.malformed(1), "it said `PE` where SALUTON was due");
 }
 
 #[test]

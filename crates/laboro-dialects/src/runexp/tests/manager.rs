@@ -60,16 +60,55 @@ fn a_conversation_from_hail_to_farewell() {
 }
 
 #[test]
-fn nobody_is_sent_home_while_a_job_may_still_need_a_runner() {
+fn an_idle_runner_is_answered_when_a_job_comes_back_or_all_is_done() {
+    let mut rig = Rig::with_scripts(&["a", "b"], 1);
+    (1..=3).for_each(|peer| rig.greet(peer, &format!("r{peer}")));
+    rig.takes(1, "a");
+    rig.takes(2, "b");
+    assert_eq!(rig.says(3, "PETO"), [""; 0], "both run elsewhere");
+    rig.pass(3_600_000);
+    assert_eq!((rig.said(3), rig.hang_up(3)), (vec![], None), "there is no hurry");
+    rig.close(1);
+    assert_eq!(rig.said(3), ["LABORO a .sh 12"]);
+    rig.says(3, "PRETA");
+    rig.hands_in(2, "b", "success", GOOD);
+    assert_eq!(rig.says(2, "PETO"), [""; 0]);
+    rig.hands_in(3, "a", "success", GOOD);
+    assert_eq!(rig.said(2), ["FINO"]);
+    assert_eq!(rig.says(3, "PETO"), ["FINO"]);
+}
+
+#[test]
+fn a_runner_that_waits_may_say_goodbye() {
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    rig.greet(1, "r1");
+    rig.greet(2, "r2");
+    rig.takes(1, "a");
+    assert_eq!(rig.says(2, "PETO"), [""; 0]);
+    assert_eq!(rig.says(2, "FINO ANKAU"), [""; 0]);
+    assert_eq!(rig.hang_up(2), Some(HangUp::Finished));
+    rig.close(2);
+    rig.close(1);
+    assert_eq!(rig.state("a"), State::Ready, "nobody is there who could have it");
+}
+
+/// It would be blocked as a whole, with its results.
+#[test]
+fn a_runner_with_jobs_is_answered_at_once() {
     let mut rig = Rig::with_scripts(&["a", "b"], 1);
     rig.greet(1, "r1");
     rig.greet(2, "r2");
     rig.takes(1, "a");
     rig.takes(2, "b");
-    assert_eq!(rig.says(1, "PETO"), ["ATENDI"], "one runs elsewhere");
-    rig.hands_in(2, "b", "success", GOOD);
-    assert_eq!(rig.says(2, "PETO"), ["ATENDI"]);
-    assert_eq!(rig.says(1, "PETO"), ["FINO"], "what is left runs here");
+    assert_eq!(rig.says(1, "PETO"), ["FINO"], "all that is left runs");
+    let mut rig = Rig::with_scripts(&["a"], 1);
+    rig.greet(1, "r1");
+    rig.takes(1, "a");
+    rig.close(1);
+    rig.greet(2, "r2");
+    rig.takes(2, "a");
+    rig.greet(3, "r1");
+    assert_eq!(rig.says(3, "PETO"), ["ATENDI"], "it may still run what its old connection had");
     let mut rig = Rig::with_scripts(&["a"], 2);
     rig.greet(1, "r1");
     rig.takes(1, "a");
@@ -195,10 +234,25 @@ fn a_door_may_keep_its_runners() {
     rig.door = Door::new("").unwrap().staying();
     rig.greet(1, "r1");
     rig.takes(1, "a");
-    rig.hands_in(1, "a", "success", GOOD);
     assert_eq!(rig.says(1, "PETO"), ["ATENDI"]);
+    rig.hands_in(1, "a", "success", GOOD);
+    assert_eq!(rig.says(1, "PETO"), [""; 0]);
     rig.submit(&[("b", script(b"echo RES:ok\n"))], Profile::default());
-    rig.takes(1, "b");
+    assert_eq!(rig.said(1), ["LABORO b .sh 12"]);
+}
+
+#[test]
+fn a_runner_that_came_before_the_first_job_waits_for_it() {
+    let mut rig = Rig::new(Config::default());
+    rig.greet(1, "r1");
+    rig.greet(2, "r2");
+    assert_eq!(rig.says(1, "PETO"), [""; 0]);
+    assert_eq!(rig.says(2, "PETO"), [""; 0]);
+    rig.submit(&[("a", script(b"echo RES:ok\n"))], Profile::default());
+    assert_eq!(rig.said(1), ["LABORO a .sh 12"]);
+    rig.says(1, "PRETA");
+    rig.hands_in(1, "a", "success", GOOD);
+    assert_eq!(rig.said(2), ["FINO"]);
 }
 
 #[test]
@@ -390,14 +444,15 @@ fn elements_of_arrays_are_filled_in_where_the_door_can() {
 }
 
 #[test]
-fn a_fresh_group_is_waited_for_and_a_drained_worker_goes_home() {
+fn a_drained_worker_goes_home_also_if_it_waits() {
     let mut rig = Rig::new(Config::default());
     rig.greet(1, "r1");
-    assert_eq!(rig.says(1, "PETO"), ["ATENDI"]);
-    rig.submit(&[("a", script(b"echo RES:ok\n"))], Profile::default());
+    assert_eq!(rig.says(1, "PETO"), [""; 0]);
     let name = Name::from("r1@127.0.0.1");
     let worker = WorkerRef::Name { group: Name::from("default"), name };
     rig.ask(Command::Drain(worker, Drain::All));
+    assert_eq!(rig.said(1), ["FINO"]);
+    rig.submit(&[("a", script(b"echo RES:ok\n"))], Profile::default());
     assert_eq!(rig.says(1, "PETO"), ["FINO"]);
 }
 

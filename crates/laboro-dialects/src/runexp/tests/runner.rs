@@ -371,10 +371,36 @@ fn a_job_goes_on_while_the_connection_is_away() {
 
 #[test]
 fn a_manager_that_does_not_answer_is_left() {
-    let mut rig = Rig::greeted(1);
+    let mut rig = Rig::greeted(2);
     assert_eq!(rig.heard(), ["PETO"]);
+    assert_eq!(rig.gives("a", "x"), ["PETO"]);
     rig.pass(60_000);
     assert!(matches!(rig.parting, Some(Parting::Again(_))));
+    let mut rig = Rig::greeted(2);
+    rig.heard();
+    rig.gives("a", "x");
+    rig.pass(1_000);
+    assert_eq!(rig.ends(1, Outcome::Success), NOTHING);
+    rig.pass(4_999);
+    assert_eq!(rig.parting, None);
+    rig.pass(1);
+    assert!(matches!(rig.parting, Some(Parting::Again(_))), "it does not know that we have jobs");
+}
+
+#[test]
+fn without_anything_to_do_the_answer_may_take_its_time() {
+    let mut rig = Rig::greeted(1);
+    assert_eq!(rig.heard(), ["PETO"]);
+    rig.pass(3_600_000);
+    assert_eq!(rig.parting, None);
+    assert_eq!(rig.gives("a", "x"), NOTHING);
+    assert_eq!(rig.started.len(), 1);
+    let mut rig = Rig::greeted(1);
+    rig.heard();
+    assert_eq!(rig.tell(News::Draining), NOTHING, "the answer may be on its way");
+    rig.pass(1_000);
+    assert_eq!(rig.heard(), ["FINO ANKAU"]);
+    assert_eq!(rig.parting, Some(Parting::Finished));
 }
 
 #[test]

@@ -110,6 +110,28 @@ fn exit_statuses_may_decide_and_runners_may_be_kept() {
     hub.stop();
 }
 
+/// A runner without work waits for its answer: it is not asked to come back in ten seconds.
+#[test]
+fn a_hub_tells_runners_at_once_that_all_is_done() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "touch began; until [ -e go ]; do sleep 0.01; done; echo RES:ok\n");
+    let hub = Hub::start(&rig, "", "");
+    let from = format!("runexp://127.0.0.1:{}", hub.port);
+    let start = |host: &str| rig.laboro(["worker", "--from", &from, "-j1", "--host", host]).start();
+    let early = start("r1");
+    until("it is there", || early.err().contains("connected as"));
+    hub.laboro(["submit", "--runs", "runs"]).expect(0);
+    until("it runs", || rig.at("began").exists());
+    let idle = start("r2");
+    until("another one is there", || idle.err().contains("connected as"));
+    rig.write("go", "");
+    early.wait().expect(0);
+    let since = std::time::Instant::now();
+    idle.wait().expect(0);
+    assert!(since.elapsed() < std::time::Duration::from_secs(1), "{:?}", since.elapsed());
+    hub.stop();
+}
+
 #[test]
 fn a_killed_hub_goes_on_where_it_was_and_so_do_its_runners() {
     let rig = Rig::new();

@@ -4,6 +4,9 @@ use super::hostile::Peer;
 use super::port;
 use crate::rig::{Rig, until};
 use rustix::process::Signal;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
 
 #[test]
 fn what_a_lost_runner_had_comes_back_first_and_in_order() {
@@ -49,6 +52,75 @@ fn a_job_that_no_runner_survives_is_named() {
     }
     let ran = manager.wait();
     ran.expect(1).says("failure a: its runner was lost 6 times").says("0 done, 1 failed");
+    let said = ran.err();
+    assert_eq!(said.matches("a job of its goes back").count(), 5, "{said}");
+    assert_eq!(said.matches("a job of its has failed: it was lost too often").count(), 1, "{said}");
+}
+
+/// A runner without work is not sent to sleep for ten seconds: it waits for the answer.
+#[test]
+fn two_runners_are_gone_as_soon_as_the_last_result_is_in() {
+    let rig = Rig::new();
+    for number in 0..600 {
+        rig.write(&format!("runs/{number:03}.sh"), "echo RES:ok\n");
+    }
+    rig.write("runs/z.sh", "touch last; until [ -e go ]; do sleep 0.01; done; echo RES:ok\n");
+    let manager = rig.manage(&[]);
+    let port = port(&manager);
+    let runners = [rig.runner(&port, "2"), rig.runner(&port, "2")];
+    until("the last one runs", || rig.at("last").exists());
+    until("all others are done", || results(&rig) == 600);
+    rig.write("go", "");
+    until("the last one is done", || results(&rig) == 601);
+    let since = Instant::now();
+    for runner in runners {
+        runner.wait().expect(0);
+    }
+    manager.wait().expect(0);
+    assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
+}
+
+fn results(rig: &Rig) -> usize {
+    let is_result = |name: &OsStr| name.as_bytes().ends_with(b".res");
+    let files = std::fs::read_dir(rig.at("outputs")).unwrap();
+    files.filter(|file| is_result(&file.as_ref().unwrap().file_name())).count()
+}
+
+#[test]
+fn the_job_of_a_killed_runner_goes_to_the_one_that_waits() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "echo ran >> ran; until [ -e go ]; do sleep 0.01; done; echo RES:ok\n");
+    let manager = rig.manage(&[]);
+    let port = port(&manager);
+    let first = rig.runner(&port, "1");
+    until("it runs", || rig.lines("ran").len() == 1);
+    let from = format!("runexp://127.0.0.1:{port}");
+    let second = rig.laboro(["worker", "--from", &from, "-j1", "--host=r2"]).start();
+    until("another one is there", || second.err().contains("connected as"));
+    first.signal(Signal::KILL);
+    first.wait();
+    until("it has taken the job", || rig.lines("ran").len() == 2);
+    rig.write("go", "");
+    second.wait().expect(0);
+    let ran = manager.wait();
+    ran.expect(0).says("1 done, 0 failed");
+    assert!(!ran.err().contains("on hold"), "{}", ran.err());
+    assert!(rig.read("outputs/a.res").contains("[r2] Running a"));
+}
+
+#[test]
+fn a_runner_that_waits_leaves_when_it_is_told_to() {
+    let rig = Rig::new();
+    rig.write("runs/a.sh", "x");
+    let manager = rig.manage(&[]);
+    let port = port(&manager);
+    let mut busy = Peer::greeted(&port);
+    assert_eq!(busy.says("PETO"), "LABORO a .sh 1");
+    let from = format!("runexp://127.0.0.1:{port}");
+    let idle = rig.laboro(["worker", "--from", &from, "-j1", "--host=r2"]).start();
+    until("it is there", || idle.err().contains("connected as"));
+    idle.signal(Signal::TERM);
+    idle.wait().expect(0);
 }
 
 /// A runner waits longer and longer between its tries, and would find nobody.
