@@ -16,7 +16,7 @@ mod tests;
 pub use door::{Door, Fill, Filled, Success, Unsayable};
 pub use manager::Manager;
 pub use runner::{Runner, RunnerOptions};
-pub use script::{Extra, Script, render};
+pub use script::{Extra, MATLAB_OPTIONS, Script, matlab_statement, render};
 
 /// What the original runner demands, to the letter.
 pub const VERSION: &str = "1.3";

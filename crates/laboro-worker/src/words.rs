@@ -2,9 +2,10 @@
 //! every way of running tasks. Starts nothing.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use laboro_dialects::runexp::{MATLAB_OPTIONS, matlab_statement};
 use laboro_plan::ScriptKind;
 
 /// What every system has.
@@ -28,12 +29,21 @@ pub fn script_words(kind: &ScriptKind, script: &Path) -> Vec<OsString> {
         }
         ScriptKind::Matlab => match matlab_program() {
             program @ "matlab" => {
-                let call = format!("run('{}')", script.display());
-                vec![program.into(), "-batch".into(), call.into()]
+                let options = MATLAB_OPTIONS.iter().map(OsString::from);
+                [program.into()].into_iter().chain(options).chain([matlab_call(script)]).collect()
             }
             program => vec![program.into(), "-qf".into(), script.into()],
         },
     }
+}
+
+/// A statement that runs the script where the worker is: functions in its directory are found.
+fn matlab_call(script: &Path) -> OsString {
+    let dir = script.parent().unwrap_or(Path::new(".")).as_os_str().as_bytes();
+    let dir: Vec<u8> =
+        dir.iter().flat_map(|&byte| [byte].repeat(1 + usize::from(byte == b'\''))).collect();
+    let name = script.file_stem().unwrap_or_default().to_string_lossy();
+    OsString::from_vec(matlab_statement(&dir, &name))
 }
 
 /// What reads MATLAB scripts here.

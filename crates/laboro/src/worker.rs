@@ -43,11 +43,11 @@ pub(crate) fn run(args: &Worker) -> anyhow::Result<Exit> {
         source.side = Box::new(teed::Teed::new(source.side));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(work(args.quiet, options, crew, source))
+    runtime.block_on(work(args, options, crew, source))
 }
 
 async fn work(
-    is_quiet: bool,
+    args: &Worker,
     options: AgentOptions,
     crew: Option<Crew>,
     source: Source,
@@ -55,7 +55,7 @@ async fn work(
     let Source { side, connect, front } = source;
     let mut signals = Signals::listen()?;
     let mut front = front.map(front::Front::listen).transpose()?;
-    let name = safe(&options.name);
+    let (name, is_quiet) = (safe(&options.name), args.quiet);
     let words = move |words: &str| {
         if !is_quiet {
             say(format_args!("{name}: {}", safe(words)));
@@ -71,10 +71,15 @@ async fn work(
     match agent.run(connect(), signal).await? {
         Farewell::Finished => Ok(Exit::Done),
         Farewell::Unsettled => {
-            say("laboro: the hub was not told everything; what it does not know of runs again");
+            let hub = args.hub_word();
+            say(format_args!(
+                "laboro: the {hub} was not told everything; what it does not know of runs again"
+            ));
             Ok(Exit::Trouble)
         }
         Farewell::Unable(why) => Err(anyhow!("{}", safe(&why))),
-        Farewell::Refused(why) => Err(anyhow!("the hub refuses this worker: {}", safe(&why))),
+        Farewell::Refused(why) => {
+            Err(anyhow!("the {} refuses this worker: {}", args.hub_word(), safe(&why)))
+        }
     }
 }

@@ -78,12 +78,31 @@ fn interpreted(
     Ok(())
 }
 
+/// Taken by every MATLAB, also those that have no `-batch`. The last one is followed by a statement.
+pub const MATLAB_OPTIONS: [&str; 5] =
+    ["-singleCompThread", "-nodisplay", "-nodesktop", "-nosplash", "-r"];
+
+/// Calls the script of this name in this directory, where `'` is doubled. `run` would change to the script's directory,
+/// and functions beside the runner would not be found. An error is told with its stack, and is the exit status.
+/// Without anything that means something to a shell within double quotes.
+pub fn matlab_statement(dir: &[u8], name: &str) -> Vec<u8> {
+    let at =
+        "fprintf(2, 'in %s at %s line %d\\n', e.stack(k).name, e.stack(k).file, e.stack(k).line)";
+    let after = format!(
+        "'); {name}; catch e, fprintf(2, 'Failed: %s\\n', e.message); \
+         for k = 1:numel(e.stack), {at}; end; exit(1); end; exit(0)"
+    );
+    [b"try, addpath('", dir, after.as_bytes()].concat()
+}
+
 /// Both of its interpreters want a file with a name that could be a function's.
 fn matlab(body: &[u8], extra: &Extra, text: &mut Vec<u8>) -> Result<(), String> {
     text.extend_from_slice(b"d=$(mktemp -d) || exit 126\ntrap 'rm -rf \"$d\"' EXIT\n");
     print(body, text);
     text.extend_from_slice(b" > \"$d/script.m\"\nif command -v matlab > /dev/null\n");
-    text.extend_from_slice(b"then matlab -batch \"run('$d/script.m')\"\n");
+    text.extend_from_slice(format!("then matlab {} \"", MATLAB_OPTIONS.join(" ")).as_bytes());
+    text.extend_from_slice(&matlab_statement(b"$d", "script"));
+    text.extend_from_slice(b"\"\n");
     text.extend_from_slice(b"else octave -qf \"$d/script.m\"");
     quote_all(extra.arguments.iter().map(|argument| &**argument), text)?;
     text.extend_from_slice(b"\nfi\n");

@@ -23,3 +23,10 @@ fn only_lines_that_mean_the_same_without_a_shell_go_without_one() {
         assert_eq!(words(line), None, "{line}");
     }
 }
+
+#[test]
+fn matlab_calls_a_script_by_its_name_wherever_it_is() {
+    let call = matlab_call(Path::new("/tmp/it's/script_7.m")).into_string().unwrap();
+    assert!(call.starts_with("try, addpath('/tmp/it''s'); script_7; catch e, "), "{call}");
+    assert!(call.ends_with("exit(1); end; exit(0)"), "{call}");
+}

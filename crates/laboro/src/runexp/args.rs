@@ -27,7 +27,7 @@ Examples:
   laboro runexp manage exp --port 7001 --dashboard=7911    with a page to look at
 
 Started again, it goes on: a script is done when its result file is there and was good.
-~/.runexp may hold a line `port = 7001`.
+~/.runexp may hold a line `port=7001`, without blanks if original programs read it, too.
 
 Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 trouble with files, 130 interrupted.";
 

@@ -1,5 +1,6 @@
 //! The file `~/.runexp`: a name and a value a line. A manager needs the port; a runner the manager's address and
-//! the host name that it says. What nobody knows is let pass.
+//! the host name that it says. Whatever else stands there is refused with the number of its line, as the original
+//! does; blanks around `=`, which it does not understand, are let pass.
 
 use crate::exit::usage;
 use std::path::Path;
@@ -38,27 +39,38 @@ impl Config {
 
 fn parse(text: &str) -> Result<Config, String> {
     let mut config = Config::default();
-    for (number, line) in text.lines().enumerate() {
+    for (at, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
-        let Some(end) = line.find(|c: char| c.is_whitespace() || c == '=' || c == ':') else {
-            continue;
-        };
-        let (name, value) = line.split_at(end);
-        let value = value.trim_start_matches([' ', '\t', '=', ':']).trim_matches(['"', '\'']);
-        // As the original reads it.
-        match &*name.to_ascii_lowercase() {
-            "port" => {
-                let port = value.parse();
-                let port =
-                    port.map_err(|_| format!("line {}: `{value}` is no port", number + 1))?;
-                config.port = Some(port);
-            }
-            "qmanager" if !value.is_empty() => config.qmanager = Some(value.to_owned()),
-            "hostname" if !value.is_empty() => config.hostname = Some(value.to_owned()),
-            _ => {}
+        if !line.is_empty() {
+            config.set(line).map_err(|why| format!("line {}: {why}", at + 1))?;
         }
     }
     Ok(config)
+}
+
+impl Config {
+    fn set(&mut self, line: &str) -> Result<(), String> {
+        let end = line.find(|c: char| c.is_whitespace() || c == '=' || c == ':');
+        let (name, value) = line.split_at(end.unwrap_or(line.len()));
+        let value = value.trim_start_matches([' ', '\t', '=', ':']).trim_matches(['"', '\'']);
+        if value.is_empty() {
+            return Err(format!("`{line}` is not a setting: write NAME=VALUE"));
+        }
+        // In any case of letters, as the original reads it.
+        match &*name.to_ascii_lowercase() {
+            "port" => {
+                let port = value.parse().map_err(|_| format!("`{value}` is not a port"))?;
+                self.port = Some(port);
+            }
+            "qmanager" => self.qmanager = Some(value.to_owned()),
+            "hostname" => self.hostname = Some(value.to_owned()),
+            _ => {
+                let known = "port, qmanager and hostname";
+                return Err(format!("there is no setting `{name}`; there are {known}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -207,3 +207,15 @@ impl From<Limits> for LimitBy {
         }
     }
 }
+
+impl Worker {
+    /// Of a runexp manager.
+    pub(super) fn is_runner(&self) -> bool {
+        self.from.as_deref().is_some_and(|from| from.starts_with("runexp://"))
+    }
+
+    /// What people call the other side.
+    pub(super) fn hub_word(&self) -> &'static str {
+        if self.is_runner() { "manager" } else { "hub" }
+    }
+}

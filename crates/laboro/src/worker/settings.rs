@@ -28,13 +28,18 @@ pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
         nice: args.nice,
         grace: quantity("--grace", &args.grace, parse_duration)?,
         drain: quantity("--drain", &args.drain, parse_duration)?,
-        memory_free: optional("--memory", args.memory.as_deref(), parse_size)?,
+        memory_free: optional(memory_option(args), args.memory.as_deref(), parse_size)?,
         idle_timeout: optional("--idle-timeout", args.idle_timeout.as_deref(), parse_duration)?,
         time_limit: optional("--time-limit", args.time_limit.as_deref(), parse_duration)?,
         output_limit: quantity("--output-limit", &args.output_limit, parse_size)?,
         until: Until::default(),
         limit_by: args.limits.into(),
     })
+}
+
+/// By the name that people of its dialect know.
+fn memory_option(args: &Worker) -> &'static str {
+    if args.is_runner() { "--mem" } else { "--memory" }
 }
 
 /// Shorter, and a busy machine loses its tasks.

@@ -367,7 +367,7 @@ fn folders_and_port_are_where_one_says() {
     let rig = Rig::new();
     rig.write("elsewhere/x.sh", "echo RES:ok\n");
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    rig.write(".runexp", format!("port = {free}\nqmanager = 127.0.0.1\nhostname = node.of.mine\n"));
+    rig.write(".runexp", format!("port={free}\nqmanager=127.0.0.1\nhostname=node.of.mine\n"));
     let manager = rig.manage(&["--runs", "elsewhere", "--outputs", "res/deep", "--sort"]);
     assert_eq!(port(&manager), free.to_string());
     let runner = rig.laboro(["worker", "--from", "runexp://", "-j", "1"]);
@@ -375,6 +375,9 @@ fn folders_and_port_are_where_one_says() {
     manager.wait().expect(0);
     assert!(rig.read("res/deep/x.res").contains("[node] Running x"));
     assert_eq!(rig.read("res/deep/runexp.am"), "x\n1\n");
+    rig.write(".runexp", "port=7001\nqmanager\n");
+    let ran = rig.manage(&["--runs", "elsewhere"]).wait();
+    ran.expect(2).says(".runexp: line 2: `qmanager` is not a setting");
 }
 
 #[test]

@@ -134,6 +134,26 @@ fn a_matlab_script_with_a_setting_is_wrapped_too() {
 }
 
 #[test]
+fn a_wrapped_script_is_called_by_matlab_where_it_is_installed() {
+    let dir = tempfile::tempdir().unwrap();
+    let matlab = dir.path().join("matlab");
+    std::fs::write(&matlab, "#!/bin/sh\nprintf '%s\\n' \"$1 $2 $3 $4 $5\" \"$6\"\nexit 5\n")
+        .unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&matlab, mode).unwrap();
+    let path = format!("{}:/usr/bin:/bin", dir.path().display()).into_bytes();
+    let env = vec![(Box::from(&b"PATH"[..]), path.into())];
+    let setting = Arc::new(Setting { env, ..Setting::default() });
+    let work = Work::script(".m", Arc::from(&b"disp('RES:ok')\n"[..]), setting);
+    let (said, status) = bash(&work);
+    let said = String::from_utf8(said).unwrap();
+    let options = "-singleCompThread -nodisplay -nodesktop -nosplash -r\ntry, addpath('/";
+    assert!(said.starts_with(options), "{said}");
+    assert!(said.contains("'); script; catch e, fprintf(2, 'Failed: %s\\n'"), "{said}");
+    assert_eq!(status, Some(5));
+}
+
+#[test]
 fn what_no_runner_can_take_is_said_in_words() {
     let named = render(&Work::Named).unwrap_err();
     assert_eq!(named, "the task is only a name");

@@ -8,7 +8,7 @@ fn a_port_may_be_written_in_several_ways() {
     for text in ["port = 7001", "port: 7001", "port 7001 # mine", "Port=7001", other] {
         assert_eq!(parse(text).unwrap().port, Some(7001), "{text}");
     }
-    assert_eq!(parse("# nothing\n\nshoe size = 43\n"), Ok(Config::default()));
+    assert_eq!(parse("# nothing\n\n  # at all\n"), Ok(Config::default()));
 }
 
 #[test]
@@ -24,6 +24,13 @@ fn the_manager_is_a_host_and_a_port_however_they_are_written() {
 }
 
 #[test]
-fn a_port_that_is_none_is_named_with_its_line() {
-    assert_eq!(parse("\nport = many"), Err("line 2: `many` is no port".into()));
+fn what_makes_no_sense_is_named_with_its_line() {
+    for (text, why) in [
+        ("\nport = many", "line 2: `many` is not a port"),
+        ("port=7001\nnonsense\n", "line 2: `nonsense` is not a setting: write NAME=VALUE"),
+        ("port=", "line 1: `port=` is not a setting: write NAME=VALUE"),
+        ("shoe=43", "line 1: there is no setting `shoe`; there are port, qmanager and hostname"),
+    ] {
+        assert_eq!(parse(text), Err(why.into()));
+    }
 }

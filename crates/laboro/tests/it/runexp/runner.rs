@@ -2,7 +2,7 @@
 //! comes to its end.
 
 use super::port;
-use crate::rig::{Rig, until};
+use crate::rig::{Rig, not_tried, until};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 
@@ -26,6 +26,59 @@ fn octave_runs_what_matlab_would() {
     assert!(command.starts_with("> octave -qf '/"), "{result}");
     assert!(command.ends_with("/script_1.m'"), "{result}");
     assert!(result.ends_with("octave -qf\nRES:ok\n"), "{result}");
+}
+
+/// A `matlab` that is this script, for a runner that runs what is in `runs`. Gives the result of `a`.
+fn with_matlab(rig: &Rig, matlab: &str, path: &str, status: i32) -> String {
+    rig.write("bin/matlab", matlab);
+    std::fs::set_permissions(rig.at("bin/matlab"), PermissionsExt::from_mode(0o755)).unwrap();
+    let manager = rig.manage(&[]);
+    let from = format!("runexp://127.0.0.1:{}", port(&manager));
+    let path = format!("{}:{path}", rig.at("bin").display());
+    let runner = rig.laboro(["worker", "--from", &from, "-j", "1", "--host", "r1"]);
+    runner.env("PATH", &path).run().expect(0);
+    manager.wait().expect(status);
+    rig.read("outputs/a.res")
+}
+
+/// `run` would change to the directory of the script.
+#[test]
+fn matlab_is_told_where_the_script_is_and_stays_where_the_runner_is() {
+    let rig = Rig::new();
+    rig.write("runs/a.m", "disp('RES:ok')\n");
+    let matlab = "#!/bin/sh\nfor last; do :; done\n\
+         dir=${last#try, addpath(\\'}; dir=${dir%%\\'*}\n\
+         script=${last#*); }; script=${script%%;*}\n\
+         pwd -P; echo \"$1 $2 $3 $4 $5\"; echo \"${last##*; }\"\n\
+         sed -n \"s/disp('\\(.*\\)')/\\1/p\" \"$dir/$script.m\"\n";
+    let result = with_matlab(&rig, matlab, "/usr/bin:/bin", 0);
+    let printed: Vec<&str> = result.lines().rev().take(4).collect();
+    let dir = std::fs::canonicalize(rig.dir()).unwrap();
+    let options = "-singleCompThread -nodisplay -nodesktop -nosplash -r";
+    assert_eq!(printed, ["RES:ok", "exit(0)", options, dir.to_str().unwrap()], "{result}");
+}
+
+/// MATLAB is not to be had here, but Octave understands the statement too.
+#[test]
+fn a_matlab_script_calls_functions_beside_the_runner_and_errors_have_a_stack() {
+    let path = std::env::var("PATH").unwrap();
+    if !std::env::split_paths(&path).any(|dir| dir.join("octave").is_file()) {
+        return not_tried("what MATLAB is told (octave is not installed)");
+    }
+    let rig = Rig::new();
+    let matlab = "#!/bin/sh\nfor last; do :; done\nexec octave -qf --eval \"$last\"\n";
+    rig.write("myidea.m", "function r = myidea(x)\nr = 2 * x;\nend\n");
+    rig.write("runs/a.m", "acc = myidea(5);\nfprintf('%d\\n', acc);\nfprintf('RES:done\\n');\n");
+    let result = with_matlab(&rig, matlab, &path, 0);
+    assert!(result.contains("exited with status 0\n"), "{result}");
+    assert!(result.ends_with("\n\n10\nRES:done\n"), "{result}");
+    rig.write("myidea.m", "function r = myidea(x)\nerror('no idea of %d', x);\nend\n");
+    rig.write("runs/a.m", "disp('RES: failed')\nmyidea(5);\n");
+    std::fs::remove_file(rig.at("outputs/a.res")).unwrap();
+    let result = with_matlab(&rig, matlab, &path, 1);
+    assert!(result.contains("exited with status 256\n"), "{result}");
+    assert!(result.contains("Failed: no idea of 5\nin myidea at "), "{result}");
+    assert!(result.contains("/myidea.m line 2\nin script_1 at "), "{result}");
 }
 
 #[test]
@@ -61,6 +114,8 @@ fn names_that_cannot_be_said_and_managers_without_a_host_are_refused() {
         let call = rig.laboro(["worker", "--from", "runexp://127.0.0.1:1", "--host", host]).run();
         call.expect(2).says("letters, digits, `-` and `_`");
     }
+    let from = ["worker", "--from", "runexp://127.0.0.1:1"];
+    rig.laboro(from.iter().chain(&["--mem", "abc"])).run().expect(2).says("--mem: ");
     let call = rig.laboro(["worker", "--from", "runexp://:7001"]).run();
     call.expect(2).says("write SCHEME://HOST:PORT");
 }
@@ -147,7 +202,7 @@ fn an_ejected_runner_says_goodbye() {
         line.write_all(word.as_bytes()).unwrap();
         assert_eq!(hears(&mut line), answer);
     }
-    runner.wait().expect(3).says("ejected");
+    runner.wait().expect(3).says("the manager refuses this worker").says("ejected");
 }
 
 #[test]
