@@ -111,7 +111,7 @@ impl Manager {
                     if !receipt.is_complete() || self.quiet_until.is_some() {
                         break;
                     }
-                    self.report(out);
+                    self.report(now, out);
                 }
                 Stage::Hail
                 | Stage::Version

@@ -18,6 +18,8 @@ pub(super) struct Loan {
     /// `None`: known only from what the hub remembers.
     pub(super) lease: Option<LeaseNo>,
     pub(super) attempt: u16,
+    /// When it was handed out, as far as that is known.
+    pub(super) lent_at: Option<Time>,
     /// The worker that the hub gave it to.
     pub(super) holder: Name,
     /// Given out by a manager that is gone and left no word of it.

@@ -79,6 +79,8 @@ impl Recorder {
 
     /// Takes what was printed out of the output, and notes what is reported.
     fn record(&mut self, out: &mut Output) {
+        // The result files tell.
+        out.ended.clear();
         let mut files = self.files.lock();
         for chunk in out.keep.drain(..) {
             let draft = self.draft.get_or_insert_with(|| Files::begin(self.number));

@@ -32,7 +32,7 @@ impl Manager {
                     size: script.body.len() as u64,
                 };
                 say(out, &word);
-                self.seat().lend(name, self.loan(&grant));
+                self.seat().lend(name, self.loan(&grant, now));
                 self.stage = Stage::Lending(script.body);
                 self.due = Some(now.after_ms(self.door.limits.exchange_ms));
             }
@@ -78,11 +78,12 @@ impl Manager {
         format!("{NUMBERED}{}-{}", grant.task.job, grant.task.number()).into()
     }
 
-    fn loan(&self, grant: &Grant) -> Loan {
+    fn loan(&self, grant: &Grant, now: Time) -> Loan {
         Loan {
             task: grant.task,
             lease: Some(grant.lease),
             attempt: grant.attempt,
+            lent_at: Some(now),
             holder: self.seat().name.clone(),
             is_from_before: false,
             by_exit_status: !is_own_script(grant.work.as_deref()),

@@ -6,7 +6,8 @@ use super::super::roll::Loan;
 use super::super::words::{Heard, ManagerWord};
 use super::lending::{is_own_script, numbered};
 use super::{Manager, Stage, say, tag};
-use crate::session::{Chunk, Output, Stream};
+use crate::session::{AttemptEnd, Chunk, Ends, Output, Stream};
+use crate::worker::Used;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
     Command, LeaseNo, Name, Outcome, Query, Reply, Report, State, TaskRef, TaskResult, TaskView,
@@ -111,6 +112,7 @@ impl Manager {
                     task: view.task,
                     lease: None,
                     attempt: view.attempt.saturating_sub(is_lapsed).max(1),
+                    lent_at: None,
                     holder: self.seat().name.clone(),
                     is_from_before,
                     by_exit_status: !is_own_script(view.work.as_deref()),
@@ -150,7 +152,7 @@ impl Manager {
     }
 
     /// The body is complete.
-    pub(super) fn report(&mut self, out: &mut Output) {
+    pub(super) fn report(&mut self, now: Time, out: &mut Output) {
         let Stage::Receiving(receipt) = std::mem::replace(&mut self.stage, Stage::Reporting) else {
             unreachable!("a result is reported once it was received");
         };
@@ -160,6 +162,7 @@ impl Manager {
             return;
         };
         let (outcome, message) = receipt.outcome(loan, self.door.success);
+        out.ended.extend(self.end(now, loan, outcome));
         let lease = loan.lease_ref();
         let results = vec![TaskResult { lease, outcome, message, memo: None }];
         let (group, name) = (self.place.group.clone(), loan.holder.clone());
@@ -167,5 +170,15 @@ impl Manager {
         out.ask(tag::REPORT, Command::Report(Report { worker, results }));
         self.settled = receipt.loan.map(|loan| (receipt.name, loan));
         self.due = None;
+    }
+
+    /// For those who remember attempts. What it used a runner does not tell.
+    fn end(&self, now: Time, loan: &Loan, outcome: Outcome) -> Option<Ends> {
+        let (lease, lent_at) = (loan.lease?, loan.lent_at?);
+        let worker = self.worker_id.filter(|_| loan.holder == self.seat().name)?;
+        let used = Used { wall_us: now.since_ms(lent_at).saturating_mul(1000), ..Used::default() };
+        let Loan { task, attempt, .. } = *loan;
+        let end = AttemptEnd { task, lease, attempt, outcome, ended: now, used };
+        Some(Ends { worker, name: loan.holder.clone(), ends: vec![end] })
     }
 }

@@ -68,6 +68,16 @@ fn scripts_commands_and_arrays_are_run_by_runners() {
         assert!(printed(task).ends_with(line), "{task}: {}", printed(task));
     }
     assert!(printed("2/1").ends_with("from the directory"), "{}", printed("2/1"));
+    let shown = hub.laboro(["show", "3/2", "--json"]).expect(0).events();
+    let attempts = shown[0]["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), 1, "elements keep theirs, too: {shown:?}");
+    assert_eq!(attempts[0]["worker_name"], "py@127.0.0.1");
+    assert_eq!(
+        (&attempts[0]["attempt"], &attempts[0]["outcome"]["kind"]),
+        (&1.into(), &"success".into())
+    );
+    assert!(attempts[0]["ended_ms"].as_u64() >= attempts[0]["started_ms"].as_u64());
+    assert!(attempts[0]["used"].is_null(), "a runner does not tell: {shown:?}");
     hub.stop();
 }
 
