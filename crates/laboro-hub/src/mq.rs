@@ -3,6 +3,7 @@
 //! so neither waits for the other.
 
 mod door;
+mod notes;
 mod peer;
 mod peers;
 mod poll;

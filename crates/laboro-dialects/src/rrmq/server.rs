@@ -14,6 +14,8 @@ pub struct Server {
     identities: HashMap<PeerId, Bytes>,
     acts: Vec<Act<Message>>,
     probes: u64,
+    /// The ids of PINGs of ours that were not answered yet.
+    probed: HashMap<PeerId, Bytes>,
 }
 
 /// What the door must do.
@@ -30,6 +32,7 @@ impl Server {
             identities: HashMap::new(),
             acts: Vec::new(),
             probes: 0,
+            probed: HashMap::new(),
         }
     }
 
@@ -47,7 +50,7 @@ impl Server {
     }
 
     pub fn close(&mut self, now: Time, peer: PeerId) {
-        self.identities.remove(&peer);
+        self.forget(peer);
         self.broker.close(now, peer);
     }
 
@@ -115,6 +118,9 @@ impl Server {
         };
         match (envelope.command, envelope.app()) {
             (Command::Ping, _) => answer(Command::Pong),
+            (Command::Pong, _) if self.probed.get(&peer) == Some(&envelope.id) => {
+                self.probed.remove(&peer);
+            }
             (Command::Pong | Command::TrackAddress | Command::Response, _) => {
                 self.broker.count(Dropped::Unasked);
                 return Err(Dropped::Unasked);
@@ -148,6 +154,11 @@ impl Server {
         Ok(())
     }
 
+    fn forget(&mut self, peer: PeerId) {
+        self.identities.remove(&peer);
+        self.probed.remove(&peer);
+    }
+
     fn act(&mut self, out: &mut Vec<Effect>) {
         for act in self.acts.drain(..) {
             out.push(match act {
@@ -155,11 +166,13 @@ impl Server {
                 Act::Probe { to } => {
                     self.probes += 1;
                     let id = Bytes::copy_from_slice(&self.probes.to_le_bytes());
+                    self.probed.insert(to, id.clone());
                     let message = Envelope::new(Command::Ping, id, []).to_message();
                     Effect::Send { to, message }
                 }
                 Act::Close { peer } => {
                     self.identities.remove(&peer);
+                    self.probed.remove(&peer);
                     Effect::Close { peer }
                 }
             });

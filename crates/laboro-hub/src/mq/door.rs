@@ -2,6 +2,7 @@
 //! then writes once to each peer that is told something: under load one call of the system carries many
 //! messages, and alone a message waits for nothing.
 
+use super::notes::{Register, note};
 use super::peer::Peer;
 use super::peers::Peers;
 use super::poll::{BELL, Bell, LISTENER, Poll, Ready, Turn, Wanted};
@@ -11,8 +12,8 @@ use super::{Ask, MqError, Settings};
 use crate::clock::Clock;
 use crate::listen::stats::count;
 use crate::listen::{Complaints, watch_over};
-use laboro_core::{Counters, Name, PeerId, Time};
-use laboro_dialects::rrmq::{Command, Effect, Envelope, Server};
+use laboro_core::{PeerId, Time};
+use laboro_dialects::rrmq::{Effect, Server};
 use laboro_dialects::zmtp::{Message, Options, SocketType, ZmtpError};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -155,7 +156,7 @@ impl Door {
                         tracing::debug!("{address} is turned away");
                         continue;
                     };
-                    if let Err(error) = self.enter(now, stream, address.ip(), guest) {
+                    if let Err(error) = self.enter(now, stream, address, guest) {
                         tracing::debug!("{address} cannot come in: {error}");
                     }
                 }
@@ -184,7 +185,7 @@ impl Door {
         &mut self,
         now: Time,
         stream: TcpStream,
-        address: std::net::IpAddr,
+        address: std::net::SocketAddr,
         guest: Box<dyn Send>,
     ) -> io::Result<()> {
         stream.set_nonblocking(true)?;
@@ -250,8 +251,8 @@ impl Door {
             let received = peer.connection.receive(now, &mut peer.input, &mut peer.unsent);
             if !peer.is_open && peer.connection.is_ready() {
                 peer.is_open = true;
+                tracing::debug!("{} comes in", peer.shown());
                 let identity = peer.connection.peer_identity();
-                tracing::debug!("{} comes in as {}", peer.address, Name::new(identity));
                 self.server.open(now, id, identity, &mut self.effects);
             }
             match received {
@@ -264,8 +265,8 @@ impl Door {
                 Ok(Some(message)) => {
                     count(&self.settings.stats.messages_in, 1);
                     note(peer, &message, || self.server.broker().is_worker(id));
-                    if self.server.receive(now, id, message, &mut self.effects).is_err() {
-                        self.report.want();
+                    if let Err(why) = self.server.receive(now, id, message, &mut self.effects) {
+                        self.report.blame(why, peer);
                     }
                 }
                 Ok(None) => return Words::Over,
@@ -389,27 +390,28 @@ impl Door {
     fn end(&mut self, now: Time, id: PeerId, end: &End) {
         let Some(mut peer) = self.peers.remove(id) else { return };
         let _ = peer.flush(now);
-        let (stats, address) = (&self.settings.stats, peer.address);
+        let stats = &self.settings.stats;
         match end {
-            End::Left | End::Replaced => tracing::debug!("{address} has gone: {end:?}"),
+            End::Left | End::Replaced => tracing::debug!("{} has gone: {end:?}", peer.shown()),
             End::Malformed(why) if why.is_denial() => {
                 count(&stats.denied, 1);
-                tracing::warn!("{address} was denied: {why}");
+                tracing::warn!("{} was denied: {why}", peer.shown());
             }
             End::Malformed(why) => {
                 count(&stats.malformed, 1);
-                self.complaints.warn(format_args!("{address} makes no sense: {why}"));
+                self.complaints.warn(format_args!("{} makes no sense: {why}", peer.shown()));
             }
             End::Silent(why) => {
                 count(&stats.silent, 1);
-                tracing::info!("{address} is cut off: {why}");
+                tracing::info!("{} is cut off: {why}", peer.shown());
             }
             End::Slow => {
                 self.slow += 1;
                 count(&stats.slow, 1);
                 let bytes = peer.unsent.len();
-                let words = format_args!("{address} is cut off: it left {bytes} bytes unread");
-                self.complaints.warn(words);
+                let who = peer.shown();
+                self.complaints
+                    .warn(format_args!("{who} is cut off: it left {bytes} bytes unread"));
             }
         }
         if peer.is_open {
@@ -436,49 +438,6 @@ enum End {
     Malformed(ZmtpError),
     Silent(ZmtpError),
     Slow,
-}
-
-/// Says in the log who has registered and who has left: what was counted while a peer was heard is its doing.
-#[derive(Debug, Default)]
-struct Register {
-    registered: u64,
-    deregistered: u64,
-}
-
-impl Register {
-    fn tell(&mut self, counters: &Counters, peer: &Peer) {
-        let name = || Name::new(peer.connection.peer_identity());
-        if std::mem::replace(&mut self.registered, counters.registered) < counters.registered {
-            tracing::info!("{} has registered", name());
-        }
-        if std::mem::replace(&mut self.deregistered, counters.deregistered) < counters.deregistered
-        {
-            tracing::info!("{} has deregistered", name());
-        }
-    }
-}
-
-/// Says in the log what comes, where that much is wanted.
-#[inline]
-fn note(peer: &mut Peer, message: &Message, is_worker: impl FnOnce() -> bool) {
-    if tracing::enabled!(tracing::Level::DEBUG) {
-        let from = Name::new(peer.connection.peer_identity());
-        tracing::debug!("from {from}: {} frames, {} bytes", message.len(), message.bytes());
-    }
-    if !std::mem::replace(&mut peer.has_spoken, true) {
-        note_first(peer, message, is_worker);
-    }
-}
-
-/// After a restart an original worker goes on as if it were known, and is given nothing. Its first word then
-/// is a PING, as that of a client.
-#[cold]
-fn note_first(peer: &Peer, message: &Message, is_worker: impl FnOnce() -> bool) {
-    let is_ping = Envelope::parse(message).is_ok_and(|said| said.command == Command::Ping);
-    if is_ping && !is_worker() {
-        let from = Name::new(peer.connection.peer_identity());
-        tracing::info!("{from} is there and has not registered");
-    }
 }
 
 /// The system counts its time out in whole milliseconds, where it is old, and the core does too.

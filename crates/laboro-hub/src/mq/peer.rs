@@ -3,17 +3,17 @@
 
 use super::poll::Wanted;
 use bytes::{Buf, BytesMut};
-use laboro_core::Time;
+use laboro_core::{Name, Time};
 use laboro_dialects::zmtp::{Connection, Options};
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 
 /// Buffers of a peer that has nothing to say are kept for its next words only if they are small.
 const KEPT_BYTES_MAX: usize = 32 << 10;
 
 pub(super) struct Peer {
     pub stream: TcpStream,
-    pub address: IpAddr,
+    pub address: SocketAddr,
     pub connection: Connection,
     /// The beginning of a frame that is not whole.
     pub input: BytesMut,
@@ -22,8 +22,7 @@ pub(super) struct Peer {
     pub counted: usize,
     /// The server knows it.
     pub is_open: bool,
-    /// It has sent a message.
-    pub has_spoken: bool,
+    pub acquaintance: Acquaintance,
     /// It stands in the list of those that have something to be sent.
     pub is_listed: bool,
     pub wanted: Wanted,
@@ -35,6 +34,16 @@ pub(super) struct Peer {
     _guest: Box<dyn Send>,
 }
 
+/// What is known of a peer by what it has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Acquaintance {
+    New,
+    /// Nothing but one PING.
+    Pinged,
+    /// There is no more to be said about it.
+    Known,
+}
+
 /// What reading brought.
 pub(super) struct Heard {
     pub bytes: usize,
@@ -44,7 +53,7 @@ pub(super) struct Heard {
 impl Peer {
     pub fn new(
         stream: TcpStream,
-        address: IpAddr,
+        address: SocketAddr,
         options: Options,
         now: Time,
         guest: Box<dyn Send>,
@@ -60,12 +69,20 @@ impl Peer {
             unsent,
             counted: 0,
             is_open: false,
-            has_spoken: false,
+            acquaintance: Acquaintance::New,
             is_listed: false,
             wanted: Wanted::Input,
             stuck: None,
             timer: None,
             _guest: guest,
+        }
+    }
+
+    /// For a log.
+    pub fn shown(&self) -> String {
+        match self.connection.peer_identity() {
+            [] => self.address.to_string(),
+            identity => format!("{} ({})", Name::new(identity), self.address),
         }
     }
 

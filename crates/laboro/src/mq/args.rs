@@ -39,7 +39,7 @@ pub(super) struct ServerArgs {
     #[arg(long)]
     pub(super) insecure: bool,
 
-    /// Requests that may wait for a worker.
+    /// Requests that may wait for a worker, as far as --queue-bytes has room: 256M is full with 695 000 of the smallest.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub(super) queue: usize,
 
@@ -133,7 +133,7 @@ pub(super) struct ClientArgs {
     pub(super) to: To,
 
     /// An answer may take so long.
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time, global = true)]
     pub(super) timeout: Duration,
 
     /// Take commands: ping, pingt, data, bulkping, bulkdata, quit.
@@ -162,7 +162,7 @@ pub(super) enum Action {
     Bulkping { count: u64 },
     /// So many requests for data, all at once.
     Bulkdata { count: u64 },
-    /// A command of your own and its arguments; prints the answer.
+    /// A command of your own and its arguments; prints the answer. After `--` words may look like options.
     Send {
         #[arg(required = true, allow_hyphen_values = true)]
         frames: Vec<std::ffi::OsString>,
@@ -191,11 +191,17 @@ pub(super) struct KeysArgs {
 /// Which server.
 #[derive(Debug, Args)]
 pub(super) struct To {
-    #[arg(short, long, value_name = "ADDRESS", default_value = "tcp://127.0.0.1:6714")]
+    #[arg(
+        short,
+        long,
+        value_name = "ADDRESS",
+        default_value = "tcp://127.0.0.1:6714",
+        global = true
+    )]
     pub(super) server: String,
 
     /// How this side calls itself. Default: the server's address and a random number.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", global = true)]
     pub(super) identity: Option<String>,
 
     #[command(flatten)]
@@ -206,11 +212,11 @@ pub(super) struct To {
 #[derive(Debug, Args)]
 pub(super) struct Words {
     /// How much is told on standard error: 0 errors, 1 basic information, 2 and more details.
-    #[arg(short, long = "debug", value_name = "N", default_value_t = 1)]
+    #[arg(short, long = "debug", value_name = "N", default_value_t = 1, global = true)]
     pub(super) debug: u8,
 
     /// Data as JSON, one object a line.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(super) json: bool,
 }
 

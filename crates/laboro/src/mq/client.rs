@@ -38,18 +38,15 @@ pub(super) fn run(args: &ClientArgs) -> anyhow::Result<Exit> {
                 }
             }
             Some(action) => {
-                let mut talk = Talk::open(target, args.timeout).await?;
-                tokio::select! {
-                    exit = act(args, &mut talk, action) => exit,
-                    () = signals.next() => Ok(Exit::Interrupted),
-                }
+                let mut talk = tokio::select! {
+                    talk = Talk::open(target, args.timeout) => talk?,
+                    () = signals.next() => return Ok(Exit::Interrupted),
+                };
+                act(args, &mut talk, action, &mut signals).await
             }
             None if args.console => {
                 let talk = Talk::open(target, args.timeout).await?;
-                tokio::select! {
-                    exit = converse(args, talk) => exit,
-                    () = signals.next() => Ok(Exit::Interrupted),
-                }
+                converse(args, talk, &mut signals).await
             }
             None => Err(usage(
                 "say what to ask: ping, pingt, data, bulkping N, bulkdata N, send; or --console",
@@ -58,12 +55,17 @@ pub(super) fn run(args: &ClientArgs) -> anyhow::Result<Exit> {
     })
 }
 
-async fn converse(args: &ClientArgs, mut talk: Talk) -> anyhow::Result<Exit> {
+async fn converse(
+    args: &ClientArgs,
+    mut talk: Talk,
+    signals: &mut Signals,
+) -> anyhow::Result<Exit> {
     let mut console = Console::open("client> ")?;
     loop {
         let words = tokio::select! {
             words = console.next() => words,
             never = talk.stay() => match never {},
+            () = signals.next() => return Ok(Exit::Interrupted),
         };
         let Some(words) = words else { return Ok(Exit::Done) };
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -85,11 +87,18 @@ async fn converse(args: &ClientArgs, mut talk: Talk) -> anyhow::Result<Exit> {
                 continue;
             }
         };
-        act(args, &mut talk, &action).await?;
+        if act(args, &mut talk, &action, signals).await? == Exit::Interrupted {
+            return Ok(Exit::Interrupted);
+        }
     }
 }
 
-async fn act(args: &ClientArgs, talk: &mut Talk, action: &Action) -> anyhow::Result<Exit> {
+async fn act(
+    args: &ClientArgs,
+    talk: &mut Talk,
+    action: &Action,
+    signals: &mut Signals,
+) -> anyhow::Result<Exit> {
     match *action {
         Action::Ping => {
             talk.ping().await?;
@@ -99,19 +108,32 @@ async fn act(args: &ClientArgs, talk: &mut Talk, action: &Action) -> anyhow::Res
             }
             Ok(Exit::Done)
         }
-        Action::Pingt => single(args, talk, Kind::Ping).await,
-        Action::Data { ones } => single(args, talk, Kind::Stream { ones }).await,
-        Action::Bulkping { count } => many(args, talk, Kind::Ping, count, PINGS_AT_ONCE).await,
+        Action::Pingt => single(args, talk, Kind::Ping, signals).await,
+        Action::Data { ones } => single(args, talk, Kind::Stream { ones }, signals).await,
+        Action::Bulkping { count } => {
+            let bulk = Bulk { kind: Kind::Ping, count, at_once: PINGS_AT_ONCE, has_marks: true };
+            many(args, talk, bulk, signals).await
+        }
         Action::Bulkdata { count } => {
-            many(args, talk, Kind::Stream { ones: ONES }, count, u64::MAX).await
+            let kind = Kind::Stream { ones: ONES };
+            many(args, talk, Bulk { kind, count, at_once: u64::MAX, has_marks: true }, signals)
+                .await
         }
         Action::Send { .. } => unreachable!("it is sent on a connection of its own"),
     }
 }
 
-async fn single(args: &ClientArgs, talk: &mut Talk, kind: Kind) -> anyhow::Result<Exit> {
+async fn single(
+    args: &ClientArgs,
+    talk: &mut Talk,
+    kind: Kind,
+    signals: &mut Signals,
+) -> anyhow::Result<Exit> {
     let bulk = Bulk { kind, count: 1, at_once: 1, has_marks: false };
-    let outcome = bulk.run(talk).await?;
+    let outcome = bulk.run(talk, signals).await?;
+    if outcome.is_interrupted {
+        return Ok(Exit::Interrupted);
+    }
     match (args.words.json, &outcome.failure) {
         (true, _) => print(outcome.json())?,
         (false, None) => {
@@ -126,12 +148,11 @@ async fn single(args: &ClientArgs, talk: &mut Talk, kind: Kind) -> anyhow::Resul
 async fn many(
     args: &ClientArgs,
     talk: &mut Talk,
-    kind: Kind,
-    count: u64,
-    at_once: u64,
+    bulk: Bulk,
+    signals: &mut Signals,
 ) -> anyhow::Result<Exit> {
-    let bulk = Bulk { kind, count, at_once, has_marks: !args.words.json };
-    let outcome = bulk.run(talk).await?;
+    let bulk = Bulk { has_marks: bulk.has_marks && !args.words.json, ..bulk };
+    let outcome = bulk.run(talk, signals).await?;
     match args.words.json {
         true => print(outcome.json())?,
         false => print(outcome.table())?,
@@ -139,11 +160,18 @@ async fn many(
     if let Some(why) = &outcome.failure {
         say(format_args!("the first failure: {why}"));
     }
+    if outcome.is_interrupted {
+        say(format_args!("interrupted: {} of {} are over", outcome.total, bulk.count));
+    }
     Ok(outcome.exit())
 }
 
 impl Outcome {
     fn exit(&self) -> Exit {
-        if self.successes == self.total { Exit::Done } else { Exit::SomeFailed }
+        match self.successes == self.total {
+            _ if self.is_interrupted => Exit::Interrupted,
+            true => Exit::Done,
+            false => Exit::SomeFailed,
+        }
     }
 }

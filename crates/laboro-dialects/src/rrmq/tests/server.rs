@@ -134,9 +134,13 @@ fn a_silent_worker_is_asked_by_the_server_and_its_pong_is_enough() {
     scene.server.tick(at, &mut scene.out);
     let probe = scene.done();
     assert_eq!(probe, "W> \"\"|LMQv100|\\x01|\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00|\"\"");
-    let pong = message("\"\"|LMQv100|\\x02|x|\"\"");
-    let heard = scene.server.receive(at, PeerId(u64::from(b'W')), pong, &mut scene.out);
-    assert_eq!(heard, Err(Dropped::Unasked));
+    // The answer to it is not one that nobody asked for, once.
+    let pong = message(&probe[3..].replace("\\x01|\\x01", "\\x02|\\x01"));
+    let peer = PeerId(u64::from(b'W'));
+    let mut hear = |message| scene.server.receive(at, peer, message, &mut scene.out);
+    assert_eq!(hear(message("\"\"|LMQv100|\\x02|x|\"\"")), Err(Dropped::Unasked), "another id");
+    assert_eq!(hear(pong.clone()), Ok(()));
+    assert_eq!(hear(pong), Err(Dropped::Unasked));
     scene.server.tick(at.after_ms(10_000), &mut scene.out);
     assert_eq!(scene.done(), "");
     scene.server.tick(at.after_ms(30_000), &mut scene.out);

@@ -1,6 +1,7 @@
 //! Many requests of one kind, so many at once, and how many came back.
 
 use super::talk::Talk;
+use crate::run::Signals;
 use laboro_dialects::rrmq::{Answer, example};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -32,11 +33,13 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) kind: Kind,
+    /// Answered, or given up.
     pub(super) total: u64,
     pub(super) successes: u64,
     pub(super) took: Duration,
     /// The first one.
     pub(super) failure: Option<String>,
+    pub(super) is_interrupted: bool,
 }
 
 /// Marks in a whole test.
@@ -46,17 +49,25 @@ const MARKS: u64 = 50;
 const ASKS_A_TURN: u64 = 10_000;
 
 impl Bulk {
-    pub(super) async fn run(&self, talk: &mut Talk) -> anyhow::Result<Outcome> {
+    /// To its end, or as far as it comes before somebody interrupts it.
+    pub(super) async fn run(
+        &self,
+        talk: &mut Talk,
+        signals: &mut Signals,
+    ) -> anyhow::Result<Outcome> {
         let (mut asked, mut answered, mut successes) = (0, 0, 0);
-        let mut failure = None;
+        let (mut failure, mut is_interrupted) = (None, false);
         let mut answers = Vec::new();
         let began = Instant::now();
-        while answered < self.count {
+        while answered < self.count && !is_interrupted {
             let room = self.at_once - (asked - answered);
             let more = room.min(self.count - asked).min(ASKS_A_TURN);
             (0..more).for_each(|_| self.ask(talk));
             asked += more;
-            talk.turn(&mut answers).await;
+            tokio::select! {
+                () = talk.turn(&mut answers) => {}
+                () = signals.next() => is_interrupted = true,
+            }
             for answer in answers.drain(..) {
                 answered += 1;
                 match self.judge(&answer) {
@@ -66,8 +77,12 @@ impl Bulk {
                 self.mark(answered)?;
             }
         }
-        let took = began.elapsed();
-        Ok(Outcome { kind: self.kind, total: self.count, successes, took, failure })
+        if is_interrupted && self.has_marks {
+            // The marks stand on a line of their own.
+            std::io::stdout().lock().write_all(b"\n")?;
+        }
+        let (kind, took) = (self.kind, began.elapsed());
+        Ok(Outcome { kind, total: answered, successes, took, failure, is_interrupted })
     }
 
     fn ask(&self, talk: &mut Talk) {

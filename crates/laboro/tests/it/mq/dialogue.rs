@@ -97,6 +97,34 @@ fn an_unknown_command_says_what_there_is() {
 }
 
 #[test]
+fn options_may_stand_before_or_after_what_is_asked() {
+    let server = super::rig::Server::start(&[]);
+    let _worker = server.worker(&[]);
+    let rig = crate::rig::Rig::new();
+    let (before, after) = (["-s", &server.address, "--timeout", "9s"], ["bulkping", "10"]);
+    for words in [[before.as_slice(), &after].concat(), [after.as_slice(), &before].concat()] {
+        let ran = rig.laboro([&["mq", "client", "--json"][..], &words].concat()).run();
+        assert_eq!(ran.expect(0).events()[0]["successes"], 10);
+        let ran = rig.laboro([&["mq", "client"][..], &words, &["--json"]].concat()).run();
+        assert_eq!(ran.expect(0).events()[0]["successes"], 10);
+    }
+}
+
+#[test]
+fn an_interrupted_test_says_how_far_it_came() {
+    let server = super::rig::Server::start(&[]);
+    let rig = crate::rig::Rig::new();
+    let call = ["mq", "client", "-s", &server.address, "bulkping", "1000"];
+    let client = rig.laboro(call).start();
+    crate::rig::until("its requests wait", || server.table()["waiting"] == 10);
+    client.signal(rustix::process::Signal::INT);
+    let ran = client.wait();
+    ran.expect(130).says("interrupted: 0 of 1000 are over");
+    let table: Vec<String> = ran.out().lines().skip(1).flat_map(words).collect();
+    assert_eq!(table, ["type", "total", "successes", "PING", "0", "0"]);
+}
+
+#[test]
 fn without_a_server_a_client_says_so() {
     let rig = crate::rig::Rig::new();
     let ran = rig.laboro(["mq", "client", "-s", "127.0.0.1:1", "pingt"]).run();
