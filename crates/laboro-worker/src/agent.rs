@@ -20,6 +20,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use laboro_core::Time;
 use laboro_dialects::worker::{Assignment, Key, News, Order, Orders, WorkerSide};
 use tokio::time::sleep_until;
 
@@ -220,7 +221,7 @@ impl Agent {
                 // Dropping the crew ends what still runs, and waits for it.
                 return Ok(farewell);
             }
-            let deadline = self.deadline();
+            let deadline = self.deadline(&link);
             let listens = self.side.unsaid() < UNSAID_MAX && !link.is_full();
             tokio::select! {
                 () = signal() => self.signalled(),
@@ -234,7 +235,7 @@ impl Agent {
     /// Everything that can be done now.
     fn turn(&mut self, link: &mut Link) {
         let now = self.clock.now();
-        if self.side.deadline().is_some_and(|at| at <= now) {
+        if self.side_deadline(link).is_some_and(|at| at <= now) {
             self.side.tick(now, &mut self.orders);
         }
         loop {
@@ -291,9 +292,14 @@ impl Agent {
         (self.say)(words);
     }
 
+    /// A conversation that has hung up does nothing more until the connection is gone, however late it is.
+    fn side_deadline(&self, link: &Link) -> Option<Time> {
+        self.side.deadline().filter(|_| !link.is_closing())
+    }
+
     /// The latest moment of the next turn.
-    fn deadline(&self) -> Instant {
-        let side = self.side.deadline().and_then(|at| self.clock.instant(at));
+    fn deadline(&self, link: &Link) -> Instant {
+        let side = self.side_deadline(link).and_then(|at| self.clock.instant(at));
         let memory = self.is_short_of_memory.then(|| Instant::now() + MEMORY_EVERY);
         let deadlines = [side, memory, self.stuck_at(), self.stage_deadline()];
         let far = Instant::now() + Duration::from_secs(3600);

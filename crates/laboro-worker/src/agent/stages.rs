@@ -148,7 +148,11 @@ impl Agent {
     pub(super) fn stage_deadline(&self) -> Option<Instant> {
         let own = match self.stage {
             Stage::Working => [self.last_call(), self.idle_until()].into_iter().flatten().min(),
-            Stage::Draining { until } => [self.last_call(), until].into_iter().flatten().min(),
+            // Once nothing runs, there is nothing to end then: a moment that has passed would be waited for in vain.
+            Stage::Draining { until } => {
+                let until = until.filter(|_| !self.is_idle());
+                [self.last_call(), until].into_iter().flatten().min()
+            }
             Stage::Ending => None,
             Stage::Leaving { until } => Some(until),
         };
@@ -175,7 +179,7 @@ impl Agent {
                 self.note(&format!("the time limit is near: ending {running} tasks and leaving"));
                 self.end_tasks(self.last_grace(now));
             }
-            Stage::Draining { until } if is_past(until) && !self.running.is_empty() => {
+            Stage::Draining { until } if is_past(until) && !self.is_idle() => {
                 let running = self.running.len();
                 self.note(&format!("ending {running} tasks that still run"));
                 self.end_tasks(self.options.grace);

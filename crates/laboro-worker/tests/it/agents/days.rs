@@ -1,5 +1,7 @@
 //! How a worker's day ends.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use laboro_worker::agent::Farewell;
@@ -66,6 +68,22 @@ fn who_has_results_that_nobody_takes_leaves_in_the_end_all_the_same() {
     rig.signal();
     rig.signal();
     assert_eq!(rig.finish().unwrap(), Farewell::Unsettled);
+}
+
+#[test]
+fn a_worker_that_leaves_while_its_hub_is_silent_waits_asleep() {
+    let mut rig = Rig::new("silent", |options| {
+        options.drain = Duration::from_millis(50);
+        options.grace = Duration::ZERO;
+    });
+    rig.say("start 1 1 true");
+    rig.expect("ended 1 success");
+    rig.signal();
+    rig.expect("draining");
+    let turns = Arc::clone(&rig.turns);
+    assert_eq!(rig.finish().unwrap(), Farewell::Unsettled);
+    let turns = turns.load(Ordering::Relaxed);
+    assert!(turns < 1000, "{turns} turns with nothing to do");
 }
 
 #[test]

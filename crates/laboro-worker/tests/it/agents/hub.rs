@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -63,6 +64,8 @@ struct Lines {
     unanswered: BTreeMap<u64, String>,
     unsaid: usize,
     is_hard: bool,
+    /// How often it was asked when it is due.
+    turns: Arc<AtomicU64>,
 }
 
 impl Lines {
@@ -155,6 +158,7 @@ impl WorkerSide for Lines {
     }
 
     fn deadline(&self) -> Option<Time> {
+        self.turns.fetch_add(1, Ordering::Relaxed);
         None
     }
 
@@ -183,6 +187,8 @@ pub struct Rig {
     listener: TcpListener,
     signals: mpsc::UnboundedSender<()>,
     agent: Option<JoinHandle<Result<Farewell, AgentError>>>,
+    /// Each turn of the agent counts at least once.
+    pub turns: Arc<AtomicU64>,
     peer: Option<Peer>,
     /// Lines that were read and not expected yet.
     heard: Vec<String>,
@@ -228,9 +234,11 @@ impl Rig {
         let address = listener.local_addr().unwrap().to_string();
         let (signals, mut received) = mpsc::unbounded_channel();
         let known = known.into_iter().map(|task| (task.key.0, task)).collect();
+        let turns = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&turns);
         let agent = std::thread::spawn(move || {
             let crew = has_crew.then(|| Crew::start(options(), settings.slots).unwrap());
-            let side = Box::new(Lines { known, ..Lines::default() });
+            let side = Box::new(Lines { known, turns: counted, ..Lines::default() });
             let say = Box::new(|words: &str| eprintln!("worker: {words}"));
             let agent = Agent::new(settings, side, crew, say)?;
             let runtime =
@@ -244,7 +252,7 @@ impl Rig {
             })
         });
         let mut rig =
-            Rig { dir, listener, signals, agent: Some(agent), peer: None, heard: Vec::new() };
+            Rig { dir, listener, signals, agent: Some(agent), turns, peer: None, heard: Vec::new() };
         rig.meet("hello ");
         rig
     }
