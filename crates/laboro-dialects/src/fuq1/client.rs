@@ -6,7 +6,7 @@ use crate::fuq2::{AT_ONCE, JobStatusUpdate, Task, assignment, status_of};
 use crate::worker::{Key, News, Order, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{Outcome, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
@@ -31,6 +31,8 @@ pub struct Client {
     slots: u32,
     next_key: u64,
     running: BTreeMap<Key, Task>,
+    /// Those of them that were given on an earlier connection: the server of this one does not count them.
+    older: BTreeSet<Key>,
     /// Results without an answer, in order. The first is under way while `Phase::Updating`.
     results: VecDeque<JobStatusUpdate>,
     /// Said by the server while an OK was waited for.
@@ -64,6 +66,7 @@ impl Client {
             slots: settings.slots,
             next_key: 1,
             running: BTreeMap::new(),
+            older: BTreeSet::new(),
             results: VecDeque::new(),
             kept: VecDeque::new(),
             drains: false,
@@ -72,8 +75,11 @@ impl Client {
         }
     }
 
+    /// As the server counts it. What it sends while older tasks run waits here for their slots: an ERROR would not
+    /// say which JOB it means.
     fn free(&self) -> u32 {
-        if self.drains { 0 } else { self.slots.saturating_sub(self.running.len() as u32) }
+        let given = self.running.len() - self.older.len();
+        if self.drains { 0 } else { self.slots.saturating_sub(given as u32) }
     }
 
     fn say(message: &Message, out: &mut Orders) {
@@ -85,12 +91,15 @@ impl Client {
         match (message, self.phase) {
             (Message::Stop(AT_ONCE), _) => {
                 self.running.clear();
+                self.older.clear();
                 self.results.clear();
                 out.order(Order::StopNow);
                 self.leave(out);
             }
+            // The number stands for as long as the connection does, so it is that of all slots, whatever runs.
             (Message::Ok(_), Phase::Init0) => {
-                Client::say(&Message::Ok(self.free()), out);
+                let slots = if self.drains { 0 } else { self.slots };
+                Client::say(&Message::Ok(slots), out);
                 (self.phase, self.asked_at) = (Phase::Init1, now);
             }
             (Message::Ok(_), Phase::Init1) => {
@@ -164,8 +173,13 @@ impl Client {
         }
     }
 
+    fn remove(&mut self, key: Key) -> Option<Task> {
+        self.older.remove(&key);
+        self.running.remove(&key)
+    }
+
     fn end(&mut self, key: Key, outcome: Outcome, message: Option<&str>) {
-        let Some(task) = self.running.remove(&key) else { return };
+        let Some(task) = self.remove(key) else { return };
         self.results.push_back(JobStatusUpdate {
             job: task.job.id,
             task: task.task,
@@ -199,6 +213,7 @@ impl WorkerSide for Client {
             return out.hang_up(Parting::Finished);
         }
         self.kept.clear();
+        self.older = self.running.keys().copied().collect();
         (self.phase, self.asked_at) = (Phase::Init0, now);
     }
 
@@ -220,7 +235,7 @@ impl WorkerSide for Client {
             // There is no word for it: the server gives to others what a connection that ended leaves behind. Until
             // this one leaves, it is its own to run.
             News::Returned(key) => {
-                if let Some(task) = self.running.remove(&key).filter(|_| !self.drains) {
+                if let Some(task) = self.remove(key).filter(|_| !self.drains) {
                     self.begin(task, out);
                 }
             }

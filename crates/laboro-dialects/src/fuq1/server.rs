@@ -111,6 +111,9 @@ impl Server {
         let name = Name::from(format!("fuq1-{peer}-{}-{}", now.0, self.place.session.0));
         let group = self.place.group.clone();
         let period_ms = connection_period_ms(self.place.grace_ms);
+        // A client with none would not come: all of it is busy with what it was given on an earlier connection, and
+        // OK(0) would make it leave.
+        let slots = slots.max(1);
         self.slots = slots;
         self.renew_at = Some(now.after_ms(period_ms / 3));
         self.phase = Phase::Joining(WorkerRef::Name { group: group.clone(), name: name.clone() });

@@ -198,6 +198,34 @@ fn what_was_not_answered_is_said_again_on_the_next_connection() {
 }
 
 #[test]
+fn a_client_that_comes_back_has_all_its_slots_and_stays() {
+    for busy in [1, 3] {
+        let mut peer = Peer::ready(3);
+        let keys: Vec<Key> = (1..=busy).map(|task| peer.start(task)).collect();
+        peer.client.lost(NOW);
+        peer.client.open(NOW, &mut Orders::default());
+        peer.hear(&Message::Ok(0));
+        assert_eq!(peer.said, [Message::Ok(3)], "{busy} of 3 are busy");
+        peer.hear(&Message::Ok(0));
+        assert_eq!(peer.parting, None, "the answer to the greeting is not the end");
+        // As many as it said are taken, and wait here for what runs.
+        for task in 4..7 {
+            peer.start(task);
+        }
+        peer.hear(&job(7));
+        assert_eq!(peer.said, [Message::Error(CANNOT_RUN_JOB)]);
+        for (key, task) in keys.into_iter().zip(1..) {
+            peer.end(key);
+            assert_eq!(peer.said, [update(task)]);
+            peer.hear(&Message::Ok(1));
+        }
+        peer.hear(&job(8));
+        assert_eq!(peer.said, [Message::Error(CANNOT_RUN_JOB)], "three of the server's run");
+        assert_eq!(peer.parting, None);
+    }
+}
+
+#[test]
 fn who_leaves_says_nothing_of_what_it_has_not_finished() {
     let mut peer = Peer::ready(1);
     let key = peer.start(1);

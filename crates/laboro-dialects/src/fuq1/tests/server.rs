@@ -196,6 +196,20 @@ fn loop3_never_says_zero_while_the_client_has_tasks() {
     assert_eq!(desk.take_said().1, [Message::Ok(0)]);
 }
 
+/// It has been here before, and all it has is busy.
+#[test]
+fn a_client_that_says_it_has_nothing_is_not_sent_away() {
+    let mut desk = Desk::new();
+    desk.hear(&Message::Ok(0));
+    assert_eq!(desk.said[1..], [Message::Ok(1)]);
+    let job = desk.submit(1);
+    desk.take_said();
+    desk.hear(&Message::Error(CANNOT_RUN_JOB));
+    desk.hear(&update(JobId(99), 1));
+    assert_eq!(desk.take_said(), (vec![1], vec![Message::Ok(1)]), "it has room now");
+    assert_eq!(desk.count(job, State::Leased), 1);
+}
+
 #[test]
 fn loop2_on_stop_req_says_so() {
     let mut desk = Desk::ready(3);
