@@ -46,6 +46,12 @@ pub trait WorkerSide: Send {
         true
     }
 
+    /// Whether nobody else would ever get what this worker has taken and does not finish. Then what it has not begun is
+    /// run too when it is to leave, for as long as it may.
+    fn must_finish(&self) -> bool {
+        false
+    }
+
     /// Every result and all output have their answer. What else there is to say may stay unsaid.
     fn is_settled(&self) -> bool;
 }

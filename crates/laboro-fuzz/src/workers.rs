@@ -52,7 +52,8 @@ pub(crate) fn fuq1(bytes: &[u8]) {
 
 pub(crate) fn websocket(bytes: &[u8]) {
     let (first, steps) = split(bytes);
-    let settings = PlainSettings { awaits_greeting: false, ..plain_settings(first) };
+    let settings =
+        PlainSettings { awaits_greeting: false, must_finish: true, ..plain_settings(first) };
     let side = websocket::Client::new(PlainWorker::new(settings), MESSAGE_BYTES_MAX, "fuzz");
     Talk::new(side, unmasked, &[]).hold(read(steps));
 }

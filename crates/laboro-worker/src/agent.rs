@@ -272,7 +272,8 @@ impl Agent {
             Met::Down(why) => {
                 self.is_connected = false;
                 self.side.lost(now);
-                if !link.is_closed() && self.put_off.is_none() {
+                let matters = self.is_busy() || !self.side.is_settled();
+                if !link.is_closed() && self.put_off.is_none() && matters {
                     let running = self.running.len();
                     let target = link.target();
                     (self.say)(&format!(

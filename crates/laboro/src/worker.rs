@@ -73,7 +73,7 @@ async fn work(
         Farewell::Unsettled => {
             let hub = args.hub_word();
             say(format_args!(
-                "laboro: the {hub} was not told everything; what it does not know of runs again"
+                "laboro: the {hub} was not told everything; it may run those tasks again"
             ));
             Ok(Exit::Trouble)
         }

@@ -214,6 +214,12 @@ impl Talk {
         Some(message)
     }
 
+    /// All that waited, when nobody will answer any more.
+    pub(super) fn take_queued(&mut self) -> VecDeque<Message> {
+        self.queued_bytes = 0;
+        std::mem::take(&mut self.queue)
+    }
+
     /// A response to a request of ours comes before this one of theirs.
     fn waits_before(&self, seq: u32) -> bool {
         self.asked.first().is_some_and(|&asked| asked < seq)
@@ -250,7 +256,8 @@ impl Talk {
         body: impl FnOnce(&mut BytesMut),
     ) -> u32 {
         let seq = self.next_seq();
-        let padding = if kind == Kind::Hello && self.laboro { LABORO } else { 0 };
+        // Whatever the foreman is: originals do not look at it.
+        let padding = if kind == Kind::Hello { LABORO } else { 0 };
         let at = say.len();
         Header { kind, subtype: 0, seq, padding, arg0: 0 }.write(self.numbering, say);
         let start = say.len();

@@ -3,7 +3,7 @@
 
 use super::frame::{self, Mask, Opcode};
 use super::messages::{Incoming, Messages};
-use super::{PING_MS, SILENT_MS};
+use super::{CLOSE_MS, PING_MS, SILENT_MS};
 use crate::worker::{Key, News, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::Time;
@@ -26,6 +26,8 @@ struct Alive {
     ping_at: Time,
     heard_at: Time,
     is_closed: bool,
+    /// Said to the peer, which may have said more before it hears so: until it answers, or until then.
+    parting: Option<(Parting, Time)>,
 }
 
 impl<W: WorkerSide> Client<W> {
@@ -42,17 +44,24 @@ impl<W: WorkerSide> Client<W> {
         }
     }
 
-    fn wrap(&mut self, out: &mut Orders) {
+    fn wrap(&mut self, now: Time, out: &mut Orders) {
         let masks = &mut self.masks;
+        let is_open = self.alive.as_ref().is_none_or(|alive| !alive.is_closed);
         self.inside.drain_messages(|message| {
-            frame::write(&mut out.say, Opcode::Binary, message, Some(masks.next()));
-            out.end_message();
+            if is_open {
+                frame::write(&mut out.say, Opcode::Binary, message, Some(masks.next()));
+                out.end_message();
+            }
         });
         out.orders.append(&mut self.inside.orders);
-        if let Some(why) = self.inside.hang_up.take() {
-            let code = if matches!(why, Parting::Malformed(_)) { 1002 } else { 1000 };
-            self.say_close(code, "closing", out);
-            out.hang_up(why);
+        let Some(why) = self.inside.hang_up.take() else { return };
+        let code = if matches!(why, Parting::Malformed(_)) { 1002 } else { 1000 };
+        self.say_close(code, "closing", out);
+        match &mut self.alive {
+            Some(alive) if matches!(why, Parting::Again(_)) => {
+                alive.parting.get_or_insert((why, now.after_ms(CLOSE_MS)));
+            }
+            _ => out.hang_up(why),
         }
     }
 
@@ -77,11 +86,14 @@ impl<W: WorkerSide> Client<W> {
                     let why = "a websocket message is not one message".to_owned();
                     self.inside.hang_up(Parting::Malformed(why));
                 }
-                self.wrap(out);
+                self.wrap(now, out);
             }
             Incoming::Ping(payload) => self.say(Opcode::Pong, &payload, out),
             Incoming::Pong => {}
             Incoming::Close(code) => {
+                if let Some((why, _)) = self.alive.as_mut().and_then(|alive| alive.parting.take()) {
+                    return out.hang_up(why);
+                }
                 self.say_close(code.unwrap_or(1000), "", out);
                 let code = code.map_or_else(String::new, |code| format!(" ({code})"));
                 out.hang_up(Parting::Again(format!("the foreman closed the websocket{code}")));
@@ -94,9 +106,9 @@ impl<W: WorkerSide> WorkerSide for Client<W> {
     fn open(&mut self, now: Time, out: &mut Orders) {
         self.messages.restart();
         let ping_at = now.after_ms(PING_MS);
-        self.alive = Some(Alive { ping_at, heard_at: now, is_closed: false });
+        self.alive = Some(Alive { ping_at, heard_at: now, is_closed: false, parting: None });
         self.side.open(now, &mut self.inside);
-        self.wrap(out);
+        self.wrap(now, out);
     }
 
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
@@ -117,7 +129,7 @@ impl<W: WorkerSide> WorkerSide for Client<W> {
 
     fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
         self.side.tell(now, news, &mut self.inside);
-        self.wrap(out);
+        self.wrap(now, out);
     }
 
     fn launching(&mut self, key: Key, words: &[OsString]) {
@@ -125,6 +137,9 @@ impl<W: WorkerSide> WorkerSide for Client<W> {
     }
 
     fn deadline(&self) -> Option<Time> {
+        if let Some((_, at)) = self.alive.as_ref().and_then(|alive| alive.parting.as_ref()) {
+            return Some(*at);
+        }
         let own =
             self.alive.as_ref().map(|alive| alive.ping_at.min(alive.heard_at.after_ms(SILENT_MS)));
         [own, self.side.deadline()].into_iter().flatten().min()
@@ -132,6 +147,12 @@ impl<W: WorkerSide> WorkerSide for Client<W> {
 
     fn tick(&mut self, now: Time, out: &mut Orders) {
         if let Some(alive) = &mut self.alive {
+            if let Some((why, at)) = &alive.parting {
+                if *at <= now {
+                    out.hang_up(why.clone());
+                }
+                return;
+            }
             if now.since_ms(alive.heard_at) >= SILENT_MS {
                 return out.hang_up(Parting::Again("the foreman is silent".into()));
             }
@@ -145,7 +166,7 @@ impl<W: WorkerSide> WorkerSide for Client<W> {
         }
         if self.side.deadline().is_some_and(|at| at <= now) {
             self.side.tick(now, &mut self.inside);
-            self.wrap(out);
+            self.wrap(now, out);
         }
     }
 
@@ -160,6 +181,10 @@ impl<W: WorkerSide> WorkerSide for Client<W> {
 
     fn takes_back(&self) -> bool {
         self.side.takes_back()
+    }
+
+    fn must_finish(&self) -> bool {
+        self.side.must_finish()
     }
 
     fn is_settled(&self) -> bool {

@@ -115,6 +115,41 @@ fn joined() -> (Server<Foreman>, Client<PlainWorker>) {
     (server, client)
 }
 
+/// The foreman's messages of a real conversation.
+fn golden(kind: &str) -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/golden/fuq-conversation.jsonl");
+    let text = std::fs::read_to_string(path).expect("the golden data is in the tree");
+    let mut lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let is_meant = |line: &serde_json::Value| {
+        line["dir"] == "foreman->node" && line["decoded"]["type"] == kind
+    };
+    let line = lines.find(is_meant).expect("every type is said there");
+    let hex = line["hex"].as_str().unwrap();
+    let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    (0..hex.len()).step_by(2).map(byte).collect()
+}
+
+#[test]
+fn what_the_foreman_says_before_it_hears_of_the_close_is_heard() {
+    let (mut client, mut said) = (client(), Orders::default());
+    client.open(NOW, &mut said);
+    client.receive(NOW, &mut framed(Opcode::Binary, &golden("OK"), false), &mut said);
+    said.take_bytes();
+    client.tell(NOW, News::Draining, &mut said);
+    assert_eq!(said.take_bytes()[0], 0x88, "a close");
+    assert_eq!((&said.hang_up, client.is_settled()), (&None, false));
+    said.orders.clear();
+    client.receive(NOW, &mut framed(Opcode::Binary, &golden("JOB"), false), &mut said);
+    assert!(matches!(said.orders[..], [Order::Start(_), Order::Start(_)]));
+    assert!(said.take_bytes().is_empty(), "nothing is said after a close");
+    let mut late = Orders::default();
+    let deadline = client.deadline().unwrap();
+    client.tick(deadline, &mut late);
+    assert!(matches!(late.hang_up, Some(Parting::Again(_))), "it is not waited for without end");
+    client.receive(NOW, &mut framed(Opcode::Close, &1000u16.to_be_bytes(), false), &mut said);
+    assert!(matches!(said.hang_up, Some(Parting::Again(_))));
+}
+
 fn grant(number: u32) -> Grant {
     let part = |text: &str| Box::from(text.as_bytes());
     let work = Work::indexed(part("/x"), part("/"), part("/"));

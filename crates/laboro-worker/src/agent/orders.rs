@@ -59,7 +59,7 @@ impl Agent {
     }
 
     fn assigned(&mut self, assignment: Box<Assignment>) {
-        if self.stage != Stage::Working {
+        if !self.takes() {
             self.tell(News::Returned(assignment.key));
         } else if self.crew.is_none() {
             let how = Ended { outcome: Outcome::Success, message: None, used: Used::default() };
@@ -128,7 +128,9 @@ impl Agent {
                 link.hang_up(Next::Later);
             }
             Parting::Again(why) => {
-                self.note(&format!("connecting anew: {why}"));
+                if self.is_busy() {
+                    self.note(&format!("connecting anew: {why}"));
+                }
                 link.hang_up(Next::Soon);
             }
         }

@@ -73,10 +73,10 @@ impl Agent {
         self.gone_by = [self.gone_by, then].into_iter().flatten().min();
     }
 
-    /// Takes nothing more and gives back what has not begun.
+    /// Takes nothing more and gives back what has not begun, where somebody else would get it.
     pub(super) fn drain(&mut self, until: Option<Instant>) {
         self.take_no_more(until);
-        if matches!(self.stage, Stage::Draining { .. }) {
+        if matches!(self.stage, Stage::Draining { .. }) && !self.side.must_finish() {
             self.give_back_waiting();
         }
     }
@@ -100,7 +100,10 @@ impl Agent {
 
     /// Ends what runs; it goes back to the hub.
     pub(super) fn end_tasks(&mut self, grace: Duration) {
-        self.drain(None);
+        self.take_no_more(None);
+        if matches!(self.stage, Stage::Draining { .. }) {
+            self.give_back_waiting();
+        }
         if let Some(crew) = &self.crew {
             crew.runner.stop_all(grace);
         }
@@ -127,6 +130,20 @@ impl Agent {
     fn last_grace(&self, now: Instant) -> Duration {
         let left = self.time_over().map_or(Duration::MAX, |at| at.saturating_duration_since(now));
         self.options.grace.min(left - GOODBYE.min(left / 3))
+    }
+
+    /// Whether an assignment is taken now. One that nobody else would get is also when this worker leaves.
+    pub(super) fn takes(&self) -> bool {
+        match self.stage {
+            Stage::Working => true,
+            Stage::Draining { .. } => self.side.must_finish(),
+            Stage::Ending | Stage::Leaving { .. } => false,
+        }
+    }
+
+    /// Whether people need to know of a connection that is gone: not when this worker is as good as gone itself.
+    pub(super) fn is_busy(&self) -> bool {
+        self.stage == Stage::Working || !self.is_idle()
     }
 
     fn is_idle(&self) -> bool {

@@ -1,5 +1,6 @@
 """A foreman like fuq's own, for a worker that is to be tried: one job, one node, by websocket or by polling. Says
-what it heard as JSON when it is told to end."""
+what it heard as JSON when it is told to end. What it has given it gives to nobody else, whatever becomes of it; a
+websocket on which a JOB is refused it closes; and to a result that it has it says 500."""
 
 import base64
 import json
@@ -15,13 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import msgpack
 from websockets.server import ServerProtocol
 
-from peer import CANCEL, HELLO, JOB, OK, STOP, UPDATE, counts, message
+from peer import CANCEL, ERROR, HELLO, JOB, OK, STOP, UPDATE, counts, message
 
 mode, place, tasks, *more = sys.argv[1:]
 tasks = int(tasks)
 password = "sekrit"
 stop_type = int(more[0]) if more else STOP
-heard = {"hellos": [], "updates": [], "bad": [], "connections": 0}
+heard = {"hellos": [], "given": [], "updates": [], "known": 0, "bad": [], "connections": 0}
 cookies, ended = set(), threading.Event()
 job = {
     "job_id": 3, "name": "sim", "num_tasks": tasks, "working_dir": place,
@@ -38,6 +39,15 @@ def expect(is_so, what):
         heard["bad"].append(what)
 
 
+def take(task, success, status):
+    """Whether it is news."""
+    if any(task == known for known, _, _ in heard["updates"]):
+        heard["known"] += 1
+        return False
+    heard["updates"].append([task, success, status])
+    return True
+
+
 class Persistent:
     """The foreman's side of a websocket, one request of ours at a time."""
 
@@ -48,7 +58,7 @@ class Persistent:
         self.protocol.receive_data(request.encode())
         self.protocol.send_response(self.protocol.accept(self.protocol.events_received()[0]))
         self.flush()
-        self.left, self.waiting = list(range(1, tasks + 1)), []
+        self.waiting, self.is_stopped, self.has_met = [], False, False
 
     def flush(self):
         for piece in self.protocol.data_to_send():
@@ -75,20 +85,23 @@ class Persistent:
             self.flush()
 
     def next(self):
-        if self.left:
-            number = self.left.pop(0)
+        if Foreman.left:
+            number = Foreman.left.pop(0)
+            heard["given"].append(number)
             task = {"Task": number, "JobDescription": described}
             self.waiting.append(self.say(JOB, body=[task]))
-        elif self.left is not None and self.running == 0:
-            self.left = None
+        elif not self.is_stopped and self.running == 0:
+            self.is_stopped = True
             self.waiting.append(self.say(stop_type, self.free))
 
     def converse(self):
         self.running, self.cancelled = 0, False
         for frame in self.frames():
             magic, kind, subtype, seq, padding, arg0 = struct.unpack_from("<HBBIII", frame)
-            expect(magic == 0xC047 and padding == 0, f"header {frame[:16].hex()}")
+            mark = int.from_bytes(b"LABO", "little") if kind == HELLO else 0
+            expect(magic == 0xC047 and padding == mark, f"header {frame[:16].hex()}")
             if kind == HELLO:
+                self.has_met = True
                 hello = msgpack.unpackb(frame[16:])
                 expect(list(hello) == ["NumProcs", "Running"] and seq % 2 == 0, f"hello {hello}")
                 self.free, self.running = hello["NumProcs"], len(hello["Running"])
@@ -101,7 +114,11 @@ class Persistent:
                 update = msgpack.unpackb(frame[16:])
                 keys = ["JobId", "Task", "Success", "Status", "NewJob"]
                 expect(list(update) == keys, f"update {update}")
-                heard["updates"].append([update["Task"], update["Success"], update["Status"]])
+                take(update["Task"], update["Success"], update["Status"])
+                if not self.has_met:
+                    self.protocol.send_binary(message(OK, seq, 0xFFFFFFFF))
+                    self.flush()
+                    continue
                 self.running, self.free = self.running - 1, self.free + 1
                 self.seq = max(self.seq, seq | 1)
                 self.protocol.send_binary(message(OK, seq, counts(self.free, self.running)))
@@ -114,7 +131,7 @@ class Persistent:
                 if seq == self.cancelled:
                     expect((free, running) == (1, 0), f"cancelled {free}|{running}")
                     continue
-                if self.left is None:
+                if self.is_stopped:
                     expect((free, running) == (0, 0), f"stopped with {free}|{running}")
                     continue
                 self.free, self.running = free, running
@@ -125,6 +142,9 @@ class Persistent:
                     self.next()
             else:
                 expect(False, f"message type {kind}")
+                if kind == ERROR:
+                    break
+        print("closed", flush=True)
         heard["close"] = self.protocol.close_rcvd and self.protocol.close_rcvd.code
         ended.set()
 
@@ -183,7 +203,11 @@ class Foreman(BaseHTTPRequestHandler):
         if self.path == "/node/leave":
             return self.answer("404 page not found", 404)
         if self.path == "/job/update":
-            heard["updates"].append([said["task"], said["success"], said["status"]])
+            if not take(said["task"], said["success"], said["status"]):
+                return self.answer("500 internal error", 500)
+            if mode == "lossy" and said["task"] % 3 == 0:
+                self.close_connection = True
+                return None
         else:
             expect(self.path == "/job/request" and said == {"nproc": 1}, f"{self.path} {said}")
         if self.path == "/job/update" and said["newjob"] is None:
@@ -192,6 +216,7 @@ class Foreman(BaseHTTPRequestHandler):
             number = Foreman.left.pop(0) if Foreman.left else None
             is_over = len(heard["updates"]) == tasks
         if number is not None:
+            heard["given"].append(number)
             return self.answer([{"task": number} | job])
         stop = job | {"task": -1, "job_id": 0, "name": "::stop::"}
         if not is_over:

@@ -3,7 +3,7 @@
 use super::plain::{NOW, bytes, with_body};
 use super::rig::ended;
 use crate::fuq2::frame::{self, Message};
-use crate::fuq2::header::{AT_ONCE, Kind, Numbering, SAY_HELLO, Trouble};
+use crate::fuq2::header::{AT_ONCE, Kind, LABORO, Numbering, SAY_HELLO, Trouble};
 use crate::fuq2::payload::{self, Hello, JobDescription, JobStatusUpdate, Task, TaskPair};
 use crate::fuq2::{PlainSettings, PlainWorker};
 use crate::worker::{Key, News, Order, Orders, Parting, WorkerSide};
@@ -28,9 +28,39 @@ impl Lone {
         lone.collect(out);
         assert!(lone.said.is_empty(), "the foreman speaks first");
         lone.hear(bytes(Kind::Ok, 1, 0, 0));
-        assert_eq!(lone.said[0].header.kind, Kind::Hello);
+        let hello = lone.said[0].header;
+        assert_eq!((hello.kind, hello.padding), (Kind::Hello, LABORO), "two of ours know each other");
         lone.hear(bytes(Kind::Ok, 0, 0, slots << 16));
         lone
+    }
+
+    /// The same on a websocket, where originals are.
+    fn on_websocket(slots: u32, padding: u32) -> Lone {
+        let worker = PlainWorker::new(PlainSettings::websocket("vm", slots));
+        let mut lone = Lone { worker, orders: Vec::new(), said: Vec::new(), parting: None };
+        lone.open();
+        assert_eq!(lone.said[0].header.kind, Kind::Hello);
+        let mut answer = bytes(Kind::Ok, 0, 0, slots << 16);
+        answer[8..12].copy_from_slice(&padding.to_le_bytes());
+        lone.hear(answer);
+        lone
+    }
+
+    fn open(&mut self) {
+        let mut out = Orders::default();
+        self.worker.open(NOW, &mut out);
+        self.collect(out);
+    }
+
+    fn end(&mut self, key: Key) {
+        self.tell(News::Ended { key, how: ended(Outcome::Success) });
+    }
+
+    /// The only thing said.
+    fn update(&self) -> JobStatusUpdate {
+        let [update] = &self.said[..] else { panic!("one message: {:?}", self.said()) };
+        assert_eq!(update.header.kind, Kind::Update);
+        JobStatusUpdate::read(&mut crate::fuq2::pack::Reader::new(&update.body)).unwrap()
     }
 
     fn collect(&mut self, mut out: Orders) {
@@ -127,6 +157,75 @@ fn who_leaves_says_nothing_of_what_it_has_not_finished() {
 }
 
 #[test]
+fn who_leaves_an_original_tells_its_results_on_a_connection_without_a_hello() {
+    let mut lone = Lone::on_websocket(3, 0);
+    lone.hear(job(3, &[(1, 1), (1, 2)]));
+    let mut keys = lone.started();
+    assert!(lone.worker.must_finish());
+    lone.end(keys[0]);
+    assert_eq!(lone.update().task, 1);
+    lone.hear(job(5, &[(1, 3)]));
+    assert!(lone.orders.is_empty(), "the answer comes first");
+    lone.tell(News::Draining);
+    assert!(matches!(lone.parting, Some(Parting::Again(_))), "no word for it is understood");
+    keys.extend(lone.started());
+    assert_eq!(keys.len(), 3, "what waited is taken: the foreman gives it to nobody else");
+    lone.hear(job(7, &[(1, 4)]));
+    keys.extend(lone.started());
+    assert_eq!((lone.said(), keys.len()), (vec![], 4), "and so is what comes until it is closed");
+    assert!(!lone.worker.is_settled());
+
+    lone.worker.lost(NOW);
+    lone.open();
+    assert_eq!(lone.update().task, 1, "what had no answer, and no HELLO");
+    lone.hear(bytes(Kind::Ok, 0, 0, SAY_HELLO));
+    assert_eq!((lone.said(), lone.worker.is_settled()), (vec![], true), "it is taken all the same");
+    for (key, task) in [(keys[1], 2), (keys[2], 3)] {
+        lone.end(key);
+        assert_eq!(lone.update().task, task);
+        lone.hear(bytes(Kind::Ok, lone.said[0].header.seq, 0, 1 << 16));
+        assert_eq!(lone.parting, None);
+    }
+    lone.tell(News::Returned(keys[3]));
+    let update = lone.update();
+    assert_eq!((update.task, update.success), (4, false), "nobody else would ever run it");
+    lone.hear(bytes(Kind::Ok, lone.said[0].header.seq, 0, 1 << 16));
+    assert_eq!(lone.parting, Some(Parting::Finished));
+}
+
+#[test]
+fn who_leaves_an_original_idle_takes_what_comes_until_it_is_closed() {
+    let mut lone = Lone::on_websocket(1, 0);
+    lone.tell(News::Draining);
+    assert!(matches!(lone.parting, Some(Parting::Again(_))) && !lone.worker.is_settled());
+    lone.worker.lost(NOW);
+    assert!(lone.worker.is_settled(), "nothing came");
+    lone.open();
+    assert_eq!((lone.said(), &lone.parting), (vec![], &Some(Parting::Finished)));
+}
+
+#[test]
+fn a_foreman_that_knows_of_it_is_left_on_the_same_connection() {
+    let mut ours = Lone::on_websocket(2, LABORO);
+    ours.hear(job(3, &[(1, 1)]));
+    let key = ours.started()[0];
+    ours.tell(News::Draining);
+    assert_eq!((ours.said(), &ours.parting), (vec![], &None));
+    ours.hear(job(5, &[(1, 2)]));
+    assert_eq!(Trouble::of(ours.said[0].header.subtype), Trouble::NoProcs, "a hub gives it on");
+    ours.tell(News::Returned(key));
+    assert_eq!((ours.said(), &ours.parting), (vec![], &Some(Parting::Finished)));
+    let mut told = Lone::on_websocket(2, 0);
+    told.hear(job(3, &[(1, 1)]));
+    let key = told.started()[0];
+    told.hear(bytes(Kind::Stop, 5, 0, 2));
+    told.tell(News::Draining);
+    assert_eq!(told.parting, None, "an original that said STOP gives nothing more");
+    told.end(key);
+    assert_eq!(told.update().task, 1);
+}
+
+#[test]
 fn what_is_cancelled_before_it_began_is_told_all_the_same() {
     let mut lone = Lone::new(1);
     lone.hear(job(3, &[(1, 1)]));
@@ -216,6 +315,10 @@ fn our_worker_answers_an_original_foreman_as_an_original_does() {
                 worker.tell(NOW, News::Ended { key, how: ended(outcome) }, &mut out);
             }
             said.unsplit(out.take_bytes());
+            if line["decoded"]["type"] == "HELLO" {
+                assert_eq!(said[8..12], LABORO.to_le_bytes(), "originals do not look at it");
+                said[8..12].fill(0);
+            }
             assert_eq!(said.split_to(bytes.len().min(said.len())), bytes, "{line}");
         }
         said.unsplit(out.take_bytes());

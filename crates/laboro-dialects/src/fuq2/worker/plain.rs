@@ -1,6 +1,10 @@
 //! A worker at an original foreman, or at anything that speaks like one: one program with a number, counted
 //! processors, one result an UPDATE. Output is not carried by this dialect; whoever runs the task writes it
 //! where the work says.
+//!
+//! An original foreman gives work to every node that has said HELLO, has no ear for one that wants no more, and never
+//! gives to another what one of them has. So who leaves such a foreman closes the connection, takes what comes until it
+//! is closed, and tells its results on a new one without a HELLO.
 
 mod incoming;
 
@@ -21,6 +25,8 @@ pub struct PlainSettings {
     pub slots: u32,
     /// Waits for the foreman's OK before its HELLO: on a byte stream, not on a websocket.
     pub awaits_greeting: bool,
+    /// What is not finished here stays with this worker for ever, unless the foreman is Laboro.
+    pub must_finish: bool,
     pub numbering: Numbering,
     /// The largest message taken, in bytes.
     pub message_max: usize,
@@ -33,6 +39,7 @@ impl PlainSettings {
             name: name.into(),
             slots,
             awaits_greeting: true,
+            must_finish: false,
             numbering: Numbering::Current,
             message_max: 16 << 20,
         }
@@ -40,7 +47,8 @@ impl PlainSettings {
 
     /// On a websocket, as the originals have it.
     pub fn websocket(name: impl Into<String>, slots: u32) -> PlainSettings {
-        PlainSettings { awaits_greeting: false, ..PlainSettings::tcp(name, slots) }
+        let settings = PlainSettings::tcp(name, slots);
+        PlainSettings { awaits_greeting: false, must_finish: true, ..settings }
     }
 }
 
@@ -58,6 +66,8 @@ pub struct PlainWorker {
     under_way: bool,
     /// Wants no more work.
     drains: bool,
+    /// It has hung up in order to tell the rest elsewhere, and is not answered any more.
+    is_closing: bool,
     asked_at: Time,
     held_until: Option<Time>,
 }
@@ -101,6 +111,7 @@ impl PlainWorker {
             results: VecDeque::new(),
             under_way: false,
             drains: false,
+            is_closing: false,
             asked_at: Time::default(),
             held_until: None,
             settings,
@@ -139,8 +150,26 @@ impl PlainWorker {
         }
     }
 
+    /// It goes, and the foreman would neither understand that nor do without it. One that said STOP knows.
+    fn hands_in(&self) -> bool {
+        self.drains && self.slots > 0 && self.must_finish()
+    }
+
+    fn drain(&mut self, out: &mut Orders) {
+        let is_news = !std::mem::replace(&mut self.drains, true);
+        let is_met = matches!(self.phase, Phase::Greeting | Phase::Working);
+        if is_news && is_met && self.hands_in() {
+            self.is_closing = true;
+            let why = "from now on this worker only tells results";
+            out.hang_up(Parting::Again(why.into()));
+            for request in self.talk.take_queued() {
+                self.take_last(&request, out);
+            }
+        }
+    }
+
     fn flush(&mut self, now: Time, out: &mut Orders) {
-        if out.hang_up.is_some() {
+        if out.hang_up.is_some() || self.is_closing {
             return;
         }
         if self.talk.answer_reset(&mut out.say) {
@@ -191,12 +220,15 @@ impl PlainWorker {
         self.results.push_back((key, update));
     }
 
-    /// There is no word for it. Who leaves says nothing of what it has not finished: the foreman gives to others what
-    /// a connection that ended leaves behind. Until then it is ours to run.
+    /// There is no word for it. Who leaves says nothing of what it has not finished: a foreman gives to others what a
+    /// connection that ended leaves behind, or else it has failed. Until then it is ours to run.
     fn give_back(&mut self, key: Key, out: &mut Orders) {
         let Some(live) = self.tasks.get(&key).filter(|live| !live.ended) else { return };
         if live.cancelled {
             return self.end(key, Outcome::Signal(KILLED), None);
+        }
+        if self.drains && self.must_finish() {
+            return self.end(key, Outcome::Error, Some("the worker had to leave"));
         }
         let Some(live) = self.tasks.remove(&key).filter(|_| !self.drains) else { return };
         self.begin(live.task, out);
@@ -209,7 +241,12 @@ impl WorkerSide for PlainWorker {
             return out.hang_up(Parting::Finished);
         }
         self.talk.restart();
-        self.start_anew(now, out);
+        if self.hands_in() {
+            self.phase = Phase::Working;
+            self.flush(now, out);
+        } else {
+            self.start_anew(now, out);
+        }
     }
 
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
@@ -230,7 +267,7 @@ impl WorkerSide for PlainWorker {
                 self.end(key, outcome, message.as_deref());
             }
             News::Returned(key) => self.give_back(key, out),
-            News::Draining | News::Leaving => self.drains = true,
+            News::Draining | News::Leaving => self.drain(out),
         }
         self.flush(now, out);
     }
@@ -264,7 +301,7 @@ impl WorkerSide for PlainWorker {
         if self.phase != Phase::Gone {
             self.phase = Phase::Away;
         }
-        self.under_way = false;
+        (self.under_way, self.is_closing) = (false, false);
     }
 
     fn unsaid(&self) -> usize {
@@ -275,7 +312,11 @@ impl WorkerSide for PlainWorker {
         false
     }
 
+    fn must_finish(&self) -> bool {
+        self.settings.must_finish && !self.talk.knows_laboro()
+    }
+
     fn is_settled(&self) -> bool {
-        self.results.is_empty()
+        self.results.is_empty() && !self.is_closing
     }
 }

@@ -12,6 +12,9 @@ use laboro_core::{Outcome, Time};
 
 impl PlainWorker {
     pub(super) fn hear(&mut self, now: Time, message: Message, out: &mut Orders) {
+        if self.is_closing && message.header.kind == Kind::Job {
+            return self.take_last(&message, out);
+        }
         match self.talk.hear(message) {
             Heard::Request(request) => self.take_request(request, out),
             Heard::Response(response) => self.take_response(now, &response, out),
@@ -73,6 +76,16 @@ impl PlainWorker {
         }
         self.talk.answer(&mut out.say, seq, self.counts());
         Ok(())
+    }
+
+    /// Sent while the connection was being closed. The foreman has it as running here, and hears of it later.
+    pub(super) fn take_last(&mut self, request: &Message, out: &mut Orders) {
+        if request.header.kind != Kind::Job {
+            return;
+        }
+        let tasks = payload::read_tasks(&request.body).unwrap_or_default();
+        let room = self.slots.saturating_sub(self.room().1) as usize;
+        tasks.into_iter().take(room).for_each(|task| self.begin(task, out));
     }
 
     pub(super) fn begin(&mut self, task: Task, out: &mut Orders) {
@@ -138,7 +151,8 @@ impl PlainWorker {
                 self.phase = Phase::Working;
                 out.order(Order::Welcome { name: self.settings.name.clone() });
             }
-            (Kind::Ok, _) if header.arg0 == SAY_HELLO => {
+            // Who hands in its last results has them taken all the same, and a HELLO would bring more work.
+            (Kind::Ok, _) if header.arg0 == SAY_HELLO && !self.hands_in() => {
                 self.under_way = false;
                 self.say_hello(now, out);
             }
@@ -151,6 +165,10 @@ impl PlainWorker {
             (_, Trouble::Refused) => {
                 let why = String::from_utf8_lossy(&response.body).into_owned();
                 out.hang_up(Parting::Refused(why));
+            }
+            (_, Trouble::NotNow) => {
+                let why = String::from_utf8_lossy(&response.body).into_owned();
+                out.hang_up(Parting::NotNow(why));
             }
             (_, Trouble::Overflow) if !is_hello => {
                 self.under_way = false;
