@@ -32,6 +32,8 @@ pub(super) struct Answered {
     pub id: u64,
     pub status: u16,
     pub body: Value,
+    /// It was said twice, on two connections: the foreman may have heard it before.
+    pub is_repeated: bool,
 }
 
 impl Connect for Bridge {
@@ -92,8 +94,9 @@ async fn carry(foreman: Arc<Foreman>, wires: Wires, stream: DuplexStream) {
                     Some(path) => {
                         let (foreman, wires, id) = (Arc::clone(&foreman), wires.clone(), asked.id);
                         let ask = async move {
-                            let (status, body) = ask(&foreman, &wires, &path, &asked.body).await?;
-                            Ok(Answered { id, status: status.as_u16(), body })
+                            let ((status, body), is_repeated) =
+                                ask(&foreman, &wires, &path, &asked.body).await?;
+                            Ok(Answered { id, status: status.as_u16(), body, is_repeated })
                         };
                         handles.insert(id, under_way.spawn(ask));
                     }
@@ -120,27 +123,28 @@ async fn carry(foreman: Arc<Foreman>, wires: Wires, stream: DuplexStream) {
     }
 }
 
-/// On a connection of its own while it lasts: most requests wait.
+/// On a connection of its own while it lasts: most requests wait. With the answer: whether it was asked twice.
 async fn ask(
     foreman: &Foreman,
     wires: &Wires,
     path: &str,
     body: &Value,
-) -> Result<(StatusCode, Value), Trouble> {
+) -> Result<((StatusCode, Value), bool), Trouble> {
+    let mut is_repeated = false;
     if let Some(mut wire) = wires.take() {
         match ask_on(foreman, &mut wire, path, body).await {
-            // The foreman closed it in the same moment. What it heard before is said twice, which it knows.
-            Err(Trouble::Http(_)) => {}
+            // The foreman closed it in the same moment, and may have heard it before.
+            Err(Trouble::Http(_)) => is_repeated = true,
             answered => {
                 wires.keep(wire);
-                return answered;
+                return answered.map(|answer| (answer, false));
             }
         }
     }
     let mut wire = timeout(PATIENCE, foreman.dial()).await.unwrap_or_else(|_| Err(late()))?;
     let answered = ask_on(foreman, &mut wire, path, body).await?;
     wires.keep(wire);
-    Ok(answered)
+    Ok((answered, is_repeated))
 }
 
 async fn ask_on(

@@ -1,5 +1,7 @@
-//! A node that polls: each free slot has a request for work under way. Speaks in the lines of `bridge`; what cannot be
-//! said here is that a task was cancelled, so none is.
+//! A node that polls: each free slot has a request for work under way, by itself or with a result. Speaks in the lines
+//! of `bridge`; what cannot be said here is that a task was cancelled, so none is.
+
+mod results;
 
 use super::bridge::{Answered, Asked};
 use super::tasks::{self, Work};
@@ -7,8 +9,9 @@ use bytes::BytesMut;
 use laboro_core::{Outcome, Time};
 use laboro_dialects::fuq2::{Task, assignment};
 use laboro_dialects::worker::{Ended, Key, News, Order, Orders, Parting, WorkerSide};
+use results::{Asking, Told, is_final};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Debug)]
 pub(super) struct Polling {
@@ -20,7 +23,13 @@ pub(super) struct Polling {
     running: BTreeMap<Key, Task>,
     /// Requests for work under way.
     polls: BTreeSet<u64>,
-    /// Results without an answer, by their request once they were said.
+    /// Results that were said and ask for the next task as well: the answer to both comes when there is one.
+    asking: BTreeMap<u64, Asking>,
+    /// When each of them, oldest first, has waited so long that it must be asked about.
+    doubts: VecDeque<(Time, u64)>,
+    /// Those results said again alone, by that request: the answer tells whether they are taken.
+    again: BTreeMap<u64, u64>,
+    /// Results that were said and ask for nothing.
     updates: BTreeMap<u64, Told>,
     unsaid: Vec<Told>,
     /// Results that the foreman could not take, and when they are said again.
@@ -45,13 +54,6 @@ enum Goodbye {
     Answered,
 }
 
-#[derive(Clone, Debug)]
-struct Told {
-    task: Task,
-    outcome: Outcome,
-    message: Option<String>,
-}
-
 /// As the original waits when it was given nothing.
 const PAUSE_MS: u64 = 5000;
 
@@ -65,6 +67,9 @@ impl Polling {
             is_connected: false,
             running: BTreeMap::new(),
             polls: BTreeSet::new(),
+            asking: BTreeMap::new(),
+            doubts: VecDeque::new(),
+            again: BTreeMap::new(),
             updates: BTreeMap::new(),
             unsaid: Vec::new(),
             refused: Vec::new(),
@@ -92,12 +97,11 @@ impl Polling {
         if self.again_at.take_if(|at| *at <= now).is_some() {
             self.unsaid.append(&mut self.refused);
         }
+        self.pause_until.take_if(|until| *until <= now);
         for result in std::mem::take(&mut self.unsaid) {
-            let Told { task, outcome, message } = &result;
-            let body = tasks::update(task, *outcome, message.as_deref());
-            let id = self.ask("job/update", body, out);
-            self.updates.insert(id, result);
+            self.say_result(now, result, out);
         }
+        self.look_at_doubts(now, out);
         if self.drains {
             for id in std::mem::take(&mut self.polls) {
                 say(&Asked { id, path: None, body: Value::Null }, out);
@@ -107,16 +111,21 @@ impl Polling {
             }
             return;
         }
-        self.pause_until.take_if(|until| *until <= now);
-        if self.pause_until.is_some() {
-            return;
-        }
-        // A slot asks when its result is told, so that there is a connection a slot and no more.
-        let told = self.updates.len() + self.refused.len();
-        while self.running.len() + self.polls.len() + told < self.slots as usize {
+        while self.pause_until.is_none() && self.has_room() {
             let id = self.ask("job/request", json!({ "nproc": 1 }), out);
             self.polls.insert(id);
         }
+    }
+
+    fn drain(&mut self, now: Time) {
+        if !std::mem::replace(&mut self.drains, true) {
+            self.doubt_all(now);
+        }
+    }
+
+    /// A slot that neither works nor has asked for work. Results that ask for nothing hold up nobody.
+    fn has_room(&self) -> bool {
+        self.running.len() + self.polls.len() + self.asking.len() < self.slots as usize
     }
 
     /// A request for work that was taken back may have been answered in the same moment, so goodbye is always said.
@@ -140,37 +149,38 @@ impl Polling {
             self.unfinished.clear();
         }
         let message = Some("the worker had to leave".to_owned());
-        let failed = |task| Told { task, outcome: Outcome::Error, message: message.clone() };
+        let failed = |task| Told {
+            task,
+            outcome: Outcome::Error,
+            message: message.clone(),
+            is_repeated: false,
+        };
         self.unsaid.extend(self.unfinished.drain(..).map(failed));
     }
 
     fn hear(&mut self, now: Time, line: &[u8], out: &mut Orders) {
-        let Ok(Answered { id, status, body }) = serde_json::from_slice(line) else {
+        let Ok(Answered { id, status, body, is_repeated }) = serde_json::from_slice(line) else {
             return out.hang_up(Parting::Malformed("an answer is not understood".into()));
         };
         if self.goodbye == Goodbye::Said(id) {
             return self.hear_goodbye(status);
         }
-        let update = self.updates.remove(&id);
-        let is_poll = self.polls.remove(&id);
+        if let Some(asking) = self.again.remove(&id) {
+            return self.hear_again(now, asking, status);
+        }
+        let asking = self.asking.remove(&id).map(|asking| Told {
+            is_repeated: asking.told.is_repeated || asking.is_doubted,
+            ..asking.told
+        });
+        let is_poll = self.polls.remove(&id) || asking.is_some();
+        let update = asking.or_else(|| self.updates.remove(&id));
         if !is_poll && update.is_none() {
             return;
         }
         if status != 200 {
-            self.pause_until = Some(now.after_ms(PAUSE_MS));
             match update {
-                Some(Told { task, .. }) if is_final(status) => {
-                    let (job, number) = (task.job.id, task.task);
-                    tracing::warn!(
-                        "the foreman answers {status} to the result of task {number} of job {job}"
-                    );
-                }
-                // It stops, or its disk is full: it must not run again because of that.
-                Some(told) => {
-                    self.refused.push(told);
-                    self.again_at = self.again_at.or(self.pause_until);
-                }
-                None => {}
+                Some(told) => self.hear_refusal(now, told, is_repeated, status),
+                None => self.pause_until = Some(now.after_ms(PAUSE_MS)),
             }
             return;
         }
@@ -182,7 +192,7 @@ impl Polling {
                 tasks.into_iter().for_each(|task| self.start(task, out));
             }
             Ok(Work::Stop) => {
-                self.drains = true;
+                self.drain(now);
                 out.order(Order::Drain);
             }
             Err(error) => {
@@ -204,14 +214,9 @@ impl Polling {
 
     fn end(&mut self, key: Key, outcome: Outcome, message: Option<String>) {
         if let Some(task) = self.running.remove(&key) {
-            self.unsaid.push(Told { task, outcome, message });
+            self.unsaid.push(Told { task, outcome, message, is_repeated: false });
         }
     }
-}
-
-/// Saying it again would not change the answer: it is not understood, or nobody knows the task.
-fn is_final(status: u16) -> bool {
-    matches!(status, 400 | 404 | 405 | 413)
 }
 
 fn say(asked: &Asked, out: &mut Orders) {
@@ -252,14 +257,15 @@ impl WorkerSide for Polling {
                 Some(task) => self.start(task, out),
                 None => {}
             },
-            News::Draining | News::Leaving => self.drains = true,
+            News::Draining | News::Leaving => self.drain(now),
         }
         self.flush(now, out);
     }
 
     fn deadline(&self) -> Option<Time> {
         let pause = self.pause_until.filter(|_| !self.drains);
-        let due = pause.into_iter().chain(self.again_at).min();
+        let doubt = self.doubts.front().map(|&(at, _)| at);
+        let due = [pause, self.again_at, doubt].into_iter().flatten().min();
         due.filter(|_| self.is_connected)
     }
 
@@ -270,9 +276,12 @@ impl WorkerSide for Polling {
     fn lost(&mut self, _: Time) {
         self.is_connected = false;
         self.polls.clear();
+        self.again.clear();
+        self.doubts.clear();
         // A foreman that has them already says so.
-        let updates = std::mem::take(&mut self.updates);
-        self.unsaid.extend(updates.into_values());
+        let asking = std::mem::take(&mut self.asking).into_values().map(|asking| asking.told);
+        let said = asking.chain(std::mem::take(&mut self.updates).into_values());
+        self.unsaid.extend(said.map(|told| Told { is_repeated: true, ..told }));
         self.unsaid.append(&mut self.refused);
         self.again_at = None;
         if let Goodbye::Said(_) = self.goodbye {
@@ -284,12 +293,18 @@ impl WorkerSide for Polling {
         false
     }
 
+    /// An original never does.
+    fn must_finish(&self) -> bool {
+        true
+    }
+
     fn unsaid(&self) -> usize {
         0
     }
 
     fn is_settled(&self) -> bool {
-        self.unsaid.is_empty() && self.updates.is_empty() && self.refused.is_empty()
+        let is_taken = self.updates.is_empty() && self.asking.is_empty();
+        is_taken && self.unsaid.is_empty() && self.refused.is_empty()
     }
 }
 

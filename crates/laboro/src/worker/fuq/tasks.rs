@@ -47,14 +47,13 @@ pub(super) fn read(answer: Value) -> Result<Work, serde_json::Error> {
     Ok(Work::Tasks(given.into_iter().map(task).collect()))
 }
 
-/// Does not ask for the next task with `newjob`, as the originals do: the answer would come with that, and nobody could
-/// say until then whether the result is taken.
-pub(super) fn update(task: &Task, outcome: Outcome, message: Option<&str>) -> Value {
+/// One that `asks` is answered with the next task, when there is one; only then is it known that the result is taken.
+pub(super) fn update(task: &Task, outcome: Outcome, message: Option<&str>, asks: bool) -> Value {
     json!({
         "job_id": task.job.id,
         "task": task.task,
         "success": outcome.is_success(),
         "status": status_of(outcome, message),
-        "newjob": null,
+        "newjob": asks.then(|| json!({ "nproc": 1 })),
     })
 }

@@ -112,6 +112,17 @@ fn one_that_polls_and_has_told_its_results_leaves_when_it_is_told_to() {
     assert_eq!(foreman.heard()["updates"], json!([[1, true, "done"]]));
 }
 
+/// The originals say 500 to such a result, for ever.
+#[test]
+fn results_whose_answers_are_lost_hold_up_nothing() {
+    let rig = Rig::new();
+    let foreman = start(&rig, "lossy", 12, &[]);
+    foreman.works("https", &[]);
+    let heard = foreman.heard();
+    assert_eq!(updates(&heard).len(), 12);
+    assert!(heard["known"].as_u64() >= Some(4), "every third answer was lost: {heard}");
+}
+
 /// Begun by the first task of each slot, which go on until there is a file `go`.
 fn busy_worker(foreman: &Foreman, more: &[&str]) -> Live {
     let script = "#!/bin/sh\n: > began_$1\nuntil test -e go; do sleep 0.01; done\n";

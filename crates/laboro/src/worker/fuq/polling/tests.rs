@@ -25,9 +25,25 @@ impl Rig {
     }
 
     fn answer(&mut self, id: u64, status: u16, body: Value) {
-        let mut line = serde_json::to_vec(&Answered { id, status, body }).unwrap();
+        self.hear(&Answered { id, status, body, is_repeated: false });
+    }
+
+    fn hear(&mut self, answered: &Answered) {
+        let mut line = serde_json::to_vec(answered).unwrap();
         line.push(b'\n');
         self.side.receive(NOW, &mut BytesMut::from(&line[..]), &mut self.orders);
+    }
+
+    /// One task was given and has ended; its result is what was asked last.
+    fn result(slots: u32) -> (Rig, Asked) {
+        let mut rig = Rig::new(slots);
+        let id = rig.asked()[0].id;
+        rig.answer(id, 200, tasks(&[1]));
+        let key = rig.started()[0].0;
+        rig.end(key, Outcome::Success);
+        let update = rig.asked().remove(0);
+        assert_eq!(update.path.as_deref(), Some("job/update"));
+        (rig, update)
     }
 
     fn started(&mut self) -> Vec<(Key, String)> {
@@ -60,7 +76,7 @@ fn tasks(numbers: &[i64]) -> Value {
 }
 
 #[test]
-fn each_free_slot_asks_once_its_result_is_told() {
+fn each_free_slot_asks_once_and_a_result_asks_for_the_next_task() {
     let mut rig = Rig::new(2);
     let polls = rig.asked();
     assert_eq!(polls.len(), 2);
@@ -70,36 +86,102 @@ fn each_free_slot_asks_once_its_result_is_told() {
     assert_eq!(name, "sim.7");
     assert!(rig.asked().is_empty(), "one slot works and the other waits");
     rig.end(*key, Outcome::Exit(3));
-    let [update] = &rig.asked()[..] else { panic!("one update") };
+    let [update] = &rig.asked()[..] else { panic!("one update and nothing else") };
     assert_eq!(
         update.body,
         json!({
             "job_id": 3, "task": 7, "success": false,
-            "status": "error encountered: exit status 3", "newjob": null,
+            "status": "error encountered: exit status 3", "newjob": { "nproc": 1 },
         })
     );
     assert!(!rig.side.is_settled());
-    rig.answer(update.id, 200, json!([]));
+    rig.answer(update.id, 200, tasks(&[8]));
     assert!(rig.side.is_settled());
-    let [poll] = &rig.asked()[..] else { panic!("the slot is free") };
-    assert_eq!(poll.path.as_deref(), Some("job/request"));
-    rig.answer(poll.id, 200, tasks(&[8]));
-    assert_eq!(rig.started().len(), 1);
+    assert_eq!((rig.started().len(), rig.asked().len()), (1, 0));
 }
 
 #[test]
-fn whoever_leaves_does_not_wait_for_more_work() {
-    let mut rig = Rig::new(1);
-    let id = rig.asked()[0].id;
-    rig.answer(id, 200, tasks(&[1]));
-    let key = rig.started()[0].0;
-    rig.end(key, Outcome::Success);
-    let update = rig.asked()[0].id;
+fn a_result_that_waits_for_work_is_known_to_be_taken_by_saying_it_again() {
+    for status in [200, 500, 400] {
+        let (mut rig, update) = Rig::result(1);
+        let later = rig.side.deadline().unwrap();
+        rig.side.tick(later, &mut rig.orders);
+        let [again] = &rig.asked()[..] else { panic!("the result alone") };
+        assert_eq!((&again.body["task"], &again.body["newjob"]), (&json!(1), &Value::Null));
+        assert!(!rig.side.is_settled() && rig.side.deadline().is_none());
+        rig.answer(again.id, status, Value::Null);
+        assert!(rig.side.is_settled(), "{status}");
+        assert!(rig.asked().is_empty(), "its request waits for work");
+        rig.answer(update.id, 200, tasks(&[2]));
+        assert_eq!(rig.started().len(), 1);
+    }
+}
+
+#[test]
+fn a_worker_that_leaves_does_not_wait_for_work_to_know_that_its_result_is_taken() {
+    let (mut rig, update) = Rig::result(1);
     rig.side.tell(NOW, News::Draining, &mut rig.orders);
-    assert!(rig.asked().is_empty(), "the result is told once");
-    rig.answer(update, 200, json!([]));
-    rig.part(200);
+    let [again] = &rig.asked()[..] else { panic!("the result alone") };
+    assert_eq!(again.body["newjob"], Value::Null);
+    rig.answer(again.id, 503, Value::Null);
+    assert!(rig.asked().is_empty(), "not at once");
+    let later = rig.side.deadline().unwrap();
+    rig.side.tick(later, &mut rig.orders);
+    let id = rig.asked()[0].id;
+    rig.answer(id, 500, Value::Null);
+    let [withdrawn, goodbye] = &rig.asked()[..] else { panic!("no more work, and goodbye") };
+    assert_eq!((withdrawn.id, &withdrawn.path), (update.id, &None));
+    rig.answer(goodbye.id, 404, Value::Null);
     assert_eq!(rig.orders.hang_up, Some(Parting::Finished));
+}
+
+#[test]
+fn what_is_given_to_a_worker_that_leaves_is_run() {
+    let (mut rig, update) = Rig::result(1);
+    rig.side.tell(NOW, News::Draining, &mut rig.orders);
+    let again = rig.asked()[0].id;
+    rig.answer(update.id, 200, tasks(&[2]));
+    let [(key, _)] = rig.started()[..] else { panic!("a foreman gives it to nobody else") };
+    rig.answer(again, 500, Value::Null);
+    rig.end(key, Outcome::Success);
+    let [update] = &rig.asked()[..] else { panic!("one update") };
+    assert_eq!((&update.body["task"], &update.body["newjob"]), (&json!(2), &Value::Null));
+    rig.answer(update.id, 200, json!([]));
+    rig.part(404);
+    assert_eq!(rig.orders.hang_up, Some(Parting::Finished));
+}
+
+/// An original says 500 to a result that it has, for ever.
+#[test]
+fn a_result_that_the_foreman_has_already_holds_up_nobody() {
+    let (mut rig, _) = Rig::result(2);
+    rig.side.lost(NOW);
+    rig.side.open(NOW, &mut rig.orders);
+    let [again, polls @ ..] = &rig.asked()[..] else { panic!("the result") };
+    assert_eq!((&again.body["task"], &again.body["newjob"]), (&json!(1), &Value::Null));
+    assert!(polls.len() == 2 && polls.iter().all(|poll| poll.body == json!({ "nproc": 1 })));
+    rig.answer(again.id, 500, Value::Null);
+    assert!(rig.side.is_settled());
+    assert_eq!((rig.asked().len(), rig.side.deadline()), (0, None), "nothing is waited for");
+
+    // The bridge may have said it twice, when a connection was closed in the same moment.
+    let (mut rig, update) = Rig::result(1);
+    rig.hear(&Answered { id: update.id, status: 500, body: Value::Null, is_repeated: true });
+    assert!(rig.side.is_settled());
+    assert_eq!(rig.asked()[0].path.as_deref(), Some("job/request"));
+}
+
+#[test]
+fn a_result_that_the_foreman_cannot_store_is_said_once_more_while_others_work() {
+    let (mut rig, update) = Rig::result(1);
+    rig.answer(update.id, 500, Value::Null);
+    assert!(!rig.side.is_settled());
+    assert_eq!(rig.asked()[0].path.as_deref(), Some("job/request"), "its slot is free");
+    let later = rig.side.deadline().unwrap();
+    rig.side.tick(later, &mut rig.orders);
+    let again = rig.asked()[0].id;
+    rig.answer(again, 500, Value::Null);
+    assert!(rig.side.is_settled());
 }
 
 #[test]
@@ -126,7 +208,7 @@ fn results_without_an_answer_are_told_again_on_the_next_connection() {
     rig.asked();
     rig.side.lost(NOW);
     rig.side.open(NOW, &mut rig.orders);
-    let [again] = &rig.asked()[..] else { panic!("the update alone") };
+    let [again, _poll] = &rig.asked()[..] else { panic!("the update, and the slot asks") };
     assert_eq!(again.body["task"], 1);
     rig.answer(again.id, 200, tasks(&[]));
     assert!(rig.side.is_settled());
@@ -139,9 +221,9 @@ fn a_result_that_the_foreman_cannot_take_now_is_told_again() {
         let id = rig.asked()[0].id;
         rig.answer(id, 200, tasks(&[1]));
         let key = rig.started()[0].0;
+        rig.side.tell(NOW, News::Draining, &mut rig.orders);
         rig.end(key, Outcome::Success);
         let id = rig.asked()[0].id;
-        rig.side.tell(NOW, News::Draining, &mut rig.orders);
         rig.answer(id, status, Value::Null);
         assert_eq!(rig.side.is_settled(), !is_kept, "{status}");
         if is_kept {
