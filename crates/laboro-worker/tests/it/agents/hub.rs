@@ -251,8 +251,15 @@ impl Rig {
                 agent.run(Link::new(Tcp { address }), signal).await
             })
         });
-        let mut rig =
-            Rig { dir, listener, signals, agent: Some(agent), turns, peer: None, heard: Vec::new() };
+        let mut rig = Rig {
+            dir,
+            listener,
+            signals,
+            agent: Some(agent),
+            turns,
+            peer: None,
+            heard: Vec::new(),
+        };
         rig.meet("hello ");
         rig
     }
