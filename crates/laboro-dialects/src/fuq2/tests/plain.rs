@@ -45,6 +45,19 @@ fn an_array_runs_one_task_a_job() {
 }
 
 #[test]
+fn two_of_ours_begin_anew_when_the_numbers_run_out() {
+    for from in [(40, u32::MAX - 0xFFFF), (u32::MAX - 0xFFFF, 40)] {
+        let mut rig = rig(3);
+        rig.worker.talk().reset_from(from.0);
+        rig.foreman.talk().reset_from(from.1);
+        let job = rig.submit(100, indexed());
+        assert_eq!(rig.run_all(), 100, "every task runs once");
+        assert_eq!(rig.count(job, State::Done), 100);
+        assert_eq!((&rig.hang_up, &rig.parting), (&None, &None), "on the same connection");
+    }
+}
+
+#[test]
 fn only_what_the_dialect_can_carry_is_given() {
     let mut rig = rig(3);
     let job = rig.submit(5, Work::Named);

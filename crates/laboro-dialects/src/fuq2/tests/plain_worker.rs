@@ -29,7 +29,11 @@ impl Lone {
         assert!(lone.said.is_empty(), "the foreman speaks first");
         lone.hear(bytes(Kind::Ok, 1, 0, 0));
         let hello = lone.said[0].header;
-        assert_eq!((hello.kind, hello.padding), (Kind::Hello, LABORO), "two of ours know each other");
+        assert_eq!(
+            (hello.kind, hello.padding),
+            (Kind::Hello, LABORO),
+            "two of ours know each other"
+        );
         lone.hear(bytes(Kind::Ok, 0, 0, slots << 16));
         lone
     }

@@ -118,6 +118,11 @@ impl PlainWorker {
         }
     }
 
+    #[cfg(test)]
+    pub(in super::super) fn talk(&mut self) -> &mut Talk {
+        &mut self.talk
+    }
+
     /// Free processors and running tasks. Slots are free before their result is told.
     fn room(&self) -> (u32, u32) {
         let running = self.tasks.values().filter(|live| !live.ended).count() as u32;
