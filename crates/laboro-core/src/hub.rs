@@ -49,9 +49,9 @@ impl Hub {
             effects: Vec::new(),
         };
         hub.ledger.set_now(now);
-        let life = hub.state().life() + 1;
+        let (life, before) = (hub.state().life() + 1, hub.state().at());
         hub.ledger.post(Event::Began { life, seed: seed.max(1) });
-        hub.expect_workers_back();
+        hub.expect_workers_back(before);
         // Nobody is there yet who could take what is ready.
         hub.ledger.take_awake();
         hub.ledger.take_loosened();
@@ -238,8 +238,8 @@ impl Hub {
         self.find_task(group, task).or_else(unnamed)
     }
 
-    /// After a restart workers have one period to come back.
-    fn expect_workers_back(&mut self) {
+    /// After a restart workers have one period to come back. `before` is when anything last happened.
+    fn expect_workers_back(&mut self, before: Time) {
         let now = self.ledger.now();
         let workers = self.ledger.state().workers();
         let back: Vec<(u32, Option<u64>, bool)> = (workers.from(Default::default()))
@@ -253,7 +253,7 @@ impl Hub {
             } else {
                 self.expect_back(slot);
             }
-            self.expect_standing_due(slot);
+            self.expect_standing_due(slot, before);
         }
     }
 }

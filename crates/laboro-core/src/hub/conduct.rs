@@ -133,8 +133,9 @@ impl Hub {
         }
     }
 
-    /// After a restart. Nobody waits longer than the rules say: the clock may have been set back meanwhile.
-    pub(super) fn expect_standing_due(&mut self, slot: u32) {
+    /// After a restart. Nobody waits longer than was left when anything last happened, nor than the rules say now: the
+    /// clock may have been set back meanwhile.
+    pub(super) fn expect_standing_due(&mut self, slot: u32, before: Time) {
         let record = self.record(slot);
         let Some(until) = record.until else { return };
         let rules = &self.config.conduct;
@@ -142,7 +143,7 @@ impl Hub {
             Standing::Ejected => rules.ejected_ms,
             Standing::OnHold | Standing::Probation | Standing::Good => rules.hold_most_ms,
         };
-        let latest = self.ledger.now().after_ms(most_ms);
+        let latest = self.ledger.now().after_ms(until.since_ms(before).min(most_ms));
         if until > latest {
             let (standing, reason) = (record.standing, record.reason.clone());
             self.set_standing(slot, standing, &reason.unwrap_or_default(), Some(latest));

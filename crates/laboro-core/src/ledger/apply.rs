@@ -15,9 +15,9 @@ use crate::ledger::Job;
 impl State {
     /// Applies one event that happened at this time. Events of a journal come in their order.
     pub fn apply(&mut self, at: Time, event: &Event) {
-        self.at = at;
+        let before = std::mem::replace(&mut self.at, at);
         match event {
-            Event::Began { life, seed } => self.began(*life, *seed),
+            Event::Began { life, seed } => self.began(*life, *seed, before),
             Event::GroupMade { group, name } => {
                 self.add_group(*group, name);
             }
@@ -99,13 +99,13 @@ impl State {
 
     /// A new life: lease numbers of this life start anew, and every live lease with an end of its own
     /// gets one more period, counted from now.
-    fn began(&mut self, life: u32, seed: u64) {
+    fn began(&mut self, life: u32, seed: u64, before: Time) {
         self.life = life;
         self.next_lease = 0;
         if self.seed == 0 {
             self.set_seed(seed);
         }
-        self.restart_timers();
+        self.restart_timers(before);
     }
 
     pub(in crate::ledger) fn add_job(&mut self, job: Job) {

@@ -45,7 +45,7 @@ pub struct State {
     pub(in crate::ledger) loosened: Vec<u32>,
     /// Groups in which nothing goes on by itself any more; the hub takes these up, too.
     pub(in crate::ledger) idle_groups: BTreeSet<u32>,
-    /// When the event being applied happened, and who did it how.
+    /// When the event being applied happened, or the last one did, and who did it how.
     pub(in crate::ledger) at: Time,
     pub(in crate::ledger) actor: (Option<WorkerId>, Option<Outcome>),
     pub(in crate::ledger) next_lease: u64,
@@ -77,6 +77,11 @@ pub(crate) enum Timer {
 impl State {
     pub fn life(&self) -> u32 {
         self.life
+    }
+
+    /// When anything last happened.
+    pub(crate) fn at(&self) -> Time {
+        self.at
     }
 
     /// Forgets what has become worth a look. For whoever follows a journal and gives nobody work: a hub that

@@ -13,6 +13,8 @@ pub struct Model {
     pub arrays: BTreeMap<TaskId, Array>,
     pub workers: BTreeMap<WorkerId, Worker>,
     leases_seen: BTreeSet<LeaseNo>,
+    /// When anything last happened.
+    at: Time,
 }
 
 #[derive(Debug)]
@@ -173,12 +175,13 @@ impl Model {
     }
 
     pub fn follow(&mut self, at: Time, event: &Event) {
+        let before = std::mem::replace(&mut self.at, at);
         match event {
             Event::Began { .. } => {
-                // The clock may have been set back: no wait is longer than it may be at most.
+                // The clock may have been set back: no wait is longer than it was.
                 for task in self.tasks.values_mut() {
                     if let Phase::Delayed(until) = &mut task.phase {
-                        *until = (*until).min(at.after_ms(task.profile.backoff.most_ms));
+                        *until = (*until).min(at.after_ms(until.since_ms(before)));
                     }
                 }
             }

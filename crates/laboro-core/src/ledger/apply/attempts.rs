@@ -212,9 +212,9 @@ impl State {
         }
     }
 
-    /// After a restart live leases that end by themselves have one more period, and no wait is longer than
-    /// it may be at most: the clock may have been set back meanwhile.
-    pub(super) fn restart_timers(&mut self) {
+    /// After a restart live leases that end by themselves have one more period, and no wait is longer than it was
+    /// when anything last happened, `before`: the clock may have been set back meanwhile.
+    pub(super) fn restart_timers(&mut self, before: Time) {
         let at = self.at;
         let timers: Vec<(Time, Timer)> = self.timers.iter().copied().collect();
         for (until, timer) in timers {
@@ -227,8 +227,7 @@ impl State {
                 }
                 Timer::Delay(task) => {
                     let Some(slot) = self.record_of(task) else { continue };
-                    let backoff = self.profiles.get(self.tasks[slot].profile).backoff;
-                    let latest = at.after_ms(backoff.most_ms);
+                    let latest = at.after_ms(until.since_ms(before));
                     if until > latest {
                         self.move_timer(until, timer, latest);
                         self.tasks[slot].phase = Phase::Delayed { until: latest };
