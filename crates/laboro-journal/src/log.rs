@@ -7,9 +7,11 @@ mod condense;
 mod directory;
 mod error;
 mod format;
+mod mark;
 mod options;
 mod reader;
 mod repair;
+mod room;
 mod scan;
 mod segment;
 mod snapshot;
@@ -34,7 +36,9 @@ pub use repair::{Repair, repair};
 use condense::{Condenser, Sealed, remove_covered};
 use directory::{Listing, Lock, make_dir, remove, sync_dir};
 use format::{FileHead, FileKind, stride};
-use reader::{Walked, walk};
+use mark::Marker;
+use reader::{Walked, sound, walk};
+use room::Room;
 use scan::Source;
 use segment::{Blank, Segment, Spare, random, room};
 use steps::Steps;
@@ -54,7 +58,11 @@ pub struct Log {
     /// `None` in a new log and after a segment was sealed: the next commit begins one.
     active: Option<Segment>,
     spare: Option<Spare>,
+    /// How full the active segment was then; not tried again before it is fuller.
+    spare_given_up_at: u64,
+    room: Room,
     segment_bytes_next: u64,
+    marker: Marker,
     condenser: Condenser,
     warnings: Vec<String>,
     /// After a failed write nobody knows what is on the disk, so there is no second try.
@@ -73,7 +81,7 @@ pub struct Recovery {
     pub records: u64,
     pub snapshot_bytes: u64,
     pub log_bytes: u64,
-    /// Torn ends that were cut, leftover files that were removed.
+    /// Torn ends that were cut, leftover files that were removed, a damaged snapshot that was not needed.
     pub warnings: Vec<String>,
     pub elapsed: Duration,
 }
@@ -115,14 +123,21 @@ impl Log {
         let snapshot_bytes = walked.snapshot.as_ref().map_or(0, |snapshot| snapshot.bytes);
         let mut condenser = Condenser::new(fold, options.condense_after_bytes, steps.clone());
         condenser.found(walked.log_bytes, snapshot_bytes);
-        let log = Log {
+        if walked.snapshot_damaged.is_some() {
+            condenser.hurry();
+        }
+        let id = walked.id.unwrap_or_else(random);
+        let mut log = Log {
             dir: dir.to_owned(),
-            id: walked.id.unwrap_or_else(random),
+            id,
             last: walked.last,
             chain: walked.chain,
             active,
             spare: None,
+            spare_given_up_at: 0,
+            room: Room::default(),
             segment_bytes_next: grown.clamp(options.segment_bytes_min, options.segment_bytes_max),
+            marker: Marker::new(dir, id, listing.mark),
             condenser,
             warnings: Vec::new(),
             failed: None,
@@ -130,6 +145,7 @@ impl Log {
             steps,
             _lock: lock,
         };
+        log.mark_end();
         let recovery = Recovery {
             last_number: walked.last,
             records: walked.records,
@@ -153,6 +169,9 @@ impl Log {
             return Err(LogError::TooLarge { bytes, max });
         }
         self.condenser.poll(&mut self.warnings);
+        if self.condenser.take_disk_full() {
+            self.give_up_spare();
+        }
         let number = self.guard(|log| log.append(payload))?;
         if self.condenser.is_due() {
             self.guard(Log::start_condensing)?;
@@ -199,10 +218,18 @@ impl Log {
             }),
         };
         self.condenser.abandon();
-        if let Some(spare) = self.spare.take() {
-            spare.discard();
+        self.give_up_spare();
+        if written.is_ok() {
+            self.mark_end();
         }
         written
+    }
+
+    /// Everything up to the last record is on the disk, if every commit syncs.
+    fn mark_end(&mut self) {
+        if self.options.durability == Durability::Sync && self.last > 0 {
+            self.marker.reached(self.last, self.chain);
+        }
     }
 
     fn guard<T>(
@@ -259,6 +286,10 @@ impl Log {
         self.segment_bytes_next =
             grown.clamp(self.options.segment_bytes_min, self.options.segment_bytes_max);
         self.active = Some(segment);
+        self.spare_given_up_at = 0;
+        if durability == Durability::Sync {
+            self.marker.reached(number, chain);
+        }
         Ok(chain)
     }
 
@@ -282,13 +313,33 @@ impl Log {
         }
     }
 
-    /// Has the next segment ready before this one is full. Not at once: a log that stays small
-    /// never needs a second one.
+    /// Has the next segment ready before this one is full, where there is room to spare. Not at once: a log that
+    /// stays small never needs a second one.
     fn prepare_spare(&mut self) {
         let Some(segment) = &self.active else { return };
-        if self.spare.is_none() && segment.used() > segment.capacity / 4 {
-            let bytes = self.segment_bytes_next;
-            self.spare = Spare::prepare(&self.dir, bytes, self.options.durability);
+        if let Some(spare) = &mut self.spare {
+            if spare.is_in_the_way() {
+                self.give_up_spare();
+            }
+            return;
+        }
+        let (used, capacity) = (segment.used(), segment.capacity);
+        if used > (capacity / 4).max(self.spare_given_up_at + capacity / 8) {
+            let (wanted, least) = (self.segment_bytes_next, self.options.segment_bytes_min);
+            let (durability, room) = (self.options.durability, &self.room);
+            let bytes = room.to_spare(&self.dir, wanted, least);
+            self.spare = bytes.and_then(|bytes| Spare::prepare(&self.dir, bytes, durability, room));
+            if self.spare.is_none() {
+                self.spare_given_up_at = used;
+            }
+        }
+    }
+
+    /// Without it the next segment is made when it is needed, and somebody waits for it.
+    fn give_up_spare(&mut self) {
+        if let Some(spare) = self.spare.take() {
+            spare.discard();
+            self.spare_given_up_at = self.active.as_ref().map_or(0, Segment::used);
         }
     }
 
@@ -319,6 +370,13 @@ impl fmt::Debug for Log {
     }
 }
 
+/// Whether there is a log in this directory, or was one that is gone.
+pub fn is_here(dir: &Path) -> bool {
+    Listing::read(dir).is_ok_and(|listing| {
+        listing.mark.is_some() || !listing.segments.is_empty() || !listing.snapshots.is_empty()
+    })
+}
+
 /// Removes what a stopped hub left behind, and makes sure that all we are about to build on is on
 /// the disk, whoever wrote it with whatever durability.
 fn tidy(
@@ -344,12 +402,13 @@ fn tidy(
     }
     if let Some(snapshot) = &walked.snapshot {
         let number = snapshot.head.number;
-        if listing.segments.iter().any(|file| file.number <= number)
-            || listing.snapshots.iter().any(|file| file.number < number)
+        let base = reserve(listing, number)?;
+        if listing.segments.iter().any(|file| file.number <= base)
+            || listing.snapshots.iter().any(|file| file.number < number && file.number != base)
         {
             // The snapshot's name has to be durable before what it replaces goes.
             sync_dir(dir)?;
-            remove_covered(dir, number, &Steps::default())?;
+            remove_covered(dir, number, base, &Steps::default())?;
         }
     }
     if durability == Durability::Sync && !walked.spans.is_empty() {
@@ -359,4 +418,18 @@ fn tidy(
         sync_dir(dir)?;
     }
     Ok(())
+}
+
+/// The snapshot to keep beside the newest, which stands for it together with the log in between; 0 for none.
+fn reserve(listing: &Listing, newest: u64) -> Result<u64, LogError> {
+    let mut older = listing.snapshots.iter().rev().filter(|file| file.number < newest);
+    let (first, second) = (older.next(), older.next());
+    match (first, second) {
+        (None, _) => Ok(0),
+        (Some(only), None) => Ok(only.number),
+        // A crash left more than two. The one to keep must not be a damaged one.
+        (Some(first), Some(second)) => {
+            Ok(if sound(first)?.is_ok() { first } else { second }.number)
+        }
+    }
 }

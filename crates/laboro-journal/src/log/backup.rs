@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::LogError;
 use super::check::{Report, TRIES, report};
 use super::directory::{Listing, NumberedFile, make_dir, rename, sync_dir};
-use super::reader::{bases, follow, walk};
+use super::reader::walk;
 use super::scan::Source;
 
 /// Copies the log in `dir` to the new directory `to`, which gets its name when all of the copy
@@ -47,11 +47,7 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Report, LogError> {
 
 /// Copies a snapshot and the sound part of every segment after it; returns the last record.
 fn copy(listing: &Listing, to: &Path) -> Result<u64, LogError> {
-    let (bases, broken) = bases(listing, u64::MAX)?;
-    if let Some((_, damage)) = broken.into_iter().next() {
-        return Err(damage);
-    }
-    let walked = follow(listing, bases.into_iter().next(), u64::MAX, &mut |_, _, _| Ok(()))?;
+    let walked = walk(listing, u64::MAX, &mut |_, _, _| Ok(()))?;
     if let Some(damage) = walked.damage {
         return Err(damage);
     }

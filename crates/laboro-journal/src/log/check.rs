@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::LogError;
 use super::directory::Listing;
-use super::reader::{Piece, Walked, walk};
+use super::reader::{Piece, Walked, follow, sound, walk};
 
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -35,8 +35,9 @@ pub struct SnapshotReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
+    /// The directory, if files are missing from it.
     pub file: PathBuf,
-    pub offset: u64,
+    pub offset: Option<u64>,
     pub reason: String,
 }
 
@@ -63,10 +64,38 @@ pub fn check_with<T>(
             visit(&mut seen, piece, number, payload)
         })?;
         if walked.damage.is_none() || tries == TRIES || !listing.is_stale(dir)? {
-            return Ok((report(walked), seen));
+            let reserve = reserve(&listing, &walked)?;
+            let mut report = report(walked);
+            report.notes.extend(reserve);
+            return Ok((report, seen));
         }
         tries += 1;
     }
+}
+
+/// What is wrong with the files that are kept in case the newest snapshot is damaged one day. Nothing depends on them
+/// today, so it is only a note.
+fn reserve(listing: &Listing, walked: &Walked) -> Result<Option<String>, LogError> {
+    let Some(newest) = &walked.snapshot else { return Ok(None) };
+    let upto = newest.head.number;
+    let older = listing.snapshots.iter().rfind(|file| file.number < upto);
+    if older.is_none() && listing.segments.first().is_none_or(|file| file.number > upto) {
+        return Ok(None);
+    }
+    let older = older.map(sound).transpose()?.transpose();
+    let walked = match older {
+        Ok(older) => follow(listing, older, upto, &mut |_, _, _| Ok(()))?,
+        Err(damage) => Walked { damage: Some(damage), ..Walked::default() },
+    };
+    let problem = walked.damage.and_then(Problem::of).map(|problem| problem.to_string());
+    let short = || format!("it ends with record {}", walked.last);
+    let problem = problem.or_else(|| (walked.last < upto).then(short));
+    Ok(problem.map(|problem| {
+        format!(
+            "what is kept in case {} is damaged is not whole: {problem}",
+            newest.file.path.display()
+        )
+    }))
 }
 
 pub(super) fn report(walked: Walked) -> Report {
@@ -96,7 +125,13 @@ pub(super) fn report(walked: Walked) -> Report {
 impl Problem {
     pub(super) fn of(damage: LogError) -> Option<Problem> {
         match damage {
-            LogError::Corrupt { file, offset, reason } => Some(Problem { file, offset, reason }),
+            LogError::Corrupt { file, offset, reason } => {
+                Some(Problem { file, offset: Some(offset), reason })
+            }
+            LogError::Missing { dir, gone } => {
+                let reason = format!("missing at its end: {gone}");
+                Some(Problem { file: dir, offset: None, reason })
+            }
             _ => None,
         }
     }
@@ -104,6 +139,10 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: damaged at byte {}: {}", self.file.display(), self.offset, self.reason)
+        let (file, reason) = (self.file.display(), &self.reason);
+        match self.offset {
+            Some(offset) => write!(f, "{file}: damaged at byte {offset}: {reason}"),
+            None => write!(f, "{file}: {reason}"),
+        }
     }
 }

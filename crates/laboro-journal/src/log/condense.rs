@@ -1,6 +1,7 @@
 //! Turns history into its condensed form, in the background and from files alone: the last
-//! snapshot and the sealed segments after it become a new snapshot, then they are removed. The live
-//! state is never looked at, so nothing waits.
+//! snapshot and the sealed segments after it become a new snapshot, and what is older is removed. They
+//! stay until the next one, in case the new one is damaged. The live state is never looked at, so
+//! nothing waits.
 
 use std::fmt;
 use std::io;
@@ -38,6 +39,7 @@ pub(super) struct Condenser {
     pub log_bytes: u64,
     pub snapshot_bytes: u64,
     at_bytes: u64,
+    disk_full: bool,
     job: Option<Job>,
     steps: Steps,
 }
@@ -70,6 +72,7 @@ impl Condenser {
             log_bytes: 0,
             snapshot_bytes: 0,
             at_bytes: after_bytes,
+            disk_full: false,
             job: None,
             steps,
         }
@@ -84,6 +87,11 @@ impl Condenser {
 
     fn pause(&self) -> u64 {
         self.after_bytes.max(self.snapshot_bytes.saturating_mul(2))
+    }
+
+    /// The newest snapshot is damaged, and the log is all there is: as soon as there is anything to condense.
+    pub fn hurry(&mut self) {
+        self.at_bytes = 0;
     }
 
     pub fn is_due(&self) -> bool {
@@ -123,7 +131,10 @@ impl Condenser {
                 self.at_bytes = self.pause();
                 warnings.append(&mut condensed.warnings);
             }
-            Ok(Err(error)) => self.fail(&error.to_string(), warnings),
+            Ok(Err(error)) => {
+                self.disk_full |= matches!(error, LogError::DiskFull { .. });
+                self.fail(&error.to_string(), warnings);
+            }
             Err(_) => self.fail("the fold panicked", warnings),
         }
     }
@@ -132,6 +143,11 @@ impl Condenser {
     fn fail(&mut self, reason: &str, warnings: &mut Vec<String>) {
         warnings.push(format!("the journal was not condensed: {reason}"));
         self.at_bytes = self.log_bytes.saturating_add(self.pause());
+    }
+
+    /// Whether the disk had no room since this was last asked.
+    pub fn take_disk_full(&mut self) -> bool {
+        std::mem::take(&mut self.disk_full)
     }
 
     pub fn abandon(&mut self) {
@@ -187,27 +203,40 @@ fn condense(
     };
     let mut writer = Writer::create(dir, head)?;
     steps.reached("snapshot begun");
+    let mut disk_full = None;
     let emitted = fold.emit(&mut |chunk| {
         if stopped() {
             return Err(io::Error::other("the log is being closed"));
         }
-        writer.push(chunk)
+        writer.push(chunk).inspect_err(|error| {
+            if error.kind() == io::ErrorKind::StorageFull {
+                disk_full = Some(LogError::DiskFull { dir: dir.clone() });
+            }
+        })
     });
     if let Err(reason) = emitted {
         writer.discard()?;
-        return Err(refused(reason));
+        return Err(disk_full.unwrap_or_else(|| refused(reason)));
     }
     let snapshot_bytes = writer.finish(steps)?;
-    let warnings = remove_covered(dir, *upto, steps).err().map(|error| error.to_string());
+    let base = walked.snapshot.map_or(0, |snapshot| snapshot.head.number);
+    let warnings = remove_covered(dir, *upto, base, steps).err().map(|error| error.to_string());
     Ok(Condensed { snapshot_bytes, warnings: warnings.into_iter().collect() })
 }
 
-/// Removes what a durable snapshot up to `upto` has made needless, whatever the order: the reader
-/// does not look at segments that a snapshot covers.
-pub(super) fn remove_covered(dir: &Path, upto: u64, steps: &Steps) -> Result<(), LogError> {
+/// Removes what nobody needs once there are durable snapshots up to `upto` and up to `base`, in any order:
+/// the reader does not look at segments that a snapshot covers. `base` and the log after it come to the same
+/// as `upto`, and stay for when that is damaged; 0 is the empty state before the first record.
+pub(super) fn remove_covered(
+    dir: &Path,
+    upto: u64,
+    base: u64,
+    steps: &Steps,
+) -> Result<(), LogError> {
     let listing = Listing::read(dir)?;
-    let segments = listing.segments.iter().filter(|file| file.number <= upto);
-    let snapshots = listing.snapshots.iter().filter(|file| file.number < upto);
+    let segments = listing.segments.iter().filter(|file| file.number <= base);
+    let snapshots =
+        listing.snapshots.iter().filter(|file| file.number < upto && file.number != base);
     for file in segments.chain(snapshots) {
         remove(&file.path)?;
         steps.reached("covered file removed");

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use super::LogError;
 use super::format::FileKind;
+use super::mark::{self, Mark};
 
 /// Task scripts and their environment end up in here, so the files are their owner's alone.
-const FILE_MODE: u32 = 0o600;
+pub(super) const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
 
 #[derive(Debug, Clone)]
@@ -41,15 +42,19 @@ impl NumberedFile {
 /// The files of a log at one moment, in order of their numbers. Other files are left alone.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
+    pub dir: PathBuf,
     pub segments: Vec<NumberedFile>,
     pub snapshots: Vec<NumberedFile>,
     /// Files that were being made when something stopped.
     pub leftovers: Vec<PathBuf>,
+    pub mark: Option<Mark>,
 }
 
 impl Listing {
     pub fn read(dir: &Path) -> Result<Listing, LogError> {
-        let mut listing = Listing::default();
+        // Before the files: a hub may be writing, and what its mark says must be in them.
+        let mut listing =
+            Listing { dir: dir.to_owned(), mark: Mark::read(dir)?, ..Listing::default() };
         for entry in fs::read_dir(dir).map_err(LogError::io(dir, "list the directory"))? {
             let path = entry.map_err(LogError::io(dir, "list the directory"))?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
@@ -111,6 +116,7 @@ pub(super) fn numbered(dir: &Path, kind: FileKind, number: u64) -> PathBuf {
     match kind {
         FileKind::Segment => dir.join(format!("{number:020}.log")),
         FileKind::Snapshot => dir.join(format!("{number:020}.snapshot")),
+        FileKind::Mark => dir.join(mark::NAME),
     }
 }
 

@@ -22,6 +22,12 @@ pub enum LogError {
     Corrupt { file: PathBuf, offset: u64, reason: String },
 
     #[error(
+        "journal {dir}: missing at its end: {gone}; put the missing files back, restore a backup, \
+         or run `laboro journal repair {dir}` to go on without them"
+    )]
+    Missing { dir: PathBuf, gone: String },
+
+    #[error(
         "{file}: written in format version {version}, this program knows up to {known}; \
          use a newer laboro"
     )]

@@ -24,6 +24,8 @@ const RECORD_VERSION: u8 = 1;
 pub(super) enum FileKind {
     Segment,
     Snapshot,
+    /// The end mark: a head and nothing else, twice.
+    Mark,
 }
 
 impl FileKind {
@@ -31,6 +33,7 @@ impl FileKind {
         match self {
             FileKind::Segment => b"LABOROJL",
             FileKind::Snapshot => b"LABOROJS",
+            FileKind::Mark => b"LABOROJE",
         }
     }
 }
@@ -41,9 +44,9 @@ pub(super) struct FileHead {
     /// One random number for all files of a log, so that a stray file of another is noticed.
     pub id: u64,
     pub salt: u64,
-    /// Segment: its first record. Snapshot: the last record it includes.
+    /// Segment: its first record. Snapshot: the last record it includes. Mark: a record that was there.
     pub number: u64,
-    /// Segment: the check of the record before its first. Snapshot: that of the last it includes.
+    /// Segment: the check of the record before its first. Else: that of the record named.
     pub chain: u32,
 }
 
@@ -77,7 +80,12 @@ impl FileHead {
         // A newer version may check its head in another way, so the version comes first.
         match u32_at(bytes, 8) {
             VERSION => {}
-            version if version > VERSION => return Err(HeadFault::Newer(version)),
+            version if version > VERSION && !is_ours_otherwise(bytes) => {
+                return Err(HeadFault::Newer(version));
+            }
+            version if version > VERSION => {
+                return Err(HeadFault::Broken("the format version is damaged"));
+            }
             _ => return Err(HeadFault::Broken("the format version is unknown")),
         }
         if crc32c(&bytes[..60]) != u32_at(bytes, 60) {
@@ -91,6 +99,13 @@ impl FileHead {
             chain: u32_at(bytes, 40),
         })
     }
+}
+
+/// Whether a head would be sound if only its version were ours: then the version is what is damaged.
+fn is_ours_otherwise(bytes: &[u8; HEAD_BYTES]) -> bool {
+    let mut bytes = *bytes;
+    bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    crc32c(&bytes[..60]) == u32_at(&bytes, 60)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

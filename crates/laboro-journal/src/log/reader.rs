@@ -43,6 +43,8 @@ pub(super) struct Walked {
     /// Last segments that got a name and no content before the power went.
     pub voids: Vec<PathBuf>,
     pub damage: Option<LogError>,
+    /// The newest snapshot could not be used, and was not needed.
+    pub snapshot_damaged: Option<u64>,
     pub warnings: Vec<String>,
 }
 
@@ -68,41 +70,57 @@ pub(super) fn walk(
     upto: u64,
     visit: &mut Visit<'_>,
 ) -> Result<Walked, LogError> {
-    let (bases, broken) = bases(listing, upto)?;
-    let Some((number, damage)) = broken.into_iter().next() else {
-        return from_base(listing, bases.into_iter().next(), upto, visit);
+    let Base { snapshot, damaged } = Base::find(listing, upto)?;
+    let Some((number, damage)) = damaged else {
+        return from_base(listing, snapshot, upto, visit);
     };
     // The newest snapshot is damaged. What it was made from is as good, if all of it is there.
-    for base in bases.into_iter().map(Some).chain([None]) {
-        let trial = follow(listing, base.clone(), upto, &mut |_, _, _| Ok(()))?;
-        if trial.damage.is_none() && trial.last >= number {
-            let mut walked = from_base(listing, base, upto, visit)?;
-            walked.warnings.push(format!("{damage}; read what it was made from instead"));
-            return Ok(walked);
-        }
+    let trial = follow(listing, snapshot.clone(), upto, &mut |_, _, _| Ok(()))?;
+    if trial.damage.is_some() || trial.last < number {
+        return Ok(Walked { damage: Some(damage), ..Walked::default() });
     }
-    Ok(Walked { damage: Some(damage), ..Walked::default() })
+    let mut walked = from_base(listing, snapshot, upto, visit)?;
+    if let LogError::Corrupt { file, offset, reason } = damage {
+        walked.warnings.push(format!(
+            "{}: damaged at byte {offset}: {reason}; read what it was made from instead: nothing is lost",
+            file.display()
+        ));
+    }
+    walked.snapshot_damaged = Some(number);
+    Ok(walked)
 }
 
-/// Sound snapshots and damaged ones, each newest first.
-#[expect(clippy::type_complexity, reason = "two lists, used in two places")]
-pub(super) fn bases(
-    listing: &Listing,
-    upto: u64,
-) -> Result<(Vec<Snapshot>, Vec<(u64, LogError)>), LogError> {
-    let (mut sound, mut broken) = (Vec::new(), Vec::new());
-    for file in listing.snapshots.iter().rev().filter(|file| file.number <= upto) {
-        // Read to the end before any of it is believed.
-        match Snapshot::read(file, &mut |_| Ok(())) {
-            Ok(snapshot) => sound.push(snapshot),
-            Err(damage @ LogError::Corrupt { .. }) => broken.push((file.number, damage)),
-            Err(error) => return Err(error),
+/// What to read first.
+struct Base {
+    /// The newest that is sound. Older ones are not looked at: what follows them follows this one too.
+    snapshot: Option<Snapshot>,
+    /// The newest of those that are damaged and newer.
+    damaged: Option<(u64, LogError)>,
+}
+
+impl Base {
+    fn find(listing: &Listing, upto: u64) -> Result<Base, LogError> {
+        let mut base = Base { snapshot: None, damaged: None };
+        for file in listing.snapshots.iter().rev().filter(|file| file.number <= upto) {
+            match sound(file)? {
+                Ok(snapshot) => {
+                    base.snapshot = Some(snapshot);
+                    break;
+                }
+                Err(damage) => base.damaged = base.damaged.or(Some((file.number, damage))),
+            }
         }
+        Ok(base)
     }
-    // A damaged snapshot older than a sound one is needed no more.
-    let newest = sound.first().map_or(0, |snapshot| snapshot.head.number);
-    broken.retain(|(number, _)| *number > newest);
-    Ok((sound, broken))
+}
+
+/// The snapshot, or what is wrong with it. It is read to the end before any of it is believed.
+pub(super) fn sound(file: &NumberedFile) -> Result<Result<Snapshot, LogError>, LogError> {
+    match Snapshot::read(file, &mut |_| Ok(())) {
+        Ok(snapshot) => Ok(Ok(snapshot)),
+        Err(damage @ LogError::Corrupt { .. }) => Ok(Err(damage)),
+        Err(error) => Err(error),
+    }
 }
 
 fn from_base(
@@ -161,7 +179,26 @@ pub(super) fn follow(
             Err(error) => return Err(error),
         }
     }
+    if upto == u64::MAX && walked.damage.is_none() {
+        walked.damage = cut_short(&walked, listing);
+    }
     Ok(walked)
+}
+
+/// Whether the log ends before a record that was on the disk once. No crash takes such a record away.
+fn cut_short(walked: &Walked, listing: &Listing) -> Option<LogError> {
+    let mark = listing.mark?;
+    if mark.number <= walked.last || walked.id.is_some_and(|id| id != mark.id) {
+        return None;
+    }
+    let gone = range(walked.last + 1, mark.number);
+    match (&walked.tail, walked.spans.last()) {
+        (Some(tail), Some(span)) => {
+            let reason = format!("{}, where {gone} used to be", tail.reason);
+            Some(LogError::corrupt(&span.file.path, span.end, reason))
+        }
+        _ => Some(LogError::Missing { dir: listing.dir.clone(), gone }),
+    }
 }
 
 /// What comes after a segment decides what its end means.

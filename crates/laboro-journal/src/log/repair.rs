@@ -10,9 +10,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::LogError;
 use super::check::Problem;
-use super::directory::{Listing, Lock, make_dir, rename, sync_dir};
+use super::directory::{Listing, Lock, NumberedFile, make_dir, rename, sync_dir};
 use super::format::{FileKind, HEAD_BYTES};
-use super::reader::{Span, Walked, bases, follow, range};
+use super::mark::Mark;
+use super::reader::{Span, Walked, follow, range, sound};
 use super::scan::{Source, survey};
 
 /// What a repair found and did. Its text is for the person who asked for it.
@@ -28,7 +29,7 @@ pub struct Repair {
     pub lost: Option<(u64, u64)>,
     /// Of the lost, those that could still be read but do not continue what was saved.
     pub lost_readable: u64,
-    /// Where the originals of all changed files are.
+    /// Where the originals of all changed files are; `None` if there was nothing to change.
     pub kept_in: Option<PathBuf>,
 }
 
@@ -45,7 +46,11 @@ impl fmt::Display for Repair {
         if let Some((first, last)) = self.lost {
             let (count, readable) = (last - first + 1, self.lost_readable);
             write!(f, "; lost {count}: {}", range(first, last))?;
-            write!(f, " ({readable} of them sound, but they do not continue what was saved)")?;
+            if readable > 0 {
+                write!(f, " ({readable} of them sound, but they do not continue what was saved)")?;
+            }
+        } else {
+            write!(f, "; nothing is lost")?;
         }
         if let Some(dir) = &self.kept_in {
             write!(f, "\nthe originals are in {}", dir.display())?;
@@ -62,38 +67,51 @@ pub fn repair(dir: &Path) -> Result<Repair, LogError> {
     }
     let _lock = Lock::take(dir)?;
     let listing = Listing::read(dir)?;
-    let (sound, broken) = bases(&listing, u64::MAX)?;
-    let snapshot_lost = broken.first().map(|(number, _)| *number);
-    let mut problem = broken.into_iter().next().map(|(_, damage)| damage);
-
-    // The best start is the one that leads furthest.
-    let mut best: Option<Walked> = None;
-    for base in sound.into_iter().map(Some).chain([None]) {
-        let walked = follow(&listing, base, u64::MAX, &mut |_, _, _| Ok(()))?;
-        if best.as_ref().is_none_or(|best| walked.last > best.last) {
-            best = Some(walked);
-        }
-    }
-    let mut best = best.expect("a log without a snapshot is always tried");
+    let (mut best, broken) = best(&listing)?;
     let damage = best.damage.take();
-    problem = problem.or_else(|| damage.clone());
-    let Some(problem) = problem else {
+    let snapshot_lost = broken.as_ref().map(|(number, _)| *number);
+    let Some(problem) = broken.map(|(_, damage)| damage).or_else(|| damage.clone()) else {
         return Ok(Repair { last_number: best.last, ..Repair::default() });
     };
 
     let beyond = beyond(&listing, &best)?;
     let mut lost_last = beyond.last().copied().max(snapshot_lost).unwrap_or(0);
     if damage.is_some() {
-        lost_last = lost_last.max(best.last + 1);
+        let marked = listing.mark.map_or(0, |mark| mark.number);
+        lost_last = lost_last.max(best.last + 1).max(marked);
     }
-    let kept_in = set_aside(dir, &listing, &best, damage.is_some())?;
+    let cut = matches!(damage, Some(LogError::Corrupt { .. })).then(|| best.spans.last()).flatten();
+    let kept_in = set_aside(dir, &listing, &best, cut)?;
+    // The last step: until then another repair finds the same.
+    Mark::remove(dir)?;
     Ok(Repair {
         last_number: best.last,
         problem: Problem::of(problem),
         lost: (lost_last > best.last).then_some((best.last + 1, lost_last)),
         lost_readable: beyond.len() as u64,
-        kept_in: Some(kept_in),
+        kept_in,
     })
+}
+
+/// What follows from the start that leads furthest, and the newest snapshot if that one is damaged.
+#[expect(clippy::type_complexity, reason = "two answers to one question, asked once")]
+fn best(listing: &Listing) -> Result<(Walked, Option<(u64, LogError)>), LogError> {
+    let mut best = follow(listing, None, u64::MAX, &mut |_, _, _| Ok(()))?;
+    let mut damaged = None;
+    for file in &listing.snapshots {
+        match sound(file)? {
+            Ok(snapshot) => {
+                damaged = None;
+                let walked = follow(listing, Some(snapshot), u64::MAX, &mut |_, _, _| Ok(()))?;
+                // Of two that lead as far the newer one: what it needs is less.
+                if walked.last >= best.last {
+                    best = walked;
+                }
+            }
+            Err(damage) => damaged = Some((file.number, damage)),
+        }
+    }
+    Ok((best, damaged))
 }
 
 /// The numbers of sound records that come after what can be saved.
@@ -109,35 +127,36 @@ fn beyond(listing: &Listing, best: &Walked) -> Result<BTreeSet<u64>, LogError> {
     Ok(found)
 }
 
-/// Moves everything that is not part of what is saved out of the way, the last first. A power cut
-/// in between leaves a log that is as damaged as before, or one that opens as the repaired does.
+/// Moves everything that claims to come after what is saved out of the way, the last first, and cuts the
+/// last segment if it has to be. A power cut in between leaves a log that is as damaged as before, or one that
+/// opens as the repaired does.
 fn set_aside(
     dir: &Path,
     listing: &Listing,
     best: &Walked,
-    is_cut: bool,
-) -> Result<PathBuf, LogError> {
-    let kept_in = new_dir(dir)?;
-    let aside = |path: &Path| {
-        let name = path.file_name().expect("a listed file has a name");
-        rename(path, &kept_in.join(name))
-    };
-    let base = best.snapshot.as_ref().map(|snapshot| &snapshot.file.path);
-    for file in listing.snapshots.iter().rev().filter(|file| Some(&file.path) != base) {
-        aside(&file.path)?;
-    }
+    cut_segment: Option<&Span>,
+) -> Result<Option<PathBuf>, LogError> {
+    // What is older than the snapshot stays, for when that is damaged one day.
+    let base = best.snapshot.as_ref().map_or(0, |snapshot| snapshot.head.number);
     let saved = |path: &Path| best.spans.iter().any(|span| span.file.path == path);
-    for file in listing.segments.iter().rev().filter(|file| !saved(&file.path)) {
-        aside(&file.path)?;
+    let wrong = |file: &&NumberedFile| file.number > base && !saved(&file.path);
+    let snapshots = listing.snapshots.iter().rev().filter(wrong);
+    let moved: Vec<_> = snapshots.chain(listing.segments.iter().rev().filter(wrong)).collect();
+    if moved.is_empty() && cut_segment.is_none() {
+        return Ok(None);
+    }
+    let kept_in = new_dir(dir)?;
+    for file in moved {
+        let name = file.path.file_name().expect("a listed file has a name");
+        rename(&file.path, &kept_in.join(name))?;
     }
     sync_dir(dir)?;
-    match best.spans.last() {
-        Some(span) if is_cut => cut(dir, span, &kept_in)?,
-        _ => {}
+    if let Some(span) = cut_segment {
+        cut(dir, span, &kept_in)?;
     }
     sync_dir(&kept_in)?;
     sync_dir(dir)?;
-    Ok(kept_in)
+    Ok(Some(kept_in))
 }
 
 /// Puts a copy of the sound part in the place of a segment, and the segment aside.

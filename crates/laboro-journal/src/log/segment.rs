@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::directory::{create_file, numbered, remove, rename, sync_dir};
 use super::format::{FileHead, FileKind, HEAD_BYTES, RecordKind, encode_record, stride};
 use super::reader::{Span, Tail};
+use super::room::Room;
 use super::steps::Steps;
 use super::{Durability, LogError};
 
@@ -51,19 +53,26 @@ impl Segment {
             pending: head.encode().to_vec(),
         };
         let chain = segment.push(head.number, head.chain, payload);
-        segment.write()?;
-        if durability == Durability::Sync {
-            segment.sync()?;
-        }
-        steps.reached("segment filled");
         let path = numbered(dir, FileKind::Segment, head.number);
-        rename(&segment.path, &path)?;
+        segment.fill(&path, durability, steps).inspect_err(|_| {
+            // As with a blank: without its name it is of no use to anybody.
+            let _ = remove(&segment.path);
+        })?;
         segment.path = path;
         steps.reached("segment renamed");
         if durability == Durability::Sync {
             sync_dir(dir)?;
         }
         Ok((segment, chain))
+    }
+
+    fn fill(&mut self, name: &Path, durability: Durability, steps: &Steps) -> Result<(), LogError> {
+        self.write()?;
+        if durability == Durability::Sync {
+            self.sync()?;
+        }
+        steps.reached("segment filled");
+        rename(&self.path, name)
     }
 
     /// Goes on behind the last record of a segment that was there before; cuts a torn tail.
@@ -173,12 +182,18 @@ impl Blank {
     ) -> Result<Blank, LogError> {
         let path = dir.join("blank.tmp");
         let file = create_file(&path)?;
-        match durability {
+        let made = match durability {
             Durability::Sync => zero(&file, 0, bytes, abandon).and_then(|()| file.sync_all()),
             Durability::Os | Durability::None => file.set_len(bytes),
+        };
+        match made.map_err(LogError::io(&path, "prepare a segment")) {
+            Ok(()) => Ok(Blank { path, file, bytes }),
+            Err(error) => {
+                // Half of one is of no use, and on a full disk somebody needs the room.
+                let _ = remove(&path);
+                Err(error)
+            }
         }
-        .map_err(LogError::io(&path, "prepare a segment"))?;
-        Ok(Blank { path, file, bytes })
     }
 
     pub fn has_room(&self, payload: &[u8]) -> bool {
@@ -210,18 +225,45 @@ fn zero(file: &File, from: u64, to: u64, abandon: &AtomicBool) -> std::io::Resul
 pub(super) struct Spare {
     thread: JoinHandle<Result<Blank, LogError>>,
     abandon: Arc<AtomicBool>,
+    dir: PathBuf,
+    bytes: u64,
+    room: Room,
+    looked: Instant,
 }
+
+/// How often it is asked whether the disk has become full.
+const LOOK: Duration = Duration::from_secs(1);
 
 impl Spare {
     /// `None` if there is no thread to be had; then a segment is made when it is needed.
-    pub fn prepare(dir: &Path, bytes: u64, durability: Durability) -> Option<Spare> {
+    pub fn prepare(dir: &Path, bytes: u64, durability: Durability, room: &Room) -> Option<Spare> {
         let (folder, abandon) = (dir.to_owned(), Arc::new(AtomicBool::new(false)));
         let stop = Arc::clone(&abandon);
         let thread = std::thread::Builder::new()
             .name("journal-spare".to_owned())
             .spawn(move || Blank::make(&folder, bytes, durability, &stop))
             .ok()?;
-        Some(Spare { thread, abandon })
+        let (dir, room) = (dir.to_owned(), room.clone());
+        Some(Spare { thread, abandon, dir, bytes, room, looked: Instant::now() })
+    }
+
+    #[cfg(test)]
+    pub fn is_made(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    #[cfg(test)]
+    pub fn look_now(&mut self) {
+        self.looked -= LOOK;
+    }
+
+    /// Whether others need the room more than we need to be ahead. Asks the system now and then.
+    pub fn is_in_the_way(&mut self) -> bool {
+        if self.looked.elapsed() < LOOK {
+            return false;
+        }
+        self.looked = Instant::now();
+        self.room.is_short(&self.dir, self.bytes)
     }
 
     pub fn wait(self) -> Result<Blank, LogError> {

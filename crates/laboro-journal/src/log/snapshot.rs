@@ -108,6 +108,13 @@ impl Writer {
 
     /// The only way to the final name. After this a power cut cannot take the snapshot away.
     pub fn finish(mut self, steps: &Steps) -> Result<u64, LogError> {
+        self.complete(steps).inspect_err(|_| {
+            // On a full disk somebody needs the room. What cannot be removed now is when the log is next opened.
+            let _ = remove(&self.temporary);
+        })
+    }
+
+    fn complete(&mut self, steps: &Steps) -> Result<u64, LogError> {
         let end = self.total.encode();
         let doing = "write the snapshot";
         self.record(RecordKind::End, self.total.count + 1, &end)

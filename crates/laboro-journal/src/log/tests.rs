@@ -3,11 +3,13 @@
 mod backups;
 mod condensing;
 mod damage;
+mod ends;
 mod failures;
 mod formats;
 mod opening;
 mod random;
 mod repairs;
+mod reserve;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -92,6 +94,22 @@ fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     paths.retain(|path| path.to_string_lossy().ends_with(suffix));
     paths.sort();
     paths
+}
+
+/// What a log that was closed in order knows of its end, a crash does not.
+fn as_after_a_crash(dir: &Path) {
+    fs::remove_file(dir.join(mark::NAME)).unwrap();
+}
+
+/// Record `number` of a history that changes five keys over and over.
+fn entry(number: u64) -> Vec<u8> {
+    format!("key{}={number:0>60}", number % 5).into_bytes()
+}
+
+fn state_after(last: u64) -> Ledger {
+    let mut ledger = Ledger::default();
+    (1..=last).for_each(|number| ledger.post(&entry(number)).unwrap());
+    ledger
 }
 
 fn flip(path: &Path, at: u64) {

@@ -38,24 +38,19 @@ pub(crate) fn run(args: Journal) -> anyhow::Result<Exit> {
         }
         JournalCommand::Repair { dir } => {
             let repair = log::repair(&found(dir)?)?;
+            let exit = if repair.lost.is_some() { Exit::Trouble } else { Exit::Done };
             print(repair)?;
-            Ok(Exit::Done)
+            Ok(exit)
         }
     }
 }
 
 /// A journal, or that of the hub whose directory this is. Any other directory would pass for an empty one.
 fn found(dir: PathBuf) -> anyhow::Result<PathBuf> {
-    let has_log = |dir: &Path| {
-        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        entries
-            .map(|entry| entry.path())
-            .any(|path| path.extension().is_some_and(|end| end == "log" || end == "snapshot"))
-    };
     let inner = dir.join("journal");
     match () {
-        () if has_log(&dir) => Ok(dir),
-        () if has_log(&inner) => Ok(inner),
+        () if log::is_here(&dir) => Ok(dir),
+        () if log::is_here(&inner) => Ok(inner),
         () => Err(usage(format_args!(
             "{} holds no journal: name a hub's directory, or the `journal` of a run in .laboro",
             dir.display()

@@ -2,7 +2,10 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::super::room::Room;
+use super::super::segment::Blank;
 use super::*;
 
 /// Lets the next commit write to a device instead of the segment: the errors are the kernel's own.
@@ -68,6 +71,7 @@ fn a_half_written_record_is_not_there_after_a_failed_commit() {
     let end = log.active.as_ref().unwrap().used();
     log.commit(b"the whole of two").unwrap();
     drop(log);
+    as_after_a_crash(dir.path());
     // As if the write had stopped after each number of bytes in turn.
     let whole = fs::read(&segment).unwrap();
     for count in 0..48 {
@@ -76,4 +80,60 @@ fn a_half_written_record_is_not_there_after_a_failed_commit() {
         fs::write(&segment, &bytes).unwrap();
         assert_eq!(open(dir.path()).unwrap().2.texts(), ["one"], "{count} bytes");
     }
+}
+
+/// A log on a disk with so much room, which may change.
+fn on_a_disk_with(dir: &Path, free: u64) -> (Log, Arc<AtomicU64>) {
+    let free = Arc::new(AtomicU64::new(free));
+    let (mut log, ..) = open(dir).unwrap();
+    let told = Arc::clone(&free);
+    log.room = Room::of(move |_| Some(told.load(Ordering::Relaxed)));
+    (log, free)
+}
+
+/// What is made ahead of need, once it is made.
+fn blank(log: &mut Log, dir: &Path) -> Option<u64> {
+    let spare = log.spare.as_ref()?;
+    while !spare.is_made() {
+        std::thread::yield_now();
+    }
+    Some(fs::metadata(dir.join("blank.tmp")).unwrap().len())
+}
+
+#[test]
+fn a_segment_is_made_ahead_only_with_room_to_spare() {
+    for (free, ahead) in [(16383, None), (4 * 4096, Some(4096)), (4 * 16384, Some(16384))] {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut log, _) = on_a_disk_with(dir.path(), free);
+        commit_all(&mut log, 1..=2, long);
+        assert_eq!(blank(&mut log, dir.path()), ahead, "{free} bytes free");
+        // It goes on in any case, for as long as the disk takes anything.
+        commit_all(&mut log, 3..=20, long);
+        log.close().unwrap();
+        assert_eq!(open(dir.path()).unwrap().1.last_number, 20);
+    }
+}
+
+#[test]
+fn a_segment_made_ahead_is_given_up_when_the_disk_is_full() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut log, free) = on_a_disk_with(dir.path(), u64::MAX);
+    commit_all(&mut log, 1..=2, long);
+    assert!(blank(&mut log, dir.path()).is_some());
+    free.store(1000, Ordering::Relaxed);
+    log.spare.as_mut().unwrap().look_now();
+    log.commit(&long(3)).unwrap();
+    assert!(!dir.path().join("blank.tmp").exists());
+    commit_all(&mut log, 4..=20, long);
+    assert!(!dir.path().join("blank.tmp").exists());
+}
+
+#[test]
+fn a_segment_that_could_not_be_made_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    symlink("/dev/full", dir.path().join("blank.tmp")).unwrap();
+    let never = &AtomicBool::new(false);
+    let made = Blank::make(dir.path(), 4096, Durability::Sync, never);
+    assert!(matches!(made, Err(LogError::DiskFull { .. })));
+    assert!(fs::symlink_metadata(dir.path().join("blank.tmp")).is_err());
 }

@@ -60,9 +60,42 @@ fn a_file_of_a_newer_version_is_refused_with_a_hint() {
     written(dir.path(), &["one"]);
     let segment = &files(dir.path(), ".log")[0];
     let file = fs::OpenOptions::new().write(true).open(segment).unwrap();
-    file.write_all_at(&9u32.to_le_bytes(), 8).unwrap();
+    let mut head = fs::read(segment).unwrap()[..64].to_vec();
+    head[8..12].copy_from_slice(&9u32.to_le_bytes());
+    let check = crc32c::crc32c(&head[..60]);
+    head[60..].copy_from_slice(&check.to_le_bytes());
+    file.write_all_at(&head, 0).unwrap();
     let error = open(dir.path()).unwrap_err();
     assert!(matches!(error, LogError::NewerVersion { version: 9, known: 1, .. }));
     assert!(error.to_string().contains("use a newer laboro"), "{error}");
     assert!(matches!(repair(dir.path()), Err(LogError::NewerVersion { .. })));
+}
+
+#[test]
+fn a_version_that_alone_is_damaged_is_damage_and_not_a_newer_version() {
+    let mut bytes = HEAD.encode();
+    bytes[9] ^= 1;
+    let head = FileHead::decode(FileKind::Segment, &bytes);
+    assert_eq!(head, Err(HeadFault::Broken("the format version is damaged")));
+}
+
+/// Directories as they were left before there was an end mark and a second snapshot.
+#[test]
+fn directories_of_earlier_versions_open_and_go_on() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/journal/directories");
+    for name in ["log", "condensed", "snapshot", "killed"] {
+        let dir = tempfile::tempdir().unwrap();
+        copy_dir(&golden.join(name), dir.path());
+        assert_eq!(check(dir.path()).unwrap().problem, None, "{name}");
+        let (mut log, recovery, told) = open_with(dir.path(), small(), Ledger::maker()).unwrap();
+        assert_eq!(recovery.warnings, Vec::<String>::new(), "{name}");
+        assert_eq!(Ledger::of(&told), state_after(100), "{name}");
+        commit_all(&mut log, 101..=200, entry);
+        log.condense().unwrap();
+        log.settle();
+        assert_eq!(log.take_warnings(), Vec::<String>::new(), "{name}");
+        log.commit(&entry(201)).unwrap();
+        log.close().unwrap();
+        assert_eq!(Ledger::of(&open(dir.path()).unwrap().2), state_after(201), "{name}");
+    }
 }

@@ -55,6 +55,7 @@ fn a_hub_on_a_full_disk_ends_with_a_reason_and_keeps_what_it_promised() {
     ran.expect(3);
     // Others who cannot write may complain after it.
     assert!(ran.err().lines().any(|line| line.starts_with("laboro: ")), "{}", ran.err());
+    assert!(!rig.at("hub/journal/blank.tmp").exists(), "nothing is kept that nobody needs");
     disk.remount("size=100m");
     let hub = Hub::start(&rig, &[], "");
     let jobs = hub.laboro(&["jobs", "--json"]).expect(0).events();
