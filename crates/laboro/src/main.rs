@@ -8,6 +8,7 @@ mod commands;
 mod curve;
 mod dwork;
 mod exit;
+mod files;
 mod fuq;
 mod hub;
 mod hub_client;

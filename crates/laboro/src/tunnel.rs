@@ -5,6 +5,7 @@ mod metered;
 
 use crate::args::hub::HubArgs;
 use crate::exit::{Exit, refused, usage};
+use crate::files::read_access;
 use crate::hub_client::access_path;
 use crate::output::{print, safe, say};
 use crate::run::Signals;
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &Tunnel) -> anyhow::Result<Exit> {
     if args.door.contains(char::is_whitespace) {
         return Err(usage(format!("{}: not the name of a door", safe(&args.door))));
     }
-    let access = Access::read(&access_path(&args.hub)?)?;
+    let access = read_access(&access_path(&args.hub)?)?;
     crate::hub::raise_open_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(args, access))

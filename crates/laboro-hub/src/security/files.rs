@@ -19,6 +19,13 @@ pub enum SecurityError {
     )]
     Exposed { path: PathBuf, mode: u32 },
 
+    #[error(
+        "{path}: other users can write to it (mode {mode:03o}), and replace the tokens and the journal in it: \
+         run `chmod 700 {path}`, or choose another directory",
+        path = .path.display()
+    )]
+    Writable { path: PathBuf, mode: u32 },
+
     #[error("{}: {reason}", .path.display())]
     Malformed { path: PathBuf, reason: String },
 
@@ -53,10 +60,24 @@ impl SecurityError {
     }
 }
 
-/// A directory that only its owner may enter. One that is there already stays as it is.
+/// A directory that only its owner may enter. One that is there already stays as it is, but must not be one that
+/// anybody can write to: who can replace the files of tokens needs none.
 pub(crate) fn make_dir(dir: &Path) -> Result<(), SecurityError> {
     let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(dir).map_err(SecurityError::io(dir, "make it"))
+    builder.recursive(true).mode(0o700).create(dir).map_err(SecurityError::io(dir, "create it"))?;
+    let about = std::fs::metadata(dir).map_err(SecurityError::io(dir, "look at it"))?;
+    let mode = about.permissions().mode() & 0o7777;
+    if mode & 0o002 != 0 {
+        return Err(SecurityError::Writable { path: dir.to_owned(), mode });
+    }
+    // A group of one is common, and harmless.
+    if mode & 0o020 != 0 {
+        tracing::warn!(
+            "{}: its group can write to it (mode {mode:03o}) and replace tokens: `chmod 700` it",
+            dir.display()
+        );
+    }
+    Ok(())
 }
 
 /// More than any of these files can need.

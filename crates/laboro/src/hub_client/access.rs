@@ -2,6 +2,7 @@
 //! this machine leaves it.
 
 use crate::args::hub::HubArgs;
+use crate::files::read_access;
 use anyhow::{Context, anyhow};
 use laboro_hub::api::DEFAULT_GROUP;
 use laboro_hub::client::Target;
@@ -19,7 +20,7 @@ pub(super) fn target(args: &HubArgs) -> anyhow::Result<(Target, String)> {
     if !path.exists() {
         return Err(anyhow!("no hub was found: {} is not there\n{START_ONE}", path.display()));
     }
-    let access = Access::read(&path)?;
+    let access = read_access(&path)?;
     let address = access.http.as_deref().with_context(|| {
         format!("{}: this hub has no http door, which commands need", path.display())
     })?;

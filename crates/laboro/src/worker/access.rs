@@ -5,6 +5,7 @@ use super::args::Worker;
 use super::front::Front;
 use crate::access;
 use crate::exit::usage;
+use crate::files::read_access;
 use anyhow::Context;
 use laboro_hub::Clock;
 use laboro_hub::config::default_dir;
@@ -19,7 +20,7 @@ pub(crate) fn find(args: &Worker) -> anyhow::Result<(Access, Option<Front>)> {
             (Access::parse(&text)?, front)
         }
         path => {
-            let read = Access::read(&path);
+            let read = read_access(&path);
             let hint = "no access to a hub: start one with `laboro hub`, or name its access file with --access";
             (read.context(hint)?, None)
         }

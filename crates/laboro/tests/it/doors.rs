@@ -281,3 +281,39 @@ fn what_strangers_say_never_begins_a_line_of_the_log() {
         assert!(!line.chars().any(char::is_control), "{line:?}");
     }
 }
+
+#[test]
+fn a_directory_that_anybody_can_write_to_is_no_place_for_a_hub() {
+    let rig = Rig::new();
+    rig.write("hub/.keep", "");
+    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    std::fs::set_permissions(rig.at("hub"), mode(0o777)).unwrap();
+    let ran = rig.laboro(FREE_PORTS).run();
+    ran.expect(3).says("other users can write to it (mode 777)").says("chmod 700");
+    assert!(!rig.at("hub/access.toml").exists());
+    std::fs::set_permissions(rig.at("hub"), mode(0o775)).unwrap();
+    let hub = start(&rig, &[]);
+    assert!(hub.err().contains("its group can write to it"), "{}", hub.err());
+    hub.signal(Signal::TERM);
+    hub.wait().expect(0);
+}
+
+#[test]
+fn an_access_file_that_others_can_read_is_used_with_a_warning() {
+    let rig = Rig::new();
+    let hub = start(&rig, &[]);
+    let made = rig.laboro(["access", "--dir=hub", "--role=watch"]).run();
+    rig.write("watch.toml", made.expect(0).out());
+    let jobs = || rig.laboro(["jobs", "--access=watch.toml"]).run();
+    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    for open in [0o644, 0o604, 0o620] {
+        std::fs::set_permissions(rig.at("watch.toml"), mode(open)).unwrap();
+        jobs().expect(0).says(&format!("(mode {open:03o}): run `chmod 600 watch.toml`"));
+    }
+    for closed in [0o600, 0o640] {
+        std::fs::set_permissions(rig.at("watch.toml"), mode(closed)).unwrap();
+        assert!(!jobs().expect(0).err().contains("warning"), "mode {closed:o}");
+    }
+    hub.signal(Signal::TERM);
+    hub.wait().expect(0);
+}
