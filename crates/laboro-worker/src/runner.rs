@@ -72,7 +72,7 @@ pub enum RunnerError {
     #[error("cannot start guardian {program}: {source}")]
     Guardian { program: PathBuf, source: io::Error },
     #[error(
-        "guardian {0} did not answer within 10 s: its main must call guardian::main_if_asked first"
+        "the process that starts tasks ({0}) did not answer within 10 s: the machine may be overloaded; try again"
     )]
     Silent(PathBuf),
     #[error("cannot set up the runner: {0}")]

@@ -329,7 +329,7 @@ pub(crate) struct Graph {
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,
 
-    /// Write to this file instead of standard output; .svg and .dot choose the format.
+    /// Write to this file; .svg and .dot choose the format. - is standard output, the default.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -383,7 +383,7 @@ pub(crate) enum JournalCommand {
         /// A directory that does not exist yet.
         to: PathBuf,
     },
-    /// After damage: save what can be saved and say what was lost.
+    /// After damage: save what can be saved and say what was lost. Exits with 3 if anything was.
     Repair { dir: PathBuf },
 }
 

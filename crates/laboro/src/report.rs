@@ -12,10 +12,10 @@ mod tests;
 
 use crate::args::hub::Report;
 use crate::exit::Exit;
+use crate::files::write_output;
 use crate::hub_client::talk;
-use crate::output::{print, say};
+use crate::output::say;
 use crate::resolve;
-use anyhow::Context;
 use facts::Facts;
 
 pub(crate) fn run(args: &Report) -> anyhow::Result<Exit> {
@@ -25,13 +25,9 @@ pub(crate) fn run(args: &Report) -> anyhow::Result<Exit> {
         if facts.job.ended_ms.is_none() {
             say(format_args!("job {job} is not over; the report shows how it is now"));
         }
-        let page = page::draw(&facts);
-        match &args.output {
-            None => print(page)?,
-            Some(path) => {
-                std::fs::write(path, page).with_context(|| path.display().to_string())?;
-                say(format_args!("{} is written", path.display()));
-            }
+        let page = page::draw(&facts) + "\n";
+        if let Some(path) = write_output(args.output.as_deref(), &page)? {
+            say(format_args!("{} is written", path.display()));
         }
         Ok(Exit::Done)
     })

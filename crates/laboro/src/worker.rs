@@ -22,6 +22,12 @@ use laboro_worker::agent::{Agent, AgentOptions, Crew, Farewell};
 use source::Source;
 
 pub(crate) fn run(args: &Worker) -> anyhow::Result<Exit> {
+    if let Some(dir) = &args.dir {
+        let dir = dir.display();
+        return Err(usage(format!(
+            "--dir {dir}: for the hub's directory say `laboro worker {dir}`; for where tasks run say --workdir {dir}"
+        )));
+    }
     if !args.ssh.is_empty() {
         let (access, _) = access::find(args)?;
         let (access, lent) = access::for_others(args, access)?;

@@ -411,7 +411,7 @@ pub(crate) struct Report {
     /// A job: its number, its name, or `last`.
     pub(crate) job: String,
 
-    /// Write to this file instead of standard output.
+    /// Write to this file; - is standard output, the default.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 

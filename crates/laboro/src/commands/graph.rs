@@ -4,10 +4,9 @@ mod hub;
 
 use crate::args::{Graph, GraphFormat};
 use crate::exit::{Exit, usage};
+use crate::files::write_output;
 use crate::selector::JobRef;
-use anyhow::Context;
 use laboro_plan::Plan;
-use std::io::Write;
 
 pub(crate) fn run(args: &Graph) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
@@ -28,11 +27,7 @@ pub(crate) fn run(args: &Graph) -> anyhow::Result<Exit> {
         GraphFormat::Svg => graph.svg(),
         GraphFormat::Dot => graph.dot(),
     };
-    match &args.output {
-        Some(path) => std::fs::write(path, drawing)
-            .with_context(|| format!("{} cannot be written", path.display()))?,
-        None => std::io::stdout().write_all(drawing.as_bytes())?,
-    }
+    write_output(args.output.as_deref(), &drawing)?;
     Ok(Exit::Done)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::args::{Args, Man};
 use crate::exit::Exit;
+use crate::files::make_dir;
 use anyhow::Context;
 use clap::CommandFactory;
 use std::io::Write;
@@ -15,8 +16,7 @@ pub(crate) fn run(args: &Man) -> anyhow::Result<Exit> {
             std::io::stdout().lock().write_all(&page)?;
         }
         Some(dir) => {
-            std::fs::create_dir_all(dir)
-                .with_context(|| format!("{} cannot be made", dir.display()))?;
+            make_dir(dir)?;
             clap_mangen::generate_to(command, dir)
                 .with_context(|| format!("{}: a page cannot be written", dir.display()))?;
         }

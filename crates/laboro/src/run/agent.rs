@@ -15,6 +15,7 @@ use super::signals::Signals;
 use super::summary::{FAILURES, Summary, Tally};
 use super::{GROUP, JOB, Layout, Options, job_view};
 use crate::exit::Exit;
+use crate::files::make_dir;
 use anyhow::{Context, anyhow};
 use laboro_core::{
     Command, Drain, Grant, JobView, Query, Reply, Returned, State, TaskResult, TaskView, WorkerRef,
@@ -140,8 +141,7 @@ impl Agent {
             false => (0, 0),
         };
         if let Some(dir) = &options.output_dir {
-            std::fs::create_dir_all(dir)
-                .with_context(|| format!("{} cannot be made", dir.display()))?;
+            make_dir(dir)?;
         }
         let results = options.results_dir.as_deref();
         let mut agent = Agent {

@@ -3,6 +3,7 @@
 
 use super::running::Running;
 use crate::exit::usage;
+use crate::files::make_dir;
 use anyhow::Context;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use laboro_dialects::runexp::result::{Header, ResLine, summary};
@@ -37,8 +38,7 @@ pub(crate) struct Table {
 
 impl Results {
     pub(crate) fn open(dir: &Path, outputs: &Path) -> anyhow::Result<Results> {
-        std::fs::create_dir_all(dir)
-            .with_context(|| format!("{} cannot be made", dir.display()))?;
+        make_dir(dir)?;
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let table = Table::open(dir)?;
         let outputs = Reader::open(outputs)?;

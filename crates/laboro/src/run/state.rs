@@ -1,6 +1,7 @@
 //! Where a run keeps its state: a directory of its own below `.laboro`, named after what is run, so that
 //! the same command finds it again and another one does not get in its way.
 
+use crate::files::make_dir;
 use crate::output::say;
 use crate::run::Options;
 use anyhow::{Context, anyhow, bail};
@@ -25,8 +26,8 @@ impl RunDir {
     pub(crate) fn open(root: &Path, plan: &Plan, options: &Options) -> anyhow::Result<RunDir> {
         let id = id(root, plan)?;
         let path = root.join(&id);
-        let make = || format!("{} cannot be made; --state DIR puts it elsewhere", path.display());
-        std::fs::create_dir_all(&path).with_context(make)?;
+        make_dir(&path)
+            .context("no place for the state of this run; --state DIR puts it elsewhere")?;
         let open = || {
             let log_options = log::Options { durability: options.durability, ..Default::default() };
             FileJournal::open(&path.join("journal"), log_options)
@@ -48,7 +49,10 @@ impl RunDir {
         let draft = path.join(LATEST);
         std::fs::write(&draft, &id)
             .and_then(|()| std::fs::rename(&draft, root.join(LATEST)))
-            .with_context(make)?;
+            .with_context(|| {
+                let root = root.display();
+                format!("{root} cannot be written; --state DIR puts the state elsewhere")
+            })?;
         Ok(RunDir { path, journal, ledger, outputs })
     }
 

@@ -2,6 +2,7 @@
 //! that it was received. Paths are made of names of scripts that were found, never of what a runner says.
 
 use super::timings::Timings;
+use crate::files::make_dir;
 use crate::run::results::{Table, result_file};
 use anyhow::{Context, bail};
 use bytes::Bytes;
@@ -72,8 +73,7 @@ impl Files {
     /// Takes the directory for this manager alone, and removes what one that was killed had not finished.
     pub(super) fn claim(&mut self) -> anyhow::Result<()> {
         let wrong = || format!("{} cannot be used", self.dir.display());
-        std::fs::create_dir_all(&self.dir)
-            .with_context(|| format!("{} cannot be made", self.dir.display()))?;
+        make_dir(&self.dir)?;
         let lock = File::open(&self.dir).with_context(wrong)?;
         match lock.try_lock() {
             Ok(()) => {}

@@ -133,8 +133,12 @@ pub(crate) struct Worker {
     #[arg(long, value_enum, default_value_t = Limits::Best)]
     pub(crate) limits: Limits,
 
-    /// Where tasks run that do not say where. Default: here.
+    /// Where tasks run that do not say where. Default: this directory.
     #[arg(long, value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+
+    /// Means the hub's directory everywhere else, so it is not taken here.
+    #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) dir: Option<PathBuf>,
 
     /// Where tasks get a directory of their own. Default: $TMPDIR, else /tmp.

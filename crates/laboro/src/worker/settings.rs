@@ -13,8 +13,8 @@ const RESOURCE_MAX: u32 = 128;
 
 pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
     let here = || std::env::current_dir().context("the current directory is gone");
-    let dir = match &args.dir {
-        Some(dir) => dir.canonicalize().with_context(|| format!("--dir {}", dir.display()))?,
+    let dir = match &args.workdir {
+        Some(dir) => dir.canonicalize().with_context(|| format!("--workdir {}", dir.display()))?,
         None => here()?,
     };
     Ok(AgentOptions {

@@ -317,3 +317,10 @@ fn an_access_file_that_others_can_read_is_used_with_a_warning() {
     hub.signal(Signal::TERM);
     hub.wait().expect(0);
 }
+
+#[test]
+fn a_worker_that_is_told_dir_asks_what_is_meant() {
+    let rig = Rig::new();
+    let ran = rig.laboro(["worker", "--dir", "x"]).run();
+    ran.expect(2).says("`laboro worker x`").says("--workdir x");
+}

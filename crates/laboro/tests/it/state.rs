@@ -48,6 +48,26 @@ fn fresh_helps_against_a_damaged_journal() {
 }
 
 #[test]
+fn a_journal_that_is_gone_is_missed_and_going_on_without_it_is_a_decision() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "echo 1 >> ran\n");
+    rig.run(["jobs.txt"]).expect(0);
+    let journal = rig.run_dir().join("journal");
+    std::fs::remove_file(journal.join("00000000000000000001.log")).unwrap();
+    rig.run(["jobs.txt"]).expect(3).says("missing at its end: records 1 to").says("journal repair");
+    assert_eq!(rig.lines("ran"), ["1"]);
+    let journal = journal.to_str().unwrap();
+    let checked = rig.laboro(["journal", "check", journal]).run();
+    assert!(checked.expect(3).out().contains("wrong: "), "{}", checked.out());
+    let repaired = rig.laboro(["journal", "repair", journal]).run();
+    let text = repaired.expect(3).out();
+    assert!(text.contains("nothing could be saved; lost "), "{text}");
+    rig.run(["jobs.txt"]).expect(0).says("1 of 1 tasks done");
+    let repaired = rig.laboro(["journal", "repair", journal]).run();
+    assert!(repaired.expect(0).out().contains("nothing to repair"));
+}
+
+#[test]
 fn a_changed_job_is_another_run() {
     let rig = Rig::new();
     rig.write("jobs.txt", "echo a >> ran\n");
@@ -144,6 +164,13 @@ fn a_directory_that_cannot_be_written_is_named() {
 }
 
 #[test]
+fn a_file_in_the_place_of_a_directory_is_named() {
+    let rig = Rig::new();
+    rig.write("file", "");
+    rig.run(["--output-dir", "file", "--", "true"]).expect(3).says("file is not a directory");
+}
+
+#[test]
 fn a_read_only_directory_is_named() {
     let rig = Rig::new();
     rig.write("jobs.txt", "true\n");
@@ -160,7 +187,9 @@ fn a_read_only_directory_is_named() {
         std::fs::set_permissions(rig.dir(), mode).unwrap();
     }
     let ran = rig.call(program).run();
-    ran.expect(3).says("cannot be made; --state DIR puts it elsewhere").says("Permission denied");
+    ran.expect(3)
+        .says("--state DIR puts it elsewhere")
+        .says("cannot be created: Permission denied");
 }
 
 #[test]

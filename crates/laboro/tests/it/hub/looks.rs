@@ -44,6 +44,8 @@ fn a_report_goes_to_standard_output_if_no_file_is_named() {
     let job = place.out(&["submit", "-q", "two.toml"]);
     place.worker("w", 1).work_off(&[1]);
     let page = place.out(&["report", &job]);
+    assert_eq!(place.out(&["report", &job, "-o", "-"]).lines().next(), page.lines().next());
+    assert!(!place.rig.at("-").exists());
     assert!(page.contains("exit code 3") && page.ends_with("</html>"), "{page}");
 }
 
