@@ -130,6 +130,9 @@ impl World {
             self.remember_ending(event);
             self.model.follow(batch.at, event);
             self.standby.apply(batch.at, event);
+            if let Event::PredsAdded { task, .. } | Event::Returned { task, .. } = event {
+                assert!(!self.model.waits_for_itself(*task), "{task} waits for itself");
+            }
             if let Event::Leased { task, lease, worker, .. } = event {
                 leased.insert((*worker, *task, *lease));
             }
