@@ -162,7 +162,7 @@ pub(super) enum Action {
     Bulkping { count: u64 },
     /// So many requests for data, all at once.
     Bulkdata { count: u64 },
-    /// A command of your own and its arguments; prints the answer. After `--` words may look like options.
+    /// A command of your own and its arguments; prints the answer. Options stand before `send`.
     Send {
         #[arg(required = true, allow_hyphen_values = true)]
         frames: Vec<std::ffi::OsString>,
