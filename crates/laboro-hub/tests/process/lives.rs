@@ -135,7 +135,7 @@ fn a_directory_that_cannot_be_made_is_named() {
     std::fs::write(&file, "").unwrap();
     let told =
         start(&Settings { dir: file.join("hub"), ..settings(&dir) }).unwrap_err().to_string();
-    assert!(told.contains("file/hub: cannot make it"), "{told}");
+    assert!(told.contains("file/hub: cannot create it"), "{told}");
 }
 
 #[test]

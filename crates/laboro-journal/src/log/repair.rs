@@ -94,7 +94,6 @@ pub fn repair(dir: &Path) -> Result<Repair, LogError> {
 }
 
 /// What follows from the start that leads furthest, and the newest snapshot if that one is damaged.
-#[expect(clippy::type_complexity, reason = "two answers to one question, asked once")]
 fn best(listing: &Listing) -> Result<(Walked, Option<(u64, LogError)>), LogError> {
     let mut best = follow(listing, None, u64::MAX, &mut |_, _, _| Ok(()))?;
     let mut damaged = None;

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 /// Asks the system, or a test.
 #[derive(Clone)]
-pub(super) struct Room(Arc<dyn Fn(&Path) -> Option<u64> + Send + Sync>);
+pub(super) struct Room(Arc<FreeBytes>);
+
+/// How much is free on the disk of a directory; `None` if nobody can tell.
+type FreeBytes = dyn Fn(&Path) -> Option<u64> + Send + Sync;
 
 /// A segment made ahead takes at most this part of what is free.
 const SHARE: u64 = 4;
