@@ -49,6 +49,8 @@ fn run(
                 RunnerEvent::Started { .. } => {}
                 RunnerEvent::Output { bytes, .. } => io::stdout().write_all(&bytes)?,
                 RunnerEvent::Ended { ending, .. } => return Ok(ending.exit_code()),
+                RunnerEvent::NoRoom { why, .. } => eprintln!("runner-probe: {why}"),
+                RunnerEvent::Room => {}
             }
         }
         io::stdout().flush()?;

@@ -113,6 +113,11 @@ pub struct Agent {
     confinement: Confinement,
     memory: MemoryGuard,
     is_short_of_memory: bool,
+    /// There was no room to start something that was launched.
+    is_starved: bool,
+    has_told_no_room: bool,
+    /// Nothing is prepared before: there was no room for it.
+    held_until: Option<Instant>,
     pace: Pace,
     waiting: VecDeque<Box<Assignment>>,
     running: HashMap<Key, Running>,
@@ -183,6 +188,9 @@ impl Agent {
             scratch,
             confinement,
             is_short_of_memory: false,
+            is_starved: false,
+            has_told_no_room: false,
+            held_until: None,
             pace: Pace::default(),
             waiting: VecDeque::new(),
             running: HashMap::new(),
@@ -302,7 +310,7 @@ impl Agent {
     fn deadline(&self, link: &Link) -> Instant {
         let side = self.side_deadline(link).and_then(|at| self.clock.instant(at));
         let memory = self.is_short_of_memory.then(|| Instant::now() + MEMORY_EVERY);
-        let deadlines = [side, memory, self.stuck_at(), self.stage_deadline()];
+        let deadlines = [side, memory, self.held_until, self.stuck_at(), self.stage_deadline()];
         let far = Instant::now() + Duration::from_secs(3600);
         deadlines.into_iter().flatten().fold(far, Instant::min)
     }

@@ -41,6 +41,9 @@ use pool::{Main, Pool, State};
 /// The hidden argument; the nonce of the runner and how many tasks may run at once follow.
 pub(crate) const ARGUMENT: &str = "__guardian";
 
+/// Its status if the machine has no room for it.
+pub(crate) const NO_ROOM: i32 = 75;
+
 /// Becomes a guardian, and never returns, if this process was started as one. To be called first
 /// thing in `main` by every program that has a [`crate::Runner`].
 pub fn main_if_asked() {
@@ -51,6 +54,9 @@ pub fn main_if_asked() {
         let at_once = at_once.unwrap_or(usize::MAX);
         let Err(error) = Guardian::new(&nonce, at_once).and_then(|mut guardian| guardian.run());
         if error.kind() != io::ErrorKind::BrokenPipe {
+            if sys::is_shortage(&error) {
+                exit(NO_ROOM);
+            }
             eprintln!("laboro: guardian: {error}");
             exit(1);
         }

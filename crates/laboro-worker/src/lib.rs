@@ -21,7 +21,10 @@ mod words;
 pub use ending::{Ending, Reason, Usage};
 pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, Until, WriteMode};
 pub use memory::{MemoryError, MemoryGuard, Shortage, memory_available, memory_total};
-pub use runner::{EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream};
+pub use runner::{
+    EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream, no_room_words,
+};
 pub use scripts::{Script, Scripts};
 pub use surroundings::{Facts, Variable, set};
+pub use sys::is_shortage;
 pub use words::{DEFAULT_SHELL, script_words, shell_words};

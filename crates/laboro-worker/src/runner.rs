@@ -10,6 +10,7 @@ mod link;
 mod orphans;
 mod outgoing;
 mod prepare;
+mod shortage;
 mod table;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -25,10 +26,13 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
 
 pub use events::EventSource;
+pub use shortage::no_room_words;
 
 use crate::ending::{Ending, Reason, Usage};
 use crate::launch::Launch;
+use crate::sys::is_shortage;
 use crate::wire::Request;
+use prepare::Unsent;
 use table::{State, Token};
 
 /// How a runner is set up; the defaults suit a program that calls `guardian::main_if_asked`.
@@ -75,12 +79,32 @@ pub enum RunnerError {
         "the process that starts tasks ({0}) did not answer within 10 s: the machine may be overloaded; try again"
     )]
     Silent(PathBuf),
+    #[error(
+        "no room to start anything on this machine: {0}: raise `ulimit -u`, or end something, and try again"
+    )]
+    NoRoom(io::Error),
     #[error("cannot set up the runner: {0}")]
     System(#[from] io::Error),
 }
 
+impl RunnerError {
+    /// The machine has no room now, which passes.
+    fn is_shortage(&self) -> bool {
+        match self {
+            RunnerError::Guardian { source, .. } | RunnerError::System(source) => {
+                is_shortage(source)
+            }
+            RunnerError::NoRoom(_) => true,
+            RunnerError::Silent(_) => false,
+        }
+    }
+}
+
 /// What happens to a task, in this order: at most one `Started`, any number of `Output`, and
 /// exactly one `Ended`, after which nothing more comes.
+///
+/// A machine that has no room to start a task now is not the task's fault: the launch waits here
+/// and is tried again, which is told of the runner and not of the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunnerEvent {
     Started {
@@ -99,6 +123,16 @@ pub enum RunnerEvent {
         usage: Usage,
         started: SystemTime,
     },
+    /// From now on fewer run at once than may. Told again, at growing intervals, as long as
+    /// nothing runs at all.
+    NoRoom {
+        why: String,
+        running: usize,
+        /// For how long nothing could be started, with nothing running.
+        nothing_for: Option<Duration>,
+    },
+    /// As many as may run at once do again.
+    Room,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,13 +177,13 @@ impl Runner {
         for (fd, token) in [(&wake, Token::Wake), (&timer, Token::Timer)] {
             epoll::add(&epoll, fd, token.data(), epoll::EventFlags::IN).map_err(io::Error::from)?;
         }
-        let link = link::Link::start(&options, &nonce, &wake)?;
+        let link = start_link(&options, &nonce, &wake)?;
         link.register(&epoll)?;
         // So many more than run that the guardian has the next at hand when one ends, and that
         // news of short tasks can come together.
         let ahead_max = |n: NonZeroUsize| n.get().saturating_add(n.get().max(AHEAD_MIN));
         let ahead_max = options.at_once.map_or(usize::MAX, ahead_max);
-        let state = Mutex::new(State::new(link, ahead_max));
+        let state = Mutex::new(State::new(link, ahead_max, nonce.clone()));
         let next_seq = AtomicU64::new(1);
         let shared = Arc::new(Shared { options, nonce, next_seq, epoll, wake, timer, state });
         Ok((Runner { shared: Arc::clone(&shared) }, EventSource::new(shared)))
@@ -161,13 +195,19 @@ impl Runner {
         let id = launch.id;
         let seq = self.shared.next_seq.fetch_add(1, Ordering::Relaxed);
         // Outside the lock, because opening a file can take its time.
-        let prepared = prepare::prepare(launch, seq, &self.shared.nonce);
-        self.lock_and_wake(|state| match prepared {
+        let prepared = prepare::prepare(&launch, seq, &self.shared.nonce);
+        let unsent = match prepared {
+            Ok(prepared) => Ok(Unsent::Ready(Box::new(prepared))),
+            // It is tried again when there is room.
+            Err((Reason::Resources, _)) => Ok(Unsent::Bare(Box::new(launch), seq)),
+            Err(refusal) => Err(refusal),
+        };
+        self.lock_and_wake(|state| match unsent {
             _ if state.is_closing() => {
                 state.refuse(id, Reason::Invalid, "the runner has been shut down".into());
             }
-            Ok(prepared) if state.claim(id, seq) => {
-                state.unsent.push_back(Box::new(prepared));
+            Ok(unsent) if state.claim(id, seq) => {
+                state.unsent.push_back(unsent);
                 state.send_waiting(&self.shared.epoll);
             }
             Ok(_) => state.refuse(id, Reason::Invalid, format!("task {id} is already running")),
@@ -178,18 +218,21 @@ impl Runner {
     /// SIGTERM to the task's group, SIGKILL after the grace. A second call kills at once.
     /// A task that has not begun never does.
     pub fn stop(&self, id: u64, grace: Duration) {
-        self.lock_and_wake(|state| state.stop_unsent(|launch| launch.id == id));
+        self.lock_and_wake(|state| {
+            state.stop_unsent(|unsent| unsent == id);
+            state.stop_sent(id);
+        });
         self.order(id, |seq| Request::Stop { seq, grace });
     }
 
     /// Launches that have not begun never do, and end as stopped. What runs goes on.
     pub fn recall(&self) {
-        self.lock_and_wake(|state| state.stop_unsent(|_| true));
+        self.lock_and_wake(State::stop_unbegun);
         self.order_all(&Request::Recall);
     }
 
     pub fn stop_all(&self, grace: Duration) {
-        self.lock_and_wake(|state| state.stop_unsent(|_| true));
+        self.lock_and_wake(State::stop_unbegun);
         self.order_all(&Request::StopAll { grace });
     }
 
@@ -239,6 +282,20 @@ impl Drop for Runner {
         if let Some(watcher) = watcher {
             // It only panics if it was broken, and then there is nothing to wait for.
             let _ = watcher.join();
+        }
+    }
+}
+
+/// A machine without room for a guardian may have some in a moment.
+fn start_link(options: &Options, nonce: &str, wake: &OwnedFd) -> Result<link::Link, RunnerError> {
+    let mut pause = Duration::from_millis(50);
+    loop {
+        match link::Link::start(options, nonce, wake) {
+            Err(error) if error.is_shortage() && pause < Duration::from_secs(5) => {
+                std::thread::sleep(pause);
+                pause *= 2;
+            }
+            started => return started,
         }
     }
 }

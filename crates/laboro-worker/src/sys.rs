@@ -173,6 +173,16 @@ pub(crate) fn close_inherited() {
     unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
 }
 
+/// Whether the machine, or this user's share of it, has no room now: for another process, for
+/// memory or for open files. That is not the fault of what was to be started, and passes.
+pub fn is_shortage(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE | libc::ENOBUFS)
+            | Some(libc::ETOOMANYREFS)
+    )
+}
+
 fn check(result: c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

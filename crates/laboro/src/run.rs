@@ -22,7 +22,7 @@ pub(crate) use tee::Tee;
 
 use crate::exit::{Exit, usage};
 use crate::output::say;
-use agent::{Agent, Ended, Setup};
+use agent::{Agent, Ended, Setup, launch_ahead};
 use anyhow::{Context, anyhow};
 use laboro_core::{
     Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
@@ -83,9 +83,9 @@ pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> 
         say(format_args!("{}: no tasks, nothing to do", plan.source));
         return Ok(Exit::Done);
     }
-    files::make_room(&options).map_err(usage)?;
+    let ahead = files::make_room(&options, launch_ahead(&options)).map_err(usage)?;
     // The guardian starts while the state is being read.
-    let agent = Agent::start(&layout, &options)?;
+    let agent = Agent::start(&layout, &options, ahead)?;
     let dir = RunDir::open(&options.state, &plan, &options)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();

@@ -2,6 +2,7 @@
 //! element are filled in here, as for a run on one machine. Launches nothing.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::scratch::Scratch;
 use crate::launch::{Capture, Launch, Limits, Stdin, Until};
 use crate::scripts::Script;
 use crate::surroundings::{Facts, Variable, set};
+use crate::sys::is_shortage;
 use crate::words::{DEFAULT_SHELL, script_words, shell_words};
 
 /// Makes launches, with what all of them have in common worked out once.
@@ -39,6 +41,26 @@ pub(super) struct Made {
     pub(super) copy: Option<Copy>,
     /// In use until the task is over.
     pub(super) script: Option<Script>,
+}
+
+/// Why a task cannot be launched.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) message: String,
+    /// The machine has no room now, which is not the task's fault and passes.
+    pub(super) is_shortage: bool,
+}
+
+impl Refusal {
+    pub(super) fn of(what: &str, error: &io::Error) -> Refusal {
+        Refusal { message: format!("{what}: {error}"), is_shortage: is_shortage(error) }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Refusal {
+        Refusal { message, is_shortage: false }
+    }
 }
 
 /// A file that gets what the task prints, besides whoever else does.
@@ -72,7 +94,7 @@ impl Maker {
         self.worker = worker.to_owned();
     }
 
-    pub(super) fn make(&self, assignment: &Assignment, scratch: &Scratch) -> Result<Made, String> {
+    pub(super) fn make(&self, assignment: &Assignment, scratch: &Scratch) -> Result<Made, Refusal> {
         let filling = Filling::of(assignment)?;
         let none = Setting::default();
         let number = number(assignment);
@@ -86,13 +108,13 @@ impl Maker {
                 let ScriptWork { kind, body, setting } = &**script_work;
                 let kind = ScriptKind::from_kind(kind);
                 if let Some(extension) = kind.unknown_extension() {
-                    return Err(format!(
+                    return Err(Refusal::from(format!(
                         "what runs scripts of type {extension} is not known: there is .sh and .m"
-                    ));
+                    )));
                 }
                 let written = scratch.scripts.write(&kind, body);
                 let written =
-                    written.map_err(|error| format!("the script cannot be written: {error}"))?;
+                    written.map_err(|error| Refusal::of("the script cannot be written", &error))?;
                 let mut argv = script_words(&kind, written.path());
                 argv.extend(filling.values());
                 script = Some(written);

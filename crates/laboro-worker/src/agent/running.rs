@@ -9,7 +9,7 @@ use std::time::Duration;
 use laboro_core::Outcome;
 use laboro_dialects::worker::{Ended, Used};
 
-use super::making::Copy;
+use super::making::{Copy, Refusal};
 use crate::{Ending, Script, Stream, Usage};
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Running {
         output_limit: u64,
         copy: Option<Copy>,
         script: Option<Script>,
-    ) -> Result<Running, String> {
+    ) -> Result<Running, Refusal> {
         Ok(Running {
             slots,
             has_begun: false,
@@ -90,8 +90,10 @@ impl Running {
     }
 }
 
-fn open(copy: Copy) -> Result<File, String> {
-    let named = |path: &Path, error: io::Error| format!("output file {}: {error}", path.display());
+fn open(copy: Copy) -> Result<File, Refusal> {
+    let named = |path: &Path, error: io::Error| {
+        Refusal::of(&format!("output file {}", path.display()), &error)
+    };
     match copy {
         Copy::Anew(path) => File::create(&path).map_err(|error| named(&path, error)),
         Copy::Beside(path) => open_beside(&path).map_err(|error| named(&path, error)),

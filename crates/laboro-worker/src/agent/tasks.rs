@@ -7,23 +7,42 @@ use laboro_dialects::session::Stream as Said;
 use laboro_dialects::worker::{Assignment, Key, News};
 
 use super::Agent;
+use super::making::Refusal;
 use super::running::Running;
 use super::stages::Stage;
-use crate::{Ending, RunnerEvent, Stream, Usage};
+use crate::{Ending, RunnerEvent, Stream, Usage, no_room_words};
 
 /// What was sent ahead goes back when nothing has moved here for so long.
 const STUCK: Duration = Duration::from_millis(500);
 
+/// What this machine has no room to start goes back then. The hub may send it again, so not too often.
+const STARVED: Duration = Duration::from_secs(5);
+
+/// When what could not be prepared for want of files or memory is tried again.
+const AGAIN: Duration = Duration::from_millis(200);
+
 impl Agent {
     pub(super) fn start_more(&mut self) {
         self.is_short_of_memory = false;
+        if self.held_until.is_some_and(|until| until > Instant::now()) {
+            return;
+        }
+        self.held_until = None;
         while let Some(next) = self.waiting.front() {
             let (slots, has_room) = (next.slots.max(1), self.has_room(next.slots.max(1)));
             if !has_room || self.is_short() {
                 return;
             }
             let assignment = self.waiting.pop_front().expect("looked at just now");
-            self.begin(&assignment, slots);
+            self.begin(assignment, slots);
+        }
+    }
+
+    /// Said once of what passes by itself, and again when nothing can be started at all.
+    fn no_room(&mut self, why: &str, nothing_for: Option<Duration>) {
+        self.is_starved = true;
+        if !std::mem::replace(&mut self.has_told_no_room, true) || nothing_for.is_some() {
+            self.note(&no_room_words(why, nothing_for));
         }
     }
 
@@ -53,9 +72,9 @@ impl Agent {
         shortage.is_some()
     }
 
-    fn begin(&mut self, assignment: &Assignment, slots: u32) {
+    fn begin(&mut self, assignment: Box<Assignment>, slots: u32) {
         let key = assignment.key;
-        match self.prepare(assignment, slots) {
+        match self.prepare(&assignment, slots) {
             Ok((launch, running)) => {
                 self.slots_used += slots;
                 self.odd += u32::from(slots != 1);
@@ -65,7 +84,13 @@ impl Agent {
                 let crew = self.crew.as_ref().expect("without a crew nothing waits");
                 crew.runner.launch(launch);
             }
-            Err(message) => {
+            Err(Refusal { message, is_shortage: true }) => {
+                self.remove_dir(key);
+                self.waiting.push_front(assignment);
+                self.held_until = Some(Instant::now() + AGAIN);
+                self.no_room(&message, None);
+            }
+            Err(Refusal { message, .. }) => {
                 self.remove_dir(key);
                 self.side.not_started(self.clock.now(), key, message, &mut self.orders);
             }
@@ -76,11 +101,11 @@ impl Agent {
         &mut self,
         assignment: &Assignment,
         slots: u32,
-    ) -> Result<(crate::Launch, Running), String> {
+    ) -> Result<(crate::Launch, Running), Refusal> {
         let made = self.maker.make(assignment, &self.scratch)?;
         if self.options.task_dirs {
             let scratch = self.scratch.make(assignment.key.0);
-            scratch.map_err(|error| format!("its scratch directory cannot be made: {error}"))?;
+            scratch.map_err(|error| Refusal::of("its scratch directory cannot be made", &error))?;
         }
         let mut launch = made.launch;
         launch.limits = self.confinement.limits(assignment);
@@ -97,6 +122,8 @@ impl Agent {
                 RunnerEvent::Ended { id, ending, usage, .. } => {
                     self.ended(Key(id), &ending, &usage);
                 }
+                RunnerEvent::NoRoom { why, nothing_for, .. } => self.no_room(&why, nothing_for),
+                RunnerEvent::Room => self.is_starved = false,
             }
         }
         if self.stage == Stage::Working
@@ -167,9 +194,9 @@ impl Agent {
         let is_full = self.slots_used >= self.slots;
         let waits_here = is_full && !self.waiting.is_empty() && !self.is_short_of_memory;
         // What has a slot and has not begun is only slow to start: it is nobody's turn but its own.
-        let waits_there = self.unbegun > 0 && self.slots_used > self.slots;
+        let waits_there = self.unbegun > 0 && (self.slots_used > self.slots || self.is_starved);
         let is_stuck = (waits_here || waits_there) && self.side.takes_back();
-        is_stuck.then(|| self.last_moved + STUCK)
+        is_stuck.then(|| self.last_moved + if self.is_starved { STARVED } else { STUCK })
     }
 
     /// Short tasks that were sent ahead wait behind long ones: somebody else may have room for them.

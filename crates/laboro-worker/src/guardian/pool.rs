@@ -52,6 +52,8 @@ pub(super) struct State {
     pub is_thread_each: bool,
     /// Threads that wait for work.
     idle: usize,
+    /// Threads that are to end before there is work.
+    surplus: usize,
     main: Main,
 }
 
@@ -86,6 +88,7 @@ impl Pool {
             is_senseless: false,
             is_thread_each: false,
             idle: 0,
+            surplus: 0,
             main: Main::Awake,
         };
         let shared = Arc::new(Shared {
@@ -105,11 +108,15 @@ impl Pool {
         };
         let mut started = 0;
         while started < wanted {
-            let shared = Arc::clone(&shared);
+            let its = Arc::clone(&shared);
             let thread = thread::Builder::new().name("task-spawner".into());
-            match thread.stack_size(STACK_BYTES).spawn(move || shared.work()) {
-                // Where processes are scarce one will do.
-                Err(_) if started > 0 => break,
+            match thread.stack_size(STACK_BYTES).spawn(move || its.work()) {
+                // Where processes are scarce one will do, and leaves the room to tasks.
+                Err(_) if started > 0 => {
+                    shared.dismiss(started - 1);
+                    started = 1;
+                    break;
+                }
                 thread => drop(thread?),
             }
             started += 1;
@@ -190,6 +197,15 @@ impl Shared {
         self.state.lock().expect("a spawner that panics ends the guardian")
     }
 
+    /// Waits until so many threads have ended.
+    fn dismiss(&self, count: usize) {
+        let mut state = self.lock();
+        state.surplus = count;
+        self.work.notify_all();
+        let left = self.quiet.wait_while(state, |state| state.surplus > 0);
+        drop(left.expect("a spawner that panics ends the guardian"));
+    }
+
     fn work(&self) {
         let _guard = AbortOnPanic;
         let mut packet = Vec::new();
@@ -200,6 +216,11 @@ impl Shared {
                 if state.may_listen() && state.ear.lend(&self.socket) {
                     state = self.listen(state, &mut packet);
                     continue;
+                }
+                if state.surplus > 0 {
+                    state.surplus -= 1;
+                    self.quiet.notify_all();
+                    return;
                 }
                 // Also when all is over, since the end of this thread would hand its children on.
                 state.idle += 1;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::ending::Reason;
+use crate::sys;
 
 /// Looks for programs, and remembers the last for a moment: most tasks name the one of the task before them, and
 /// a PATH is long. As a shell does, but not for so long that somebody who installs another one would notice.
@@ -132,7 +133,7 @@ pub(super) fn explain(
                  in all; one of them may have 131072): put them in a file"
             ),
         ),
-        Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE) => {
+        _ if sys::is_shortage(error) => {
             (Reason::Resources, format!("no room to start {shown} now: {}", words(error)))
         }
         _ => (Reason::NotExecutable, format!("program {shown}: {}", words(error))),

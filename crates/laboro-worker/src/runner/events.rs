@@ -12,7 +12,7 @@ use rustix::time::{Itimerspec, TimerfdTimerFlags, timerfd_settime};
 use super::link::Link;
 use super::table::{State, Token};
 use super::{RunnerError, RunnerEvent, Shared, Stream};
-use crate::ending::{Ending, Usage};
+use crate::ending::{Ending, Reason, Usage};
 use crate::wire::{Exit, PACKET_BYTES_MAX, Report, Request, control_packet, read_report};
 
 /// What becomes of the tasks. Dropping it ends them all at once.
@@ -89,9 +89,13 @@ impl EventSource {
                 Err(error) => result = Err(error),
             }
         }
+        turn.state.probe(Instant::now());
         if !turn.state.unsent.is_empty() {
             // The ended have made room.
             turn.state.send_waiting(&shared.epoll);
+        }
+        if turn.state.shortage.is_some() {
+            turn.set_timer();
         }
         turn.state.take_undelivered(turn.events);
         if result.is_err() {
@@ -181,8 +185,16 @@ impl Turn<'_> {
             Report::Started { seq, pid, at } => {
                 if let Some(task) = self.state.tasks.get_mut(&seq) {
                     task.started = Some(SystemTime::UNIX_EPOCH + at);
-                    self.events.push(RunnerEvent::Started { id: task.id, pid });
+                    task.launch = None;
+                    self.state.telling.started();
+                    let id = task.id;
+                    self.events.push(RunnerEvent::Started { id, pid });
                 }
+            }
+            Report::NotStarted { seq, reason: Reason::Resources, message }
+                if self.state.put_back(seq) =>
+            {
+                self.state.no_room(message, Instant::now());
             }
             Report::NotStarted { seq, reason, message } => {
                 self.ended(seq, Ending::NotStarted { reason, message }, Usage::default());
@@ -287,10 +299,10 @@ impl Turn<'_> {
     }
 
     fn set_timer(&mut self) {
-        let Some(left) = self.state.next_linger(Instant::now()) else { return };
+        let Some(left) = self.state.next_timer(Instant::now()) else { return };
         // Zero would turn it off.
         let left = Timespec::try_from(left.max(Duration::from_nanos(1)));
-        let it_value = left.expect("a linger is short");
+        let it_value = left.expect("what is waited for is near");
         let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
         let time = Itimerspec { it_interval, it_value };
         timerfd_settime(&self.shared.timer, TimerfdTimerFlags::empty(), &time)
@@ -324,7 +336,16 @@ impl Turn<'_> {
             self.state.stop_unsent(|_| true);
             return Ok(self.state.tasks.is_empty());
         }
-        self.state.link = Link::start(&self.shared.options, &self.shared.nonce, &self.shared.wake)?;
+        if !self.state.may_try(Instant::now()) {
+            return Ok(false);
+        }
+        match Link::start(&self.shared.options, &self.shared.nonce, &self.shared.wake) {
+            Err(error) if error.is_shortage() => {
+                self.state.no_guardian(error.to_string(), Instant::now());
+                return Ok(false);
+            }
+            link => self.state.link = link?,
+        }
         self.state.link.register(&self.shared.epoll)?;
         // They were for the one that is gone.
         self.state.orders.clear();

@@ -5,7 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -22,6 +22,7 @@ use super::outgoing::{interest, send_packet, watch};
 use super::table::Token;
 use super::{Options, RunnerError};
 use crate::guardian;
+use crate::sys::is_shortage;
 use crate::wire::{Report, read_report};
 
 #[derive(Debug)]
@@ -40,7 +41,10 @@ impl Link {
     /// Starts a guardian and waits for its first word.
     pub fn start(options: &Options, nonce: &str, wake: &OwnedFd) -> Result<Link, RunnerError> {
         let program = &options.guardian;
-        let failed = |source| RunnerError::Guardian { program: program.clone(), source };
+        let failed = |source| match is_shortage(&source) {
+            true => RunnerError::NoRoom(source),
+            false => RunnerError::Guardian { program: program.clone(), source },
+        };
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|error| failed(error.into()))?;
@@ -58,9 +62,11 @@ impl Link {
         let pid = guardian.id().cast_signed();
         if let Err(error) = expect_ready(&socket, program) {
             // It has no tasks yet, so there is nothing more to end.
+            let ended = wait_a_moment(&mut guardian);
             let _ = guardian.kill();
             let _ = guardian.wait();
-            return Err(error);
+            let had_no_room = ended.is_some_and(|code| code == guardian::NO_ROOM);
+            return Err(if had_no_room { failed(Errno::AGAIN.into()) } else { error });
         }
         let gone = Arc::new(AtomicBool::new(false));
         let watcher = {
@@ -122,6 +128,18 @@ impl Link {
     pub fn take_watcher(&mut self) -> Option<JoinHandle<()>> {
         self.watcher.take()
     }
+}
+
+/// One that hangs up is about to say why by its status.
+fn wait_a_moment(guardian: &mut Child) -> Option<i32> {
+    for _ in 0..100 {
+        match guardian.try_wait() {
+            Ok(Some(status)) => return status.code(),
+            Ok(None) => thread::sleep(Duration::from_millis(1)),
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 fn expect_ready(socket: &OwnedFd, program: &std::path::Path) -> Result<(), RunnerError> {

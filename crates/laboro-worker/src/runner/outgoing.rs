@@ -12,9 +12,10 @@ use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::prepare::{End, Prepared};
+use super::prepare::{End, Prepared, Unsent, prepare};
 use super::table::{State, Task};
 use crate::ending::{Ending, Reason};
+use crate::sys;
 use crate::wire::FDS_MAX;
 
 impl State {
@@ -28,22 +29,10 @@ impl State {
                     self.orders.push_front(packet);
                 }
                 sent
-            } else if self.tasks.len() < self.ahead_max
+            } else if self.has_room()
                 && let Some(launch) = self.unsent.pop_front()
             {
-                let sent = self.send_launch(&launch);
-                match sent {
-                    // When it is lost, the loop will see it and decide what becomes of them.
-                    Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
-                        self.unsent.push_front(launch);
-                    }
-                    Err(error) => {
-                        let message = format!("cannot hand it to the guardian: {error}");
-                        self.refuse_unsent(launch.id, Reason::Resources, message);
-                    }
-                    Ok(()) => {}
-                }
-                sent
+                self.send_next(launch)
             } else {
                 return self.link.watch_for_room(epoll, false);
             };
@@ -56,12 +45,12 @@ impl State {
     }
 
     /// Takes back what was not sent yet, as a stop that cost nothing.
-    pub fn stop_unsent(&mut self, which: impl Fn(&Prepared) -> bool) {
+    pub fn stop_unsent(&mut self, which: impl Fn(u64) -> bool) {
         let mut ids = Vec::new();
         self.unsent.retain(|launch| {
-            let is_stopped = which(launch);
+            let is_stopped = which(launch.id());
             if is_stopped {
-                ids.push(launch.id);
+                ids.push(launch.id());
             }
             !is_stopped
         });
@@ -70,26 +59,55 @@ impl State {
         }
     }
 
-    fn send_launch(&mut self, launch: &Prepared) -> rustix::io::Result<()> {
-        let mut theirs = Vec::with_capacity(2);
-        let mut pipes = [None, None];
-        for (pipe, _) in
-            pipes.iter_mut().zip(&launch.stdio[1..]).filter(|(_, end)| matches!(end, End::Pipe))
-        {
-            let (read, write) = match pipe_with(PipeFlags::CLOEXEC) {
-                Ok(ends) => ends,
-                Err(error) => {
-                    let message =
-                        format!("cannot make a pipe: {error}: raise the limit of open files");
-                    self.refuse_unsent(launch.id, Reason::Resources, message);
+    fn send_next(&mut self, launch: Unsent) -> rustix::io::Result<()> {
+        let launch = match launch {
+            Unsent::Ready(launch) => launch,
+            Unsent::Bare(bare, seq) => match prepare(&bare, seq, &self.nonce) {
+                Ok(launch) => Box::new(launch),
+                Err((Reason::Resources, why)) => {
+                    self.unsent.push_front(Unsent::Bare(bare, seq));
+                    self.no_room(why, Instant::now());
                     return Ok(());
                 }
-            };
-            // Only our end: a task expects its output to block.
-            fcntl_setfl(&read, OFlags::NONBLOCK)?;
-            *pipe = Some(read);
-            theirs.push(write);
+                Err((reason, message)) => {
+                    self.refuse_unsent(bare.id, reason, message);
+                    return Ok(());
+                }
+            },
+        };
+        let pipes = match make_pipes(&launch) {
+            Ok(pipes) => pipes,
+            Err(error) => {
+                self.unsent.push_front(Unsent::Ready(launch));
+                let why = format!("cannot make a pipe: {error}: raise the limit of open files");
+                self.no_room(why, Instant::now());
+                return Ok(());
+            }
+        };
+        match self.send_launch(&launch, &pipes.theirs) {
+            Ok(()) => {
+                self.tasks.insert(launch.seq, Task::new(launch, pipes.ours, Instant::now()));
+                Ok(())
+            }
+            // When it is lost, the loop will see it and decide what becomes of them.
+            Err(error @ (Errno::AGAIN | Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN)) => {
+                self.unsent.push_front(Unsent::Ready(launch));
+                Err(error)
+            }
+            Err(error) if sys::is_shortage(&error.into()) => {
+                self.unsent.push_front(Unsent::Ready(launch));
+                self.no_room(format!("cannot hand it to the guardian: {error}"), Instant::now());
+                Ok(())
+            }
+            Err(error) => {
+                let message = format!("cannot hand it to the guardian: {error}");
+                self.refuse_unsent(launch.id, Reason::Invalid, message);
+                Ok(())
+            }
         }
+    }
+
+    fn send_launch(&self, launch: &Prepared, theirs: &[OwnedFd]) -> rustix::io::Result<()> {
         let mut write_ends = theirs.iter();
         let mut fds: Vec<BorrowedFd> = Vec::with_capacity(FDS_MAX);
         for end in &launch.stdio {
@@ -100,10 +118,28 @@ impl State {
             }
         }
         fds.extend(launch.body.as_ref().map(AsFd::as_fd));
-        self.link.send(&launch.packet, &fds)?;
-        self.tasks.insert(launch.seq, Task::new(launch.id, pipes, Instant::now()));
-        Ok(())
+        self.link.send(&launch.packet, &fds)
     }
+}
+
+struct Pipes {
+    /// For stdout and stderr.
+    ours: [Option<OwnedFd>; 2],
+    theirs: Vec<OwnedFd>,
+}
+
+fn make_pipes(launch: &Prepared) -> rustix::io::Result<Pipes> {
+    let mut pipes = Pipes { ours: [None, None], theirs: Vec::with_capacity(2) };
+    for (ours, _) in
+        pipes.ours.iter_mut().zip(&launch.stdio[1..]).filter(|(_, end)| matches!(end, End::Pipe))
+    {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        // Only our end: a task expects its output to block.
+        fcntl_setfl(&read, OFlags::NONBLOCK)?;
+        *ours = Some(read);
+        pipes.theirs.push(write);
+    }
+    Ok(pipes)
 }
 
 pub(super) fn send_packet(

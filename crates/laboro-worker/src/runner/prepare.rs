@@ -1,7 +1,7 @@
 //! Turns a launch into the packet for the guardian and the files that go with it.
 //! Refuses what cannot be said to exec. Pipes are made later, when the packet leaves.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -13,6 +13,7 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
 
 use crate::ending::Reason;
 use crate::launch::{Capture, Launch, Stdin, TASK_ID_VAR, Until, WriteMode};
+use crate::sys;
 use crate::wire::{Body, LaunchHead, PACKET_BYTES_MAX, launch_packet};
 
 /// A launch ready to be sent.
@@ -25,6 +26,8 @@ pub(super) struct Prepared {
     pub stdio: [End; 3],
     /// The text of a launch too large for a packet.
     pub body: Option<OwnedFd>,
+    /// How often there was no room to start it.
+    pub refusals: u32,
 }
 
 /// What one of the three standard descriptors will be.
@@ -35,6 +38,30 @@ pub(super) enum End {
     Pipe,
 }
 
+/// A launch on its way.
+#[derive(Debug)]
+pub(super) enum Unsent {
+    Ready(Box<Prepared>),
+    /// There was no room for its files.
+    Bare(Box<Launch>, u64),
+}
+
+impl Unsent {
+    pub fn id(&self) -> u64 {
+        match self {
+            Unsent::Ready(launch) => launch.id,
+            Unsent::Bare(launch, _) => launch.id,
+        }
+    }
+
+    pub fn seq(&self) -> u64 {
+        match self {
+            Unsent::Ready(launch) => launch.seq,
+            Unsent::Bare(_, seq) => *seq,
+        }
+    }
+}
+
 type Refusal = (Reason, String);
 
 /// Beyond this exec fails for certain, whatever the stack limit: the kernel's own bound is 6 MiB.
@@ -43,23 +70,22 @@ const TEXT_BYTES_MAX: usize = 8 << 20;
 /// Room in a packet for all that is not text.
 const HEAD_BYTES_MAX: usize = 256;
 
-pub(super) fn prepare(launch: Launch, seq: u64, nonce: &str) -> Result<Prepared, Refusal> {
+pub(super) fn prepare(launch: &Launch, seq: u64, nonce: &str) -> Result<Prepared, Refusal> {
     let dir = launch.dir.as_deref().map(absolute).transpose().map_err(|error| {
         (Reason::Directory, format!("directory {:?}: {error}", launch.dir.as_deref()))
     })?;
-    let mut env = launch.env;
-    env.retain(|(name, _)| name != TASK_ID_VAR);
-    env.push((TASK_ID_VAR.into(), format!("{nonce}.{seq}").into()));
-    let text = text(dir.as_deref(), &launch.argv, &env)?;
-    let stdin = input(launch.stdin, dir.as_deref())?;
+    let mark = (TASK_ID_VAR.into(), format!("{nonce}.{seq}").into());
+    let env = launch.env.iter().filter(|(name, _)| name != TASK_ID_VAR).chain([&mark]);
+    let text = text(dir.as_deref(), &launch.argv, env.clone())?;
+    let stdin = input(&launch.stdin, dir.as_deref())?;
     let both = matches!(launch.stdout, Capture::File(..)) && launch.stdout == launch.stderr;
-    let stdout = output(launch.stdout, dir.as_deref())?;
+    let stdout = output(&launch.stdout, dir.as_deref())?;
     let stderr = match &stdout {
         End::File(file) if both => {
             let same = file.try_clone();
             End::File(same.map_err(|error| (Reason::Resources, format!("stderr: {error}")))?)
         }
-        _ => output(launch.stderr, dir.as_deref())?,
+        _ => output(&launch.stderr, dir.as_deref())?,
     };
     let stdio = [stdin, stdout, stderr];
     let head = LaunchHead {
@@ -72,7 +98,7 @@ pub(super) fn prepare(launch: Launch, seq: u64, nonce: &str) -> Result<Prepared,
         has_dir: dir.is_some(),
         awaits_release: launch.until == Until::OutputEnds,
         argc: launch.argv.len() as u32,
-        envc: env.len() as u32,
+        envc: env.count() as u32,
     };
     let (packet, body) = if text.len() + HEAD_BYTES_MAX <= PACKET_BYTES_MAX {
         (launch_packet(&head, &Body::Inline(&text)), None)
@@ -80,13 +106,13 @@ pub(super) fn prepare(launch: Launch, seq: u64, nonce: &str) -> Result<Prepared,
         let body = file_of(&text).map_err(|error| no_room("its arguments", &error))?;
         (launch_packet(&head, &Body::InMemory(text.len() as u64)), Some(body))
     };
-    Ok(Prepared { id: launch.id, seq, packet, stdio, body })
+    Ok(Prepared { id: launch.id, seq, packet, stdio, body, refusals: 0 })
 }
 
-fn text(
+fn text<'a>(
     dir: Option<&Path>,
-    argv: &[std::ffi::OsString],
-    env: &[(std::ffi::OsString, std::ffi::OsString)],
+    argv: &[OsString],
+    env: impl Iterator<Item = &'a (OsString, OsString)>,
 ) -> Result<Vec<u8>, Refusal> {
     if argv.is_empty() {
         return Err((Reason::Invalid, "the command is empty".into()));
@@ -132,27 +158,27 @@ fn put(
     Ok(())
 }
 
-fn input(stdin: Stdin, dir: Option<&Path>) -> Result<End, Refusal> {
+fn input(stdin: &Stdin, dir: Option<&Path>) -> Result<End, Refusal> {
     match stdin {
         Stdin::Null => Ok(End::Null),
-        Stdin::File(path) => open(&path, dir, "stdin", OpenOptions::new().read(true)),
+        Stdin::File(path) => open(path, dir, "stdin", OpenOptions::new().read(true)),
         Stdin::Bytes(bytes) => {
-            file_of(&bytes).map(End::File).map_err(|error| no_room("its stdin", &error))
+            file_of(bytes).map(End::File).map_err(|error| no_room("its stdin", &error))
         }
     }
 }
 
-fn output(capture: Capture, dir: Option<&Path>) -> Result<End, Refusal> {
+fn output(capture: &Capture, dir: Option<&Path>) -> Result<End, Refusal> {
     let mut options = OpenOptions::new();
     options.create(true);
     match capture {
         Capture::Null => Ok(End::Null),
         Capture::Pipe => Ok(End::Pipe),
         Capture::File(path, WriteMode::Append) => {
-            open(&path, dir, "output file", options.append(true))
+            open(path, dir, "output file", options.append(true))
         }
         Capture::File(path, WriteMode::Truncate) => {
-            open(&path, dir, "output file", options.write(true).truncate(true))
+            open(path, dir, "output file", options.write(true).truncate(true))
         }
     }
 }
@@ -167,9 +193,9 @@ fn open(
 ) -> Result<End, Refusal> {
     let path: PathBuf = dir.map_or_else(|| path.to_owned(), |dir| dir.join(path));
     let refusal = |error: io::Error| {
-        let reason = match error.raw_os_error() {
-            Some(libc::EMFILE | libc::ENFILE) => Reason::Resources,
-            _ => Reason::Redirect,
+        let reason = match sys::is_shortage(&error) {
+            true => Reason::Resources,
+            false => Reason::Redirect,
         };
         (reason, format!("{what} {}: {error}", path.display()))
     };
@@ -191,5 +217,7 @@ fn file_of(bytes: &[u8]) -> io::Result<OwnedFd> {
 }
 
 fn no_room(what: &str, error: &io::Error) -> Refusal {
-    (Reason::Resources, format!("no room in memory for {what}: {error}"))
+    let is_passing = sys::is_shortage(error) || error.kind() == io::ErrorKind::StorageFull;
+    let reason = if is_passing { Reason::Resources } else { Reason::Invalid };
+    (reason, format!("no room in memory for {what}: {error}"))
 }

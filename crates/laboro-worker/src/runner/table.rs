@@ -9,7 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::link::Link;
-use super::prepare::Prepared;
+use super::prepare::{Prepared, Unsent};
+use super::shortage::{Shortage, Telling};
 use super::{RunnerEvent, Stream};
 use crate::ending::{Ending, Reason, Usage};
 
@@ -18,7 +19,11 @@ pub(super) struct State {
     pub link: Link,
     /// Packets about tasks that were sent.
     pub orders: VecDeque<Vec<u8>>,
-    pub unsent: VecDeque<Box<Prepared>>,
+    pub unsent: VecDeque<Unsent>,
+    /// There is no room to start more, or there was none a moment ago.
+    pub shortage: Option<Shortage>,
+    pub telling: Telling,
+    pub nonce: String,
     /// How many tasks the guardian may have, running and waiting.
     pub ahead_max: usize,
     /// Every task that has not ended, sent or not.
@@ -39,14 +44,28 @@ pub(super) struct Task {
     pub started: Option<SystemTime>,
     pub pipes: [Option<OwnedFd>; 2],
     pub is_watched: bool,
+    /// What was sent, until it has started: it may have to be sent again.
+    pub launch: Option<Box<Prepared>>,
+    /// It was told to end before it had started.
+    pub is_stopped: bool,
     /// Its process has ended, and what that left behind may go on as long as it has the output.
     pub has_left: bool,
     pub ended: Option<(Ending, Usage)>,
 }
 
 impl Task {
-    pub fn new(id: u64, pipes: [Option<OwnedFd>; 2], launched: Instant) -> Task {
-        Task { id, launched, started: None, pipes, is_watched: false, has_left: false, ended: None }
+    pub fn new(launch: Box<Prepared>, pipes: [Option<OwnedFd>; 2], launched: Instant) -> Task {
+        Task {
+            id: launch.id,
+            launched,
+            started: None,
+            pipes,
+            is_watched: false,
+            launch: Some(launch),
+            is_stopped: false,
+            has_left: false,
+            ended: None,
+        }
     }
 }
 
@@ -82,11 +101,14 @@ impl Token {
 }
 
 impl State {
-    pub fn new(link: Link, ahead_max: usize) -> State {
+    pub fn new(link: Link, ahead_max: usize, nonce: String) -> State {
         State {
             link,
             orders: VecDeque::new(),
             unsent: VecDeque::new(),
+            shortage: None,
+            telling: Telling::default(),
+            nonce,
             ahead_max,
             by_id: HashMap::new(),
             tasks: HashMap::new(),
@@ -132,6 +154,10 @@ impl State {
         self.deliver(id, Ending::NotStarted { reason, message });
     }
 
+    pub fn tell(&mut self, event: RunnerEvent) {
+        self.undelivered.push(event);
+    }
+
     fn deliver(&mut self, id: u64, ending: Ending) {
         let usage = Usage::default();
         let started = SystemTime::now();
@@ -164,8 +190,11 @@ impl State {
         self.link.close();
     }
 
-    /// How long until the first lingering task is given up.
-    pub fn next_linger(&self, now: Instant) -> Option<Duration> {
-        self.lingering.first().map(|&(at, _)| at.saturating_duration_since(now))
+    /// How long until the first lingering task is given up, or until more is tried to be started.
+    pub fn next_timer(&self, now: Instant) -> Option<Duration> {
+        let linger = self.lingering.first().map(|&(at, _)| at);
+        let probe = self.shortage.as_ref().map(|shortage| shortage.probe_at);
+        let next = linger.into_iter().chain(probe).min();
+        next.map(|at| at.saturating_duration_since(now))
     }
 }

@@ -96,6 +96,7 @@ fn a_stop_reaches_every_launch_still_on_its_way() {
     while ended.len() < 200 {
         for event in rig.next() {
             match event {
+                RunnerEvent::NoRoom { .. } | RunnerEvent::Room => {}
                 RunnerEvent::Started { id, .. } => assert!(started.insert(id)),
                 RunnerEvent::Output { .. } => panic!("none of them speaks"),
                 RunnerEvent::Ended { id, ending, .. } => {

@@ -25,6 +25,7 @@ fn a_thousand_short_tasks_each_start_once_and_end_once() {
         }
         for event in rig.next() {
             match event {
+                RunnerEvent::NoRoom { .. } | RunnerEvent::Room => {}
                 RunnerEvent::Started { id, .. } => assert!(started.insert(id)),
                 RunnerEvent::Output { .. } => panic!("true says nothing"),
                 RunnerEvent::Ended { id, ending, .. } => {
@@ -63,6 +64,7 @@ fn a_task_that_ends_before_its_spawner_has_said_so_is_not_lost() {
         }
         for event in rig.next() {
             match event {
+                RunnerEvent::NoRoom { .. } | RunnerEvent::Room => {}
                 RunnerEvent::Started { id, .. } => assert!(started.insert(id)),
                 RunnerEvent::Output { id, bytes, .. } => {
                     assert!(started.contains(&id));
@@ -134,6 +136,7 @@ fn no_more_run_at_once_than_wanted_and_the_waiting_can_be_stopped() {
     while begun.len() + stopped.len() < 20 {
         for event in rig.next() {
             match event {
+                RunnerEvent::NoRoom { .. } | RunnerEvent::Room => {}
                 RunnerEvent::Started { id, .. } => assert!(![3, 19].contains(&id)),
                 RunnerEvent::Output { bytes, .. } => assert!(matches!(&*bytes, b"1\n" | b"2\n")),
                 RunnerEvent::Ended { id, ending: Ending::Exited(0), started, .. } => {
@@ -230,6 +233,7 @@ fn recalled_launches_never_begin_and_what_runs_goes_on() {
     while ended.len() < 2 {
         for event in rig.next() {
             match event {
+                RunnerEvent::NoRoom { .. } | RunnerEvent::Room => {}
                 RunnerEvent::Started { id, .. } => begun.push(id),
                 RunnerEvent::Ended { id, ending: Ending::Stopped { killed: false }, .. } => {
                     recalled.push(id);

@@ -15,6 +15,7 @@ fn a_hundred_megabytes_come_through() {
     while code.is_none() {
         for event in rig.next() {
             match event {
+                RunnerEvent::NoRoom { .. } | RunnerEvent::Room => {}
                 RunnerEvent::Output { bytes, .. } => {
                     total += bytes.len();
                     largest = largest.max(bytes.len());
@@ -119,6 +120,7 @@ fn a_consumer_that_stops_taking_stops_the_task_and_no_memory_grows() {
     while pid.is_none() {
         for event in rig.next() {
             match event {
+                RunnerEvent::NoRoom { .. } | RunnerEvent::Room => {}
                 RunnerEvent::Started { pid: started, .. } => pid = Some(started),
                 RunnerEvent::Output { bytes, .. } => taken += bytes.len() as u64,
                 RunnerEvent::Ended { ending, .. } => panic!("it ended: {ending:?}"),

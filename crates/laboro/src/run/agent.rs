@@ -43,7 +43,14 @@ pub(crate) enum Ended {
 pub(crate) struct Starting {
     runner: Runner,
     source: EventSource,
-    is_ahead: bool,
+    /// Slots that may be launched, and that the hub may grant, beyond those there are.
+    launch_ahead: u32,
+    grant_ahead: u32,
+}
+
+/// Enough at the guardian that no slot stands empty.
+pub(crate) fn launch_ahead(options: &Options) -> u32 {
+    options.slots.clamp(8, 64)
 }
 
 /// What an agent is made of.
@@ -100,6 +107,11 @@ pub(crate) struct Agent {
     last_flush: Instant,
     path: PathBuf,
     has_said_settings_differ: bool,
+    /// The machine has no room to start as many as there are slots.
+    is_starved: bool,
+    has_told_no_room: bool,
+    /// Nothing is prepared before: there was no room for it.
+    held_until: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,29 +129,32 @@ const FLUSH_EVERY: Duration = Duration::from_millis(200);
 const REPORT_EVERY: Duration = Duration::from_millis(5);
 
 impl Agent {
-    pub(crate) fn start(layout: &Layout, options: &Options) -> anyhow::Result<Starting> {
+    pub(crate) fn start(
+        layout: &Layout,
+        options: &Options,
+        ahead: u32,
+    ) -> anyhow::Result<Starting> {
         // Tasks of one slot wait for their room at the guardian, which starts the next the moment one
         // ends. With a limit of failures or a memory to watch, nothing may start that is not asked for.
         let is_ahead =
             layout.one_slot_each && options.max_fails.is_none() && options.memory_free.is_none();
+        // And enough behind them that the disk is not waited for.
+        let (launch_ahead, grant_ahead) = match is_ahead {
+            true => (ahead, options.slots.saturating_mul(4).clamp(64, 256)),
+            false => (0, 0),
+        };
         let options = laboro_worker::Options {
             orphans: laboro_worker::Orphans::All,
             at_once: NonZeroUsize::new(options.slots as usize).filter(|_| is_ahead),
             ..Default::default()
         };
         let (runner, source) = Runner::start(options)?;
-        Ok(Starting { runner, source, is_ahead })
+        Ok(Starting { runner, source, launch_ahead, grant_ahead })
     }
 
     pub(crate) async fn new(setup: Setup) -> anyhow::Result<Agent> {
         let Setup { starting, layout, options, handle, outputs, display, path } = setup;
         let stored = path.join("outputs");
-        // Enough at the guardian that no slot stands empty, and enough behind them that the disk is not
-        // waited for.
-        let (launch_ahead, grant_ahead) = match starting.is_ahead {
-            true => (options.slots.clamp(8, 64), options.slots.saturating_mul(4).clamp(64, 256)),
-            false => (0, 0),
-        };
         if let Some(dir) = &options.output_dir {
             make_dir(dir)?;
         }
@@ -164,8 +179,8 @@ impl Agent {
             queue: VecDeque::new(),
             running: HashMap::new(),
             slots_used: 0,
-            launch_ahead,
-            grant_ahead,
+            launch_ahead: starting.launch_ahead,
+            grant_ahead: starting.grant_ahead,
             begun: 0,
             next_id: 1,
             unreported_since: None,
@@ -177,6 +192,9 @@ impl Agent {
             last_flush: Instant::now(),
             path,
             has_said_settings_differ: false,
+            is_starved: false,
+            has_told_no_room: false,
+            held_until: None,
         };
         agent.end_lost_outputs()?;
         if agent.options.show.keep_order {
@@ -265,7 +283,8 @@ impl Agent {
 
     /// News of a start may be on its way; but who has room for a launch starts it.
     fn running_now(&self) -> usize {
-        self.running.len().min(self.options.slots as usize)
+        let running = if self.is_starved { self.begun } else { self.running.len() };
+        running.min(self.options.slots as usize)
     }
 
     async fn interrupted(&mut self) -> anyhow::Result<()> {

@@ -32,6 +32,11 @@ impl Attempts {
         Ok(number)
     }
 
+    /// The attempt did not begin after all.
+    pub(crate) fn take_back(&mut self, index: u32, number: u16) {
+        self.begun.insert(index, number.saturating_sub(1));
+    }
+
     pub(crate) fn ended_for_good(&mut self, index: u32) {
         self.begun.remove(&index);
     }

@@ -38,7 +38,7 @@ const TAIL_BYTES: usize = 2048;
 
 impl Running {
     pub(crate) fn new(
-        grant: Grant,
+        grant: &Grant,
         name: String,
         attempt: u16,
         prepared: &mut Prepared,
@@ -54,7 +54,7 @@ impl Running {
             command: prepared.command.clone(),
             lease: grant.lease,
             fails: grant.fails,
-            profile: grant.profile,
+            profile: Arc::clone(&grant.profile),
             stderr_tail: Vec::new(),
             res_line: options.res_line.then(ResLine::default),
             _script: prepared.script.take(),

@@ -102,7 +102,8 @@ fn quantity<T>(
 
 /// Room for open files: every task that runs costs this program a few.
 pub(crate) fn make_room(options: &AgentOptions) -> Result<(), String> {
-    crate::run::make_room_for(options.slots, FILES_A_TASK)
+    // As many as the agent launches ahead.
+    crate::run::make_room_for(options.slots, options.slots.clamp(8, 64), FILES_A_TASK).map(drop)
 }
 
 /// Two pipes and a copy.

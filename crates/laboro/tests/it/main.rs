@@ -28,6 +28,7 @@ mod progress;
 mod room;
 mod runexp;
 mod scripts;
+mod shortage;
 mod state;
 mod surroundings;
 mod terminal;

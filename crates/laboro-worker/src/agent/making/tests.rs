@@ -87,7 +87,7 @@ fn a_placeholder_that_cannot_be_quoted_is_an_error_with_advice() {
     element.value = Some(Value { position: 2, bytes: b"a b".as_slice().into() });
     let scratch = Scratch::open(&std::env::temp_dir()).unwrap();
     let error = Maker::new(&options()).make(&element, &scratch).unwrap_err();
-    assert!(error.contains("cannot be quoted safely"), "{error}");
+    assert!(error.message.contains("cannot be quoted safely"), "{error:?}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_script_of_a_type_that_nobody_knows_is_an_error_that_says_so() {
     let odd = assignment(Work::script(".py", b"pass".as_slice().into(), setting));
     let scratch = Scratch::open(&std::env::temp_dir()).unwrap();
     let error = Maker::new(&options()).make(&odd, &scratch).unwrap_err();
-    assert!(error.contains("scripts of type .py"), "{error}");
+    assert!(error.message.contains("scripts of type .py"), "{error:?}");
 }
 
 #[test]

@@ -8,11 +8,15 @@ use crate::run::show::EndView;
 use anyhow::Context;
 use laboro_core::{Grant, TaskResult};
 use laboro_journal::outputs::Stream as StoredStream;
-use laboro_worker::{Ending, RunnerEvent, Stream, Usage};
-use std::time::SystemTime;
+use laboro_worker::{Ending, RunnerEvent, Stream, Usage, is_shortage, no_room_words};
+use std::time::{Duration, Instant, SystemTime};
 
 impl Agent {
     pub(super) fn start_more(&mut self) -> anyhow::Result<()> {
+        if self.held_until.is_some_and(|until| until > Instant::now()) {
+            return Ok(());
+        }
+        self.held_until = None;
         while let Some(grant) = self.queue.front() {
             let room = self.options.slots.saturating_add(self.launch_ahead);
             if self.slots_used + grant.profile.needs.slots > room {
@@ -28,24 +32,45 @@ impl Agent {
                 return Ok(());
             }
             let grant = self.queue.pop_front().expect("looked at just now");
-            self.begin(grant)?;
+            if let Err(error) = self.begin(&grant) {
+                if !is_passing(&error) {
+                    return Err(error);
+                }
+                self.queue.push_front(grant);
+                self.held_until = Some(Instant::now() + AGAIN);
+                self.no_room(&format!("{error:#}"), None);
+                return Ok(());
+            }
         }
         Ok(())
     }
 
-    fn begin(&mut self, grant: Grant) -> anyhow::Result<()> {
+    /// Said once of what passes by itself, and again when nothing can be started at all.
+    fn no_room(&mut self, why: &str, nothing_for: Option<Duration>) {
+        self.is_starved = true;
+        if !std::mem::replace(&mut self.has_told_no_room, true) || nothing_for.is_some() {
+            self.display.note(&no_room_words(why, nothing_for));
+        }
+    }
+
+    fn begin(&mut self, grant: &Grant) -> anyhow::Result<()> {
         let id = self.next_id;
         self.next_id += 1;
         let index = grant.task.index;
-        self.say_once_if_settings_differ(&grant);
+        self.say_once_if_settings_differ(grant);
         let (element, place) =
             self.layout.element(index).expect("the hub grants only what was submitted");
         let name = element.name.clone();
         let number = self.attempts.begin(index, grant.attempt)?;
         let slots = grant.profile.needs.slots;
-        let attempt = Attempt { id, place, number, slots, share: &share(&grant) };
-        let mut prepared = self.launcher.prepare(element, &attempt, &self.options)?;
-        let running = Running::new(grant, name, number, &mut prepared, &self.options)?;
+        let attempt = Attempt { id, place, number, slots, share: &share(grant) };
+        let prepared = self.launcher.prepare(element, &attempt, &self.options);
+        let made = prepared.and_then(|mut prepared| {
+            let running = Running::new(grant, name, number, &mut prepared, &self.options)?;
+            Ok((prepared, running))
+        });
+        // It was not tried, so the next attempt is the same one.
+        let (prepared, running) = made.inspect_err(|_| self.attempts.take_back(index, number))?;
         self.slots_used += slots;
         self.running.insert(id, running);
         self.runner.launch(prepared.launch);
@@ -71,6 +96,8 @@ impl Agent {
                 RunnerEvent::Ended { id, ending, usage, started } => {
                     self.end(id, &ending, usage, started)?;
                 }
+                RunnerEvent::NoRoom { why, nothing_for, .. } => self.no_room(&why, nothing_for),
+                RunnerEvent::Room => self.is_starved = false,
             }
         }
         Ok(())
@@ -163,6 +190,13 @@ fn share(grant: &Grant) -> Vec<(String, Vec<u32>)> {
     let indices = grant.share.iter().flat_map(|share| &share.indices);
     let bits = |bits: u128| (0..128).filter(|bit| bits >> bit & 1 == 1).collect();
     indices.map(|(name, mask)| (name.to_string(), bits(*mask))).collect()
+}
+
+/// When what could not be prepared for want of files or memory is tried again.
+const AGAIN: Duration = Duration::from_millis(200);
+
+fn is_passing(error: &anyhow::Error) -> bool {
+    error.chain().filter_map(|cause| cause.downcast_ref()).any(is_shortage)
 }
 
 /// Of a script whose words decide, not its status.
