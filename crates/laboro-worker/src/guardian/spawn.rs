@@ -1,13 +1,15 @@
 //! Starts one process with posix_spawn, which shares memory with its child until the exec instead
 //! of copying page tables. What posix_spawn cannot set is set right after, from outside.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
 use libc::{c_char, c_int, pid_t};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Resource, Rlimit, prlimit, setpriority_pgrp};
 
 use crate::Limits;
@@ -15,10 +17,23 @@ use crate::sys;
 
 /// The attributes every task is spawned with: its own process group, and no signal blocked or
 /// ignored, whatever the guardian blocks and ignores.
-pub(super) struct Spawner(libc::posix_spawnattr_t);
+pub(super) struct Spawner {
+    attributes: libc::posix_spawnattr_t,
+    /// How a child enters its directory, where the system's library knows that.
+    add_chdir: Option<AddChdir>,
+    /// Where the guardian is.
+    home: OwnedFd,
+}
+
+type AddChdir = unsafe extern "C" fn(*mut libc::posix_spawn_file_actions_t, *const c_char) -> c_int;
 
 impl Spawner {
     pub fn new() -> io::Result<Spawner> {
+        Spawner::with(add_chdir())
+    }
+
+    fn with(add_chdir: Option<AddChdir>) -> io::Result<Spawner> {
+        let home = open(".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let mut attr = MaybeUninit::<libc::posix_spawnattr_t>::uninit();
         let mut all = sys::empty_set();
         let none = sys::empty_set();
@@ -36,7 +51,8 @@ impl Spawner {
             check(libc::posix_spawnattr_setsigmask(attr, &raw const none))?;
         }
         // SAFETY: posix_spawnattr_init succeeded.
-        Ok(Spawner(unsafe { attr.assume_init() }))
+        let attributes = unsafe { attr.assume_init() };
+        Ok(Spawner { attributes, add_chdir, home })
     }
 
     /// The directory is entered first, so a relative program is relative to it.
@@ -52,8 +68,12 @@ impl Spawner {
         for (target, fd) in (0..).zip(stdio) {
             actions.dup2(fd, target)?;
         }
-        if let Some(dir) = dir {
-            actions.chdir(dir)?;
+        // Until the child is there, which begins where its parent is.
+        let mut _visit = None;
+        match (dir, self.add_chdir) {
+            (Some(dir), Some(add_chdir)) => actions.chdir(dir, add_chdir)?,
+            (Some(dir), None) => _visit = Some(Visit::enter(dir, &self.home)?),
+            (None, _) => {}
         }
         let mut pid = 0;
         // SAFETY: strings are NUL-terminated, the arrays end in null (see Pointers), and actions
@@ -63,7 +83,7 @@ impl Spawner {
                 &raw mut pid,
                 program.as_ptr(),
                 &raw const actions.0,
-                &raw const self.0,
+                &raw const self.attributes,
                 argv.0.as_ptr().cast(),
                 env.0.as_ptr().cast(),
             )
@@ -75,7 +95,47 @@ impl Spawner {
 impl Drop for Spawner {
     fn drop(&mut self) {
         // SAFETY: initialised in new, destroyed once.
-        unsafe { libc::posix_spawnattr_destroy(&raw mut self.0) };
+        unsafe { libc::posix_spawnattr_destroy(&raw mut self.attributes) };
+    }
+}
+
+/// Looked up when the program runs, so that it also starts with a glibc before 2.29, which has no
+/// such function.
+fn add_chdir() -> Option<AddChdir> {
+    let name = c"posix_spawn_file_actions_addchdir_np";
+    // SAFETY: the name is a string, and what has this name has this type, in every library that has it.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+        (!found.is_null()).then(|| std::mem::transmute::<*mut libc::c_void, AddChdir>(found))
+    }
+}
+
+/// This thread in another directory than the others, until it is dropped.
+struct Visit<'a> {
+    home: &'a OwnedFd,
+}
+
+impl Visit<'_> {
+    fn enter<'a>(dir: &CStr, home: &'a OwnedFd) -> io::Result<Visit<'a>> {
+        thread_local! {
+            static IS_APART: Cell<bool> = const { Cell::new(false) };
+        }
+        if !IS_APART.get() {
+            // SAFETY: from here on this thread has a current directory and a umask of its own, and nothing else.
+            if unsafe { libc::unshare(libc::CLONE_FS) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            IS_APART.set(true);
+        }
+        rustix::process::chdir(dir)?;
+        Ok(Visit { home })
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        // A directory that was there when the guardian began can be entered again.
+        let _ = rustix::process::fchdir(self.home);
     }
 }
 
@@ -129,9 +189,9 @@ impl Actions {
         })
     }
 
-    fn chdir(&mut self, dir: &CStr) -> io::Result<()> {
+    fn chdir(&mut self, dir: &CStr, add_chdir: AddChdir) -> io::Result<()> {
         // SAFETY: the actions are initialised, and the path is copied.
-        check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&raw mut self.0, dir.as_ptr()) })
+        check(unsafe { add_chdir(&raw mut self.0, dir.as_ptr()) })
     }
 }
 
@@ -146,3 +206,6 @@ impl Drop for Actions {
 fn check(errno: c_int) -> io::Result<()> {
     if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
 }
+
+#[cfg(test)]
+mod tests;
