@@ -1,6 +1,7 @@
 //! The few system calls rustix has no safe form of, each made safe here.
 //! Spawning is apart, in the guardian.
 
+use std::fs::{self, DirEntry};
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -169,9 +170,41 @@ pub(crate) fn group_of(pid: pid_t) -> Option<pid_t> {
 /// Closes every descriptor but the standard three: what a careless parent left open. Only for a
 /// process that has opened none itself.
 pub(crate) fn close_inherited() {
-    // SAFETY: the caller vouches that nobody owns what is closed.
-    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+    close_from(3, close_range);
 }
+
+/// `range` says whether it has closed them.
+fn close_from(first: c_int, range: impl FnOnce(c_int) -> bool) {
+    if !range(first) {
+        close_each(first);
+    }
+}
+
+/// By its number: glibc has a name for it only since 2.34. Kernels before 5.9 do not know it, and
+/// some containers forbid it.
+fn close_range(first: c_int) -> bool {
+    // SAFETY: the caller vouches that nobody owns what is closed.
+    unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) == 0 }
+}
+
+fn close_each(first: c_int) {
+    let number = |entry: io::Result<DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    let open: Vec<c_int> = match fs::read_dir("/proc/self/fd") {
+        Ok(entries) => entries.filter_map(number).collect(),
+        // Without /proc every number there can be.
+        Err(_) => {
+            let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+            (0..most.map_or(NUMBERS_MAX, |most| most.try_into().unwrap_or(NUMBERS_MAX))).collect()
+        }
+    };
+    for fd in open.into_iter().filter(|&fd| fd >= first) {
+        // SAFETY: the caller vouches that nobody owns it; that of the list itself is closed already.
+        unsafe { libc::close(fd) };
+    }
+}
+
+/// Nobody leaves more open by accident.
+const NUMBERS_MAX: c_int = 1 << 16;
 
 /// Whether the machine, or this user's share of it, has no room now: for another process, for
 /// memory or for open files. That is not the fault of what was to be started, and passes.
@@ -192,3 +225,6 @@ fn duration(time: libc::timeval) -> Duration {
     let micros = u64::try_from(time.tv_usec).unwrap_or(0);
     Duration::from_secs(seconds) + Duration::from_micros(micros)
 }
+
+#[cfg(test)]
+mod tests;
