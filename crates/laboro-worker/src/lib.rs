@@ -25,6 +25,6 @@ pub use runner::{
     EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream, no_room_words,
 };
 pub use scripts::{Script, Scripts};
-pub use surroundings::{Facts, Variable, set};
+pub use surroundings::{Facts, Variable, inherited, set};
 pub use sys::is_shortage;
 pub use words::{DEFAULT_SHELL, script_words, shell_words};

@@ -1,7 +1,7 @@
 //! The environment of a task: what the program itself has, what the task asks for, and what it is told about
 //! itself. The same for every way of running tasks.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 pub type Variable = (OsString, OsString);
 
@@ -37,6 +37,17 @@ impl Facts<'_> {
         }
     }
 }
+
+/// The environment of this program without what gives access to a hub: whoever may submit tasks need not be allowed to
+/// do what this program is, and a task that needs it can ask for it.
+#[must_use]
+pub fn inherited() -> Vec<Variable> {
+    let is_ours = |name: &OsStr| SECRETS.iter().any(|secret| name == *secret);
+    std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect()
+}
+
+/// An access file, a token, and the directory of a hub, where both lie.
+const SECRETS: [&str; 3] = ["LABORO_ACCESS", "LABORO_TOKEN", "LABORO_DIR"];
 
 /// A later value of the same name wins.
 pub fn set(env: &mut Vec<Variable>, name: impl Into<OsString>, value: impl Into<OsString>) {

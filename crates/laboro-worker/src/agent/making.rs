@@ -15,7 +15,7 @@ use super::AgentOptions;
 use super::scratch::Scratch;
 use crate::launch::{Capture, Launch, Limits, Stdin, Until};
 use crate::scripts::Script;
-use crate::surroundings::{Facts, Variable, set};
+use crate::surroundings::{Facts, Variable, inherited, set};
 use crate::sys::is_shortage;
 use crate::words::{DEFAULT_SHELL, script_words, shell_words};
 
@@ -74,10 +74,8 @@ pub(super) enum Copy {
 
 impl Maker {
     pub(super) fn new(options: &AgentOptions) -> Maker {
-        // Whoever may submit tasks need not be allowed to do what this worker is.
-        let is_ours = |name: &OsStr| SECRETS.iter().any(|secret| name == *secret);
         Maker {
-            base_env: std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect(),
+            base_env: inherited(),
             shell: options.shell.clone(),
             dir: options.dir.clone(),
             command: options.command.clone(),
@@ -220,9 +218,6 @@ impl Maker {
         env
     }
 }
-
-/// Variables by which people hand over access to a hub.
-const SECRETS: [&str; 2] = ["LABORO_ACCESS", "LABORO_TOKEN"];
 
 /// In its array, or in its job, from 1.
 fn number(assignment: &Assignment) -> u32 {

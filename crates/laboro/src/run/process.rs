@@ -5,8 +5,8 @@ use crate::run::Options;
 use anyhow::Context;
 use laboro_plan::{Element, Stdin as PlanStdin, Work};
 use laboro_worker::{
-    Capture, Facts, Launch, Limits, Script, Scripts, Stdin, Until, WriteMode, script_words, set,
-    shell_words,
+    Capture, Facts, Launch, Limits, Script, Scripts, Stdin, Until, WriteMode, inherited,
+    script_words, set, shell_words,
 };
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -42,7 +42,7 @@ pub(crate) struct Prepared {
 impl Launcher {
     pub(crate) fn new(shell: &Path, state: &Path) -> Launcher {
         Launcher {
-            base_env: std::env::vars_os().collect(),
+            base_env: inherited(),
             shell: shell.to_owned(),
             scripts: Scripts::in_dir(&state.join("scripts")),
         }

@@ -1,6 +1,8 @@
 //! What a task finds around it.
 
 use crate::rig::Rig;
+use crate::workers::hub::HubRig;
+use laboro_core::Profile;
 
 #[test]
 fn a_task_knows_who_it_is() {
@@ -44,6 +46,36 @@ fn a_task_knows_who_it_is() {
     assert_eq!(value("alone", "LABORO_GPU").as_deref(), Some("0,1"));
     assert_eq!(value("alone", "LABORO_LICENCE_X").as_deref(), Some("0"));
     assert_eq!(value("one.1", "LABORO_GPU"), None);
+}
+
+const ACCESS: &str = "echo ${LABORO_ACCESS-no} ${LABORO_TOKEN-no} ${LABORO_DIR-no} > seen";
+
+#[test]
+fn what_gives_access_to_a_hub_does_not_reach_tasks_unless_they_ask_for_it() {
+    let rig = Rig::new();
+    let with_access = |words: &[&str]| {
+        let call = rig.laboro(words).env("LABORO_DIR", "/hub").env("LABORO_TOKEN", "t");
+        call.env("LABORO_ACCESS", "/access").run()
+    };
+    with_access(&["run", "--", ACCESS]).expect(0);
+    assert_eq!(rig.lines("seen"), ["no no no"]);
+    let flow = format!(
+        "[[task]]\nname = \"t\"\ncommand = '{ACCESS}'\nenv = {{ LABORO_DIR = \"/own\" }}\n"
+    );
+    rig.write("flow.toml", flow);
+    with_access(&["run", "flow.toml"]).expect(0);
+    assert_eq!(rig.lines("seen"), ["no no /own"]);
+}
+
+#[test]
+fn what_gives_access_to_a_hub_does_not_reach_the_tasks_of_a_worker() {
+    let hub = HubRig::new();
+    let access = hub.access();
+    let words = ["worker", "--access", &access, "--name", "one", "--scratch", ".", "-j1"];
+    let worker = hub.rig.laboro(words).env("LABORO_DIR", "/hub").env("LABORO_TOKEN", "t");
+    let _worker = worker.env("LABORO_ACCESS", "/access").start();
+    hub.until_done(hub.submit(1, ACCESS, Profile::default()));
+    assert_eq!(hub.rig.lines("seen"), ["no no no"]);
 }
 
 #[test]
