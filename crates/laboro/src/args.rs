@@ -183,9 +183,9 @@ pub(crate) struct Run {
     #[arg(short = 'k', long, conflicts_with = "tee")]
     pub(crate) keep_order: bool,
 
-    /// How much of each stream of a task is kept.
-    #[arg(long, value_name = "SIZE", default_value = "64M")]
-    pub(crate) output_limit: String,
+    /// How much of each stream of a task is kept. Default: 64M, with -k everything.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) output_limit: Option<String>,
 
     /// Only say what is wrong with the job, run nothing.
     #[arg(long)]

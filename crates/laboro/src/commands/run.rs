@@ -49,8 +49,8 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         res_line: args.input.runs.is_some() && args.success == crate::args::Success::ResLine,
         results_dir: args.input.runs.as_deref().map(beside).transpose()?,
         output_dir: args.output_dir.clone(),
-        output_limit: quantity("--output-limit", Some(&args.output_limit), parse_size)?
-            .unwrap_or_default(),
+        output_limit: quantity("--output-limit", args.output_limit.as_deref(), parse_size)?
+            .unwrap_or(if args.keep_order { u64::MAX } else { OUTPUT_LIMIT }),
         state: state_root(args)?,
         durability: match args.durability {
             Durability::Sync => log::Durability::Sync,
@@ -67,6 +67,9 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         },
     })
 }
+
+/// What is kept is for reading later; what `-k` prints is a result, and has to be whole.
+const OUTPUT_LIMIT: u64 = 64 << 20;
 
 /// `outputs/` beside the directory of scripts.
 fn beside(runs: &Path) -> anyhow::Result<PathBuf> {

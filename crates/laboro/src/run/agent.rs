@@ -362,6 +362,7 @@ impl Agent {
             results.close()?;
         }
         let exit = super::exit_of(how, &after.counts);
+        let cut = self.order.as_ref().map_or(0, Order::cut);
         let failed = self.failed_tasks().await?;
         let (tally, path) = (&self.tally, &*self.path);
         let summary = Summary { how, before, after, tally, failed, path, exit };
@@ -372,6 +373,12 @@ impl Agent {
         if let Some(error) = self.display.take_trouble() {
             return Err(anyhow::Error::new(error).context(
                 "what happened cannot be written to standard output; the run itself is recorded",
+            ));
+        }
+        if cut > 0 && exit == Exit::Done {
+            let tasks = if cut == 1 { "1 task".to_owned() } else { format!("{cut} tasks") };
+            return Err(anyhow!(
+                "the output of {tasks} was printed only in part: --output-limit kept no more"
             ));
         }
         Ok(exit)

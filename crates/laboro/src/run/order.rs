@@ -1,8 +1,9 @@
 //! Prints what tasks printed, in the order of the input: the next one as soon as it has ended. What comes
 //! too early waits in the store, not in memory.
 
+use crate::output::say;
 use anyhow::Context;
-use laboro_journal::outputs::{Key, Reader, Stream, Streams};
+use laboro_journal::outputs::{End, Key, Reader, Stream, Streams};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -14,13 +15,15 @@ pub(crate) struct Order {
     /// Ended tasks whose turn has not come, with their last attempt.
     ended: BTreeMap<u32, u16>,
     has_no_reader: bool,
+    /// Tasks of whose output a part is missing in what was printed.
+    cut: u64,
 }
 
 impl Order {
     pub(crate) fn new(outputs: &Path, mut order: Vec<(u32, u32)>) -> anyhow::Result<Order> {
         order.reverse();
         let reader = Reader::open(outputs).context("the outputs cannot be read")?;
-        Ok(Order { reader, to_come: order, ended: BTreeMap::new(), has_no_reader: false })
+        Ok(Order { reader, to_come: order, ended: BTreeMap::new(), has_no_reader: false, cut: 0 })
     }
 
     /// A task that ended in an earlier run.
@@ -66,6 +69,11 @@ impl Order {
         Ok(())
     }
 
+    /// How many tasks were printed only in part.
+    pub(crate) fn cut(&self) -> u64 {
+        self.cut
+    }
+
     fn print(&mut self, index: u32, attempt: u16) -> anyhow::Result<()> {
         if self.has_no_reader {
             return Ok(());
@@ -86,6 +94,14 @@ impl Order {
                 }
                 other => other.context("the outputs cannot be printed")?,
             }
+        }
+        drop((out, err));
+        if let Some(end) = self.reader.end(key)?.filter(End::truncated) {
+            self.cut += 1;
+            let dropped = end.stdout.dropped + end.stderr.dropped;
+            say(format_args!(
+                "laboro: task {index}: {dropped} more bytes were not kept, and are missing here"
+            ));
         }
         Ok(())
     }

@@ -148,6 +148,9 @@ impl Display {
         } else if !end.outcome.is_success() && !self.show.quiet {
             self.failure(end);
         }
+        if end.truncated && !self.show.json {
+            self.note(&format!("{} printed more than --output-limit keeps", safe(&end.name)));
+        }
         if let Some(bar) = &self.bar {
             bar.set_position(self.ended_before + progress.done + progress.failed);
         }

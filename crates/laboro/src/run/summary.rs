@@ -177,6 +177,7 @@ impl Summary<'_> {
             "wall_s": wall.as_secs_f64(),
             "cpu_s": self.tally.cpu.as_secs_f64(),
             "max_rss_kib": self.tally.max_rss_kib,
+            "truncated": self.tally.truncated,
             "stopped": self.after.stopped,
             "interrupted": self.how == Ended::Interrupted,
             "ok": self.exit == Exit::Done,

@@ -118,11 +118,33 @@ fn a_hundred_megabytes_are_kept() {
 }
 
 #[test]
+fn in_order_everything_is_printed_however_much_it_is() {
+    let rig = Rig::new();
+    let ran = rig.run(["-k", "--", "head -c 70000000 /dev/zero; echo {}", ":::", "a", "b"]);
+    assert_eq!(ran.expect(0).out.len(), 2 * 70_000_002);
+    assert!(ran.out.ends_with(b"\0b\n"));
+}
+
+#[test]
+fn what_is_printed_in_order_is_whole_or_the_status_says_that_it_is_not() {
+    let rig = Rig::new();
+    let line = "head -c 5000 /dev/zero | tr '\\0' x";
+    let ran = rig.run(["-k", "-q", "--output-limit", "1K", "--", line]);
+    assert_eq!(ran.expect(3).out(), "x".repeat(1024));
+    ran.says("task 1: 3976 more bytes were not kept, and are missing here");
+    ran.says("the output of 1 task was printed only in part");
+    // What an earlier run cut cannot be brought back.
+    rig.run(["-k", "--", line]).expect(3).says("missing here");
+    assert_eq!(rig.run(["-k", "--fresh", "--", line]).expect(0).out(), "x".repeat(5000));
+}
+
+#[test]
 fn more_than_the_limit_is_dropped_and_that_is_said() {
     let rig = Rig::new();
     let line = "head -c 5000 /dev/zero | tr '\\0' x; echo short >&2";
     let ran = rig.run(["--output-limit", "1K", "--", line]);
     ran.expect(0).says("cut off: 1 printed more than --output-limit keeps");
+    ran.says("1 printed more than --output-limit keeps\n");
     let logs = rig.laboro(["logs", "1"]).run();
     assert_eq!(logs.expect(0).out(), "x".repeat(1024));
     logs.says("short\n").says("3976 more bytes were not kept; --output-limit");
