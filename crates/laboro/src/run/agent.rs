@@ -107,6 +107,7 @@ pub(crate) struct Agent {
     last_flush: Instant,
     path: PathBuf,
     has_said_settings_differ: bool,
+    has_said_it_stops: bool,
     /// The machine has no room to start as many as there are slots.
     is_starved: bool,
     has_told_no_room: bool,
@@ -192,6 +193,7 @@ impl Agent {
             last_flush: Instant::now(),
             path,
             has_said_settings_differ: false,
+            has_said_it_stops: false,
             is_starved: false,
             has_told_no_room: false,
             held_until: None,
@@ -267,6 +269,7 @@ impl Agent {
                 }
             }
             self.start_more()?;
+            self.say_once_that_it_stops();
             if self.report_is_due() {
                 self.report().await?;
             }
@@ -291,14 +294,10 @@ impl Agent {
         match self.stopping {
             Stopping::No => {
                 self.stopping = Stopping::Draining;
-                let running = self.running_now();
-                self.display.note(&format!(
-                    "stopping: {running} running tasks are waited for; once more ends them now"
-                ));
+                self.runner.recall();
                 self.ask(OTHER, Command::Drain(self.worker.clone(), Drain::All)).await?;
                 let held = std::mem::take(&mut self.queue);
                 self.returned.extend(held.iter().map(given_back));
-                self.runner.recall();
             }
             Stopping::Draining | Stopping::Killing => {
                 self.stopping = Stopping::Killing;
@@ -306,6 +305,19 @@ impl Agent {
             }
         }
         Ok(())
+    }
+
+    /// When it is true: what was launched ahead has come back, and nothing more begins.
+    fn say_once_that_it_stops(&mut self) {
+        if self.stopping == Stopping::Draining
+            && self.running.len() == self.begun
+            && !std::mem::replace(&mut self.has_said_it_stops, true)
+        {
+            let running = self.begun;
+            self.display.note(&format!(
+                "stopping: {running} running tasks are waited for; once more ends them now"
+            ));
+        }
     }
 
     fn flush_now_and_then(&mut self) -> anyhow::Result<()> {
