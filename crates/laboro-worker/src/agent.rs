@@ -163,7 +163,8 @@ impl Agent {
         crew: Option<Crew>,
         mut say: Box<dyn FnMut(&str)>,
     ) -> Result<Agent, AgentError> {
-        let scratch = Scratch::open(&options.scratch)
+        let runner = crew.as_ref().map(|crew| crew.runner.nonce());
+        let scratch = Scratch::open(&options.scratch, runner)
             .map_err(|source| AgentError::Scratch { path: options.scratch.clone(), source })?;
         let (confinement, words) = match &crew {
             Some(_) => {

@@ -2,12 +2,14 @@
 //! kills all that is left of them when its runner is gone, also by kill -9.
 //!
 //! It is the same program started again with a hidden argument, in its own session, and a child
-//! subreaper: whatever a task leaves behind becomes its child. One loop, no async, and some
+//! subreaper: whatever a task leaves behind becomes its child. Its parent is the `keeper`, which
+//! does the same for it. One loop, no async, and some
 //! threads that spawn. It never blocks on its runner, nor on an exec; but programs on a file
 //! system that hangs, one for each of those threads, hold up the tasks behind them.
 
 mod desk;
 mod ear;
+mod keeper;
 mod outbox;
 mod pool;
 mod program;
@@ -52,7 +54,9 @@ pub fn main_if_asked() {
         let nonce = arguments.next().unwrap_or_default();
         let at_once = arguments.next().and_then(|word| word.to_str()?.parse().ok());
         let at_once = at_once.unwrap_or(usize::MAX);
-        let Err(error) = Guardian::new(&nonce, at_once).and_then(|mut guardian| guardian.run());
+        sys::close_inherited();
+        let guardian = keeper::stay_behind().and_then(|()| Guardian::new(&nonce, at_once));
+        let Err(error) = guardian.and_then(|mut guardian| guardian.run());
         if error.kind() != io::ErrorKind::BrokenPipe {
             if sys::is_shortage(&error) {
                 exit(NO_ROOM);
@@ -93,7 +97,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 impl Guardian {
     /// The socket to the runner comes as stdin.
     fn new(nonce: &OsStr, at_once: usize) -> io::Result<Guardian> {
-        sys::close_inherited();
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         if sockopt::socket_type(&socket) != Ok(SocketType::SEQPACKET) {
             return Err(io::Error::other(format!("{ARGUMENT} is not for people to use")));
@@ -101,13 +104,8 @@ impl Guardian {
         let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         rustix::stdio::dup2_stdin(&null)?;
         rustix::stdio::dup2_stdout(&null)?;
-        // It fails only for the leader of a group, whose session is then its own anyway.
-        let _ = rustix::process::setsid();
         rustix::thread::set_name(c"task-guardian")?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE] {
-            sys::ignore(signal);
-        }
         Ok(Guardian {
             // Before the pool, whose threads are to have SIGCHLD blocked too.
             signals: sys::child_signals()?,
@@ -228,22 +226,35 @@ impl Guardian {
             pids.iter().for_each(|&pid| sys::kill_child(pid));
         }
         self.pool.lock().desk.tasks.kill_all();
-        loop {
-            children.read(&mut pids);
-            let killed = pids.iter().filter(|&&pid| sys::kill(pid, libc::SIGKILL)).count();
-            if killed == 0 && !pids.is_empty() {
-                // All that is left runs as another user; waiting for it would help nobody.
-                return;
-            }
-            match sys::reap_any_blocking() {
-                Ok(_) => {
-                    while let Ok(Some(pid)) = sys::next_ended_child(Whose::AnyThread) {
-                        let _ = sys::reap(pid);
-                    }
+        end_children(&mut children);
+    }
+}
+
+/// Whatever a person or a system that goes down may send.
+fn ignore_requests_to_end() {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE] {
+        sys::ignore(signal);
+    }
+}
+
+/// Kills and reaps until there is no child left.
+fn end_children(children: &mut Children) {
+    let mut pids = Vec::new();
+    loop {
+        children.read(&mut pids);
+        let killed = pids.iter().filter(|&&pid| sys::kill(pid, libc::SIGKILL)).count();
+        if killed == 0 && !pids.is_empty() {
+            // All that is left runs as another user; waiting for it would help nobody.
+            return;
+        }
+        match sys::reap_any_blocking() {
+            Ok(_) => {
+                while let Ok(Some(pid)) = sys::next_ended_child(Whose::AnyThread) {
+                    let _ = sys::reap(pid);
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
             }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
         }
     }
 }

@@ -22,7 +22,8 @@ pub use ending::{Ending, Reason, Usage};
 pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, Until, WriteMode};
 pub use memory::{MemoryError, MemoryGuard, Shortage, memory_available, memory_total};
 pub use runner::{
-    EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream, no_room_words,
+    EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream, end_left_behind,
+    no_room_words,
 };
 pub use scripts::{Script, Scripts};
 pub use surroundings::{Facts, Variable, inherited, set};

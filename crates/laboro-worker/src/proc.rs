@@ -18,6 +18,8 @@ pub(crate) struct Process {
     pub session: pid_t,
     /// Ended and waiting to be reaped by its parent.
     pub is_zombie: bool,
+    /// In clock ticks since the boot: with its number the name of a process that no other has.
+    pub born: u64,
 }
 
 /// Every process there is.
@@ -27,7 +29,8 @@ pub(crate) fn processes() -> Vec<Process> {
     pids.filter_map(process).collect()
 }
 
-fn process(pid: pid_t) -> Option<Process> {
+/// One of them, if it is there.
+pub(crate) fn process(pid: pid_t) -> Option<Process> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(pid, &stat)
 }
@@ -41,7 +44,8 @@ fn parse_stat(pid: pid_t, stat: &[u8]) -> Option<Process> {
     let is_zombie = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
-    Some(Process { pid, parent, session, is_zombie })
+    let born = fields.nth(15)?.parse().ok()?;
+    Some(Process { pid, parent, session, is_zombie, born })
 }
 
 /// The children of this process, read from open files: a few microseconds while they are few.

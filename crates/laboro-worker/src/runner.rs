@@ -26,6 +26,7 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
 
 pub use events::EventSource;
+pub use orphans::end_left_behind;
 pub use shortage::no_room_words;
 
 use crate::ending::{Ending, Reason, Usage};
@@ -187,6 +188,12 @@ impl Runner {
         let next_seq = AtomicU64::new(1);
         let shared = Arc::new(Shared { options, nonce, next_seq, epoll, wake, timer, state });
         Ok((Runner { shared: Arc::clone(&shared) }, EventSource::new(shared)))
+    }
+
+    /// What the mark of every process of this runner begins with, for whoever comes after it and finds it dead: see
+    /// [`end_left_behind`].
+    pub fn nonce(&self) -> &str {
+        &self.shared.nonce
     }
 
     /// Never blocks on the guardian; opens the files the launch names. Whatever goes wrong comes

@@ -19,6 +19,15 @@ pub(crate) enum Whose {
     ThisThread,
 }
 
+/// Only for a process that has one thread: what others held would stay held in the child.
+/// `None` in the child.
+pub(crate) fn fork() -> io::Result<Option<pid_t>> {
+    // SAFETY: the caller vouches that there are no other threads, so the child is whole.
+    let pid = unsafe { libc::fork() };
+    check(pid)?;
+    Ok((pid != 0).then_some(pid))
+}
+
 /// A child that has ended and not been reaped; it stays so, and with it its pid and its group's
 /// id stay taken. `Err` with ECHILD when there is no child at all.
 pub(crate) fn next_ended_child(whose: Whose) -> io::Result<Option<pid_t>> {

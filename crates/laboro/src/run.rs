@@ -86,7 +86,7 @@ pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> 
     let ahead = files::make_room(&options, launch_ahead(&options)).map_err(usage)?;
     // The guardian starts while the state is being read.
     let agent = Agent::start(&layout, &options, ahead)?;
-    let dir = RunDir::open(&options.state, &plan, &options)?;
+    let dir = RunDir::open(&options.state, &plan, &options, agent.nonce())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, drive(plan, layout, options, dir, agent, started))

@@ -1,5 +1,5 @@
 //! A directory for each task, and the files of scripts. All of it below one directory of this worker's own,
-//! which goes when the worker does; what a killed one left is removed by the next.
+//! which goes when the worker does; what a killed one left is removed by the next, and its tasks are ended.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
+use crate::runner::end_left_behind;
 use crate::scripts::Scripts;
 
 const PREFIX: &str = "laboro-scratch-";
 const LOCK: &str = "lock";
+const RUNNER: &str = "runner";
 
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -24,7 +26,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn open(base: &Path) -> io::Result<Scratch> {
+    /// `runner` is the mark of this worker's processes, for the next one to find should this one be killed.
+    pub(super) fn open(base: &Path, runner: Option<&str>) -> io::Result<Scratch> {
         remove_abandoned(base);
         let nonce = RandomState::new().build_hasher().finish();
         let path = base.join(format!("{PREFIX}{}-{nonce:016x}", std::process::id()));
@@ -34,6 +37,9 @@ impl Scratch {
         DirBuilder::new().mode(0o700).create(&unlocked)?;
         let lock = OpenOptions::new().create_new(true).write(true).open(unlocked.join(LOCK))?;
         lock.lock()?;
+        if let Some(runner) = runner {
+            fs::write(unlocked.join(RUNNER), runner)?;
+        }
         fs::rename(&unlocked, &path)?;
         let scripts = Scripts::in_dir(&path.join("scripts"));
         Ok(Scratch { path, scripts, _lock: lock, cleaner: None })
@@ -115,7 +121,13 @@ fn remove_abandoned(base: &Path) {
         let path = entry.path();
         let Ok(lock) = File::open(path.join(LOCK)) else { continue };
         match lock.try_lock() {
-            Ok(()) => drop(fs::remove_dir_all(path)),
+            Ok(()) => {
+                // It was killed together with all that would have ended its tasks.
+                if let Ok(runner) = fs::read_to_string(path.join(RUNNER)) {
+                    end_left_behind(runner.trim());
+                }
+                drop(fs::remove_dir_all(path));
+            }
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
         }
     }

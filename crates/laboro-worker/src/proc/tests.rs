@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn a_name_with_brackets_and_newlines_does_not_shift_the_fields() {
-    let stat = b"12 (a) Z 9 (\n9) S 7 8 9 0 -1 4194304";
-    let expected = Process { pid: 12, parent: 7, session: 9, is_zombie: false };
+    let stat = b"12 (a) Z 9 (\n9) S 7 8 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4711 99";
+    let expected = Process { pid: 12, parent: 7, session: 9, is_zombie: false, born: 4711 };
     assert_eq!(parse_stat(12, stat), Some(expected));
     assert_eq!(parse_stat(12, b"12 (a"), None);
     assert_eq!(parse_stat(12, b"12 (a) R x"), None);

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use laboro_worker::{Ending, Options, Orphans, Runner};
+use laboro_worker::{Ending, Options, Orphans, Runner, end_left_behind};
 
 use crate::rig::{Life, Rig, command, options, shell, until};
 
@@ -51,9 +51,10 @@ fn kill_nine_in_a_storm_of_launches_leaves_nobody() {
             .spawn()
             .unwrap();
         let guardian = Life::of(&first_lines(&mut program, lines_first)[0]);
+        let keeper = Life::of(&guardian.parent().to_string());
         program.kill().unwrap();
         program.wait().unwrap();
-        until("the guardian is gone", || guardian.is_over());
+        until("the guardian and its keeper are gone", || guardian.is_over() && keeper.is_over());
         let left: Vec<u32> = with_variable(&format!("LABORO_TEST_STORM={storm}"));
         assert!(left.is_empty(), "{left:?} live on");
     }
@@ -121,6 +122,77 @@ fn a_program_with_no_other_children_ends_even_the_unmarked_when_the_guardian_is_
     Command::new("kill").args(["-9", &lines[0]]).status().unwrap();
     assert_eq!(program.wait().unwrap().code(), Some(Ending::GuardianLost.exit_code()));
     until("the stray is gone", || stray.is_over());
+}
+
+/// All of them at once: nobody has the time to notice the end of another.
+fn kill_together(pids: &[u32]) {
+    for signal in ["-STOP", "-KILL"] {
+        let pids = pids.iter().map(u32::to_string);
+        assert!(Command::new("kill").arg(signal).args(pids).status().unwrap().success());
+    }
+}
+
+#[test]
+fn kill_nine_of_the_program_and_the_guardian_together_takes_all_their_processes_along() {
+    let mut program =
+        Command::new(crate::rig::PROBE).arg(FAMILY).stdout(Stdio::piped()).spawn().unwrap();
+    let lives = lives(&first_lines(&mut program, 4));
+    kill_together(&[program.id(), lives[0].parent()]);
+    program.wait().unwrap();
+    for life in lives {
+        until("every process is gone", || life.is_over());
+    }
+}
+
+#[test]
+fn kill_nine_of_the_program_and_the_keeper_together_takes_all_their_processes_along() {
+    let mut program =
+        Command::new(crate::rig::PROBE).arg(FAMILY).stdout(Stdio::piped()).spawn().unwrap();
+    let lives = lives(&first_lines(&mut program, 4));
+    let guardian = Life::of(&lives[0].parent().to_string());
+    kill_together(&[program.id(), guardian.parent()]);
+    program.wait().unwrap();
+    for life in lives.iter().chain([&guardian]) {
+        until("every process is gone", || life.is_over());
+    }
+}
+
+#[test]
+fn kill_nine_of_the_keeper_takes_its_tasks_along_and_another_takes_over() {
+    let mut rig = Rig::new();
+    rig.runner.launch(shell(1, "echo $$; sleep 1000"));
+    let lives = lives(&rig.said(1, 1));
+    let guardian = Life::of(&lives[0].parent().to_string());
+    kill_together(&[guardian.parent()]);
+    assert_eq!(rig.finish(1).ending, Ending::GuardianLost);
+    assert!(lives[0].is_over() && guardian.is_over());
+    assert_eq!(rig.run(shell(2, "exit 3")).ending, Ending::Exited(3));
+}
+
+#[test]
+fn what_all_three_left_is_ended_by_its_mark_and_nobody_else_is() {
+    let script = "echo $LABORO_TASK_ID; echo $$; setsid sh -c 'echo $$; sleep 1000' & \
+                  setsid sh -c 'env -i /bin/sleep 1000 & echo $!; wait' & sleep 1000";
+    let mut program =
+        Command::new(crate::rig::PROBE).arg(script).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = first_lines(&mut program, 4);
+    let (mark, lives) = (lines[0].clone(), lives(&lines[1..]));
+    let nonce = mark.split('.').next().unwrap();
+    let mut sibling = Rig::new();
+    sibling.runner.launch(shell(1, "echo $$; sleep 1000"));
+    let other = Life::of(&sibling.said(1, 1)[0]);
+    let guardian = Life::of(&lives[0].parent().to_string());
+    kill_together(&[program.id(), lives[0].parent(), guardian.parent()]);
+    program.wait().unwrap();
+    until("the guardian is gone", || guardian.is_over());
+    assert!(!lives.iter().any(Life::is_over), "nobody was there to end them");
+    for wrong in ["", "0", "0123456789abcdef"] {
+        assert_eq!(end_left_behind(wrong), 0);
+    }
+    assert!(end_left_behind(nonce) >= 3);
+    assert!(lives.iter().all(Life::is_over));
+    assert!(!other.is_over(), "a living runner's process");
+    assert_eq!(end_left_behind(nonce), 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use laboro_worker::{Ending, Launch, Limits, TASK_ID_VAR};
 
-use crate::rig::{Dir, Rig, command, shell};
+use crate::rig::{Dir, Life, Rig, command, shell};
 
 #[test]
 fn names_with_spaces_quotes_and_newlines_arrive_as_they_are() {
@@ -87,11 +87,13 @@ fn no_signal_is_blocked_or_ignored() {
 }
 
 #[test]
-fn a_task_leads_its_own_group_in_the_guardians_session() {
-    let ended = Rig::new().run(command(1, &["cat", "/proc/self/stat"]));
+fn a_task_leads_its_own_group_in_the_session_of_the_guardian_and_its_keeper() {
+    let mut rig = Rig::new();
+    let ended = rig.run(command(1, &["cat", "/proc/self/stat"]));
     let fields: Vec<_> = ended.text().split(' ').collect();
     let (pid, parent, group, session) = (fields[0], fields[3], fields[4], fields[5]);
-    assert_eq!((group, session), (pid, parent));
+    let keeper = Life::of(parent).parent().to_string();
+    assert_eq!((group, session), (pid, keeper.as_str()));
     assert_eq!(ended.pid.unwrap().to_string(), pid);
 }
 

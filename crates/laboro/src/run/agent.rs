@@ -13,7 +13,7 @@ use super::running::{Running, stored_ending};
 use super::show::{Display, EndView, Progress};
 use super::signals::Signals;
 use super::summary::{FAILURES, Summary, Tally};
-use super::{GROUP, JOB, Layout, Options, job_view};
+use super::{GROUP, JOB, Layout, Options, RunDir, job_view};
 use crate::exit::Exit;
 use crate::files::make_dir;
 use anyhow::{Context, anyhow};
@@ -46,6 +46,12 @@ pub(crate) struct Starting {
     /// Slots that may be launched, and that the hub may grant, beyond those there are.
     launch_ahead: u32,
     grant_ahead: u32,
+}
+
+impl Starting {
+    pub(crate) fn nonce(&self) -> &str {
+        self.runner.nonce()
+    }
 }
 
 /// Enough at the guardian that no slot stands empty.
@@ -380,6 +386,7 @@ impl Agent {
         let summary = Summary { how, before, after, tally, failed, path, exit };
         self.display.finish(&summary);
         self.runner.shutdown();
+        RunDir::leaves_nothing(&self.path);
         // Scripts of tasks that were cut short by a kill.
         let _ = std::fs::remove_dir_all(self.path.join("scripts"));
         if let Some(error) = self.display.take_trouble() {

@@ -19,11 +19,20 @@ pub(crate) struct RunDir {
     pub(crate) outputs: Writer,
 }
 
+/// The file with the mark of the processes of the run that has the lock, or was killed with it.
+const RUNNER: &str = "runner";
+
 /// The file that says which run was the latest.
 const LATEST: &str = "latest";
 
 impl RunDir {
-    pub(crate) fn open(root: &Path, plan: &Plan, options: &Options) -> anyhow::Result<RunDir> {
+    /// `runner` is the mark of this run's processes, for the next run to find should this one be killed.
+    pub(crate) fn open(
+        root: &Path,
+        plan: &Plan,
+        options: &Options,
+        runner: &str,
+    ) -> anyhow::Result<RunDir> {
         let id = id(root, plan)?;
         let path = root.join(&id);
         make_dir(&path)
@@ -33,6 +42,9 @@ impl RunDir {
             FileJournal::open(&path.join("journal"), log_options)
         };
         let mut opened = open();
+        if !matches!(&opened, Err(JournalError::Log(LogError::Locked { .. }))) {
+            end_left_behind_in(&path);
+        }
         if options.fresh && !matches!(&opened, Err(JournalError::Log(LogError::Locked { .. }))) {
             // Moved aside while its lock is held, so that nobody begins to use it; damaged or not.
             discard(&path).with_context(|| format!("{} cannot be emptied", path.display()))?;
@@ -46,6 +58,8 @@ impl RunDir {
         let limits =
             outputs::Config { stream_bytes_max: options.output_limit, ..Default::default() };
         let outputs = Writer::open(path.join("outputs"), limits)?;
+        std::fs::write(path.join(RUNNER), runner)
+            .with_context(|| format!("{} cannot be written", path.join(RUNNER).display()))?;
         let draft = path.join(LATEST);
         std::fs::write(&draft, &id)
             .and_then(|()| std::fs::rename(&draft, root.join(LATEST)))
@@ -54,6 +68,11 @@ impl RunDir {
                 format!("{root} cannot be written; --state DIR puts the state elsewhere")
             })?;
         Ok(RunDir { path, journal, ledger, outputs })
+    }
+
+    /// All processes of the run in this directory are gone.
+    pub(crate) fn leaves_nothing(path: &Path) {
+        let _ = std::fs::remove_file(path.join(RUNNER));
     }
 
     /// The directory of the latest run, or of the one whose id starts so.
@@ -102,6 +121,17 @@ fn id(root: &Path, plan: &Plan) -> anyhow::Result<String> {
     let is_here = beside.and_then(|dir| dir.canonicalize().ok()).is_some_and(|dir| dir == here);
     let id = if is_here { plan } else { plan.within(&here) };
     Ok(id.to_string()[..16].to_owned())
+}
+
+/// A run that was killed together with all that would have ended its tasks leaves them running. Its lock is ours now, so
+/// it is dead; they are ended before anything is run beside them.
+fn end_left_behind_in(path: &Path) {
+    let Ok(runner) = std::fs::read_to_string(path.join(RUNNER)) else { return };
+    let ended = laboro_worker::end_left_behind(runner.trim());
+    if ended > 0 {
+        let processes = if ended == 1 { "process" } else { "processes" };
+        say(format_args!("laboro: ended {ended} {processes} that a killed run of this job left"));
+    }
 }
 
 /// In the name of a directory that is being removed.

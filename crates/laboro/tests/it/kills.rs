@@ -4,6 +4,7 @@
 use crate::rig::{Life, Rig, events, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
 const TASKS: usize = 3000;
 const KILLS: usize = 40;
@@ -128,6 +129,41 @@ fn no_process_of_the_job_survives_its_run() {
     for life in &lives {
         until("it is gone", || life.is_over());
     }
+}
+
+/// The program, its guardian and the guardian's keeper in one moment, so that none of them can end the tasks.
+pub(crate) fn kill_with_all_that_watches(program: u32, guardian: &str) {
+    let keeper = Life::of(guardian).parent();
+    let pids = [program.to_string(), guardian.to_owned(), keeper.to_string()];
+    for signal in ["-STOP", "-KILL"] {
+        assert!(Command::new("kill").arg(signal).args(&pids).status().unwrap().success());
+    }
+}
+
+#[test]
+fn what_a_run_left_that_was_killed_with_all_that_watches_it_is_ended_before_the_next_begins() {
+    let rig = Rig::new();
+    let line = "test -s pids && grep -qs 'State:.[RSDT]' /proc/$(head -n 1 pids)/status && echo $$ >> beside; \
+                echo $PPID > guardian; echo $$ >> pids; until [ -e go ]; do sleep 0.01; done\n";
+    rig.write("jobs.txt", line);
+    for again in [&["run", "jobs.txt"][..], &["run", "--fresh", "jobs.txt"]] {
+        let _ = std::fs::remove_file(rig.at("pids"));
+        let _ = std::fs::remove_file(rig.at("go"));
+        let live = rig.laboro(["run", "--fresh", "jobs.txt"]).start();
+        until("it runs", || rig.lines("pids").len() == 1);
+        let first = Life::of(&rig.lines("pids")[0]);
+        kill_with_all_that_watches(live.pid(), &rig.lines("guardian")[0]);
+        live.wait();
+        assert!(!first.is_over(), "nobody was there to end it");
+        let live = rig.laboro(again).start();
+        until("it runs again", || rig.lines("pids").len() == 2);
+        assert!(first.is_over());
+        rig.write("go", "");
+        live.wait().expect(0).says("that a killed run of this job left");
+        assert_eq!(rig.lines("beside"), [""; 0]);
+    }
+    rig.run(["--fresh", "jobs.txt"]).expect(0);
+    assert!(!rig.run_dir().join("runner").exists(), "a run that ended well has left nothing");
 }
 
 #[test]

@@ -301,6 +301,12 @@ impl Life {
         Life { pid, born }
     }
 
+    pub fn parent(&self) -> u32 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap();
+        let rest = &stat[stat.rfind(')').unwrap() + 2..];
+        rest.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
     pub fn is_over(&self) -> bool {
         look(self.pid).is_none_or(|(born, state)| born != self.born || state == "Z")
     }

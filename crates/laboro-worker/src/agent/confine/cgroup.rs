@@ -25,7 +25,12 @@ impl Cgroups {
         let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
         let path = path.ok_or("this machine has no cgroups of version 2")?;
         let pid = std::process::id();
-        Cgroups::in_base(&Path::new(ROOT).join(path), pid, |other| parent_of(other) == Some(pid))
+        // The keeper is our child, and the guardian is its.
+        let is_below = |other| {
+            let parent = parent_of(other);
+            parent == Some(pid) || parent.and_then(parent_of) == Some(pid)
+        };
+        Cgroups::in_base(&Path::new(ROOT).join(path), pid, is_below)
     }
 
     /// `is_ours` says which other processes in the group go with us.

@@ -51,7 +51,7 @@ fn command(program: Program, dir: Option<&str>) -> Work {
 }
 
 fn make(assignment: &Assignment) -> Made {
-    let scratch = Scratch::open(&std::env::temp_dir()).unwrap();
+    let scratch = Scratch::open(&std::env::temp_dir(), None).unwrap();
     Maker::new(&options()).make(assignment, &scratch).unwrap()
 }
 
@@ -85,7 +85,7 @@ fn a_placeholder_that_cannot_be_quoted_is_an_error_with_advice() {
     let line = b"echo `ls {}`".as_slice();
     let mut element = assignment(command(Program::Shell(line.into()), None));
     element.value = Some(Value { position: 2, bytes: b"a b".as_slice().into() });
-    let scratch = Scratch::open(&std::env::temp_dir()).unwrap();
+    let scratch = Scratch::open(&std::env::temp_dir(), None).unwrap();
     let error = Maker::new(&options()).make(&element, &scratch).unwrap_err();
     assert!(error.message.contains("cannot be quoted safely"), "{error:?}");
 }
@@ -94,7 +94,7 @@ fn a_placeholder_that_cannot_be_quoted_is_an_error_with_advice() {
 fn a_script_of_a_type_that_nobody_knows_is_an_error_that_says_so() {
     let setting = Arc::default();
     let odd = assignment(Work::script(".py", b"pass".as_slice().into(), setting));
-    let scratch = Scratch::open(&std::env::temp_dir()).unwrap();
+    let scratch = Scratch::open(&std::env::temp_dir(), None).unwrap();
     let error = Maker::new(&options()).make(&odd, &scratch).unwrap_err();
     assert!(error.message.contains("scripts of type .py"), "{error:?}");
 }

@@ -2,6 +2,7 @@
 
 use super::hub::{HubRig, WAITS};
 use super::proxy::Proxy;
+use crate::kills::kill_with_all_that_watches;
 use crate::rig::{Life, until};
 use laboro_core::{Profile, State};
 use rustix::process::Signal;
@@ -57,6 +58,31 @@ fn what_a_task_prints_is_kept_once_however_often_the_link_is_cut() {
     assert_eq!(lines.pop(), Some("end"));
     let wrong = lines.iter().enumerate().find(|(at, line)| **line != format!("line {}", at + 1));
     assert_eq!(wrong, None, "of {}", lines.len());
+}
+
+#[test]
+fn what_a_worker_left_that_was_killed_with_all_that_watches_it_is_ended_by_the_next() {
+    let hub = HubRig::new();
+    let worker = hub.worker("one", &[]);
+    let living = hub.worker("other", &[]);
+    hub.rig.write("go", "");
+    let line = "echo $$ $PPID $LABORO_WORKER >> starts; while test -e go; do sleep 0.01; done";
+    hub.submit(2, line, Profile::default());
+    until("both run", || hub.rig.lines("starts").len() == 2);
+    let lines = hub.rig.lines("starts");
+    let of = |name: &str| {
+        let line = lines.iter().find(|line| line.ends_with(name)).unwrap();
+        line.split(' ').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (task, sibling) = (of("one"), of("other"));
+    let (left, alive) = (Life::of(&task[0]), Life::of(&sibling[0]));
+    kill_with_all_that_watches(worker.pid(), &task[1]);
+    worker.wait();
+    assert!(!left.is_over(), "nobody was there to end it");
+    let _next = hub.worker("next", &[]);
+    assert!(left.is_over());
+    assert!(!alive.is_over(), "a living worker's task");
+    drop(living);
 }
 
 #[test]
