@@ -454,13 +454,19 @@ impl Session for Foreman {
         self.flush(now, out);
     }
 
-    fn close(&mut self, _: Time, out: &mut Output) {
+    fn close(&mut self, now: Time, out: &mut Output) {
+        // One that said nothing for its whole period has had its time, whether this or the hub notices first.
+        let silent_ms = now.since_ms(self.heard_at);
+        let grace_ms = match self.period_ms.is_some_and(|ms| silent_ms >= ms) {
+            true => 0,
+            false => self.place.grace_ms,
+        };
         let worker = match std::mem::replace(&mut self.phase, Phase::Left) {
             Phase::Joining { who, .. } | Phase::Again { who } => who,
             Phase::Working { worker, .. } => WorkerRef::Id(worker),
             Phase::Strange | Phase::Left => return,
         };
-        let how = Leaving::Away { grace_ms: self.place.grace_ms };
+        let how = Leaving::Away { grace_ms };
         let leave = Leave { worker, session: Some(self.place.session), how };
         out.ask(Asked::Nothing.tag(), Command::Leave(leave));
     }
