@@ -21,7 +21,7 @@ mod probe;
 mod tests;
 
 pub(crate) use foreman::connection_period_ms;
-pub use foreman::{Foreman, Mode, Plain};
+pub use foreman::{Foreman, Mode, Numbers, Plain};
 pub use header::Numbering;
 pub use naming::{assignment, task_id, task_of};
 pub use native::{SIGNPOST_PROTOCOL, WORKER_PROTOCOL};

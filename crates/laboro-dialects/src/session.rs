@@ -52,6 +52,11 @@ pub trait Session: Send {
         false
     }
 
+    /// The hub stops, and everything that is owed has been answered: the very last thing to say.
+    fn farewell(&mut self, now: Time, out: &mut Output) {
+        let _ = (now, out);
+    }
+
     /// The connection is gone, from whichever side. What is asked now still reaches the hub; what is said
     /// does not reach anybody.
     fn close(&mut self, now: Time, out: &mut Output);

@@ -191,6 +191,9 @@ impl Talk {
         weather: &Weather,
         dice: &mut Dice,
     ) {
+        if self.leave_by.is_some() {
+            self.session.farewell(now, &mut self.out);
+        }
         self.session.close(now, &mut self.out);
         let mut asks = std::mem::take(&mut self.backlog);
         asks.append(&mut self.out.ask);

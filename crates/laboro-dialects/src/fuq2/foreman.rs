@@ -8,9 +8,10 @@ mod former;
 mod native;
 mod plain;
 mod requests;
+mod waking;
 
-pub use plain::Plain;
 pub(crate) use plain::connection_period_ms;
+pub use plain::{Numbers, Plain};
 
 use super::frame::{self, Message};
 use super::header::{Kind, SAY_HELLO, Trouble, counts};
@@ -27,6 +28,7 @@ use laboro_core::{
 };
 use requests::{Request, Requests};
 use std::collections::{BTreeMap, BTreeSet};
+use waking::{QUIET_MS, Waking};
 
 /// Who is served at this door.
 #[derive(Clone, Debug)]
@@ -55,8 +57,16 @@ pub struct Foreman {
     heard_at: Time,
     /// When the hub is told next that an original's connection stands.
     renew_at: Option<Time>,
-    /// The hub knows who logged in, and gives it work from then on, with or without a HELLO.
-    back: Option<(WorkerId, Time)>,
+    /// A node that has logged in and not said HELLO.
+    waking: Waking,
+    /// When something was last asked.
+    asked_at: Time,
+    /// It does not answer: what it has goes to others at once.
+    is_lost: bool,
+    /// UPDATEs that came before the HELLO was answered: answers are given in order.
+    early: Vec<Message>,
+    /// The hub stops: nothing more is asked.
+    stops: bool,
     /// Of a worker without a name.
     search: Search,
 }
@@ -90,8 +100,8 @@ enum Phase {
 const HELLO_MS: u64 = 30_000;
 /// And its HELLO must not be larger.
 const HELLO_BYTES_MAX: usize = 4 << 20;
-/// Who has logged in and says no HELLO for so long was here before, and will say none.
-const BACK_MS: u64 = 5_000;
+/// What may wait for the answer to a HELLO.
+const EARLY_BYTES_MAX: usize = 4 << 20;
 
 impl Foreman {
     pub fn new(place: Place, mode: Mode) -> Foreman {
@@ -112,7 +122,11 @@ impl Foreman {
             period_ms: None,
             heard_at: Time::default(),
             renew_at: None,
-            back: None,
+            waking: Waking::default(),
+            asked_at: Time::default(),
+            is_lost: false,
+            early: Vec::new(),
+            stops: false,
             search: Search::default(),
         }
     }
@@ -193,6 +207,15 @@ impl Foreman {
                 out.end_message();
                 return;
             }
+            (Kind::Update, Phase::Joining { .. }) => {
+                self.early.push(request);
+                if self.early.iter().map(|update| update.body.len()).sum::<usize>()
+                    > EARLY_BYTES_MAX
+                {
+                    out.malformed("too much was said before the answer to the HELLO");
+                }
+                return;
+            }
             (Kind::Update, _) => self.plain_update(&request, out),
             (kind, _) => {
                 out.malformed(format!("{kind:?} from a worker"));
@@ -206,9 +229,11 @@ impl Foreman {
 
     fn take_response(&mut self, now: Time, response: Message, out: &mut Output) {
         let header = response.header;
-        let Some(request) = self.requests.answered(header.seq) else { return };
+        let Some(request) = self.requests.answered(header.seq) else {
+            return self.waking_answered(now, header, out);
+        };
         if header.kind == Kind::Ok {
-            self.requests.go_on();
+            self.requests.go_on(&request);
             return;
         }
         match (request, Trouble::of(header.subtype)) {
@@ -276,10 +301,15 @@ impl Foreman {
             self.held = running.into_iter().map(|held| (held.task, held)).collect();
         }
         self.start_work(worker, who, ahead, out);
+        for update in std::mem::take(&mut self.early) {
+            if let Err(error) = self.plain_update(&update, out) {
+                out.malformed(format!("UPDATE number {}: {error}", update.header.seq));
+            }
+        }
     }
 
     fn start_work(&mut self, worker: WorkerId, who: WorkerRef, ahead: u32, out: &mut Output) {
-        self.back = None;
+        self.waking = Waking::Done;
         self.phase = Phase::Working { worker, who };
         let route = Route::Push { ahead };
         let offer = Offer { worker: WorkerRef::Id(worker), route, lease_ms: None };
@@ -287,15 +317,6 @@ impl Foreman {
         if let Mode::Plain(Plain { leaves: true, .. }) = self.mode {
             let worker = WorkerRef::Id(worker);
             out.ask(Asked::Nothing.tag(), Command::Drain(worker, Drain::All));
-        }
-    }
-
-    /// Some originals say HELLO once in their life and not again when they come back.
-    fn look_at_back(&mut self, now: Time, out: &mut Output) {
-        if let Some((worker, _)) = self.back.take_if(|(_, at)| *at <= now)
-            && let Phase::Again { who } = &self.phase
-        {
-            self.start_work(worker, who.clone(), 0, out);
         }
     }
 
@@ -323,12 +344,15 @@ impl Foreman {
     }
 
     /// The UPDATE is dealt with. Who has not said HELLO, or whom the hub has forgotten, is told to say it.
-    fn answer_update(&mut self, seq: u32, reply: &Reply, out: &mut Output) {
+    fn answer_update(&mut self, now: Time, seq: u32, reply: &Reply, out: &mut Output) {
         if let Reply::Refused(Refusal::NoSuchWorker(_)) = reply {
             self.expect_hello();
         }
+        let is_back = matches!(self.phase, Phase::Again { .. });
+        let waits = is_back && !self.may_say_hello(now);
         let arg0 = match self.phase {
             Phase::Working { .. } | Phase::Left => self.counts(),
+            Phase::Again { .. } if waits => self.counts(),
             Phase::Strange | Phase::Joining { .. } | Phase::Again { .. } => SAY_HELLO,
         };
         self.talk.answer(&mut out.say, seq, arg0);
@@ -363,10 +387,13 @@ impl Foreman {
             out.end_message();
             self.start_anew(out);
         }
-        let Phase::Working { worker, .. } = self.phase else { return };
-        if out.hang_up.is_none() {
+        if let Phase::Working { worker, .. } = self.phase
+            && out.hang_up.is_none()
+            && !self.stops
+        {
             self.say_requests(now, worker, out);
         }
+        self.note_numbers();
     }
 }
 
@@ -405,17 +432,20 @@ impl Session for Foreman {
                 }
                 (Asked::Join, Reply::Refused(refusal)) => self.refused(&refusal, out),
                 (Asked::Return, Reply::Joined { worker, .. }) => {
-                    self.back = Some((worker, now.after_ms(BACK_MS)));
+                    self.waking = Waking::Quiet { worker, until: now.after_ms(QUIET_MS) };
                 }
                 (Asked::Holder, reply) => self.found_holder(&reply, out),
                 (Asked::Former, reply) => self.found_former(now, reply, out),
                 (Asked::Look, reply) => self.plain_join(now, reply, out),
-                (Asked::Update(seq), reply) => self.answer_update(seq, &reply, out),
+                (Asked::Compare, reply) => self.waking_compared(now, &reply, out),
+                (Asked::Empty, Reply::Joined { worker, .. }) => self.waking_emptied(worker, out),
+                (Asked::Update(seq), reply) => self.answer_update(now, seq, &reply, out),
                 // It slept so long that its leases have lapsed: it has to come anew.
                 (Asked::Renew, Reply::Refused(refusal)) => {
                     out.hang_up(HangUp::Denied(refusal.to_string()));
                 }
-                (Asked::Join | Asked::Return | Asked::Renew | Asked::Nothing, _) => {}
+                (Asked::Join | Asked::Return | Asked::Renew | Asked::Empty | Asked::Nothing, _) => {
+                }
             },
             Delivery::Work { grants, .. } => self.requests.ready.extend(grants),
             Delivery::Revoke { leases, .. } => self.revoke(leases),
@@ -432,14 +462,16 @@ impl Session for Foreman {
             Phase::Strange | Phase::Again { .. } => self.hello_by(),
             Phase::Left => Some(self.heard_at.after_ms(HELLO_MS)),
         };
-        let back = self.back.map(|(_, at)| at);
-        [silent, back, self.requests.held_until(), self.renew_at].into_iter().flatten().min()
+        let waking = self.waking_deadline();
+        let times = [silent, waking, self.requests.held_until(), self.renew_at, self.lost_at()];
+        times.into_iter().flatten().min()
     }
 
     fn tick(&mut self, now: Time, out: &mut Output) {
         self.requests.look_at_holds(now);
         self.plain_renew(now, out);
-        self.look_at_back(now, out);
+        self.look_at_waking(now, out);
+        self.look_at_lost(now, out);
         let silent_ms = now.since_ms(self.heard_at);
         match self.phase {
             Phase::Strange | Phase::Again { .. } if self.hello_by().is_some_and(|by| by <= now) => {
@@ -454,6 +486,20 @@ impl Session for Foreman {
         self.flush(now, out);
     }
 
+    /// What originals tell meanwhile is answered: one that hears no answer would wait for it for ever.
+    fn last_words(&mut self, _: Time, _: &mut Output) {
+        self.stops = !self.is_native();
+    }
+
+    fn owes_answers(&self) -> bool {
+        self.stops && self.talk.owes()
+    }
+
+    fn answers_late(&self) -> bool {
+        let may_run = !self.held.is_empty() || matches!(self.phase, Phase::Again { .. });
+        self.stops && may_run
+    }
+
     fn close(&mut self, now: Time, out: &mut Output) {
         // One that said nothing for its whole period has had its time, whether this or the hub notices first.
         let silent_ms = now.since_ms(self.heard_at);
@@ -466,8 +512,14 @@ impl Session for Foreman {
             Phase::Working { worker, .. } => WorkerRef::Id(worker),
             Phase::Strange | Phase::Left => return,
         };
-        let how = Leaving::Away { grace_ms };
-        let leave = Leave { worker, session: Some(self.place.session), how };
+        let how = match self.is_lost {
+            true => Leaving::Gone,
+            false => Leaving::Away { grace_ms },
+        };
+        let leave = Leave { worker: worker.clone(), session: Some(self.place.session), how };
         out.ask(Asked::Nothing.tag(), Command::Leave(leave));
+        if !self.is_native() && !self.is_lost {
+            self.return_unsaid(worker, out);
+        }
     }
 }

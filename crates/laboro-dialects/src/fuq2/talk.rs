@@ -233,6 +233,26 @@ impl Talk {
             && self.resetting == Resetting::No
     }
 
+    /// A request of ours is under way.
+    pub(super) fn has_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// A request of theirs is not answered yet.
+    pub(super) fn owes(&self) -> bool {
+        !(self.open.is_empty() && self.queue.is_empty())
+    }
+
+    /// The highest number that anyone has used.
+    pub(super) fn highest(&self) -> Option<u32> {
+        self.highest
+    }
+
+    /// The next request has this number, or a higher one.
+    pub(super) fn skip_to(&mut self, seq: u32) {
+        self.highest = self.highest.max(seq.checked_sub(1));
+    }
+
     /// STOP at once waits for nobody, where the peer is known to understand that.
     pub(super) fn may_interrupt(&self) -> bool {
         self.may_ask() || (self.laboro && self.resetting == Resetting::No)
@@ -301,6 +321,11 @@ impl Talk {
 
     pub(super) fn answer(&mut self, say: &mut BytesMut, seq: u32, arg0: u32) {
         self.close(seq);
+        self.write(say, Kind::Ok, 0, seq, arg0);
+    }
+
+    /// An answer to something that was not heard, on this connection at least.
+    pub(super) fn answer_unheard(&self, say: &mut BytesMut, seq: u32, arg0: u32) {
         self.write(say, Kind::Ok, 0, seq, arg0);
     }
 

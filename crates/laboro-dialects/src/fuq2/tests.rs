@@ -4,7 +4,9 @@
 mod golden;
 mod hostile;
 mod native;
+mod original;
 mod plain;
 mod plain_worker;
 mod rig;
 mod talk;
+mod waking;

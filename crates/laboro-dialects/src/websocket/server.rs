@@ -146,6 +146,19 @@ impl<S: Session> Session for Server<S> {
     fn last_words(&mut self, now: Time, out: &mut Output) {
         self.session.last_words(now, &mut self.inside);
         self.wrap(out);
+    }
+
+    fn owes_answers(&self) -> bool {
+        self.session.owes_answers()
+    }
+
+    fn answers_late(&self) -> bool {
+        self.session.answers_late()
+    }
+
+    fn farewell(&mut self, now: Time, out: &mut Output) {
+        self.session.farewell(now, &mut self.inside);
+        self.wrap(out);
         self.say_close(1001, "the hub stops", out);
     }
 

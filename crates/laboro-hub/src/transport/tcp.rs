@@ -402,6 +402,9 @@ where
 
     /// The hub is told in any case; the peer gets what was said to it, if it takes it in time.
     async fn close(&mut self, parting: &Parting) {
+        if *parting == Parting::Stopped {
+            self.session.farewell(self.hall.clock.now(), &mut self.out);
+        }
         count(&self.hall.stats.messages_out, self.out.messages());
         self.stream.say(self.out.take_bytes());
         self.session.close(self.hall.clock.now(), &mut self.out);

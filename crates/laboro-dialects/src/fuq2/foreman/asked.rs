@@ -14,6 +14,10 @@ pub(super) enum Asked {
     /// Whether that can be this worker.
     Former,
     Renew,
+    /// What a node that came back without a word holds.
+    Compare,
+    /// The same node has none of it.
+    Empty,
     /// The last thing an UPDATE with this number asks: its reply answers the UPDATE.
     Update(u32),
 }
@@ -28,6 +32,8 @@ impl Asked {
             Asked::Return => 4,
             Asked::Holder => 5,
             Asked::Former => 6,
+            Asked::Compare => 7,
+            Asked::Empty => 8,
             Asked::Update(seq) => 1 << 32 | u64::from(seq),
         }
     }
@@ -40,6 +46,8 @@ impl Asked {
             4 => Asked::Return,
             5 => Asked::Holder,
             6 => Asked::Former,
+            7 => Asked::Compare,
+            8 => Asked::Empty,
             tag if tag >> 32 == 1 => Asked::Update(tag as u32),
             _ => Asked::Nothing,
         }

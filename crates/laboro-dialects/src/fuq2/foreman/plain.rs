@@ -16,6 +16,7 @@ use laboro_core::{
     Capacity, Command, Join, Kinds, LeaseNo, LeaseRef, Name, Query, Reply, Report, TaskId, TaskRef,
     TaskResult, Time, WorkKind, WorkerRef, WorkerView,
 };
+use std::sync::Arc;
 
 /// How originals are met at a door.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,23 @@ pub struct Plain {
     /// OK(0) first: on a byte stream, not on a websocket.
     pub greets: bool,
     pub numbering: Numbering,
+    /// Of a node with a name.
+    pub numbers: Numbers,
+}
+
+/// How far the numbers of a node's messages have come. An original goes on counting over a new connection, and a hub
+/// that has just been started has to know where.
+#[derive(Clone, Default)]
+pub struct Numbers {
+    pub reached: u32,
+    /// Told now and then how far they are.
+    pub note: Option<Arc<dyn Fn(u32) + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Numbers").field("reached", &self.reached).finish_non_exhaustive()
+    }
 }
 
 impl Plain {
@@ -127,7 +145,7 @@ impl Foreman {
         out.ask(Asked::Return.tag(), join);
     }
 
-    fn plain_as(
+    pub(super) fn plain_as(
         &mut self,
         now: Time,
         group: Name,

@@ -18,8 +18,10 @@ use std::collections::VecDeque;
 
 /// Tasks that one JOB carries at most. Large enough that the cost of a message is nothing beside theirs.
 const JOB_TASKS_MAX: usize = 4096;
-/// How long work waits that the worker had no room for, when no UPDATE comes before.
-const NO_ROOM_MS: u64 = 50;
+/// How long work waits that the worker had no room for, when no UPDATE comes before: an original has none only until its
+/// own bookkeeping is done, so not long at first. Twice as long each time it has still none.
+const NO_ROOM_MS: u64 = 1;
+const NO_ROOM_MS_MAX: u64 = 50;
 
 #[derive(Debug, Default)]
 pub(super) struct Requests {
@@ -31,6 +33,8 @@ pub(super) struct Requests {
     under_way: Vec<(u32, Request)>,
     /// No room for more JOBs until then.
     jobs_held: Option<Time>,
+    /// How long they waited last. 0: it had room.
+    pause_ms: u64,
     /// The worker's queue was full: nothing until then.
     all_held: Option<Time>,
 }
@@ -49,22 +53,26 @@ impl Requests {
     }
 
     /// An answer without trouble: the peer's queue has room again.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn go_on(&mut self, answered: &Request) {
         self.all_held = None;
+        if let Request::Job(_) = answered {
+            self.pause_ms = 0;
+        }
     }
 
     /// Results came, so there is room again.
     pub(super) fn release_jobs(&mut self) {
-        self.jobs_held = None;
+        (self.jobs_held, self.pause_ms) = (None, 0);
     }
 
     pub(super) fn hold_jobs(&mut self, now: Time) {
-        self.jobs_held = Some(now.after_ms(NO_ROOM_MS));
+        self.pause_ms = (2 * self.pause_ms).clamp(NO_ROOM_MS, NO_ROOM_MS_MAX);
+        self.jobs_held = Some(now.after_ms(self.pause_ms));
     }
 
     /// To be said later. Gives the tasks that the worker does not have after all.
     pub(super) fn again(&mut self, now: Time, request: Request) -> Vec<TaskId> {
-        self.all_held = Some(now.after_ms(NO_ROOM_MS));
+        self.all_held = Some(now.after_ms(NO_ROOM_MS_MAX));
         self.put_back(request)
     }
 
@@ -139,6 +147,7 @@ impl Foreman {
             return;
         }
         if self.requests.stop == Some(Drain::AtOnce) && self.talk.may_interrupt() {
+            self.asked_at = now;
             self.say_stop(Drain::AtOnce, AT_ONCE, out);
             self.requests.stopped = true;
             return;
@@ -155,6 +164,7 @@ impl Foreman {
         if !has_jobs && self.requests.cancels.is_empty() && self.requests.stop.is_none() {
             return;
         }
+        self.asked_at = now;
         match self.talk.wear() {
             Wear::Fine => {}
             Wear::Reset => {
@@ -243,6 +253,19 @@ impl Foreman {
             .collect();
         let report = Report { worker: WorkerRef::Id(worker), results };
         out.ask(Asked::Nothing.tag(), Command::Report(report));
+    }
+
+    /// The worker has not heard of it. It cannot be given back before it has left: it would get it again.
+    pub(super) fn return_unsaid(&mut self, worker: WorkerRef, out: &mut Output) {
+        let back = |grant: Grant| Returned {
+            lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+            preds: Vec::new(),
+        };
+        let tasks: Vec<Returned> = self.requests.ready.drain(..).map(back).collect();
+        if !tasks.is_empty() {
+            let back = Return { worker, tasks, place: Place::Front };
+            out.ask(Asked::Nothing.tag(), Command::Return(back));
+        }
     }
 
     pub(super) fn hand_back(&self, (task, lease): (TaskId, LeaseNo), out: &mut Output) {

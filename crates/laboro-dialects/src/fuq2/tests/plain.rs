@@ -9,9 +9,10 @@ use crate::session::{Delivery, HangUp, Output, Session};
 use crate::worker::{Assignment, News, Order, Parting};
 use bytes::BytesMut;
 use laboro_core::{
-    ArraySpec, Command, Drain, LeaseRef, Outcome, Profile, Query, Refusal, Reply, Report,
-    Selection, State, TaskId, TaskRef, TaskResult, Time, Which, Work, WorkerId, WorkerRef,
+    ArraySpec, Command, Drain, Grant, JobId, LeaseNo, LeaseRef, Name, Outcome, Profile, Query,
+    Refusal, Reply, Selection, State, TaskId, Time, Which, Work, WorkerId, WorkerRef,
 };
+use std::sync::Arc;
 
 fn indexed() -> Work {
     let part = |text: &str| Box::from(text.as_bytes());
@@ -235,36 +236,6 @@ fn a_connection_that_outlived_its_leases_ends() {
     assert!(matches!(rig.hang_up, Some(HangUp::Denied(_))));
 }
 
-/// As originals come back: with their cookie, and without a word.
-fn websocket() -> Mode {
-    Mode::Plain(Plain { slots: 2, ..Plain::websocket("vm".into(), Vec::new()) })
-}
-
-#[test]
-fn a_node_that_is_back_keeps_its_leases_and_gets_work_without_a_hello() {
-    let mut rig = Rig::new(websocket(), PlainWorker::new(PlainSettings::websocket("vm", 2)));
-    let job = rig.submit(3, indexed());
-    assert_eq!(rig.started().len(), 2);
-    rig.cut();
-    rig.come_back_silent(websocket());
-    rig.pass(4_000);
-    assert_eq!(rig.count(job, State::Leased), 2);
-    rig.ask(Command::Report(Report {
-        worker: who(),
-        results: vec![TaskResult {
-            lease: LeaseRef::Held(TaskRef::Id(TaskId::new(job, 1))),
-            outcome: Outcome::Success,
-            message: None,
-            memo: None,
-        }],
-    }));
-    assert_eq!((rig.count(job, State::Leased), rig.count(job, State::Ready)), (1, 1));
-    rig.pass(2_000);
-    assert_eq!((rig.count(job, State::Leased), rig.count(job, State::Ready)), (2, 0));
-    rig.pass(60_000);
-    assert_eq!(rig.count(job, State::Leased), 2, "for as long as the connection stands");
-}
-
 /// The foreman alone, with the test as the worker and as the hub.
 struct Bare {
     foreman: Foreman,
@@ -332,6 +303,22 @@ pub(super) fn with_body(kind: Kind, seq: u32, body: impl FnOnce(&mut BytesMut)) 
 
 fn hello(free: i64) -> BytesMut {
     with_body(Kind::Hello, 0, |to| Hello { free, running: Vec::new() }.write(to))
+}
+
+fn grant() -> Grant {
+    Grant {
+        lease: LeaseNo(1),
+        task: TaskId::new(JobId(1), 1),
+        name: Name::default(),
+        job_name: "job".into(),
+        element: None,
+        attempt: 1,
+        fails: 0,
+        work: Some(Arc::new(indexed())),
+        profile: Arc::default(),
+        share: None,
+        memo: None,
+    }
 }
 
 #[test]
@@ -405,6 +392,42 @@ fn an_update_is_answered_when_its_result_is_safe() {
     assert!(matches!(report.results[0].lease, LeaseRef::Held(_)));
     bare.reply(*tag, Reply::Reported(vec![Ok(())]));
     assert_eq!((bare.said[0].header.kind, bare.said[0].header.seq), (Kind::Ok, 2));
+}
+
+#[test]
+fn a_hello_and_an_update_that_come_together_are_answered_in_order() {
+    let mut node = Bare::new(Plain::websocket("vm".into(), Vec::new()));
+    let mut both = hello(2);
+    let update = JobStatusUpdate { job: 3, task: 2, success: true, ..JobStatusUpdate::default() };
+    both.unsplit(with_body(Kind::Update, 2, |to| update.write(to)));
+    node.join(both);
+    assert_eq!((node.said[0].header.seq, node.said[0].header.arg0), (0, 2 << 16));
+    let report = node.asked.iter().find(|(_, command)| matches!(command, Command::Report(_)));
+    let tag = report.expect("the result is told").0;
+    node.reply(tag, Reply::Reported(vec![Ok(())]));
+    assert_eq!((node.said[0].header.seq, node.said[0].header.arg0), (2, 2 << 16));
+}
+
+#[test]
+fn work_that_a_node_has_no_room_for_waits_a_moment_and_then_longer() {
+    let mut node = Bare::new(Plain::websocket("vm".into(), Vec::new()));
+    node.join(hello(1));
+    let mut now = NOW;
+    let mut waited = Vec::new();
+    for _ in 0..8 {
+        let work = Delivery::Work { worker: WorkerId(1), grants: vec![grant()] };
+        node.foreman.deliver(now, work, &mut node.out);
+        if node.out.say.is_empty() {
+            let due = node.foreman.deadline().expect("it is tried again");
+            waited.push(due.since_ms(now));
+            now = due;
+            node.foreman.tick(now, &mut node.out);
+        }
+        node.collect();
+        let seq = node.said[0].header.seq;
+        node.foreman.receive(now, &mut bytes(Kind::Error, seq, 2, 1), &mut node.out);
+    }
+    assert_eq!(waited, [1, 2, 4, 8, 16, 32, 50]);
 }
 
 #[test]

@@ -1,0 +1,247 @@
+//! A node that came back without a word. An original goes on counting its messages over a new connection and says HELLO
+//! only when it is told to. It may run something or nothing. Or it waits for the answer to an UPDATE that was lost with
+//! the connection before; then it never speaks again by itself. Here it is found out which, and the third is woken.
+//!
+//! While such a node waits, it answers requests with lower numbers, keeps one with a higher number for later, and
+//! dies of a second one. So a CANCEL of nothing that is not answered tells what the number is below, and makes the node
+//! count on from there: an OK for every number in question can then be taken for nothing else.
+
+use super::super::header::{Header, Kind, SAY_HELLO, counts};
+use super::super::payload::{self, TaskPair};
+use super::asked::Asked;
+use super::plain::connection_period_ms;
+use super::{Foreman, Mode, Phase};
+use crate::session::{HangUp, Output};
+use laboro_core::{Command, Query, Reply, Time, WorkerId, WorkerRef};
+
+#[derive(Debug, Default)]
+pub(super) enum Waking {
+    /// It has said HELLO, or is not known yet.
+    #[default]
+    Done,
+    /// It has said nothing yet, or was told to say HELLO.
+    Quiet { worker: WorkerId, until: Time },
+    /// A CANCEL of nothing is under way.
+    Search { worker: WorkerId, search: Search },
+    /// Whatever it waits for has been answered: a HELLO should come.
+    Answered { worker: WorkerId, until: Time },
+    /// A JOB without tasks is under way; its answer says how many run there.
+    Count { worker: WorkerId },
+    /// So many run there. The hub is asked how many it has given.
+    Compare { worker: WorkerId, runs: u32 },
+    /// Something else runs there than the hub thinks.
+    Unsure { worker: WorkerId, until: Time },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Search {
+    /// The node does not wait for the answer to a lower number.
+    low: u32,
+    /// Of the CANCEL.
+    seq: u32,
+    step: u32,
+    /// When it is taken for not answered.
+    by: Time,
+    /// The node has spoken by itself meanwhile.
+    spoke: bool,
+}
+
+/// A node that says nothing for so long after it came back is looked at. One that is new says HELLO at once.
+pub(super) const QUIET_MS: u64 = 3_000;
+/// A request that reaches the node is answered far sooner. One that is late is not harmed by what follows.
+const ANSWER_MS: u64 = 1_000;
+/// How often a node that runs something else than it should is asked again how many that is.
+const UNSURE_MS: u64 = 10_000;
+/// How far the numbers go on before it is noted where they are.
+const NOTE_STEP: u32 = 4096;
+/// The numbers that one CANCEL is to tell about, near those that were noted.
+const STEP: u32 = 512;
+/// The node may be this far behind what was noted.
+const BEHIND: u32 = 64;
+/// So far beyond what was noted is searched, should the last notes be lost.
+const BEYOND: u32 = 1 << 17;
+/// Numbers that are answered at once at most.
+const ANSWERED_MAX: u32 = 1 << 18;
+
+impl Foreman {
+    pub(super) fn waking_deadline(&self) -> Option<Time> {
+        if !matches!(self.phase, Phase::Again { .. }) {
+            return None;
+        }
+        match &self.waking {
+            Waking::Quiet { until, .. }
+            | Waking::Answered { until, .. }
+            | Waking::Unsure { until, .. } => Some(*until),
+            Waking::Search { search, .. } => Some(search.by),
+            Waking::Done | Waking::Count { .. } | Waking::Compare { .. } => None,
+        }
+    }
+
+    pub(super) fn look_at_waking(&mut self, now: Time, out: &mut Output) {
+        if self.waking_deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        let later = now.after_ms(QUIET_MS);
+        self.waking = match std::mem::take(&mut self.waking) {
+            // It has asked something, or is still asked something.
+            Waking::Quiet { worker, .. } if !self.talk.may_ask() => {
+                Waking::Quiet { worker, until: later }
+            }
+            Waking::Quiet { worker, .. } => {
+                let seq = self.numbers_reached().saturating_sub(BEHIND).max(STEP - 1) | 1;
+                let search = Search { low: 0, seq, step: STEP, by: now, spoke: false };
+                self.search(now, worker, search, out)
+            }
+            Waking::Search { worker, search } => {
+                self.answer_all(search, out);
+                Waking::Answered { worker, until: later }
+            }
+            Waking::Answered { worker, .. } if self.talk.may_ask() => self.count(now, worker, out),
+            Waking::Answered { worker, .. } => Waking::Answered { worker, until: later },
+            Waking::Unsure { worker, .. } if self.talk.may_ask() => self.count(now, worker, out),
+            Waking::Unsure { worker, .. } => Waking::Unsure { worker, until: later },
+            waking @ (Waking::Done | Waking::Count { .. } | Waking::Compare { .. }) => waking,
+        };
+    }
+
+    /// One step of the search. A node that knows no CANCEL gets a JOB without tasks: it means as little.
+    fn search(&mut self, now: Time, worker: WorkerId, search: Search, out: &mut Output) -> Waking {
+        self.talk.skip_to(search.seq);
+        if self.talk.numbering().has_cancel() {
+            let nothing = [TaskPair { job: 0, task: 0, lease: None }];
+            self.talk.ask_with(&mut out.say, Kind::Cancel, |to| payload::write_pairs(to, &nothing));
+        } else {
+            self.talk.ask_with(&mut out.say, Kind::Job, |to| payload::write_tasks(to, &[]));
+        }
+        out.end_message();
+        self.asked_at = now;
+        Waking::Search { worker, search: Search { by: now.after_ms(ANSWER_MS), ..search } }
+    }
+
+    /// In rising order: what is below the number that the node waits for is nothing to it.
+    fn answer_all(&mut self, search: Search, out: &mut Output) {
+        if search.seq - search.low > ANSWERED_MAX {
+            return;
+        }
+        for seq in (search.low..search.seq).step_by(2) {
+            // Number 0 is the HELLO of a node that has just been started.
+            let arg0 = if seq == 0 { counts(self.slots, 0) } else { SAY_HELLO };
+            self.talk.answer_unheard(&mut out.say, seq, arg0);
+            out.end_message();
+        }
+    }
+
+    fn count(&mut self, now: Time, worker: WorkerId, out: &mut Output) -> Waking {
+        self.talk.ask_with(&mut out.say, Kind::Job, |to| payload::write_tasks(to, &[]));
+        out.end_message();
+        self.asked_at = now;
+        Waking::Count { worker }
+    }
+
+    /// What was asked here has its answer.
+    pub(super) fn waking_answered(&mut self, now: Time, header: Header, out: &mut Output) {
+        let later = now.after_ms(QUIET_MS);
+        let reached = self.numbers_reached();
+        self.waking = match std::mem::take(&mut self.waking) {
+            Waking::Search { worker, search } if search.spoke => {
+                Waking::Quiet { worker, until: later }
+            }
+            Waking::Search { worker, search } => {
+                let is_near = search.seq < reached.saturating_add(NOTE_STEP + STEP);
+                let step = if is_near { STEP } else { search.step.saturating_mul(2) };
+                let (low, seq) = (search.seq + 1, search.seq.saturating_add(step) | 1);
+                match seq < reached.saturating_add(BEYOND) {
+                    true => self.search(now, worker, Search { low, seq, step, ..search }, out),
+                    // It waits for nothing.
+                    false => self.count(now, worker, out),
+                }
+            }
+            Waking::Count { worker } => {
+                if let Phase::Again { who } = &self.phase {
+                    let query = Query::Worker(who.clone());
+                    out.ask(Asked::Compare.tag(), Command::Query(query));
+                }
+                Waking::Compare { worker, runs: header.arg0 & 0xFFFF }
+            }
+            waking => waking,
+        };
+    }
+
+    /// How many tasks the hub thinks are there. What was given in a JOB that was lost is not.
+    pub(super) fn waking_compared(&mut self, now: Time, reply: &Reply, out: &mut Output) {
+        let Waking::Compare { worker, runs } = self.waking else { return };
+        let Phase::Again { who } = &self.phase else { return };
+        let leases = match reply {
+            Reply::Workers(views) => views.first().map_or(0, |view| view.lease_count),
+            _ => 0,
+        };
+        match (who.clone(), runs) {
+            (who, _) if runs == leases => self.start_work(worker, who, 0, out),
+            (WorkerRef::Name { group, name }, 0) => {
+                let join = self.plain_as(now, group, name, Some(Vec::new()));
+                out.ask(Asked::Empty.tag(), join);
+            }
+            _ => self.waking = Waking::Unsure { worker, until: now.after_ms(UNSURE_MS) },
+        }
+    }
+
+    /// The hub has taken back what is not there.
+    pub(super) fn waking_emptied(&mut self, worker: WorkerId, out: &mut Output) {
+        if let (Waking::Compare { .. }, Phase::Again { who }) = (&self.waking, &self.phase) {
+            let who = who.clone();
+            self.start_work(worker, who, 0, out);
+        }
+    }
+
+    /// The node has said an UPDATE and is now to say HELLO, unless something is under way: a node that is asked
+    /// something while it says HELLO may lock itself up.
+    pub(super) fn may_say_hello(&mut self, now: Time) -> bool {
+        let may = !self.talk.has_asked();
+        match &mut self.waking {
+            Waking::Search { search, .. } => search.spoke = true,
+            Waking::Quiet { until, .. } | Waking::Unsure { until, .. } => {
+                *until = now.after_ms(QUIET_MS);
+            }
+            Waking::Answered { .. }
+            | Waking::Done
+            | Waking::Count { .. }
+            | Waking::Compare { .. } => {}
+        }
+        may
+    }
+
+    /// When an original is taken for lost that does not answer.
+    pub(super) fn lost_at(&self) -> Option<Time> {
+        let is_asked = !self.is_native() && self.talk.has_asked();
+        let since = self.heard_at.max(self.asked_at);
+        is_asked.then(|| since.after_ms(connection_period_ms(self.place.grace_ms)))
+    }
+
+    pub(super) fn look_at_lost(&mut self, now: Time, out: &mut Output) {
+        if self.lost_at().is_some_and(|at| at <= now) {
+            self.is_lost = true;
+            out.hang_up(HangUp::Silent);
+        }
+    }
+
+    fn numbers_reached(&self) -> u32 {
+        match &self.mode {
+            Mode::Plain(plain) => plain.numbers.reached,
+            Mode::Native => 0,
+        }
+    }
+
+    /// So that the next hub knows where to look.
+    pub(super) fn note_numbers(&mut self) {
+        let Mode::Plain(plain) = &mut self.mode else { return };
+        let (Some(note), Some(highest)) = (&plain.numbers.note, self.talk.highest()) else {
+            return;
+        };
+        let has_spoken = matches!(self.phase, Phase::Working { .. });
+        let reached = plain.numbers.reached;
+        if highest >= reached.saturating_add(NOTE_STEP) || (has_spoken && highest < reached) {
+            note(highest);
+            plain.numbers.reached = highest;
+        }
+    }
+}
