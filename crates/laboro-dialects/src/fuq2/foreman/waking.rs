@@ -2,9 +2,11 @@
 //! only when it is told to. It may run something or nothing. Or it waits for the answer to an UPDATE that was lost with
 //! the connection before; then it never speaks again by itself. Here it is found out which, and the third is woken.
 //!
-//! While such a node waits, it answers requests with lower numbers, keeps one with a higher number for later, and
-//! dies of a second one. So a CANCEL of nothing that is not answered tells what the number is below, and makes the node
-//! count on from there: an OK for every number in question can then be taken for nothing else.
+//! While such a node waits, it answers requests with lower numbers, keeps one message with a higher number for later, and
+//! dies of a second one; it may have one from the connection before. So the few numbers that it can wait for are answered
+//! one by one, from the lowest, as long as it says nothing. Where they are not known, because nothing was noted, a CANCEL of
+//! nothing that is not answered tells what the number is below, and makes the node count on from there: an OK for every
+//! number in question can then be taken for nothing else.
 
 use super::super::header::{Header, Kind, SAY_HELLO, counts};
 use super::super::payload::{self, TaskPair};
@@ -21,6 +23,8 @@ pub(super) enum Waking {
     Done,
     /// It has said nothing yet, or was told to say HELLO.
     Quiet { worker: WorkerId, until: Time },
+    /// What it can wait for is answered one by one.
+    Guess { worker: WorkerId, next: u32, until: Time },
     /// A CANCEL of nothing is under way.
     Search { worker: WorkerId, search: Search },
     /// Whatever it waits for has been answered: a HELLO should come.
@@ -52,12 +56,14 @@ pub(super) const QUIET_MS: u64 = 3_000;
 const ANSWER_MS: u64 = 1_000;
 /// How often a node that runs something else than it should is asked again how many that is.
 const UNSURE_MS: u64 = 10_000;
+/// A node that was woken speaks before so long.
+const GUESS_MS: u64 = 250;
 /// How far the numbers go on before it is noted where they are.
-const NOTE_STEP: u32 = 4096;
+const NOTE_STEP: u32 = 8;
+/// One request of each side may be under way: so far from the last number is what a node can wait for.
+const NEAR: u32 = 4;
 /// The numbers that one CANCEL is to tell about, near those that were noted.
 const STEP: u32 = 512;
-/// The node may be this far behind what was noted.
-const BEHIND: u32 = 64;
 /// So far beyond what was noted is searched, should the last notes be lost.
 const BEYOND: u32 = 1 << 17;
 /// Numbers that are answered at once at most.
@@ -72,6 +78,7 @@ impl Foreman {
             Waking::Quiet { until, .. }
             | Waking::Answered { until, .. }
             | Waking::Unsure { until, .. } => Some(*until),
+            Waking::Guess { until, .. } => Some(*until),
             Waking::Search { search, .. } => Some(search.by),
             Waking::Done | Waking::Count { .. } | Waking::Compare { .. } => None,
         }
@@ -88,10 +95,10 @@ impl Foreman {
                 Waking::Quiet { worker, until: later }
             }
             Waking::Quiet { worker, .. } => {
-                let seq = self.numbers_reached().saturating_sub(BEHIND).max(STEP - 1) | 1;
-                let search = Search { low: 0, seq, step: STEP, by: now, spoke: false };
-                self.search(now, worker, search, out)
+                let next = self.numbers_reached().saturating_sub(NEAR) & !1;
+                self.guess(now, worker, next, out)
             }
+            Waking::Guess { worker, next, .. } => self.guess(now, worker, next, out),
             Waking::Search { worker, search } => {
                 self.answer_all(search, out);
                 Waking::Answered { worker, until: later }
@@ -102,6 +109,24 @@ impl Foreman {
             Waking::Unsure { worker, .. } => Waking::Unsure { worker, until: later },
             waking @ (Waking::Done | Waking::Count { .. } | Waking::Compare { .. }) => waking,
         };
+    }
+
+    fn guess(&mut self, now: Time, worker: WorkerId, next: u32, out: &mut Output) -> Waking {
+        let reached = self.numbers_reached();
+        if next > reached.saturating_add(NOTE_STEP + NEAR) {
+            let search =
+                Search { low: 0, seq: next.max(STEP) - 1, step: STEP, by: now, spoke: false };
+            return self.search(now, worker, search, out);
+        }
+        self.answer_unheard(next, out);
+        Waking::Guess { worker, next: next.saturating_add(2), until: now.after_ms(GUESS_MS) }
+    }
+
+    /// Number 0 is the HELLO of a node that has just been started.
+    fn answer_unheard(&mut self, seq: u32, out: &mut Output) {
+        let arg0 = if seq == 0 { counts(self.slots, 0) } else { SAY_HELLO };
+        self.talk.answer_unheard(&mut out.say, seq, arg0);
+        out.end_message();
     }
 
     /// One step of the search. A node that knows no CANCEL gets a JOB without tasks: it means as little.
@@ -124,10 +149,7 @@ impl Foreman {
             return;
         }
         for seq in (search.low..search.seq).step_by(2) {
-            // Number 0 is the HELLO of a node that has just been started.
-            let arg0 = if seq == 0 { counts(self.slots, 0) } else { SAY_HELLO };
-            self.talk.answer_unheard(&mut out.say, seq, arg0);
-            out.end_message();
+            self.answer_unheard(seq, out);
         }
     }
 
@@ -202,6 +224,9 @@ impl Foreman {
             Waking::Quiet { until, .. } | Waking::Unsure { until, .. } => {
                 *until = now.after_ms(QUIET_MS);
             }
+            Waking::Guess { worker, .. } => {
+                self.waking = Waking::Quiet { worker: *worker, until: now.after_ms(QUIET_MS) };
+            }
             Waking::Answered { .. }
             | Waking::Done
             | Waking::Count { .. }
@@ -237,9 +262,12 @@ impl Foreman {
         let (Some(note), Some(highest)) = (&plain.numbers.note, self.talk.highest()) else {
             return;
         };
-        let has_spoken = matches!(self.phase, Phase::Working { .. });
+        // A number that the node has not heard of is not where it is.
+        if !matches!(self.phase, Phase::Working { .. }) {
+            return;
+        }
         let reached = plain.numbers.reached;
-        if highest >= reached.saturating_add(NOTE_STEP) || (has_spoken && highest < reached) {
+        if highest >= reached.saturating_add(NOTE_STEP) || highest < reached {
             note(highest);
             plain.numbers.reached = highest;
         }

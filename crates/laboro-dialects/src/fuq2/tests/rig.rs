@@ -144,6 +144,14 @@ impl<W: WorkerSide> Rig<W> {
         }
     }
 
+    /// What the hub has said arrives, and what the worker says does not.
+    pub(super) fn worker_hears(&mut self) {
+        let mut input = self.to_worker.split();
+        let mut out = Orders::default();
+        self.worker.receive(self.now, &mut input, &mut out);
+        self.do_orders(out);
+    }
+
     fn do_output(&mut self, mut out: Output) {
         self.to_worker.unsplit(out.take_bytes());
         self.kept.append(&mut out.keep);
