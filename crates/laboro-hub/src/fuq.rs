@@ -1,10 +1,12 @@
 //! The door of fuq as its programs know it: HTTPS, with a websocket for nodes that stay connected, requests for
 //! nodes that poll, and requests for the command line. What is said inside the websocket is the dialect's affair.
 
+mod absence;
 mod answer;
 mod client;
 mod jobs;
 mod nodes;
+mod numbers;
 mod pace;
 mod password;
 mod persistent;
@@ -20,12 +22,18 @@ pub use password::read_password;
 pub use persistent::{accept_of, new_key};
 pub(crate) use serve::receive;
 
-use crate::security::{Identity, SecurityError};
+use crate::listen::Reception;
+use crate::security::{Failures, Identity, LoginLimits, SecurityError, hash_of};
+use absence::Absence;
+use answer::{ACCESS, Refused};
+use laboro_core::Time;
 use laboro_dialects::fuq2::Numbering;
+use numbers::NumberBook;
 use password::Password;
 use poller::Poller;
 use register::{Node, Register};
 use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -42,27 +50,36 @@ pub(crate) struct Settings {
     pub numbering: Numbering,
     /// How long a login is good. `None`: as long as the original says.
     pub cookie_ms: Option<u64>,
+    /// After so long without a request a node that polls and should have asked something is gone. `None`: the usual.
+    pub quiet_ms: Option<u64>,
     /// `client/shutdown` is refused.
     pub stays: bool,
+    /// How many wrong passwords an address may show.
+    pub logins: LoginLimits,
 }
 
 /// What the connections of one door share.
 pub(crate) struct Door {
     password: Password,
+    failures: Mutex<Failures>,
     tls: TlsAcceptor,
     numbering: Numbering,
     cookie_ms: u64,
+    quiet_ms: u64,
     stays: bool,
     register: Mutex<Register>,
     /// Nodes that are connected by websocket, by the number of their connection.
     connected: Mutex<BTreeMap<u64, Node>>,
     /// Nodes that poll, by name, for as long as one of their connections stands.
     pollers: Mutex<HashMap<String, Weak<Poller>>>,
+    absence: Mutex<Absence>,
+    numbers: NumberBook,
     tasks: TaskTracker,
 }
 
 /// As the original's cookies.
 const COOKIE_LIFE: Duration = Duration::from_secs(14 * 24 * 3600);
+const QUIET_MS: u64 = 300_000;
 
 impl Door {
     /// `number` tells the doors of one hub apart, from 1.
@@ -80,22 +97,45 @@ impl Door {
             Some((certificate, key)) => Identity::read(certificate, key)?.web_config()?,
             None => identity.web_config()?,
         };
-        let file = match number {
-            1 => "fuq.nodes".to_owned(),
-            number => format!("fuq-{number}.nodes"),
+        let name = match number {
+            1 => "fuq".to_owned(),
+            number => format!("fuq-{number}"),
         };
+        let file = |kind: &str| dir.join(format!("{name}.{kind}"));
         let cookie_ms = settings.cookie_ms.unwrap_or(COOKIE_LIFE.as_millis() as u64);
         Ok(Door {
             password,
+            failures: Mutex::new(Failures::new(settings.logins)),
             tls: TlsAcceptor::from(Arc::new(config)),
             numbering: settings.numbering,
             cookie_ms,
+            quiet_ms: settings.quiet_ms.unwrap_or(QUIET_MS),
             stays: settings.stays,
-            register: Mutex::new(Register::open(&dir.join(file), cookie_ms)?),
+            register: Mutex::new(Register::open(&file("nodes"), cookie_ms)?),
             connected: Mutex::default(),
             pollers: Mutex::default(),
+            absence: Mutex::default(),
+            numbers: NumberBook::open(&file("numbers"))?,
             tasks: TaskTracker::new(),
         })
+    }
+
+    /// Looks after nodes that nobody hears of any more.
+    pub fn watch(self: &Arc<Door>, reception: &Reception) {
+        self.tasks.spawn(absence::watch(Arc::clone(self), reception.clone()));
+    }
+
+    /// The right password opens, whoever else has shown wrong ones from there.
+    fn admit(&self, shown: &str, peer: IpAddr, now: Time) -> Result<(), Refused> {
+        if self.password.is(shown) {
+            return Ok(());
+        }
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seconds) = failures.wait_s(Some(peer), now) {
+            return Err(Refused::TooMany(seconds));
+        }
+        failures.note(Some(peer), hash_of(shown.as_bytes()), now);
+        Err(Refused::Forbidden(ACCESS))
     }
 
     /// Until nobody works for this door any more.
@@ -114,6 +154,15 @@ impl Door {
 
     fn pollers(&self) -> MutexGuard<'_, HashMap<String, Weak<Poller>>> {
         self.pollers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn absence(&self) -> MutexGuard<'_, Absence> {
+        self.absence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection of the node stands.
+    fn polls(&self, name: &str) -> bool {
+        self.pollers().get(name).is_some_and(|poller| poller.strong_count() > 0)
     }
 
     /// Unless the node has come again meanwhile.

@@ -125,6 +125,9 @@ pub(crate) async fn listen(listener: TcpListener, reception: Reception) {
     if reception.door.dialect == Dialect::Rrmq {
         return rrmq::listen(listener, reception).await;
     }
+    if let Some(door) = &reception.fuq {
+        door.watch(&reception);
+    }
     let mut inside = JoinSet::new();
     let mut was_short = false;
     loop {

@@ -303,7 +303,9 @@ fn kind(
                 tls: door.cert.clone().zip(door.key.clone()),
                 numbering,
                 cookie_ms: door.cookie_ms,
+                quiet_ms: door.quiet_ms,
                 stays: door.no_shutdown,
+                logins: settings.logins.limits(),
             };
             Some(Arc::new(fuq::Door::open(&settings.dir, number, identity, &own)?))
         }

@@ -22,8 +22,9 @@ pub use secret::Secret;
 pub use tokens::{NewToken, Token, TokenBook, Tokens};
 pub use trust::{Trust, web_client_config};
 
-pub(crate) use failures::LoginLimits;
+pub(crate) use failures::{Failures, LoginLimits};
 pub(crate) use files::{make_dir, read as read_secret, replace as write_secret};
+pub(crate) use secret::hash_of;
 pub(crate) use tokens::{Admission, in_line};
 
 use laboro_core::{Name, Time};

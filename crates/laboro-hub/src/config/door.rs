@@ -74,6 +74,9 @@ pub struct DoorSettings {
     /// Of a fuq door: how long a node's login is good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookie_ms: Option<u64>,
+    /// Of a fuq door: after so long without a request a node that polls and should have asked something is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_ms: Option<u64>,
     /// Of a fuq door: its clients cannot stop the hub.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_shutdown: bool,
@@ -97,7 +100,7 @@ pub enum BadDoor {
         "door option {word}: there are group=NAME, allow=NETWORK and insecure; for dwork and rrmq \
          identity=NAME, curve and curve_allow=KEY; for dwork patience_ms=N, lease_ms=N, tasks_a_message=N, stay, any and only_holder; \
          for rrmq queue=N, queue_bytes=N, queue_ms=N, grace_ms=N and slot_ms=N; for runexp stay and exit_code; \
-         for fuq auth=FILE, cert=FILE and key=FILE, cookie_ms=N, no_shutdown, and as for fuq2 \
+         for fuq auth=FILE, cert=FILE and key=FILE, cookie_ms=N, quiet_ms=N, no_shutdown, and as for fuq2 \
          numbering=current, older or oldest"
     )]
     Option { word: String },
@@ -109,6 +112,12 @@ pub enum BadDoor {
         "door dwork: lease_ms=0 would take every task away at once; leave it out for leases that do not end"
     )]
     NoLease,
+    #[error("door fuq: {word}=0 would {what}; leave it out for the default")]
+    Zero { word: &'static str, what: &'static str },
+    #[error(
+        "door {dialect}: group= without a name; write group=NAME, or leave it out for the hub's own group"
+    )]
+    NoGroup { dialect: &'static str },
     #[error("door fuq: cert=FILE and key=FILE go together")]
     HalfCertificate,
     #[error("door {dialect}: {why}")]
@@ -150,6 +159,7 @@ impl DoorSettings {
             cert: None,
             key: None,
             cookie_ms: None,
+            quiet_ms: None,
             no_shutdown: false,
             numbering: None,
             exit_code: false,
@@ -193,6 +203,7 @@ impl DoorSettings {
             (self.cert.is_some(), is_fuq, "cert", "fuq"),
             (self.key.is_some(), is_fuq, "key", "fuq"),
             (self.cookie_ms.is_some(), is_fuq, "cookie_ms", "fuq"),
+            (self.quiet_ms.is_some(), is_fuq, "quiet_ms", "fuq"),
             (self.no_shutdown, is_fuq, "no_shutdown", "fuq"),
             (self.numbering.is_some(), has_numbers, "numbering", "fuq and fuq2"),
         ];
@@ -203,6 +214,15 @@ impl DoorSettings {
         }
         if self.lease_ms == Some(0) {
             return Err(BadDoor::NoLease);
+        }
+        if self.group.as_deref() == Some("") {
+            return Err(BadDoor::NoGroup { dialect: self.dialect.word() });
+        }
+        if self.cookie_ms == Some(0) {
+            return Err(BadDoor::Zero { word: "cookie_ms", what: "end every login at once" });
+        }
+        if self.quiet_ms == Some(0) {
+            return Err(BadDoor::Zero { word: "quiet_ms", what: "take every busy node for gone" });
         }
         if self.cert.is_some() != self.key.is_some() {
             return Err(BadDoor::HalfCertificate);
@@ -252,6 +272,7 @@ impl FromStr for DoorSettings {
                 Some(("cert", path)) => door.cert = Some(path.into()),
                 Some(("key", path)) => door.key = Some(path.into()),
                 Some(("cookie_ms", text)) => door.cookie_ms = ms(text)?,
+                Some(("quiet_ms", text)) => door.quiet_ms = ms(text)?,
                 Some(("numbering", word)) => door.numbering = Some(word.to_owned()),
                 None if word == "no_shutdown" => door.no_shutdown = true,
                 None if word == "insecure" => door.insecure = true,

@@ -114,6 +114,10 @@ fn a_door_without_a_lock_stays_on_this_machine_unless_told_otherwise() {
         ("dwork=127.0.0.1:0,numbering=older", "numbering is an option of fuq and fuq2 doors"),
         ("fuq2=127.0.0.1:0,numbering=odd", "there is no numbering odd"),
         ("fuq=127.0.0.1:0,cert=x", "cert=FILE and key=FILE go together"),
+        ("fuq=127.0.0.1:0,cookie_ms=0", "cookie_ms=0 would end every login at once; leave it out"),
+        ("fuq=127.0.0.1:0,quiet_ms=0", "quiet_ms=0 would take every busy node for gone"),
+        ("fuq2=127.0.0.1:0,quiet_ms=1", "quiet_ms is an option of fuq doors"),
+        ("dwork=127.0.0.1:0,group=", "group= without a name; write group=NAME"),
     ] {
         let told = check(wrong).unwrap_err().to_string();
         assert!(told.contains(words), "{told}");

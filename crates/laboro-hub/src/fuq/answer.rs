@@ -7,9 +7,8 @@ use crate::inbox::Lost;
 use crate::security::SecurityError;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, SET_COOKIE};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SET_COOKIE};
 use hyper::{Method, Response, StatusCode};
-use jiff::Timestamp;
 use serde::Serialize;
 
 pub(super) type Answer = Response<Full<Bytes>>;
@@ -25,6 +24,8 @@ pub(super) enum Refused {
     Unauthorized(&'static str),
     /// Counted.
     Forbidden(&'static str),
+    /// Too many wrong passwords: so many seconds are to pass. Counted.
+    TooMany(u64),
     NotFound,
     Method(Method),
     /// Counted; the connection ends.
@@ -44,12 +45,20 @@ pub(super) const SESSION: &str =
 
 impl Refused {
     pub(super) fn answer(self) -> Answer {
+        let wait_s = match self {
+            Refused::TooMany(seconds) => Some(seconds),
+            _ => None,
+        };
         let (status, words) = match self {
             Refused::Malformed(why) | Refused::Bad(why) => {
                 (StatusCode::BAD_REQUEST, format!("400 bad request: {why}"))
             }
             Refused::Unauthorized(why) => (StatusCode::UNAUTHORIZED, why.to_owned()),
             Refused::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned()),
+            Refused::TooMany(seconds) => {
+                let words = format!("429 too many wrong passwords: try again in {seconds} s");
+                (StatusCode::TOO_MANY_REQUESTS, words)
+            }
             Refused::NotFound => (StatusCode::NOT_FOUND, "404 page not found".to_owned()),
             Refused::Method(method) => {
                 let words = format!("405 method {method} not allowed");
@@ -73,6 +82,9 @@ impl Refused {
             matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::SERVICE_UNAVAILABLE);
         if closes {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Some(seconds) = wait_s {
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if status == StatusCode::METHOD_NOT_ALLOWED {
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
@@ -132,10 +144,10 @@ fn text(status: StatusCode, words: String) -> Answer {
 /// The name of the cookie that says who a node is.
 pub(super) const COOKIE_NAME: &str = "fuq_foreman_auth";
 
-pub(super) fn set_cookie(answer: &mut Answer, cookie: &str, until_ms: u64) {
-    let until = i64::try_from(until_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    let until = until.unwrap_or(Timestamp::MAX).strftime("%a, %d %b %Y %H:%M:%S GMT");
-    let text = format!("{COOKIE_NAME}={cookie}; Path=/; Expires={until}; HttpOnly");
+/// It does not say for how long it is good: a node that has dropped its cookie hears 401 and gives up, and one that
+/// shows an old cookie hears 403 and renews it.
+pub(super) fn set_cookie(answer: &mut Answer, cookie: &str) {
+    let text = format!("{COOKIE_NAME}={cookie}; Path=/; HttpOnly");
     if let Ok(value) = HeaderValue::from_str(&text) {
         answer.headers_mut().insert(SET_COOKIE, value);
     }

@@ -1,7 +1,7 @@
 //! What the command line asks: to queue, list, hold, release and cancel jobs, and to list and stop nodes. Whoever
 //! has the password may.
 
-use super::answer::{ACCESS, Answer, Refused, done, json};
+use super::answer::{Answer, Refused, done, json};
 use super::jobs::{JobStatus, NodeInfo, StateChange, description, is_over, node_info, status};
 use super::register::Node;
 use super::said::Said;
@@ -28,9 +28,8 @@ const PAGE: u32 = 1000;
 
 impl Desk {
     pub(super) async fn client(&self, path: &str, said: &Said) -> Result<Answer, Refused> {
-        if !self.door.password.is(&said.inner("auth")?.text("password")?) {
-            return Err(Refused::Forbidden(ACCESS));
-        }
+        let now = self.reception.hall.clock.now();
+        self.door.admit(&said.inner("auth")?.text("password")?, self.peer, now)?;
         let said = said.inner("msg")?;
         match path {
             "client/job/new" => self.new_job(&said).await,
@@ -65,6 +64,12 @@ impl Desk {
         };
         if !matches!(status.as_str(), "" | "waiting") {
             return bad(format!("status {status}: a new job is waiting"));
+        }
+        if log_dir.is_empty() {
+            let door = &self.reception.door;
+            tracing::warn!(
+                "{door}: job {name} has no logging_dir: Laboro's workers discard what its tasks print"
+            );
         }
         let part = |text: String| text.into_bytes().into_boxed_slice();
         let (program, dir, log_dir) = (part(command), part(dir), part(log_dir));
@@ -163,10 +168,8 @@ impl Desk {
     /// Connected by websocket, or polling.
     fn nodes_here(&self) -> Vec<Node> {
         let mut nodes: Vec<Node> = self.door.connected().values().cloned().collect();
-        let pollers = self.door.pollers();
-        let polls = |node: &Node| pollers.get(&node.name).is_some_and(|at| at.strong_count() > 0);
         let known = self.door.register().nodes(self.reception.hall.clock.now());
-        nodes.extend(known.into_iter().filter(polls));
+        nodes.extend(known.into_iter().filter(|node| self.door.polls(&node.name)));
         nodes.sort_by(|one, other| one.name.cmp(&other.name));
         nodes.dedup_by(|one, other| one.name == other.name);
         nodes

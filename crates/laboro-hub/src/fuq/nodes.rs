@@ -1,5 +1,6 @@
 //! What nodes ask by HTTP: to be let in, and, those that poll, for work and to tell how it ended.
 
+use super::absence::Present;
 use super::answer::{
     ACCESS, Answer, COOKIE, COOKIE_NAME, Refused, SESSION, done, json, set_cookie,
 };
@@ -9,7 +10,10 @@ use super::said::Said;
 use super::serve::Desk;
 use hyper::HeaderMap;
 use hyper::header::COOKIE as COOKIE_HEADER;
-use laboro_core::{Command, LeaseRef, Leave, Leaving, Refusal, Reply, Report, TaskRef, TaskResult};
+use laboro_core::{
+    Command, LeaseRef, Leave, Leaving, Name, Query, Refusal, Reply, Report, TaskRef, TaskResult,
+    WorkerRef, WorkerView,
+};
 use laboro_dialects::fuq2;
 use serde::Serialize;
 use std::sync::Arc;
@@ -39,26 +43,28 @@ impl Desk {
             }
             "job/request" => {
                 let (node, said) = self.known_with(headers, said)?;
+                let _present = Present::new(&self.door, &self.reception, &node);
                 self.give_work(&node, said.number("nproc")?).await
             }
-            _ => {
-                let (node, said) = self.known_with(headers, said)?;
-                self.update(&node, &said).await
-            }
+            _ => match self.known_with(headers, said) {
+                Ok((node, said)) => {
+                    let _present = Present::new(&self.door, &self.reception, &node);
+                    self.update(&node, &said).await
+                }
+                Err(refused) => self.update_late(headers, said, refused).await,
+            },
         }
     }
 
     fn hello(&self, said: &Said) -> Result<Answer, Refused> {
-        let node = node_of(said);
-        if !self.door.password.is(&said.text("auth")?) {
-            return Err(Refused::Forbidden(ACCESS));
-        }
+        let (node, now) = (node_of(said), self.reception.hall.clock.now());
+        self.door.admit(&said.text("auth")?, self.peer, now)?;
         let node = node?;
         let mut register = self.door.register();
         if register.has_wrong_session(&node) {
             return Err(Refused::Unauthorized(SESSION));
         }
-        let login = register.log_in(self.reception.hall.clock.now(), node)?;
+        let login = register.log_in(now, node)?;
         drop(register);
         let Login { cookie, node } = &login;
         let (name, session) = (node.name.as_str(), Some(node.session.as_str()));
@@ -69,10 +75,8 @@ impl Desk {
     fn reauth(&self, said: &Said) -> Result<Answer, Refused> {
         let hello = said.inner("msg")?;
         let (shown, cookie) = (node_of(&hello)?, said.text("cookie")?);
-        if !self.door.password.is(&hello.text("auth")?) {
-            return Err(Refused::Forbidden(ACCESS));
-        }
         let now = self.reception.hall.clock.now();
+        self.door.admit(&hello.text("auth")?, self.peer, now)?;
         let mut register = self.door.register();
         let known = register.find_stale(&cookie).cloned().ok_or(Refused::Forbidden(ACCESS))?;
         if known.name != shown.name || known.host != shown.host {
@@ -90,8 +94,7 @@ impl Desk {
     fn welcome(&self, login: &Login, names: &Welcome<'_>) -> Answer {
         self.note_known();
         let mut answer = json(names);
-        let now = self.reception.hall.clock.now();
-        set_cookie(&mut answer, &login.cookie, now.after_ms(self.door.cookie_ms).0);
+        set_cookie(&mut answer, &login.cookie);
         answer
     }
 
@@ -127,30 +130,83 @@ impl Desk {
     }
 
     async fn give_work(self: &Arc<Desk>, node: &Node, wanted: i64) -> Result<Answer, Refused> {
-        if self.door.register().leaves(&node.name) {
-            return Ok(json(&[stop_task()]));
-        }
         let most = u32::try_from(wanted).unwrap_or(1).clamp(1, node.slots.max(1));
+        if self.door.register().leaves(&node.name) {
+            return self.send_away(node, most).await;
+        }
         let poller = self.poller(node);
         let grants = tokio::select! {
             grants = poller.work(&self.reception, most) => grants?,
             () = self.reception.hall.stop.cancelled() => return Ok(none()),
         };
-        match grants.is_empty() {
-            true => Ok(json(&[stop_task()])),
-            false => Ok(json(&grants.iter().map(task).collect::<Vec<Task>>())),
+        if grants.is_empty() {
+            return self.send_away(node, most).await;
+        }
+        let now = self.reception.hall.clock.now();
+        self.door.absence().gave(now, node, grants.iter().map(|grant| grant.task));
+        Ok(json(&grants.iter().map(task).collect::<Vec<Task>>()))
+    }
+
+    /// A node that hears it ends what its other slots run. So it is said when nothing runs there.
+    async fn send_away(self: &Arc<Desk>, node: &Node, slots: u32) -> Result<Answer, Refused> {
+        let poller = self.poller(node);
+        tokio::select! {
+            () = poller.runs_nothing(&self.reception, slots, node.slots) => {
+                Ok(json(&[stop_task()]))
+            }
+            () = self.reception.hall.stop.cancelled() => Ok(none()),
         }
     }
 
+    /// A node that says how something ended does not say it again with a new cookie. So an old one will do, if it says
+    /// how something ended that the node holds. For more work it has to renew it.
+    async fn update_late(
+        self: &Arc<Desk>,
+        headers: &HeaderMap,
+        said: &Said,
+        refused: Refused,
+    ) -> Result<Answer, Refused> {
+        let is_wrapped = said.has("msg");
+        let body = if is_wrapped { said.text("cookie")? } else { String::new() };
+        let cookie = cookie_in(headers).unwrap_or(&body);
+        let node = self.door.register().find_stale(cookie).cloned();
+        let Some(node) = node.filter(|_| refused == Refused::Forbidden(COOKIE)) else {
+            return Err(refused);
+        };
+        let said = if is_wrapped { said.inner("msg")? } else { said.clone() };
+        let task = fuq2::task_id(said.job("job_id")?, said.number("task")?);
+        let group = Name::from(self.reception.door.group.as_str());
+        let worker = WorkerRef::Name { group, name: Name::from(node.name.as_str()) };
+        let reply = self.reception.handle.ask(Command::Query(Query::Worker(worker))).await?;
+        let holds = |view: &WorkerView| view.leases.iter().any(|&(held, _)| Some(held) == task);
+        match reply {
+            Reply::Workers(views) if views.iter().any(holds) => {}
+            _ => return Err(refused),
+        }
+        self.note_known();
+        let _present = Present::new(&self.door, &self.reception, &node);
+        self.report(&node, &said).await?;
+        Ok(none())
+    }
+
     async fn update(self: &Arc<Desk>, node: &Node, said: &Said) -> Result<Answer, Refused> {
-        let (job, number) = (said.job("job_id")?, said.number("task")?);
-        let (success, status) = (said.flag("success")?, said.text("status")?);
         let wanted = match said.has("newjob") {
             true => Some(said.inner("newjob")?.number("nproc")?),
             false => None,
         };
+        self.report(node, said).await?;
+        match wanted {
+            Some(wanted) => self.give_work(node, wanted).await,
+            None => Ok(none()),
+        }
+    }
+
+    async fn report(self: &Arc<Desk>, node: &Node, said: &Said) -> Result<(), Refused> {
+        let (job, number) = (said.job("job_id")?, said.number("task")?);
+        let (success, status) = (said.flag("success")?, said.text("status")?);
         let task = fuq2::task_id(job, number);
         let task = task.ok_or_else(|| Refused::Bad(format!("job {job} has no task {number}")))?;
+        self.door.absence().ended(self.reception.hall.clock.now(), node, task);
         let (outcome, message) = fuq2::outcome_of(success, status.as_bytes());
         let poller = self.poller(node);
         let lease = LeaseRef::Held(TaskRef::Id(task));
@@ -160,7 +216,9 @@ impl Desk {
             let _ = outputs.note_results(&report).await;
         }
         let [(_, report)] = report;
-        if let Reply::Reported(verdicts) = poller.ask(report).await? {
+        let reply = poller.ask(report).await?;
+        poller.note_ended();
+        if let Reply::Reported(verdicts) = reply {
             match verdicts.first() {
                 Some(Err(Refusal::NoSuchJob(_) | Refusal::NoSuchTask(_))) => {
                     return Err(Refused::Bad(format!("job {job} has no task {number}")));
@@ -172,10 +230,7 @@ impl Desk {
                 _ => {}
             }
         }
-        match wanted {
-            Some(wanted) => self.give_work(node, wanted).await,
-            None => Ok(none()),
-        }
+        Ok(())
     }
 }
 

@@ -20,7 +20,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use laboro_core::Name;
-use laboro_dialects::fuq2::{Foreman, Mode, Plain};
+use laboro_dialects::fuq2::{Foreman, Mode, Numbers, Plain};
 use laboro_dialects::websocket;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -109,10 +109,13 @@ impl Desk {
         let _connected = Connected::new(self, subscription.session.0, &node);
         let place = self.reception.place(&subscription, self.peer, None);
         let message_max = place.message_max;
+        let numbers = self.message_numbers(&node.name);
+        let leaves = self.door.register().leaves(&node.name);
         let plain = Plain {
             slots: node.slots,
-            leaves: self.door.register().leaves(&node.name),
+            leaves,
             numbering: self.door.numbering,
+            numbers,
             ..Plain::websocket(
                 Name::from(node.name.as_str()),
                 node.tags.iter().map(|tag| Name::from(tag.as_str())).collect(),
@@ -122,6 +125,17 @@ impl Desk {
         let session = websocket::Server::new(foreman, message_max, format!("f2w_{}", node.name));
         // A node that comes back says nothing until something ends there.
         drive_known(stream, session, subscription, &self.reception.hall).await
+    }
+
+    /// Kept with the login, so that a hub that was killed knows where a node is that waits for its answer.
+    fn message_numbers(&self, name: &str) -> Numbers {
+        let Some((place, is_new)) = self.door.register().place(name) else {
+            return Numbers::default();
+        };
+        let reached = if is_new { 0 } else { self.door.numbers.reached(place) };
+        let door = Arc::clone(&self.door);
+        let note = move |reached| door.numbers.note(place, reached);
+        Numbers { reached, note: Some(Arc::new(note)) }
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 #[cfg(test)]
@@ -29,6 +29,10 @@ pub(super) struct Poller {
     turns: mpsc::Sender<Turn>,
     worker: WorkerRef,
     next: AtomicU64,
+    /// Slots that wait to be told to leave.
+    leaving: AtomicU64,
+    /// Something that the node held has ended.
+    ended: Notify,
 }
 
 /// Why something could not be asked.
@@ -65,6 +69,9 @@ const DOUBT_MS_MIN: u64 = 1_000;
 /// Requests of a node that may wait beside one for each of its slots: for connections that broke and are not known to
 /// be gone.
 const REQUESTS_SPARE: usize = 256;
+
+/// How often it is looked whether a node that is to leave still holds something.
+const LEAVE_LOOK: Duration = Duration::from_secs(1);
 
 /// Longer than anybody waits; then it is offered anew.
 const PATIENCE_MS: u64 = 3_600_000;
@@ -104,7 +111,8 @@ impl Poller {
 
     fn new(worker: WorkerRef, room: usize) -> (Poller, mpsc::Receiver<Turn>) {
         let (turns, taken) = mpsc::channel(room);
-        (Poller { turns, worker, next: AtomicU64::new(LOOK + 1) }, taken)
+        let next = AtomicU64::new(LOOK + 1);
+        (Poller { turns, worker, next, leaving: AtomicU64::new(0), ended: Notify::new() }, taken)
     }
 
     /// The hub has cut it off.
@@ -114,6 +122,28 @@ impl Poller {
 
     pub(super) fn worker(&self) -> WorkerRef {
         self.worker.clone()
+    }
+
+    pub(super) fn note_ended(&self) {
+        self.ended.notify_waiters();
+    }
+
+    /// Returns when the node holds nothing, or so many of its slots wait here that it can hold nothing.
+    pub(super) async fn runs_nothing(&self, reception: &Reception, slots: u32, all: u32) {
+        let _leaver = Leaver::new(self, slots);
+        loop {
+            let ended = self.ended.notified();
+            if self.leaving.load(Ordering::Relaxed) >= u64::from(all.max(1)) {
+                return self.note_ended();
+            }
+            let query = Command::Query(Query::Worker(self.worker()));
+            match reception.handle.ask(query).await {
+                Ok(Reply::Workers(views)) if views.iter().any(|view| view.lease_count > 0) => {}
+                _ => return,
+            }
+            // Tasks also end without a word of the node: they lapse.
+            let _ = tokio::time::timeout(LEAVE_LOOK, ended).await;
+        }
     }
 
     /// Never waits for room: what waits for work holds it for as long as there is none.
@@ -149,6 +179,26 @@ impl Poller {
                 _ => return Err(Unasked::Lost),
             }
         }
+    }
+}
+
+/// Slots of a node that wait to be told to leave, for as long as this is kept.
+struct Leaver<'a> {
+    poller: &'a Poller,
+    slots: u64,
+}
+
+impl<'a> Leaver<'a> {
+    fn new(poller: &'a Poller, slots: u32) -> Leaver<'a> {
+        let slots = u64::from(slots);
+        poller.leaving.fetch_add(slots, Ordering::Relaxed);
+        Leaver { poller, slots }
+    }
+}
+
+impl Drop for Leaver<'_> {
+    fn drop(&mut self) {
+        self.poller.leaving.fetch_sub(self.slots, Ordering::Relaxed);
     }
 }
 

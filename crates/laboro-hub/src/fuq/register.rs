@@ -35,6 +35,9 @@ struct Entry {
     /// Told to leave.
     #[serde(default)]
     leaves: bool,
+    /// Where the numbers of its messages are noted.
+    #[serde(default)]
+    place: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -45,6 +48,8 @@ pub(super) struct Register {
     /// How many lines the file has.
     lines: usize,
     life_ms: u64,
+    /// The first that is free.
+    places: u32,
     /// By the hash of their cookie.
     entries: HashMap<String, Entry>,
     /// The hash of each name's cookie.
@@ -69,6 +74,7 @@ impl Register {
             file: None,
             lines: 0,
             life_ms,
+            places: 0,
             entries: HashMap::new(),
             names: HashMap::new(),
         };
@@ -107,6 +113,7 @@ impl Register {
 
     /// A name has one cookie: a new one takes the old one's place.
     fn insert(&mut self, entry: Entry) {
+        self.places = self.places.max(entry.place.map_or(0, |place| place + 1));
         let before = self.names.insert(entry.node.name.clone(), entry.hash.clone());
         if let Some(before) = before.filter(|before| *before != entry.hash) {
             self.entries.remove(&before);
@@ -162,7 +169,9 @@ impl Register {
     /// A new cookie for a name.
     pub(super) fn renew(&mut self, now: Time, node: Node) -> Result<Login, SecurityError> {
         let cookie = random()?;
-        self.note(Entry { hash: hash(&cookie), made: now.0, node: node.clone(), leaves: false });
+        let (hash, made) = (hash(&cookie), now.0);
+        let place = self.named(&node.name).and_then(|entry| entry.place);
+        self.note(Entry { hash, made, node: node.clone(), leaves: false, place });
         Ok(Login { cookie, node })
     }
 
@@ -185,18 +194,37 @@ impl Register {
         self.names.contains_key(name)
     }
 
+    fn named(&self, name: &str) -> Option<&Entry> {
+        self.names.get(name).and_then(|hash| self.entries.get(hash))
+    }
+
     pub(super) fn leaves(&self, name: &str) -> bool {
-        let entry = self.names.get(name).and_then(|hash| self.entries.get(hash));
-        entry.is_some_and(|entry| entry.leaves)
+        self.named(name).is_some_and(|entry| entry.leaves)
+    }
+
+    /// Where the numbers of its messages are noted, if they can be; and whether that is new.
+    pub(super) fn place(&mut self, name: &str) -> Option<(u32, bool)> {
+        let entry = self.named(name)?;
+        if let Some(place) = entry.place {
+            return Some((place, false));
+        }
+        let place = self.places;
+        let entry = Entry { place: Some(place), ..entry.clone() };
+        self.note(entry);
+        Some((place, true))
     }
 
     /// Whenever the node asks for work, it is told to leave.
     pub(super) fn send_away(&mut self, name: &str) {
-        let entry = self.names.get(name).and_then(|hash| self.entries.get(hash));
-        if let Some(entry) = entry.filter(|entry| !entry.leaves) {
+        if let Some(entry) = self.named(name).filter(|entry| !entry.leaves) {
             let entry = Entry { leaves: true, ..entry.clone() };
             self.note(entry);
         }
+    }
+
+    /// Everyone who could be renewed.
+    pub(super) fn all(&self) -> Vec<Node> {
+        self.entries.values().map(|entry| entry.node.clone()).collect()
     }
 
     /// All with a good cookie, by name.

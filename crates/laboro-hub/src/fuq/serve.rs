@@ -143,6 +143,7 @@ impl Desk {
                     count(&stats.denied, 1);
                     tracing::warn!("{}: {} was denied: {why}", self.reception.door, self.peer);
                 }
+                Refused::TooMany(_) => count(&stats.denied, 1),
                 Refused::Trouble(why) => tracing::error!("{}: {why}", self.reception.door),
                 _ => {}
             }

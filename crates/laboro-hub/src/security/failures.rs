@@ -1,4 +1,4 @@
-//! Wrong tokens, counted by where they came from. Many different ones from one address are guesses, and
+//! Wrong tokens and passwords, counted by where they came from. Many different ones from one address are guesses, and
 //! the address has to wait; the same wrong one again is a worker with an old access file, and is not.
 
 use super::secret::Hash;
@@ -23,7 +23,7 @@ impl Default for LoginLimits {
 const PEERS_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Failures {
+pub(crate) struct Failures {
     limits: LoginLimits,
     peers: HashMap<IpAddr, Wrong>,
 }

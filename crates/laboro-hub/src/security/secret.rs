@@ -41,10 +41,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-pub(super) type Hash = [u8; 32];
+pub(crate) type Hash = [u8; 32];
 
 /// A plain hash is enough: there are 256 random bits in it, which nobody guesses however fast.
-pub(super) fn hash_of(secret: &[u8]) -> Hash {
+pub(crate) fn hash_of(secret: &[u8]) -> Hash {
     let digest = ring::digest::digest(&ring::digest::SHA256, secret);
     digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }

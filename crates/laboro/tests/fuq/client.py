@@ -1,5 +1,6 @@
 """A foreman is tried by nodes and clients like fuq's own. Says `good` when everything was as it should."""
 
+import http.client
 import json
 import socket
 import ssl
@@ -329,6 +330,116 @@ def stale():
     assert web.ask("node/reauth", said)[0] == 403, "the old one is gone"
 
 
+def late():
+    """A result that comes with an old cookie counts, if the node holds the task. For more it renews the cookie."""
+    cli, web = client(), Web(address, authority)
+    welcome = log_in(web, password, 1)
+    cookie, job = welcome["Cookie"], cli.queue("work", 2)
+    task = web.good("job/request", {"nproc": 1}, cookie)[0]
+    until("it is old", lambda: web.ask("node/persistent", "", cookie, "GET")[0] == 403)
+    update = {"job_id": job, "task": task["task"], "success": True, "status": "done"}
+    for wrong in [{"task": 2}, {"job_id": 999}]:
+        assert web.ask("job/update", update | wrong, cookie)[0] == 403, wrong
+    assert web.good("job/update", update | {"newjob": {"nproc": 1}}, cookie) == []
+    assert cli.jobs()[job]["TasksFinished"] == 1
+    assert web.ask("job/update", update, cookie)[0] == 403, "it holds nothing any more"
+    assert web.ask("job/request", {"nproc": 1}, cookie)[0] == 403
+    hello = {"auth": password, "node": "vm", "pid": 7, "unique_name": welcome["Name"], "nproc": 1}
+    renewed = web.good("node/reauth", {"cookie": cookie, "msg": hello})["Cookie"]
+    assert web.good("job/request", {"nproc": 1}, renewed)[0]["task"] == 2
+
+
+def gone():
+    """A node that polls is killed while all of it works. When it should have reported, its task goes to others."""
+    cli, job = client(), client().queue("work", 3)
+    dies, lives = Web(address, authority), Web(address, authority)
+    cookie = log_in(dies, password, 1)["Cookie"]
+    assert dies.good("job/request", {"nproc": 1}, cookie)[0]["task"] == 1
+    dies.close()
+    # And one with two slots, of which one is free and does not ask.
+    cookie = log_in(lives, password, 1)["Cookie"]
+    tasks, ran = lives.good("job/request", {"nproc": 1}, cookie), []
+    while len(ran) < 3:
+        ran.append(tasks[0]["task"])
+        update = {"job_id": job, "task": ran[-1], "success": True, "status": "done"}
+        more = {"newjob": {"nproc": 1}} if len(ran) < 3 else {}
+        tasks = lives.good("job/update", update | more, cookie)
+    assert ran == [2, 3, 1], ran
+    assert cli.jobs("finished")[job]["TasksFinished"] == 3
+
+
+def half():
+    """The same of a node with a free slot, for which it does not ask; nothing is known of how long tasks take."""
+    job, dies = client().queue("work", 1), Web(address, authority)
+    cookie = log_in(dies, password, 2)["Cookie"]
+    assert dies.good("job/request", {"nproc": 1}, cookie)[0]["task"] == 1
+    dies.close()
+    other = node(slots=1)
+    other.hello()
+    other.end(other.take_job())
+    assert job in client().jobs("finished")
+
+
+def last():
+    """A node that polls is told to leave when nothing runs there: it would end what does."""
+    cli, busy, free = client(), Web(address, authority), Web(address, authority)
+    welcome = log_in(busy, password, 2)
+    cookie, job = welcome["Cookie"], cli.queue("work", 1)
+    task = busy.good("job/request", {"nproc": 1}, cookie)[0]
+    heard = []
+    thread = threading.Thread(
+        target=lambda: heard.append(free.good("job/request", {"nproc": 1}, cookie))
+    )
+    thread.start()
+    cli.ask("nodes/shutdown", {"uniq_names": [welcome["Name"]]})
+    thread.join(1.5)
+    assert thread.is_alive() and not heard, heard
+    update = {"job_id": job, "task": task["task"], "success": True, "status": "done"}
+    answer = busy.good("job/update", update | {"newjob": {"nproc": 1}}, cookie)
+    assert answer[0]["name"] == "::stop::", answer
+    thread.join()
+    assert heard[0][0]["name"] == "::stop::", heard
+    assert cli.jobs("finished")[job]["TasksFinished"] == 1
+
+
+def guesses():
+    """Many different wrong passwords have to wait, and the right one has not."""
+    web, heard = Web(address, authority), []
+    hello = {"node": "vm", "pid": 1, "session": "", "nproc": 1}
+    for number in range(40):
+        status, _, headers = web.ask("hello", hello | {"auth": f"guess {number}"})
+        heard.append(status)
+    assert heard == [403] * 10 + [429] * 30, heard
+    assert 0 < int(headers["Retry-After"]) <= 60
+    assert Client(address, authority, "another").status("job/list", {}) == 429
+    log_in(web, password)
+    assert client().jobs() == {}
+
+
+def crowd():
+    """Nodes of both kinds work on a job of trivial tasks until it is over, whatever becomes of the hub."""
+    job, tasks = int(more[0]), int(more[1])
+    nodes = [Stubborn(address, authority, password, 2, f"ws{n}") for n in range(2)]
+    nodes += [Poller(address, authority, password, 2, f"poll{n}") for n in range(2)]
+    for one in nodes:
+        one.start()
+    part, found = 0, None
+    while not (found and found["Description"]["status"] == "finished"):
+        for one in nodes:
+            one.check()
+        try:
+            cli = client()
+            found = (cli.jobs() | cli.jobs("finished"))[job]
+        except (OSError, KeyError, http.client.HTTPException):
+            # The hub is gone for a moment, or the job ended between the two questions.
+            pass
+        else:
+            for part in range(part + 1, 8 * found["TasksFinished"] // tasks + 1):
+                print("part", part, flush=True)
+        time.sleep(0.02)
+    assert (found["TasksFinished"], found["TasksWithErrors"]) == (tasks, []), found
+
+
 def dead():
     """What a node ran that does not come back is run by another; one that does come back keeps it."""
     cli, one = client(), node(slots=1)
@@ -448,6 +559,11 @@ def goodbye():
         one.socket.recv(timeout=30)
     except ConnectionClosed as closed:
         assert closed.rcvd.code == 1001, closed
+
+
+def new_job():
+    print(client().queue("crowd", int(more[0])))
+    sys.exit()
 
 
 def queue():

@@ -6,11 +6,12 @@ import json
 import socket
 import ssl
 import struct
+import threading
 import time
 
 import msgpack
 from websockets.client import ClientProtocol
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.uri import parse_uri
 
 OK, HELLO, JOB, UPDATE, CANCEL, STOP, ERROR, RESET = 1, 2, 3, 4, 5, 7, 8, 9
@@ -99,8 +100,8 @@ def log_in(web, password, slots=2, host="vm", pid=7, **more):
     assert list(welcome) == ["Name", "Session", "Cookie"], text
     assert len(welcome["Cookie"]) == 22 and len(welcome["Session"]) == 22, text
     cookie = headers["Set-Cookie"]
-    assert cookie.startswith(f"fuq_foreman_auth={welcome['Cookie']}; Path=/; Expires="), cookie
-    assert cookie.endswith(" GMT; HttpOnly"), cookie
+    # An end of it would make a node drop it, and then it hears 401 for ever.
+    assert cookie == f"fuq_foreman_auth={welcome['Cookie']}; Path=/; HttpOnly", cookie
     return welcome
 
 
@@ -111,6 +112,7 @@ class Socket:
     def __init__(self, web, path, cookie):
         host, port = web.address.rsplit(":", 1)
         wire = socket.create_connection((host, int(port)), timeout=30)
+        wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = web.context.wrap_socket(wire)
         self.protocol = ClientProtocol(parse_uri(f"wss://{web.address}/{path}"), max_size=None)
         request = self.protocol.connect()
@@ -242,3 +244,135 @@ class Node:
     def cut(self):
         """As if the machine had died."""
         self.socket.socket.shutdown(socket.SHUT_RDWR)
+
+
+class Busy(threading.Thread):
+    """A node in a thread of its own; what ends it is told by `check`."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.fault = None
+
+    def run(self):
+        try:
+            self.work()
+        except BaseException as fault:
+            self.fault = fault
+
+    def check(self):
+        if self.fault:
+            raise self.fault
+
+
+class Stubborn(Busy):
+    """An original on a websocket, with its faults: it counts its messages over all connections, says HELLO once and then
+    only when it is told to, and waits for ever for an answer that was lost. Two messages that wait end it."""
+
+    def __init__(self, address, authority, password, slots, host):
+        super().__init__()
+        self.web, self.slots = Web(address, authority), slots
+        self.cookie = log_in(self.web, password, slots, host)["Cookie"]
+        self.next, self.waiting, self.pending = 0, None, None
+        self.tasks, self.ended, self.hello_is_due = [], [], True
+        self.unsent = None
+
+    def work(self):
+        while True:
+            try:
+                self.socket = Socket(self.web, "node/persistent", self.cookie)
+                if self.unsent:
+                    self.send(self.unsent)
+                while True:
+                    self.say()
+                    self.hear(self.socket.recv(timeout=3600))
+            except (OSError, ConnectionClosed, InvalidStatus, EOFError):
+                time.sleep(0.1)
+
+    def send(self, data):
+        self.unsent = data
+        self.socket.send(data)
+        self.unsent = None
+
+    def counts(self):
+        return counts(self.slots - len(self.tasks), len(self.tasks))
+
+    def say(self):
+        if self.waiting is not None:
+            return
+        if self.hello_is_due:
+            self.hello_is_due, kind, about = False, HELLO, None
+            body = {"NumProcs": self.slots - len(self.tasks), "Running": self.tasks}
+        elif self.ended:
+            kind, about = UPDATE, self.ended.pop(0)
+            body = {"JobId": about["JobDescription"]["JobId"], "Task": about["Task"]}
+            body |= {"Success": True, "Status": "done", "NewJob": None}
+        else:
+            return
+        self.waiting, seq = (self.next, about), self.next
+        self.next += 2
+        self.send(message(kind, seq, body=body))
+
+    def hear(self, data):
+        _, kind, _, seq, _, arg0 = struct.unpack_from("<HBBIII", data)
+        body = msgpack.unpackb(data[16:]) if len(data) > 16 else None
+        self.next = max(self.next, (seq // 2 + 1) * 2)
+        if self.waiting is None or seq < self.waiting[0]:
+            return self.dispatch(kind, seq, body)
+        if seq > self.waiting[0]:
+            assert self.pending is None, "two messages wait"
+            self.pending = (kind, seq, body)
+            return
+        about, self.waiting = self.waiting[1], None
+        assert kind == OK
+        if about is None:
+            assert arg0 == self.counts(), (hex(arg0), hex(self.counts()))
+        else:
+            self.tasks.remove(about)
+            self.hello_is_due |= arg0 == 0xFFFFFFFF
+        if self.pending:
+            pending, self.pending = self.pending, None
+            self.dispatch(*pending)
+
+    def dispatch(self, kind, seq, body):
+        is_greeting = self.waiting is not None and self.waiting[1] is None
+        assert kind == OK or not is_greeting, "it locks itself up"
+        if kind == JOB and len(self.tasks) + len(body) > self.slots:
+            self.send(message(ERROR, seq, self.counts(), subtype=NO_PROCS))
+        elif kind == JOB:
+            self.tasks += body
+            self.send(message(OK, seq, self.counts()))
+            self.ended += body
+        elif kind == CANCEL:
+            self.send(message(OK, seq, 0))
+        else:
+            assert kind == OK, kind
+
+
+class Poller(Busy):
+    """An original that polls: each slot for itself. A result that cannot be told is forgotten."""
+
+    def __init__(self, address, authority, password, slots, host):
+        super().__init__()
+        self.where = (address, authority)
+        self.cookie = log_in(Web(*self.where), password, slots, host)["Cookie"]
+        self.slots = [threading.Thread(target=self.slot, daemon=True) for _ in range(slots)]
+
+    def work(self):
+        for slot in self.slots:
+            slot.start()
+
+    def slot(self):
+        web, tasks = Web(*self.where), []
+        while True:
+            try:
+                if not tasks:
+                    tasks = web.good("job/request", {"nproc": 1}, self.cookie)
+                    continue
+                task = tasks.pop()
+                update = {"job_id": task["job_id"], "task": task["task"], "success": True}
+                update |= {"status": "done", "newjob": {"nproc": 1}}
+                tasks = web.good("job/update", update, self.cookie)
+            except (OSError, http.client.HTTPException, AssertionError):
+                time.sleep(0.1)
+                web.close()
+                web = Web(*self.where)

@@ -63,6 +63,46 @@ fn a_login_runs_out_and_is_renewed() {
 }
 
 #[test]
+fn a_result_that_comes_after_the_end_of_a_login_counts() {
+    good(",cookie_ms=1000", "late");
+}
+
+#[test]
+fn what_a_node_that_polled_ran_when_it_was_killed_goes_to_others() {
+    good(",quiet_ms=300", "gone");
+    good(",quiet_ms=300", "half");
+}
+
+#[test]
+fn a_node_that_polls_is_told_to_leave_when_nothing_runs_there() {
+    good("", "last");
+}
+
+#[test]
+fn who_guesses_passwords_has_to_wait() {
+    good("", "guesses");
+}
+
+#[test]
+fn nodes_go_on_when_the_hub_is_stopped_or_killed_under_trivial_tasks() {
+    let rig = Rig::new();
+    rig.write("hub.toml", "grace_ms = 3000\n[limits]\nlost_ms = 1000\n");
+    let (options, more) = (",quiet_ms=1000", &["--config=hub.toml"]);
+    let mut hub = Hub::start_with(&rig, options, more);
+    let made = hub.python("new_job", &["3000"]);
+    let job = made.ran.expect(0).out().trim().to_owned();
+    let crowd = hub.call("crowd", &[&job, "3000"]).start();
+    for (part, is_killed) in [("part 1\n", true), ("part 2\n", false), ("part 4\n", true)] {
+        until("they work", || crowd.out().contains(part));
+        hub = if is_killed { hub.killed(options, more) } else { hub.stopped(options, more) };
+    }
+    let ran = crowd.wait();
+    ran.expect(0);
+    assert!(ran.out().ends_with("good\n"), "{}", ran.out());
+    hub.ends_well();
+}
+
+#[test]
 fn what_a_dead_node_ran_is_run_by_another_after_the_grace_time() {
     let rig = Rig::new();
     rig.write("hub.toml", "grace_ms = 1500\n");

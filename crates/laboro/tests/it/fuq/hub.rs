@@ -40,7 +40,26 @@ impl Hub<'_> {
     }
 
     pub fn start_with<'a>(rig: &'a Rig, options: &str, more: &[&str]) -> Hub<'a> {
-        let door = format!("--door=fuq=127.0.0.1:0{options}");
+        Hub::start_at(rig, "127.0.0.1:0", options, more)
+    }
+
+    /// Kills it and starts it again at the same address.
+    pub fn killed(self, options: &str, more: &[&str]) -> Self {
+        let Hub { rig, live, address, .. } = self;
+        live.signal(Signal::KILL);
+        live.wait();
+        Hub::start_at(rig, &address, options, more)
+    }
+
+    /// The same, as it is told to.
+    pub fn stopped(self, options: &str, more: &[&str]) -> Self {
+        let (rig, address) = (self.rig, self.address.clone());
+        self.ends_well();
+        Hub::start_at(rig, &address, options, more)
+    }
+
+    fn start_at<'a>(rig: &'a Rig, address: &str, options: &str, more: &[&str]) -> Hub<'a> {
+        let door = format!("--door=fuq={address}{options}");
         let always = ["hub", "--dir=hub", "--http=127.0.0.1:0", "--native=127.0.0.1:0"];
         let words = always.iter().copied().chain(["--durability=os", &door]);
         let live = rig.laboro(words.chain(more.iter().copied())).start();
