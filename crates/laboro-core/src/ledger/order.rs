@@ -58,6 +58,9 @@ impl State {
     }
 
     pub(crate) fn node_of(&self, slot: u32) -> u32 {
+        if !self.has_arrays {
+            return slot;
+        }
         let record = &self.tasks[slot];
         let job = self.job(record.job);
         job.array_at(record.index).map_or(slot, |at| job.arrays[at].gate)
@@ -115,6 +118,10 @@ impl State {
         job.pages
             .range(array.first, array.last())
             .try_for_each(|(_, slot)| visit(&self.tasks[slot]))
+    }
+
+    pub(crate) fn is_array_node(&self, node: u32) -> bool {
+        self.has_arrays && self.tasks[node].is_gate()
     }
 
     pub(crate) fn is_done_node(&self, node: u32) -> bool {

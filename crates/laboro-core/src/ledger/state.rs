@@ -37,6 +37,8 @@ pub struct State {
     pub(in crate::ledger) lanes: Lanes,
     pub(in crate::ledger) graph: Graph,
     pub(in crate::ledger) levels: Levels,
+    /// There has been an array. Where there was none, a node is known without a look at its record.
+    pub(in crate::ledger) has_arrays: bool,
     pub(in crate::ledger) workers: Workers,
     pub(in crate::ledger) timers: BTreeSet<(Time, Timer)>,
     pub(in crate::ledger) changes: Vec<Change>,

@@ -240,13 +240,16 @@ impl Look<'_> {
         self.ancestors.insert(from);
         let mut met = Met::All;
         while let Some(node) = open.pop() {
-            let flow = self.planned.each_before(self.state, node, |before, counts| {
+            let flow = self.planned.each_before(self.state, node, |before, is_there| {
                 self.edges += 1;
                 if self.edges > LOOK_BACK {
                     met = Met::TooMany;
                     return ControlFlow::Break(());
                 }
-                if !counts {
+                // One that comes before from a lower level is met when it is raised.
+                if self.planned.level(self.state, before) != self.level
+                    || (is_there && is_done(self.state, before))
+                {
                     return ControlFlow::Continue(());
                 }
                 *meets_array |= is_array(self.state, before);
@@ -254,8 +257,7 @@ impl Look<'_> {
                     met = Met::Successor;
                     return ControlFlow::Break(());
                 }
-                let is_level = self.planned.level(self.state, before) == self.level;
-                if is_level && self.ancestors.insert(before) {
+                if self.ancestors.insert(before) {
                     open.push(before);
                 }
                 ControlFlow::Continue(())
@@ -284,15 +286,16 @@ impl Rise {
                 return false;
             }
             let state = ledger.state();
-            let _ = planned.each_after(state, node, |after, counts| {
+            let _ = planned.each_after(state, node, |after, is_there| {
                 *visits = visits.saturating_sub(1);
-                if !counts {
-                    return ControlFlow::Continue(());
-                }
-                *meets_array |= is_array(state, after);
-                self.closes |= self.ancestors.contains(&after);
-                if planned.level(state, after) < self.level {
-                    lower.push(after);
+                let is_lower = planned.level(state, after) < self.level;
+                let is_ancestor = self.ancestors.contains(&after);
+                if (is_lower || is_ancestor) && !(is_there && is_done(state, after)) {
+                    *meets_array |= is_array(state, after);
+                    self.closes |= is_ancestor;
+                    if is_lower {
+                        lower.push(after);
+                    }
                 }
                 ControlFlow::Continue(())
             });
@@ -341,17 +344,16 @@ impl Planned {
         }
     }
 
-    /// With whether the edge counts: one of a task that is done holds nothing up.
+    /// With whether the edge is there already: then it means nothing where its other end is done.
     fn each_after(
         &self,
         state: &State,
         node: Node,
         mut visit: impl FnMut(Node, bool) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.after.get(&node).into_iter().flatten().try_for_each(|&after| visit(after, true))?;
+        self.after.get(&node).into_iter().flatten().try_for_each(|&after| visit(after, false))?;
         match node {
-            Node::There(node) => state
-                .nodes_after(node, |after| visit(Node::There(after), !state.is_done_node(after))),
+            Node::There(node) => state.nodes_after(node, |after| visit(Node::There(after), true)),
             Node::New(_) => ControlFlow::Continue(()),
         }
     }
@@ -362,11 +364,15 @@ impl Planned {
         node: Node,
         mut visit: impl FnMut(Node, bool) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.before.get(&node).into_iter().flatten().try_for_each(|&before| visit(before, true))?;
+        self.before
+            .get(&node)
+            .into_iter()
+            .flatten()
+            .try_for_each(|&before| visit(before, false))?;
         match node {
-            Node::There(node) => state.nodes_before(node, |before| {
-                visit(Node::There(before), !state.is_done_node(before))
-            }),
+            Node::There(node) => {
+                state.nodes_before(node, |before| visit(Node::There(before), true))
+            }
             Node::New(_) => ControlFlow::Continue(()),
         }
     }
@@ -383,7 +389,11 @@ impl Planned {
 
 fn is_array(state: &State, node: Node) -> bool {
     match node {
-        Node::There(node) => state.task(node).is_gate(),
+        Node::There(node) => state.is_array_node(node),
         Node::New(_) => false,
     }
+}
+
+fn is_done(state: &State, node: Node) -> bool {
+    matches!(node, Node::There(node) if state.is_done_node(node))
 }

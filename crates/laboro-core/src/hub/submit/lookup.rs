@@ -87,11 +87,16 @@ impl Lookup<'_> {
         if preds.is_empty() {
             return;
         }
-        let known = state.graph().preds_of(state.task(slot).preds).map(|pred| state.id_of(pred));
-        let mut known: HashSet<TaskId, FixedState> = known.collect();
+        // By handles: a look at the record of every predecessor would cost most of the submit.
+        let known = state.graph().preds_of(state.task(slot).preds);
+        let mut known: HashSet<u32, FixedState> = known.collect();
+        let mut new: HashSet<TaskId, FixedState> = HashSet::default();
         preds.retain(|pred| match self.is_done(*pred) {
             true => self.draft.renewed.contains_key(pred),
-            false => known.insert(*pred),
+            false => match state.record_of(*pred) {
+                Some(pred) => known.insert(pred),
+                None => new.insert(*pred),
+            },
         });
     }
 

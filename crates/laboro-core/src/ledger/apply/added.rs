@@ -100,6 +100,7 @@ impl State {
             Record::new(array.name.clone(), job, first, profile, Phase::Gate(Link::OUT));
         record.work = Some(array.work.clone());
         let gate = self.insert_record(record);
+        self.has_arrays = true;
         let this = self.job_mut(job);
         let group = this.group;
         this.arrays.push(Array {

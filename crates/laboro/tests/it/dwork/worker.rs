@@ -140,7 +140,16 @@ fn a_command_that_cannot_be_started_leaves_the_tasks_to_others() {
     std::fs::create_dir(rig.at("gone")).unwrap();
     let from = format!("dwork://{}", hub.address);
     let hidden = rig.laboro([
-        "worker", "--from", &from, "--workdir", "gone", "--name", "w", "--", "rmdir", "../gone",
+        "worker",
+        "--from",
+        &from,
+        "--workdir",
+        "gone",
+        "--name",
+        "w",
+        "--",
+        "rmdir",
+        "../gone",
     ]);
     for (words, why) in [(&["./missing", "{}"][..], "./missing"), (&["./data", "{}"], "./data")] {
         let worker = ["worker", "--from", &from, "-j", "2", "--name", "w", "--"];
