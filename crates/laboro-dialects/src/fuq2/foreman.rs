@@ -154,6 +154,12 @@ impl Foreman {
         is_stranger.then(|| self.heard_at.after_ms(HELLO_MS))
     }
 
+    /// How long one that works may say nothing before its connection is closed. Longer than its period: when that is
+    /// over the hub takes its tasks back by itself, while a connection that ends first would give it the grace time.
+    fn silence_ms(&self) -> Option<u64> {
+        self.period_ms.map(|ms| ms.saturating_mul(2))
+    }
+
     fn body_max(&self) -> usize {
         match self.phase {
             Phase::Strange => self.place.message_max.min(HELLO_BYTES_MAX),
@@ -458,7 +464,7 @@ impl Session for Foreman {
     fn deadline(&self) -> Option<Time> {
         let silent = match self.phase {
             Phase::Joining { .. } => None,
-            Phase::Working { .. } => self.period_ms.map(|ms| self.heard_at.after_ms(ms)),
+            Phase::Working { .. } => self.silence_ms().map(|ms| self.heard_at.after_ms(ms)),
             Phase::Strange | Phase::Again { .. } => self.hello_by(),
             Phase::Left => Some(self.heard_at.after_ms(HELLO_MS)),
         };
@@ -477,7 +483,7 @@ impl Session for Foreman {
             Phase::Strange | Phase::Again { .. } if self.hello_by().is_some_and(|by| by <= now) => {
                 out.hang_up(HangUp::Silent);
             }
-            Phase::Working { .. } if self.period_ms.is_some_and(|ms| silent_ms >= ms) => {
+            Phase::Working { .. } if self.silence_ms().is_some_and(|ms| silent_ms >= ms) => {
                 out.hang_up(HangUp::Silent);
             }
             Phase::Left if silent_ms >= HELLO_MS => out.hang_up(HangUp::Finished),
@@ -500,13 +506,7 @@ impl Session for Foreman {
         self.stops && may_run
     }
 
-    fn close(&mut self, now: Time, out: &mut Output) {
-        // One that said nothing for its whole period has had its time, whether this or the hub notices first.
-        let silent_ms = now.since_ms(self.heard_at);
-        let grace_ms = match self.period_ms.is_some_and(|ms| silent_ms >= ms) {
-            true => 0,
-            false => self.place.grace_ms,
-        };
+    fn close(&mut self, _: Time, out: &mut Output) {
         let worker = match std::mem::replace(&mut self.phase, Phase::Left) {
             Phase::Joining { who, .. } | Phase::Again { who } => who,
             Phase::Working { worker, .. } => WorkerRef::Id(worker),
@@ -514,7 +514,7 @@ impl Session for Foreman {
         };
         let how = match self.is_lost {
             true => Leaving::Gone,
-            false => Leaving::Away { grace_ms },
+            false => Leaving::Away { grace_ms: self.place.grace_ms },
         };
         let leave = Leave { worker: worker.clone(), session: Some(self.place.session), how };
         out.ask(Asked::Nothing.tag(), Command::Leave(leave));
