@@ -134,7 +134,6 @@ impl Plan {
                 // Most searches for cycles are over at once unless the slices are small.
                 limits: Limits { cycle_search: [1, 4, 20_000][dice.index(3)], ..Limits::default() },
                 passes_max: if dice.one_in(4) { 2 } else { 8 },
-                ..Config::default()
             },
             server,
             clerk_ms: dice.between(50, 1500),
