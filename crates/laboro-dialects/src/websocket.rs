@@ -15,7 +15,7 @@ pub use server::Server;
 
 /// Both sides say so often that they are alive.
 const PING_MS: u64 = 60_000;
-/// A peer that is told that the websocket closes has so long to say so too.
+/// How long a peer may take to answer the close of a websocket.
 const CLOSE_MS: u64 = 2_000;
 /// A peer that says nothing for so long, though it is asked, is gone.
 const SILENT_MS: u64 = 3 * PING_MS;

@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     pub numbering: Numbering,
     /// How long a login is good. `None`: as long as the original says.
     pub cookie_ms: Option<u64>,
-    /// After so long without a request a node that polls and should have asked something is gone. `None`: the usual.
+    /// How long a polling node that should have asked may be silent before it counts as gone. `None`: the default.
     pub quiet_ms: Option<u64>,
     /// `client/shutdown` is refused.
     pub stays: bool,
@@ -125,7 +125,7 @@ impl Door {
         self.tasks.spawn(absence::watch(Arc::clone(self), reception.clone()));
     }
 
-    /// The right password opens, whoever else has shown wrong ones from there.
+    /// The right password is accepted, also after wrong ones from the same address.
     fn admit(&self, shown: &str, peer: IpAddr, now: Time) -> Result<(), Refused> {
         if self.password.is(shown) {
             return Ok(());

@@ -281,7 +281,7 @@ fn offer(verb: &str, words: &[&str]) -> Parsed<Command> {
     Ok(Command::Offer(Offer { worker: worker(words)?, route, lease_ms }))
 }
 
-/// `a`, `1/2`, or with its number `1/2@1.0`; `a?` also where nobody holds it, `a!` whoever does.
+/// `a`, `1/2`, or with its number `1/2@1.0`; `a?` also where no worker holds it, `a!` also where another worker does.
 fn lease_ref(text: &str) -> Parsed<LeaseRef> {
     match text.split_once('@') {
         None => Ok(match (text.strip_suffix('?'), text.strip_suffix('!')) {

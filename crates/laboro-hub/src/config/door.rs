@@ -74,7 +74,7 @@ pub struct DoorSettings {
     /// Of a fuq door: how long a node's login is good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookie_ms: Option<u64>,
-    /// Of a fuq door: after so long without a request a node that polls and should have asked something is gone.
+    /// Of a fuq door: how long a polling node that should have asked may be silent before it counts as gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_ms: Option<u64>,
     /// Of a fuq door: its clients cannot stop the hub.

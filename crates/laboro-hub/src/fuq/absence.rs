@@ -69,7 +69,7 @@ impl Absence {
         }
     }
 
-    /// Who has said nothing for so long.
+    /// Nodes that have been silent for this time.
     fn quiet(&self, now: Time, quiet_ms: u64) -> Vec<String> {
         let is_quiet = |seen: &Seen| seen.standing == 0 && now.since_ms(seen.at) >= quiet_ms;
         let quiet = self.nodes.iter().filter(|(_, seen)| is_quiet(seen));

@@ -79,7 +79,7 @@ impl Lookup<'_> {
         Some(found)
     }
 
-    /// What a task waits for already, or need not wait for any more, is no news. A graph that is sent
+    /// What a task waits for already, or need not wait for any more, is not new. A graph that is sent
     /// again costs no search.
     pub(super) fn keep_news(&self, node: usize, preds: &mut SmallVec<[TaskId; 2]>) {
         let state = self.hub.state();

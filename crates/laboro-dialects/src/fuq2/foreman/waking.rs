@@ -50,13 +50,13 @@ pub(super) struct Search {
     spoke: bool,
 }
 
-/// A node that says nothing for so long after it came back is looked at. One that is new says HELLO at once.
+/// How long a node that reconnected may be silent before it is woken. A new one says HELLO at once.
 pub(super) const QUIET_MS: u64 = 3_000;
 /// A request that reaches the node is answered far sooner. One that is late is not harmed by what follows.
 const ANSWER_MS: u64 = 1_000;
 /// How often a node that runs something else than it should is asked again how many that is.
 const UNSURE_MS: u64 = 10_000;
-/// A node that was woken speaks before so long.
+/// How long a node that was woken may take to speak.
 const GUESS_MS: u64 = 250;
 /// How far the numbers go on before it is noted where they are.
 const NOTE_STEP: u32 = 8;
