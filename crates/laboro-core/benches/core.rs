@@ -63,6 +63,9 @@ fn main() {
     if wanted("command") {
         commands(tasks);
     }
+    if wanted("edges") {
+        edges(tasks);
+    }
 }
 
 /// `cargo bench -- WORDS` runs the cases with these words in their name.
@@ -220,6 +223,45 @@ fn array(count: u32) {
     println!("array elements in batches of 100: {us:.3} µs for lease and completion together");
 }
 
+/// A graph that grows edge by edge in a random order, a thousand in a submit, over a tenth as many tasks.
+fn edges(count: usize) {
+    let mut hub = hub();
+    let tasks = count / 10;
+    let mut order: Vec<usize> = (0..tasks).collect();
+    shuffle(&mut order);
+    let named = |number: usize, preds| {
+        let name = task_name(number);
+        TaskSpec { name, profile: 0, work: None, preds, memo: None }
+    };
+    let open = JobOptions { open: true, ..JobOptions::default() };
+    let specs = (0..tasks).map(|number| named(number, SmallVec::new())).collect();
+    hub.step(Time(3), ask(submit(SubmitTo::New(open), specs, Vec::new())));
+    let mut dice = Dice::default();
+    let mut edge = || loop {
+        let (a, b) = (dice.below(tasks), dice.below(tasks));
+        if a != b {
+            let pred = TaskRef::Name(task_name(order[a.min(b)]));
+            return named(order[a.max(b)], smallvec![pred]);
+        }
+    };
+    let mut on_core = Duration::ZERO;
+    for _ in 0..count / WIDTH {
+        let tasks = (0..WIDTH).map(|_| edge()).collect();
+        let job = SubmitTo::Add(JobId(1));
+        let submit = Submit { job, tasks, if_taken: IfTaken::Merge, ..Submit::new("default") };
+        let asks = ask(Command::Submit(submit));
+        let began = core_time();
+        let mut effects = hub.step(Time(4), asks).release();
+        // A long search for cycles goes on in further steps.
+        while effects.is_empty() {
+            effects = hub.step(Time(4), Vec::new()).release();
+        }
+        on_core += core_time() - began;
+    }
+    let us = on_core.as_secs_f64() * 1e6 / count as f64;
+    println!("edges in random order: {us:.3} µs an edge");
+}
+
 /// What tasks weigh that have a command each.
 fn commands(count: usize) {
     let mut hub = hub();
@@ -292,11 +334,26 @@ fn half_done(count: u32) {
 
 /// The same order each time.
 fn shuffle<T>(items: &mut [T]) {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut dice = Dice::default();
     for last in (1..items.len()).rev() {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        items.swap(last, (state % (last as u64 + 1)) as usize);
+        items.swap(last, dice.below(last + 1));
+    }
+}
+
+/// The same throws each time.
+struct Dice(u64);
+
+impl Default for Dice {
+    fn default() -> Dice {
+        Dice(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end as u64) as usize
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::ledger::{Ledger, State};
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::ops::ControlFlow;
 
@@ -47,9 +47,12 @@ pub(super) fn among(nodes: usize, arrows: &[Arrow]) -> Option<u32> {
     (0..nodes as u32).find(|&node| waits[node as usize] > 0)
 }
 
-/// How many edges a look back follows. More of them cost more each time, fewer raise more tasks: 64 is the
-/// best of 16 to 1024 for a million random edges. Few where mistakes are looked for: tests have small graphs.
-const LOOK_BACK: usize = if cfg!(debug_assertions) { 2 } else { 64 };
+/// How many edges a look back follows. More of them cost more each time, fewer raise more tasks; for a million
+/// random edges 8 to 24 are the best. Few where mistakes are looked for: tests have small graphs.
+const LOOK_BACK: usize = if cfg!(debug_assertions) { 2 } else { 16 };
+
+/// Few enough to be looked through one by one.
+type Ancestors = SmallVec<[Node; 16]>;
 
 /// A task or an array: one that is there, by the handle of its node, or one of the submit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -94,7 +97,7 @@ struct Rise {
     level: u32,
     open: Vec<Node>,
     /// Who is among these, and comes after the task, closes the cycle.
-    ancestors: HashSet<Node, FixedState>,
+    ancestors: Ancestors,
     closes: bool,
 }
 
@@ -106,7 +109,11 @@ impl Check {
         to_new: impl IntoIterator<Item = (Node, Node)>,
         edges: Vec<(Node, Node)>,
     ) -> Check {
-        let mut planned = Planned { levels: vec![0; new_nodes], ..Planned::default() };
+        let mut planned = Planned {
+            after: HashMap::with_capacity_and_hasher(edges.len(), FixedState::default()),
+            before: HashMap::with_capacity_and_hasher(edges.len(), FixedState::default()),
+            levels: vec![0; new_nodes],
+        };
         for (pred, succ) in to_new {
             planned.add(pred, succ);
             planned.raise_new(succ, planned.level(state, pred));
@@ -185,7 +192,7 @@ impl Check {
         if level < self.planned.level(state, succ) {
             return Judgement::Fits;
         }
-        let mut ancestors = HashSet::default();
+        let mut ancestors = Ancestors::new();
         let mut above = level;
         if self.planned.has_after(state, succ) {
             let mut look = Look { planned: &self.planned, state, level, ancestors, edges: 0 };
@@ -205,7 +212,9 @@ impl Check {
         if above <= self.planned.level(state, succ) {
             return Judgement::Fits;
         }
-        ancestors.insert(pred);
+        if ancestors.is_empty() {
+            ancestors.push(pred);
+        }
         self.planned.set_level(ledger, succ, above);
         Judgement::Rise(Rise { level: above, open: vec![succ], ancestors, closes: false })
     }
@@ -229,17 +238,17 @@ struct Look<'a> {
     planned: &'a Planned,
     state: &'a State,
     level: u32,
-    ancestors: HashSet<Node, FixedState>,
+    ancestors: Ancestors,
     edges: usize,
 }
 
 impl Look<'_> {
     fn back(&mut self, from: Node, succ: Node, meets_array: &mut bool) -> Met {
-        let mut open = SmallVec::<[Node; 16]>::new();
-        open.push(from);
-        self.ancestors.insert(from);
+        self.ancestors.push(from);
         let mut met = Met::All;
-        while let Some(node) = open.pop() {
+        let mut next = 0;
+        while let Some(&node) = self.ancestors.get(next) {
+            next += 1;
             let flow = self.planned.each_before(self.state, node, |before, is_there| {
                 self.edges += 1;
                 if self.edges > LOOK_BACK {
@@ -257,8 +266,8 @@ impl Look<'_> {
                     met = Met::Successor;
                     return ControlFlow::Break(());
                 }
-                if self.ancestors.insert(before) {
-                    open.push(before);
+                if !self.ancestors.contains(&before) {
+                    self.ancestors.push(before);
                 }
                 ControlFlow::Continue(())
             });

@@ -88,7 +88,16 @@ impl Lookup<'_> {
             return;
         }
         // By handles: a look at the record of every predecessor would cost most of the submit.
-        let known = state.graph().preds_of(state.task(slot).preds);
+        let mut known = state.graph().preds_of(state.task(slot).preds);
+        if let [pred] = preds[..] {
+            // The most common case needs no set.
+            let is_news = match self.is_done(pred) {
+                true => self.draft.renewed.contains_key(&pred),
+                false => state.record_of(pred).is_none_or(|pred| known.all(|other| other != pred)),
+            };
+            preds.truncate(usize::from(is_news));
+            return;
+        }
         let mut known: HashSet<u32, FixedState> = known.collect();
         let mut new: HashSet<TaskId, FixedState> = HashSet::default();
         preds.retain(|pred| match self.is_done(*pred) {
