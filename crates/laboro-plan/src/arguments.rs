@@ -1,5 +1,5 @@
 //! A command with its values on the command line, in the manner of GNU parallel: `prog {} ::: a b c`,
-//! several `:::` lists, `:::: file`, values from a pipe, or a range. A command of several words runs without a
+//! several `:::` lists, `:::+` beside one, `:::: file`, values from a pipe, or a range. A command of several words runs without a
 //! shell; one word with blanks or shell syntax in it is a shell line. Options before `--` are the program's affair.
 
 use std::ffi::OsString;
@@ -14,7 +14,9 @@ use crate::lines::{Ending, parse_list, read_list};
 use crate::mistake::Position;
 use crate::plan::{Array, Part, Plan, PlanError, Task};
 use crate::settings::{Settings, TextKind};
-use crate::template::{Filling, ShellError, Template, Vocabulary, is_shell_syntax};
+use crate::template::{
+    Filling, Misread, ShellError, Template, Vocabulary, is_shell_syntax, misread,
+};
 use crate::values::{Column, List, Numbers, Pairing, Values, ValuesError};
 use crate::work::Work;
 
@@ -38,6 +40,16 @@ pub enum ArgumentError {
     NoPipe,
     #[error("{0}: give each list the same number")]
     Unequal(ValuesError),
+    #[error("`{0}` comes first: there is no list before it to go with")]
+    NothingBefore(&'static str),
+    #[error("`{0}` could mean two things: write `::::+ {file}` or `:::: ./+{file}`", file = &.0[5..])]
+    Glued(String),
+    #[error("{0} (--literal-braces passes the braces on as they are)")]
+    Misread(Misread),
+    #[error(
+        "the command has a placeholder for values, and there are none: give them after `:::`, in a file after `::::`, or through a pipe (--literal-braces passes the braces on as they are)"
+    )]
+    NothingToFillIn,
     #[error(transparent)]
     Values(#[from] ValuesError),
     #[error(transparent)]
@@ -50,7 +62,15 @@ pub enum ArgumentError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentForm {
     pub command: Vec<OsString>,
-    pub sources: Vec<ValueSource>,
+    pub sources: Vec<Source>,
+}
+
+/// One list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    pub from: ValueSource,
+    /// `:::+` and `::::+`: goes side by side with the list before it.
+    pub is_linked: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +90,8 @@ pub struct ArgumentOptions {
     pub name: String,
     pub array: Option<Numbers>,
     pub pairing: Pairing,
+    /// What looks like a placeholder and is not one is passed on.
+    pub literal_braces: bool,
     /// How values from a pipe end.
     pub ending: Ending,
     /// Texts may hold placeholders.
@@ -78,30 +100,41 @@ pub struct ArgumentOptions {
 
 impl ArgumentForm {
     pub fn parse(words: &[OsString]) -> Result<ArgumentForm, ArgumentError> {
-        let is_mark = |word: &OsString| word == ":::" || word.as_bytes().starts_with(b"::::");
         let end = words.iter().position(is_mark).unwrap_or(words.len());
-        let mut sources = Vec::new();
+        let mut sources: Vec<Source> = Vec::new();
         let mut rest = &words[end..];
         while let Some((mark, after)) = rest.split_first() {
             let count = after.iter().position(is_mark).unwrap_or(after.len());
             let (values, next) = after.split_at(count);
             rest = next;
-            if mark == ":::" {
+            let is_linked = mark == ":::+" || mark == "::::+";
+            if is_linked && sources.is_empty() {
+                let mark = if mark == ":::+" { ":::+" } else { "::::+" };
+                return Err(ArgumentError::NothingBefore(mark));
+            }
+            let mut push = |from| sources.push(Source { from, is_linked });
+            if mark == ":::" || mark == ":::+" {
                 if values.is_empty() {
-                    return Err(ArgumentError::NoValues(":::".to_owned()));
+                    return Err(ArgumentError::NoValues(mark.to_string_lossy().into_owned()));
                 }
-                sources.push(ValueSource::List(values.to_vec()));
+                push(ValueSource::List(values.to_vec()));
                 continue;
             }
-            let glued = OsString::from_vec(mark.as_bytes()[4..].to_vec());
+            let glued = &mark.as_bytes()[4 + usize::from(is_linked)..];
+            if glued.starts_with(b"+") {
+                return Err(ArgumentError::Glued(mark.to_string_lossy().into_owned()));
+            }
+            let glued = OsString::from_vec(glued.to_vec());
             let files: Vec<_> = Some(glued).into_iter().filter(|file| !file.is_empty()).collect();
             if files.is_empty() && values.is_empty() {
                 return Err(ArgumentError::NoFile);
             }
-            sources.extend(files.iter().chain(values).map(|file| match file.as_bytes() {
-                b"-" => ValueSource::Pipe,
-                _ => ValueSource::File(PathBuf::from(file)),
-            }));
+            files.iter().chain(values).for_each(|file| {
+                push(match file.as_bytes() {
+                    b"-" => ValueSource::Pipe,
+                    _ => ValueSource::File(PathBuf::from(file)),
+                });
+            });
         }
         let command = words[..end].to_vec();
         if command.is_empty() && sources.is_empty() {
@@ -110,13 +143,11 @@ impl ArgumentForm {
         Ok(ArgumentForm { command, sources })
     }
 
-    /// Whether the command has a `{…}` that only values could fill, so that a pipe must be meant.
-    pub fn has_placeholder(&self) -> bool {
+    /// Whether the command has a `{…}` that only values can fill.
+    pub fn takes_values(&self) -> bool {
         let probe = Values::numbers(Numbers::new(1, 1, 1).expect("one is a range"));
         let vocabulary = Vocabulary::Values(&probe);
-        self.command
-            .iter()
-            .any(|word| Template::plain(word.as_bytes(), vocabulary).has_placeholder())
+        self.command.iter().any(|word| Template::plain(word.as_bytes(), vocabulary).takes_values())
     }
 
     /// `pipe` is read only if the form or its caller says that values come from it: by `:::: -`, or by
@@ -147,7 +178,7 @@ impl ArgumentForm {
                 false => Err(ArgumentError::RangeAndLists),
             };
         }
-        let implied = [ValueSource::Pipe];
+        let implied = [Source { from: ValueSource::Pipe, is_linked: false }];
         let sources = match (&pipe, self.sources.as_slice()) {
             (None, []) => return Ok(None),
             (Some(_), []) => &implied,
@@ -164,19 +195,36 @@ impl ArgumentForm {
 
     fn array(&self, options: &ArgumentOptions, values: Values) -> Result<Part, ArgumentError> {
         let vocabulary = Vocabulary::Values(&values);
+        // Numbers of a range are often only counted; values of a list are meant for something.
+        let appends = options.array.is_none();
+        if !options.literal_braces {
+            let mut words = self.command.iter();
+            if let Some(found) = words.find_map(|word| misread(word.as_bytes(), vocabulary)) {
+                return Err(ArgumentError::Misread(found));
+            }
+        }
         let template = match self.command.as_slice() {
             [] => Work::Shell { line: Template::value_itself() },
-            [word] if is_shell_syntax(word.as_bytes()) => shell_line(word.as_bytes(), vocabulary)?,
+            [word] if is_shell_syntax(word.as_bytes()) => {
+                shell_line(word.as_bytes(), vocabulary, appends)?
+            }
             words => {
                 let parse = |word: &OsString| Template::plain(word.as_bytes(), vocabulary);
                 let mut arguments: Vec<_> = words.iter().map(parse).collect();
-                if !arguments.iter().any(Template::has_placeholder) {
+                if appends && !arguments.iter().any(Template::has_placeholder) {
                     arguments.push(Template::plain(b"{}", vocabulary));
                 }
                 Work::Argv(arguments)
             }
         };
-        let settings = options.settings.map(|text, _| Template::plain(text.as_bytes(), vocabulary));
+        let mut found = None;
+        let settings = options.settings.map(|text, _| {
+            found = found.take().or_else(|| misread(text.as_bytes(), vocabulary));
+            Template::plain(text.as_bytes(), vocabulary)
+        });
+        if let Some(found) = found.filter(|_| !options.literal_braces) {
+            return Err(ArgumentError::Misread(found));
+        }
         Ok(Part::Array(Box::new(Array {
             name: options.name.clone(),
             values,
@@ -188,6 +236,9 @@ impl ArgumentForm {
     }
 
     fn task(&self, options: &ArgumentOptions) -> Result<Part, ArgumentError> {
+        if !options.literal_braces && self.takes_values() {
+            return Err(ArgumentError::NothingToFillIn);
+        }
         let name = if options.name.is_empty() { "1" } else { &options.name };
         let filling = Filling { name, index: 1, row: Vec::new(), is_range: false };
         let settings = Arc::new(options.settings.map(|text, kind| match kind {
@@ -204,21 +255,29 @@ impl ArgumentForm {
     }
 }
 
-fn shell_line(line: &[u8], vocabulary: Vocabulary<'_>) -> Result<Work<Template>, ShellError> {
+fn is_mark(word: &OsString) -> bool {
+    word == ":::" || word == ":::+" || word.as_bytes().starts_with(b"::::")
+}
+
+fn shell_line(
+    line: &[u8],
+    vocabulary: Vocabulary<'_>,
+    appends: bool,
+) -> Result<Work<Template>, ShellError> {
     let mut template = Template::shell(line, vocabulary)?;
-    if !template.has_placeholder() {
+    if appends && !template.has_placeholder() {
         template = Template::shell(&[line, b" {}"].concat(), vocabulary)?;
     }
     Ok(Work::Shell { line: template })
 }
 
-impl ValueSource {
+impl Source {
     fn column(
         &self,
         ending: Ending,
         pipe: &mut Option<&mut dyn BufRead>,
     ) -> Result<Column, ArgumentError> {
-        let list = match self {
+        let list = match &self.from {
             ValueSource::List(values) => {
                 let mut list = List::default();
                 for value in values {
@@ -242,6 +301,6 @@ impl ValueSource {
                 list
             }
         };
-        Ok(Column::list(list))
+        Ok(Column { is_linked: self.is_linked, ..Column::list(list) })
     }
 }

@@ -12,12 +12,21 @@ use crate::mistake::{Mistake, Position, did_you_mean};
 use crate::node::{Key, Node, Value};
 use crate::plan::{After, Array, Job, On, Part, Task};
 use crate::settings::{Settings, TextKind};
-use crate::template::{Filling, Template, Vocabulary};
+use crate::template::{Filling, Template, Vocabulary, misread};
 use crate::values::Values;
 use crate::work::{Script, ScriptKind, Work};
 
-const TASK_KEYS: [&str; 8] =
-    ["name", "command", "script", "interpreter", "after", "foreach", "matrix", "zip"];
+const TASK_KEYS: [&str; 9] = [
+    "name",
+    "command",
+    "script",
+    "interpreter",
+    "after",
+    "foreach",
+    "matrix",
+    "zip",
+    "literal_braces",
+];
 const JOB_KEYS: [&str; 3] = ["name", "group", "max_fails"];
 
 /// Reads nodes and notes mistakes. `base` is where relative list files are looked for.
@@ -42,6 +51,8 @@ struct Draft<'n> {
     foreach: Option<(&'n Key, &'n Node)>,
     matrix: Option<(&'n Key, &'n Node)>,
     zip: Option<(&'n Key, bool)>,
+    /// What looks like a placeholder and is not one is passed on.
+    literal_braces: bool,
     settings: Settings<String>,
     /// One of its keys is unknown, perhaps the one that seems to be missing.
     has_unknown_key: bool,
@@ -103,6 +114,7 @@ impl<'a> Decoder<'a> {
                 "foreach" => draft.foreach = Some((key, node)),
                 "matrix" => draft.matrix = Some((key, node)),
                 "zip" => draft.zip = self.truth(key, node).map(|zip| (key, zip)),
+                "literal_braces" => draft.literal_braces = self.truth(key, node).unwrap_or(true),
                 _ if self.setting(key, node, &mut draft.settings) => {}
                 _ => {
                     self.unknown_key(key, TASK_KEYS.into_iter().chain(settings::KEYS));
@@ -135,12 +147,15 @@ impl<'a> Decoder<'a> {
             None => Vocabulary::NameOnly,
         };
         let work = self.work(&draft, at, values.as_ref());
+        let settings = draft.settings.or(defaults);
+        if !draft.literal_braces {
+            settings.map(|text, _| self.look_at_braces(at, text, vocabulary));
+        }
         let name = draft.name?;
         let work = work?;
         if self.mistakes.len() > before {
             return None;
         }
-        let settings = draft.settings.or(defaults);
         let after = draft.after;
         let templates = settings.map(|text, kind| match (&values, kind) {
             (Some(_), _) | (None, TextKind::Path) => Template::plain(text.as_bytes(), vocabulary),
@@ -193,8 +208,28 @@ impl<'a> Decoder<'a> {
                 self.note_hint(at, "the task has nothing to run".into(), Some(hint.into()));
                 None
             }
-            (Some((key, node)), None) => self.command(key, node, values),
+            (Some((key, node)), None) => {
+                if let (Some(values), false) = (values, draft.literal_braces) {
+                    self.look_at_command(node, values);
+                }
+                self.command(key, node, values)
+            }
             (None, Some((key, node))) => self.script(key, node, draft.interpreter, values),
+        }
+    }
+
+    fn look_at_command(&mut self, node: &Node, values: &Values) {
+        match &node.value {
+            Value::Text(text) => self.look_at_braces(node.at, text, Vocabulary::Values(values)),
+            Value::List(items) => items.iter().for_each(|item| self.look_at_command(item, values)),
+            _ => {}
+        }
+    }
+
+    fn look_at_braces(&mut self, at: Position, text: &str, vocabulary: Vocabulary<'_>) {
+        if let Some(found) = misread(text.as_bytes(), vocabulary) {
+            let hint = "literal_braces = true passes the braces on as they are";
+            self.note_hint(at, found.to_string(), Some(hint.into()));
         }
     }
 

@@ -115,6 +115,9 @@ impl Digest {
         for column in values.columns() {
             self.option(column.key.as_ref().map(String::as_bytes));
             self.number(column.count());
+            if column.is_linked {
+                self.word("linked");
+            }
             match &column.items {
                 Items::Numbers(numbers) => {
                     self.word("numbers");

@@ -1,10 +1,12 @@
-//! A job file by its name: `.toml` is a flow, `.jsonl` is tasks, a directory is runs, all else lines of commands.
+//! A job file by its name: `.toml` is a flow, `.jsonl` is tasks, a directory is runs, all else lines of commands,
+//! unless it is known to be something else.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use crate::flow::{FLOW_BYTES_MAX, parse_flow};
+use crate::foreign::refuse_foreign;
 use crate::jsonl::parse_jsonl;
 use crate::lines::parse_lines;
 use crate::mistake::{Mistake, Mistakes, Position};
@@ -28,12 +30,24 @@ impl Plan {
             })?;
             return Ok(parse_flow(&name, &text, base)?);
         }
-        let file =
-            File::open(path).map_err(|source| PlanError::Read { path: name.clone(), source })?;
-        let reader = BufReader::with_capacity(1 << 16, file);
+        let mut reader = reader(path)?;
         match kind {
             Some("jsonl" | "ndjson") => parse_jsonl(&name, base, reader),
-            _ => parse_lines(&name, reader),
+            _ => {
+                let unread = |source| PlanError::Read { path: name.clone(), source };
+                refuse_foreign(path, reader.fill_buf().map_err(unread)?)?;
+                parse_lines(&name, reader)
+            }
         }
     }
+
+    /// Every line is a command, whatever the file is called.
+    pub fn open_lines(path: &Path) -> Result<Plan, PlanError> {
+        parse_lines(&path.display().to_string(), reader(path)?)
+    }
+}
+
+fn reader(path: &Path) -> Result<BufReader<File>, PlanError> {
+    let unread = |source| PlanError::Read { path: path.display().to_string(), source };
+    Ok(BufReader::with_capacity(1 << 16, File::open(path).map_err(unread)?))
 }

@@ -21,6 +21,10 @@ pub enum PlanError {
     TooLarge { path: String, max: u64 },
     #[error("{path}: more than {max} links to directories: do they lead to each other?")]
     TooManyLinks { path: String, max: u32 },
+    #[error(
+        "{path} {why}; its lines were not run\n  to run it: {instead}\n  to run every line as a task of its own: --lines {path}"
+    )]
+    Foreign { path: String, why: String, instead: String },
     #[error(transparent)]
     Mistakes(#[from] Mistakes),
 }

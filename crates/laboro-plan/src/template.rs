@@ -4,9 +4,9 @@
 //! | written | becomes |
 //! |---|---|
 //! | `{}` | the value; with several lists all of them, separated by a space (as arguments of their own where `{}` is a whole argument) |
-//! | `{/}` `{//}` | the value's base name; its directory (`.` if it has none) |
+//! | `{/}` `{//}` | the value's base name; its directory (`.` if it has none), also as `{+/}` |
 //! | `{.}` `{/.}` | the value without its last extension; the base name without it |
-//! | `{ext}` | the last extension, without the dot (a leading dot, as in `.profile`, begins no extension) |
+//! | `{ext}` `{+.}` | the last extension, without the dot (a leading dot, as in `.profile`, begins no extension) |
 //! | `{1}` `{2}` … | the value of the first, second … list, with the same endings: `{1/}` `{1//}` `{1.}` `{1/.}` `{1:ext}` |
 //! | `{key}` | the value of that key of a matrix, with the same endings: `{key/}` … `{key:ext}` |
 //! | `{#}` `{index}` | the number of the task in its array, from 1 |
@@ -14,13 +14,14 @@
 //! | `{name}` | the task's name |
 //! | `{{}}`, `{{name}}`, `{{1}}` … | the placeholder itself as text: `{}`, `{name}`, `{1}` |
 //!
-//! Untouched: a brace right after `$` (`${HOME}`, `${1}`); numbers beyond the lists there are (`[0-9]{3}`); unknown
-//! words, spaces, commas (`{a,b}`, `{print $1}`, `{{.Names}}`). A task without values has no placeholders in
-//! its command at all, and knows only `{name}` in its paths.
+//! Untouched: a brace right after `$` (`${HOME}`, `${1}`), a letter or a closing bracket (`[0-9]{3}`); spaces,
+//! commas and words (`{a,b}`, `{print $1}`, `{{.Names}}`). What looks like a placeholder and is not one is found by
+//! `misread`. A task without values has no placeholders in its command at all, and knows only `{name}` in its paths.
 //!
 //! In an argument list a value becomes part of its argument and never meets a shell. In a shell line it is
 //! quoted for where it stands, see `shell`.
 
+mod misread;
 mod shell;
 mod written;
 
@@ -30,6 +31,8 @@ use std::os::unix::ffi::OsStringExt;
 
 use crate::values::{Items, Values};
 
+pub use misread::Misread;
+pub(crate) use misread::misread;
 pub use shell::ShellError;
 pub(crate) use shell::{is_shell_syntax, quote};
 pub(crate) use written::Reader;
@@ -138,6 +141,12 @@ impl Template {
 
     pub fn has_placeholder(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(_)))
+    }
+
+    /// One that only values can fill.
+    pub(crate) fn takes_values(&self) -> bool {
+        let takes = |hole: &Hole| matches!(hole.of, Of::AllValues | Of::Column(_));
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(hole) if takes(hole)))
     }
 
     pub(crate) fn fill(&self, filling: &Filling<'_>) -> OsString {
@@ -341,8 +350,10 @@ fn hole(inside: &[u8], vocabulary: Vocabulary<'_>) -> Option<(Of, Shape)> {
         b"ext" => return Some((Of::AllValues, Shape::Extension)),
         _ => {}
     }
-    const ENDINGS: [(&[u8], Shape); 5] = [
+    const ENDINGS: [(&[u8], Shape); 7] = [
         (b":ext", Shape::Extension),
+        (b"+.", Shape::Extension),
+        (b"+/", Shape::Directory),
         (b"//", Shape::Directory),
         (b"/.", Shape::BaseStem),
         (b"/", Shape::Base),

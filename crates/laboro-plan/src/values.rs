@@ -152,15 +152,17 @@ pub enum Items {
 pub struct Column {
     pub key: Option<String>,
     pub items: Items,
+    /// Goes side by side with the list before it, as far as the shorter of them reaches.
+    pub is_linked: bool,
 }
 
 impl Column {
     pub fn numbers(numbers: Numbers) -> Column {
-        Column { key: None, items: Items::Numbers(numbers) }
+        Column { key: None, items: Items::Numbers(numbers), is_linked: false }
     }
 
     pub fn list(list: List) -> Column {
-        Column { key: None, items: Items::List(list) }
+        Column { key: None, items: Items::List(list), is_linked: false }
     }
 
     pub fn count(&self) -> u64 {
@@ -181,7 +183,7 @@ impl Column {
 /// How several lists become elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pairing {
-    /// Every combination; the first list changes slowest.
+    /// Every combination, linked lists counting as one; the first list changes slowest.
     #[default]
     Product,
     /// The i-th of each; lists of different lengths are refused.
@@ -195,6 +197,16 @@ pub struct Values {
     columns: Vec<Column>,
     pairing: Pairing,
     count: u64,
+    /// For each column.
+    turns: Vec<Turn>,
+}
+
+/// Which item of a column an element has: the column moves on every `stride` elements and begins again after
+/// `count` of its items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Turn {
+    stride: u64,
+    count: u64,
 }
 
 impl Values {
@@ -203,25 +215,39 @@ impl Values {
         let Some(first) = counts.first().copied().filter(|_| !counts.contains(&0)) else {
             return Err(ValuesError::Empty);
         };
-        let count = match pairing {
-            Pairing::Product => {
-                counts.iter().fold(1, |all: u128, n| all.saturating_mul(u128::from(*n)))
-            }
-            Pairing::Zip => match counts.iter().find(|n| **n != first) {
-                Some(other) => return Err(ValuesError::Unequal(first, *other)),
-                None => u128::from(first),
-            },
-            Pairing::ZipShortest => u128::from(counts.iter().copied().min().unwrap_or(0)),
-        };
-        if count > u128::from(ELEMENTS_MAX) {
-            return Err(ValuesError::TooMany(count));
+        if pairing == Pairing::Zip
+            && let Some(other) = counts.iter().find(|n| **n != first)
+        {
+            return Err(ValuesError::Unequal(first, *other));
         }
-        Ok(Values { columns, pairing, count: count as u64 })
+        let side_by_side =
+            |_: &Column, next: &Column| pairing != Pairing::Product || next.is_linked;
+        let mut turns = Vec::with_capacity(columns.len());
+        let mut stride: u128 = 1;
+        for group in columns.chunk_by(side_by_side).rev() {
+            let count = group.iter().map(Column::count).min().unwrap_or(0);
+            // Too large a stride is refused below.
+            let turn = Turn { stride: stride as u64, count };
+            turns.extend(std::iter::repeat_n(turn, group.len()));
+            stride = stride.saturating_mul(u128::from(count));
+        }
+        turns.reverse();
+        if stride > u128::from(ELEMENTS_MAX) {
+            return Err(ValuesError::TooMany(stride));
+        }
+        Ok(Values { columns, pairing, count: stride as u64, turns })
+    }
+
+    /// Lists that are longer than the one they are linked with: how many items of each are not used.
+    pub fn unused(&self) -> impl Iterator<Item = (usize, u64)> {
+        let unused =
+            self.columns.iter().zip(&self.turns).map(|(column, turn)| column.count() - turn.count);
+        unused.enumerate().filter(|(_, unused)| *unused > 0)
     }
 
     pub fn numbers(numbers: Numbers) -> Values {
-        let count = numbers.count();
-        Values { columns: vec![Column::numbers(numbers)], pairing: Pairing::Product, count }
+        let columns = vec![Column::numbers(numbers)];
+        Values::new(columns, Pairing::Product).expect("a range has numbers, and not too many")
     }
 
     pub fn list(list: List) -> Result<Values, ValuesError> {
@@ -245,21 +271,7 @@ impl Values {
         if i >= self.count {
             return None;
         }
-        if self.pairing != Pairing::Product {
-            return Some(self.columns.iter().map(|column| column.item(i)).collect());
-        }
-        let mut rest = i;
-        let mut row: Vec<_> = self
-            .columns
-            .iter()
-            .rev()
-            .map(|column| {
-                let place = rest % column.count();
-                rest /= column.count();
-                column.item(place)
-            })
-            .collect();
-        row.reverse();
-        Some(row)
+        let places = self.columns.iter().zip(&self.turns);
+        Some(places.map(|(column, turn)| column.item(i / turn.stride % turn.count)).collect())
     }
 }

@@ -227,11 +227,15 @@ pub(crate) struct Input {
     #[arg(conflicts_with_all = ["runs", "words"])]
     pub(crate) file: Option<PathBuf>,
 
+    /// Run every line of this file as a task, also if it looks like a script or something else.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "runs", "words"])]
+    pub(crate) lines: Option<PathBuf>,
+
     /// Run every .sh and .m file below this directory. `laboro run` writes results to outputs/ beside it.
     #[arg(long, value_name = "DIR", conflicts_with = "words")]
     pub(crate) runs: Option<PathBuf>,
 
-    /// Numbers to run the command with: 1-1000 or 0-100:10.
+    /// Run the command once per number: 1-1000 or 0-100:10. {} is the number, and so is $LABORO_INDEX.
     #[arg(long, value_name = "FIRST-LAST[:STEP]")]
     pub(crate) array: Option<String>,
 
@@ -239,9 +243,17 @@ pub(crate) struct Input {
     #[arg(long)]
     pub(crate) zip: bool,
 
-    /// Values from the pipe end with a NUL byte, as `find -print0` writes them.
+    /// Read values from standard input, each ended by a NUL byte, as `find -print0` writes them.
     #[arg(short = '0', long)]
     pub(crate) null: bool,
+
+    /// Read values from standard input, one per line. A command with {} and no other values does so by itself.
+    #[arg(long)]
+    pub(crate) stdin_values: bool,
+
+    /// Pass on what looks like a placeholder and is not one: {3} where there are two lists, or {} without values.
+    #[arg(long)]
+    pub(crate) literal_braces: bool,
 
     /// The command and its values.
     #[arg(last = true, value_name = "COMMAND")]

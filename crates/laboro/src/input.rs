@@ -5,8 +5,8 @@ use crate::args::Input;
 use crate::exit::{Exit, usage};
 use crate::output::{counted, say};
 use laboro_plan::{
-    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Plan, QuantityError, parse_lines,
-    read_runs,
+    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, QuantityError,
+    ValueSource, parse_lines, read_runs,
 };
 use std::io::{BufReader, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -23,31 +23,71 @@ fn read(input: &Input, command: &str) -> anyhow::Result<Plan> {
     if let Some(dir) = &input.runs {
         return read_runs(dir).map_err(usage);
     }
+    if let Some(file) = &input.lines {
+        refuse_array(array.is_some())?;
+        return match file.as_os_str() == "-" {
+            true => lines_from_stdin(),
+            false => Plan::open_lines(file).map_err(usage),
+        };
+    }
     if let Some(file) = &input.file {
-        if array.is_some() {
-            return Err(usage("--array goes with a command after `--`, not with a job file"));
-        }
+        refuse_array(array.is_some())?;
         if file.as_os_str() == "-" {
-            return parse_lines("-", BufReader::new(std::io::stdin())).map_err(usage);
+            return lines_from_stdin();
         }
         return Plan::open(file).map_err(usage);
     }
-    if input.words.is_empty() {
+    let asks_for_stdin = input.null || input.stdin_values;
+    if input.words.is_empty() && !asks_for_stdin {
+        if stdin_has_values() {
+            return lines_from_stdin();
+        }
         return Err(usage(format!(
             "nothing to run: give a job file, or a command after `--`\nTry: laboro {command} -- echo {{}} ::: a b c",
         )));
     }
-    let form = ArgumentForm::parse(&input.words).map_err(usage)?;
+    let form = match input.words.is_empty() {
+        // Each value is a command.
+        true => ArgumentForm { command: Vec::new(), sources: Vec::new() },
+        false => ArgumentForm::parse(&input.words).map_err(usage)?,
+    };
     let options = ArgumentOptions {
         name: String::new(),
         array,
         pairing: if input.zip { Pairing::Zip } else { Pairing::Product },
+        literal_braces: input.literal_braces,
         ending: if input.null { Ending::Zero } else { Ending::Line },
         settings: Default::default(),
     };
-    let mut pipe = stdin_has_values().then(|| BufReader::new(std::io::stdin().lock()));
+    let names_stdin = form.sources.iter().any(|source| source.from == ValueSource::Pipe);
+    let has_other_values = array.is_some() || !form.sources.is_empty();
+    if asks_for_stdin && has_other_values && !names_stdin {
+        let option = if input.null { "-0" } else { "--stdin-values" };
+        return Err(usage(format!(
+            "{option} reads values from standard input, but there are other values too: leave {option} out, or write `:::: -` where they belong"
+        )));
+    }
+    let is_implied = !has_other_values && form.takes_values() && !input.literal_braces;
+    let reads_stdin = names_stdin || asks_for_stdin || (is_implied && stdin_has_values());
+    let mut pipe = reads_stdin.then(|| BufReader::new(std::io::stdin().lock()));
     let pipe = pipe.as_mut().map(|pipe| pipe as &mut dyn std::io::BufRead);
-    form.plan(&options, pipe).map_err(usage)
+    let plan = form.plan(&options, pipe).map_err(usage)?;
+    if !reads_stdin && stdin_has_more() {
+        say("laboro: standard input was not read (--stdin-values takes values from it)");
+    }
+    say_unused(&plan);
+    Ok(plan)
+}
+
+fn refuse_array(is_given: bool) -> anyhow::Result<()> {
+    match is_given {
+        true => Err(usage("--array goes with a command after `--`, not with a job file")),
+        false => Ok(()),
+    }
+}
+
+fn lines_from_stdin() -> anyhow::Result<Plan> {
+    parse_lines("-", BufReader::new(std::io::stdin())).map_err(usage)
 }
 
 /// A pipe, a file or a socket may hold values; a terminal and /dev/null do not.
@@ -56,6 +96,25 @@ fn stdin_has_values() -> bool {
         let kind = stdin.file_type();
         kind.is_fifo() || kind.is_file() || kind.is_socket()
     })
+}
+
+/// Something was piped here that nobody reads. A file is often that of a loop around this command.
+fn stdin_has_more() -> bool {
+    let is_pipe = std::fs::metadata("/dev/stdin").is_ok_and(|stdin| stdin.file_type().is_fifo());
+    is_pipe && rustix::io::ioctl_fionread(std::io::stdin()).is_ok_and(|bytes| bytes > 0)
+}
+
+/// Lists side by side end with the shortest, as in GNU parallel: that is easily overlooked.
+fn say_unused(plan: &Plan) {
+    for part in &plan.parts {
+        let Part::Array(array) = part else { continue };
+        for (column, unused) in array.values.unused() {
+            let (unused, column) = (counted(unused, "value"), column + 1);
+            say(format_args!(
+                "laboro: {unused} of list {column} not used: the list it goes with is shorter"
+            ));
+        }
+    }
 }
 
 /// `--check`: what is wrong was said when the plan was read.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use super::{expanded, words};
 use crate::{
-    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, ValueSource, Work,
+    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, Source, ValueSource, Work,
 };
 
 fn plan(text: &str) -> Plan {
@@ -73,14 +73,15 @@ fn a_range_gives_its_numbers() {
             "sim.3: [run][9][9][3][3][sim.3]"
         ]
     );
-    assert_eq!(expanded(&with("run", &array("7"))), ["sim.1: [run][7]"]);
+    // The number is passed on where the command says so.
+    assert_eq!(expanded(&with("sleep 1", &array("7"))), ["sim.1: [sleep][1]"]);
     let message = "values come from the range and from `:::`: keep one of them";
     assert_eq!(error("run ::: a", &array("1-2")), message);
 }
 
 #[test]
 fn paths_come_apart_as_in_parallel() {
-    let plan = plan("p {/} {//} {.} {/.} {ext} {1/} {1:ext} ::: a/b.tar.gz c /d/.rc e/ / x.d/y");
+    let plan = plan("p {/} {+/} {.} {/.} {+.} {1/} {1:ext} ::: a/b.tar.gz c /d/.rc e/ / x.d/y");
     assert_eq!(
         expanded(&plan),
         [
@@ -96,11 +97,11 @@ fn paths_come_apart_as_in_parallel() {
 
 #[test]
 fn braces_that_are_no_placeholders_stay() {
-    let kept = "p {a,b} ${HOME} ${1} {print} {3} {01} {:ext} {{.Names}} x{ } }{ {/x}";
+    let kept = "p {a,b} ${HOME} ${1} {print} [0-9]{3} {01} {:ext} {{.Names}} x{ } }{ {/x} %{code}";
     assert_eq!(
         expanded(&plan(&format!("{kept} {{}} ::: v"))),
         [
-            "1: [p][{a,b}][${HOME}][${1}][{print}][{3}][{01}][{:ext}][{{.Names}}][x{][}][}{][{/x}][v]"
+            "1: [p][{a,b}][${HOME}][${1}][{print}][[0-9]{3}][{01}][{:ext}][{{.Names}}][x{][}][}{][{/x}][%{code}][v]"
         ]
     );
     assert_eq!(
@@ -129,14 +130,60 @@ fn one_word_with_shell_syntax_is_a_shell_line_with_quoted_values() {
 }
 
 #[test]
+fn what_looks_like_a_placeholder_and_is_none_is_refused() {
+    let none = ArgumentOptions::default();
+    let refused = [
+        ("{3} ::: a ::: b", "`{3}` is not a placeholder here: there are 2 lists of values"),
+        ("x-{2/.} ::: a", "`{2/.}` is not a placeholder here: there is one list of values"),
+        ("{2:ext} ::: a", "`{2:ext}` is not a placeholder here: there is one list of values"),
+        ("{%} ::: a", "`{%}` is not a placeholder here: GNU parallel has it, laboro does not"),
+        ("{..} ::: a", "`{..}` is not a placeholder here: GNU parallel has it, laboro does not"),
+        ("{-1} ::: a", "`{-1}` is not a placeholder here: GNU parallel has it, laboro does not"),
+        ("{=s/a/b/=} ::: a", "`{=s/a/b/=}` is not a placeholder here: GNU parallel has it"),
+    ];
+    for (words, message) in refused {
+        let found = error(&format!("p {words}"), &none);
+        assert!(found.starts_with(message), "{words}: {found}");
+        let literal = ArgumentOptions { literal_braces: true, ..Default::default() };
+        with(&format!("p {words}"), &literal);
+    }
+    let mut options = ArgumentOptions::default();
+    options.settings.dir = Some("out/{2}".into());
+    assert!(error("p ::: a", &options).starts_with("`{2}` is not a placeholder here"));
+}
+
+#[test]
 fn without_values_a_command_is_one_task_run_as_written() {
-    assert_eq!(expanded(&plan("find . -exec echo {} +")), ["1: [find][.][-exec][echo][{}][+]"]);
+    let literal = ArgumentOptions { literal_braces: true, ..Default::default() };
+    let found = with("find . -exec echo {} +", &literal);
+    assert_eq!(expanded(&found), ["1: [find][.][-exec][echo][{}][+]"]);
+    assert_eq!(expanded(&plan("p {name} {x}")), ["1: [p][{name}][{x}]"]);
+    let message = "the command has a placeholder for values, and there are none";
+    assert!(error("find . -exec echo {} +", &ArgumentOptions::default()).starts_with(message));
     let form = ArgumentForm::parse(&["echo {} | wc".into()]).unwrap();
-    assert!(form.has_placeholder() && form.sources.is_empty());
+    assert!(form.takes_values() && form.sources.is_empty());
+    assert_eq!(expanded(&form.plan(&literal, None).unwrap()), ["1: $ echo {} | wc"]);
+}
+
+#[test]
+fn linked_lists_go_side_by_side_with_the_one_before() {
+    assert_eq!(expanded(&plan("p {1} {2} ::: a b :::+ 1 2")), ["1: [p][a][1]", "2: [p][b][2]"]);
     assert_eq!(
-        expanded(&form.plan(&ArgumentOptions::default(), None).unwrap()),
-        ["1: $ echo {} | wc"]
+        expanded(&plan("p ::: x y ::: a b :::+ 1 2")),
+        ["1: [p][x][a][1]", "2: [p][x][b][2]", "3: [p][y][a][1]", "4: [p][y][b][2]"]
     );
+    assert_eq!(expanded(&plan("p ::: a b :::+ 1 2 ::: x")), ["1: [p][a][1][x]", "2: [p][b][2][x]"]);
+    // One value in a group, and lists of unequal length: the shorter one decides.
+    assert_eq!(expanded(&plan("p ::: a :::+ 1 2 ::: x y")), ["1: [p][a][1][x]", "2: [p][a][1][y]"]);
+    let Part::Array(array) = &plan("p ::: a :::+ 1 2 3").parts[0] else { panic!("it is an array") };
+    assert_eq!(array.values.unused().collect::<Vec<_>>(), [(1, 2)]);
+    let none = ArgumentOptions::default();
+    assert_eq!(
+        error("p :::+ a", &none),
+        "`:::+` comes first: there is no list before it to go with"
+    );
+    let message = "`::::+x` could mean two things: write `::::+ x` or `:::: ./+x`";
+    assert_eq!(error("p ::: a ::::+x", &none), message);
 }
 
 #[test]
@@ -162,7 +209,8 @@ fn values_come_from_pipes_and_files() {
     std::fs::write(&file, "one\ntwo\n").unwrap();
     let glued = format!("p ::::{0} :::: {0}", file.display());
     let form = ArgumentForm::parse(&words(&glued)).unwrap();
-    assert_eq!(form.sources, [ValueSource::File(file.clone()), ValueSource::File(file)]);
+    let source = Source { from: ValueSource::File(file), is_linked: false };
+    assert_eq!(form.sources, [source.clone(), source]);
     let plan = form.plan(&ArgumentOptions::default(), None).unwrap();
     assert_eq!(expanded(&plan)[1], "2: [p][one][two]");
 }

@@ -22,6 +22,7 @@ fn arguments(words: &[OsString], array: Option<&str>, name: &str) -> Plan {
     let options = ArgumentOptions {
         array: array.map(|range| Numbers::parse(range).unwrap()),
         name: name.to_owned(),
+        literal_braces: true,
         ..Default::default()
     };
     ArgumentForm::parse(words).unwrap().plan(&options, None).unwrap()
@@ -167,7 +168,8 @@ proptest! {
             words.extend(values.filter(|value| !value.as_bytes().starts_with(b":::")));
         }
         let Ok(form) = ArgumentForm::parse(&words) else { return Ok(()) };
-        let Ok(plan) = form.plan(&ArgumentOptions::default(), None) else { return Ok(()) };
+        let options = ArgumentOptions { literal_braces: true, ..Default::default() };
+        let Ok(plan) = form.plan(&options, None) else { return Ok(()) };
         check(array(&plan));
     }
 }

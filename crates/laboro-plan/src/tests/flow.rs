@@ -137,6 +137,7 @@ fn an_array_may_run_over_lists_tuples_and_files() {
         name = "zip"
         matrix = { a = [1, 2], b-c = { file = "list" } }
         zip = true
+        literal_braces = true
         command = ["p", "{a}", "{b-c}", "{b-c/}", "{d}"]
     "#;
     let plan = crate::parse_flow("flow.toml", text, dir.path()).unwrap();
@@ -154,4 +155,20 @@ fn an_array_may_run_over_lists_tuples_and_files() {
             "zip.2: [p][2][z][z][{d}]",
         ]
     );
+}
+
+#[test]
+fn a_word_in_braces_that_no_list_is_called_by_is_a_mistake() {
+    let text = r#"
+        [[task]]
+        name = "fit"
+        matrix = { seed = "1-2", size = [1, 2] }
+        env = { S = "{siez}" }
+        command = "fit {sede} {size} '{print $1}' ${seed}"
+    "#;
+    let found = crate::parse_flow("flow.toml", text, std::path::Path::new("")).unwrap_err();
+    let messages: Vec<_> = found.iter().map(|mistake| mistake.message.as_str()).collect();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[0].contains("`{siez}` is not a placeholder here: did you mean `size`?"));
+    assert!(messages[1].contains("`{sede}` is not a placeholder here: did you mean `seed`?"));
 }

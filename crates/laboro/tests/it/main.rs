@@ -33,4 +33,5 @@ mod state;
 mod surroundings;
 mod terminal;
 mod tunnel;
+mod typed;
 mod workers;

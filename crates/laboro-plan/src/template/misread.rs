@@ -1,0 +1,119 @@
+//! What looks like a placeholder and is not one here. A text that a person typed is refused for it: otherwise the
+//! command would run with the braces in it. What shells, awk and other templates use is left alone. Not asked where
+//! an element is filled in: what comes there was looked at before.
+
+use std::fmt;
+
+use super::{Vocabulary, token};
+use crate::mistake::did_you_mean;
+use crate::values::Values;
+
+/// Something in braces, and why it means nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misread {
+    written: String,
+    why: String,
+}
+
+impl fmt::Display for Misread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a placeholder here: {}", self.written, self.why)
+    }
+}
+
+/// GNU parallel's own, without what we have too.
+const PARALLEL: [&[u8]; 11] =
+    [b"%", b"..", b"...", b"/..", b"/...", b"+..", b"+...", b"##", b"0#", b"0%", b":%"];
+
+/// The first in the text.
+pub(crate) fn misread(text: &[u8], vocabulary: Vocabulary<'_>) -> Option<Misread> {
+    let Vocabulary::Values(values) = vocabulary else { return None };
+    let mut at = 0;
+    while at < text.len() {
+        if let Some(token) = token(text, at, vocabulary) {
+            at += token.length;
+            continue;
+        }
+        if text[at] == b'{' && !is_glued(&text[..at]) {
+            if let Some(found) = misread_here(&text[at..], values) {
+                return Some(found);
+            }
+            // The inner brace of two is not looked at again.
+            at += usize::from(text.get(at + 1) == Some(&b'{'));
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Behind these a brace belongs to something else: `${x}`, `[0-9]{3}`, `%{http_code}`, `HEAD@{1}`.
+fn is_glued(before: &[u8]) -> bool {
+    let glue = |byte: &u8| byte.is_ascii_alphanumeric() || b"$%@^#\\])}".contains(byte);
+    before.last().is_some_and(glue)
+}
+
+fn misread_here(text: &[u8], values: &Values) -> Option<Misread> {
+    let is_perl = text.starts_with(b"{=");
+    let end = match is_perl {
+        true => text.windows(2).position(|two| two == b"=}")? + 1,
+        false => 1 + text[1..].iter().position(|byte| matches!(byte, b'{' | b'}'))?,
+    };
+    let inside = &text[1..end];
+    if text[end] != b'}' {
+        return None;
+    }
+    let why = if is_perl || PARALLEL.contains(&inside) || is_from_the_end(inside) {
+        format!("GNU parallel has it, laboro does not; known here: {}", available(values))
+    } else if is_number(inside) {
+        match values.columns().len() {
+            1 => "there is one list of values".to_owned(),
+            lists => format!("there are {lists} lists of values"),
+        }
+    } else {
+        let keys = values.columns().iter().filter_map(|column| column.key.as_deref());
+        let word = word(inside).filter(|_| keys.clone().next().is_some())?;
+        match did_you_mean(word, keys) {
+            Some(hint) => format!("{hint} Known here: {}", available(values)),
+            None => format!("known here: {}", available(values)),
+        }
+    };
+    Some(Misread { written: String::from_utf8_lossy(&text[..=end]).into_owned(), why })
+}
+
+fn available(values: &Values) -> String {
+    let numbered = |(number, column): (usize, &crate::values::Column)| match &column.key {
+        Some(key) => format!("{{{key}}}"),
+        None => format!("{{{}}}", number + 1),
+    };
+    let columns = values.columns();
+    let columns: Vec<String> = match columns {
+        [column] if column.key.is_none() => Vec::new(),
+        columns => columns.iter().enumerate().map(numbered).collect(),
+    };
+    let always = ["{}", "{/}", "{//}", "{.}", "{/.}", "{ext}", "{#}", "{seq}", "{name}"];
+    let all = columns.iter().map(String::as_str).chain(always);
+    all.collect::<Vec<_>>().join(" ")
+}
+
+/// `{-1}`: the last list.
+fn is_from_the_end(inside: &[u8]) -> bool {
+    inside.strip_prefix(b"-").is_some_and(is_number)
+}
+
+/// A number that does not begin with a zero, perhaps with an ending.
+fn is_number(inside: &[u8]) -> bool {
+    let digits = inside.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let ending = &inside[digits..];
+    digits > 0
+        && inside[0] != b'0'
+        && (ending == b":ext" || ending.iter().all(|byte| matches!(byte, b'.' | b'/')))
+}
+
+/// What could be the key of a matrix, without its ending.
+fn word(inside: &[u8]) -> Option<&str> {
+    let inside = inside.strip_suffix(b":ext").unwrap_or(inside);
+    let inside = std::str::from_utf8(inside).ok()?.trim_end_matches(['/', '.']);
+    let is_word = inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && inside.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    is_word.then_some(inside)
+}
