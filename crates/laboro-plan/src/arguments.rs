@@ -2,6 +2,8 @@
 //! several `:::` lists, `:::+` beside one, `:::: file`, values from a pipe, or a range. A command of several words runs without a
 //! shell; one word with blanks or shell syntax in it is a shell line. Options before `--` are the program's affair.
 
+mod table;
+
 use std::ffi::OsString;
 use std::io::BufRead;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,6 +21,8 @@ use crate::template::{
 };
 use crate::values::{Column, List, Numbers, Pairing, Values, ValuesError};
 use crate::work::Work;
+pub use table::{Separator, TableError};
+use table::{columns_by_turns, columns_of, only_list};
 
 #[derive(Debug, Error)]
 pub enum ArgumentError {
@@ -53,6 +57,8 @@ pub enum ArgumentError {
     #[error(transparent)]
     Values(#[from] ValuesError),
     #[error(transparent)]
+    Table(#[from] TableError),
+    #[error(transparent)]
     Shell(#[from] ShellError),
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -84,7 +90,7 @@ pub enum ValueSource {
 }
 
 /// What the options before `--` say of it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ArgumentOptions {
     /// Empty: tasks are called `1`, `2`, `3` …
     pub name: String,
@@ -94,8 +100,30 @@ pub struct ArgumentOptions {
     pub literal_braces: bool,
     /// How values from a pipe end.
     pub ending: Ending,
+    /// Splits every value into columns.
+    pub separator: Option<Separator>,
+    /// The first value of a list has the names of its columns.
+    pub has_header: bool,
+    /// How many values of the list a command gets.
+    pub per_command: usize,
     /// Texts may hold placeholders.
     pub settings: Settings,
+}
+
+impl Default for ArgumentOptions {
+    fn default() -> ArgumentOptions {
+        ArgumentOptions {
+            name: String::new(),
+            array: None,
+            pairing: Pairing::default(),
+            literal_braces: false,
+            ending: Ending::default(),
+            separator: None,
+            has_header: false,
+            per_command: 1,
+            settings: Settings::default(),
+        }
+    }
 }
 
 impl ArgumentForm {
@@ -184,13 +212,40 @@ impl ArgumentForm {
             (Some(_), []) => &implied,
             (_, sources) => sources,
         };
-        let columns = sources.iter().map(|source| source.column(options.ending, &mut pipe));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let mut columns: Vec<Column> = Vec::new();
+        for source in sources {
+            let list = source.list(options.ending, &mut pipe)?;
+            let separator = options.separator.clone().or_else(|| source.separator(options));
+            let mut these = match separator.is_some() || options.has_header {
+                true => columns_of(&list, separator.as_ref(), options.has_header)?,
+                false => vec![Column::list(list)],
+            };
+            these[0].is_linked = source.is_linked;
+            columns.extend(these);
+        }
+        if options.per_command > 1 {
+            return self.by_turns(options, only_list(columns, "-n")?).map(Some);
+        }
         match Values::new(columns, options.pairing) {
             Ok(values) => Ok(Some(values)),
             Err(error @ ValuesError::Unequal(..)) => Err(ArgumentError::Unequal(error)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Where a value is called by its number, one that is missing at the end is empty.
+    fn by_turns(&self, options: &ArgumentOptions, list: List) -> Result<Values, ArgumentError> {
+        let all = columns_by_turns(&list, options.per_command, true)?;
+        let values = Values::new(all, Pairing::Zip)?;
+        let template =
+            |text: &OsString| Template::plain(text.as_bytes(), Vocabulary::Values(&values));
+        let mut names_columns = self.command.iter().any(|word| template(word).names_columns());
+        options.settings.map(|text, _| names_columns |= template(text).names_columns());
+        if names_columns {
+            return Ok(values);
+        }
+        let ragged = columns_by_turns(&list, options.per_command, false)?;
+        Ok(Values::new(ragged, Pairing::ZipLongest)?)
     }
 
     fn array(&self, options: &ArgumentOptions, values: Values) -> Result<Part, ArgumentError> {
@@ -272,12 +327,20 @@ fn shell_line(
 }
 
 impl Source {
-    fn column(
+    /// A sample sheet is split as its name says.
+    fn separator(&self, options: &ArgumentOptions) -> Option<Separator> {
+        match &self.from {
+            ValueSource::File(path) if options.has_header => Separator::of_file(path),
+            _ => None,
+        }
+    }
+
+    fn list(
         &self,
         ending: Ending,
         pipe: &mut Option<&mut dyn BufRead>,
-    ) -> Result<Column, ArgumentError> {
-        let list = match &self.from {
+    ) -> Result<List, ArgumentError> {
+        Ok(match &self.from {
             ValueSource::List(values) => {
                 let mut list = List::default();
                 for value in values {
@@ -300,7 +363,6 @@ impl Source {
                 }
                 list
             }
-        };
-        Ok(Column { is_linked: self.is_linked, ..Column::list(list) })
+        })
     }
 }

@@ -109,6 +109,7 @@ impl Digest {
         self.word(match values.pairing() {
             Pairing::Product => "product",
             Pairing::Zip | Pairing::ZipShortest => "zip",
+            Pairing::ZipLongest => "turns",
         });
         self.number(values.count());
         self.number(values.columns().len() as u64);

@@ -23,7 +23,9 @@ mod validate;
 mod values;
 mod work;
 
-pub use arguments::{ArgumentError, ArgumentForm, ArgumentOptions, Source, ValueSource};
+pub use arguments::{
+    ArgumentError, ArgumentForm, ArgumentOptions, Separator, Source, TableError, ValueSource,
+};
 pub use carried::Filler;
 pub use fingerprint::Fingerprint;
 pub use flow::parse_flow;

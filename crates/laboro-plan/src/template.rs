@@ -149,6 +149,12 @@ impl Template {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(hole) if takes(hole)))
     }
 
+    /// One that stands for the value of a certain list.
+    pub(crate) fn names_columns(&self) -> bool {
+        let names = |hole: &Hole| matches!(hole.of, Of::Column(_));
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(hole) if names(hole)))
+    }
+
     pub(crate) fn fill(&self, filling: &Filling<'_>) -> OsString {
         let mut filled = Vec::new();
         for piece in &self.pieces {

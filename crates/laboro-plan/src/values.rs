@@ -190,6 +190,8 @@ pub enum Pairing {
     Zip,
     /// The i-th of each, as far as the shortest list goes.
     ZipShortest,
+    /// The i-th of each, as far as the longest list goes; at the end elements have fewer values.
+    ZipLongest,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,7 +227,12 @@ impl Values {
         let mut turns = Vec::with_capacity(columns.len());
         let mut stride: u128 = 1;
         for group in columns.chunk_by(side_by_side).rev() {
-            let count = group.iter().map(Column::count).min().unwrap_or(0);
+            let counts = group.iter().map(Column::count);
+            let count = match pairing {
+                Pairing::ZipLongest => counts.max(),
+                _ => counts.min(),
+            };
+            let count = count.unwrap_or(0);
             // Too large a stride is refused below.
             let turn = Turn { stride: stride as u64, count };
             turns.extend(std::iter::repeat_n(turn, group.len()));
@@ -240,8 +247,11 @@ impl Values {
 
     /// Lists that are longer than the one they are linked with: how many items of each are not used.
     pub fn unused(&self) -> impl Iterator<Item = (usize, u64)> {
-        let unused =
-            self.columns.iter().zip(&self.turns).map(|(column, turn)| column.count() - turn.count);
+        let unused = self
+            .columns
+            .iter()
+            .zip(&self.turns)
+            .map(|(column, turn)| column.count().saturating_sub(turn.count));
         unused.enumerate().filter(|(_, unused)| *unused > 0)
     }
 
@@ -272,6 +282,10 @@ impl Values {
             return None;
         }
         let places = self.columns.iter().zip(&self.turns);
-        Some(places.map(|(column, turn)| column.item(i / turn.stride % turn.count)).collect())
+        let items = places.filter_map(|(column, turn)| {
+            let place = i / turn.stride % turn.count;
+            (place < column.count()).then(|| column.item(place))
+        });
+        Some(items.collect())
     }
 }

@@ -1,5 +1,6 @@
 //! What can be typed. Only shapes and help texts; what it means is in `commands`.
 
+pub(crate) mod advice;
 pub(crate) mod hub;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -126,8 +127,10 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// How many slots: tasks that run at once. Default: the number of cores.
-    #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N")]
+    /// How many slots: tasks that run at once. Also 50% of the cores, +2 or -1 than there are. Default: the number
+    /// of cores.
+    #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N", allow_hyphen_values = true,
+        value_parser = crate::input::slots)]
     pub(crate) slots: Option<u32>,
 
     /// Start nothing more while less memory than this is available, such as 2G.
@@ -238,6 +241,24 @@ pub(crate) struct Input {
     /// Run the command once per number: 1-1000 or 0-100:10. {} is the number, and so is $LABORO_INDEX.
     #[arg(long, value_name = "FIRST-LAST[:STEP]")]
     pub(crate) array: Option<String>,
+
+    /// Read values from this file, one per line, as `:::: FILE` does. - is standard input.
+    #[arg(short = 'a', long, value_name = "FILE", conflicts_with_all = ["file", "runs"])]
+    pub(crate) arg_file: Vec<PathBuf>,
+
+    /// Split each value into columns {1} {2} … at this text: , or \\t, or \\s+ for any blanks. A .csv or .tsv file
+    /// is split by itself where --header is given.
+    #[arg(short = 'C', long, value_name = "TEXT", conflicts_with_all = ["file", "runs"])]
+    pub(crate) colsep: Option<String>,
+
+    /// The first value or line has the names of the columns: `--header :` and then {sample}, {seed}.
+    #[arg(long, value_name = ":", value_parser = [":"], conflicts_with_all = ["file", "runs"])]
+    pub(crate) header: Option<String>,
+
+    /// Give each command so many values: {1} {2} … or all of them as {}.
+    #[arg(short = 'n', visible_short_alias = 'N', long, value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["file", "runs", "colsep", "header"])]
+    pub(crate) max_args: Option<u32>,
 
     /// Take the values of several lists side by side instead of all combinations.
     #[arg(long)]

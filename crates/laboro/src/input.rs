@@ -5,8 +5,8 @@ use crate::args::Input;
 use crate::exit::{Exit, usage};
 use crate::output::{counted, say};
 use laboro_plan::{
-    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, QuantityError,
-    ValueSource, parse_lines, read_runs,
+    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, QuantityError, Separator,
+    Source, ValueSource, parse_lines, read_runs,
 };
 use std::io::{BufReader, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -38,7 +38,7 @@ fn read(input: &Input, command: &str) -> anyhow::Result<Plan> {
         return Plan::open(file).map_err(usage);
     }
     let asks_for_stdin = input.null || input.stdin_values;
-    if input.words.is_empty() && !asks_for_stdin {
+    if input.words.is_empty() && input.arg_file.is_empty() && !asks_for_stdin {
         if stdin_has_values() {
             return lines_from_stdin();
         }
@@ -46,16 +46,27 @@ fn read(input: &Input, command: &str) -> anyhow::Result<Plan> {
             "nothing to run: give a job file, or a command after `--`\nTry: laboro {command} -- echo {{}} ::: a b c",
         )));
     }
-    let form = match input.words.is_empty() {
+    let mut form = match input.words.is_empty() {
         // Each value is a command.
         true => ArgumentForm { command: Vec::new(), sources: Vec::new() },
         false => ArgumentForm::parse(&input.words).map_err(usage)?,
     };
+    let files = input.arg_file.iter().map(|file| Source {
+        from: match file.as_os_str() == "-" {
+            true => ValueSource::Pipe,
+            false => ValueSource::File(file.clone()),
+        },
+        is_linked: false,
+    });
+    form.sources.splice(..0, files);
     let options = ArgumentOptions {
         name: String::new(),
         array,
         pairing: if input.zip { Pairing::Zip } else { Pairing::Product },
         literal_braces: input.literal_braces,
+        separator: input.colsep.as_deref().map(Separator::parse).transpose().map_err(usage)?,
+        has_header: input.header.is_some(),
+        per_command: input.max_args.map_or(1, |count| count as usize),
         ending: if input.null { Ending::Zero } else { Ending::Line },
         settings: Default::default(),
     };
@@ -139,6 +150,26 @@ pub(crate) fn quantity<T>(
 ) -> anyhow::Result<Option<T>> {
     let parsed = text.map(parse).transpose();
     parsed.map_err(|error| usage(format!("{option}: {error}")))
+}
+
+/// The value of `-j`: a number, or one that goes by the cores of this machine.
+pub(crate) fn slots(text: &str) -> Result<u32, String> {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let number = |digits: &str| {
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u64>().ok().filter(|_| is_number)
+    };
+    let slots = if let Some(percent) = text.strip_suffix('%') {
+        number(percent).map(|percent| (cores.saturating_mul(percent) / 100).max(1))
+    } else if let Some(more) = text.strip_prefix('+') {
+        number(more).map(|more| cores.saturating_add(more))
+    } else if let Some(fewer) = text.strip_prefix('-') {
+        number(fewer).map(|fewer| cores.saturating_sub(fewer).max(1))
+    } else {
+        number(text)
+    };
+    let slots = slots.and_then(|slots| u32::try_from(slots).ok());
+    slots.ok_or_else(|| "write a number, 50% of the cores, or +2 or -1 than there are".to_owned())
 }
 
 /// The values of `--resource`.

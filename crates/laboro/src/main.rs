@@ -39,7 +39,14 @@ fn main() -> std::process::ExitCode {
     laboro_worker::guardian::main_if_asked();
     let args = match args::Args::try_parse() {
         Ok(args) => args,
-        Err(error) => error.exit(),
+        Err(error) => {
+            let typed: Vec<String> =
+                std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+            match args::advice::advice(&error, &typed) {
+                Some(advice) => return exit::of_error(&exit::usage(advice)).into(),
+                None => error.exit(),
+            }
+        }
     };
     let result = match args.command {
         args::Command::Hub(hub) => hub::run(*hub),

@@ -62,3 +62,8 @@ fn only_files_of_commands_are_read_as_commands() {
 fn standard_input_is_read_only_where_the_command_says_so() {
     hold(include_str!("typed/stdin.txt"));
 }
+
+#[test]
+fn habits_of_other_programs_work_or_are_answered() {
+    hold(include_str!("typed/habits.txt"));
+}
