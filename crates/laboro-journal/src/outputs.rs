@@ -34,7 +34,7 @@ pub use error::Error;
 pub use reader::Reader;
 pub use scan::Damage;
 pub use walk::{Chunks, Follow};
-pub use writer::{Config, Writer};
+pub use writer::{Config, NotTaken, Writer};
 
 use laboro_core::Outcome;
 
@@ -155,7 +155,24 @@ pub struct Ended {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     pub kept: u64,
+    /// Beyond the limit of a stream.
     pub dropped: u64,
+    /// Within that limit, and not in the store: it could not be written, or the store was full.
+    pub lost: u64,
+}
+
+impl Amount {
+    /// All that is known of the stream.
+    #[must_use]
+    pub fn heard(&self) -> u64 {
+        self.kept + self.dropped + self.lost
+    }
+
+    /// What counted as kept is not there.
+    fn lose(&mut self, bytes: u64) {
+        self.kept = self.kept.saturating_sub(bytes);
+        self.lost += bytes;
+    }
 }
 
 /// The amounts of both streams of an attempt.
@@ -166,6 +183,10 @@ struct Amounts {
 }
 
 impl Amounts {
+    fn has_lost(&self) -> bool {
+        self.stdout.lost + self.stderr.lost > 0
+    }
+
     fn of(&self, stream: Stream) -> Amount {
         match stream {
             Stream::Stdout => self.stdout,
@@ -190,9 +211,15 @@ pub struct End {
 }
 
 impl End {
-    /// Whether the attempt wrote more than was kept.
+    /// Whether the attempt wrote more than is kept of a stream.
     #[must_use]
     pub fn truncated(&self) -> bool {
         self.stdout.dropped + self.stderr.dropped > 0
+    }
+
+    /// Bytes that should have been kept and were not.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.stdout.lost.saturating_add(self.stderr.lost)
     }
 }

@@ -2,11 +2,13 @@
 //! limits or of other segments.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::index::Entry;
 use super::record::{BODY_BYTES_MAX, HEADER_BYTES, Header, Kind};
+use super::scan::record_bytes;
 use super::segment;
 use super::{Amounts, Error, Key, Stream, record};
 
@@ -120,21 +122,72 @@ impl Active {
 
     pub fn put_end(&mut self, header: &Header, body: &[u8]) -> Result<(), Error> {
         self.make_room(HEADER_BYTES + body.len())?;
+        self.push_end(header, body);
+        Ok(())
+    }
+
+    /// The same, however full the buffer is.
+    pub fn push_end(&mut self, header: &Header, body: &[u8]) {
+        self.close_chunk();
         self.entries.push(Entry::new(header.key, Kind::End, self.offset()));
         let header = header.encode(self.salt, self.bytes());
         self.buffer.extend_from_slice(&header);
         self.buffer.extend_from_slice(body);
-        Ok(())
     }
 
-    /// Hands everything to the operating system. After an error the buffer is as it was, and the
-    /// next call writes it to the same place.
+    /// Hands everything to the operating system. After an error the buffer has what was not written,
+    /// and the next call writes it to the same place.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.close_chunk();
-        self.file.write_all_at(&self.buffer, self.written).map_err(Error::at(&self.path))?;
+        let mut done = 0;
+        while done < self.buffer.len() {
+            match self.file.write_at(&self.buffer[done..], self.written + done as u64) {
+                Ok(0) => return Err(self.stopped(done, io::ErrorKind::WriteZero.into())),
+                Ok(more) => done += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.stopped(done, error)),
+            }
+        }
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
+    }
+
+    /// So much of the buffer was written. Whole records of it stay: readers may have seen them.
+    fn stopped(&mut self, done: usize, error: io::Error) -> Error {
+        let mut whole = 0;
+        while let Some(header) = self.header(whole)
+            && whole + record_bytes(&header) as usize <= done
+        {
+            whole += record_bytes(&header) as usize;
+        }
+        self.written += whole as u64;
+        self.buffer.drain(..whole);
+        Error::at(&self.path)(error)
+    }
+
+    /// Takes back all that is not written, record by record, and cuts off what there is of the first.
+    pub fn take_unwritten(&mut self) -> Result<Vec<(Header, Vec<u8>)>, Error> {
+        self.close_chunk();
+        self.file.set_len(self.written).map_err(Error::at(&self.path))?;
+        let mut records = Vec::new();
+        let mut at = 0;
+        while let Some(header) = self.header(at) {
+            let next = at + record_bytes(&header) as usize;
+            records.push((header, self.buffer[at + HEADER_BYTES..next].to_vec()));
+            at = next;
+        }
+        self.buffer.clear();
+        let written = self.written;
+        let kept = self.entries.partition_point(|entry| u64::from(entry.offset) < written);
+        self.entries.truncate(kept);
+        Ok(records)
+    }
+
+    /// Of the record that begins there in the buffer.
+    fn header(&self, at: usize) -> Option<Header> {
+        let bytes = self.buffer.get(at..)?.first_chunk()?;
+        Header::decode(bytes, self.salt, self.written + at as u64)
     }
 
     fn make_room(&mut self, bytes: usize) -> Result<(), Error> {

@@ -112,6 +112,9 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 /// The longest name of a worker that is written down.
 const NAME_BYTES_MAX: usize = 255;
 
+/// With the kind of an ending: what was lost of both streams follows the amounts.
+const HAS_LOST: u8 = 0x80;
+
 pub(super) fn end_header(
     key: Key,
     end: &End,
@@ -120,12 +123,15 @@ pub(super) fn end_header(
 ) -> Header {
     let ending = &end.ending;
     body.clear();
-    body.push(ending.kind);
+    let has_lost = if end.lost() > 0 { HAS_LOST } else { 0 };
+    body.push(ending.kind & !HAS_LOST | has_lost);
     put(body, zigzag(ending.code));
     for number in [ending.wall_us, ending.user_us, ending.sys_us, ending.max_rss_kib] {
         put(body, number);
     }
-    put_amounts(body, &Amounts { stdout: end.stdout, stderr: end.stderr });
+    let amounts = Amounts { stdout: end.stdout, stderr: end.stderr };
+    put_amounts(body, &amounts);
+    put_lost(body, &amounts);
     if let Some((number, name)) = worker {
         let name = &name[..name.len().min(NAME_BYTES_MAX)];
         put(body, number.into());
@@ -155,7 +161,7 @@ fn take_end(header: &Header, body: &mut &[u8]) -> Option<End> {
     let (kind, rest) = body.split_first()?;
     *body = rest;
     let ending = Ending {
-        kind: *kind,
+        kind: *kind & !HAS_LOST,
         code: unzigzag(take(body)?)?,
         started_ms: header.mark,
         wall_us: take(body)?,
@@ -163,18 +169,26 @@ fn take_end(header: &Header, body: &mut &[u8]) -> Option<End> {
         sys_us: take(body)?,
         max_rss_kib: take(body)?,
     };
-    let Amounts { stdout, stderr } = take_amounts(body)?;
-    Some(End { ending, stdout, stderr })
+    let mut amounts = take_amounts(body)?;
+    if kind & HAS_LOST != 0 {
+        take_lost(body, &mut amounts)?;
+    }
+    Some(End { ending, stdout: amounts.stdout, stderr: amounts.stderr })
 }
 
 pub(super) fn carry_header(key: Key, amounts: &Amounts, body: &mut Vec<u8>) -> Header {
     body.clear();
     put_amounts(body, amounts);
+    put_lost(body, amounts);
     Header::new(Kind::Carry, key, 0, body)
 }
 
 pub(super) fn carry(mut body: &[u8]) -> Option<Amounts> {
-    take_amounts(&mut body)
+    let mut amounts = take_amounts(&mut body)?;
+    if !body.is_empty() {
+        take_lost(&mut body, &mut amounts)?;
+    }
+    Some(amounts)
 }
 
 fn put_amounts(body: &mut Vec<u8>, amounts: &Amounts) {
@@ -185,8 +199,22 @@ fn put_amounts(body: &mut Vec<u8>, amounts: &Amounts) {
 }
 
 fn take_amounts(body: &mut &[u8]) -> Option<Amounts> {
-    let mut amount = || Some(Amount { kept: take(body)?, dropped: take(body)? });
+    let mut amount = || Some(Amount { kept: take(body)?, dropped: take(body)?, lost: 0 });
     Some(Amounts { stdout: amount()?, stderr: amount()? })
+}
+
+/// Nearly always nothing is lost, and nothing is written.
+fn put_lost(body: &mut Vec<u8>, amounts: &Amounts) {
+    let lost = [amounts.stdout.lost, amounts.stderr.lost];
+    if lost != [0, 0] {
+        lost.into_iter().for_each(|lost| put(body, lost));
+    }
+}
+
+fn take_lost(body: &mut &[u8], amounts: &mut Amounts) -> Option<()> {
+    amounts.stdout.lost = take(body)?;
+    amounts.stderr.lost = take(body)?;
+    Some(())
 }
 
 fn zigzag(number: i32) -> u64 {

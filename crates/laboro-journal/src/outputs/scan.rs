@@ -133,6 +133,6 @@ enum Found {
     Nothing,
 }
 
-fn record_bytes(header: &Header) -> u64 {
+pub(super) fn record_bytes(header: &Header) -> u64 {
     HEADER_BYTES as u64 + u64::from(header.length)
 }

@@ -128,8 +128,8 @@ fn the_head_of_a_stream_is_kept_up_to_its_limit() {
     let reader = Reader::open(dir.path()).unwrap();
     assert_eq!(stream_of(&reader, key(1, 0), Streams::Stdout), b"0123456789");
     assert_eq!(stream_of(&reader, key(1, 0), Streams::Stderr), b"why");
-    assert_eq!(end.stdout, Amount { kept: 10, dropped: 11 });
-    assert_eq!(end.stderr, Amount { kept: 3, dropped: 0 });
+    assert_eq!(end.stdout, Amount { kept: 10, dropped: 11, lost: 0 });
+    assert_eq!(end.stderr, Amount { kept: 3, dropped: 0, lost: 0 });
     assert!(end.truncated());
 }
 
@@ -142,7 +142,7 @@ fn a_full_store_keeps_ends_and_no_more_output() {
     }
     assert!(writer.bytes() <= total);
     let end = writer.end(key(1, 99), Ending::default()).unwrap();
-    assert_eq!(end.stdout, Amount { kept: 0, dropped: 500 });
+    assert_eq!(end.stdout, Amount { kept: 0, dropped: 0, lost: 500 });
     writer.flush().unwrap();
     let reader = Reader::open(dir.path()).unwrap();
     assert_eq!(stream_of(&reader, key(1, 0), Streams::Both).len(), 500);
@@ -267,7 +267,7 @@ fn an_attempt_goes_on_after_the_writer_came_back() {
     writer.append(key(1, 0), Stream::Stdout, b"after").unwrap();
     let end = writer.end(key(1, 0), Ending::default()).unwrap();
     writer.sync().unwrap();
-    assert_eq!(end.stdout, Amount { kept: 11, dropped: 1 });
+    assert_eq!(end.stdout, Amount { kept: 11, dropped: 1, lost: 0 });
     let reader = Reader::open(dir.path()).unwrap();
     assert_eq!(stream_of(&reader, key(1, 0), Streams::Both), b"before afte");
 }

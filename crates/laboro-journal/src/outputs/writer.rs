@@ -52,11 +52,25 @@ pub struct Writer {
     sealed: Vec<Sealed>,
     sealed_bytes: u64,
     forgotten: Jobs,
+    has_lost: bool,
     /// Segments from this number on may have bytes that are not on the disk yet.
     unsynced_from: u32,
     body: Vec<u8>,
     // Released when the writer is dropped or its process dies.
     _lock: File,
+}
+
+/// An error that came in the middle: so many bytes are dealt with, the others were not looked at.
+#[derive(Debug)]
+pub struct NotTaken {
+    pub taken: usize,
+    pub error: Error,
+}
+
+/// What becomes of the next bytes of a stream: so many are kept, so many after them lost, and the rest dropped.
+struct Room {
+    kept: u64,
+    lost: u64,
 }
 
 #[derive(Debug)]
@@ -99,6 +113,7 @@ impl Writer {
             config,
             unsynced_from: numbers.first().copied().unwrap_or(active.number),
             active,
+            has_lost: running.values().any(Amounts::has_lost),
             running,
             sealed: Vec::with_capacity(numbers.len()),
             sealed_bytes: 0,
@@ -116,41 +131,101 @@ impl Writer {
 
     /// Takes what an attempt wrote. It is on its way to the file when the buffer is full or
     /// `flush` is called. Nothing may follow the attempt's end: that is not remembered. After an
-    /// error, what could not be taken counts as dropped.
+    /// error, what could not be taken counts as lost.
     pub fn append(&mut self, key: Key, stream: Stream, bytes: &[u8]) -> Result<(), Error> {
+        self.offer(key, stream, bytes).map_err(|NotTaken { taken, error }| {
+            if !matches!(error, Error::Forgotten { .. }) {
+                self.lose(key, stream, (bytes.len() - taken) as u64);
+            }
+            error
+        })
+    }
+
+    /// The same for one who can offer the rest again.
+    pub fn offer(&mut self, key: Key, stream: Stream, bytes: &[u8]) -> Result<(), NotTaken> {
         if bytes.is_empty() {
             return Ok(());
         }
         let mut amount = match self.running.get(&key) {
             Some(amounts) => amounts.of(stream),
             None => {
-                self.refuse_forgotten(key)?;
+                self.refuse_forgotten(key).map_err(|error| NotTaken { taken: 0, error })?;
                 self.running.entry(key).or_default().of(stream)
             }
         };
-        // Once something was dropped, all that follows is, so that what is kept is the head.
-        let room = match amount.dropped {
-            0 => self.room(amount.kept),
-            _ => 0,
-        };
-        let mut kept = &bytes[..room.min(bytes.len() as u64) as usize];
-        amount.dropped += (bytes.len() - kept.len()) as u64;
+        let room = self.room(&amount);
+        let mut taken = 0;
         let mut result = Ok(());
-        while !kept.is_empty() {
-            match self.put_chunk(key, stream, amount.kept, kept) {
-                Ok(taken) => {
-                    amount.kept += taken as u64;
-                    kept = &kept[taken..];
+        let kept = room.kept.min(bytes.len() as u64) as usize;
+        while taken < kept {
+            match self.put_chunk(key, stream, amount.kept, &bytes[taken..kept]) {
+                Ok(put) => {
+                    amount.kept += put as u64;
+                    taken += put;
                 }
                 Err(error) => {
-                    result = Err(error);
-                    amount.dropped += kept.len() as u64;
+                    result = Err(NotTaken { taken, error });
                     break;
                 }
             }
         }
+        if result.is_ok() {
+            let rest = (bytes.len() - kept) as u64;
+            let lost = room.lost.min(rest);
+            amount.lost += lost;
+            amount.dropped += rest - lost;
+            self.has_lost |= lost > 0;
+        }
         *self.running.entry(key).or_default().of_mut(stream) = amount;
         result
+    }
+
+    /// Something that an attempt wrote will never be here.
+    pub fn lose(&mut self, key: Key, stream: Stream, bytes: u64) {
+        if bytes > 0 && !self.forgotten.contains(key.job) {
+            let amount = self.running.entry(key).or_default().of_mut(stream);
+            amount.lost = amount.lost.saturating_add(bytes);
+            self.has_lost = true;
+        }
+    }
+
+    /// Gives up the output that is not in the file yet, and counts it as lost. Ends stay to be written.
+    pub fn discard(&mut self) -> Result<(), Error> {
+        let mut gone: HashMap<Key, Amounts> = HashMap::new();
+        let mut body = Vec::new();
+        for (header, written) in self.active.take_unwritten()? {
+            match header.kind {
+                Kind::Chunk(stream) => {
+                    gone.entry(header.key).or_default().of_mut(stream).lost +=
+                        u64::from(header.length);
+                }
+                Kind::End => {
+                    let Some((mut end, worker)) = record::end_by(&header, &written) else {
+                        continue;
+                    };
+                    let gone = gone.remove(&header.key).unwrap_or_default();
+                    end.stdout.lose(gone.stdout.lost);
+                    end.stderr.lose(gone.stderr.lost);
+                    let worker = worker.as_ref().map(|worker| (worker.number, &worker.name[..]));
+                    let header = record::end_header(header.key, &end, worker, &mut body);
+                    self.active.push_end(&header, &body);
+                }
+                Kind::Carry => {}
+            }
+        }
+        for (key, gone) in gone {
+            let amounts = self.running.entry(key).or_default();
+            amounts.stdout.lose(gone.stdout.lost);
+            amounts.stderr.lose(gone.stderr.lost);
+        }
+        self.has_lost = true;
+        Ok(())
+    }
+
+    /// Whether something was lost since this was opened, or of an attempt that was running then.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.has_lost
     }
 
     /// Closes an attempt, and says what was written down.
@@ -307,14 +382,17 @@ impl Writer {
         if full && !self.active.entries.is_empty() { self.seal() } else { Ok(()) }
     }
 
-    fn room(&self, kept: u64) -> u64 {
-        let room = self.config.stream_bytes_max.saturating_sub(kept);
-        match self.config.total_bytes_max {
-            None => room,
-            Some(total) => {
-                room.min(total.saturating_sub(self.bytes() + (HEADER_BYTES + ENTRY_BYTES) as u64))
-            }
-        }
+    /// Once something was dropped or lost, all that follows is, so that what is kept is the head.
+    fn room(&self, amount: &Amount) -> Room {
+        let within = self.config.stream_bytes_max.saturating_sub(amount.kept + amount.lost);
+        let within = if amount.dropped == 0 { within } else { 0 };
+        let in_store = match self.config.total_bytes_max {
+            _ if amount.lost > 0 => 0,
+            None => within,
+            Some(total) => total.saturating_sub(self.bytes() + (HEADER_BYTES + ENTRY_BYTES) as u64),
+        };
+        let kept = within.min(in_store);
+        Room { kept, lost: within - kept }
     }
 
     fn refuse_forgotten(&self, key: Key) -> Result<(), Error> {

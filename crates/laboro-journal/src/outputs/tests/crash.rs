@@ -48,6 +48,64 @@ fn a_full_disk_is_an_error_and_spares_what_was_there() {
     check_numbers(dir.path(), flushed);
 }
 
+#[test]
+fn what_a_full_disk_does_not_take_is_given_up_and_told_with_the_end() {
+    let Ok(dir) = std::env::var(DIR) else {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut child, _lines) = start(
+            "outputs::tests::crash::what_a_full_disk_does_not_take_is_given_up_and_told_with_the_end",
+            dir.path(),
+            "trap '' XFSZ; ulimit -f 32; exec \"$0\" \"$@\"",
+        );
+        assert!(child.wait().unwrap().success());
+        return;
+    };
+    let mut writer = Writer::open(&dir, Config::default()).unwrap();
+    let mut early = Reader::open(&dir).unwrap();
+    let (before, whole, cut, running) = (key(1, 0), key(1, 1), key(1, 2), key(1, 3));
+    writer.append(before, Stream::Stdout, b"before").unwrap();
+    writer.end(before, Ending::default()).unwrap();
+    writer.append(whole, Stream::Stderr, b"whole").unwrap();
+    writer.append(cut, Stream::Stdout, &[b'x'; 50_000]).unwrap();
+    writer.end(cut, Ending::default()).unwrap();
+    writer.append(running, Stream::Stdout, b"of one that runs").unwrap();
+    let error = writer.flush().unwrap_err();
+    assert!(error.to_string().contains("File too large"), "{error}");
+    // What a reader may have seen stays, and so does its place.
+    early.refresh().unwrap();
+    assert_eq!(stream_of(&early, whole, Streams::Both), b"whole");
+    writer.discard().unwrap();
+    assert!(writer.has_lost());
+    // It would fit now, but what is kept is the head of a stream.
+    writer.append(running, Stream::Stdout, b" on").unwrap();
+    for key in [whole, running] {
+        writer.end_by(key, Ending::default(), (7, b"node")).unwrap();
+    }
+    writer.flush().unwrap();
+    early.refresh().unwrap();
+    for reader in [early, Reader::open(&dir).unwrap()] {
+        let lost = |key| reader.end(key).unwrap().unwrap().lost();
+        assert_eq!([before, whole, cut, running].map(lost), [0, 0, 50_000, 19]);
+        assert_eq!(stream_of(&reader, cut, Streams::Both), b"");
+        let ends = reader.ends(before, running).unwrap();
+        let workers: Vec<bool> = ends.iter().map(|ended| ended.worker.is_some()).collect();
+        assert_eq!(workers, [false, true, false, true]);
+        assert_eq!(reader.damage().count(), 0);
+    }
+}
+
+#[test]
+fn what_was_lost_of_a_running_attempt_is_carried_to_the_next_segment() {
+    let (dir, mut writer) = store();
+    writer.append(key(1, 0), Stream::Stdout, b"kept").unwrap();
+    writer.lose(key(1, 0), Stream::Stderr, 77);
+    writer.seal().unwrap();
+    drop(writer);
+    let mut writer = Writer::open(dir.path(), Config::default()).unwrap();
+    assert!(writer.has_lost());
+    assert_eq!(writer.end(key(1, 0), Ending::default()).unwrap().lost(), 77);
+}
+
 fn start(test: &str, dir: &Path, script: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = Command::new("sh")
         .args(["-c", script])
