@@ -50,6 +50,8 @@ pub const API_VERSION: &str = "1.0";
 pub const API_VERSION_HEADER: &str = "laboro-api";
 /// Which attempt it was, on every answer with what a task printed.
 pub const ATTEMPT_HEADER: &str = "laboro-attempt";
+/// How many bytes of what an attempt printed were not kept, where there are some.
+pub const OUTPUT_LOST_HEADER: &str = "laboro-output-lost";
 
 /// Every answer says which program gave it.
 pub const VERSION_HEADER: &str = "laboro-version";

@@ -18,6 +18,7 @@ pub use scheduler::{ConductSettings, KeepSettings, TaskSettings};
 pub use web::{HttpSettings, LoginSettings};
 
 use crate::inbox::ServerOptions;
+use crate::keep::OnWriteError;
 use crate::listen::Network;
 use crate::security::in_line;
 use laboro_journal::log;
@@ -315,13 +316,20 @@ pub struct OutputSettings {
     pub total_bytes: u64,
     /// Also in NATS, beside the journal, so that it outlives this machine.
     pub in_nats: bool,
+    /// What happens to tasks whose output cannot be written, as on a full disk.
+    pub on_write_error: OnWriteError,
 }
 
 impl Default for OutputSettings {
     fn default() -> OutputSettings {
         let store = outputs::Config::default();
         let total_bytes = store.total_bytes_max.unwrap_or(0);
-        OutputSettings { stream_bytes: store.stream_bytes_max, total_bytes, in_nats: false }
+        OutputSettings {
+            stream_bytes: store.stream_bytes_max,
+            total_bytes,
+            in_nats: false,
+            on_write_error: OnWriteError::default(),
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! Keeps what tasks print and what each attempt used, beside the engine: one thread writes, behind a queue with a bound in bytes, and
-//! whoever reads sees it as it comes. Losing some of it stops nothing; a full queue makes sessions wait.
+//! readers see it as it comes. Output counts as kept once it is in its file, and a session passes a result on only then. What happens
+//! where that cannot be is a setting.
 
 mod cursor;
 mod ends;
 mod housekeeping;
 mod recent;
+mod reserve;
+mod trouble;
 mod writer;
 
 #[cfg(test)]
@@ -13,6 +16,7 @@ mod tests;
 pub use cursor::Cursor;
 pub(crate) use ends::pass_on_ends;
 pub(crate) use housekeeping::housekeeping;
+pub use trouble::OnWriteError;
 
 use ends::Waiting;
 use laboro_core::{Command, LeaseNo, LeaseRef, Outcome, TaskId, TaskRef};
@@ -20,12 +24,13 @@ use laboro_dialects::session::Chunk;
 use laboro_journal::outputs::{self, End, Key, Reader, Streams};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use trouble::Trouble;
 
 /// What waits for the writer, in pieces and in bytes.
 const PIECES_MAX: usize = 4096;
@@ -41,6 +46,9 @@ pub enum KeepError {
     #[error("cannot start the thread that writes outputs: {0}")]
     NoThread(std::io::Error),
 }
+
+/// After output could not be written, it is offered again this often.
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// The store of a running hub. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -59,6 +67,9 @@ struct Shared {
     open: AtomicUsize,
     /// Bytes that could not be kept.
     lost: AtomicU64,
+    trouble: Trouble,
+    /// An attempt without an end may have lost output.
+    has_lost: AtomicBool,
     /// Ends on their way to the writer's queue: they are many and small, and waking a thread for each would
     /// cost more than they do.
     ends: Waiting,
@@ -73,6 +84,7 @@ enum Piece {
     Chunks {
         chunks: Vec<Chunk>,
         permits: u32,
+        answer: Answer,
     },
     Ended(Vec<Ended>),
     Ends(ends::Batch),
@@ -85,6 +97,10 @@ enum Piece {
     Settle(oneshot::Sender<()>),
     Close,
 }
+
+/// Given when everything up to this piece is in its file. Otherwise what has to be offered again, which is nothing
+/// where the writer has it all and could not write it yet.
+type Answer = oneshot::Sender<Result<(), Vec<Chunk>>>;
 
 #[derive(Debug, Clone, Copy)]
 struct Ended {
@@ -103,7 +119,12 @@ pub struct Keeper {
 
 impl Keeper {
     /// `life` is the hub's: what belongs to leases of an earlier one may be there already.
-    pub fn open(dir: &Path, config: outputs::Config, life: u32) -> Result<Keeper, KeepError> {
+    pub fn open(
+        dir: &Path,
+        config: outputs::Config,
+        life: u32,
+        on_error: OnWriteError,
+    ) -> Result<Keeper, KeepError> {
         let (pieces, queue) = mpsc::channel(PIECES_MAX);
         let shared = Arc::new(Shared {
             dir: dir.to_owned(),
@@ -112,6 +133,8 @@ impl Keeper {
             coming: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
+            trouble: Trouble::new(on_error),
+            has_lost: AtomicBool::new(false),
             ends: Waiting::default(),
             flushed: watch::Sender::new(0),
             reader: Mutex::new(None),
@@ -150,16 +173,28 @@ impl Drop for Keeper {
 }
 
 impl Outputs {
-    /// Waits while more is on its way to the disk than memory should hold.
-    pub async fn keep(&self, chunks: Vec<Chunk>) -> Result<(), KeepError> {
-        let bytes: usize = chunks.iter().map(|chunk| chunk.bytes.len()).sum();
-        let permits = u32::try_from(bytes.min(BYTES_MAX)).unwrap_or(u32::MAX);
-        let room = self.shared.room.acquire_many(permits).await;
-        // Given back by the writer.
-        room.map_err(|_| KeepError::Closed)?.forget();
-        self.pass_on().await?;
-        self.shared.coming.fetch_add(1, Ordering::Release);
-        self.send(Piece::Chunks { chunks, permits }).await
+    /// Waits until all of it is in its file, or, where that is the setting, counted as lost. A caller that does not
+    /// want to wait for a full disk drops this: what was taken until then is known when it comes again.
+    pub async fn keep(&self, mut chunks: Vec<Chunk>) -> Result<(), KeepError> {
+        loop {
+            let bytes: usize = chunks.iter().map(|chunk| chunk.bytes.len()).sum();
+            let permits = u32::try_from(bytes.min(BYTES_MAX)).unwrap_or(u32::MAX);
+            // First the place, so that what is counted below also arrives.
+            let room = self.shared.room.acquire_many(permits).await;
+            let room = room.map_err(|_| KeepError::Closed)?;
+            self.pass_on().await?;
+            let place = self.shared.pieces.reserve().await.map_err(|_| KeepError::Closed)?;
+            // Given back by the writer.
+            room.forget();
+            self.shared.coming.fetch_add(1, Ordering::Release);
+            let (answer, written) = oneshot::channel();
+            place.send(Piece::Chunks { chunks, permits, answer });
+            match written.await.map_err(|_| KeepError::Closed)? {
+                Ok(()) => return Ok(()),
+                Err(rest) => chunks = rest,
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
     }
 
     /// Looks at what a session asks that has nothing else to say of its results: an attempt whose result is
@@ -191,6 +226,26 @@ impl Outputs {
             none if none.is_empty() => Ok(()),
             ended => self.send(Piece::Ended(ended)).await,
         }
+    }
+
+    /// Why output cannot be written now, in words that name the file.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.shared.trouble.now()
+    }
+
+    /// Ends when output could not be written and the hub is to stop for it; gives the reason.
+    pub(crate) fn fatal(&self) -> impl Future<Output = String> + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.trouble.fatal().await }
+    }
+
+    pub(crate) fn on_error(&self) -> OnWriteError {
+        self.shared.trouble.on_error
+    }
+
+    /// Attempts that ended since the start and of whose output something is lost.
+    pub(crate) fn attempts_with_loss(&self) -> u64 {
+        self.shared.trouble.attempts()
     }
 
     /// Bytes that came since the start and are kept nowhere: for errors of the disk, because too many attempts were open,

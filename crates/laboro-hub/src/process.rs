@@ -58,6 +58,8 @@ pub enum HubError {
     Audit(#[from] crate::http::AuditError),
     #[error(transparent)]
     Runexp(#[from] runexp::Unsayable),
+    #[error("output of tasks cannot be written: {0}; make room and start the hub again")]
+    Outputs(String),
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
     #[error("the hub ended in a way it should not; its log says more")]
@@ -127,7 +129,8 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     native_config.alpn_protocols = [tunnel::PROTOCOL, WORKER_PROTOCOL].map(<[u8]>::to_vec).into();
     let tls = TlsAcceptor::from(Arc::new(native_config));
     let store = settings.outputs.store();
-    let keeper = Keeper::open(&settings.outputs_dir(), store, ledger.life() + 1)?;
+    let on_error = settings.outputs.on_write_error;
+    let keeper = Keeper::open(&settings.outputs_dir(), store, ledger.life() + 1, on_error)?;
     journal.copy_outputs();
     let web = match (front.http, settings.http) {
         (Some(bound), _) => Some(bound),

@@ -49,7 +49,8 @@ export async function show(place, visit) {
       h("small", {}, ` ${job}/${number} of job `, h("a", { href: `#/jobs/${job}` }, String(job)))));
     enable(buttons, task);
     swap(why, explained && h("p", { class: "why" }, h("b", {}, "Why it does not run: "), explained.explanation),
-      task.message && h("p", { class: "trouble" }, task.message));
+      task.message && h("p", { class: "trouble" }, task.message),
+      task.output_lost && h("p", { class: "trouble" }, "Some of what it printed is lost: the hub could not write it."));
     swap(attempts, drawAttempts(runs));
     swap(work, drawWork(task.work ?? {}, task));
     swap(links, drawLinks("after", task.after), drawLinks("before", task.before));

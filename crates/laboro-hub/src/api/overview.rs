@@ -68,7 +68,7 @@ pub struct Disk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Warning {
     /// A stable word: `worker_on_hold`, `worker_ejected`, `no_workers`, `group_paused`, `job_stopped`,
-    /// `door_without_workers`, `inbox_full`, `history_missed`, `disk_low`.
+    /// `door_without_workers`, `inbox_full`, `history_missed`, `disk_low`, `outputs_failing`, `output_lost`.
     pub kind: String,
     /// In plain words.
     pub words: String,

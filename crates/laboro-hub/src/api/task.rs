@@ -25,6 +25,9 @@ pub struct Task {
     /// Those that are remembered, oldest first; the last may still run.
     #[serde(default)]
     pub attempts: Vec<Attempt>,
+    /// Something that it printed in its last attempt was not kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub output_lost: bool,
     /// The number of the lease it is given out under.
     #[serde(default)]
     pub lease: Option<String>,
@@ -177,6 +180,14 @@ pub struct Attempt {
     /// What it used, where its worker has told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Used>,
+    /// Bytes that it printed and that were not kept, as on a full disk.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_lost_bytes: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands over a reference
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What an attempt used. Its processes are counted that it waited for.
@@ -268,6 +279,7 @@ impl From<TaskView> for Task {
             priority: view.priority,
             failed_attempts: view.failed_attempts,
             lost_attempts: view.lost_attempts,
+            output_lost: false,
             attempts: view.attempts.into_iter().map(Attempt::from).collect(),
             lease: view.lease.map(|lease| lease.to_string()),
             delayed_until_ms: view.delayed_until.map(|time| time.0),
@@ -291,6 +303,7 @@ impl From<AttemptView> for Attempt {
             ended_ms: view.ended.map(|time| time.0),
             outcome: view.outcome.map(Outcome::from),
             used: None,
+            output_lost_bytes: 0,
         }
     }
 }

@@ -27,8 +27,9 @@ impl Api {
             of_task.entry(ended.key.index).or_default().push(ended);
         }
         for task in tasks {
-            let ends = of_task.remove(&id(task).index);
-            ends.into_iter().flatten().for_each(|ended| add(&mut task.attempts, ended));
+            let ends = of_task.remove(&id(task).index).unwrap_or_default();
+            task.output_lost = ends.last().is_some_and(|ended| ended.end.lost() > 0);
+            ends.into_iter().for_each(|ended| add(&mut task.attempts, ended));
         }
     }
 }
@@ -57,6 +58,7 @@ fn add(attempts: &mut Vec<Attempt>, ended: Ended) {
         system_us: ending.sys_us,
         peak_memory_bytes: ending.max_rss_kib.saturating_mul(1024),
     });
+    let output_lost_bytes = ended.end.lost();
     let ended_ms = ending.started_ms.saturating_add(ending.wall_us / 1000);
     match known {
         // Numbers begin anew when a person has an element tried again: this is about an earlier one.
@@ -64,6 +66,7 @@ fn add(attempts: &mut Vec<Attempt>, ended: Ended) {
         Some(attempt) => {
             (attempt.started_ms, attempt.ended_ms) = (ending.started_ms, Some(ended_ms));
             attempt.used = used;
+            attempt.output_lost_bytes = output_lost_bytes;
         }
         None => {
             let at = attempts.partition_point(|attempt| attempt.attempt < number);
@@ -75,6 +78,7 @@ fn add(attempts: &mut Vec<Attempt>, ended: Ended) {
                 ended_ms: Some(ended_ms),
                 outcome: Some(Outcome::from(ending.outcome())),
                 used,
+                output_lost_bytes,
             };
             attempts.insert(at, attempt);
         }

@@ -271,6 +271,11 @@ fn register_self(registry: &mut Registry, api: &Api) {
     if let Some(outputs) = &api.services.outputs {
         let lost = ConstCounter::new(outputs.bytes_lost());
         registry.register("output_bytes_lost", "Output of tasks that came and is not kept", lost);
+        let attempts = ConstCounter::new(outputs.attempts_with_loss());
+        let what = "Attempts that ended and lost output";
+        registry.register("output_attempts_lost", what, attempts);
+        let writable = gauge(u64::from(outputs.trouble().is_none()));
+        registry.register("output_writable", "1: output of tasks can be written", writable);
     }
     if let Some(disk) = api.disk() {
         registry.register("disk_free_bytes", "Room where the hub writes", gauge(disk.free_bytes));

@@ -6,7 +6,7 @@ use super::extract::{Asked, At};
 use super::operation::internal;
 use super::tasks::by_number;
 use super::{Api, Shared};
-use crate::api::{ATTEMPT_HEADER, Problem};
+use crate::api::{ATTEMPT_HEADER, OUTPUT_LOST_HEADER, Problem};
 use crate::keep::{Cursor, KeepError};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -105,6 +105,8 @@ pub(super) async fn answer(
         }
     };
     let key = Key { job, index: task, attempt };
+    let end = outputs.end(key).await.map_err(|error| internal(&error))?;
+    let lost = end.map_or(0, |end| end.lost());
     let cursor = outputs.cursor(key, streams).await.map_err(|error| internal(&error))?;
     let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
     let mut response = match range.filter(|_| !follows).and_then(Range::parse) {
@@ -131,6 +133,9 @@ pub(super) async fn answer(
     headers.insert(header::CONTENT_TYPE, plain);
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(ATTEMPT_HEADER, attempt.into());
+    if lost > 0 {
+        headers.insert(OUTPUT_LOST_HEADER, lost.into());
+    }
     Ok(response)
 }
 

@@ -5,6 +5,7 @@ use super::answer::{Answer, Refused};
 use super::entry::{Visitor, word};
 use super::{Api, Shared};
 use crate::api::{Disk, Fleet, Me, Overview, Standing, Warning, Worker};
+use crate::keep::Outputs;
 use axum::Json;
 use axum::extract::State;
 use laboro_core::{Command, GroupView, JobId, Name, Query, Reply, State as TaskState, WorkerId};
@@ -147,6 +148,9 @@ impl Api {
             let words = format!("{missed} events are not in the history: too much happened");
             list.add("history_missed", words, |_| {});
         }
+        if let Some(outputs) = &self.services.outputs {
+            warn_of_outputs(outputs, list);
+        }
         if let Some(disk) = disk
             && (disk.free_bytes < DISK_FREE_MIN || disk.free_bytes < disk.total_bytes / 20)
         {
@@ -161,6 +165,20 @@ impl Api {
             free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
             total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
         })
+    }
+}
+
+fn warn_of_outputs(outputs: &Outputs, list: &mut Warnings) {
+    if let Some(why) = outputs.trouble() {
+        let words =
+            format!("output of tasks cannot be written: {why}; {}", outputs.on_error().words());
+        list.add("outputs_failing", words, |_| {});
+    }
+    let attempts = outputs.attempts_with_loss();
+    if attempts > 0 {
+        let tasks = if attempts == 1 { "1 attempt" } else { &format!("{attempts} attempts") };
+        let words = format!("{tasks} lost output since the hub started; see output_lost of tasks");
+        list.add("output_lost", words, |_| {});
     }
 }
 

@@ -6,6 +6,7 @@ use super::{KeepError, Outputs, Piece};
 use laboro_core::TaskId;
 use laboro_dialects::session::Ends;
 use laboro_journal::outputs::Ended;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -67,7 +68,15 @@ impl Outputs {
         let room = self.shared.room.acquire_many(permits as u32).await;
         // Given back by the writer.
         room.map_err(|_| KeepError::Closed)?.forget();
-        if self.shared.ends.add(ends, count, permits) { self.pass_on().await } else { Ok(()) }
+        let is_much = self.shared.ends.add(ends, count, permits);
+        // That output is lost stands with the end, so no result goes before it.
+        if self.shared.has_lost.load(Ordering::Acquire) {
+            self.keep(Vec::new()).await
+        } else if is_much {
+            self.pass_on().await
+        } else {
+            Ok(())
+        }
     }
 
     /// Puts what was gathered into the writer's queue. Before output is put there, too, so that everything is

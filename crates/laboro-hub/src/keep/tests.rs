@@ -66,7 +66,8 @@ async fn with_store<F: AsyncFnOnce(Outputs)>(dir: &TempDir, test: F) {
 }
 
 async fn with_store_in_life<F: AsyncFnOnce(Outputs)>(life: u32, dir: &TempDir, test: F) {
-    let keeper = Keeper::open(dir.path(), outputs::Config::default(), life).unwrap();
+    let keeper =
+        Keeper::open(dir.path(), outputs::Config::default(), life, OnWriteError::Wait).unwrap();
     test(keeper.outputs()).await;
     tokio::task::spawn_blocking(move || keeper.close()).await.unwrap();
 }
@@ -249,7 +250,8 @@ async fn more_than_memory_should_hold_is_kept_all_the_same() {
 #[tokio::test]
 async fn a_closed_store_says_so() {
     let dir = TempDir::new().unwrap();
-    let keeper = Keeper::open(dir.path(), outputs::Config::default(), 1).unwrap();
+    let keeper =
+        Keeper::open(dir.path(), outputs::Config::default(), 1, OnWriteError::Wait).unwrap();
     let outputs = keeper.outputs();
     tokio::task::spawn_blocking(move || keeper.close()).await.unwrap();
     let told = outputs.keep(vec![chunk(1, 1, "x")]).await.unwrap_err();

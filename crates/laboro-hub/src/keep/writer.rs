@@ -2,10 +2,11 @@
 //! whenever its queue is empty. What is said twice is written once.
 
 use super::recent::Recent;
-use super::{Ended, KeepError, Piece, Shared};
+use super::reserve::Reserve;
+use super::{Answer, Ended, KeepError, OnWriteError, Piece, Shared};
 use laboro_core::{LeaseNo, Outcome, TaskId};
 use laboro_dialects::session::{self, AttemptEnd, Chunk, Ends};
-use laboro_journal::outputs::{self, Ending, Error, Key, Reader, Stream, Writer};
+use laboro_journal::outputs::{self, End, Ending, Error, Key, NotTaken, Reader, Stream, Writer};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -23,7 +24,11 @@ pub(super) struct Writing {
     /// The hub's.
     life: u32,
     is_dirty: bool,
-    complained: Option<Instant>,
+    reserve: Reserve,
+    /// Since output could not be written: when it was last looked whether it can.
+    tried: Option<Instant>,
+    /// Taken, and answered when it is in its file.
+    taken: Vec<Answer>,
 }
 
 struct Open {
@@ -47,8 +52,8 @@ const OPEN_MAX: usize = 1 << 20;
 /// Without a new byte for so long an attempt counts as quiet, and somebody looks whether it still runs.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// A full disk is told of once in a while, not for each line of output.
-const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
+/// On a full disk, how often it is looked whether there is room.
+const TRY_EVERY: Duration = Duration::from_millis(200);
 
 impl Writing {
     pub fn open(
@@ -65,8 +70,24 @@ impl Writing {
             known.attempt = known.attempt.max(key.attempt);
         }
         shared.open.store(open.len(), Ordering::Release);
-        let ended = Recent::default();
-        Ok(Writing { writer, shared, open, ended, life, is_dirty: false, complained: None })
+        shared.has_lost.store(writer.has_lost(), Ordering::Release);
+        let reserve = Reserve::new(dir);
+        match shared.trouble.on_error {
+            // Without it, less can be marked.
+            OnWriteError::Mark => drop(reserve.make()),
+            OnWriteError::Wait | OnWriteError::Stop => reserve.release(),
+        }
+        Ok(Writing {
+            writer,
+            shared,
+            open,
+            ended: Recent::default(),
+            life,
+            is_dirty: false,
+            reserve,
+            tried: None,
+            taken: Vec::new(),
+        })
     }
 
     pub fn run(mut self, mut queue: mpsc::Receiver<Piece>) {
@@ -97,8 +118,12 @@ impl Writing {
     /// True: there will be no more.
     fn take(&mut self, piece: Piece) -> bool {
         match piece {
-            Piece::Chunks { chunks, permits } => {
-                chunks.iter().for_each(|chunk| self.append(chunk));
+            Piece::Chunks { chunks, permits, answer } => {
+                match self.append_all(chunks) {
+                    Ok(()) => self.taken.push(answer),
+                    // The session may have gone.
+                    Err(rest) => drop(answer.send(Err(rest))),
+                }
                 self.shared.room.add_permits(permits as usize);
             }
             Piece::Ended(ended) => ended.iter().for_each(|ended| self.note_end(ended)),
@@ -121,16 +146,18 @@ impl Writing {
             Piece::Forget(jobs) => {
                 self.open.retain(|task, _| !jobs.iter().any(|range| range.contains(&task.job.0)));
                 let forgotten = self.writer.forget_all(jobs);
-                self.note(forgotten.map(drop), 0);
+                self.note(forgotten.map(drop));
                 self.is_dirty = true;
             }
             Piece::Quiet(most, answer) => {
+                self.notice_room();
                 let quiet = self.open.iter().filter(|(_, open)| open.grown.elapsed() >= QUIET);
                 let quiet = quiet.map(|(task, open)| (key(*task, open.attempt), open.lease));
                 // Whoever asked may have gone.
                 let _ = answer.send(quiet.take(most).collect());
             }
             Piece::Settle(done) => {
+                self.notice_room();
                 self.flush();
                 let _ = done.send(());
             }
@@ -139,18 +166,48 @@ impl Writing {
         false
     }
 
-    fn append(&mut self, chunk: &Chunk) {
+    /// Gives back what has to be offered again.
+    fn append_all(&mut self, mut chunks: Vec<Chunk>) -> Result<(), Vec<Chunk>> {
+        let marks = self.shared.trouble.on_error == OnWriteError::Mark;
+        let mut writes = self.tried.is_none() || self.look_for_room();
+        if !writes && !marks {
+            return Err(chunks);
+        }
+        for at in 0..chunks.len() {
+            let Err(taken) = self.append(&chunks[at], writes) else { continue };
+            if !marks {
+                let mut rest = chunks.split_off(at);
+                drop(rest[0].bytes.split_to(taken));
+                rest[0].offset = rest[0].offset.map(|offset| offset + taken as u64);
+                return Err(rest);
+            }
+            writes = false;
+        }
+        Ok(())
+    }
+
+    /// The error: so many of its bytes are dealt with. Where what is not taken is lost, all of them are. Without `writes`
+    /// nothing is tried: the little room there is is needed for ends.
+    fn append(&mut self, chunk: &Chunk, writes: bool) -> Result<(), usize> {
         let Chunk { task, attempt, lease, .. } = *chunk;
         match self.open.get(&task).map(|open| open.attempt) {
             // A worker that was given up on still talks; another has the task now.
-            Some(before) if before > attempt => return self.lose(chunk.bytes.len()),
+            Some(before) if before > attempt => {
+                self.lose(chunk.bytes.len());
+                return Ok(());
+            }
             Some(before) if before < attempt => {
                 self.end(key(task, before), Outcome::Lost);
                 self.open.insert(task, Open::new(attempt, lease));
             }
             Some(_) => {}
-            None if chunk.offset.is_some() && self.is_over(lease, key(task, attempt)) => return,
-            None if self.open.len() >= OPEN_MAX => return self.lose(chunk.bytes.len()),
+            None if chunk.offset.is_some() && self.is_over(lease, key(task, attempt)) => {
+                return Ok(());
+            }
+            None if self.open.len() >= OPEN_MAX => {
+                self.lose(chunk.bytes.len());
+                return Ok(());
+            }
             None => {}
         }
         let open = self.open.entry(task).or_insert_with(|| Open::new(attempt, lease));
@@ -160,15 +217,39 @@ impl Writing {
             session::Stream::Err => (1, Stream::Stderr),
         };
         let key = key(task, attempt);
-        let bytes = match chunk.offset {
-            Some(offset) => {
-                &chunk.bytes[self.known(key, (at, stream), offset, chunk.bytes.len())..]
-            }
-            None => &chunk.bytes[..],
+        let known = match chunk.offset {
+            Some(offset) => self.known(key, (at, stream), offset, chunk.bytes.len()),
+            None => 0,
         };
-        let appended = self.writer.append(key, stream, bytes);
-        self.note(appended, bytes.len());
+        let bytes = &chunk.bytes[known..];
         self.is_dirty = true;
+        let offered = match writes {
+            true => self.writer.offer(key, stream, bytes),
+            false => {
+                self.writer.lose(key, stream, bytes.len() as u64);
+                self.lose(bytes.len());
+                Ok(())
+            }
+        };
+        let taken = match offered {
+            // Output that comes after its job was forgotten is nobody's loss.
+            Err(NotTaken { error: Error::Forgotten { .. }, .. }) => {
+                self.open.remove(&task);
+                self.lose(bytes.len());
+                Ok(())
+            }
+            Err(NotTaken { taken, error }) => {
+                self.begin_trouble(&error);
+                if self.shared.trouble.on_error == OnWriteError::Mark {
+                    self.writer.lose(key, stream, (bytes.len() - taken) as u64);
+                    self.lose(bytes.len() - taken);
+                }
+                Err(known + taken)
+            }
+            Ok(()) => Ok(()),
+        };
+        self.note_loss();
+        taken
     }
 
     /// How many bytes of a piece that begins at `offset` of its stream are here already.
@@ -181,7 +262,7 @@ impl Writing {
     ) -> usize {
         let amount = self.writer.amount(key, stream);
         let open = self.open.get_mut(&task(key)).expect("opened before anything is added to it");
-        let heard = amount.kept + amount.dropped + open.missed[at];
+        let heard = amount.heard() + open.missed[at];
         // Answered, and lost with an earlier life of the hub.
         open.missed[at] += offset.saturating_sub(heard);
         usize::try_from(heard.saturating_sub(offset)).map_or(length, |known| known.min(length))
@@ -223,7 +304,9 @@ impl Writing {
         };
         let key = key(end.task, attempt);
         if printed.is_some_and(|printed| printed <= attempt) {
-            self.open.remove(&end.task);
+            if let Some(open) = self.open.remove(&end.task) {
+                self.lose_missed(key, &open);
+            }
             self.ended.add(end.lease);
         } else if self.writer.is_full() || self.is_over(end.lease, key) {
             // What an attempt used takes little, but a limit is a limit.
@@ -240,8 +323,7 @@ impl Writing {
         };
         let worker = (ends.worker.0, ends.name.bytes());
         let written = self.writer.end_by(key, ending, worker);
-        self.note(written.map(drop), 0);
-        self.is_dirty = true;
+        self.note_written_end(written);
     }
 
     /// An end without an attempt to it: whatever is open ends.
@@ -253,32 +335,101 @@ impl Writing {
             return;
         }
         let key = key(ended.task, open.attempt);
-        self.open.remove(&ended.task);
+        if let Some(open) = self.open.remove(&ended.task) {
+            self.lose_missed(key, &open);
+        }
         self.end(key, ended.outcome);
     }
 
     fn end(&mut self, key: Key, outcome: Outcome) {
         let ended = self.writer.end(key, Ending::of(outcome));
-        self.note(ended.map(drop), 0);
+        self.note_written_end(ended);
+    }
+
+    /// What a worker was answered for and an earlier life of the hub took with it is lost too.
+    fn lose_missed(&mut self, key: Key, open: &Open) {
+        for (stream, missed) in [Stream::Stdout, Stream::Stderr].into_iter().zip(open.missed) {
+            self.writer.lose(key, stream, missed);
+        }
+    }
+
+    fn note_written_end(&mut self, written: Result<End, Error>) {
+        if written.as_ref().is_ok_and(|end| end.lost() > 0) {
+            self.shared.trouble.count_attempt();
+        }
+        self.note(written.map(drop));
         self.is_dirty = true;
     }
 
     fn flush(&mut self) {
-        if std::mem::take(&mut self.is_dirty) {
-            let flushed = self.writer.flush();
-            self.note(flushed, 0);
-            self.shared.flushed.send_modify(|count| *count += 1);
+        if !self.is_dirty && self.taken.is_empty() {
+            return;
+        }
+        let is_written = self.write_out();
+        self.is_dirty = !is_written;
+        self.shared.flushed.send_modify(|count| *count += 1);
+        for answer in self.taken.drain(..) {
+            // The session may have gone.
+            let _ = answer.send(if is_written { Ok(()) } else { Err(Vec::new()) });
         }
     }
 
-    fn note(&mut self, result: Result<(), Error>, bytes: usize) {
-        let Err(error) = result else { return };
-        self.lose(bytes);
-        // Output that comes after its job was forgotten is nobody's loss.
-        let is_news = self.complained.is_none_or(|last| last.elapsed() >= COMPLAIN_EVERY);
-        if is_news && !matches!(error, Error::Forgotten { .. }) {
-            tracing::error!("output of tasks is lost: {error}");
-            self.complained = Some(Instant::now());
+    /// Whether everything is in its file, or counted as lost there.
+    fn write_out(&mut self) -> bool {
+        let Err(error) = self.writer.flush() else { return true };
+        self.begin_trouble(&error);
+        if self.shared.trouble.on_error != OnWriteError::Mark {
+            return false;
+        }
+        match self.writer.discard() {
+            Ok(bytes) => self.lose(usize::try_from(bytes).unwrap_or(usize::MAX)),
+            Err(_) => return false,
+        }
+        self.note_loss();
+        self.writer.flush().is_ok() || {
+            self.reserve.release();
+            self.writer.flush().is_ok()
+        }
+    }
+
+    fn note(&mut self, result: Result<(), Error>) {
+        match result {
+            Ok(()) | Err(Error::Forgotten { .. }) => {}
+            Err(error) => self.begin_trouble(&error),
+        }
+    }
+
+    fn begin_trouble(&mut self, error: &Error) {
+        self.shared.trouble.begin(error);
+        self.tried.get_or_insert_with(Instant::now);
+    }
+
+    /// Also where nothing is printed any more, the trouble comes to its end.
+    fn notice_room(&mut self) {
+        if self.tried.is_some() {
+            self.look_for_room();
+        }
+    }
+
+    /// True: the trouble is over.
+    fn look_for_room(&mut self) -> bool {
+        if self.tried.is_some_and(|tried| tried.elapsed() < TRY_EVERY) {
+            return false;
+        }
+        let is_reserved =
+            self.shared.trouble.on_error != OnWriteError::Mark || self.reserve.make().is_ok();
+        let has_room = is_reserved && self.reserve.has_room() && self.writer.flush().is_ok();
+        if has_room {
+            self.shared.trouble.end();
+        }
+        self.tried = (!has_room).then(Instant::now);
+        has_room
+    }
+
+    /// From now on, ends are waited for.
+    fn note_loss(&self) {
+        if self.writer.has_lost() {
+            self.shared.has_lost.store(true, Ordering::Release);
         }
     }
 

@@ -7,7 +7,7 @@ use super::papers;
 use crate::config::DoorsThread;
 use crate::history::Observed;
 use crate::inbox::{Handle, Server};
-use crate::keep::{Keeper, housekeeping, pass_on_ends};
+use crate::keep::{Keeper, OnWriteError, housekeeping, pass_on_ends};
 use crate::listen::{Reception, listen};
 use crate::ring;
 use laboro_core::Hub;
@@ -45,6 +45,7 @@ impl Engine {
         let (http_ended, dir) = (self.http_ended, self.dir);
         let patience = Duration::from_millis(self.stop_ms);
         let outputs = keeper.outputs();
+        let kept = outputs.clone();
         let ring: Result<Ended, HubError> = runtime.block_on(async {
             let mut helpers = JoinSet::new();
             let doors = serve(receptions);
@@ -60,6 +61,11 @@ impl Engine {
                 DoorsThread::Own => on_own_thread(doors)?,
             };
             helpers.spawn(pass_on_ends(outputs.clone()));
+            let (unwritable, told) = (outputs.fatal(), stop.clone());
+            helpers.spawn(async move {
+                unwritable.await;
+                told.cancel();
+            });
             helpers.spawn(housekeeping(outputs, handle.clone()));
             let all_ended = async move {
                 let _ = doors_ended.await;
@@ -100,7 +106,11 @@ impl Engine {
         let Ended { ran, journal } = ring?;
         let closed: Result<(), JournalError> = journal.into_journal().close();
         ran?;
-        Ok(closed?)
+        closed?;
+        match kept.trouble().filter(|_| kept.on_error() == OnWriteError::Stop) {
+            None => Ok(()),
+            Some(why) => Err(HubError::Outputs(why)),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use stream::Stream;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Sleep;
@@ -60,6 +61,8 @@ pub(crate) enum Parting {
     Slow,
     /// The hub stops, or has stopped.
     Stopped,
+    /// What it brought could not be written in time. It has no answer, so it is told again on the next connection.
+    Unkept,
 }
 
 /// Said but not sent; beyond this nothing more is read or delivered.
@@ -70,6 +73,10 @@ const DELIVERIES_A_TURN: usize = 1024;
 
 /// How long answers to what a peer has asked before are waited for when the hub stops.
 const LEAVE_MS: u64 = 2000;
+
+/// How long output is waited for that cannot be written. Nothing is heard meanwhile, also no sign of life: shorter than
+/// leases, which go on when the worker comes again.
+const UNKEPT_MS: u64 = 10_000;
 
 /// How long a dialect that has a word for it hears on when the hub stops, for what was on its way.
 const LATE_MS: u64 = 200;
@@ -142,7 +149,7 @@ where
     talk.close(&parting).await;
     let stats = &hall.stats;
     match &parting {
-        Parting::Finished | Parting::Left | Parting::Stopped => {}
+        Parting::Finished | Parting::Left | Parting::Stopped | Parting::Unkept => {}
         Parting::Malformed(_) => count(&stats.malformed, 1),
         Parting::Denied(_) => count(&stats.denied, 1),
         Parting::Silent => count(&stats.silent, 1),
@@ -314,7 +321,7 @@ where
     }
 
     async fn hand_over(&mut self) -> Result<(), Parting> {
-        self.keep().await;
+        self.keep().await?;
         if self.backlog.is_empty() {
             std::mem::swap(&mut self.backlog, &mut self.out.ask);
         } else {
@@ -331,17 +338,41 @@ where
         self.subscription.ask_all(asks).await.map_err(|_| Parting::Stopped)
     }
 
-    /// Output comes before the result that follows it, and so does what is remembered of it. That some cannot be kept is told by its keeper.
-    async fn keep(&mut self) {
+    /// Output is in its file before the result that follows it is passed on. That it cannot be written is told by its keeper.
+    async fn keep(&mut self) -> Result<(), Parting> {
         let chunks = std::mem::take(&mut self.out.keep);
-        let Some(outputs) = &self.hall.outputs else { return };
-        if !chunks.is_empty() {
-            let _ = outputs.keep(chunks).await;
+        let Some(outputs) = &self.hall.outputs else { return Ok(()) };
+        if chunks.is_empty() && self.out.ended.is_empty() {
+            if !self.out.ask.is_empty() {
+                let _ = outputs.note_results(&self.out.ask).await;
+            }
+            return Ok(());
         }
-        if !self.out.ended.is_empty() {
-            let _ = outputs.note_ends(&mut self.out.ended).await;
-        } else if !self.out.ask.is_empty() {
-            let _ = outputs.note_results(&self.out.ask).await;
+        let ended = &mut self.out.ended;
+        // A store that is closed is that of a hub that has stopped.
+        let kept = async {
+            if !chunks.is_empty() {
+                let _ = outputs.keep(chunks).await;
+            }
+            if !ended.is_empty() {
+                let _ = outputs.note_ends(ended).await;
+            }
+        };
+        let too_late = async {
+            let stopped = async {
+                self.hall.stop.cancelled().await;
+                tokio::time::sleep(Duration::from_millis(LEAVE_MS)).await;
+            };
+            let _ = tokio::time::timeout(Duration::from_millis(UNKEPT_MS), stopped).await;
+        };
+        tokio::select! {
+            biased;
+            () = kept => Ok(()),
+            () = too_late => {
+                // Without its output no result is passed on, and nothing is said that depends on it.
+                self.out = Output::default();
+                Err(Parting::Unkept)
+            }
         }
     }
 
@@ -408,7 +439,7 @@ where
         count(&self.hall.stats.messages_out, self.out.messages());
         self.stream.say(self.out.take_bytes());
         self.session.close(self.hall.clock.now(), &mut self.out);
-        self.keep().await;
+        let _ = self.keep().await;
         let mut asks = std::mem::take(&mut self.backlog);
         asks.append(&mut self.out.ask);
         if !asks.is_empty() {

@@ -6,7 +6,7 @@ mod lines;
 use super::*;
 use crate::clock::Clock;
 use crate::inbox::{Handle, ServerOptions, server};
-use crate::keep::Keeper;
+use crate::keep::{Keeper, OnWriteError};
 use crate::listen::DoorStats;
 use crate::security::{Admission, NewToken, Role, TokenBook, Tokens};
 use laboro_core::{Command, Config, Hub, Ledger, Query, Reply, WorkerId};
@@ -44,7 +44,9 @@ fn limits() -> Limits {
 fn with_door<F: AsyncFnOnce(Rig)>(limits: Limits, session_queue: usize, test: F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let dir = TempDir::new().unwrap();
-    let keeper = Keeper::open(&dir.path().join("outputs"), outputs::Config::default(), 1).unwrap();
+    let outputs_dir = dir.path().join("outputs");
+    let config = outputs::Config::default();
+    let keeper = Keeper::open(&outputs_dir, config, 1, OnWriteError::Wait).unwrap();
     let outputs = Some(keeper.outputs());
     runtime.block_on(async {
         let clock = Clock::start();

@@ -69,7 +69,7 @@ impl Rig {
 
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("outputs");
-        let keeper = Keeper::open(&store, Default::default(), 1).unwrap();
+        let keeper = Keeper::open(&store, Default::default(), 1, Default::default()).unwrap();
         let audit = Audit::open(dir.path(), AuditOptions::default()).unwrap();
         let stats: Arc<ServeStats> = Arc::default();
         let services = Services {

@@ -189,13 +189,16 @@ impl Writer {
         }
     }
 
-    /// Gives up the output that is not in the file yet, and counts it as lost. Ends stay to be written.
-    pub fn discard(&mut self) -> Result<(), Error> {
+    /// Gives up the output that is not in the file yet, and counts it as lost. Ends stay to be written. Says how many
+    /// bytes that were.
+    pub fn discard(&mut self) -> Result<u64, Error> {
+        let mut bytes = 0;
         let mut gone: HashMap<Key, Amounts> = HashMap::new();
         let mut body = Vec::new();
         for (header, written) in self.active.take_unwritten()? {
             match header.kind {
                 Kind::Chunk(stream) => {
+                    bytes += u64::from(header.length);
                     gone.entry(header.key).or_default().of_mut(stream).lost +=
                         u64::from(header.length);
                 }
@@ -218,8 +221,8 @@ impl Writer {
             amounts.stdout.lose(gone.stdout.lost);
             amounts.stderr.lose(gone.stderr.lost);
         }
-        self.has_lost = true;
-        Ok(())
+        self.has_lost |= bytes > 0;
+        Ok(bytes)
     }
 
     /// Whether something was lost since this was opened, or of an attempt that was running then.

@@ -129,6 +129,11 @@ async fn task_text(hub: &Hub, task: &Task) -> anyhow::Result<String> {
     if let Some(message) = &task.message {
         facts.add("message", safe(message));
     }
+    if task.output_lost {
+        let lost = task.attempts.last().map_or(0, |last| last.output_lost_bytes);
+        let some = if lost > 0 { counted(lost, "byte") } else { "some".to_owned() };
+        facts.add("output", format_args!("{some} lost: the hub could not write it"));
+    }
     if let Some(work) = &task.work {
         add_work(&mut facts, work);
     }

@@ -5,9 +5,9 @@ use crate::args::hub::Status;
 use crate::exit::Exit;
 use crate::hub_client::{Hub, Newest, WorkerPages, talk};
 use crate::output::table::{Mood, Table};
-use crate::output::{counted, print};
+use crate::output::{counted, print, safe};
 use crate::view::{JOB_COLUMNS, job_row, now_ms};
-use laboro_hub::api::{Group, Job, JobState, Standing};
+use laboro_hub::api::{self, Group, Job, JobState, Standing, Warning};
 use serde_json::json;
 
 pub(crate) fn run(args: &Status) -> anyhow::Result<Exit> {
@@ -29,6 +29,7 @@ struct Overview {
     failed: Vec<Job>,
     /// There were more jobs than were looked at.
     is_cut: bool,
+    warnings: Vec<Warning>,
 }
 
 #[derive(Default)]
@@ -61,6 +62,7 @@ impl Overview {
             going_on: Vec::new(),
             failed: Vec::new(),
             is_cut: false,
+            warnings: hub.get::<api::Overview>("overview").await?.warnings,
         };
         let mut workers = WorkerPages::new(hub, group, None);
         for _ in 0..WORKERS_LOOKED_AT {
@@ -105,11 +107,19 @@ impl Overview {
             },
             "jobs": self.going_on,
             "failed_lately": self.failed,
+            "warnings": self.warnings,
         })
     }
 
     fn text(&self, address: &str) -> String {
         let mut text = format!("hub at {address}\n{}\n", self.workers.text());
+        // Those about workers, groups and jobs are seen below.
+        let is_of_hub = |warning: &&Warning| {
+            warning.worker.is_none() && warning.job.is_none() && warning.group.is_none()
+        };
+        for warning in self.warnings.iter().filter(is_of_hub) {
+            text.push_str(&format!("{}\n", Mood::Bad.paint(&safe(&warning.words))));
+        }
         if self.groups.is_empty() {
             text.push_str("nothing was submitted yet: laboro submit -- echo {} ::: a b c");
             return text;

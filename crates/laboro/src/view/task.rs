@@ -27,6 +27,11 @@ pub(crate) fn task_row(task: &Task, now_ms: u64) -> [(String, Mood); 8] {
         (None, Some(message)) => safe(message),
         (None, None) => String::new(),
     };
+    let outcome = match task.output_lost {
+        true if outcome.is_empty() => OUTPUT_LOST.to_owned(),
+        true => format!("{outcome}, {OUTPUT_LOST}"),
+        false => outcome,
+    };
     [
         plain(format!("{}/{}", task.job, task.task)),
         plain(task.name.to_string()),
@@ -38,6 +43,9 @@ pub(crate) fn task_row(task: &Task, now_ms: u64) -> [(String, Mood); 8] {
         plain(outcome),
     ]
 }
+
+/// Something that it printed was not kept.
+const OUTPUT_LOST: &str = "output lost";
 
 /// By name, or by number at a hub that does not tell names.
 pub(crate) fn worker_of(attempt: &Attempt) -> String {

@@ -5,6 +5,7 @@
 mod cable;
 mod cuts;
 mod machine;
+mod outputs;
 mod peers;
 mod stage;
 mod time;

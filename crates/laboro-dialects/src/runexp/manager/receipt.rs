@@ -27,6 +27,7 @@ pub(super) struct Receipt {
     is_good: bool,
     /// What it says is not known yet.
     is_kept: bool,
+    size: u64,
     left: u64,
     head: BytesMut,
 }
@@ -39,14 +40,17 @@ impl Receipt {
     /// Whether anything was there.
     pub(super) fn take(&mut self, heard: &mut Heard, out: &mut Output) -> bool {
         let Some(bytes) = heard.body(self.left) else { return false };
+        let offset = self.size - self.left;
         self.left -= bytes.len() as u64;
         let room = HEADER_BYTES_MAX.saturating_sub(self.head.len());
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         if self.is_kept
             && let Some(Loan { task, lease, attempt, .. }) = self.loan
         {
+            // A result that is told once more is known by its lease, and what was kept of it is not kept twice.
+            let offset = lease.map(|_| offset);
             let lease = lease.unwrap_or(LeaseNo(0));
-            out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, offset: None, bytes });
+            out.keep.push(Chunk { task, lease, attempt, stream: Stream::Out, offset, bytes });
         }
         true
     }
@@ -147,7 +151,8 @@ impl Manager {
             self.quiet_until = Some(now.after_ms(EMPTY_PAUSE_MS));
         }
         let head = BytesMut::new();
-        self.stage = Stage::Receiving(Receipt { name, loan, is_good, is_kept, left: size, head });
+        self.stage =
+            Stage::Receiving(Receipt { name, loan, is_good, is_kept, size, left: size, head });
         self.due = Some(now.after_ms(self.door.limits.exchange_ms));
     }
 

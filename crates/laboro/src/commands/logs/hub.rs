@@ -3,7 +3,7 @@
 use crate::args::Logs;
 use crate::exit::Exit;
 use crate::hub_client::{Away, Hub, Printed, talk};
-use crate::output::{print, safe, say};
+use crate::output::{counted, print, safe, say};
 use crate::resolve;
 use laboro_hub::api::{Attempt, OutcomeKind, Task, TaskState};
 use laboro_hub::client::Download;
@@ -22,7 +22,8 @@ pub(super) fn run(args: &Logs) -> anyhow::Result<Exit> {
             (_, true) => &[Printed::Stderr],
             _ => &[Printed::Stdout, Printed::Stderr],
         };
-        let is_new = hub.task(job, number).await?.attempts.is_empty();
+        let task = hub.task(job, number).await?;
+        let is_new = task.attempts.is_empty();
         let printed = if args.follow {
             follow(hub, (job, number), args.attempt, streams).await?
         } else {
@@ -37,8 +38,29 @@ pub(super) fn run(args: &Logs) -> anyhow::Result<Exit> {
         if printed == 0 && is_new && !args.follow {
             say(format_args!("laboro: task {} has printed nothing", safe(&args.task)));
         }
-        Ok(Exit::Done)
+        // Who follows has seen the attempt end meanwhile.
+        let task = if args.follow { hub.task(job, number).await? } else { task };
+        Ok(say_lost(&task, args.attempt))
     })
+}
+
+/// What is not there is no output of the task, and nobody should take it for that.
+fn say_lost(task: &Task, attempt: Option<u16>) -> Exit {
+    let shown = match attempt {
+        Some(attempt) => task.attempts.iter().find(|one| one.attempt == attempt),
+        None => task.attempts.last(),
+    };
+    let lost = match shown.map_or(0, |shown| shown.output_lost_bytes) {
+        0 if attempt.is_none() && task.output_lost => "some".to_owned(),
+        0 => return Exit::Done,
+        lost => counted(lost, "byte"),
+    };
+    say(format_args!(
+        "laboro: {lost} of the output of task {}/{} could not be written by the hub and are missing here; \
+         `laboro retry {}/{}` runs it again",
+        task.job, task.task, task.job, task.task
+    ));
+    Exit::Trouble
 }
 
 /// Both streams at once, each to where it belongs. One alone goes to standard output.
@@ -153,10 +175,11 @@ async fn as_json(hub: &Hub, task: &Task, attempt: Option<u16>) -> anyhow::Result
         "attempt": attempt.or(shown.map(|shown| shown.attempt)),
         "ended": shown.and_then(ended),
         "attempts": task.attempts,
+        "output_lost": task.output_lost,
         "stdout": texts[0],
         "stderr": texts[1],
     }))?;
-    Ok(Exit::Done)
+    Ok(say_lost(task, attempt))
 }
 
 /// How an attempt ended, in the words that a run on this machine has for it.

@@ -8,12 +8,16 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// A small disk of its own, which goes away with the test.
-struct Disk(PathBuf);
+pub(super) struct Disk(PathBuf);
 
 impl Disk {
     /// `None` where nobody may mount anything.
     fn new(rig: &Rig, options: &str) -> Option<Disk> {
-        let path = rig.at("hub");
+        Disk::at(rig, "hub", options)
+    }
+
+    pub(super) fn at(rig: &Rig, dir: &str, options: &str) -> Option<Disk> {
+        let path = rig.at(dir);
         std::fs::create_dir_all(&path).unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path);
@@ -26,7 +30,7 @@ impl Disk {
         }
     }
 
-    fn remount(&self, options: &str) {
+    pub(super) fn remount(&self, options: &str) {
         let options = format!("remount,{options}");
         let done = Command::new("mount").args(["-o", &options]).arg(&self.0).status();
         assert!(done.unwrap().success());

@@ -187,7 +187,8 @@ async fn hub(dir: &Path, ready: mpsc::Sender<(Handle, Outputs)>, stopped: onesho
     let own = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(Access::path_in(dir), own).unwrap();
     let tokens = Arc::new(Tokens::open(dir).unwrap());
-    let keeper = Keeper::open(&dir.join("outputs"), Default::default(), 1).unwrap();
+    let keeper =
+        Keeper::open(&dir.join("outputs"), Default::default(), 1, Default::default()).unwrap();
     let mut services = Services::new(handle.clone(), clock, tokens);
     let (history, mut journal, recorder) = History::new(journal);
     services.history = Some(history);
