@@ -5,7 +5,7 @@ use super::args::{KeysArgs, WorkersArgs};
 use super::link::Link;
 use super::target::Target;
 use crate::exit::Exit;
-use crate::output::print;
+use crate::output::{counted, print};
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use laboro_dialects::rrmq::{Command, Envelope};
@@ -70,11 +70,11 @@ fn text(table: &Table) -> String {
         ));
     }
     let dropped: u64 = table.dropped.values().sum();
+    let wait = if table.waiting == 1 { "request waits" } else { "requests wait" };
     text.push_str(&format!(
-        "\n{} workers, {} requests wait, {} dropped",
-        table.workers.len(),
+        "\n{}, {} {wait}, {dropped} dropped",
+        counted(table.workers.len() as u64, "worker"),
         table.waiting,
-        dropped
     ));
     text
 }

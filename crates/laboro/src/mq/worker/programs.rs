@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use laboro_core::Name;
 use laboro_dialects::rrmq::{Envelope, Parts};
+use laboro_worker::inherited;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;
 use std::process::Stdio;
@@ -124,6 +125,8 @@ impl Programs {
     fn shell(&self) -> Command {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(&self.line);
+        // As for tasks: who may ask a worker something need not be allowed what this program is.
+        command.env_clear().envs(inherited());
         command
     }
 }

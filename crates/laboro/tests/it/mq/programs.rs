@@ -58,6 +58,24 @@ while True:
 "#;
 
 #[test]
+fn a_program_is_not_told_where_the_hub_of_its_worker_is() {
+    let rig = Rig::new();
+    let server = Server::start(&[]);
+    let line = "echo \"dir=$LABORO_DIR access=$LABORO_ACCESS token=$LABORO_TOKEN own=$MINE\"";
+    let worker = ["mq", "worker", "--debug", "0", "-s", &server.address, "--exec", line];
+    let secrets = ["LABORO_DIR", "LABORO_ACCESS", "LABORO_TOKEN", "MINE"];
+    let call = secrets.iter().fold(rig.laboro(worker), |call, name| call.env(name, "told"));
+    let worker = call.start();
+    until("it is there", || server.table()["workers"] != serde_json::json!([]));
+    let answer = server.ask(&["send", "what"]);
+    assert_eq!(answer["answer"], serde_json::json!(["dir= access= token= own=told\\x0a"]));
+    let table = rig.laboro(["mq", "workers", "-s", &server.address]).run();
+    assert!(table.expect(0).out().contains("1 worker, 0 requests wait"), "{}", table.out());
+    worker.signal(Signal::TERM);
+    worker.wait().expect(0);
+}
+
+#[test]
 fn a_worker_that_leaves_finishes_what_it_has_begun() {
     let rig = Rig::new();
     let server = Server::start(&[]);
