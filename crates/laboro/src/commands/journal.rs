@@ -5,7 +5,7 @@ mod stream;
 
 use crate::args::{Journal, JournalCommand};
 use crate::exit::{Exit, usage};
-use crate::output::{bytes, print};
+use crate::output::{bytes, counted, print};
 use laboro_core::State;
 use laboro_journal::log;
 use serde_json::json;
@@ -58,6 +58,10 @@ fn found(dir: PathBuf) -> anyhow::Result<PathBuf> {
     }
 }
 
+fn contents(jobs: u64, workers: u64, tasks: &[(State, u64)]) -> String {
+    format!("{}, {}, {}", counted(jobs, "job"), counted(workers, "worker"), words(tasks))
+}
+
 fn words(tasks: &[(State, u64)]) -> String {
     let tasks = tasks.iter().filter(|(_, count)| *count > 0);
     let tasks: Vec<String> =
@@ -92,15 +96,15 @@ fn check(dir: &Path, as_json: bool) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     print(format_args!(
-        "{}: {} records up to number {} in {} segments, {}; {} events",
+        "{}: {} up to number {} in {}, {}; {}",
         dir.display(),
-        check.log.records,
+        counted(check.log.records, "record"),
         check.log.last_number,
-        check.log.segments,
+        counted(check.log.segments as u64, "segment"),
         bytes(check.log.log_bytes),
-        check.events
+        counted(check.events, "event")
     ))?;
-    print(format_args!("{} jobs, {} workers, {}", check.jobs, check.workers, words(&check.tasks)))?;
+    print(contents(check.jobs as u64, check.workers as u64, &check.tasks))?;
     for note in &check.log.notes {
         print(format_args!("note: {note}"))?;
     }
@@ -109,6 +113,9 @@ fn check(dir: &Path, as_json: bool) -> anyhow::Result<Exit> {
             "wrong: {problem}\n`laboro journal repair {}` saves what can be saved",
             dir.display()
         ))?,
+        None if !check.log.notes.is_empty() => {
+            print("no record is missing; the notes above say what is damaged or unfinished")?;
+        }
         None => print("nothing is wrong with it")?,
     }
     Ok(exit)

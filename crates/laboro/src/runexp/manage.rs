@@ -11,7 +11,7 @@ use super::recorder::Shared;
 use super::telling::{follow, tell, tell_interrupted};
 use crate::args::Success;
 use crate::exit::{Exit, usage};
-use crate::output::{safe, say};
+use crate::output::{counted, safe, say};
 use crate::run::Signals;
 use crate::run::results::check_names;
 use anyhow::bail;
@@ -160,7 +160,8 @@ async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let (count, group) = (tasks.len(), String::from_utf8_lossy(door.group()).into_owned());
     submit(&hub, args, tasks)?;
-    say(format_args!("runexp on {address}, group {}, {count} jobs", safe(&group)));
+    let jobs = counted(count as u64, "job");
+    say(format_args!("runexp on {address}, group {}, {jobs}", safe(&group)));
 
     let inside = Inside::new(if args.dashboard.is_some() { dashboard::FILES } else { 0 });
     let back_by = is_going_on.then(|| Instant::now() + COMING_BACK);

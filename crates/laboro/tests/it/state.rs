@@ -68,6 +68,22 @@ fn a_journal_that_is_gone_is_missed_and_going_on_without_it_is_a_decision() {
 }
 
 #[test]
+fn a_journal_with_a_note_is_not_called_faultless() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "true\n");
+    rig.run(["jobs.txt"]).expect(0);
+    let journal = rig.run_dir().join("journal");
+    let check = || rig.laboro(["journal", "check", journal.to_str().unwrap()]).run();
+    assert!(check().expect(0).out().contains("1 job, 1 worker, 1 done\nnothing is wrong with it"));
+    let log = std::fs::File::options().append(true).open(journal.join("00000000000000000001.log"));
+    std::io::Write::write_all(&mut log.unwrap(), b"torn").unwrap();
+    let checked = check();
+    let text = checked.expect(0).out();
+    assert!(text.contains("note: ") && text.contains("no record is missing"), "{text}");
+    assert!(!text.contains("nothing is wrong"), "{text}");
+}
+
+#[test]
 fn a_changed_job_is_another_run() {
     let rig = Rig::new();
     rig.write("jobs.txt", "echo a >> ran\n");

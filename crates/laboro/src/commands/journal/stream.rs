@@ -1,6 +1,6 @@
 //! `laboro journal check nats://...`.
 
-use super::{as_map, words};
+use super::{as_map, contents};
 use crate::exit::Exit;
 use crate::output::{bytes, print};
 use laboro_jetstream::Options;
@@ -37,7 +37,7 @@ pub(super) fn check(place: &Path, options: &Options, as_json: bool) -> anyhow::R
         bytes(check.bytes),
         check.events
     ))?;
-    print(format_args!("{} jobs, {} workers, {}", check.jobs, check.workers, words(&check.tasks)))?;
+    print(contents(check.jobs as u64, check.workers as u64, &check.tasks))?;
     match &check.problem {
         Some(problem) => print(format_args!("wrong: {problem}"))?,
         None => print("nothing is wrong with it")?,
