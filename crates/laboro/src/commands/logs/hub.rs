@@ -57,8 +57,8 @@ fn say_lost(task: &Task, attempt: Option<u16>) -> Exit {
     };
     say(format_args!(
         "laboro: {lost} of the output of task {}/{} could not be written by the hub and are missing here; \
-         `laboro retry {}/{}` runs it again",
-        task.job, task.task, task.job, task.task
+         submit it again if they are needed",
+        task.job, task.task
     ));
     Exit::Trouble
 }
