@@ -23,6 +23,7 @@ use places::Places;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -70,6 +71,8 @@ impl ClientError {
 /// Where a hub is and how it is spoken to.
 #[derive(Clone)]
 pub struct Target {
+    /// The socket of a hub on this machine, tried before the addresses.
+    pub local: Option<PathBuf>,
     pub host: String,
     pub port: u16,
     /// Further hubs, of which one leads; they are tried when this one does not answer.
@@ -91,7 +94,15 @@ impl std::fmt::Debug for Target {
 impl Target {
     pub fn new(host: impl Into<String>, port: u16) -> Target {
         let patience = Duration::from_secs(60);
-        Target { host: host.into(), port, others: Vec::new(), tls: None, token: None, patience }
+        Target {
+            local: None,
+            host: host.into(),
+            port,
+            others: Vec::new(),
+            tls: None,
+            token: None,
+            patience,
+        }
     }
 
     /// As a person would write it.

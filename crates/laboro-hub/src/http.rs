@@ -24,6 +24,7 @@ mod jobs;
 mod leftover;
 mod limits;
 mod lines;
+mod local;
 mod metrics;
 mod operation;
 mod output;
@@ -43,6 +44,7 @@ mod workers;
 pub use audit::{Audit, AuditError, AuditOptions};
 pub use entry::Peer;
 pub use limits::Limits;
+pub use local::serve_local;
 pub use serve::{ServeStats, serve};
 pub(crate) use signpost::Signpost;
 

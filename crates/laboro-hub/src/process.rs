@@ -9,6 +9,7 @@ mod journal;
 mod own_access;
 mod papers;
 mod signpost;
+mod socket;
 
 use crate::clock::Clock;
 use crate::config::{BadDoor, DoorSettings, Listen, Settings};
@@ -149,7 +150,9 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     journal.commit_blocking(first)?;
 
     let native = doors.iter().find(|door| door.dialect == Dialect::Native).map(|door| door.address);
-    let access = own_access::write(settings, &identity, http, native, clock.now())?;
+    let local = http.and_then(|_| socket::open(&settings.dir, &identity));
+    let socket = local.as_ref().and_then(|local| local.file.text());
+    let access = own_access::write(settings, &identity, (socket, http, native), clock.now())?;
     let tokens = Tokens::open(&settings.dir)?.with_logins(settings.logins.limits());
     let tokens = Arc::new(tokens);
     let (server, handle) = server(&settings.server(), clock);
@@ -202,8 +205,14 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             let admission = Duration::from_millis(settings.limits.admission_ms);
             let limits = crate::http::Limits { allow, admission, ..settings.http_limits.limits() };
             let services = Services { history: Some(history), dashboard_dir, limits, ..services };
-            let web =
-                http::Web { listener, tls: server_config, services, recorder, stop: stop.clone() };
+            let web = http::Web {
+                listener,
+                local,
+                tls: server_config,
+                services,
+                recorder,
+                stop: stop.clone(),
+            };
             Some(http::start(web)?)
         }
     };

@@ -161,8 +161,16 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
     };
     let (token, made) = book.add(new, Clock::start().now()).map_err(of_person)?;
     note(dir, "token made", described(&made));
-    let access =
-        Access { http, native, role, group: args.group, token, certificate: own.certificate };
+    let access = Access {
+        // It is for those who read the hub's own file.
+        socket: None,
+        http,
+        native,
+        role,
+        group: args.group,
+        token,
+        certificate: own.certificate,
+    };
     let is_local = |address: &Option<String>| {
         let mut each = address.as_deref().map(Access::each).into_iter().flatten();
         each.any(|text| text.parse().is_ok_and(|at: SocketAddr| at.ip().is_loopback()))

@@ -50,13 +50,21 @@ impl ServeStats {
         self.refused.load(Ordering::Relaxed)
     }
 
-    fn admit(self: &Arc<ServeStats>, address: IpAddr, limits: &Limits) -> Option<Admitted> {
+    pub(super) fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn admit(
+        self: &Arc<ServeStats>,
+        address: IpAddr,
+        limits: &Limits,
+    ) -> Option<Admitted> {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let here = addresses.get(&address).copied().unwrap_or(0);
         let is_full = self.connections() >= limits.connections as u64
             || here >= limits.connections_an_address;
         if is_full || !allows(&limits.allow, address) {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.refuse();
             return None;
         }
         addresses.insert(address, here + 1);
@@ -67,7 +75,7 @@ impl ServeStats {
 }
 
 /// One connection's place among them.
-struct Admitted {
+pub(super) struct Admitted {
     stats: Arc<ServeStats>,
     address: IpAddr,
 }
@@ -119,13 +127,10 @@ pub async fn serve(
         }
     }
     drop(listener);
-    desk.closing.cancel();
-    let all_gone = async { while connections.join_next().await.is_some() {} };
-    drop(tokio::time::timeout(desk.limits.farewell, all_gone).await);
-    connections.shutdown().await;
+    desk.end(connections).await;
 }
 
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 fn acceptor(tls: Arc<ServerConfig>) -> TlsAcceptor {
     let mut config = ServerConfig::clone(&tls);
@@ -133,12 +138,12 @@ fn acceptor(tls: Arc<ServerConfig>) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-struct Desk {
-    tls: Option<TlsAcceptor>,
-    router: Router,
-    limits: Limits,
+pub(super) struct Desk {
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) router: Router,
+    pub(super) limits: Limits,
     /// The hub stops.
-    closing: CancellationToken,
+    pub(super) closing: CancellationToken,
 }
 
 impl Desk {
@@ -155,6 +160,22 @@ impl Desk {
             Ok(Err(error)) => tracing::debug!(%error, %peer, "no TLS"),
             Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
         }
+    }
+
+    /// Without TLS, over whatever keeps strangers out.
+    pub(super) async fn converse_plainly<S>(&self, stream: S, peer: SocketAddr)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        self.converse(Stall::new(stream, self.limits.stall), peer).await;
+    }
+
+    /// Nobody new comes: lets requests end for a little while.
+    pub(super) async fn end(&self, mut connections: JoinSet<()>) {
+        self.closing.cancel();
+        let all_gone = async { while connections.join_next().await.is_some() {} };
+        drop(tokio::time::timeout(self.limits.farewell, all_gone).await);
+        connections.shutdown().await;
     }
 
     async fn converse<S>(&self, stream: S, peer: SocketAddr)

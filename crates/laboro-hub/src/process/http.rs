@@ -2,14 +2,16 @@
 //! never holds up a worker.
 
 use super::HubError;
+use super::socket::LocalSocket;
 use crate::api::{self, Text};
 use crate::clock::Clock;
 use crate::history::Recorder;
-use crate::http::{Audit, AuditOptions, Services, router, serve};
+use crate::http::{Audit, AuditOptions, Limits, ServeStats, Services, router, serve, serve_local};
 use crate::inbox::Handle;
 use crate::keep::Outputs;
 use crate::listen::Door;
 use crate::security::Tokens;
+use axum::Router;
 use rustls::ServerConfig;
 use std::net::TcpListener;
 use std::path::Path;
@@ -22,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 /// What the API is made of, beside the defaults.
 pub(super) struct Web {
     pub listener: TcpListener,
+    pub local: Option<LocalSocket>,
     pub tls: Arc<ServerConfig>,
     pub services: Services,
     pub recorder: Recorder,
@@ -57,14 +60,16 @@ pub(super) fn start(web: Web) -> Result<oneshot::Receiver<()>, HubError> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(HubError::Thread)?;
     let run = move || {
         runtime.block_on(async move {
-            let Web { listener, tls, services, recorder, stop } = web;
+            let Web { listener, local, tls, services, recorder, stop } = web;
             let (limits, stats) = (services.limits.clone(), Arc::clone(&services.serving));
             match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => {
                     let mut helpers = JoinSet::new();
                     helpers.spawn(recorder.run(services.handle.clone(), services.clock));
                     let routes = router(services);
-                    serve(listener, Some(tls), routes, limits, stats, stop.cancelled()).await;
+                    let own = local_routes(local, &routes, &limits, &stats, &stop);
+                    let open = serve(listener, Some(tls), routes, limits, stats, stop.cancelled());
+                    tokio::join!(own, open);
                 }
                 Err(error) => tracing::error!("http: cannot listen: {error}"),
             }
@@ -74,6 +79,26 @@ pub(super) fn start(web: Web) -> Result<oneshot::Receiver<()>, HubError> {
     };
     std::thread::Builder::new().name("laboro-http".into()).spawn(run).map_err(HubError::Thread)?;
     Ok(ended)
+}
+
+/// What is served on the local socket, if there is one.
+fn local_routes(
+    local: Option<LocalSocket>,
+    routes: &Router,
+    limits: &Limits,
+    stats: &Arc<ServeStats>,
+    stop: &CancellationToken,
+) -> impl Future<Output = ()> + use<> {
+    let (routes, limits, stats) = (routes.clone(), limits.clone(), Arc::clone(stats));
+    let stop = stop.clone();
+    async move {
+        let Some(LocalSocket { listener, file }) = local else { return };
+        match tokio::net::UnixListener::from_std(listener) {
+            Ok(listener) => serve_local(listener, routes, limits, stats, stop.cancelled()).await,
+            Err(error) => tracing::error!("the local socket: cannot listen: {error}"),
+        }
+        drop(file);
+    }
 }
 
 fn view(door: &Door) -> api::Door {

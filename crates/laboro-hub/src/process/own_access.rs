@@ -16,8 +16,7 @@ const NAME: &str = "local";
 pub(super) fn write(
     settings: &Settings,
     identity: &Identity,
-    http: Option<SocketAddr>,
-    native: Option<SocketAddr>,
+    (socket, http, native): (Option<String>, Option<SocketAddr>, Option<SocketAddr>),
     now: Time,
 ) -> Result<Access, SecurityError> {
     let dir = settings.dir.as_path();
@@ -31,6 +30,7 @@ pub(super) fn write(
     };
     let (old_http, old_native) = old.map_or((None, None), |old| (old.http, old.native));
     let access = Access {
+        socket,
         http: http.map(|bound| with_others(place(bound), old_http)),
         native: native.map(|bound| with_others(place(bound), old_native)),
         role: Role::Admin,

@@ -1,6 +1,7 @@
 //! What a client needs to reach a hub: its addresses, its certificate and a token, in one small file that
 //! can be copied to another machine. Whoever has the file may do what its token allows.
 
+use super::secret::hex;
 use super::{Role, Secret, SecurityError};
 use super::{files, trust};
 use rustls::ClientConfig;
@@ -11,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Access {
+    /// The path of a unix socket, for its user on the hub's own machine. Tried before `http`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
     /// Host and port; several with commas between them, of hubs of which one leads. `None`: the hub has no such
     /// door.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,6 +64,15 @@ impl Access {
         addresses.split(',').map(str::trim).filter(|address| !address.is_empty())
     }
 
+    /// The socket, if it is there and of a hub with this certificate: a copy of the file may lie on a machine where another
+    /// hub has a directory of the same name.
+    pub fn local_socket(&self) -> Option<&Path> {
+        let path = Path::new(self.socket.as_deref()?);
+        let name = socket_name(&self.pinned().ok()?);
+        let is_meant = path.is_absolute() && path.file_name()? == name.as_str();
+        (is_meant && path.exists()).then_some(path)
+    }
+
     pub fn text(&self) -> String {
         let body = toml::to_string(self).expect("a table of strings has a TOML form");
         format!(
@@ -76,6 +89,12 @@ impl Access {
         CertificateDer::from_pem_slice(self.certificate.as_bytes())
             .map_err(|_| SecurityError::BadAccess { reason: "its certificate is damaged".into() })
     }
+}
+
+/// Says which hub it is of.
+pub(super) fn socket_name(certificate: &CertificateDer<'_>) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+    format!("laboro-{}.sock", hex(&digest.as_ref()[..8]))
 }
 
 /// For connections to the hub of this access file, and to no other.

@@ -102,6 +102,11 @@ impl Identity {
         hex(ring::digest::digest(&ring::digest::SHA256, &self.chain[0]).as_ref())
     }
 
+    /// Of the socket on which the hub serves its own user.
+    pub(crate) fn socket_name(&self) -> String {
+        super::access::socket_name(&self.chain[0])
+    }
+
     /// The hub's own certificate, for access files.
     pub fn certificate_pem(&self) -> &str {
         &self.pem

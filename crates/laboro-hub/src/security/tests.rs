@@ -201,6 +201,7 @@ fn a_file_that_others_can_read_is_refused_with_what_to_do() {
 fn access(dir: &Path) -> Access {
     let identity = Identity::open(dir, &["hub.example".into()]).unwrap();
     Access {
+        socket: None,
         http: None,
         native: Some("127.0.0.1:1".into()),
         role: Role::Work,

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use laboro_hub::api::DEFAULT_GROUP;
 use laboro_hub::client::Target;
 use laboro_hub::security::{Access, client_config};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(super) const START_ONE: &str = "\
@@ -35,6 +35,7 @@ pub(super) fn target(args: &HubArgs) -> anyhow::Result<(Target, String)> {
         .with_context(|| format!("{}: it names no address of a hub", path.display()))?;
     let mut target = Target::new(host, port);
     target.others = places.collect();
+    target.local = access.local_socket().map(Path::to_owned);
     target.tls = Some(Arc::new(client_config(&access)?));
     target.token = Some(access.token.expose().to_owned());
     Ok((target, access.group.unwrap_or_else(|| DEFAULT_GROUP.to_owned())))

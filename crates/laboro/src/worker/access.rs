@@ -58,7 +58,7 @@ pub(crate) fn for_others(args: &Worker, access: Access) -> anyhow::Result<(Acces
     let (token, made) = book.add(new, now)?;
     access::note(dir, "token made", access::described(&made));
     let lent = Lent { dir: dir.to_owned(), book, name };
-    Ok((Access { role: Role::Work, group, token, http: None, ..access }, Some(lent)))
+    Ok((Access { role: Role::Work, group, token, socket: None, http: None, ..access }, Some(lent)))
 }
 
 /// A token that others have for a while.

@@ -4,6 +4,7 @@
 
 mod cable;
 mod cuts;
+mod local;
 mod machine;
 mod outputs;
 mod peers;

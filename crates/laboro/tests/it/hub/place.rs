@@ -176,6 +176,7 @@ async fn hub(dir: &Path, ready: mpsc::Sender<(Handle, Outputs)>, stopped: onesho
     let (token, _) = TokenBook::of(dir).add(new, clock.now()).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let access = Access {
+        socket: None,
         http: Some(listener.local_addr().unwrap().to_string()),
         native: None,
         role: Role::Admin,
