@@ -17,19 +17,24 @@ pub(super) struct LocalSocket {
 }
 
 #[derive(Debug)]
-pub(super) struct SocketFile(PathBuf);
+pub(super) struct SocketFile {
+    path: PathBuf,
+    inode: u64,
+}
 
 impl SocketFile {
     /// As it stands in access files, which are text.
     pub fn text(&self) -> Option<String> {
-        self.0.to_str().map(str::to_owned)
+        self.path.to_str().map(str::to_owned)
     }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody may have tidied up before.
-        let _ = fs::remove_file(&self.0);
+        // A hub with the same certificate may have taken over, and have one of its own there.
+        if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -56,8 +61,8 @@ fn bind(path: PathBuf) -> io::Result<LocalSocket> {
         _ => {}
     }
     let listener = UnixListener::bind(&path)?;
-    let file = SocketFile(path);
-    fs::set_permissions(&file.0, Permissions::from_mode(0o600))?;
+    let file = SocketFile { inode: fs::symlink_metadata(&path)?.ino(), path };
+    fs::set_permissions(&file.path, Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
     Ok(LocalSocket { listener, file })
 }
