@@ -227,6 +227,9 @@ async fn a_piece_said_again_to_the_next_life_of_the_hub_is_kept_once() {
         assert_eq!(all(&outputs, key(1, 1)).await, "over");
         assert_eq!(outputs.size(key(1, 1), Streams::Both).await.unwrap(), 4);
         assert_eq!(all(&outputs, key(2, 1)).await, "half whole!?");
+        outputs.note_ends(&mut ends(2, 1, 1)).await.unwrap();
+        let end = outputs.end(key(2, 1)).await.unwrap().unwrap();
+        assert_eq!((end.lost(), outputs.attempts_with_loss()), (90, 1), "what is missing is told");
     })
     .await;
 }

@@ -264,7 +264,11 @@ impl Writing {
         let open = self.open.get_mut(&task(key)).expect("opened before anything is added to it");
         let heard = amount.heard() + open.missed[at];
         // Answered, and lost with an earlier life of the hub.
-        open.missed[at] += offset.saturating_sub(heard);
+        let missed = offset.saturating_sub(heard);
+        open.missed[at] += missed;
+        if missed > 0 {
+            self.shared.has_lost.store(true, Ordering::Release);
+        }
         usize::try_from(heard.saturating_sub(offset)).map_or(length, |known| known.min(length))
     }
 

@@ -342,13 +342,10 @@ where
     async fn keep(&mut self) -> Result<(), Parting> {
         let chunks = std::mem::take(&mut self.out.keep);
         let Some(outputs) = &self.hall.outputs else { return Ok(()) };
-        if chunks.is_empty() && self.out.ended.is_empty() {
-            if !self.out.ask.is_empty() {
-                let _ = outputs.note_results(&self.out.ask).await;
-            }
+        if chunks.is_empty() && self.out.ended.is_empty() && self.out.ask.is_empty() {
             return Ok(());
         }
-        let ended = &mut self.out.ended;
+        let Output { ended, ask, .. } = &mut self.out;
         // A store that is closed is that of a hub that has stopped.
         let kept = async {
             if !chunks.is_empty() {
@@ -356,6 +353,8 @@ where
             }
             if !ended.is_empty() {
                 let _ = outputs.note_ends(ended).await;
+            } else if !ask.is_empty() {
+                let _ = outputs.note_results(ask).await;
             }
         };
         let too_late = async {
