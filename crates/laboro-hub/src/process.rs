@@ -150,7 +150,10 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     journal.commit_blocking(first)?;
 
     let native = doors.iter().find(|door| door.dialect == Dialect::Native).map(|door| door.address);
-    let local = http.and_then(|_| socket::open(&settings.dir, &identity));
+    // Of several hubs one leads. A socket takes a request also while its hub stands still, so that nobody would look for
+    // the one that has taken over.
+    let is_alone = http.is_some() && settings.journal.is_none();
+    let local = if is_alone { socket::open(&settings.dir, &identity) } else { None };
     let socket = local.as_ref().and_then(|local| local.file.text());
     let access = own_access::write(settings, &identity, (socket, http, native), clock.now())?;
     let tokens = Tokens::open(&settings.dir)?.with_logins(settings.logins.limits());

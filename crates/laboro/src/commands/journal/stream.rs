@@ -37,7 +37,7 @@ pub(super) fn check(place: &Path, options: &Options, as_json: bool) -> anyhow::R
         bytes(check.bytes),
         check.events
     ))?;
-    print(contents(check.jobs as u64, check.workers as u64, &check.tasks))?;
+    print(contents(check.jobs, check.workers, &check.tasks))?;
     match &check.problem {
         Some(problem) => print(format_args!("wrong: {problem}"))?,
         None => print("nothing is wrong with it")?,
