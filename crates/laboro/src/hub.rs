@@ -12,6 +12,9 @@ use laboro_hub::listen::Network;
 use laboro_hub::process::{HubError, Running, start};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::PathBuf;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 const HELP: &str = "\
 Examples:
@@ -259,11 +262,11 @@ async fn serve(hub: &Running, mut signals: Signals) -> How {
 
 fn log(level: LogLevel, format: LogFormat) {
     let level = match level {
-        LogLevel::Error => tracing_subscriber::filter::LevelFilter::ERROR,
-        LogLevel::Warn => tracing_subscriber::filter::LevelFilter::WARN,
-        LogLevel::Info => tracing_subscriber::filter::LevelFilter::INFO,
-        LogLevel::Debug => tracing_subscriber::filter::LevelFilter::DEBUG,
-        LogLevel::Trace => tracing_subscriber::filter::LevelFilter::TRACE,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
     };
     let log = tracing_subscriber::fmt()
         .with_max_level(level)
@@ -271,10 +274,17 @@ fn log(level: LogLevel, format: LogFormat) {
         .with_target(false);
     match format {
         LogFormat::Text => {
-            log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
+            let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            log.with_ansi(ansi).finish().with(libraries(level)).init();
         }
-        LogFormat::Json => log.json().flatten_event(true).init(),
+        LogFormat::Json => log.json().flatten_event(true).finish().with(libraries(level)).init(),
     }
+}
+
+/// The libraries of HTTP complain of each peer that resets too much, as often as it comes: a hub counts those.
+fn libraries(level: LevelFilter) -> Targets {
+    let quiet = if level >= LevelFilter::DEBUG { level } else { LevelFilter::ERROR.min(level) };
+    Targets::new().with_default(level).with_target("h2", quiet).with_target("hyper", quiet)
 }
 
 /// Memory in pieces of 2 MiB is touched and counted whole, however little of it is used: a million tasks took

@@ -67,9 +67,10 @@ impl Desk {
         }
         if log_dir.is_empty() {
             let door = &self.reception.door;
-            tracing::warn!(
-                "{door}: job {name} has no logging_dir: Laboro's workers discard what its tasks print"
-            );
+            self.reception.complaints.warn(format_args!(
+                "{door}: job {} has no logging_dir: Laboro's workers discard what its tasks print",
+                Name::from(name.as_str())
+            ));
         }
         let part = |text: String| text.into_bytes().into_boxed_slice();
         let (program, dir, log_dir) = (part(command), part(dir), part(log_dir));

@@ -136,12 +136,16 @@ impl Desk {
             match &refused {
                 Refused::Malformed(why) => {
                     count(&stats.malformed, 1);
-                    tracing::warn!("{}: {} makes no sense: {why}", self.reception.door, self.peer);
+                    let (door, peer) = (&self.reception.door, self.peer);
+                    let complaints = &self.reception.complaints;
+                    complaints.warn(format_args!("{door}: {peer} makes no sense: {why}"));
                 }
                 Refused::TooLarge(_) => count(&stats.malformed, 1),
                 Refused::Forbidden(why) => {
                     count(&stats.denied, 1);
-                    tracing::warn!("{}: {} was denied: {why}", self.reception.door, self.peer);
+                    let (door, peer) = (&self.reception.door, self.peer);
+                    let complaints = &self.reception.complaints;
+                    complaints.warn(format_args!("{door}: {peer} was denied: {why}"));
                 }
                 Refused::TooMany(_) => count(&stats.denied, 1),
                 Refused::Trouble(why) => tracing::error!("{}: {why}", self.reception.door),

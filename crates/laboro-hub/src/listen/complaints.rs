@@ -30,6 +30,17 @@ impl Complaints {
         }
     }
 
+    /// For what is no fault but can be said as often as a peer likes.
+    pub(crate) fn info(&self, words: impl Display) {
+        let (is_told, untold) = self.count(Instant::now());
+        if untold > 0 {
+            tracing::info!("{untold} more lines like those before were left out");
+        }
+        if is_told {
+            tracing::info!("{words}");
+        }
+    }
+
     /// Whether this one is told, and how many were not in the while before.
     fn count(&self, now: Instant) -> (bool, u64) {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -56,6 +56,7 @@ pub(super) struct Door {
     closed_until: Option<Time>,
     register: Register,
     complaints: Complaints,
+    notes: Complaints,
     slow: u64,
 }
 
@@ -86,6 +87,7 @@ impl Door {
             closed_until: None,
             register: Register::default(),
             complaints: Complaints::default(),
+            notes: Complaints::default(),
             slow: 0,
         })
     }
@@ -231,7 +233,7 @@ impl Door {
         };
         if let Some(peer) = self.peers.get(id) {
             peer.rest();
-            self.register.tell(self.server.broker().counters(), peer);
+            self.register.tell(self.server.broker().counters(), peer, &self.notes);
             if !peer.unsent.is_empty() {
                 self.list(id);
             }
@@ -264,7 +266,7 @@ impl Door {
                 }
                 Ok(Some(message)) => {
                     count(&self.settings.stats.messages_in, 1);
-                    note(peer, &message, || self.server.broker().is_worker(id));
+                    note(peer, &message, &self.notes, || self.server.broker().is_worker(id));
                     if let Err(why) = self.server.receive(now, id, message, &mut self.effects) {
                         self.report.blame(why, peer);
                     }
@@ -395,7 +397,7 @@ impl Door {
             End::Left | End::Replaced => tracing::debug!("{} has gone: {end:?}", peer.shown()),
             End::Malformed(why) if why.is_denial() => {
                 count(&stats.denied, 1);
-                tracing::warn!("{} was denied: {why}", peer.shown());
+                self.complaints.warn(format_args!("{} was denied: {why}", peer.shown()));
             }
             End::Malformed(why) => {
                 count(&stats.malformed, 1);
@@ -403,7 +405,7 @@ impl Door {
             }
             End::Silent(why) => {
                 count(&stats.silent, 1);
-                tracing::info!("{} is cut off: {why}", peer.shown());
+                self.notes.info(format_args!("{} is cut off: {why}", peer.shown()));
             }
             End::Slow => {
                 self.slow += 1;

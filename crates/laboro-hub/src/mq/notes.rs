@@ -2,6 +2,7 @@
 //! `report`.
 
 use super::peer::{Acquaintance, Peer};
+use crate::listen::Complaints;
 use laboro_core::Counters;
 use laboro_dialects::rrmq::{Command, Envelope};
 use laboro_dialects::zmtp::Message;
@@ -14,41 +15,51 @@ pub(super) struct Register {
 }
 
 impl Register {
-    pub fn tell(&mut self, counters: &Counters, peer: &Peer) {
+    pub fn tell(&mut self, counters: &Counters, peer: &Peer, notes: &Complaints) {
         if std::mem::replace(&mut self.registered, counters.registered) < counters.registered {
-            tracing::info!("{} has registered", peer.shown());
+            notes.info(format_args!("{} has registered", peer.shown()));
         }
         if std::mem::replace(&mut self.deregistered, counters.deregistered) < counters.deregistered
         {
-            tracing::info!("{} has deregistered", peer.shown());
+            notes.info(format_args!("{} has deregistered", peer.shown()));
         }
     }
 }
 
 #[inline]
-pub(super) fn note(peer: &mut Peer, message: &Message, is_worker: impl FnOnce() -> bool) {
+pub(super) fn note(
+    peer: &mut Peer,
+    message: &Message,
+    notes: &Complaints,
+    is_worker: impl FnOnce() -> bool,
+) {
     if tracing::enabled!(tracing::Level::DEBUG) {
         let (frames, bytes) = (message.len(), message.bytes());
         tracing::debug!("from {}: {frames} frames, {bytes} bytes", peer.shown());
     }
     if peer.acquaintance != Acquaintance::Known {
-        note_first(peer, message, is_worker);
+        note_first(peer, message, notes, is_worker);
     }
 }
 
 /// After a restart an original worker goes on as if it were known, and is given nothing: it says PING and nothing
 /// else. A client says PING too, but then it asks something.
 #[cold]
-fn note_first(peer: &mut Peer, message: &Message, is_worker: impl FnOnce() -> bool) {
+fn note_first(
+    peer: &mut Peer,
+    message: &Message,
+    notes: &Complaints,
+    is_worker: impl FnOnce() -> bool,
+) {
     let is_ping = Envelope::parse(message).is_ok_and(|said| said.command == Command::Ping);
     peer.acquaintance = match peer.acquaintance {
         _ if !is_ping || is_worker() => Acquaintance::Known,
         Acquaintance::New => Acquaintance::Pinged,
         Acquaintance::Pinged | Acquaintance::Known => {
-            tracing::info!(
+            notes.info(format_args!(
                 "{} says nothing but PING: if it is a worker, it has to register again",
                 peer.shown()
-            );
+            ));
             Acquaintance::Known
         }
     };
