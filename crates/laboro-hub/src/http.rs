@@ -31,6 +31,7 @@ mod output;
 mod overview;
 mod quiet;
 mod seats;
+mod places;
 mod serve;
 mod signpost;
 mod standing;
@@ -45,7 +46,8 @@ pub use audit::{Audit, AuditError, AuditOptions};
 pub use entry::Peer;
 pub use limits::Limits;
 pub use local::serve_local;
-pub use serve::{ServeStats, serve};
+pub use places::ServeStats;
+pub use serve::serve;
 pub(crate) use signpost::Signpost;
 
 use crate::clock::Clock;

@@ -2,7 +2,8 @@
 //! known from the kernel; what they may do is still said by their token.
 
 use super::limits::Limits;
-use super::serve::{ACCEPT_PAUSE, Desk, ServeStats};
+use super::places::ServeStats;
+use super::serve::{ACCEPT_PAUSE, Desk};
 use axum::Router;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -34,12 +35,10 @@ pub async fn serve_local(
         match accepted {
             Ok((stream, _)) if !is_own(&stream) => stats.refuse(),
             Ok((stream, _)) => {
-                if let Some(admitted) = stats.admit(peer.ip(), &desk.limits) {
+                if let Some(place) = stats.admit(peer.ip(), &desk.limits) {
                     let desk = desk.clone();
-                    connections.spawn(async move {
-                        let _admitted = admitted;
-                        desk.converse_plainly(stream, peer).await;
-                    });
+                    let kept = async move { desk.converse_plainly(stream, peer, place).await };
+                    connections.spawn(kept);
                 }
             }
             Err(error) => {

@@ -10,23 +10,38 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Of one connection.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Quiet(Arc<Mutex<Requests>>);
 
+#[derive(Debug)]
 struct Requests {
     under_way: usize,
+    has_asked: bool,
     /// When the last one ended.
     since: Instant,
 }
 
 impl Quiet {
     pub(super) fn new() -> Quiet {
-        Quiet(Arc::new(Mutex::new(Requests { under_way: 0, since: Instant::now() })))
+        Quiet(Arc::new(Mutex::new(Requests {
+            under_way: 0,
+            has_asked: false,
+            since: Instant::now(),
+        })))
     }
 
     pub(super) fn interrupt(&self) -> UnderWay {
-        self.requests().under_way += 1;
+        let mut requests = self.requests();
+        requests.under_way += 1;
+        requests.has_asked = true;
+        drop(requests);
         UnderWay(self.clone())
+    }
+
+    /// Whether it ever asked something, and since when it asks nothing. `None`: a request is under way.
+    pub(super) fn since(&self) -> Option<(bool, Instant)> {
+        let requests = self.requests();
+        (requests.under_way == 0).then_some((requests.has_asked, requests.since))
     }
 
     /// Comes when there was no request for so long, counted from now at the earliest.

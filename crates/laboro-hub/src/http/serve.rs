@@ -3,8 +3,8 @@
 
 use super::entry::Peer;
 use super::limits::Limits;
+use super::places::{Place, ServeStats};
 use super::quiet::Quiet;
-use crate::listen::allows;
 use crate::transport::Stall;
 use axum::Router;
 use hyper::Request;
@@ -14,84 +14,15 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-
-/// What happens at the HTTP door, in numbers.
-#[derive(Debug, Default)]
-pub struct ServeStats {
-    addresses: Mutex<HashMap<IpAddr, usize>>,
-    connections: AtomicU64,
-    connections_total: AtomicU64,
-    refused: AtomicU64,
-}
-
-impl ServeStats {
-    /// Open now.
-    pub fn connections(&self) -> u64 {
-        self.connections.load(Ordering::Relaxed)
-    }
-
-    pub fn connections_total(&self) -> u64 {
-        self.connections_total.load(Ordering::Relaxed)
-    }
-
-    /// Turned away because a limit was reached, or because it may not come from there.
-    pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn refuse(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn admit(
-        self: &Arc<ServeStats>,
-        address: IpAddr,
-        limits: &Limits,
-    ) -> Option<Admitted> {
-        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        let here = addresses.get(&address).copied().unwrap_or(0);
-        let is_full = self.connections() >= limits.connections as u64
-            || here >= limits.connections_an_address;
-        if is_full || !allows(&limits.allow, address) {
-            self.refuse();
-            return None;
-        }
-        addresses.insert(address, here + 1);
-        self.connections.fetch_add(1, Ordering::Relaxed);
-        self.connections_total.fetch_add(1, Ordering::Relaxed);
-        Some(Admitted { stats: self.clone(), address })
-    }
-}
-
-/// One connection's place among them.
-pub(super) struct Admitted {
-    stats: Arc<ServeStats>,
-    address: IpAddr,
-}
-
-impl Drop for Admitted {
-    fn drop(&mut self) {
-        self.stats.connections.fetch_sub(1, Ordering::Relaxed);
-        let mut addresses = self.stats.addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(here) = addresses.get_mut(&self.address) {
-            *here -= 1;
-            if *here == 0 {
-                addresses.remove(&self.address);
-            }
-        }
-    }
-}
 
 /// Serves until `stop` comes, then lets requests end for a little while. Without `tls` it speaks plainly, which
 /// is for loopback only. Its counters go to `stats`.
@@ -122,8 +53,8 @@ pub async fn serve(
                 continue;
             }
         };
-        if let Some(admitted) = stats.admit(peer.ip(), &desk.limits) {
-            connections.spawn(desk.clone().receive(stream, peer, admitted));
+        if let Some(place) = stats.admit(peer.ip(), &desk.limits) {
+            connections.spawn(desk.clone().keep(stream, peer, place));
         }
     }
     drop(listener);
@@ -147,27 +78,39 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    async fn receive(self: Arc<Desk>, stream: TcpStream, peer: SocketAddr, _admitted: Admitted) {
+    /// Until it ends, or has to make room for another one.
+    async fn keep(self: Arc<Desk>, stream: TcpStream, peer: SocketAddr, place: Place) {
+        tokio::select! {
+            () = self.receive(stream, peer, &place.quiet) => {}
+            () = place.must_go() => tracing::debug!(%peer, "a silent connection made room"),
+        }
+    }
+
+    async fn receive(&self, stream: TcpStream, peer: SocketAddr, quiet: &Quiet) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, %peer, "no TCP_NODELAY");
         }
         let stream = Stall::new(stream, self.limits.stall);
         let Some(tls) = &self.tls else {
-            return self.converse(stream, peer).await;
+            return self.converse(stream, peer, quiet).await;
         };
         match tokio::time::timeout(self.limits.handshake, tls.accept(stream)).await {
-            Ok(Ok(secured)) => self.converse(secured, peer).await,
+            Ok(Ok(secured)) => self.converse(secured, peer, quiet).await,
             Ok(Err(error)) => tracing::debug!(%error, %peer, "no TLS"),
             Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
         }
     }
 
     /// Without TLS, over whatever keeps strangers out.
-    pub(super) async fn converse_plainly<S>(&self, stream: S, peer: SocketAddr)
+    pub(super) async fn converse_plainly<S>(&self, stream: S, peer: SocketAddr, place: Place)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        self.converse(Stall::new(stream, self.limits.stall), peer).await;
+        let stream = Stall::new(stream, self.limits.stall);
+        tokio::select! {
+            () = self.converse(stream, peer, &place.quiet) => {}
+            () = place.must_go() => tracing::debug!("a silent local connection made room"),
+        }
     }
 
     /// Nobody new comes: lets requests end for a little while.
@@ -178,11 +121,10 @@ impl Desk {
         connections.shutdown().await;
     }
 
-    async fn converse<S>(&self, stream: S, peer: SocketAddr)
+    async fn converse<S>(&self, stream: S, peer: SocketAddr, quiet: &Quiet)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let quiet = Quiet::new();
         let requests = quiet.clone();
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
@@ -208,7 +150,7 @@ impl Desk {
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            () = self.farewell(&quiet) => {
+            () = self.farewell(quiet) => {
                 connection.as_mut().graceful_shutdown();
                 // What was handed over may still be on its way, and so may be a request.
                 tokio::select! {

@@ -167,17 +167,32 @@ async fn an_answer_may_take_longer_than_a_head() {
 }
 
 #[tokio::test]
-async fn connections_over_the_limit_are_turned_away() {
+async fn silent_connections_give_way_to_new_ones_and_busy_ones_stay() {
     let limits = Limits { connections_an_address: 2, ..Limits::default() };
     let rig = Rig::with(limits).await;
-    let _held = [
-        TcpStream::connect(rig.address).await.unwrap(),
-        TcpStream::connect(rig.address).await.unwrap(),
-    ];
+    rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
+    eventually(async || rig.stats.connections() == 0).await;
+    let mut silent = TcpStream::connect(rig.address).await.unwrap();
+    eventually(async || rig.stats.connections() == 1).await;
+    let waits = "GET /api/v1/wait?jobs=1&timeout_ms=60000 HTTP/1.1\r\nhost: hub\r\n\
+                 authorization: Bearer watch\r\n\r\n";
+    let busy = async || {
+        let mut busy = TcpStream::connect(rig.address).await.unwrap();
+        busy.write_all(waits.as_bytes()).await.unwrap();
+        busy
+    };
+    let _busy = busy().await;
     eventually(async || rig.stats.connections() == 2).await;
-    let refused = rig.client("watch").get::<api::Jobs>("jobs").await.unwrap_err();
-    assert!(matches!(refused, ClientError::Broken { .. }), "{refused}");
+    // There is no room for a third one but that of the silent one.
+    rig.client("watch").get::<api::Jobs>("jobs").await.unwrap();
+    assert_eq!(silent.read(&mut [0]).await.unwrap_or(0), 0, "it was closed");
     assert_eq!(rig.stats.refused(), 1);
+    eventually(async || rig.stats.connections() == 1).await;
+    let _other = busy().await;
+    eventually(async || rig.stats.connections() == 2).await;
+    let refused = async || rig.client("watch").get::<api::Jobs>("jobs").await.is_err();
+    eventually(refused).await;
+    assert_eq!(rig.stats.connections(), 2, "requests under way are not ended for others");
 }
 
 #[tokio::test]
