@@ -11,6 +11,7 @@ mod history;
 mod job;
 mod operation;
 mod overview;
+mod packed;
 mod part;
 mod problem;
 mod reference;
@@ -27,6 +28,7 @@ pub use history::{Bucket, Durations, Ended, History, JobHistory, Rate, Sample, S
 pub use job::{Counts, Failure, Group, Groups, Job, JobState, Jobs, Waited};
 pub use operation::{AuditEntry, AuditPage, Door, Doors, Health, Version};
 pub use overview::{Disk, Fleet, Me, Overview, Warning};
+pub use packed::{List, Packed};
 pub use part::{Part, Parts};
 pub use problem::Problem;
 pub use reference::{After, Line};

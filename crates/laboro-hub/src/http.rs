@@ -9,7 +9,9 @@ mod answer;
 mod attempts;
 mod audit;
 mod bells;
+mod body;
 mod brokers;
+mod budget;
 mod control;
 mod dashboard;
 mod entry;
@@ -29,14 +31,16 @@ mod metrics;
 mod operation;
 mod output;
 mod overview;
-mod quiet;
-mod seats;
 mod places;
+mod quiet;
+mod reading;
+mod seats;
 mod serve;
 mod signpost;
 mod standing;
 mod stream;
 mod strict;
+mod submission;
 mod submit;
 mod tasks;
 mod wait;
@@ -60,7 +64,9 @@ use answer::Refused;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use budget::Budget;
 use feed::Feed;
+use reading::Readers;
 use seats::Seats;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -128,6 +134,8 @@ struct Api {
     services: Services,
     feed: Arc<Feed>,
     seats: Seats,
+    budget: Arc<Budget>,
+    readers: Readers,
     requests: metrics::Requests,
     made: overview::Made,
     started_ms: u64,
@@ -143,6 +151,8 @@ pub fn router(services: Services) -> Router {
     let api = Arc::new(Api {
         feed: Feed::new(services.handle.clone(), services.clock),
         seats: Seats::default(),
+        budget: Budget::new(services.limits.bodies_bytes.max(services.limits.body_bytes)),
+        readers: Readers::default(),
         requests: metrics::Requests::default(),
         made: overview::Made::default(),
         started_ms,

@@ -206,7 +206,9 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             let dashboard_dir = settings.dashboard_dir.clone();
             let allow = settings.http_allow.clone();
             let admission = Duration::from_millis(settings.limits.admission_ms);
-            let limits = crate::http::Limits { allow, admission, ..settings.http_limits.limits() };
+            let body_profiles = settings.tasks.classes;
+            let own = settings.http_limits.limits();
+            let limits = crate::http::Limits { allow, admission, body_profiles, ..own };
             let services = Services { history: Some(history), dashboard_dir, limits, ..services };
             let web = http::Web {
                 listener,

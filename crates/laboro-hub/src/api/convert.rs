@@ -7,7 +7,8 @@ use super::text::Text;
 use laboro_core::{
     ArraySpec, Backoff, CommandWork, Name, Needs, Profile, Program, Setting, Values, Work,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 /// What makes no sense about a task, whatever the hub knows.
@@ -41,6 +42,11 @@ pub enum BadTask {
     BadLabel { task: Text, field: &'static str, name: String },
     #[error("`defaults` has a `{0}`, which only a task can have")]
     NotADefault(&'static str),
+    #[error(
+        "task {0}: the variables of `defaults` beside those of so many tasks take more than \
+         {MERGED_BYTES_MAX} bytes: give them in one of the two places"
+    )]
+    HeavyDefaults(Text),
 }
 
 /// Takes tasks one by one and gives them back as parts of a core submit.
@@ -48,10 +54,16 @@ pub enum BadTask {
 pub struct Converter {
     defaults: TaskSpec,
     /// Kept from batch to batch, so that a stream of a million tasks has its directory once.
-    settings: HashMap<Setting, Arc<Setting>>,
+    settings: HashSet<Arc<Setting>>,
+    /// That of tasks that have none of their own.
+    usual_setting: Option<Arc<Setting>>,
+    /// What tasks that have settings of their own took from the defaults, in this batch.
+    merged_bytes: usize,
     /// Of the task before: where all run the same command, a million tasks have it once.
     last_work: Option<Arc<Work>>,
-    known: HashMap<Profile, u32>,
+    /// Positions of profiles by their hash.
+    known: HashMap<u64, Vec<u32>>,
+    hasher: RandomState,
     batch: Batch,
     reach: Reach,
 }
@@ -76,6 +88,9 @@ impl Batch {
 
 /// A stream in which every task has settings of its own must not grow the table without end.
 const SETTINGS_KEPT_MAX: usize = 10_000;
+
+/// Large defaults are copied for every task that adds to them, which makes much of little.
+const MERGED_BYTES_MAX: usize = 16 << 20;
 
 impl Converter {
     pub fn new(defaults: Option<Box<TaskSpec>>) -> Result<Converter, BadTask> {
@@ -133,15 +148,20 @@ impl Converter {
     /// All that was pushed since the last time.
     pub fn take(&mut self) -> Batch {
         self.known.clear();
+        self.merged_bytes = 0;
         std::mem::take(&mut self.batch)
     }
 
     fn number(&mut self, profile: Profile) -> u32 {
         let profiles = &mut self.batch.profiles;
-        *self.known.entry(profile).or_insert_with_key(|profile| {
-            profiles.push(profile.clone());
-            u32::try_from(profiles.len() - 1).expect("fewer profiles than tasks")
-        })
+        let known = self.known.entry(self.hasher.hash_one(&profile)).or_default();
+        if let Some(&number) = known.iter().find(|&&at| profiles[at as usize] == profile) {
+            return number;
+        }
+        let number = u32::try_from(profiles.len()).expect("fewer profiles than tasks");
+        profiles.push(profile);
+        known.push(number);
+        number
     }
 
     fn profile(&self, spec: &TaskSpec) -> Profile {
@@ -204,12 +224,35 @@ impl Converter {
     }
 
     fn setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
+        let TaskSpec { dir, env, stdin, output, .. } = spec;
+        let is_usual = dir.is_none() && env.is_empty() && stdin.is_none() && output.is_none();
+        if is_usual && let Some(usual) = &self.usual_setting {
+            return Ok(Arc::clone(usual));
+        }
+        let shared = self.own_setting([dir, stdin, output], env, task)?;
+        if is_usual {
+            self.usual_setting = Some(Arc::clone(&shared));
+        }
+        Ok(shared)
+    }
+
+    fn own_setting(
+        &mut self,
+        [dir, stdin, output]: [Option<Text>; 3],
+        own_env: BTreeMap<String, Text>,
+        task: &Text,
+    ) -> Result<Arc<Setting>, BadTask> {
         let defaults = &self.defaults;
+        self.merged_bytes += weight(defaults);
+        // The first is not one too many, however large it is: it came so.
+        if self.merged_bytes > MERGED_BYTES_MAX.max(weight(defaults)) {
+            return Err(BadTask::HeavyDefaults(task.clone()));
+        }
         let bytes = |own: Option<Text>, usual: &Option<Text>| {
             own.or_else(|| usual.clone()).map(|text| text.into_bytes().into_boxed_slice())
         };
         let mut env = defaults.env.clone();
-        env.extend(spec.env);
+        env.extend(own_env);
         for (name, value) in &env {
             if name.is_empty() || name.contains(['=', '\0']) {
                 let (task, name) = (task.clone(), name.as_str().into());
@@ -218,14 +261,14 @@ impl Converter {
             check_zero(value.bytes(), task, "env")?;
         }
         let setting = Setting {
-            dir: bytes(spec.dir, &defaults.dir),
+            dir: bytes(dir, &defaults.dir),
             env: (env.into_iter())
                 .map(|(name, value)| {
                     (name.into_bytes().into_boxed_slice(), value.into_bytes().into_boxed_slice())
                 })
                 .collect(),
-            stdin: bytes(spec.stdin, &defaults.stdin),
-            output: bytes(spec.output, &defaults.output),
+            stdin: bytes(stdin, &defaults.stdin),
+            output: bytes(output, &defaults.output),
         };
         check_zero(setting.dir.as_deref().unwrap_or_default(), task, "dir")?;
         check_zero(setting.output.as_deref().unwrap_or_default(), task, "output")?;
@@ -235,10 +278,17 @@ impl Converter {
         if self.settings.len() >= SETTINGS_KEPT_MAX {
             self.settings.clear();
         }
-        let shared = Arc::new(setting.clone());
-        self.settings.insert(setting, Arc::clone(&shared));
+        let shared = Arc::new(setting);
+        self.settings.insert(Arc::clone(&shared));
         Ok(shared)
     }
+}
+
+/// What a task with settings of its own copies of these.
+fn weight(defaults: &TaskSpec) -> usize {
+    let texts = [&defaults.dir, &defaults.stdin, &defaults.output].into_iter().flatten();
+    let variables = defaults.env.iter().map(|(name, value)| name.len() + value.bytes().len() + 64);
+    texts.map(|text| text.bytes().len()).chain(variables).sum()
 }
 
 fn program(line: Line, task: &Text) -> Result<Program, BadTask> {
@@ -249,10 +299,10 @@ fn program(line: Line, task: &Text) -> Result<Program, BadTask> {
         }
         Line::Argv(words) if words.is_empty() => Err(BadTask::NoProgram(task.clone())),
         Line::Argv(words) => {
-            for word in &words {
-                check_zero(word.bytes(), task, "command")?;
+            for word in words.words() {
+                check_zero(word, task, "command")?;
             }
-            Ok(Program::Argv(words.iter().map(Text::bytes).collect()))
+            Ok(Program::Argv(words.into_words()))
         }
     }
 }
@@ -307,10 +357,11 @@ fn array_of(spec: &TaskSpec, name: &Text) -> Result<Option<(u32, Values)>, BadTa
                 return Err(BadTask::NoElements(name.clone()));
             }
             let count = u32::try_from(values.len()).map_err(|_| BadTask::TooMany(name.clone()))?;
-            for value in values {
-                check_zero(value.bytes(), name, "values")?;
+            for value in values.words() {
+                check_zero(value, name, "values")?;
             }
-            let list = values.iter().map(|value| Box::from(value.bytes())).collect();
+            // In one go, because their number is known.
+            let list = values.iter().map(|value| value.into_bytes().into_boxed_slice()).collect();
             Ok(Some((count, Values::List(list))))
         }
         _ => Err(BadTask::TwoArrays(name.clone())),

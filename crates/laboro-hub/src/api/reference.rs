@@ -1,10 +1,11 @@
 //! Fields that can be written in more than one way: a command as a line or as words, a predecessor by name or
 //! by number.
 
+use super::packed::{List, collected};
 use super::text::{Text, base64_value};
 use laboro_core::{JobId, TaskId, TaskRef, Ties};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
@@ -12,20 +13,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     Shell(Text),
-    Argv(Vec<Text>),
+    Argv(List<Text>),
 }
 
 impl Serialize for Line {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Line::Shell(line) => line.serialize(serializer),
-            Line::Argv(words) => {
-                let mut list = serializer.serialize_seq(Some(words.len()))?;
-                for word in words {
-                    list.serialize_element(word)?;
-                }
-                list.end()
-            }
+            Line::Argv(words) => words.serialize(serializer),
         }
     }
 }
@@ -59,11 +54,7 @@ impl<'de> Visitor<'de> for LineVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Line, A::Error> {
-        let mut words = Vec::new();
-        while let Some(word) = list.next_element()? {
-            words.push(word);
-        }
-        Ok(Line::Argv(words))
+        collected(&mut list).map(Line::Argv)
     }
 }
 

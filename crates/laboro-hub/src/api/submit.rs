@@ -1,5 +1,6 @@
 //! What a client sends to have something run: a job, its tasks and arrays.
 
+use super::packed::{List, few, few_named};
 use super::reference::{After, Line};
 use super::text::Text;
 use serde::{Deserialize, Serialize};
@@ -101,17 +102,19 @@ pub struct TaskSpec {
     pub range: Option<Span>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
-    pub values: Option<Vec<Text>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<After>,
+    pub values: Option<List<Text>>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    #[schema(value_type = Vec<After>)]
+    pub after: List<After>,
     /// Element i waits for element i of these arrays, which have as many.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub each: Vec<After>,
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    #[schema(value_type = Vec<After>)]
+    pub each: List<After>,
     /// The directory it runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub dir: Option<Text>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "few_named", skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, String>)]
     pub env: BTreeMap<String, Text>,
     /// What it reads on its standard input.
@@ -127,10 +130,10 @@ pub struct TaskSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Countable things such as `gpu`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "few_named", skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<String, u32>,
     /// What a worker must be to get it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub tags: Vec<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,7 +145,7 @@ pub struct TaskSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_max: Option<u16>,
     /// Exit codes worth another attempt; none given means all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
     pub retry_on: Vec<i32>,
     /// Wait before the second attempt; twice as long before each further one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -370,7 +370,7 @@ impl TaskWork {
             }
             Work::Indexed(indexed) => {
                 "indexed".clone_into(&mut self.kind);
-                self.command = Some(Line::Argv(vec![indexed.program.as_ref().into()]));
+                self.command = Some(Line::Argv(vec![Text::from(&*indexed.program)].into()));
                 self.dir = Some(indexed.dir.as_ref().into());
             }
         }

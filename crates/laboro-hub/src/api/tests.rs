@@ -48,7 +48,7 @@ fn an_unknown_field_is_refused_by_its_name() {
 fn a_command_is_a_line_or_words() {
     assert_eq!(spec(r#"{"command":"ls | wc"}"#).command, Some(Line::Shell("ls | wc".into())));
     let words = spec(r#"{"command":["ls",{"base64":"/w=="}]}"#).command;
-    assert_eq!(words, Some(Line::Argv(vec!["ls".into(), Text::new([0xff])])));
+    assert_eq!(words, Some(Line::Argv(vec!["ls".into(), Text::new([0xff])].into())));
     for json in [r#"{"command":"ls | wc"}"#, r#"{"command":["ls",{"base64":"/w=="}]}"#] {
         assert_eq!(serde_json::to_string(&spec(json)).unwrap(), json);
     }

@@ -26,6 +26,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), String> {
         ("http_limits.body_ms", http_limits.body_ms, 1),
         ("http_limits.stall_ms", http_limits.stall_ms, 1),
         ("http_limits.body_bytes", http_limits.body_bytes as u64, MESSAGE_BYTES_MIN),
+        ("http_limits.bodies_bytes", http_limits.bodies_bytes as u64, MESSAGE_BYTES_MIN),
+        ("http_limits.body_tasks", http_limits.body_tasks as u64, 1),
         ("http_limits.line_bytes", http_limits.line_bytes as u64, MESSAGE_BYTES_MIN),
         ("logins.wrong_tokens", logins.wrong_tokens.into(), 1),
         ("tasks.name_bytes", tasks.name_bytes as u64, 1),

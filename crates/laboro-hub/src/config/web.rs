@@ -20,6 +20,11 @@ pub struct HttpSettings {
     pub stall_ms: u64,
     /// A JSON body. What is larger comes as a stream.
     pub body_bytes: usize,
+    /// Of all bodies that arrive or are worked on at once.
+    pub bodies_bytes: usize,
+    /// Tasks and arrays in one JSON body, and what all of them come after.
+    pub body_tasks: usize,
+    pub body_preds: usize,
     /// One line of a stream.
     pub line_bytes: usize,
     /// Viewers of events, and outputs followed, at once.
@@ -38,6 +43,9 @@ impl Default for HttpSettings {
             body_ms: ms(usual.body),
             stall_ms: ms(usual.stall),
             body_bytes: usual.body_bytes,
+            bodies_bytes: usual.bodies_bytes,
+            body_tasks: usual.body_tasks,
+            body_preds: usual.body_preds,
             line_bytes: usual.line_bytes,
             viewers: usual.viewers,
         }
@@ -54,6 +62,9 @@ impl HttpSettings {
             body: Duration::from_millis(self.body_ms),
             stall: Duration::from_millis(self.stall_ms),
             body_bytes: self.body_bytes,
+            bodies_bytes: self.bodies_bytes,
+            body_tasks: self.body_tasks,
+            body_preds: self.body_preds,
             line_bytes: self.line_bytes,
             viewers: self.viewers,
             ..Limits::default()

@@ -43,6 +43,10 @@ impl Refused {
         self
     }
 
+    pub(super) fn reason(&self) -> &str {
+        &self.problem.reason
+    }
+
     pub(super) fn retry_after(mut self, seconds: u64) -> Refused {
         self.retry_after_s = Some(seconds);
         self

@@ -2,74 +2,46 @@
 
 use super::Api;
 use super::answer::Refused;
+use super::body::Sent;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A JSON body. No body at all is `{}`.
+/// A selection of tasks is the longest of them, and is read at once.
+const SAID_BYTES_MAX: usize = 256 << 10;
+
+/// A small JSON body. No body at all is `{}`.
 pub(super) struct Said<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Said<T> {
     type Rejection = Refused;
 
     async fn from_request(request: Request, api: &Arc<Api>) -> Result<Said<T>, Refused> {
-        let bytes = whole_body(request, api).await?;
-        let json: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        let bytes_max = api.services.limits.body_bytes.min(SAID_BYTES_MAX);
+        let sent = Sent::receive(request, api, bytes_max).await?;
+        let json: &[u8] = if sent.bytes.is_empty() { b"{}" } else { &sent.bytes };
         object(json).map(Said)
     }
 }
 
-/// A JSON body that must be there: nobody submits nothing on purpose.
-pub(super) struct Brought<T>(pub(super) T);
-
-impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Brought<T> {
-    type Rejection = Refused;
-
-    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Brought<T>, Refused> {
-        let bytes = whole_body(request, api).await?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            let detail = "the body is empty; a JSON object is expected: {...}";
-            return Err(Refused::bad_request("no_body", detail));
-        }
-        object(&bytes).map(Brought)
-    }
-}
-
-async fn whole_body(request: Request, api: &Arc<Api>) -> Result<Bytes, Refused> {
-    let limits = &api.services.limits;
-    let most = limits.body_bytes;
-    let mut body = request.into_body();
-    let read = Limited::new(&mut body, most).collect();
-    match tokio::time::timeout(limits.body, read).await {
-        Err(_) => Err(too_slow(limits.body)),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            drain(body, most).await;
-            Err(too_large(most))
-        }
-        Ok(Err(error)) => Err(Refused::bad_request("broken_body", error.to_string())),
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-    }
+pub(super) fn object<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refused> {
+    check_object(json)?;
+    serde_json::from_slice(json).map_err(|error| malformed(&error))
 }
 
 /// One JSON object. A list would be taken for its fields in their order, which nobody means.
-pub(super) fn object<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refused> {
+pub(super) fn check_object(json: &[u8]) -> Result<(), Refused> {
     let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
     if first.is_some_and(|first| matches!(first, b'[' | b'"' | b'0'..=b'9' | b'-')) {
         return Err(Refused::bad_request("bad_value", "a JSON object is expected: {...}"));
     }
-    serde_json::from_slice(json).map_err(|error| malformed(&error))
-}
-
-fn too_large(most: usize) -> Refused {
-    let detail = format!("the body is larger than {most} bytes");
-    Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
-        .hint("send it to POST jobs/stream, one task a line")
+    Ok(())
 }
 
 pub(super) fn too_slow(most: Duration) -> Refused {

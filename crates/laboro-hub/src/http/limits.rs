@@ -26,6 +26,13 @@ pub struct Limits {
     pub headers: usize,
     /// A JSON body. What is larger comes as a stream.
     pub body_bytes: usize,
+    /// Of all that arrive or are worked on at once.
+    pub bodies_bytes: usize,
+    /// Tasks and arrays in a JSON body, and what they come after: the hub takes them in one step.
+    pub body_tasks: usize,
+    pub body_preds: usize,
+    /// Different settings of those tasks: the hub has a limit for them, too.
+    pub body_profiles: usize,
     /// One line of a stream.
     pub line_bytes: usize,
     /// Tasks and bytes of a stream that go to the hub in one piece.
@@ -51,7 +58,12 @@ impl Default for Limits {
             farewell: Duration::from_secs(3),
             head_bytes: 64 << 10,
             headers: 64,
-            body_bytes: 64 << 20,
+            // The longest line, and what a client sends with it.
+            body_bytes: crate::api::LINE_BYTES_MAX + (4 << 20),
+            bodies_bytes: 64 << 20,
+            body_tasks: 50_000,
+            body_preds: 300_000,
+            body_profiles: 4096,
             line_bytes: crate::api::LINE_BYTES_MAX,
             batch_tasks: 2000,
             batch_bytes: 4 << 20,

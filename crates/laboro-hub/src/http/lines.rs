@@ -1,6 +1,7 @@
 //! A body as lines, however it was cut into pieces. A line is bounded, and so is the wait for the next piece.
 
 use super::answer::Refused;
+use super::budget::Room;
 use super::extract::too_slow;
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 pub(super) struct Lines {
     body: Body,
+    room: Room,
     buffer: BytesMut,
     /// No newline is before this place.
     searched: usize,
@@ -29,9 +31,10 @@ pub(super) enum Trouble {
 }
 
 impl Lines {
-    pub(super) fn new(body: Body, line_bytes_max: usize, patience: Duration) -> Lines {
+    pub(super) fn new(body: Body, room: Room, line_bytes_max: usize, patience: Duration) -> Lines {
         Lines {
             body,
+            room,
             buffer: BytesMut::new(),
             searched: 0,
             line_bytes_max,
@@ -63,6 +66,11 @@ impl Lines {
         }
     }
 
+    /// The lines that were given are done with.
+    pub(super) fn release(&self) {
+        self.room.shrink_to(self.buffer.len());
+    }
+
     /// What is left of it, for whoever wants to throw it away.
     pub(super) fn into_body(self) -> Body {
         self.body
@@ -90,7 +98,11 @@ impl Lines {
             let refused = Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "line_too_long", detail);
             return Err(Trouble::Wrong(refused));
         }
-        match tokio::time::timeout(self.patience, self.body.frame()).await {
+        let frame = tokio::select! {
+            frame = tokio::time::timeout(self.patience, self.body.frame()) => frame,
+            refused = self.room.must_go() => return Err(Trouble::BrokenOff(refused)),
+        };
+        match frame {
             Err(_) => Err(Trouble::BrokenOff(too_slow(self.patience))),
             Ok(None) => {
                 self.is_over = true;
@@ -102,6 +114,9 @@ impl Lines {
             }
             Ok(Some(Ok(frame))) => {
                 if let Ok(data) = frame.into_data() {
+                    let grown = tokio::time::timeout(self.patience, self.room.grow(data.len()));
+                    let grown = grown.await.unwrap_or_else(|_| Err(too_slow(self.patience)));
+                    grown.map_err(Trouble::BrokenOff)?;
                     self.buffer.extend_from_slice(&data);
                 }
                 Ok(())

@@ -62,6 +62,8 @@ pub async fn serve(
 }
 
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Enough for a fast upload over a near network.
+const WINDOW_BYTES: u32 = 128 << 10;
 
 fn acceptor(tls: Arc<ServerConfig>) -> TlsAcceptor {
     let mut config = ServerConfig::clone(&tls);
@@ -144,6 +146,9 @@ impl Desk {
             .http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(64)
+            // What a body has sent and nobody has read yet is kept by the connection.
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(2 * WINDOW_BYTES)
             .max_header_list_size(u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX))
             .keep_alive_interval(self.limits.head)
             .keep_alive_timeout(self.limits.head);

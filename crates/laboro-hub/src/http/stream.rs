@@ -30,7 +30,8 @@ pub(super) async fn stream(State(api): Shared, visitor: Visitor, body: Body) -> 
     // half-filled.
     let writing = tokio::spawn(async move {
         let limits = &api.services.limits;
-        let mut lines = Lines::new(body, limits.line_bytes, limits.body);
+        let room = api.budget.room(&visitor.who.id);
+        let mut lines = Lines::new(body, room, limits.line_bytes, limits.body);
         let written = write(&api, &visitor, &mut lines).await;
         if written.is_err() {
             drain(lines.into_body(), limits.body_bytes).await;
@@ -52,7 +53,9 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
         }
         Err(Trouble::BrokenOff(refused) | Trouble::Wrong(refused)) => return Err(refused),
     };
-    let mut head: SubmitJob = object(&first).map_err(|refused| refused.at("line 1"))?;
+    let bytes = first.len();
+    let (head, _) = api.readers.read(bytes, move || object(&first)).await?;
+    let mut head: SubmitJob = head.map_err(|refused| refused.at("line 1"))?;
     if head.if_taken != IfTaken::Refuse {
         let detail = "a stream cannot say `if_taken`: its tasks are counted to go on after a break";
         return Err(Refused::bad_request("bad_value", detail));
@@ -169,12 +172,15 @@ impl Filling<'_> {
             let is_over = line.is_none();
             if let Some(line) = line {
                 bytes += line.len();
-                self.push(&line, lines.number)?;
+                self.push(line, lines.number).await?;
             }
             let waiting = self.converter.batch().len();
             let is_full = waiting >= limits.batch_tasks || bytes >= limits.batch_bytes;
             if (is_over || is_full) && waiting > 0 {
                 self.send(lines.number).await?;
+            }
+            if is_full {
+                lines.release();
                 bytes = 0;
             }
             if is_over {
@@ -200,16 +206,22 @@ impl Filling<'_> {
         if self.there > 0 { End::Later(refused) } else { End::Undone(refused) }
     }
 
-    fn push(&mut self, line: &Bytes, number: u64) -> Result<(), End> {
-        let place = format!("line {number}");
-        let task: TaskSpec = match object(line) {
-            Ok(task) => task,
-            Err(refused) => return Err(self.mistake(refused.at(&place))),
-        };
+    async fn push(&mut self, line: Bytes, number: u64) -> Result<(), End> {
         let before = self.converter.batch().arrays.len();
-        if let Err(bad) = self.converter.push(task) {
-            return Err(self.mistake(Refused::from(bad).at(&place)));
+        let mut converter = std::mem::take(&mut self.converter);
+        let bytes = line.len();
+        let work = move || {
+            let pushed = object(&line).and_then(|task: TaskSpec| Ok(converter.push(task)?));
+            (converter, pushed)
+        };
+        let read = self.api.readers.read(bytes, work).await;
+        let ((converter, pushed), _) = read.map_err(End::Later)?;
+        self.converter = converter;
+        if let Err(refused) = pushed {
+            return Err(self.mistake(refused.at(&format!("line {number}"))));
         }
+        // A piece of a stream can hold many lines; others are served in between.
+        tokio::task::consume_budget().await;
         let array = self.converter.batch().arrays.get(before);
         let more = array.map_or(1, |array| array.count);
         self.count = self.count.saturating_add(more);

@@ -2,8 +2,12 @@
 
 use super::Shared;
 use super::answer::{Answer, Refused};
+use super::body::Sent;
+use super::budget::Room;
 use super::entry::Visitor;
-use super::extract::{At, Brought};
+use super::extract::At;
+use super::reading::Turn;
+use super::submission::{self, AddHead, Head, JobHead, Most};
 use crate::api::{AddTasks, BadTask, Converter, Problem, SubmitJob, Submitted, TaskSpec, Text};
 use axum::Json;
 use axum::extract::State;
@@ -13,19 +17,12 @@ use laboro_core::{Command, JobOptions, Name, Reply, Submit, SubmitTo};
 #[utoipa::path(post, path = "/jobs", tag = "jobs", request_body = SubmitJob,
     responses((status = 200, body = Submitted), (status = 400, body = Problem),
         (status = 409, body = Problem), (status = 422, body = Problem)))]
-pub(super) async fn submit(
-    State(api): Shared,
-    visitor: Visitor,
-    Brought(mut asked): Brought<SubmitJob>,
-) -> Answer<Submitted> {
+pub(super) async fn submit(State(api): Shared, visitor: Visitor, sent: Sent) -> Answer<Submitted> {
     visitor.must_submit()?;
-    let group = visitor.group(asked.group.take().map(|group| group.name()))?;
-    let mut converter = visitor.converter(asked.defaults.take())?;
-    for task in std::mem::take(&mut asked.tasks) {
-        converter.push(task)?;
-    }
-    let options = options(&asked);
-    let submit = assembled(&mut converter, group, SubmitTo::New(options), &asked);
+    let mut read = api.read::<JobHead>(&visitor, sent).await?;
+    let group = visitor.group(read.head.group.take().map(|group| group.name()))?;
+    let options = options(&read.head);
+    let submit = assembled(&mut read.converter, group, SubmitTo::New(options), &read.head);
     let submitted = api.submitted(submit).await?;
     visitor.note(format!("job {}, {} tasks", submitted.job, submitted.count));
     Ok(Json(submitted))
@@ -40,23 +37,24 @@ pub(super) async fn add(
     State(api): Shared,
     visitor: Visitor,
     At(job): At<u32>,
-    Brought(asked): Brought<AddTasks>,
+    sent: Sent,
 ) -> Answer<Submitted> {
     visitor.must_submit()?;
     let view = api.job(&visitor, job).await?;
-    let mut converter = visitor.converter(asked.defaults)?;
-    for task in asked.tasks {
-        converter.push(task)?;
-    }
-    let how = SubmitJob {
-        if_taken: asked.if_taken,
-        unknown_after: asked.unknown_after,
-        ..SubmitJob::default()
-    };
-    let submit = assembled(&mut converter, view.group, SubmitTo::Add(view.job), &how);
+    let mut read = api.read::<AddHead>(&visitor, sent).await?;
+    let to = SubmitTo::Add(view.job);
+    let submit = assembled(&mut read.converter, view.group, to, &read.head);
     let submitted = api.submitted(submit).await?;
     visitor.note(format!("{} tasks", submitted.count));
     Ok(Json(submitted))
+}
+
+/// A submit that was read, and what it takes until it is answered.
+struct Read {
+    head: SubmitJob,
+    converter: Converter,
+    _room: Room,
+    _turn: Turn,
 }
 
 pub(super) fn options(asked: &SubmitJob) -> JobOptions {
@@ -110,6 +108,24 @@ impl Visitor {
 }
 
 impl super::Api {
+    async fn read<H>(&self, visitor: &Visitor, sent: Sent) -> Result<Read, Refused>
+    where
+        H: Head + Into<SubmitJob> + Send + 'static,
+    {
+        let limits = &self.services.limits;
+        let most = Most {
+            tasks: limits.body_tasks,
+            preds: limits.body_preds,
+            profiles: limits.body_profiles,
+        };
+        let (visitor, Sent { bytes, room }) = (visitor.clone(), sent);
+        let bytes_len = bytes.len();
+        let work = move || submission::read::<H>(&bytes, most, |spec| visitor.converter(spec));
+        let (read, turn) = self.readers.read(bytes_len, work).await?;
+        let (head, converter) = read?;
+        Ok(Read { head: head.into(), converter, _room: room, _turn: turn })
+    }
+
     pub(super) async fn submitted(&self, submit: Submit) -> Result<Submitted, Refused> {
         if let SubmitTo::New(options) = &submit.job {
             if options.max_running == Some(0) {

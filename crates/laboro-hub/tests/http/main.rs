@@ -1,6 +1,7 @@
 //! The HTTP API over real connections, against a real hub in this process: what clients are promised.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod bodies;
 mod control;
 mod dashboard;
 mod document;

@@ -27,7 +27,7 @@ async fn a_job_can_be_submitted_and_looked_at() {
     let task: api::Task = client.get("jobs/1/tasks/2").await.unwrap();
     assert_eq!((task.name, task.state), ("fit.2".into(), TaskState::Waiting));
     let work = task.work.unwrap();
-    assert_eq!(work.command, Some(api::Line::Argv(vec!["fit".into(), "{}".into()])));
+    assert_eq!(work.command, Some(api::Line::Argv(vec!["fit".into(), "{}".into()].into())));
     assert_eq!((work.value, work.element, work.slots), (Some("b".into()), Some(2), 2));
     assert_eq!((work.dir, work.env["A"].clone()), (Some("/data".into()), "1".into()));
     let task: api::Task = client.get("groups/default/tasks/plot.1").await.unwrap();

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 
 /// What is no longer small.
 const ONE_REQUEST_BYTES: usize = 1 << 20;
+const ONE_REQUEST_TASKS: usize = 10_000;
 
 /// Lines are sent in pieces of about this size.
 const PIECE_BYTES: usize = 64 << 10;
@@ -65,7 +66,7 @@ pub(crate) async fn submit(
     let mut all = encoded(plan, terms);
     let mut first = Vec::new();
     let mut bytes = 0;
-    while bytes <= ONE_REQUEST_BYTES {
+    while bytes <= ONE_REQUEST_BYTES && first.len() < ONE_REQUEST_TASKS {
         let Some(spec) = all.next() else {
             job.tasks = first.into_iter().map(|(spec, _)| spec).collect();
             return hub.submit(&job).await;
@@ -115,7 +116,8 @@ pub(crate) async fn add(
         let (spec, json) = spec?;
         bytes += json.len();
         batch.tasks.push(spec);
-        if bytes < ONE_REQUEST_BYTES && specs.peek().is_some() {
+        let is_small = bytes < ONE_REQUEST_BYTES && batch.tasks.len() < ONE_REQUEST_TASKS;
+        if is_small && specs.peek().is_some() {
             continue;
         }
         bytes = 0;

@@ -45,7 +45,8 @@ impl Iterator for Specs<'_> {
                     left = left.saturating_sub(value.len() + 1);
                     values.push(Text::from(value));
                 }
-                (!values.is_empty()).then(|| TaskSpec { values: Some(values), ..(**spec).clone() })
+                let is_over = values.is_empty();
+                (!is_over).then(|| TaskSpec { values: Some(values.into()), ..(**spec).clone() })
             }
         }
     }
@@ -92,7 +93,7 @@ fn says_index(spec: &TaskSpec) -> bool {
     let command = match &spec.command {
         None => false,
         Some(Line::Shell(line)) => says(line),
-        Some(Line::Argv(words)) => words.iter().any(says),
+        Some(Line::Argv(words)) => words.iter().any(|word| says(&word)),
     };
     let texts = spec.dir.iter().chain(&spec.stdin).chain(&spec.output);
     command || texts.chain(spec.env.values()).any(says)

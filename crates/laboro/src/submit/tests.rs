@@ -220,7 +220,7 @@ fn a_long_file_is_cut_into_arrays_that_fit_into_a_line_each() {
     let mut n = 0;
     for spec in &specs {
         assert!(serde_json::to_vec(spec).unwrap().len() < LINE_BYTES_MAX);
-        for value in spec.values.as_ref().unwrap() {
+        for value in spec.values.as_ref().unwrap().iter() {
             assert_eq!(value, &*format!("echo \u{1}{n} some more words"));
             n += 1;
         }

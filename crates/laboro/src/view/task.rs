@@ -89,7 +89,7 @@ pub(crate) fn line_of(line: &Line) -> String {
         Line::Shell(line) => safe(&text(line)),
         Line::Argv(words) => {
             let words: Vec<String> =
-                words.iter().map(|word| safe(&shell_word(&text(word)))).collect();
+                words.iter().map(|word| safe(&shell_word(&text(&word)))).collect();
             words.join(" ")
         }
     }
