@@ -7,6 +7,7 @@ pub struct Config {
     pub limits: Limits,
     pub conduct: Conduct,
     pub keep: Keep,
+    pub quotas: Quotas,
     /// How often a task may be passed over by smaller ones at workers that could hold it before one
     /// of them is kept free for it.
     pub passes_max: u32,
@@ -18,6 +19,7 @@ impl Default for Config {
             limits: Limits::default(),
             conduct: Conduct::default(),
             keep: Keep::default(),
+            quotas: Quotas::default(),
             passes_max: 8,
         }
     }
@@ -66,6 +68,24 @@ impl Default for Limits {
             preds_shown: 100,
             cycle_search: 20_000,
         }
+    }
+}
+
+/// How much may be queued at once: tasks that have not ended, and what they were submitted with. A submit that
+/// would go beyond is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Quotas {
+    pub group_tasks: u64,
+    pub group_bytes: u64,
+    /// Of all jobs that one token made.
+    pub token_tasks: u64,
+    pub token_bytes: u64,
+}
+
+impl Default for Quotas {
+    fn default() -> Quotas {
+        let none = u64::MAX;
+        Quotas { group_tasks: none, group_bytes: none, token_tasks: none, token_bytes: none }
     }
 }
 

@@ -153,6 +153,35 @@ pub enum Idle {
     Draining,
 }
 
+/// A quota that a submit would go beyond.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quota {
+    pub whose: QuotaOf,
+    /// `tasks` or `bytes`.
+    pub what: &'static str,
+    pub most: u64,
+    pub used: u64,
+    /// What the submit would add.
+    pub more: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuotaOf {
+    Group(Name),
+    Token(Name),
+}
+
+impl std::fmt::Display for Quota {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Quota { whose, what, most, used, more } = self;
+        match whose {
+            QuotaOf::Group(name) => write!(f, "the quota of group {name}")?,
+            QuotaOf::Token(name) => write!(f, "the quota of token {name}")?,
+        }
+        write!(f, " is {most} queued {what}: {used} are queued, and this submit adds {more}")
+    }
+}
+
 /// Why the hub says no. A refusal changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
@@ -188,6 +217,8 @@ pub enum Refusal {
         what: &'static str,
         most: u64,
     },
+    /// There would be more in the queue than this group or token may have there.
+    Quota(Box<Quota>),
     /// Another worker holds it, or it lapsed and went to another.
     NotYours(Name),
     NotStarted(Name),
@@ -235,6 +266,7 @@ impl std::fmt::Display for Refusal {
             }
             Refusal::NotAnArray(name) => write!(f, "{name} is not an array"),
             Refusal::Limit { what, most } => write!(f, "no more than {most} {what}"),
+            Refusal::Quota(quota) => quota.fmt(f),
             Refusal::NotYours(task) => write!(f, "task {task} is not held by this worker"),
             Refusal::NotStarted(task) => write!(f, "task {task} was not started"),
             Refusal::AlreadyFinished { task, .. } => write!(f, "task {task} is finished already"),

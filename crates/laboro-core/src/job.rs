@@ -16,6 +16,8 @@ pub struct JobOptions {
     pub max_fails: Option<u32>,
     /// A second submit with the same key is the first one.
     pub key: Option<Box<[u8]>>,
+    /// Whose quota its tasks count for: the token that made it.
+    pub owner: Option<Name>,
 }
 
 /// How many tasks are in each state.

@@ -10,6 +10,7 @@ mod graph;
 mod index_set;
 mod jobs;
 mod lanes;
+mod load;
 mod moves;
 mod names;
 mod order;
@@ -22,6 +23,8 @@ mod state;
 mod workers;
 
 pub(crate) use jobs::{Array, Job};
+pub use load::Load;
+pub(crate) use load::Scale;
 pub(crate) use record::{Phase, Record};
 pub(crate) use slab::{NONE, Slab};
 pub use state::State;

@@ -14,7 +14,7 @@ mod tests;
 pub use address::Address;
 pub use door::{BadDoor, DoorSettings};
 pub use nats::NatsSettings;
-pub use scheduler::{ConductSettings, KeepSettings, TaskSettings};
+pub use scheduler::{ConductSettings, KeepSettings, QuotaSettings, TaskSettings};
 pub use web::{HttpSettings, LoginSettings};
 
 use crate::inbox::ServerOptions;
@@ -66,6 +66,7 @@ pub struct Settings {
     pub http_limits: HttpSettings,
     pub logins: LoginSettings,
     pub tasks: TaskSettings,
+    pub quotas: QuotaSettings,
     pub conduct: ConductSettings,
     pub keep: KeepSettings,
     pub outputs: OutputSettings,
@@ -112,6 +113,7 @@ impl Settings {
             limits: self.tasks.core(),
             conduct: self.conduct.core(),
             keep: self.keep.core(),
+            quotas: self.quotas.core(),
             ..laboro_core::Config::default()
         }
     }
@@ -169,6 +171,7 @@ impl Default for Settings {
             http_limits: HttpSettings::default(),
             logins: LoginSettings::default(),
             tasks: TaskSettings::default(),
+            quotas: QuotaSettings::default(),
             conduct: ConductSettings::default(),
             keep: KeepSettings::default(),
             outputs: OutputSettings::default(),

@@ -194,6 +194,32 @@ impl Oracle {
                 _ => {}
             }
         }
+        self.check_loads()
+    }
+
+    /// What is queued, by group and by the owner of jobs, is what quotas are counted by.
+    fn check_loads(&self) -> Kept {
+        let miscounted = |whose: String, found: u64, there: u64| {
+            let what = format!("{whose} has {there} tasks queued, and is said to have {found}");
+            Err(Broken::new(Promise::Sound, what))
+        };
+        let jobs = &self.model.jobs;
+        let owners: BTreeSet<&Name> =
+            jobs.values().filter_map(|job| job.options.owner.as_ref()).collect();
+        for owner in owners {
+            let there = self.model.queued(|job| job.options.owner.as_ref() == Some(owner));
+            let load = self.sum.owner_load(owner);
+            if load.tasks != there || (there == 0 && load.bytes > 0) {
+                return miscounted(format!("owner {owner}"), load.tasks, there);
+            }
+        }
+        for (at, group) in self.model.groups.iter().enumerate() {
+            let there = self.model.queued(|job| job.group.0 as usize == at);
+            let load = self.sum.group_load(&group.name);
+            if load.tasks != there || (there == 0 && load.bytes > 0) {
+                return miscounted(format!("group {}", group.name), load.tasks, there);
+            }
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use crate::dice::Dice;
 use crate::journal::Disposition;
 use crate::network::Weather;
-use laboro_core::{Conduct, ConductRule, Config, Keep, Limits};
+use laboro_core::{Conduct, ConductRule, Config, Keep, Limits, Quotas};
 use laboro_dialects::fuq2::Numbering;
 use laboro_hub::ServerOptions;
 
@@ -114,6 +114,7 @@ impl Plan {
             step: dice.between(1, 64) as usize,
             session: [8, 64, 4096][dice.index(3)],
         };
+        let is_strict = workers.len().is_multiple_of(2);
         Plan {
             turbulent_ms: dice.between(4, 25) * 1000,
             workers,
@@ -133,6 +134,7 @@ impl Plan {
                 keep,
                 // Most searches for cycles are over at once unless the slices are small.
                 limits: Limits { cycle_search: [1, 4, 20_000][dice.index(3)], ..Limits::default() },
+                quotas: if is_strict { STRICT } else { Quotas::default() },
                 passes_max: if dice.one_in(4) { 2 } else { 8 },
             },
             server,
@@ -145,6 +147,10 @@ impl Plan {
         }
     }
 }
+
+/// Reached now and then.
+const STRICT: Quotas =
+    Quotas { group_tasks: 400, group_bytes: 1 << 20, token_tasks: 60, token_bytes: 40_000 };
 
 const NUMBERINGS: [Numbering; 3] = [Numbering::Current, Numbering::Older, Numbering::Oldest];
 

@@ -4,6 +4,7 @@ mod cycle;
 mod draft;
 mod exact;
 mod lookup;
+mod quota;
 mod resolved;
 
 use super::Hub;
@@ -52,6 +53,7 @@ impl Hub {
         }
         let count = self.check_numbers(first, &submit)?;
         check_profiles(&submit)?;
+        self.check_quotas(&submit, count)?;
         let if_taken = submit.if_taken;
         let resolved =
             Draft::new(self, group, TaskId::new(job, first), &mut submit)?.resolve(self)?;

@@ -108,8 +108,9 @@ impl State {
         self.restart_timers(before);
     }
 
-    pub(in crate::ledger) fn add_job(&mut self, job: Job) {
+    pub(in crate::ledger) fn add_job(&mut self, mut job: Job) {
         let id = job.id;
+        job.owner = self.own(job.options.owner.as_ref());
         self.next_job = self.next_job.max(id.0);
         if let Some(key) = &job.options.key {
             // A key may pass from a job that was closed to a later one.

@@ -20,6 +20,7 @@ impl State {
         if leased != held {
             return Err(format!("{leased} tasks are leased, but workers hold {held}"));
         }
+        self.check_loads()?;
         for (at, group) in self.groups.iter().enumerate() {
             for state in TaskState::ALL {
                 let jobs = self.jobs_from(JobId(0)).map(|slot| self.job(slot));

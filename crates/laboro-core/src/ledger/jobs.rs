@@ -38,6 +38,11 @@ pub(crate) struct Job {
     /// Results of attempts, for comparing workers.
     pub(crate) good: u32,
     pub(crate) bad: u32,
+    /// Handle of its owner.
+    pub(crate) owner: Option<u32>,
+    /// What its tasks that have not ended were submitted with, and what all of them were.
+    pub(crate) queued_bytes: u64,
+    pub(crate) bytes_ever: u64,
 }
 
 /// A run of tasks that differ in a number or a value only.
@@ -88,6 +93,9 @@ impl Job {
             done_elements: 0,
             good: 0,
             bad: 0,
+            owner: None,
+            queued_bytes: 0,
+            bytes_ever: 0,
         }
     }
 

@@ -28,6 +28,7 @@ impl State {
         from: Option<TaskState>,
         to: Option<TaskState>,
     ) {
+        self.weigh(job, 1, from, to);
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         let group_at = this.group;
         let group = &mut self.groups[group_at as usize];
@@ -70,6 +71,7 @@ impl State {
         to: TaskState,
     ) {
         let count = last - first + 1;
+        self.weigh(job, count, from, Some(to));
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         let group_at = this.group;
         let group = &mut self.groups[group_at as usize];

@@ -3,6 +3,7 @@
 
 use super::jobs::Job;
 use super::lanes::{End, Turns};
+use super::load::Scale;
 use super::record::{Extra, Past, Phase, Record};
 use super::state::{State, Timer};
 use super::workers::{NewLease, Tally, TrackRecord};
@@ -267,15 +268,22 @@ impl State {
         let array = &mut this.arrays[at];
         (array.unfinished, array.bad) = (from.unfinished, from.bad);
         let gate = array.gate;
+        let mut scale = Scale::default();
+        scale.array(&from.array.name, &from.array.work, &from.array.values, 0);
+        self.load_ever(job, scale.bytes);
+        if from.unfinished > 0 {
+            self.load_bytes(job, scale.bytes);
+        }
         (self.tasks[gate].waiting, self.tasks[gate].failed) = (from.waiting, from.failed);
     }
 
     fn restore_elements(&mut self, job: JobId, state: TaskState, ranges: &Ranges) {
         let job = self.live_job(job);
         for &(first, last) in ranges {
+            let count = last - first + 1;
+            self.weigh(job, count, None, Some(state));
             let this = self.jobs[job].as_mut().expect("a job in use is there");
             let group = &mut self.groups[this.group as usize];
-            let count = last - first + 1;
             this.sets[state as usize].insert_range(first, last);
             this.counts.add(state, count);
             group.counts.add(state, count);
@@ -289,6 +297,7 @@ impl State {
     fn restore_tasks(&mut self, from: &RestoredTasks) {
         let job = self.live_job(from.job);
         let group = self.job(job).group;
+        let mut scale = Scale::default();
         for task in &from.tasks {
             let profile = self.profiles.intern(&from.profiles[task.profile as usize], 1);
             let mut record =
@@ -299,6 +308,16 @@ impl State {
             record.extra = task.extra.as_ref().map(|extra| self.share(extra.unpacked()));
             let (phase, state) = task.phase.unpacked();
             record.phase = phase;
+            let before = scale.bytes;
+            if self.job(job).array_at(task.index).is_none() {
+                scale.task(&task.name, task.work.as_ref(), 0);
+            }
+            let bytes = scale.bytes - before;
+            self.load_ever(job, bytes);
+            if !state.is_finished() {
+                self.load_bytes(job, bytes);
+            }
+            self.weigh(job, 1, None, Some(state));
             let slot = self.insert_record(record);
             if let Phase::Delayed { until } = phase {
                 let id = TaskId::new(from.job, task.index);

@@ -3,6 +3,7 @@
 use super::graph::Graph;
 use super::jobs::{Array, Job};
 use super::lanes::Lanes;
+use super::load::Owner;
 use super::names::Names;
 use super::order::Levels;
 use super::profiles::Profiles;
@@ -31,6 +32,8 @@ pub struct State {
     pub(in crate::ledger) next_job: u32,
     /// Jobs by idempotency key.
     pub(in crate::ledger) keys: HashMap<(u32, Box<[u8]>), JobId, foldhash::fast::FixedState>,
+    pub(in crate::ledger) owners: Slab<Owner>,
+    pub(in crate::ledger) owner_names: HashMap<Name, u32, foldhash::fast::FixedState>,
     /// Finished jobs, the longest finished first.
     pub(in crate::ledger) ended: BTreeSet<(Time, JobId)>,
     pub(in crate::ledger) profiles: Profiles,
@@ -63,6 +66,7 @@ pub(crate) struct Group {
     /// Something was submitted to it.
     pub(crate) ever_used: bool,
     pub(crate) counts: Counts,
+    pub(in crate::ledger) queued_bytes: u64,
     pub(in crate::ledger) jobs: BTreeSet<JobId>,
 }
 
@@ -139,6 +143,7 @@ impl State {
             paused: false,
             ever_used: false,
             counts: Counts::default(),
+            queued_bytes: 0,
             jobs: BTreeSet::new(),
         });
         self.groups.last_mut().expect("just pushed")

@@ -91,6 +91,17 @@ impl Model {
         }
     }
 
+    /// Tasks of these jobs that have not ended.
+    pub fn queued(&self, wanted: impl Fn(&Job) -> bool) -> u64 {
+        let is_queued =
+            |task: &Task| !matches!(task.phase, Phase::Done | Phase::Failed | Phase::Cancelled);
+        let queued = self
+            .tasks
+            .iter()
+            .filter(|(id, task)| is_queued(task) && self.jobs.get(&id.job).is_some_and(&wanted));
+        queued.count() as u64
+    }
+
     /// Where its predecessors let a task be: its own first, then its array's, then those of its element.
     fn fate(&self, id: TaskId) -> State {
         let task = &self.tasks[&id];

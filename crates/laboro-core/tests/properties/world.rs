@@ -258,6 +258,12 @@ impl World {
         }
         let state = self.hub.state();
         state.check().unwrap_or_else(|what| panic!("the ledger disagrees with itself: {what}"));
+        for group in &self.model.groups {
+            let is_its = |job: &crate::model::Job| {
+                self.model.groups[job.group.0 as usize].name == group.name
+            };
+            assert_eq!(state.group_load(&group.name).tasks, self.model.queued(is_its));
+        }
         let live = state.describe();
         same(&live, &self.standby.describe(), "a standby that got the same events");
         let condensed = self.condensed();

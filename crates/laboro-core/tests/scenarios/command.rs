@@ -36,6 +36,10 @@ pub fn configure(config: &mut Config, words: &str) -> Parsed<()> {
             "preds_a_task" => config.limits.preds_a_task = number(value)?,
             "edges" => config.limits.edges = number(value)?,
             "workers" => config.limits.workers = number(value)?,
+            "group_tasks" => config.quotas.group_tasks = number(value)?,
+            "group_bytes" => config.quotas.group_bytes = number(value)?,
+            "token_tasks" => config.quotas.token_tasks = number(value)?,
+            "token_bytes" => config.quotas.token_bytes = number(value)?,
             "tasks_a_submit" => config.limits.tasks_a_submit = number(value)?,
             _ => return Err(format!("no such setting: {key}")),
         }
@@ -179,6 +183,7 @@ fn setting(
                 "name" => options.name = value.into(),
                 "max_running" => options.max_running = Some(number(value)?),
                 "max_fails" => options.max_fails = Some(number(value)?),
+                "owner" => options.owner = Some(value.into()),
                 "key" => options.key = Some(value.as_bytes().into()),
                 "slots" => profile.needs.slots = number(value)?,
                 "memory" => profile.needs.memory = number(value)?,

@@ -1,7 +1,7 @@
 //! The settings of the core in a form for files: the core itself knows no files, and its types may change
 //! without changing what a file means.
 
-use laboro_core::{Conduct, ConductRule, Keep, Limits};
+use laboro_core::{Conduct, ConductRule, Keep, Limits, Quotas};
 
 /// A table with the fields of a core type and its defaults.
 macro_rules! mirror {
@@ -47,6 +47,41 @@ mirror! {
         page: u32,
         preds_shown: usize,
         cycle_search: usize,
+    }
+}
+
+/// How much may be queued at once. 0: no limit. See `laboro_core::Quotas`.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QuotaSettings {
+    pub max_tasks_per_group: u64,
+    pub max_bytes_per_group: u64,
+    pub max_tasks_per_token: u64,
+    pub max_bytes_per_token: u64,
+}
+
+impl Default for QuotaSettings {
+    fn default() -> QuotaSettings {
+        // An array may have so many elements, which cost next to nothing; tasks of their own cost bytes.
+        let (tasks, bytes) = (2_000_000_000, 8 << 30);
+        QuotaSettings {
+            max_tasks_per_group: tasks,
+            max_bytes_per_group: bytes,
+            max_tasks_per_token: tasks,
+            max_bytes_per_token: bytes,
+        }
+    }
+}
+
+impl QuotaSettings {
+    pub(crate) fn core(&self) -> Quotas {
+        let most = |most: u64| if most == 0 { u64::MAX } else { most };
+        Quotas {
+            group_tasks: most(self.max_tasks_per_group),
+            group_bytes: most(self.max_bytes_per_group),
+            token_tasks: most(self.max_tasks_per_token),
+            token_bytes: most(self.max_bytes_per_token),
+        }
     }
 }
 

@@ -159,6 +159,11 @@ impl From<Refusal> for Refused {
             Refusal::Limit { .. } => {
                 (WRONG, "limit", "do it in several parts, or raise the limit of the hub")
             }
+            Refusal::Quota(_) => (
+                CLASH,
+                "quota",
+                "wait for tasks to end, cancel some, or raise `[quotas]` of the hub",
+            ),
             Refusal::NotYours(_) => (CLASH, "not_yours", "only its worker can say that"),
             Refusal::NotStarted(_) => (CLASH, "not_started", "it has to be given out first"),
             Refusal::AlreadyFinished { .. } => (CLASH, "already_finished", "retry it to run again"),

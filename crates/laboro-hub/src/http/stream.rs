@@ -67,7 +67,7 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
     let group = visitor.group(head.group.take().map(|group| group.name()))?;
     let converter =
         visitor.converter(head.defaults.take()).map_err(|bad| Refused::from(bad).at("line 1"))?;
-    let (job, there, seat) = open(api, &group, &head).await?;
+    let (job, there, seat) = open(api, visitor, &group, &head).await?;
     visitor.note(format!("job {job}"));
     let is_resumed = there > 0;
     if !is_resumed || is_open(api, visitor, job).await? {
@@ -99,6 +99,7 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
 /// The job, how many tasks it has already, and with a key the right to write into it.
 async fn open(
     api: &Api,
+    visitor: &Visitor,
     group: &Name,
     head: &SubmitJob,
 ) -> Result<(u32, u32, Option<Taken>), Refused> {
@@ -111,7 +112,7 @@ async fn open(
         unknown_pred: head.unknown_after.into(),
         if_taken: laboro_core::IfTaken::Refuse,
     };
-    let options = JobOptions { open: true, held: true, ..options(head) };
+    let options = JobOptions { open: true, held: true, ..options(head, visitor) };
     let Submitted { job, .. } = api.submitted(made(options.clone())).await?;
     if head.key.is_none() {
         return Ok((job, 0, None));

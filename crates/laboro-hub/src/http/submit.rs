@@ -21,7 +21,7 @@ pub(super) async fn submit(State(api): Shared, visitor: Visitor, sent: Sent) -> 
     visitor.must_submit()?;
     let mut read = api.read::<JobHead>(&visitor, sent).await?;
     let group = visitor.group(read.head.group.take().map(|group| group.name()))?;
-    let options = options(&read.head);
+    let options = options(&read.head, &visitor);
     let submit = assembled(&mut read.converter, group, SubmitTo::New(options), &read.head);
     let submitted = api.submitted(submit).await?;
     visitor.note(format!("job {}, {} tasks", submitted.job, submitted.count));
@@ -57,7 +57,7 @@ struct Read {
     _turn: Turn,
 }
 
-pub(super) fn options(asked: &SubmitJob) -> JobOptions {
+pub(super) fn options(asked: &SubmitJob, visitor: &Visitor) -> JobOptions {
     JobOptions {
         name: asked.name.as_ref().map(Text::name).unwrap_or_default(),
         open: asked.open,
@@ -65,6 +65,7 @@ pub(super) fn options(asked: &SubmitJob) -> JobOptions {
         max_running: asked.max_running,
         max_fails: asked.max_fails,
         key: asked.key.as_ref().map(|key| key.bytes().into()),
+        owner: Some(Name::from(visitor.who.token.as_str())),
     }
 }
 

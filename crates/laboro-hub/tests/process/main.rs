@@ -7,6 +7,7 @@ mod crowd;
 mod ended;
 mod lives;
 mod loads;
+mod quotas;
 mod rig;
 mod slow;
 mod versions;

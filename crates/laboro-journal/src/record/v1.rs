@@ -44,6 +44,8 @@ pub(super) mod tag {
     pub const PRIORITISED: u8 = 23;
     pub const TASKS_FORGOTTEN: u8 = 24;
     pub const JUDGED: u8 = 25;
+    /// A job with an owner.
+    pub const JOB_MADE_BY: u8 = 32;
     pub const RESTORED_COUNTERS: u8 = 64;
     pub const RESTORED_GROUP: u8 = 65;
     pub const RESTORED_WORKER: u8 = 66;
@@ -56,6 +58,7 @@ pub(super) mod tag {
     pub const RESTORED_EDGES: u8 = 73;
     pub const RESTORED_LANE: u8 = 74;
     pub const RESTORED_LEASE: u8 = 75;
+    pub const RESTORED_JOB_BY: u8 = 96;
 }
 
 /// What a record builds on.
@@ -107,7 +110,8 @@ impl Encoder {
                 self.out.bool(*paused);
             }
             Event::JobMade { job, group, options } => {
-                self.out.u8(tag::JOB_MADE);
+                let is_owned = options.owner.is_some();
+                self.out.u8(if is_owned { tag::JOB_MADE_BY } else { tag::JOB_MADE });
                 self.job(*job);
                 self.out.u32(group.0);
                 self.job_options(options);
@@ -265,6 +269,11 @@ impl<'a> Decoder<'a> {
                 job: self.job()?,
                 group: self.group()?,
                 options: Box::new(self.job_options()?),
+            },
+            tag::JOB_MADE_BY => Event::JobMade {
+                job: self.job()?,
+                group: self.group()?,
+                options: Box::new(self.owned_job_options()?),
             },
             tag::JOB_CLOSED => Event::JobClosed { job: self.job()? },
             tag::JOB_HELD => Event::JobHeld { job: self.job()?, held: self.from.bool()? },

@@ -16,6 +16,7 @@ impl State {
     /// so they may name each other in any order.
     pub(super) fn added(&mut self, added: &Added) {
         let job = self.live_job(added.job);
+        self.load_added(job, added);
         let profiles = self.intern_profiles(added);
         let arrays: SmallVec<[usize; 1]> = (added.arrays.iter())
             .map(|array| self.add_array(job, array, profiles[array.profile as usize]))

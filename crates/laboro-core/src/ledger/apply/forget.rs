@@ -57,9 +57,11 @@ impl State {
         self.job_ids.remove(&id);
         let group = &mut self.groups[gone.group as usize];
         group.jobs.remove(&id);
+        group.queued_bytes -= gone.queued_bytes;
         for state in TaskState::ALL {
             group.counts.take(state, gone.counts.of(state));
         }
+        self.disown(gone.owner, gone.queued_bytes);
         if let Some(key) = gone.options.key {
             let key = (gone.group, key);
             if self.keys.get(&key) == Some(&id) {

@@ -27,6 +27,10 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("group-made", vec![Event::GroupMade { group, name: "exp".into() }]),
         ("group-paused", vec![Event::GroupPaused { group, paused: true }]),
         ("job-made", vec![Event::JobMade { job, group, options: Box::new(job_options()) }]),
+        (
+            "job-made-by",
+            vec![Event::JobMade { job, group, options: Box::new(owned_job_options()) }],
+        ),
         ("job-closed", vec![Event::JobClosed { job }]),
         ("job-held", vec![Event::JobHeld { job, held: true }]),
         ("job-stopped", vec![Event::JobStopped { job, stopped: true }]),
@@ -109,6 +113,13 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
         ),
         ("restored-worker", piece(Restore::Worker(Box::new(restored_worker())))),
         ("restored-job", piece(Restore::Job(Box::new(restored_job())))),
+        (
+            "restored-job-by",
+            piece(Restore::Job(Box::new(RestoredJob {
+                options: owned_job_options(),
+                ..restored_job()
+            }))),
+        ),
         ("restored-array", piece(Restore::Array(Box::new(restored_array())))),
         (
             "restored-elements",
@@ -173,7 +184,12 @@ fn job_options() -> JobOptions {
         max_running: Some(10),
         max_fails: Some(3),
         key: Some(bytes(b"key-1")),
+        owner: None,
     }
+}
+
+fn owned_job_options() -> JobOptions {
+    JobOptions { owner: Some("alice".into()), ..job_options() }
 }
 
 fn profile() -> Profile {

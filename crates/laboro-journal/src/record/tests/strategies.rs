@@ -382,15 +382,18 @@ fn profile() -> impl Strategy<Value = Profile> {
 }
 
 fn job_options() -> impl Strategy<Value = JobOptions> {
-    (name(), any::<bool>(), any::<bool>(), of(any::<u32>()), of(any::<u32>()), of(bytes()))
-        .prop_map(|(name, open, held, max_running, max_fails, key)| JobOptions {
+    let flags = (any::<bool>(), any::<bool>());
+    (name(), flags, of(any::<u32>()), of(any::<u32>()), of(bytes()), of(name())).prop_map(
+        |(name, (open, held), max_running, max_fails, key, owner)| JobOptions {
             name,
             open,
             held,
             max_running,
             max_fails,
             key,
-        })
+            owner,
+        },
+    )
 }
 
 fn share() -> impl Strategy<Value = Share> {

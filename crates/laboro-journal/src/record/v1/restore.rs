@@ -8,7 +8,7 @@ use laboro_core::restore::{
     Restore, RestoredArray, RestoredAttempt, RestoredExtra, RestoredJob, RestoredPhase,
     RestoredTask, RestoredTasks, RestoredWorker,
 };
-use laboro_core::{LeaseNo, State, TaskId, WorkKind};
+use laboro_core::{JobOptions, LeaseNo, State, TaskId, WorkKind};
 
 const INDEX_GIVEN: u8 = 1;
 const PROFILE_GIVEN: u8 = 2;
@@ -112,7 +112,8 @@ impl Encoder {
     }
 
     fn restored_job(&mut self, from: &RestoredJob) {
-        self.out.u8(tag::RESTORED_JOB);
+        let is_owned = from.options.owner.is_some();
+        self.out.u8(if is_owned { tag::RESTORED_JOB_BY } else { tag::RESTORED_JOB });
         self.job(from.job);
         self.out.u32(from.group.0);
         self.job_options(&from.options);
@@ -261,7 +262,10 @@ impl Decoder<'_> {
                 ever_used: self.from.bool()?,
             },
             tag::RESTORED_WORKER => Restore::Worker(Box::new(self.restored_worker()?)),
-            tag::RESTORED_JOB => Restore::Job(Box::new(self.restored_job()?)),
+            tag::RESTORED_JOB => Restore::Job(Box::new(self.restored_job(Decoder::job_options)?)),
+            tag::RESTORED_JOB_BY => {
+                Restore::Job(Box::new(self.restored_job(Decoder::owned_job_options)?))
+            }
             tag::RESTORED_ARRAY => Restore::Array(Box::new(self.restored_array()?)),
             tag::RESTORED_ELEMENTS => {
                 let (job, ranges) = (self.job()?, self.ranges()?);
@@ -320,11 +324,14 @@ impl Decoder<'_> {
         })
     }
 
-    fn restored_job(&mut self) -> Result<RestoredJob, RecordError> {
+    fn restored_job(
+        &mut self,
+        options: impl FnOnce(&mut Self) -> Result<JobOptions, RecordError>,
+    ) -> Result<RestoredJob, RecordError> {
         Ok(RestoredJob {
             job: self.job()?,
             group: self.group()?,
-            options: self.job_options()?,
+            options: options(self)?,
             stopped: self.from.bool()?,
             forgiven: self.from.u32()?,
             submitted: self.time()?,

@@ -18,13 +18,15 @@ const LIST: u8 = 1;
 
 impl Encoder {
     pub(super) fn job_options(&mut self, options: &JobOptions) {
-        let JobOptions { name, open, held, max_running, max_fails, key } = options;
+        let JobOptions { name, open, held, max_running, max_fails, key, owner } = options;
         self.name(name);
         self.out.bool(*open);
         self.out.bool(*held);
         self.option(*max_running, |to, max| to.out.u32(max));
         self.option(*max_fails, |to, max| to.out.u32(max));
         self.option(key.as_deref(), |to, key| to.out.string(key));
+        // The tag tells whether there is one.
+        owner.iter().for_each(|owner| self.name(owner));
     }
 
     pub(super) fn added(&mut self, added: &Added) {
@@ -187,7 +189,13 @@ impl Decoder<'_> {
             max_running: self.option(|from| from.from.u32())?,
             max_fails: self.option(|from| from.from.u32())?,
             key: self.option(|from| Ok(from.from.string()?.into()))?,
+            owner: None,
         })
+    }
+
+    pub(super) fn owned_job_options(&mut self) -> Result<JobOptions, RecordError> {
+        let options = self.job_options()?;
+        Ok(JobOptions { owner: Some(self.name()?), ..options })
     }
 
     pub(super) fn added(&mut self) -> Result<Added, RecordError> {
