@@ -1,5 +1,6 @@
 //! What a body may cost, whatever is in it: memory, and the time of others. One test in a program of its own, for
 //! memory is counted over all threads.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod meter;
 
