@@ -30,14 +30,18 @@ fn cases(table: &str) -> Vec<Case<'_>> {
     cases
 }
 
-fn hold(table: &str) {
+/// The program first.
+fn path() -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_laboro")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    format!("{}:{}", program.display(), std::env::var("PATH").unwrap())
+}
+
+fn hold(table: &str) {
     let mut wrong = Vec::new();
     for case in cases(table) {
         let rig = Rig::new();
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(case.line).env("PATH", &path);
+        shell.arg("-c").arg(case.line).env("PATH", path());
         let ran = rig.call(shell).run();
         let is_said = case.says.iter().all(|words| ran.err().contains(words));
         if ran.out() != case.out || ran.status.code() != Some(case.status) || !is_said {
@@ -66,4 +70,30 @@ fn standard_input_is_read_only_where_the_command_says_so() {
 #[test]
 fn habits_of_other_programs_work_or_are_answered() {
     hold(include_str!("typed/habits.txt"));
+}
+
+#[test]
+fn the_same_lines_print_the_same_with_gnu_parallel() {
+    let is_there = Command::new("parallel").arg("--version").output();
+    if !is_there.is_ok_and(|ran| ran.stdout.starts_with(b"GNU parallel")) {
+        return crate::rig::not_tried("lines compared with GNU parallel: it is not installed");
+    }
+    let rig = Rig::new();
+    rig.write("nums", "1\n2\n3\n");
+    rig.write("lines", "a b\nc\n");
+    rig.write("t.csv", "x,1\ny,2\n");
+    rig.write("h.tsv", "name1\tn2\nv1\tv2\n");
+    rig.write("zero", "a\0b c\0");
+    let shell = |line: String| {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(line).env("PATH", path());
+        rig.call(shell).run()
+    };
+    let cases = include_str!("typed/parallel.txt").lines().filter(|line| !line.starts_with("# "));
+    for case in cases {
+        let dashes = if case.starts_with('-') { "" } else { "-- " };
+        let ours = shell(format!("laboro run -kq --fresh {dashes}{case}"));
+        let theirs = shell(format!("parallel --plus -k {dashes}{case}"));
+        assert_eq!(ours.expect(0).out(), theirs.expect(0).out(), "{case}");
+    }
 }
