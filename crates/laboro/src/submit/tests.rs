@@ -149,7 +149,7 @@ fn commands_with_values_run_there_what_they_would_run_here() {
         &["--zip", "--", "p", "{}", "x{2/}", ":::", "a", "b", ":::", "/x/1", "y/2"],
         &["--array", "5-11:3", "--", "echo $(( {} + {#} ))"],
         &["--", "sort {} > {.}.sorted", ":::", "my data.csv", "$(rm x).csv"],
-        &["--", "echo", "{}", "{{}}"],
+        &["--literal-braces", "--", "echo", "{}", "{{}}"],
     ] {
         let (plan, terms) = given(words);
         assert_eq!(there(&plan, &terms), here(&plan), "{words:?}");
