@@ -27,6 +27,9 @@ pub enum Command {
     /// The worker is alive, and so are its leases.
     Renew(WorkerRef),
     Return(Return),
+    Decline(Decline),
+    /// What was sent to the worker has arrived there, up to this lease.
+    Acknowledge(WorkerRef, LeaseNo),
     Leave(Leave),
     Cancel(Selection),
     Hold(Selection),
@@ -192,6 +195,9 @@ pub struct Join {
     pub period_ms: Option<u64>,
     /// What runs there by its own account. `None`: it does not say, and the leases stand as they are.
     pub running: Option<Vec<(TaskId, LeaseNo)>>,
+    /// It says what has arrived (`Command::Acknowledge`), and starts it in order as its slots become free. Of one
+    /// that does not, whatever it was given may have been started.
+    pub acknowledges: bool,
 }
 
 impl Join {
@@ -213,6 +219,7 @@ impl Join {
             capacity: Capacity::slots(1),
             period_ms: None,
             running: None,
+            acknowledges: false,
         }
     }
 }
@@ -312,6 +319,20 @@ pub struct Returned {
     pub lease: LeaseRef,
     /// It turned out that these must be done first.
     pub preds: Vec<TaskRef>,
+}
+
+/// Work that a worker cannot run, whatever it tries: it could not even read it. That is not an attempt. Each of
+/// these tasks is held with the reason; what it does not hold any more is left as it is.
+#[derive(Clone, Debug)]
+pub struct Decline {
+    pub worker: WorkerRef,
+    pub tasks: Vec<Declined>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Declined {
+    pub lease: LeaseRef,
+    pub reason: Box<str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

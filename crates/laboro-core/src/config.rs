@@ -1,5 +1,6 @@
 //! Limits and rules with their defaults. Reaching a limit is a refusal, never growth without end.
 
+use crate::bounds::WORK_BYTES_MAX;
 use crate::command::ConductRule;
 
 #[derive(Clone, Debug)]
@@ -11,6 +12,8 @@ pub struct Config {
     /// How often a task may be passed over by smaller ones at workers that could hold it before one
     /// of them is kept free for it.
     pub passes_max: u32,
+    /// The largest description of a task, in bytes, that can be sent to a worker.
+    pub work_bytes: usize,
 }
 
 impl Default for Config {
@@ -21,6 +24,7 @@ impl Default for Config {
             keep: Keep::default(),
             quotas: Quotas::default(),
             passes_max: 8,
+            work_bytes: WORK_BYTES_MAX,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the outside must do once a batch is durable: reply, dispatch, revoke, notify; and the views
 //! that replies carry. Views are plain data: whoever shows them chooses the words.
 
+use crate::bounds::Excess;
 use crate::command::Drain;
 use crate::event::{Event, Share};
 use crate::id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
@@ -219,6 +220,11 @@ pub enum Refusal {
     },
     /// There would be more in the queue than this group or token may have there.
     Quota(Box<Quota>),
+    /// No worker could take it.
+    TooLarge {
+        task: Name,
+        excess: Excess,
+    },
     /// Another worker holds it, or it lapsed and went to another.
     NotYours(Name),
     NotStarted(Name),
@@ -267,6 +273,10 @@ impl std::fmt::Display for Refusal {
             Refusal::NotAnArray(name) => write!(f, "{name} is not an array"),
             Refusal::Limit { what, most } => write!(f, "no more than {most} {what}"),
             Refusal::Quota(quota) => quota.fmt(f),
+            Refusal::TooLarge { task, excess: Excess { what, has, most } } => write!(
+                f,
+                "task {task} has {has} {what}, and a worker takes at most {most}; put the rest in a file"
+            ),
             Refusal::NotYours(task) => write!(f, "task {task} is not held by this worker"),
             Refusal::NotStarted(task) => write!(f, "task {task} was not started"),
             Refusal::AlreadyFinished { task, .. } => write!(f, "task {task} is finished already"),

@@ -19,6 +19,10 @@ pub enum Event {
         group: GroupId,
         name: Name,
     },
+    /// Nothing is in it any more and nothing is set about it. Its number may be another group's later.
+    GroupForgotten {
+        group: GroupId,
+    },
     GroupPaused {
         group: GroupId,
         paused: bool,
@@ -90,6 +94,12 @@ pub enum Event {
         task: TaskId,
         why: Back,
         preds: Vec<TaskId>,
+    },
+    /// The same, and the task is held for this reason: it is not to be given out again before a person says so.
+    HeldBack {
+        task: TaskId,
+        why: Back,
+        reason: Box<str>,
     },
     /// The wait before the next attempt is over.
     Woken {

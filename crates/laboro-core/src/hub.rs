@@ -5,6 +5,7 @@ mod conduct;
 mod control;
 mod explain;
 mod lease;
+mod loss;
 mod matching;
 mod parts;
 mod policy;
@@ -52,6 +53,8 @@ impl Hub {
         let (life, before) = (hub.state().life() + 1, hub.state().at());
         hub.ledger.post(Event::Began { life, seed: seed.max(1) });
         hub.expect_workers_back(before);
+        hub.ledger.note_unused_groups();
+        hub.forget_unused_groups();
         // Nobody is there yet who could take what is ready.
         hub.ledger.take_awake();
         hub.ledger.take_loosened();
@@ -72,6 +75,7 @@ impl Hub {
         self.expire();
         self.sweep();
         self.settle();
+        self.forget_unused_groups();
         self.seal()
     }
 
@@ -109,6 +113,8 @@ impl Hub {
                 let result = self.hand_back(back, CycleCheck::ByLevel);
                 return self.answer(token, result);
             }
+            Command::Decline(decline) => self.decline(decline),
+            Command::Acknowledge(worker, lease) => self.acknowledge(&worker, lease),
             Command::Leave(leave) => self.leave(&leave),
             Command::Cancel(selection) => self.cancel(&selection),
             Command::Hold(selection) => self.hold(&selection),

@@ -25,7 +25,7 @@ mod workers;
 pub(crate) use jobs::{Array, Job};
 pub use load::Load;
 pub(crate) use load::Scale;
-pub(crate) use record::{Phase, Record};
+pub(crate) use record::{HELD_BECAUSE, Phase, Record};
 pub(crate) use slab::{NONE, Slab};
 pub use state::State;
 pub(crate) use state::Timer;
@@ -96,6 +96,17 @@ impl Ledger {
     /// Groups in which nothing went on any more at some time.
     pub(crate) fn take_idle_groups(&mut self) -> BTreeSet<u32> {
         std::mem::take(&mut self.state.idle_groups)
+    }
+
+    /// Also those that an earlier version left, or a hub that was killed.
+    pub(crate) fn note_unused_groups(&mut self) {
+        let groups: Vec<u32> = self.state.groups().map(|group| group.id.0).collect();
+        groups.into_iter().for_each(|group| self.state.note_if_unused(group));
+    }
+
+    /// Groups in which nothing was left at some time.
+    pub(crate) fn take_unused_groups(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.state.unused_groups)
     }
 
     /// The worker may have room that nobody has looked at.

@@ -5,6 +5,7 @@
 //! there (`presence`), and the hub that decides.
 
 mod argv;
+mod bounds;
 mod broker;
 mod command;
 mod config;
@@ -18,6 +19,10 @@ mod presence;
 mod task;
 
 pub use argv::Argv;
+pub use bounds::{
+    EXEC_BYTES_MAX, Excess, FEATURES_MAX, MESSAGE_BYTES_BESIDE, MESSAGE_BYTES_MAX, VARIABLES_MAX,
+    WORDS_MAX, WORK_BYTES_MAX,
+};
 pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, Rate, WorkerRow};
 pub use command::*;
 pub use config::{Conduct, Config, Keep, Limits, Quotas};

@@ -1,8 +1,8 @@
 //! Who is connected and what they wait for. Never journaled: a restart forgets it, and workers say hello
 //! again.
 
-use crate::command::{Capacity, Scope};
-use crate::id::{Name, SessionId, Time, Token};
+use crate::command::{Capacity, Join, Scope};
+use crate::id::{LeaseNo, Name, SessionId, Time, Token};
 use crate::ledger::{NONE, Slab};
 use crate::task::Kinds;
 use hashbrown::HashMap;
@@ -35,6 +35,8 @@ pub(crate) struct Member {
     pub(crate) session: Option<SessionId>,
     /// The process that joined, as far as it says.
     pub(crate) life: Option<u64>,
+    /// What is known of the tasks it holds; kept while it is away.
+    pub(crate) arrivals: Arrivals,
     pub(crate) kinds: Kinds,
     /// Sorted.
     pub(crate) tags: Vec<Name>,
@@ -56,6 +58,32 @@ pub(crate) struct Member {
     timer: Option<Time>,
     /// Serial of the class that it is kept free for.
     pub(crate) kept_for: Option<u64>,
+}
+
+/// Which of a worker's leases its process can have started.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Arrivals {
+    /// The process that this is about, as far as it says.
+    pub(crate) life: Option<u64>,
+    /// How many slots it had. 0: not known.
+    pub(crate) slots: u32,
+    /// It says what has arrived.
+    pub(crate) are_told: bool,
+    /// The last lease that has.
+    pub(crate) last: LeaseNo,
+}
+
+impl Arrivals {
+    /// What an earlier life of the hub sent counts as arrived: nobody knows.
+    pub(crate) fn of(join: &Join, life: u32) -> Arrivals {
+        let before = LeaseNo(LeaseNo::new(life, 0).0.saturating_sub(1));
+        let (slots, are_told) = (join.capacity.slots, join.acknowledges);
+        Arrivals { life: join.life, slots, are_told, last: before }
+    }
+
+    pub(crate) fn has(&self, lease: LeaseNo) -> bool {
+        !self.are_told || lease <= self.last
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -107,6 +135,7 @@ impl Presence {
             Box::new(Member {
                 session: None,
                 life: None,
+                arrivals: Arrivals::default(),
                 kinds: Kinds::ALL,
                 tags: Vec::new(),
                 capacity: Capacity::default(),

@@ -211,7 +211,8 @@ pub struct Profile {
     pub priority: i32,
     /// How many attempts may fail before the task has failed, at least 1.
     pub attempts: u16,
-    /// How many attempts may be lost with their worker before the task has failed.
+    /// How many attempts may be lost with their worker. One that was lost so often runs alone on a worker, and if that
+    /// one is lost, too, the task is held.
     pub lost_max: u16,
     pub backoff: Backoff,
     /// Only these exit codes are worth another attempt. Empty: every failure is.

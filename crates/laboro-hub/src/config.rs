@@ -114,8 +114,15 @@ impl Settings {
             conduct: self.conduct.core(),
             keep: self.keep.core(),
             quotas: self.quotas.core(),
+            work_bytes: self.work_bytes(),
             ..laboro_core::Config::default()
         }
+    }
+
+    /// A task with what stands around it has to fit a message.
+    fn work_bytes(&self) -> usize {
+        let message = self.limits.message_bytes.min(laboro_core::MESSAGE_BYTES_MAX);
+        message - laboro_core::MESSAGE_BYTES_BESIDE.min(message / 2)
     }
 
     pub(crate) fn journal_log(&self) -> log::Options {
@@ -297,7 +304,7 @@ impl Default for DoorLimits {
         DoorLimits {
             connections: 20_000,
             connections_a_door: 10_000,
-            message_bytes: 16 << 20,
+            message_bytes: laboro_core::MESSAGE_BYTES_MAX,
             handshake_ms: 10_000,
             write_ms: 30_000,
             lost_ms: 120_000,

@@ -213,8 +213,8 @@ impl Oracle {
                 return miscounted(format!("owner {owner}"), load.tasks, there);
             }
         }
-        for (at, group) in self.model.groups.iter().enumerate() {
-            let there = self.model.queued(|job| job.group.0 as usize == at);
+        for (id, group) in &self.model.groups {
+            let there = self.model.queued(|job| job.group == *id);
             let load = self.sum.group_load(&group.name);
             if load.tasks != there || (there == 0 && load.bytes > 0) {
                 return miscounted(format!("group {}", group.name), load.tasks, there);

@@ -136,6 +136,7 @@ impl Plan {
                 limits: Limits { cycle_search: [1, 4, 20_000][dice.index(3)], ..Limits::default() },
                 quotas: if is_strict { STRICT } else { Quotas::default() },
                 passes_max: if dice.one_in(4) { 2 } else { 8 },
+                work_bytes: laboro_core::WORK_BYTES_MAX,
             },
             server,
             clerk_ms: dice.between(50, 1500),

@@ -1,10 +1,11 @@
 //! "Why is this task not running?" in plain words, for any task.
 
 use super::Hub;
+use super::loss::times;
 use super::policy::{self, Fit, Room};
 use crate::effect::Standing;
 use crate::id::{TaskId, WorkerId};
-use crate::ledger::Phase;
+use crate::ledger::{Phase, Record};
 use crate::presence::OfferKind;
 use crate::task::{Needs, Profile, State, WorkKind};
 
@@ -31,7 +32,10 @@ impl Hub {
             State::Done => "it is done".into(),
             State::Cancelled => "it was cancelled; `retry` runs it again".into(),
             State::Failed => self.explain_failed(id),
-            State::Held => "it is held; `release` lets it go on".into(),
+            State::Held => match self.task_record(id).and_then(Record::held_because) {
+                Some(why) => format!("it is held: {why}; `release` lets it go on"),
+                None => "it is held; `release` lets it go on".into(),
+            },
             State::Delayed => {
                 let until = self.record_phase(id).and_then(|phase| match phase {
                     Phase::Delayed { until } => Some(until),
@@ -60,7 +64,11 @@ impl Hub {
     }
 
     fn record_phase(&self, id: TaskId) -> Option<Phase> {
-        self.state().record_of(id).map(|slot| self.state().task(slot).phase)
+        self.task_record(id).map(|record| record.phase)
+    }
+
+    fn task_record(&self, id: TaskId) -> Option<&Record> {
+        self.state().record_of(id).map(|slot| self.state().task(slot))
     }
 
     fn explain_leased(&self, id: TaskId) -> String {
@@ -184,7 +192,15 @@ impl Hub {
                 (array.profile, array.work.kind())
             }
         };
-        self.explain_no_worker(job.group, state.profiles().get(profile), kind)
+        let profile = state.profiles().get(profile);
+        let why = self.explain_no_worker(job.group, profile, kind);
+        match self.task_record(id).filter(|record| record.is_suspect(profile)) {
+            Some(record) => format!(
+                "{why}; its worker was lost {}, so it runs only on a worker that has nothing else",
+                times(record.lost.into())
+            ),
+            None => why,
+        }
     }
 
     fn explain_no_worker(&self, group: u32, profile: &Profile, kind: WorkKind) -> String {
@@ -198,7 +214,7 @@ impl Hub {
             there += 1;
             let worker = state.workers().get(slot);
             let offer = OfferKind::Push;
-            let fits = Room::of(member, worker, offer).fit(member, worker, offer, needs)
+            let fits = Room::of(member, worker, offer).fit(member, worker, offer, needs, false)
                 != Fit::Never
                 && member.kinds.has(kind);
             could += u32::from(fits);

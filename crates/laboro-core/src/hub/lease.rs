@@ -2,13 +2,13 @@
 
 use super::Hub;
 use super::search::{CycleCheck, Halt, Long};
-use super::submit::{Check, Node, Search, Verdict};
+use super::submit::{Check, Node, Search};
 use crate::command::{Command, LeaseRef, Place, Return, TaskRef};
 use crate::effect::{Refusal, Reply};
-use crate::event::{Back, Event, Then};
+use crate::event::{Back, Event};
 use crate::id::{Name, TaskId, WorkerId};
 use crate::ledger::Phase;
-use crate::task::{Outcome, State};
+use crate::task::State;
 use std::collections::BTreeSet;
 
 /// What a lease reference means now.
@@ -110,24 +110,6 @@ impl Hub {
         }
     }
 
-    /// Ends a live lease without a result. A task that was lost too often has failed.
-    pub(super) fn take_back(&mut self, task: TaskId, why: Back) {
-        let state = self.state();
-        let slot = state.record_of(task).expect("a leased task has a record");
-        let record = state.task(slot);
-        let Phase::Leased { lease } = record.phase else { unreachable!("the lease is live") };
-        let worker = state.workers().get(state.workers().lease(lease).worker).id;
-        let lost_max = state.profiles().get(record.profile).lost_max;
-        if why == Back::Lapsed && record.lost >= lost_max {
-            let job = task.job;
-            let (outcome, then) = (Outcome::Lost, Then::Failed);
-            self.ledger.post(Event::Finished { task, worker, outcome, then, words: None });
-            self.stop_if_too_many_failed(job);
-        } else {
-            self.ledger.post(Event::Returned { task, why, preds: Vec::new() });
-        }
-    }
-
     pub(super) fn hand_back(
         &mut self,
         back: Return,
@@ -160,21 +142,11 @@ impl Hub {
         if self.state().graph().len() + edges > most {
             return Err(Refusal::Limit { what: "dependencies", most: most as u64 }.into());
         }
-        match cycle_check {
-            CycleCheck::Past => {}
-            CycleCheck::Exact => self.check_no_cycle(&tasks)?,
-            CycleCheck::ByLevel => {
-                let mut check = self.levels_check(&tasks);
-                match self.run_check(&mut check) {
-                    Some(Verdict::Acyclic) => {}
-                    Some(Verdict::Cycle(node)) => return Err(self.refuse_cycle(node).into()),
-                    Some(Verdict::Unclear) => self.check_no_cycle(&tasks)?,
-                    None => {
-                        let command = Command::Return(back);
-                        return Err(Halt::Long(Box::new(Long { command, check })));
-                    }
-                }
-            }
+        let by_level = |hub: &Hub| Some(hub.levels_check(&tasks));
+        let long = self.check_edges(cycle_check, by_level, |hub| hub.check_no_cycle(&tasks))?;
+        if let Some(check) = long {
+            let command = Command::Return(back);
+            return Err(Halt::Long(Box::new(Long { command, check })));
         }
         let why = match back.place {
             Place::Back => Back::Handed,

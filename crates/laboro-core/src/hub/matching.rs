@@ -134,7 +134,7 @@ impl Hub {
             && this.record.standing == Standing::Good
             && member.kinds.has(class.kind)
             && policy::has_time(member, class.limit_ms, self.ledger.now())
-            && room.fit(member, this, OfferKind::Push, &class.needs) != Fit::Never
+            && room.fit(member, this, OfferKind::Push, &class.needs, class.is_alone) != Fit::Never
     }
 
     /// Gives the tasks of a class that woke up to those who wait, least recently served first, and about
@@ -278,7 +278,10 @@ impl Hub {
         let Some((_, &lane)) = self.state().lanes().class(class).lanes.first_key_value() else {
             return;
         };
-        let needs = self.state().lanes().class(class).needs.clone();
+        let (needs, is_alone) = {
+            let class = self.state().lanes().class(class);
+            (class.needs.clone(), class.is_alone)
+        };
         loop {
             let task = self.head_of(lane);
             let share = {
@@ -287,7 +290,7 @@ impl Hub {
                 policy::share(member, worker, &needs)
             };
             grants.push(self.grant(task, taker.worker, taker.lease_ms, share));
-            room.take(&needs);
+            room.take(&needs, is_alone);
             *left -= 1;
             let fits = *left > 0 && room.has_slots(&needs) && needs.memory == 0;
             if !fits || !needs.resources.is_empty() || !self.state().lanes().lane(lane).listed {

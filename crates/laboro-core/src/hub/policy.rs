@@ -2,7 +2,8 @@
 //!
 //! A worker takes from the best class that fits it: classes stand in the order of their best lane, by
 //! priority and then by age, except that the lanes of an open job go to the end each time they are served:
-//! such a job may never run out of tasks. A class whose task is too big for the worker's free room is passed over,
+//! such a job may never run out of tasks. A task that was lost with its workers too often goes to a worker that has
+//! nothing else, and that one gets nothing else meanwhile. A class whose task is too big for the worker's free room is passed over,
 //! but not for ever: after `passes_max` times the worker is kept free for it.
 
 use crate::command::Capacity;
@@ -39,6 +40,8 @@ impl Room {
             // Who asks for n tasks gets n of one slot each whatever it has, or bigger ones that fit.
             OfferKind::Answer { most, .. } => (free.max(most), 0),
         };
+        // Whose task runs alone has room for nothing else.
+        let (slots, ahead) = if worker.used.alone > 0 { (0, 0) } else { (slots, ahead) };
         let memory = u128::from(member.capacity.memory).saturating_sub(worker.used.memory) as u64;
         Room { slots, ahead, memory }
     }
@@ -52,8 +55,10 @@ impl Room {
         needs.slots <= self.slots || self.ahead > 0 && is_small(needs)
     }
 
-    pub(super) fn take(&mut self, needs: &Needs) {
-        if needs.slots <= self.slots {
+    pub(super) fn take(&mut self, needs: &Needs, is_alone: bool) {
+        if is_alone {
+            (self.slots, self.ahead) = (0, 0);
+        } else if needs.slots <= self.slots {
             self.slots -= needs.slots;
         } else {
             self.ahead -= 1;
@@ -67,6 +72,7 @@ impl Room {
         worker: &Worker,
         kind: OfferKind,
         needs: &Needs,
+        is_alone: bool,
     ) -> Fit {
         let all = &member.capacity;
         let slots_ever = match kind {
@@ -81,6 +87,7 @@ impl Room {
             return Fit::Never;
         }
         let free_now = self.has_slots(needs)
+            && (!is_alone || worker.leases == 0)
             && needs.memory <= self.memory
             && needs
                 .resources
@@ -167,7 +174,7 @@ pub(super) fn choose(
         if !member.kinds.has(this.kind) || !has_time(member, this.limit_ms, now) {
             continue;
         }
-        match room.fit(member, worker, taker.kind, &this.needs) {
+        match room.fit(member, worker, taker.kind, &this.needs, this.is_alone) {
             Fit::Never => {}
             Fit::Yes => return Choice::Take(class),
             Fit::Later if taker.kind != OfferKind::Push => {}

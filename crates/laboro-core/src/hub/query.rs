@@ -19,8 +19,8 @@ impl Hub {
         let page = |most: u32| most.min(self.config.limits.page) as usize;
         match query {
             Query::Groups => {
-                let groups = 0..state.groups().len() as u32;
-                Ok(Reply::Groups(groups.map(|group| self.group_view(group)).collect()))
+                let groups = state.groups().map(|group| self.group_view(group.id.0));
+                Ok(Reply::Groups(groups.collect()))
             }
             Query::Group(name) => {
                 let group = self.find_group(name)?;

@@ -33,6 +33,11 @@ impl Hub {
     ) -> Result<(), Refusal> {
         let TaskResult { lease, outcome, message, memo } = result;
         let task = match self.claim(worker, group, &lease)? {
+            // As if its worker had gone, and no more often than that.
+            Claim::Live(task) if outcome == Outcome::Lost && self.is_lost_too_often(task) => {
+                self.hold_lost(task);
+                return Ok(());
+            }
             Claim::Live(task) | Claim::Lapsed(task) => task,
             Claim::Done(_) if outcome.is_success() => return Ok(()),
             Claim::Anothers(task) if outcome.is_success() => {
@@ -66,15 +71,14 @@ impl Hub {
         }
         let state = self.state();
         // An element without a record was never tried.
-        let (fails, lost, profile) = match state.record_of(task).map(|slot| state.task(slot)) {
-            Some(record) => (record.fails, record.lost, record.profile),
-            None => (0, 0, state.array(task).expect("a claimed task is there").1.profile),
+        let (fails, profile) = match state.record_of(task).map(|slot| state.task(slot)) {
+            Some(record) => (record.fails, record.profile),
+            None => (0, state.array(task).expect("a claimed task is there").1.profile),
         };
         let profile = state.profiles().get(profile);
         if outcome == Outcome::Lost {
-            // As if its worker had gone: counted by itself, and not for ever.
-            let too_often = lost >= profile.lost_max;
-            return if too_often { Then::Failed } else { Then::Again(self.ledger.now()) };
+            // As if its worker had gone: counted by itself.
+            return Then::Again(self.ledger.now());
         }
         let worth_it = match outcome {
             Outcome::Exit(code) => profile.retry_on.is_empty() || profile.retry_on.contains(&code),

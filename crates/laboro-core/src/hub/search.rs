@@ -57,11 +57,35 @@ impl Hub {
     }
 
     /// Runs a check as far as this step allows.
-    pub(super) fn run_check(&mut self, check: &mut Check) -> Option<Verdict> {
+    fn run_check(&mut self, check: &mut Check) -> Option<Verdict> {
         check.run(&mut self.ledger, &mut self.searching.visits)
     }
 
-    pub(super) fn refuse_cycle(&self, node: Node) -> Refusal {
+    /// Checks a command that makes edges. A check that takes longer than this step allows is given back, to be kept
+    /// with the command.
+    pub(super) fn check_edges(
+        &mut self,
+        how: CycleCheck,
+        by_level: impl FnOnce(&Hub) -> Option<Check>,
+        exactly: impl FnOnce(&Hub) -> Result<(), Refusal>,
+    ) -> Result<Option<Check>, Refusal> {
+        match how {
+            CycleCheck::Past => return Ok(None),
+            CycleCheck::Exact => exactly(self)?,
+            CycleCheck::ByLevel => {
+                let Some(mut check) = by_level(self) else { return Ok(None) };
+                match self.run_check(&mut check) {
+                    Some(Verdict::Acyclic) => {}
+                    Some(Verdict::Cycle(node)) => return Err(self.refuse_cycle(node)),
+                    Some(Verdict::Unclear) => exactly(self)?,
+                    None => return Ok(Some(check)),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn refuse_cycle(&self, node: Node) -> Refusal {
         let Node::There(slot) = node else { unreachable!("new tasks are checked by counting") };
         Refusal::Cycle(self.state().shown_name(self.state().id_of(slot)))
     }

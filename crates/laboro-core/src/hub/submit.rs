@@ -9,7 +9,8 @@ mod resolved;
 
 use super::Hub;
 use super::search::{CycleCheck, Halt, Long};
-use crate::command::{Command, IfTaken, Submit, SubmitTo};
+use crate::bounds::{Excess, WorkCheck, check_needs};
+use crate::command::{ArraySpec, Command, IfTaken, Submit, SubmitTo, TaskSpec};
 use crate::effect::{Refusal, Reply};
 use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId};
@@ -54,6 +55,7 @@ impl Hub {
         let count = self.check_numbers(first, &submit)?;
         check_profiles(&submit)?;
         self.check_quotas(&submit, count)?;
+        self.check_sizes(first, &submit)?;
         let if_taken = submit.if_taken;
         let resolved =
             Draft::new(self, group, TaskId::new(job, first), &mut submit)?.resolve(self)?;
@@ -94,22 +96,12 @@ impl Hub {
         mut submit: Submit,
         how: CycleCheck,
     ) -> Result<(Resolved, Submit), Halt> {
-        match how {
-            CycleCheck::Past => {}
-            CycleCheck::Exact => resolved.check_exactly(self)?,
-            CycleCheck::ByLevel => {
-                let Some(mut check) = resolved.check(self) else { return Ok((resolved, submit)) };
-                match self.run_check(&mut check) {
-                    Some(Verdict::Acyclic) => {}
-                    Some(Verdict::Cycle(node)) => return Err(self.refuse_cycle(node).into()),
-                    Some(Verdict::Unclear) => resolved.check_exactly(self)?,
-                    None => {
-                        (submit.tasks, submit.arrays) = resolved.into_specs();
-                        let command = Command::Submit(submit);
-                        return Err(Halt::Long(Box::new(Long { command, check })));
-                    }
-                }
-            }
+        let long =
+            self.check_edges(how, |hub| resolved.check(hub), |hub| resolved.check_exactly(hub))?;
+        if let Some(check) = long {
+            (submit.tasks, submit.arrays) = resolved.into_specs();
+            let command = Command::Submit(submit);
+            return Err(Halt::Long(Box::new(Long { command, check })));
         }
         Ok((resolved, submit))
     }
@@ -157,8 +149,9 @@ impl Hub {
         if self.state().profiles().len() + submit.profiles.len() > limits.profiles {
             return over("different settings", limits.profiles);
         }
-        let groups = self.state().groups().len();
-        if groups >= limits.groups && self.state().find_group(&submit.group).is_none() {
+        if self.state().group_count() >= limits.groups
+            && self.state().find_group(&submit.group).is_none()
+        {
             return over("groups", limits.groups);
         }
         Ok(())
@@ -190,6 +183,35 @@ impl Hub {
         Ok(u32::try_from(count).expect("below the largest number"))
     }
 
+    /// Whether a worker could take each of them.
+    fn check_sizes(&self, first: u32, submit: &Submit) -> Result<(), Refusal> {
+        let mut check = WorkCheck::new(self.config.work_bytes);
+        let refused = |name: &Name, number: u32, excess: Excess| {
+            let number = || Name::from(number.to_string());
+            let task = if name.is_empty() { number() } else { name.clone() };
+            Err(Refusal::TooLarge { task, excess })
+        };
+        let mut number = first;
+        for ArraySpec { name, count, work, values, .. } in &submit.arrays {
+            if let Err(excess) = check.check(work, Some(values)) {
+                return refused(name, number, excess);
+            }
+            number += count;
+        }
+        for (TaskSpec { name, work, .. }, number) in submit.tasks.iter().zip(number..) {
+            if let Some(work) = work
+                && let Err(excess) = check.check(work, None)
+            {
+                return refused(name, number, excess);
+            }
+        }
+        let too_many = submit.profiles.iter().find_map(|profile| check_needs(&profile.needs).err());
+        match too_many {
+            Some(Excess { what, most, .. }) => Err(Refusal::Limit { what, most: most as u64 }),
+            None => Ok(()),
+        }
+    }
+
     fn next_index(&self, job: JobId, group: Option<u32>) -> Result<u32, Refusal> {
         let this = self.state().job(self.find_job(job)?);
         if Some(this.group) != group {
@@ -210,9 +232,9 @@ impl Hub {
         if let Some(group) = self.state().find_group(&name) {
             return group;
         }
-        let group = self.state().groups().len() as u32;
-        self.ledger.post(Event::GroupMade { group: GroupId(group), name });
-        group
+        let group = self.state().next_group();
+        self.ledger.post(Event::GroupMade { group, name });
+        group.0
     }
 
     pub(super) fn close(&mut self, job: JobId) -> Result<Reply, Refusal> {

@@ -1,9 +1,9 @@
-//! Forgets finished jobs by number and age, a slice a step.
+//! Forgets finished jobs by number and age, a slice a step, and groups in which nothing is left.
 
 use super::Hub;
 use crate::effect::{Refusal, Reply};
 use crate::event::Event;
-use crate::id::{JobId, Time};
+use crate::id::{GroupId, JobId, Time};
 
 impl Hub {
     pub(super) fn sweep_due(&self) -> Option<Time> {
@@ -22,6 +22,15 @@ impl Hub {
             && let Some((_, job)) = self.state().first_ended()
         {
             self.forget_slice(job);
+        }
+    }
+
+    /// Groups without jobs, workers and settings make room for others.
+    pub(super) fn forget_unused_groups(&mut self) {
+        for group in self.ledger.take_unused_groups() {
+            if self.state().is_unused_group(group) {
+                self.ledger.post(Event::GroupForgotten { group: GroupId(group) });
+            }
         }
     }
 

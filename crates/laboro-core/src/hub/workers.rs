@@ -7,7 +7,7 @@ use crate::command::{Drain, Join, Leave, Leaving, Offer, Patience, Route, Worker
 use crate::effect::{Effect, Idle, Refusal, Reply, Standing};
 use crate::event::{Back, Event};
 use crate::id::{GroupId, LeaseNo, Name, SessionId, TaskId, Token, WorkerId};
-use crate::presence::{Member, NewAnswer, OfferKind};
+use crate::presence::{Arrivals, Member, NewAnswer, OfferKind};
 
 impl Hub {
     pub(super) fn join(&mut self, join: Join) -> Result<Reply, Refusal> {
@@ -15,7 +15,7 @@ impl Hub {
         check_name(&join.name, limits.name_bytes)?;
         check_name(&join.group, limits.name_bytes)?;
         let known = self.state().find_group(&join.group);
-        if known.is_none() && self.state().groups().len() >= limits.groups {
+        if known.is_none() && self.state().group_count() >= limits.groups {
             return Err(Refusal::Limit { what: "groups", most: limits.groups as u64 });
         }
         let known = known.and_then(|group| self.state().workers().find_name(group, &join.name));
@@ -35,6 +35,7 @@ impl Hub {
             return Err(Refusal::WorkerTaken { name: join.name, dialect });
         }
         // Nothing fails from here on.
+        let arrivals = Arrivals::of(&join, self.state().life());
         let known = match other {
             Some(slot) => {
                 self.make_way(slot);
@@ -59,6 +60,8 @@ impl Hub {
         let slot = self.state().workers().find(id).expect("just met");
         let now = self.ledger.now();
         let member = self.presence.admit(slot);
+        let before = std::mem::replace(&mut member.arrivals, arrivals);
+        member.arrivals.last = before.last.max(arrivals.last);
         let former = member.session.replace(join.session);
         let comes_anew = former != Some(join.session);
         member.life = join.life;
@@ -73,7 +76,8 @@ impl Hub {
         member.kept_for = None;
         member.ahead = 0;
         self.presence.set_alive_until(slot, join.period_ms.map(|ms| now.after_ms(ms)));
-        let unknown = join.running.map_or(Vec::new(), |running| self.compare(slot, &running));
+        let unknown =
+            join.running.map_or(Vec::new(), |running| self.compare(slot, &running, before));
         if comes_anew {
             // A worker has two connections, and this need not be the one that it listens to: what was said on
             // one that broke may arrive late. Without the other it comes again on a third.
@@ -165,22 +169,6 @@ impl Hub {
             return Err(Refusal::WorkerHere(worker.name.clone()));
         }
         Ok(())
-    }
-
-    /// What runs there by its own account against what it holds here. What it does not run any more goes
-    /// back; what it runs without a lease is given back as unknown.
-    fn compare(&mut self, worker: u32, running: &[(TaskId, LeaseNo)]) -> Vec<(TaskId, LeaseNo)> {
-        let mut running: Vec<(TaskId, LeaseNo)> = running.to_vec();
-        running.sort_unstable();
-        let lost: Vec<TaskId> = (self.leases_of(worker).into_iter())
-            .filter(|lease| running.binary_search(lease).is_err())
-            .map(|(task, _)| task)
-            .collect();
-        self.take_all_back(lost.into_iter(), Back::Lapsed);
-        let mut held = self.leases_of(worker);
-        held.sort_unstable();
-        let is_unknown = |lease: &(TaskId, LeaseNo)| held.binary_search(lease).is_err();
-        running.into_iter().filter(is_unknown).collect()
     }
 
     pub(super) fn leases_of(&self, worker: u32) -> Vec<(TaskId, LeaseNo)> {
@@ -306,10 +294,11 @@ impl Hub {
             Leaving::Away { grace_ms: 0 } => self.dismiss(worker, Back::Lapsed),
             Leaving::Away { grace_ms } => {
                 let holds_something = self.state().workers().get(worker).leases > 0;
+                let arrivals = member.arrivals;
                 self.part(worker);
                 if holds_something {
                     let until = self.ledger.now().after_ms(grace_ms);
-                    self.presence.admit(worker);
+                    self.presence.admit(worker).arrivals = arrivals;
                     self.presence.set_alive_until(worker, Some(until));
                 }
             }
@@ -319,19 +308,15 @@ impl Hub {
 
     /// The worker is gone and what it held goes back.
     pub(super) fn dismiss(&mut self, worker: u32, why: Back) {
+        let arrivals = self.presence.member(worker).map(|member| member.arrivals);
         self.part(worker);
         let tasks = self.leases_of(worker).into_iter().map(|(task, _)| task);
         match why {
+            Back::Lapsed => self.lose_all(worker, arrivals.unwrap_or_default()),
             // One after the other to the front, so the newest stands there first: peers of dwork know it so.
-            Back::Left => tasks.for_each(|task| self.take_back(task, why)),
-            Back::Lapsed | Back::Handed | Back::Revoked => self.take_all_back(tasks, why),
-        }
-    }
-
-    /// Each goes to the front, so the newest goes first: then they stand there as they were given out.
-    fn take_all_back(&mut self, oldest_first: impl DoubleEndedIterator<Item = TaskId>, why: Back) {
-        for task in oldest_first.rev() {
-            self.take_back(task, why);
+            Back::Left | Back::Handed | Back::Revoked => {
+                tasks.for_each(|task| self.take_back(task, why));
+            }
         }
     }
 
@@ -424,7 +409,8 @@ impl Hub {
 
     fn revoke_all(&mut self, worker: u32, session: Option<SessionId>) {
         let leases = self.leases_of(worker);
-        self.take_all_back(leases.iter().map(|&(task, _)| task), Back::Revoked);
+        // Each goes to the front, so the newest goes first.
+        leases.iter().rev().for_each(|&(task, _)| self.take_back(task, Back::Revoked));
         if let (Some(session), false) = (session, leases.is_empty()) {
             let worker = self.state().workers().get(worker).id;
             self.effects.push(Effect::Revoke { session, worker, leases });

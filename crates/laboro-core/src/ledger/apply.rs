@@ -9,7 +9,7 @@ mod forget;
 use super::state::State;
 use crate::effect::Change;
 use crate::event::Event;
-use crate::id::{JobId, Time};
+use crate::id::{JobId, Name, Time, WorkerId};
 use crate::ledger::Job;
 
 impl State {
@@ -22,16 +22,21 @@ impl State {
                 self.add_group(*group, name);
             }
             Event::GroupPaused { group, paused } => {
-                self.groups[group.0 as usize].paused = *paused;
+                self.group_mut(group.0).paused = *paused;
                 if !paused {
                     self.lanes.wake_group(group.0);
+                    self.note_if_unused(group.0);
                 }
+                self.tell(Change::Group { group: *group });
+            }
+            Event::GroupForgotten { group } => {
+                self.forget_group(*group);
                 self.tell(Change::Group { group: *group });
             }
             Event::JobMade { job, group, options } => {
                 let made = Job::new(*job, group.0, options.clone(), at);
                 self.add_job(made);
-                self.groups[group.0 as usize].ever_used = true;
+                self.group_mut(group.0).ever_used = true;
                 self.tell(Change::Job { job: *job });
             }
             Event::JobClosed { job } => {
@@ -57,7 +62,7 @@ impl State {
             Event::WorkerMet { worker, group, name, dialect, period_ms } => {
                 let slot = match self.workers.find(*worker) {
                     Some(slot) => slot,
-                    None => self.workers.add(*worker, group.0, name.clone(), at),
+                    None => self.add_worker(*worker, group.0, name.clone(), at),
                 };
                 let met = self.workers.get_mut(slot);
                 (met.dialect, met.period_ms) = (dialect.clone(), *period_ms);
@@ -65,7 +70,10 @@ impl State {
             }
             Event::WorkerForgotten { worker } => {
                 let slot = self.live_worker(*worker);
+                let group = self.workers.get(slot).group;
                 self.workers.forget(slot);
+                self.group_mut(group).workers -= 1;
+                self.note_if_unused(group);
                 self.tell(Change::Worker { worker: *worker });
             }
             Event::Leased { task, lease, worker, until, share } => {
@@ -77,6 +85,7 @@ impl State {
                 self.finished(*task, *worker, *outcome, *then, words.as_deref());
             }
             Event::Returned { task, why, preds } => self.returned(*task, *why, preds),
+            Event::HeldBack { task, why, reason } => self.held_back(*task, *why, reason),
             Event::Woken { task } => self.woken(*task),
             Event::Cancelled { job, ranges } => self.cancelled(*job, ranges),
             Event::Held { job, ranges } => self.held(*job, ranges),
@@ -120,9 +129,20 @@ impl State {
         if let Some(ended) = job.ended {
             self.ended.insert((ended, id));
         }
-        self.groups[job.group as usize].jobs.insert(id);
+        self.group_mut(job.group).jobs.insert(id);
         let slot = self.jobs.insert(Some(Box::new(job)));
         self.job_ids.insert(id, slot);
+    }
+
+    pub(in crate::ledger) fn add_worker(
+        &mut self,
+        id: WorkerId,
+        group: u32,
+        name: Name,
+        seen: Time,
+    ) -> u32 {
+        self.group_mut(group).workers += 1;
+        self.workers.add(id, group, name, seen)
     }
 
     fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
@@ -136,7 +156,7 @@ impl State {
         self.find_job(id).expect("events name only jobs that are there")
     }
 
-    pub(in crate::ledger) fn live_worker(&self, id: crate::id::WorkerId) -> u32 {
+    pub(in crate::ledger) fn live_worker(&self, id: WorkerId) -> u32 {
         self.workers.find(id).expect("events name only workers that are there")
     }
 

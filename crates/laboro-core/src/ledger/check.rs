@@ -21,16 +21,20 @@ impl State {
             return Err(format!("{leased} tasks are leased, but workers hold {held}"));
         }
         self.check_loads()?;
-        for (at, group) in self.groups.iter().enumerate() {
+        for group in self.groups() {
             for state in TaskState::ALL {
                 let jobs = self.jobs_from(JobId(0)).map(|slot| self.job(slot));
                 let sum: u64 = jobs
-                    .filter(|job| job.group == at as u32)
+                    .filter(|job| job.group == group.id.0)
                     .map(|job| u64::from(job.counts.of(state)))
                     .sum();
                 if sum != u64::from(group.counts.of(state)) {
                     return Err(format!("group {} miscounts {}", group.name, state.word()));
                 }
+            }
+            let own = |slot: &u32| self.workers.get(*slot).group == group.id.0;
+            if self.workers.from(WorkerId(0)).filter(own).count() != group.workers as usize {
+                return Err(format!("group {} miscounts its workers", group.name));
             }
         }
         Ok(())
@@ -145,16 +149,18 @@ impl State {
 
     fn check_worker(&self, slot: u32) -> Result<u32, String> {
         let worker = self.workers.get(slot);
-        let (mut count, mut slots) = (0, 0u64);
+        let (mut count, mut slots, mut alone) = (0, 0u64, 0);
         for lease in self.workers.leases_of(slot) {
             let task = self.workers.lease(lease).task;
             if self.tasks[task].phase != (Phase::Leased { lease }) {
                 return Err(format!("worker {} holds {} twice", worker.name, self.id_of(task)));
             }
             count += 1;
-            slots += u64::from(self.profiles.get(self.tasks[task].profile).needs.slots);
+            let profile = self.profiles.get(self.tasks[task].profile);
+            slots += u64::from(profile.needs.slots);
+            alone += u32::from(self.tasks[task].is_suspect(profile));
         }
-        if (count, slots) != (worker.leases, worker.used.slots) {
+        if (count, slots, alone) != (worker.leases, worker.used.slots, worker.used.alone) {
             return Err(format!("worker {} miscounts its leases", worker.name));
         }
         Ok(count)

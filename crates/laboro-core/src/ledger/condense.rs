@@ -29,7 +29,7 @@ impl State {
             front: turns.front,
             back: turns.back,
         });
-        for group in &self.groups {
+        for group in self.groups() {
             let (group, name) = (group, group.name.clone());
             let (paused, ever_used) = (group.paused, group.ever_used);
             emit(Restore::Group { group: group.id, name, paused, ever_used });

@@ -23,7 +23,7 @@ impl State {
             "life {} next lease {} job {} worker {} turns {} {}",
             self.life, self.next_lease, self.next_job, self.workers.next, turns.front, turns.back
         )?;
-        for group in &self.groups {
+        for group in self.groups() {
             writeln!(
                 out,
                 "group {} paused {} used {} counts {:?} classes {}",

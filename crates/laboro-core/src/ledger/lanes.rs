@@ -21,6 +21,8 @@ pub(crate) struct Lane {
     pub(crate) job: u32,
     pub(crate) profile: u32,
     pub(crate) kind: WorkKind,
+    /// Of tasks that run alone.
+    pub(crate) is_alone: bool,
     pub(crate) class: u32,
     pub(crate) order: Order,
     /// In its class, and so open to workers.
@@ -36,6 +38,8 @@ pub(crate) struct Class {
     pub(crate) needs: Arc<Needs>,
     /// None of its tasks may take longer.
     pub(crate) limit_ms: Option<u64>,
+    /// Its tasks want a worker that has nothing else.
+    pub(crate) is_alone: bool,
     pub(crate) lanes: BTreeMap<Order, u32>,
     /// Lanes that point here, listed or not.
     users: u32,
@@ -46,7 +50,7 @@ pub(crate) struct Class {
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     lanes: Slab<Lane>,
-    by_key: HashMap<(u32, u32, WorkKind), u32, foldhash::fast::FixedState>,
+    by_key: HashMap<(u32, u32, WorkKind, bool), u32, foldhash::fast::FixedState>,
     classes: Slab<Class>,
     class_serial: u64,
     class_by_content: HashMap<ClassKey, u32, foldhash::fast::FixedState>,
@@ -112,34 +116,31 @@ impl Lanes {
 
     /// The lane of a job for a profile, made when it is not there; and whether it was made now.
     pub(crate) fn lane_for(&mut self, key: LaneKey<'_>) -> (u32, bool) {
-        if let Some(&lane) = self.by_key.get(&(key.job, key.profile, key.kind)) {
+        let by = (key.job, key.profile, key.kind, key.is_alone);
+        if let Some(&lane) = self.by_key.get(&by) {
             return (lane, false);
         }
-        let class = self.class_for(key.group, key.kind, key.needs, key.limit_ms);
+        let class = self.class_for(&key);
         let order = Order { unimportance: -i64::from(key.priority), turn: 0 };
         let lane = self.lanes.insert(Lane {
             job: key.job,
             profile: key.profile,
             kind: key.kind,
+            is_alone: key.is_alone,
             class,
             order,
             listed: false,
             head: NONE,
             tail: NONE,
         });
-        self.by_key.insert((key.job, key.profile, key.kind), lane);
+        self.by_key.insert(by, lane);
         (lane, true)
     }
 
-    fn class_for(
-        &mut self,
-        group: u32,
-        kind: WorkKind,
-        needs: &Needs,
-        limit_ms: Option<u64>,
-    ) -> u32 {
-        let limit_ms = limit_ms.map(rounded);
-        let key = (group, kind, Arc::new(needs.clone()), limit_ms);
+    fn class_for(&mut self, lane: &LaneKey<'_>) -> u32 {
+        let LaneKey { group, kind, is_alone, .. } = *lane;
+        let limit_ms = lane.limit_ms.map(rounded);
+        let key = (group, kind, Arc::new(lane.needs.clone()), limit_ms, is_alone);
         if let Some(&class) = self.class_by_content.get(&key) {
             self.classes[class].users += 1;
             return class;
@@ -147,7 +148,7 @@ impl Lanes {
         self.class_serial += 1;
         let serial = self.class_serial;
         let (needs, lanes) = (key.2.clone(), BTreeMap::new());
-        let class = Class { group, kind, needs, limit_ms, lanes, users: 1, serial };
+        let class = Class { group, kind, needs, limit_ms, is_alone, lanes, users: 1, serial };
         let class = self.classes.insert(class);
         self.class_by_content.insert(key, class);
         class
@@ -162,6 +163,7 @@ impl Lanes {
                 job: NONE,
                 profile: NONE,
                 kind: WorkKind::Named,
+                is_alone: false,
                 class: NONE,
                 order: nobody,
                 listed: false,
@@ -170,7 +172,7 @@ impl Lanes {
             },
         );
         debug_assert!(gone.head == NONE && !gone.listed, "only an empty lane is dropped");
-        self.by_key.remove(&(gone.job, gone.profile, gone.kind));
+        self.by_key.remove(&(gone.job, gone.profile, gone.kind, gone.is_alone));
         let class = &mut self.classes[gone.class];
         class.users -= 1;
         if class.users == 0 {
@@ -179,13 +181,14 @@ impl Lanes {
                 kind: WorkKind::Named,
                 needs: Arc::default(),
                 limit_ms: None,
+                is_alone: false,
                 lanes: BTreeMap::new(),
                 users: 0,
                 serial: 0,
             };
             let gone_class = self.classes.remove(gone.class, vacant);
-            let Class { group, kind, needs, limit_ms, .. } = gone_class;
-            self.class_by_content.remove(&(group, kind, needs, limit_ms));
+            let Class { group, kind, needs, limit_ms, is_alone, .. } = gone_class;
+            self.class_by_content.remove(&(group, kind, needs, limit_ms, is_alone));
             self.awake.retain(|&awake| awake != gone.class);
         }
     }
@@ -352,9 +355,10 @@ pub(crate) struct LaneKey<'a> {
     pub(crate) priority: i32,
     pub(crate) needs: &'a Needs,
     pub(crate) limit_ms: Option<u64>,
+    pub(crate) is_alone: bool,
 }
 
-type ClassKey = (u32, WorkKind, Arc<Needs>, Option<u64>);
+type ClassKey = (u32, WorkKind, Arc<Needs>, Option<u64>, bool);
 
 /// Up to the next of a few numbers, at most a sixteenth more, so that tasks with a thousand different limits
 /// still form few classes.

@@ -161,7 +161,10 @@ impl State {
                 let all = u128::from(this.counts.unfinished());
                 let bytes = share(this.queued_bytes, tasks, all);
                 this.queued_bytes -= bytes;
-                self.groups[this.group as usize].queued_bytes -= bytes;
+                self.groups[this.group as usize]
+                    .as_mut()
+                    .expect("a job's group is there")
+                    .queued_bytes -= bytes;
                 if let Some(owner) = this.owner {
                     let load = &mut self.owners[owner].load;
                     load.tasks -= u64::from(count);
@@ -193,7 +196,8 @@ impl State {
     pub(in crate::ledger) fn load_bytes(&mut self, job: u32, bytes: u64) {
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         this.queued_bytes += bytes;
-        self.groups[this.group as usize].queued_bytes += bytes;
+        self.groups[this.group as usize].as_mut().expect("a job's group is there").queued_bytes +=
+            bytes;
         if let Some(owner) = this.owner {
             self.owners[owner].load.bytes += bytes;
         }
@@ -205,8 +209,8 @@ impl State {
         if let Some(job) = jobs().find(|job| job.counts.unfinished() == 0 && job.queued_bytes > 0) {
             return Err(format!("job {} has ended and has bytes queued", job.id));
         }
-        for (at, group) in self.groups.iter().enumerate() {
-            let own = jobs().filter(|job| job.group as usize == at);
+        for group in self.groups() {
+            let own = jobs().filter(|job| job.group == group.id.0);
             if own.map(|job| job.queued_bytes).sum::<u64>() != group.queued_bytes {
                 return Err(format!("group {} miscounts queued bytes", group.name));
             }

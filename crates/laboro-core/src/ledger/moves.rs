@@ -31,7 +31,7 @@ impl State {
         self.weigh(job, 1, from, to);
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         let group_at = this.group;
-        let group = &mut self.groups[group_at as usize];
+        let group = self.groups[group_at as usize].as_mut().expect("a job's group is there");
         if let Some(from) = from {
             let was_there = this.sets[from as usize].remove(index);
             debug_assert!(was_there, "{}/{index} was not {}", this.id, from.word());
@@ -74,7 +74,7 @@ impl State {
         self.weigh(job, count, from, Some(to));
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         let group_at = this.group;
-        let group = &mut self.groups[group_at as usize];
+        let group = self.groups[group_at as usize].as_mut().expect("a job's group is there");
         if let Some(from) = from {
             this.counts.take(from, count);
             group.counts.take(from, count);
@@ -93,7 +93,7 @@ impl State {
 
     /// Who waits for its end is told when the command is done, if it is still so then.
     fn note_if_idle(&mut self, group: u32) {
-        if self.groups[group as usize].counts.active() == 0 {
+        if self.group(group).counts.active() == 0 {
             self.idle_groups.insert(group);
         }
     }
@@ -141,10 +141,17 @@ impl State {
         let record = &self.tasks[slot];
         let (job, profile) = (record.job, record.profile);
         let kind = record.work.as_ref().map_or(WorkKind::Named, |work| work.kind());
-        self.lane_for(job, profile, kind)
+        let is_alone = record.is_suspect(self.profiles.get(profile));
+        self.lane_for(job, profile, kind, is_alone)
     }
 
-    pub(in crate::ledger) fn lane_for(&mut self, job: u32, profile: u32, kind: WorkKind) -> u32 {
+    pub(in crate::ledger) fn lane_for(
+        &mut self,
+        job: u32,
+        profile: u32,
+        kind: WorkKind,
+        is_alone: bool,
+    ) -> u32 {
         let settings = self.profiles.get(profile);
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         let (lane, is_new) = self.lanes.lane_for(LaneKey {
@@ -155,6 +162,7 @@ impl State {
             priority: settings.priority,
             needs: &settings.needs,
             limit_ms: settings.time_limit_ms,
+            is_alone,
         });
         if is_new {
             this.lanes.push(lane);

@@ -3,7 +3,7 @@
 
 use super::slab::NONE;
 use crate::id::{LeaseNo, Name, Time, WorkerId};
-use crate::task::{Outcome, State, Work};
+use crate::task::{Outcome, Profile, State, Work};
 use std::sync::Arc;
 
 /// Kept small on purpose: there may be millions. A test holds it to its size.
@@ -90,6 +90,9 @@ impl Extra {
 
 const PAST_MOST: usize = 100;
 
+/// What the message of a task that the hub holds begins with.
+pub(crate) const HELD_BECAUSE: &str = "held: ";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Past {
     pub(crate) outcome: Outcome,
@@ -175,6 +178,16 @@ impl Record {
         let past = self.extra.as_ref().map_or(0, |extra| extra.past.len());
         let past = u16::try_from(past).unwrap_or(u16::MAX);
         self.fails.saturating_add(self.lost).max(past).saturating_add(1)
+    }
+
+    /// It was lost with its worker so often that it runs alone, to see whether it is the cause.
+    pub(crate) fn is_suspect(&self, profile: &Profile) -> bool {
+        self.lost > 0 && self.lost >= profile.lost_max
+    }
+
+    /// Why the hub holds it, where it was the hub that did.
+    pub(crate) fn held_because(&self) -> Option<&str> {
+        self.extra.as_ref()?.message.as_deref()?.strip_prefix(HELD_BECAUSE)
     }
 
     pub(crate) fn memo(&self) -> Option<&Arc<[u8]>> {

@@ -219,7 +219,8 @@ impl State {
             Restore::Lease { task, lease: no, worker, started, until, period_ms, share } => {
                 let slot = self.record_of(*task).expect("a leased task is there");
                 let worker = self.live_worker(*worker);
-                let needs = &self.profiles.get(self.tasks[slot].profile).needs;
+                let profile = self.profiles.get(self.tasks[slot].profile);
+                let is_alone = self.tasks[slot].is_suspect(profile);
                 let lease = self.workers.grant(
                     NewLease {
                         no: *no,
@@ -229,8 +230,9 @@ impl State {
                         until: *until,
                         period_ms: *period_ms,
                         share: share.clone(),
+                        is_alone,
                     },
-                    needs,
+                    &profile.needs,
                 );
                 self.tasks[slot].phase = Phase::Leased { lease };
                 if let Some(until) = until {
@@ -242,7 +244,7 @@ impl State {
 
     fn restore_worker(&mut self, from: &RestoredWorker) {
         let name = from.name.clone();
-        let slot = self.workers.add(from.worker, from.group.0, name, from.seen);
+        let slot = self.add_worker(from.worker, from.group.0, name, from.seen);
         let worker = self.workers.get_mut(slot);
         (worker.dialect, worker.period_ms) = (from.dialect.clone(), from.period_ms);
         let tallies = from.tallies.iter().map(|&(job, good, bad)| Tally { job, good, bad });
@@ -283,7 +285,7 @@ impl State {
             let count = last - first + 1;
             self.weigh(job, count, None, Some(state));
             let this = self.jobs[job].as_mut().expect("a job in use is there");
-            let group = &mut self.groups[this.group as usize];
+            let group = self.groups[this.group as usize].as_mut().expect("a job's group is there");
             this.sets[state as usize].insert_range(first, last);
             this.counts.add(state, count);
             group.counts.add(state, count);
@@ -327,7 +329,7 @@ impl State {
             this.pages.put(task.index, slot);
             this.sets[state as usize].insert(task.index);
             this.counts.add(state, 1);
-            self.groups[group as usize].counts.add(state, 1);
+            self.group_mut(group).counts.add(state, 1);
             self.register_name(group, slot);
         }
     }
@@ -342,16 +344,25 @@ impl State {
     ) {
         let job = self.live_job(job);
         let profile = self.profiles.find(profile).expect("a lane's tasks have its profile");
-        let lane = self.lane_for(job, profile, kind);
         let turns = self.lanes.turns();
-        for &task in tasks {
-            let slot = self.record_of(task).expect("a task in a lane is there");
-            self.lanes.push(&mut self.tasks, lane, slot, End::Back, false);
+        let open = !self.job(job).is_parked();
+        // All tasks of a lane are suspects or none is; earlier versions had both in one.
+        for is_alone in [false, true] {
+            let mut lane = None;
+            for &task in tasks {
+                let slot = self.record_of(task).expect("a task in a lane is there");
+                if self.tasks[slot].is_suspect(self.profiles.get(profile)) != is_alone {
+                    continue;
+                }
+                let lane = *lane.insert(self.lane_for(job, profile, kind, is_alone));
+                self.lanes.push(&mut self.tasks, lane, slot, End::Back, false);
+            }
+            if let Some(lane) = lane {
+                self.lanes.set_turn(lane, turn);
+                self.lanes.open(lane, open);
+            }
         }
         self.lanes.set_turns(turns);
-        self.lanes.set_turn(lane, turn);
-        let open = !self.job(job).is_parked();
-        self.lanes.open(lane, open);
     }
 }
 

@@ -23,7 +23,8 @@ use std::sync::Arc;
 pub struct State {
     pub(in crate::ledger) life: u32,
     pub(in crate::ledger) seed: u64,
-    pub(in crate::ledger) groups: Vec<Group>,
+    /// By number. Those that were forgotten leave a gap, which the next new group takes.
+    pub(in crate::ledger) groups: Vec<Option<Group>>,
     pub(in crate::ledger) group_names: HashMap<Name, u32, foldhash::fast::FixedState>,
     pub(in crate::ledger) tasks: Slab<Record>,
     pub(in crate::ledger) names: Names,
@@ -50,6 +51,8 @@ pub struct State {
     pub(in crate::ledger) loosened: Vec<u32>,
     /// Groups in which nothing goes on by itself any more; the hub takes these up, too.
     pub(in crate::ledger) idle_groups: BTreeSet<u32>,
+    /// Groups in which nothing is left; and these.
+    pub(in crate::ledger) unused_groups: BTreeSet<u32>,
     /// When the event being applied happened, or the last one did, and who did it how.
     pub(in crate::ledger) at: Time,
     pub(in crate::ledger) actor: (Option<WorkerId>, Option<Outcome>),
@@ -68,6 +71,14 @@ pub(crate) struct Group {
     pub(crate) counts: Counts,
     pub(in crate::ledger) queued_bytes: u64,
     pub(in crate::ledger) jobs: BTreeSet<JobId>,
+    pub(in crate::ledger) workers: u32,
+}
+
+impl Group {
+    /// Nobody would miss it.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.jobs.is_empty() && self.workers == 0 && !self.paused
+    }
 }
 
 /// What the ledger waits for.
@@ -96,6 +107,7 @@ impl State {
         self.lanes.take_awake();
         self.loosened.clear();
         self.idle_groups.clear();
+        self.unused_groups.clear();
     }
 
     /// The task of this name in a group; `array.7` is an element.
@@ -123,11 +135,27 @@ impl State {
     }
 
     pub(crate) fn group(&self, group: u32) -> &Group {
-        &self.groups[group as usize]
+        self.groups[group as usize].as_ref().expect("a group in use is there")
     }
 
-    pub(crate) fn groups(&self) -> &[Group] {
-        &self.groups
+    pub(in crate::ledger) fn group_mut(&mut self, group: u32) -> &mut Group {
+        self.groups[group as usize].as_mut().expect("a group in use is there")
+    }
+
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().flatten()
+    }
+
+    pub(crate) fn group_count(&self) -> usize {
+        self.group_names.len()
+    }
+
+    /// The lowest number that no group has.
+    pub(crate) fn next_group(&self) -> GroupId {
+        let gap = (self.group_names.len() < self.groups.len())
+            .then(|| self.groups.iter().position(Option::is_none))
+            .flatten();
+        GroupId(gap.unwrap_or(self.groups.len()) as u32)
     }
 
     pub(crate) fn find_group(&self, name: &Name) -> Option<u32> {
@@ -135,9 +163,13 @@ impl State {
     }
 
     pub(in crate::ledger) fn add_group(&mut self, id: GroupId, name: &Name) -> &mut Group {
-        debug_assert_eq!(id.0 as usize, self.groups.len(), "groups are counted");
+        let at = id.0 as usize;
+        if at >= self.groups.len() {
+            self.groups.resize_with(at + 1, || None);
+        }
+        debug_assert!(self.groups[at].is_none(), "a number is one group's");
         self.group_names.insert(name.clone(), id.0);
-        self.groups.push(Group {
+        self.groups[at].insert(Group {
             id,
             name: name.clone(),
             paused: false,
@@ -145,8 +177,27 @@ impl State {
             counts: Counts::default(),
             queued_bytes: 0,
             jobs: BTreeSet::new(),
-        });
-        self.groups.last_mut().expect("just pushed")
+            workers: 0,
+        })
+    }
+
+    pub(in crate::ledger) fn forget_group(&mut self, id: GroupId) {
+        let gone = self.groups[id.0 as usize].take().expect("a group in use is there");
+        self.group_names.remove(&gone.name);
+        self.idle_groups.remove(&id.0);
+    }
+
+    /// There is a group of this number, and nothing in it.
+    pub(crate) fn is_unused_group(&self, group: u32) -> bool {
+        let found = self.groups.get(group as usize).and_then(Option::as_ref);
+        found.is_some_and(Group::is_unused)
+    }
+
+    /// Something of the group is gone: it may be the last.
+    pub(in crate::ledger) fn note_if_unused(&mut self, group: u32) {
+        if self.group(group).is_unused() {
+            self.unused_groups.insert(group);
+        }
     }
 
     /// Tables of names that peers choose are seeded, so that nobody can choose ones that collide. Only
@@ -172,7 +223,7 @@ impl State {
 
     /// How many tasks of all groups are in a state.
     pub fn tasks_in(&self, state: TaskState) -> u64 {
-        self.groups.iter().map(|group| u64::from(group.counts.of(state))).sum()
+        self.groups().map(|group| u64::from(group.counts.of(state))).sum()
     }
 
     pub(crate) fn job(&self, slot: u32) -> &Job {
@@ -192,7 +243,7 @@ impl State {
     }
 
     pub(crate) fn jobs_of_group(&self, group: u32, id: JobId) -> impl Iterator<Item = u32> + '_ {
-        let jobs = self.groups[group as usize].jobs.range(id..);
+        let jobs = self.group(group).jobs.range(id..);
         jobs.map(|id| self.find_job(*id).expect("a group's jobs are there"))
     }
 
@@ -206,7 +257,7 @@ impl State {
         group: u32,
         id: JobId,
     ) -> impl Iterator<Item = u32> + '_ {
-        let jobs = self.groups[group as usize].jobs.range(..id).rev();
+        let jobs = self.group(group).jobs.range(..id).rev();
         jobs.map(|id| self.find_job(*id).expect("a group's jobs are there"))
     }
 

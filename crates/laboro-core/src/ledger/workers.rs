@@ -33,6 +33,8 @@ pub(crate) struct Used {
     pub(crate) slots: u64,
     pub(crate) memory: u128,
     pub(crate) resources: Vec<(Name, u128)>,
+    /// Leases of tasks that run alone. One at most, except in journals from before there were any.
+    pub(crate) alone: u32,
 }
 
 /// How a worker has done, and what was made of it.
@@ -73,6 +75,7 @@ pub(crate) struct Lease {
     /// How long it was given for, which a restart gives it once more.
     pub(crate) period_ms: Option<u64>,
     pub(crate) share: Option<Box<Share>>,
+    is_alone: bool,
     prev: u32,
     next: u32,
 }
@@ -183,12 +186,13 @@ impl Workers {
     }
 
     pub(crate) fn grant(&mut self, grant: NewLease, needs: &Needs) -> u32 {
-        let NewLease { no, task, worker, started, until, period_ms, share } = grant;
+        let NewLease { no, task, worker, started, until, period_ms, share, is_alone } = grant;
         let holder = &mut self.workers[worker];
         let prev = holder.last_lease;
         holder.leases += 1;
         holder.used.slots += u64::from(needs.slots);
         holder.used.memory += u128::from(needs.memory);
+        holder.used.alone += u32::from(is_alone);
         for (name, bits) in share.iter().flat_map(|share| &share.indices) {
             match holder.used.resources.iter_mut().find(|(n, _)| n == name) {
                 Some((_, used)) => *used |= bits,
@@ -203,6 +207,7 @@ impl Workers {
             until,
             period_ms,
             share,
+            is_alone,
             prev,
             next: NONE,
         });
@@ -225,6 +230,7 @@ impl Workers {
             until: None,
             period_ms: None,
             share: None,
+            is_alone: false,
             prev: NONE,
             next: NONE,
         };
@@ -245,6 +251,7 @@ impl Workers {
         holder.leases -= 1;
         holder.used.slots -= u64::from(needs.slots);
         holder.used.memory -= u128::from(needs.memory);
+        holder.used.alone -= u32::from(lease.is_alone);
         for (name, bits) in lease.share.iter().flat_map(|share| &share.indices) {
             let used = holder.used.resources.iter_mut().find(|(n, _)| n == name);
             used.expect("what is given back was taken").1 &= !bits;
@@ -261,6 +268,7 @@ pub(crate) struct NewLease {
     pub(crate) until: Option<Time>,
     pub(crate) period_ms: Option<u64>,
     pub(crate) share: Option<Box<Share>>,
+    pub(crate) is_alone: bool,
 }
 
 impl Default for TrackRecord {

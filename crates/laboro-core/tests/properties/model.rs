@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub struct Model {
-    pub groups: Vec<Group>,
+    pub groups: BTreeMap<GroupId, Group>,
     pub jobs: BTreeMap<JobId, Job>,
     pub tasks: BTreeMap<TaskId, Task>,
     pub arrays: BTreeMap<TaskId, Array>,
@@ -43,6 +43,8 @@ pub struct Task {
     pub late: Option<WorkerId>,
     /// An element that ended is again what its array is.
     pub ended_once: bool,
+    /// With its worker, since a person last had it tried again.
+    pub lost: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +176,7 @@ impl Model {
     pub fn is_open(&self, job: JobId) -> bool {
         let this = &self.jobs[&job];
         let full = this.options.max_running.is_some_and(|most| self.running(job) >= most);
-        !this.options.held && !this.stopped && !full && !self.groups[this.group.0 as usize].paused
+        !this.options.held && !this.stopped && !full && !self.groups[&this.group].paused
     }
 
     pub fn leases(&self) -> Vec<(TaskId, LeaseNo, WorkerId)> {
@@ -197,11 +199,18 @@ impl Model {
                 }
             }
             Event::GroupMade { group, name } => {
-                assert_eq!(group.0 as usize, self.groups.len());
-                self.groups.push(Group { name: name.clone(), paused: false });
+                let made = Group { name: name.clone(), paused: false };
+                assert!(self.groups.values().all(|other| other.name != made.name), "{name} twice");
+                assert!(self.groups.insert(*group, made).is_none(), "{group:?} is two groups");
             }
             Event::GroupPaused { group, paused } => {
-                self.groups[group.0 as usize].paused = *paused;
+                self.groups.get_mut(group).expect("it is there").paused = *paused;
+            }
+            Event::GroupForgotten { group } => {
+                let gone = self.groups.remove(group).expect("it is there");
+                assert!(!gone.paused, "a paused group is forgotten");
+                assert!(self.jobs.values().all(|job| job.group != *group), "it has a job");
+                assert!(self.workers.values().all(|worker| worker.group != *group), "and a worker");
             }
             Event::JobMade { job, group, options } => {
                 let options = (**options).clone();
@@ -226,6 +235,7 @@ impl Model {
                 let renewed = self.tasks.get_mut(task).expect("it is there");
                 let was_done = renewed.phase == Phase::Done;
                 renewed.phase = Phase::Idle;
+                renewed.lost = 0;
                 renewed.deps.clear();
                 // What waited for the run before has been told; a failed one is still waited for.
                 if was_done {
@@ -254,12 +264,20 @@ impl Model {
                 assert_eq!(self.state(*task), State::Ready, "{task} is leased");
                 assert!(self.leases_seen.insert(*lease), "lease {lease} is used twice");
                 let (lease, worker) = (*lease, *worker);
+                let beside: Vec<TaskId> = (self.leases().into_iter())
+                    .filter_map(|(other, _, holder)| (holder == worker).then_some(other))
+                    .collect();
+                let wants_to_be_alone = |id: &TaskId| self.tasks[id].is_suspect();
+                assert!(
+                    beside.is_empty() || !beside.iter().chain([task]).any(wants_to_be_alone),
+                    "{task} is given to a worker beside {beside:?}, and one of them runs alone"
+                );
                 let share = share.as_deref().cloned();
                 let task = self.tasks.get_mut(task).expect("it is there");
                 task.phase = Phase::Leased { lease, worker, share };
                 task.late = None;
             }
-            Event::Finished { task, worker, then, .. } => {
+            Event::Finished { task, worker, outcome, then, .. } => {
                 let id = task;
                 let task = self.tasks.get_mut(task).expect("it is there");
                 match &task.phase {
@@ -269,6 +287,11 @@ impl Model {
                 }
                 task.late = None;
                 task.ended_once = true;
+                task.lost += u16::from(*outcome == Outcome::Lost);
+                assert!(
+                    (*outcome, *then) != (Outcome::Lost, Then::Failed),
+                    "{id} fails because its worker was lost"
+                );
                 task.phase = match then {
                     Then::Done => Phase::Done,
                     Then::Failed => Phase::Failed,
@@ -281,7 +304,17 @@ impl Model {
                 let Phase::Leased { worker, .. } = back.phase else { panic!("{task} not leased") };
                 back.phase = Phase::Idle;
                 back.late = matches!(why, Back::Lapsed | Back::Left).then_some(worker);
+                back.lost += u16::from(*why == Back::Lapsed);
                 self.add_preds(*task, preds);
+            }
+            Event::HeldBack { task, why, .. } => {
+                let back = self.tasks.get_mut(task).expect("it is there");
+                let Phase::Leased { worker, .. } = back.phase else { panic!("{task} not leased") };
+                let too_often = back.lost >= back.profile.lost_max;
+                assert!(*why == Back::Handed || too_often, "{task} is held for nothing");
+                back.phase = Phase::Held;
+                back.late = (*why == Back::Lapsed).then_some(worker);
+                back.lost += u16::from(*why == Back::Lapsed);
             }
             Event::Woken { task } => {
                 let task = self.tasks.get_mut(task).expect("it is there");
@@ -297,9 +330,14 @@ impl Model {
             }),
             Event::Released { job, ranges } => self
                 .change(*job, ranges, |phase| matches!(phase, Phase::Held).then_some(Phase::Idle)),
-            Event::Retried { job, ranges } => self.change(*job, ranges, |phase| {
-                matches!(phase, Phase::Failed | Phase::Cancelled).then_some(Phase::Idle)
-            }),
+            Event::Retried { job, ranges } => {
+                for id in self.selected(*job, ranges) {
+                    let task = self.tasks.get_mut(&id).expect("it is there");
+                    if matches!(task.phase, Phase::Failed | Phase::Cancelled) {
+                        (task.phase, task.lost) = (Phase::Idle, 0);
+                    }
+                }
+            }
             Event::Prioritised { job, ranges, priority } => {
                 for id in self.selected(*job, ranges) {
                     let task = self.tasks.get_mut(&id).expect("it is there");
@@ -430,6 +468,12 @@ impl Task {
             deps: Vec::new(),
             late: None,
             ended_once: false,
+            lost: 0,
         }
+    }
+
+    /// It was lost so often that it is given to a worker only alone.
+    pub fn is_suspect(&self) -> bool {
+        self.lost > 0 && self.lost >= self.profile.lost_max
     }
 }

@@ -4,9 +4,10 @@
 mod submits;
 
 use crate::dice::Dice;
-use crate::model::Phase;
+use crate::model::{Phase, Task};
 use crate::world::{Crew, World};
 use laboro_core::*;
+use std::collections::BTreeSet;
 
 const GROUPS: [&str; 2] = ["default", "other"];
 const CREW: usize = 7;
@@ -94,8 +95,10 @@ fn command(world: &World, dice: &mut Dice) -> Command {
         16..=22 => join(world, dice),
         23..=40 => offer(world, dice),
         41..=67 => report(world, dice),
-        68..=70 => hand_back(world, dice),
-        71..=73 => Command::Renew(some_worker(world, dice)),
+        68..=69 => hand_back(world, dice),
+        70 => decline(world, dice),
+        71..=72 => Command::Renew(some_worker(world, dice)),
+        73 => acknowledge(world, dice),
         74..=76 => leave(world, dice),
         77..=78 => Command::Cancel(selection(world, dice)),
         79..=80 => Command::Hold(selection(world, dice)),
@@ -159,7 +162,7 @@ fn join(world: &World, dice: &mut Dice) -> Command {
         name,
         dialect: "test",
         session: SessionId(world.next_session + dice.below(3) as u64),
-        life: None,
+        life: dice.of(&[None, None, Some(1), Some(2)]),
         kinds,
         tags: if dice.one_in(3) { vec!["fast".into()] } else { Vec::new() },
         capacity: Capacity {
@@ -170,6 +173,7 @@ fn join(world: &World, dice: &mut Dice) -> Command {
         },
         period_ms: dice.of(&[None, Some(500), Some(20_000)]),
         running,
+        acknowledges: dice.one_in(2),
     })
 }
 
@@ -233,12 +237,29 @@ fn hand_back(world: &World, dice: &mut Dice) -> Command {
     let Some(&(task, lease, holder)) = dice.pick(&leases) else {
         return Command::Query(Query::Groups);
     };
-    let group = world.model.jobs[&task.job].group.0 as usize;
-    let group = world.model.groups[group].name.clone();
+    let group = world.model.jobs[&task.job].group;
+    let group = world.model.groups[&group].name.clone();
     let preds = submits::preds(world, dice, &group, &[]);
     let returned = Returned { lease: lease_ref(world, dice, task, lease), preds };
     let place = dice.of(&[Place::Front, Place::Back]);
     Command::Return(Return { worker: WorkerRef::Id(holder), tasks: vec![returned], place })
+}
+
+fn decline(world: &World, dice: &mut Dice) -> Command {
+    let leases = world.model.leases();
+    let Some(&(task, lease, holder)) = dice.pick(&leases) else {
+        return Command::Query(Query::Groups);
+    };
+    let declined =
+        Declined { lease: lease_ref(world, dice, task, lease), reason: "too long".into() };
+    Command::Decline(Decline { worker: WorkerRef::Id(holder), tasks: vec![declined] })
+}
+
+fn acknowledge(world: &World, dice: &mut Dice) -> Command {
+    match dice.pick(&world.model.leases()) {
+        Some(&(_, lease, holder)) => Command::Acknowledge(WorkerRef::Id(holder), lease),
+        None => Command::Query(Query::Groups),
+    }
 }
 
 fn leave(world: &World, dice: &mut Dice) -> Command {
@@ -314,6 +335,7 @@ pub fn finish(world: &mut World) {
             },
             period_ms: None,
             running: None,
+            acknowledges: false,
         };
         let Some(Reply::Joined { worker, .. }) = world.ask(Command::Join(join.clone())) else {
             panic!("a good worker may join");
@@ -339,6 +361,15 @@ pub fn finish(world: &mut World) {
     for _ in 0..10_000 {
         world.pass(20_000);
         world.ask(Command::Query(Query::Groups));
+        // Others are lost meanwhile, and what ran alone there is held.
+        let held = |task: &Task| task.phase == Phase::Held;
+        let held: BTreeSet<JobId> = (world.model.tasks.iter())
+            .filter(|(_, task)| held(task))
+            .map(|(id, _)| id.job)
+            .collect();
+        for job in held {
+            world.ask(Command::Release(Selection { job, which: Which::Job }));
+        }
         let leases = world.model.leases();
         if leases.is_empty() {
             break;

@@ -175,7 +175,12 @@ impl World {
     }
 
     fn remember_ending(&mut self, event: &Event) {
-        let (Event::Finished { task, .. } | Event::Returned { task, .. }) = event else { return };
+        let (Event::Finished { task, .. }
+        | Event::Returned { task, .. }
+        | Event::HeldBack { task, .. }) = event
+        else {
+            return;
+        };
         if let Phase::Leased { lease, worker, .. } = self.model.tasks[task].phase {
             self.old_leases.push((worker, *task, lease));
             if self.old_leases.len() > 40 {
@@ -258,10 +263,8 @@ impl World {
         }
         let state = self.hub.state();
         state.check().unwrap_or_else(|what| panic!("the ledger disagrees with itself: {what}"));
-        for group in &self.model.groups {
-            let is_its = |job: &crate::model::Job| {
-                self.model.groups[job.group.0 as usize].name == group.name
-            };
+        for (id, group) in &self.model.groups {
+            let is_its = |job: &crate::model::Job| job.group == *id;
             assert_eq!(state.group_load(&group.name).tasks, self.model.queued(is_its));
         }
         let live = state.describe();
@@ -361,7 +364,10 @@ impl World {
             Standing::Probation => used.leases == 0,
             Standing::OnHold | Standing::Ejected => false,
         };
-        if !may || crew.draining {
+        let holds = self.model.leases().into_iter().filter(|(.., holder)| *holder == worker);
+        let is_reserved =
+            holds.map(|(task, ..)| task).any(|task| self.model.tasks[&task].is_suspect());
+        if !may || crew.draining || is_reserved {
             return;
         }
         let has = &crew.join.capacity;
@@ -378,6 +384,7 @@ impl World {
                 _ => true,
             };
             let fits = has_time
+                && (!task.is_suspect() || used.leases == 0)
                 && self.model.jobs[&id.job].group == this.group
                 && crew.join.kinds.has(task.kind)
                 && needs.slots <= slots

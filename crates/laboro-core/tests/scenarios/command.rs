@@ -3,6 +3,8 @@
 //! `submit [GROUP] a b<a,c x[10]<a y[10]~x slots=2 gpu=1 tag=t priority=1 attempts=3 lost=0 backoff=100`
 //! `  retry_on=3 anyway kind=command open held max_running=1 max_fails=0 key=k into=1 taken=merge unknown=ignore`
 //! `join w slots=4 memory=9 gpu=2 tag=t kinds=named period=1000 running=1/1@1.0 session=2 group=g`
+//! `  words=140000 variables=9 line=9 body=9`, for works that are large
+//! `join w life=1 acks=yes` · `ack w 1.3` · `decline w a the reason`
 //! `push w lease=5` · `pull w 3 until=50 lease=5` · `report w a=ok 1/2@1.0=1 x.1-9=sig9` · `return w a<b front`
 //! `cancel 1 2-5,7` · `hold 1` · `release 1 held` · `retry 1 failed` · `prioritise 5 1 2-3`
 
@@ -59,6 +61,11 @@ pub fn parse(line: &str) -> Parsed<Command> {
         "report" => report(&words)?,
         "renew" => Command::Renew(worker(&words)?),
         "return" => hand_back(&words)?,
+        "decline" => decline(&words)?,
+        "ack" => {
+            let lease = words.get(1).ok_or("no lease")?;
+            Command::Acknowledge(worker(&words)?, lease_no(lease)?)
+        }
         "leave" => leave(&words)?,
         "cancel" => Command::Cancel(selection(&words)?),
         "hold" => Command::Hold(selection(&words)?),
@@ -202,6 +209,9 @@ fn setting(
                     submit.if_taken = if value == "merge" { IfTaken::Merge } else { IfTaken::Same };
                 }
                 "kind" => *work = Some(some_work(value)),
+                "words" | "variables" | "line" | "body" => {
+                    *work = Some(large_work(key, number(value)?))
+                }
                 _ => return Err(format!("no such setting: {key}")),
             }
         }
@@ -238,6 +248,23 @@ fn some_work(kind: &str) -> Work {
     }
 }
 
+/// A command with so many words or variables, a line or a script of so many bytes.
+fn large_work(what: &str, count: usize) -> Work {
+    let mut setting = Setting::default();
+    if what == "variables" {
+        setting.env = vec![(b"a".as_slice().into(), Box::default()); count];
+    }
+    let setting = Arc::new(setting);
+    let program = match what {
+        "words" => Program::Argv(std::iter::repeat_n("a", count).collect()),
+        _ => Program::Shell(vec![b'a'; if what == "line" { count } else { 4 }].into()),
+    };
+    match what {
+        "body" => Work::script(".sh", vec![b'a'; count].into(), setting),
+        _ => Work::Command(CommandWork { program, setting }),
+    }
+}
+
 fn join(words: &[&str]) -> Parsed<Command> {
     let (group, name) = first(words)?.split_once(':').unwrap_or(("default", first(words)?));
     let mut join = Join::new(group, name, "test", SessionId(1));
@@ -252,6 +279,7 @@ fn join(words: &[&str]) -> Parsed<Command> {
             "period" => join.period_ms = Some(number(value)?),
             "session" => join.session = SessionId(number(value)?),
             "life" => join.life = Some(number(value)?),
+            "acks" => join.acknowledges = value == "yes",
             "kinds" => join.kinds = Kinds::of(&[some_work(value).kind()]),
             "running" => {
                 let mut running = Vec::new();
@@ -343,6 +371,13 @@ fn hand_back(words: &[&str]) -> Parsed<Command> {
         tasks.push(Returned { lease: lease_ref(lease)?, preds: task_refs(preds) });
     }
     Ok(Command::Return(Return { worker: worker(words)?, tasks, place }))
+}
+
+/// `decline w a it is too long`
+fn decline(words: &[&str]) -> Parsed<Command> {
+    let lease = lease_ref(words.get(1).ok_or("which task")?)?;
+    let tasks = vec![Declined { lease, reason: words[2..].join(" ").into() }];
+    Ok(Command::Decline(Decline { worker: worker(words)?, tasks }))
 }
 
 fn leave(words: &[&str]) -> Parsed<Command> {

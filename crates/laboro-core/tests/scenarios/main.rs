@@ -31,6 +31,7 @@ scenarios! {
     a_worker_that_leaves_gets_what_it_has_time_for: "leaving.txt",
     the_higher_priority_goes_first: "priority.txt",
     a_lease_ends_once: "leases.txt",
+    no_task_harms_another: "poison.txt",
     what_is_finished_is_forgotten: "forget.txt",
     failures_are_counted: "fails.txt",
     what_is_left_is_told: "left.txt",

@@ -7,7 +7,7 @@ use std::fmt::Display;
 /// Names that ids stand for, gathered from the events.
 #[derive(Default)]
 pub struct Names {
-    groups: Vec<Name>,
+    groups: BTreeMap<GroupId, Name>,
     workers: BTreeMap<WorkerId, Name>,
 }
 
@@ -16,7 +16,9 @@ impl Names {
         let mut names = Names::default();
         for (_, event) in events {
             match event {
-                Event::GroupMade { name, .. } => names.groups.push(name.clone()),
+                Event::GroupMade { group, name } => {
+                    names.groups.insert(*group, name.clone());
+                }
                 Event::WorkerMet { worker, name, .. } => {
                     names.workers.insert(*worker, name.clone());
                 }
@@ -31,13 +33,14 @@ impl Names {
     }
 
     fn group(&self, id: GroupId) -> &Name {
-        &self.groups[id.0 as usize]
+        &self.groups[&id]
     }
 
     pub fn event(&self, event: &Event) -> String {
         match event {
             Event::Began { life, .. } => format!("began life {life}"),
             Event::GroupMade { name, .. } => format!("group {name}"),
+            Event::GroupForgotten { group } => format!("forgot group {}", self.group(*group)),
             Event::GroupPaused { group, paused: true } => format!("paused {}", self.group(*group)),
             Event::GroupPaused { group, .. } => format!("resumed {}", self.group(*group)),
             Event::JobMade { job, group, .. } => format!("job {job} in {}", self.group(*group)),
@@ -70,6 +73,9 @@ impl Names {
             }
             Event::Returned { task, why, preds } => {
                 format!("returned {task} {}{}", word(why), after('<', preds))
+            }
+            Event::HeldBack { task, why, reason } => {
+                format!("held back {task} {}: {reason}", word(why))
             }
             Event::Woken { task } => format!("woken {task}"),
             Event::Cancelled { job, ranges } => format!("cancelled {job} {}", runs(ranges)),

@@ -128,6 +128,7 @@ impl Server {
             capacity: Capacity::slots(slots),
             period_ms: Some(period_ms),
             running: None,
+            acknowledges: false,
         };
         out.ask(JOIN, Command::Join(join));
     }

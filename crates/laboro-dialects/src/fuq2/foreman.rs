@@ -69,6 +69,9 @@ pub struct Foreman {
     stops: bool,
     /// Of a worker without a name.
     search: Search,
+    /// The last lease that the worker has acknowledged, if the hub does not know.
+    arrived: Option<LeaseNo>,
+    tell_arrived_by: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +105,8 @@ const HELLO_MS: u64 = 30_000;
 const HELLO_BYTES_MAX: usize = 4 << 20;
 /// What may wait for the answer to a HELLO.
 const EARLY_BYTES_MAX: usize = 4 << 20;
+/// How long the hub may be left in the dark about what has arrived: mostly something else is told before.
+const ARRIVED_MS: u64 = 100;
 
 impl Foreman {
     pub fn new(place: Place, mode: Mode) -> Foreman {
@@ -128,6 +133,8 @@ impl Foreman {
             early: Vec::new(),
             stops: false,
             search: Search::default(),
+            arrived: None,
+            tell_arrived_by: None,
         }
     }
 
@@ -239,6 +246,10 @@ impl Foreman {
             return self.waking_answered(now, header, out);
         };
         if header.kind == Kind::Ok {
+            if let Request::Job(grants) = &request {
+                self.arrived = grants.last().map(|grant| grant.lease);
+                self.tell_arrived_by.get_or_insert(now.after_ms(ARRIVED_MS));
+            }
             self.requests.go_on(&request);
             return;
         }
@@ -264,6 +275,16 @@ impl Foreman {
             }
             // What it does not run need not be ended.
             (Request::Cancel(_) | Request::Stop(_), _) => {}
+        }
+    }
+
+    /// The hub is told what the worker has taken, so that it is known what it can have started if it is lost.
+    fn tell_arrived(&mut self, out: &mut Output) {
+        self.tell_arrived_by = None;
+        let Phase::Working { worker, .. } = self.phase else { return };
+        if let Some(lease) = self.arrived.take() {
+            let arrived = Command::Acknowledge(WorkerRef::Id(worker), lease);
+            out.ask(Asked::Nothing.tag(), arrived);
         }
     }
 
@@ -469,12 +490,16 @@ impl Session for Foreman {
             Phase::Left => Some(self.heard_at.after_ms(HELLO_MS)),
         };
         let waking = self.waking_deadline();
-        let times = [silent, waking, self.requests.held_until(), self.renew_at, self.lost_at()];
-        times.into_iter().flatten().min()
+        let requests = [self.requests.held_until(), self.tell_arrived_by];
+        let times = [silent, waking, self.renew_at, self.lost_at()].into_iter().chain(requests);
+        times.flatten().min()
     }
 
     fn tick(&mut self, now: Time, out: &mut Output) {
         self.requests.look_at_holds(now);
+        if self.tell_arrived_by.is_some_and(|by| by <= now) {
+            self.tell_arrived(out);
+        }
         self.plain_renew(now, out);
         self.look_at_waking(now, out);
         self.look_at_lost(now, out);
@@ -507,13 +532,14 @@ impl Session for Foreman {
     }
 
     fn close(&mut self, _: Time, out: &mut Output) {
+        self.tell_arrived(out);
         let worker = match std::mem::replace(&mut self.phase, Phase::Left) {
             Phase::Joining { who, .. } | Phase::Again { who } => who,
             Phase::Working { worker, .. } => WorkerRef::Id(worker),
             Phase::Strange | Phase::Left => return,
         };
         let how = match self.is_lost {
-            true => Leaving::Gone,
+            true => Leaving::Away { grace_ms: 0 },
             false => Leaving::Away { grace_ms: self.place.grace_ms },
         };
         let leave = Leave { worker: worker.clone(), session: Some(self.place.session), how };

@@ -9,7 +9,7 @@ mod work;
 
 pub(super) use hello::Hello;
 pub(super) use job::{Batch, Given, write_job};
-pub(super) use update::{Facts, Item, Update, Wishes, write_update};
+pub(super) use update::{Back, Facts, Item, Update, Wishes, write_update};
 pub(super) use work::{read_work, write_work};
 
 use super::pack::{PackError, Reader, write_array, write_uint};

@@ -77,7 +77,10 @@ fn probe_update(update: &native::Update) {
         let at = Time(now.0 - facts.ago_ms);
         Some(native::Item::Ended { task, lease, attempt: facts.attempt, at, how })
     });
-    let back = update.back.iter().map(|&(task, lease)| native::Item::Back { task, lease });
+    let back = update.back.iter().map(|back| {
+        let native::Back { task, lease, reason } = back;
+        native::Item::Back { task: *task, lease: *lease, reason: reason.clone() }
+    });
     let items: Vec<native::Item> = chunks.chain(ends).chain(back).collect();
     let wishes =
         native::Wishes { ahead: update.ahead, drains: update.drains, leaves: update.leaves };

@@ -201,6 +201,7 @@ impl Manager {
             // It cannot say what it runs. What it was given before goes to whoever asks first, and its result
             // counts all the same if it comes before that.
             running: Some(Vec::new()),
+            acknowledges: false,
         };
         out.ask(tag::JOIN, Command::Join(join));
         seat.take_up_left(now);

@@ -183,7 +183,9 @@ fn an_answer_and_a_result_that_come_together_are_met_with_one_write() {
     client.tell(NOW, news, &mut said);
     let mut out = hear(&mut server, said.take_bytes());
     assert_eq!((out.messages(), out.heard), (0, 2), "the result is not safe yet");
-    let [(tag, Command::Report(_))] = out.ask[..] else { panic!("a report") };
+    let [(_, Command::Acknowledge(..)), (tag, Command::Report(_))] = out.ask[..] else {
+        panic!("a report")
+    };
     let reply = Reply::Reported(vec![Ok(())]);
     server.deliver(NOW, Delivery::Reply { tag, reply }, &mut out);
     assert_eq!(out.messages(), 2, "its answer, and the next JOB");

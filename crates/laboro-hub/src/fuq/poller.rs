@@ -306,6 +306,7 @@ impl Seat {
             period_ms: Some(self.period_ms),
             // It does not say what runs there.
             running: None,
+            acknowledges: false,
         })
     }
 

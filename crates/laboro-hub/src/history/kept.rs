@@ -55,13 +55,18 @@ impl Kept {
         Ok(Kept { path, file, bytes, bytes_most: 2 * bytes + SPARE_BYTES })
     }
 
-    /// Minutes that are over; they are in the past already.
-    pub fn add(&mut self, past: &Past, minutes: &[(Option<GroupId>, Sample)]) -> io::Result<()> {
+    /// Minutes that are over; they are in the past already. `anew`: the file has some that are not any more.
+    pub fn add(
+        &mut self,
+        past: &Past,
+        minutes: &[(Option<GroupId>, Sample)],
+        anew: bool,
+    ) -> io::Result<()> {
         let lines: Vec<u8> =
             minutes.iter().flat_map(|(group, one)| line(*group, false, one)).collect();
         self.file.write_all(&lines)?;
         self.bytes += lines.len() as u64;
-        if self.bytes > self.bytes_most {
+        if self.bytes > self.bytes_most || anew {
             (self.file, self.bytes) = write_anew(&self.path, past)?;
             self.bytes_most = 2 * self.bytes + SPARE_BYTES;
         }

@@ -30,6 +30,10 @@ pub(super) enum Note {
     Forgotten {
         job: JobId,
     },
+    /// Another group may get its number.
+    GroupForgotten {
+        group: GroupId,
+    },
     Started {
         task: TaskId,
         worker: WorkerId,
@@ -110,12 +114,13 @@ fn note(event: &Event) -> Option<Note> {
     Some(match event {
         Event::JobMade { job, group, .. } => Note::Made { job: *job, group: *group },
         Event::JobForgotten { job } => Note::Forgotten { job: *job },
+        Event::GroupForgotten { group } => Note::GroupForgotten { group: *group },
         Event::Leased { task, worker, .. } => Note::Started { task: *task, worker: *worker },
         Event::Finished { task, worker, outcome, then, .. } => {
             let is_final = !matches!(then, Then::Again(_));
             Note::Ended { task: *task, worker: *worker, outcome: *outcome, is_final }
         }
-        Event::Returned { task, why, .. } => {
+        Event::Returned { task, why, .. } | Event::HeldBack { task, why, .. } => {
             Note::Back { task: *task, is_lost: *why == Back::Lapsed }
         }
         Event::Cancelled { job, ranges } => Note::Cancelled { job: *job, ranges: ranges.clone() },

@@ -9,7 +9,7 @@ use crate::{Clock, Handle, api};
 use laboro_core::{
     Command, GroupId, GroupView, JobId, Outcome, Query, Reply, TaskId, Time, WorkerId,
 };
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -34,6 +34,8 @@ pub(super) struct Past {
     open: BTreeMap<TaskId, (WorkerId, Time)>,
     places: HashMap<JobId, GroupId>,
     heard: u64,
+    /// Something is not to be remembered any more, in the file either.
+    pub(super) is_shorter: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,7 +73,8 @@ impl Recorder {
         let mut past = self.history.lock();
         let minutes = past.sample(at_ms, groups);
         let Some(kept) = self.kept.as_mut().filter(|_| !minutes.is_empty()) else { return };
-        if let Err(error) = kept.add(&past, &minutes) {
+        let is_shorter = std::mem::take(&mut past.is_shorter);
+        if let Err(error) = kept.add(&past, &minutes, is_shorter) {
             tracing::warn!("the charts are not kept any more: {error}");
             self.kept = None;
         }
@@ -134,6 +137,7 @@ impl Past {
                     self.jobs.remove(job);
                     self.places.remove(job);
                 }
+                Note::GroupForgotten { group } => self.forget_group(*group),
                 Note::Started { task, worker } => self.start(*task, *worker, notes.at),
                 Note::Ended { task, worker, outcome, is_final } => {
                     self.end(*task, *worker, *outcome, *is_final, notes.at);
@@ -150,6 +154,13 @@ impl Past {
                 }
             }
         }
+    }
+
+    /// The next group of its number begins without a past.
+    fn forget_group(&mut self, group: GroupId) {
+        self.groups.remove(&group);
+        self.failures.retain(|(other, _)| *other != group);
+        self.is_shorter = true;
     }
 
     fn cancel(&mut self, job: JobId, first: u32, last: u32) {
@@ -232,6 +243,9 @@ impl Past {
     ) -> Vec<(Option<GroupId>, api::Sample)> {
         let mut minutes = Vec::new();
         let mut sum = Queues::default();
+        // The file may tell of groups that were forgotten just before the hub was killed.
+        let known: HashSet<GroupId> = groups.iter().map(|view| view.group).collect();
+        self.groups.retain(|group, _| known.contains(group));
         for view in groups {
             let queues = Queues::of(&view.counts);
             sum.add(&queues);

@@ -118,7 +118,7 @@ fn lives(past: &mut Past, kept: &mut Kept, from_s: u64) {
         let made = Note::Made { job, group: group.group };
         past.take(&batch(second * 1000, vec![made, Note::Started { task, worker }, end]));
         let minutes = past.sample(second * 1000, std::slice::from_ref(&group));
-        kept.add(past, &minutes).unwrap();
+        kept.add(past, &minutes, false).unwrap();
     }
 }
 
@@ -190,7 +190,7 @@ fn the_file_of_the_charts_does_not_grow_for_ever() {
     for minute in 0..50_000 {
         let sample = api::Sample { at_ms: minute * 60_000, ..api::Sample::default() };
         past.restore(None, Step::Minute, sample.clone(), Time(minute * 60_000));
-        kept.add(&past, &[(None, sample)]).unwrap();
+        kept.add(&past, &[(None, sample)], false).unwrap();
     }
     let bytes = std::fs::metadata(&path).unwrap().len();
     assert!(bytes < 2_000_000, "{bytes}");

@@ -46,6 +46,8 @@ pub(super) mod tag {
     pub const JUDGED: u8 = 25;
     /// A job with an owner.
     pub const JOB_MADE_BY: u8 = 32;
+    pub const HELD_BACK: u8 = 30;
+    pub const GROUP_FORGOTTEN: u8 = 31;
     pub const RESTORED_COUNTERS: u8 = 64;
     pub const RESTORED_GROUP: u8 = 65;
     pub const RESTORED_WORKER: u8 = 66;
@@ -108,6 +110,10 @@ impl Encoder {
                 self.out.u8(tag::GROUP_PAUSED);
                 self.out.u32(group.0);
                 self.out.bool(*paused);
+            }
+            Event::GroupForgotten { group } => {
+                self.out.u8(tag::GROUP_FORGOTTEN);
+                self.out.u32(group.0);
             }
             Event::JobMade { job, group, options } => {
                 let is_owned = options.owner.is_some();
@@ -180,6 +186,12 @@ impl Encoder {
                 self.task(Line::Other, *task);
                 self.back(*why);
                 self.tasks(Line::Pred, preds);
+            }
+            Event::HeldBack { task, why, reason } => {
+                self.out.u8(tag::HELD_BACK);
+                self.task(Line::Other, *task);
+                self.back(*why);
+                self.out.string(reason.as_bytes());
             }
             Event::Woken { task } => {
                 self.out.u8(tag::WOKEN);
@@ -261,6 +273,7 @@ impl<'a> Decoder<'a> {
         let offset = self.from.offset();
         Ok(match self.from.u8()? {
             tag::BEGAN => Event::Began { life: self.from.u32()?, seed: self.from.u64()? },
+            tag::GROUP_FORGOTTEN => Event::GroupForgotten { group: self.group()? },
             tag::GROUP_MADE => Event::GroupMade { group: self.group()?, name: self.name()? },
             tag::GROUP_PAUSED => {
                 Event::GroupPaused { group: self.group()?, paused: self.from.bool()? }
@@ -307,6 +320,11 @@ impl<'a> Decoder<'a> {
                 task: self.task(Line::Other)?,
                 why: self.back()?,
                 preds: self.tasks(Line::Pred)?,
+            },
+            tag::HELD_BACK => Event::HeldBack {
+                task: self.task(Line::Other)?,
+                why: self.back()?,
+                reason: self.from.text()?.into(),
             },
             tag::WOKEN => Event::Woken { task: self.task(Line::Other)? },
             tag::CANCELLED => Event::Cancelled { job: self.job()?, ranges: self.ranges()? },

@@ -62,6 +62,7 @@ pub(super) fn join(name: &str) -> Command {
         },
         period_ms: Some(5000),
         running: None,
+        acknowledges: false,
     })
 }
 

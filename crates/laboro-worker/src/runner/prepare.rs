@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf, absolute};
 
+use laboro_core::EXEC_BYTES_MAX;
 use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
 
 use crate::ending::Reason;
@@ -63,9 +64,6 @@ impl Unsent {
 }
 
 type Refusal = (Reason, String);
-
-/// Beyond this exec fails for certain, whatever the stack limit: the kernel's own bound is 6 MiB.
-const TEXT_BYTES_MAX: usize = 8 << 20;
 
 /// Room in a packet for all that is not text.
 const HEAD_BYTES_MAX: usize = 256;
@@ -145,9 +143,9 @@ fn put(
         if part.contains(&0) {
             return Err((Reason::Invalid, format!("{what} has a NUL byte in it")));
         }
-        if text.len() + part.len() >= TEXT_BYTES_MAX {
+        if text.len() + part.len() >= EXEC_BYTES_MAX {
             let message = format!(
-                "arguments and environment are too large (over {TEXT_BYTES_MAX} bytes): put them \
+                "arguments and environment are too large (over {EXEC_BYTES_MAX} bytes): put them \
                  in a file"
             );
             return Err((Reason::TooLarge, message));

@@ -128,8 +128,9 @@ impl Recorder {
         if self.lost.len() < self.lent.len() {
             return;
         }
-        let back = self.lost.iter().filter(|state| !state.is_finished()).count();
-        let failed = self.lost.iter().filter(|&&state| state == State::Failed).count();
+        let is_over = |state: &State| state.is_finished() || *state == State::Held;
+        let back = self.lost.iter().filter(|state| !is_over(state)).count();
+        let failed = self.lost.iter().filter(|&&state| state == State::Held).count();
         let back = match back {
             0 => None,
             1 => Some("a job of its goes back".to_owned()),

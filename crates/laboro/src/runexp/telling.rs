@@ -32,7 +32,7 @@ pub(super) async fn follow(args: &Manage, hub: &DirectHub, files: &Shared) -> an
         if counts.active() == 0 {
             drop(progress);
             tell_lost(hub);
-            let (done, failed) = (counts.of(State::Done), counts.of(State::Failed));
+            let (done, failed) = (counts.of(State::Done), failed(&counts));
             say(format_args!("{done} done, {failed} failed"));
             let all = u64::from(done) == counts.total();
             return Ok(if all { Exit::Done } else { Exit::SomeFailed });
@@ -50,7 +50,7 @@ fn show(args: &Manage, files: &Shared, counts: &Counts, progress: &mut Progress)
     for news in news {
         tell(args, news, |words| progress.say(words));
     }
-    let (running, failed) = (counts.of(State::Leased), counts.of(State::Failed));
+    let (running, failed) = (counts.of(State::Leased), failed(counts));
     let over = u64::from(counts.of(State::Done)) + u64::from(failed);
     progress.set(over, counts.total(), &format!("{running} running, {failed} failed"));
 }
@@ -66,6 +66,11 @@ pub(super) fn tell(args: &Manage, news: News, say: impl Fn(String)) {
     }
 }
 
+/// What is held was lost too often, and here nobody can release it.
+fn failed(counts: &Counts) -> u32 {
+    counts.of(State::Failed) + counts.of(State::Held)
+}
+
 /// There is no result of these that could tell.
 fn tell_lost(hub: &DirectHub) {
     let is_lost = |task: &&TaskView| {
@@ -73,7 +78,7 @@ fn tell_lost(hub: &DirectHub) {
     };
     let (mut count, mut next) = (0, Some(1));
     while let Some(from) = next {
-        let query = Query::Tasks { job: JOB, state: Some(State::Failed), from, most: u32::MAX };
+        let query = Query::Tasks { job: JOB, state: Some(State::Held), from, most: u32::MAX };
         let Some(Reply::Tasks { tasks, next: after }) = hub.ask(Command::Query(query)) else {
             break;
         };
@@ -93,7 +98,7 @@ fn tell_lost(hub: &DirectHub) {
 
 pub(super) fn tell_interrupted(hub: &DirectHub) {
     let Some(counts) = hub.counts(JOB) else { return };
-    let (done, failed) = (counts.of(State::Done), counts.of(State::Failed));
+    let (done, failed) = (counts.of(State::Done), failed(&counts));
     let left = counts.active();
     say(format_args!(
         "{done} done, {failed} failed, {left} left; the same command goes on from here"

@@ -69,6 +69,7 @@ fn granted(plan: &Plan, terms: &Terms) -> Vec<Grant> {
         capacity: Capacity::slots(1000),
         period_ms: None,
         running: None,
+        acknowledges: false,
     };
     let route = Route::Answer { most: 1000, patience: Patience::None };
     let offer = Offer { worker, route, lease_ms: None };

@@ -37,7 +37,8 @@ impl State {
         let record = &mut self.tasks[slot];
         let (job, index) = (record.job, record.index);
         record.forget_lapsed();
-        let needs = &self.profiles.get(record.profile).needs;
+        let profile = self.profiles.get(record.profile);
+        let needs = &profile.needs;
         let started = self.at;
         let grant = NewLease {
             no,
@@ -47,6 +48,7 @@ impl State {
             until,
             period_ms: until.map(|until| until.since_ms(started)),
             share: share.map(|share| Box::new(share.clone())),
+            is_alone: record.is_suspect(profile),
         };
         let lease = self.workers.grant(grant, needs);
         self.tasks[slot].phase = Phase::Leased { lease };
@@ -183,6 +185,29 @@ impl State {
     }
 
     pub(super) fn returned(&mut self, task: TaskId, why: Back, preds: &[TaskId]) {
+        let slot = self.end_without_result(task, why).0;
+        self.link_all(slot, preds);
+        let end = if why == Back::Handed { End::Back } else { End::Front };
+        if !self.rejoin(slot, end) {
+            self.place(slot, Some(TaskState::Leased), end);
+        }
+    }
+
+    pub(super) fn held_back(&mut self, task: TaskId, why: Back, reason: &str) {
+        let (slot, worker) = self.end_without_result(task, why);
+        if why == Back::Handed {
+            // No attempt of the task, but something that its worker did badly.
+            self.note_result(slot, worker, Outcome::Error);
+        }
+        let record = &mut self.tasks[slot];
+        let (job, index) = (record.job, record.index);
+        record.extra_mut().message = Some(reason.into());
+        record.phase = Phase::Held;
+        self.count(job, index, Some(TaskState::Leased), Some(TaskState::Held));
+    }
+
+    /// Its record and its worker.
+    fn end_without_result(&mut self, task: TaskId, why: Back) -> (u32, WorkerId) {
         let slot = self.record_of(task).expect("only a leased task is returned");
         let lease = self.end_lease(slot).expect("only a leased task is returned");
         let worker = self.workers.get(lease.worker).id;
@@ -197,11 +222,7 @@ impl State {
         if matches!(why, Back::Lapsed | Back::Left) {
             record.extra_mut().lapsed = Some((lease.no, worker));
         }
-        self.link_all(slot, preds);
-        let end = if why == Back::Handed { End::Back } else { End::Front };
-        if !self.rejoin(slot, end) {
-            self.place(slot, Some(TaskState::Leased), end);
-        }
+        (slot, worker)
     }
 
     pub(super) fn woken(&mut self, task: TaskId) {

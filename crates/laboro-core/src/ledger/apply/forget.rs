@@ -55,7 +55,7 @@ impl State {
         self.unend(job);
         let gone = self.jobs.remove(job, None).expect("a job in use is there");
         self.job_ids.remove(&id);
-        let group = &mut self.groups[gone.group as usize];
+        let group = self.group_mut(gone.group);
         group.jobs.remove(&id);
         group.queued_bytes -= gone.queued_bytes;
         for state in TaskState::ALL {
@@ -68,5 +68,6 @@ impl State {
                 self.keys.remove(&key);
             }
         }
+        self.note_if_unused(gone.group);
     }
 }

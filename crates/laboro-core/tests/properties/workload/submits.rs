@@ -63,8 +63,8 @@ fn target(world: &World, dice: &mut Dice) -> (Name, SubmitTo) {
     if dice.one_in(2)
         && let Some(&job) = dice.pick(&open)
     {
-        let group = world.model.jobs[&job].group.0 as usize;
-        return (world.model.groups[group].name.clone(), SubmitTo::Add(job));
+        let group = world.model.jobs[&job].group;
+        return (world.model.groups[&group].name.clone(), SubmitTo::Add(job));
     }
     let options = JobOptions {
         open: dice.one_in(3),

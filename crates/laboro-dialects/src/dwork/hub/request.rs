@@ -179,6 +179,7 @@ impl HubSide {
             capacity: Capacity::slots(1),
             period_ms: None,
             running: None,
+            acknowledges: false,
         };
         out.ask(tag(number, Part::Join), Command::Join(join));
         WorkerRef::Of { group, name, dialect: DIALECT }

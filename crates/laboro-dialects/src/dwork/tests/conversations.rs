@@ -453,6 +453,7 @@ fn a_name_that_works_by_another_dialect_is_not_taken_over() {
             capacity: Capacity::slots(4),
             period_ms: Some(60_000),
             running: Some(Vec::new()),
+            acknowledges: false,
         })
     };
     let joined =

@@ -9,8 +9,8 @@ use super::asked::Asked;
 use super::{Foreman, Phase, wire};
 use crate::session::{AttemptEnd, Ends, Output};
 use laboro_core::{
-    Capacity, Command, Drain, Join, Kinds, LeaseRef, Leave, Leaving, Name, Offer, Report, Route,
-    TaskResult, Time, WorkKind, WorkerId, WorkerRef,
+    Capacity, Command, Decline, Declined, Drain, Join, Kinds, LeaseRef, Leave, Leaving, Name,
+    Offer, Report, Route, TaskResult, Time, WorkKind, WorkerId, WorkerRef,
 };
 
 /// For a worker that does not say how often it shows a sign of life.
@@ -76,6 +76,7 @@ impl Foreman {
             },
             period_ms: self.period_ms,
             running: Some(said),
+            acknowledges: true,
         };
         out.ask(Asked::Join.tag(), Command::Join(join));
         let ahead = hello.ahead.min(AHEAD_MAX);
@@ -107,8 +108,9 @@ impl Foreman {
         request: &Message,
         out: &mut Output,
     ) -> Result<(), PackError> {
-        let Phase::Working { worker, who } = &self.phase else { return Ok(()) };
         let update = wire::Update::read(&request.body)?;
+        self.tell_arrived(out);
+        let Phase::Working { worker, who } = &self.phase else { return Ok(()) };
         out.ended.extend(ends(now, *worker, who, &update));
         let worker = WorkerRef::Id(*worker);
         let ended = (update.results.len() + update.back.len()) as u32;
@@ -128,8 +130,17 @@ impl Foreman {
             let route = Route::Push { ahead: ahead.min(AHEAD_MAX) };
             commands.push(Command::Offer(Offer { worker: worker.clone(), route, lease_ms: None }));
         }
-        for lease in update.back {
-            self.hand_back(lease, out);
+        let mut declined = Vec::new();
+        for wire::Back { task, lease, reason } in update.back {
+            match reason {
+                None => self.hand_back((task, lease), out),
+                Some(reason) => {
+                    declined.push(Declined { lease: LeaseRef::Number { task, lease }, reason });
+                }
+            }
+        }
+        if !declined.is_empty() {
+            commands.push(Command::Decline(Decline { worker: worker.clone(), tasks: declined }));
         }
         if !update.results.is_empty() {
             let results = update.results;

@@ -168,6 +168,7 @@ impl Foreman {
             capacity: Capacity::slots(self.slots),
             period_ms: Some(period_ms),
             running,
+            acknowledges: true,
         })
     }
 
@@ -196,6 +197,7 @@ impl Foreman {
             out.end_message();
             return Ok(());
         };
+        self.tell_arrived(out);
         self.requests.release_jobs();
         let update = if request.body.is_empty() {
             JobStatusUpdate::default()

@@ -11,8 +11,8 @@ use super::{Foreman, native, wire};
 use crate::session::{HangUp, Output};
 use bytes::BytesMut;
 use laboro_core::{
-    Command, Drain, Grant, LeaseNo, LeaseRef, Outcome, Place, Report, Return, Returned, TaskId,
-    TaskResult, Time, WorkerId, WorkerRef,
+    Command, Decline, Declined, Drain, Grant, LeaseNo, LeaseRef, MESSAGE_BYTES_MAX, Place, Return,
+    Returned, TaskId, Time, WorkerId, WorkerRef,
 };
 use std::collections::VecDeque;
 
@@ -212,13 +212,13 @@ impl Foreman {
         let mut body = BytesMut::new();
         loop {
             self.write_job(&mut body, &grants);
-            if body.len() <= self.place.message_max {
+            if body.len() <= self.job_bytes_max() {
                 break;
             }
             // Too much for one message: half of it may do.
             let rest = grants.split_off(grants.len() / 2);
             if grants.is_empty() {
-                self.fail_oversized(worker, &rest, body.len(), out);
+                self.decline_oversized(worker, &rest, body.len(), out);
                 return;
             }
             rest.into_iter().rev().for_each(|grant| self.requests.ready.push_front(grant));
@@ -239,20 +239,29 @@ impl Foreman {
         }
     }
 
-    /// It fits no message, so no attempt can succeed.
-    fn fail_oversized(&self, worker: WorkerId, grants: &[Grant], bytes: usize, out: &mut Output) {
-        let most = self.place.message_max;
+    /// It fits no message, so no worker here can be given it.
+    fn decline_oversized(
+        &self,
+        worker: WorkerId,
+        grants: &[Grant],
+        bytes: usize,
+        out: &mut Output,
+    ) {
+        let most = self.job_bytes_max();
         let words = format!("its description has {bytes} bytes; a message takes at most {most}");
-        let results = (grants.iter())
-            .map(|grant| TaskResult {
+        let tasks = (grants.iter())
+            .map(|grant| Declined {
                 lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
-                outcome: Outcome::Error,
-                message: Some(words.as_str().into()),
-                memo: None,
+                reason: words.as_str().into(),
             })
             .collect();
-        let report = Report { worker: WorkerRef::Id(worker), results };
-        out.ask(Asked::Nothing.tag(), Command::Report(report));
+        let decline = Decline { worker: WorkerRef::Id(worker), tasks };
+        out.ask(Asked::Nothing.tag(), Command::Decline(decline));
+    }
+
+    /// What every worker takes, or less where the hub is told to.
+    fn job_bytes_max(&self) -> usize {
+        self.place.message_max.min(MESSAGE_BYTES_MAX)
     }
 
     /// The worker has not heard of it. It cannot be given back before it has left: it would get it again.

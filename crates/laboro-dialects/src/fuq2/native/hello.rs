@@ -6,7 +6,7 @@ use super::super::pack::{
 use super::super::payload::{self, TASKS_MAX};
 use super::{LABORO, read_lease, text, write_lease};
 use bytes::{Bytes, BytesMut};
-use laboro_core::{LeaseNo, Name, TaskId};
+use laboro_core::{FEATURES_MAX, LeaseNo, Name, TaskId};
 
 const KEYS: [&str; 17] = [
     "Version",
@@ -27,8 +27,6 @@ const KEYS: [&str; 17] = [
     "Left",
     "Life",
 ];
-/// Tags or kinds of resources that a worker may have.
-const FEATURES_MAX: usize = 1024;
 /// Of the fields; readers of another number go on, because they skip what they do not know.
 const VERSION: u64 = 1;
 

@@ -10,9 +10,10 @@ use super::super::payload::{JobDescription, RUNNING, TASKS_MAX};
 use super::LABORO;
 use super::work::{read_work, write_work};
 use bytes::{BufMut, Bytes, BytesMut};
-use laboro_core::{Element, Grant, JobId, LeaseNo, Share, TaskId, Values, Work};
+use laboro_core::{Element, FEATURES_MAX, Grant, JobId, LeaseNo, Share, TaskId, Values, Work};
 use std::sync::Arc;
 
+const UNKNOWN_KIND: &str = "work of a kind that this worker does not know: update the worker";
 const KEYS: [&str; 7] = ["Work", "Base", "Numbers", "Slots", "Memory", "Limit", "Tasks"];
 
 /// Writes the grants as the body of a JOB, in order; neighbours that have their work in common share it.
@@ -147,12 +148,13 @@ fn write_share(to: &mut BytesMut, share: &Share) {
 }
 
 /// A batch as it arrives.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in super::super) struct Batch {
     pub(in super::super) job: JobId,
     pub(in super::super) name: Bytes,
-    /// `None`: of a kind that this version does not know.
-    pub(in super::super) work: Option<Arc<Work>>,
+    pub(in super::super) work: Arc<Work>,
+    /// Why it cannot be run here, in words. The tasks are known all the same, and can be given back.
+    pub(in super::super) unreadable: Option<String>,
     pub(in super::super) base: Option<u32>,
     pub(in super::super) numbers: Option<(i64, i64)>,
     pub(in super::super) slots: u32,
@@ -169,6 +171,24 @@ pub(in super::super) struct Given {
     pub(in super::super) attempt: u16,
     pub(in super::super) value: Option<Bytes>,
     pub(in super::super) share: Vec<(String, Vec<u32>)>,
+    pub(in super::super) unreadable: Option<String>,
+}
+
+impl Default for Batch {
+    fn default() -> Batch {
+        Batch {
+            job: JobId::default(),
+            name: Bytes::new(),
+            work: Arc::new(Work::Named),
+            unreadable: None,
+            base: None,
+            numbers: None,
+            slots: 1,
+            memory: 0,
+            time_limit_ms: None,
+            tasks: Vec::new(),
+        }
+    }
 }
 
 impl Batch {
@@ -182,7 +202,7 @@ impl Batch {
     }
 
     fn read(from: &mut Reader<'_>, tasks_max: usize) -> Result<Batch, PackError> {
-        let mut batch = Batch { slots: 1, ..Batch::default() };
+        let mut batch = Batch::default();
         from.fields(&["Task", "JobDescription", LABORO], |at, from| match at {
             0 => from.skip(),
             1 => {
@@ -204,8 +224,21 @@ impl Batch {
         from: &mut Reader<'_>,
         tasks_max: usize,
     ) -> Result<(), PackError> {
+        if KEYS[at] == "Tasks" {
+            self.tasks = from.list(tasks_max, Given::read)?;
+        } else if let Err(error) = from.or_skip(|from| self.read_shared(at, from))? {
+            self.unreadable.get_or_insert_with(|| format!("{}: {error}", KEYS[at]));
+        }
+        Ok(())
+    }
+
+    /// What its tasks have in common.
+    fn read_shared(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
         match at {
-            0 => self.work = read_work(from)?.map(Arc::new),
+            0 => match read_work(from)? {
+                Some(work) => self.work = Arc::new(work),
+                None => self.unreadable = Some(UNKNOWN_KIND.into()),
+            },
             1 => self.base = Some(from.small()?),
             2 => {
                 let mut numbers = (0, 0);
@@ -217,8 +250,7 @@ impl Batch {
             }
             3 => self.slots = from.small()?,
             4 => self.memory = from.uint()?,
-            5 => self.time_limit_ms = Some(from.uint()?),
-            _ => self.tasks = from.list(tasks_max, Given::read)?,
+            _ => self.time_limit_ms = Some(from.uint()?),
         }
         Ok(())
     }
@@ -238,20 +270,31 @@ impl Given {
         let mut given = Given::default();
         from.tuple(5, |at, from| {
             match at {
+                // Without these nobody knows which task is meant.
                 0 => given.index = from.small()?,
                 1 => given.lease = LeaseNo(from.uint()?),
-                2 => {
-                    let wanted = "the number of an attempt";
-                    let attempt = from.small()?;
-                    given.attempt =
-                        u16::try_from(attempt).map_err(|_| PackError::Range { wanted })?;
+                at => {
+                    if let Err(error) = from.or_skip(|from| given.read_detail(at, from))? {
+                        given.unreadable.get_or_insert_with(|| error.to_string());
+                    }
                 }
-                3 => given.value = if from.nil() { None } else { Some(from.shared()?) },
-                _ => given.share = from.list(1024, read_share)?,
             }
             Ok(())
         })?;
         Ok(given)
+    }
+
+    fn read_detail(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+        match at {
+            2 => {
+                let wanted = "the number of an attempt";
+                let attempt = from.small()?;
+                self.attempt = u16::try_from(attempt).map_err(|_| PackError::Range { wanted })?;
+            }
+            3 => self.value = if from.nil() { None } else { Some(from.shared()?) },
+            _ => self.share = from.list(FEATURES_MAX, read_share)?,
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use super::super::pack::{
     write_uint,
 };
 use super::super::payload::TASKS_MAX;
-use super::{LABORO, read_lease, text, write_lease};
+use super::{LABORO, text};
 use crate::session::{Chunk, Stream};
 use crate::worker::{Ended, Used};
 use bytes::{Bytes, BytesMut};
@@ -19,8 +19,19 @@ const KEYS: [&str; 6] = ["Chunks", "Results", "Back", "Ahead", "Drain", "Leave"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum Item {
     Chunk(Chunk),
-    Ended { task: TaskId, lease: LeaseNo, attempt: u16, at: Time, how: Ended },
-    Back { task: TaskId, lease: LeaseNo },
+    Ended {
+        task: TaskId,
+        lease: LeaseNo,
+        attempt: u16,
+        at: Time,
+        how: Ended,
+    },
+    /// With a reason: this worker cannot run it at all.
+    Back {
+        task: TaskId,
+        lease: LeaseNo,
+        reason: Option<Box<str>>,
+    },
 }
 
 impl Item {
@@ -39,10 +50,18 @@ pub(in super::super) struct Update {
     pub(in super::super) results: Vec<TaskResult>,
     /// Beside the results, one each.
     pub(in super::super) facts: Vec<Facts>,
-    pub(in super::super) back: Vec<(TaskId, LeaseNo)>,
+    pub(in super::super) back: Vec<Back>,
     pub(in super::super) ahead: Option<u32>,
     pub(in super::super) drains: bool,
     pub(in super::super) leaves: bool,
+}
+
+/// A task that is given back: `[job, index, lease, reason]`.
+#[derive(Debug, PartialEq, Eq)]
+pub(in super::super) struct Back {
+    pub(in super::super) task: TaskId,
+    pub(in super::super) lease: LeaseNo,
+    pub(in super::super) reason: Option<Box<str>>,
 }
 
 /// What is said of an attempt beside its result.
@@ -98,8 +117,8 @@ pub(in super::super) fn write_update(to: &mut BytesMut, now: Time, items: &[Item
             2 => {
                 write_array(to, back);
                 items.iter().for_each(|item| {
-                    if let Item::Back { task, lease } = item {
-                        write_lease(to, (*task, *lease));
+                    if let Item::Back { task, lease, reason } = item {
+                        write_back(to, (*task, *lease), reason.as_deref());
                     }
                 });
             }
@@ -107,6 +126,34 @@ pub(in super::super) fn write_update(to: &mut BytesMut, now: Time, items: &[Item
             _ => write_bool(to, true),
         }
     }
+}
+
+/// The same as a lease where no reason is given, so that hubs without reasons read it, too.
+fn write_back(to: &mut BytesMut, (task, lease): (TaskId, LeaseNo), reason: Option<&str>) {
+    write_array(to, 3 + usize::from(reason.is_some()));
+    write_uint(to, task.job.0.into());
+    write_uint(to, task.index.into());
+    write_uint(to, lease.0);
+    if let Some(reason) = reason {
+        write_str(to, reason.as_bytes());
+    }
+}
+
+fn read_back(from: &mut Reader<'_>) -> Result<Back, PackError> {
+    let mut back = Back { task: TaskId::default(), lease: LeaseNo(0), reason: None };
+    from.tuple(4, |at, from| {
+        match at {
+            0 => back.task.job = JobId(from.small()?),
+            1 => back.task.index = from.small()?,
+            2 => back.lease = LeaseNo(from.uint()?),
+            _ => {
+                let words = from.bytes()?;
+                back.reason = (!words.is_empty()).then(|| text(words).into_boxed_str());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(back)
 }
 
 /// `[job, index, lease, attempt, stream, bytes, offset]`
@@ -180,7 +227,7 @@ impl Update {
                 let both = from.list(TASKS_MAX, read_result)?;
                 (self.results, self.facts) = both.into_iter().unzip();
             }
-            2 => self.back = from.list(TASKS_MAX, read_lease)?,
+            2 => self.back = from.list(TASKS_MAX, read_back)?,
             3 => self.ahead = Some(from.small()?),
             4 => self.drains = from.bool()?,
             _ => self.leaves = from.bool()?,

@@ -5,7 +5,9 @@ use super::super::pack::{
 };
 use super::text;
 use bytes::BytesMut;
-use laboro_core::{CommandWork, IndexedWork, Program, ScriptWork, Setting, Work};
+use laboro_core::{
+    CommandWork, IndexedWork, Program, ScriptWork, Setting, VARIABLES_MAX, WORDS_MAX, Work,
+};
 use std::sync::Arc;
 
 const NAMED: u64 = 0;
@@ -13,8 +15,6 @@ const ARGV: u64 = 1;
 const SHELL: u64 = 2;
 const SCRIPT: u64 = 3;
 const INDEXED: u64 = 4;
-/// Words of a command, or variables of its environment.
-const WORDS_MAX: usize = 131_072;
 
 /// `None` is work that has only a name.
 pub(in super::super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
@@ -110,7 +110,7 @@ fn read_setting(setting: &mut Setting, at: usize, from: &mut Reader<'_>) -> Resu
     match at {
         0 => setting.dir = read_optional(from)?,
         1 => {
-            setting.env = from.list(WORDS_MAX, |from| {
+            setting.env = from.list(VARIABLES_MAX, |from| {
                 let mut variable = (Box::default(), Box::default());
                 from.tuple(2, |at, from| {
                     let word = read_box(from)?;

@@ -150,6 +150,20 @@ impl<'a> Reader<'a> {
         Ok(things)
     }
 
+    /// Reads one value, or passes over it where it is not what it should be: what follows can be read all the same.
+    pub(crate) fn or_skip<T>(
+        &mut self,
+        one: impl FnOnce(&mut Reader<'a>) -> Result<T, PackError>,
+    ) -> Result<Result<T, PackError>, PackError> {
+        let start = self.rest;
+        let read = one(self);
+        if read.is_err() {
+            self.rest = start;
+            self.skip()?;
+        }
+        Ok(read)
+    }
+
     /// Reads a tuple: an array to which later versions may add. `one` is called for each element until it
     /// has all it knows; what follows is skipped, and what is missing is the caller's default.
     #[inline]

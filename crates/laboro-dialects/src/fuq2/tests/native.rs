@@ -280,12 +280,42 @@ fn numbers_that_run_out_lose_nothing() {
 }
 
 #[test]
-fn a_task_that_fits_no_message_fails_with_words() {
+fn a_task_that_fits_no_message_is_held_with_words() {
     let mut rig = rig(2, 0);
     let body = Arc::from(vec![b'x'; 2 << 20]);
     let job = rig.submit(1, Work::script(".sh", body, Arc::default()));
-    assert_eq!(rig.count(job, State::Failed), 1);
+    assert_eq!(rig.count(job, State::Held), 1);
+    assert!(rig.message(job, 1).contains("a message takes at most 1048576"));
     assert_eq!(rig.hang_up, None);
+}
+
+/// A JOB of three batches, the second of which has one word more than a worker reads.
+#[test]
+fn a_task_that_the_worker_cannot_read_comes_back_with_a_reason_and_the_others_run() {
+    let mut rig = rig(3, 0);
+    let arrays =
+        ["one", "two", "three"].map(|name| ArraySpec::numbered(name, 1, command(&["true"])));
+    rig.hub_says_too_much("two");
+    let job = rig.submit_arrays(arrays.into(), Profile::default());
+    let started: Vec<String> = rig.started().into_iter().map(|start| start.name).collect();
+    assert_eq!(started, ["one.1", "three.1"]);
+    assert_eq!((rig.count(job, State::Leased), rig.count(job, State::Held)), (2, 1));
+    let reason = rig.message(job, 2);
+    assert!(reason.contains("worker w cannot run it: Work: an array of 131073"), "{reason}");
+    assert_eq!((&rig.hang_up, &rig.parting), (&None, &None), "and nobody hangs up");
+}
+
+#[test]
+fn a_lost_worker_has_started_no_more_than_it_has_slots_and_has_taken() {
+    let mut rig = rig(2, 4);
+    let job = rig.submit(6, command(&["kill"]));
+    assert_eq!(rig.started().len(), 6);
+    rig.cut();
+    let settings = WorkerSettings { life: 2, ..WorkerSettings::new("w", 2) };
+    rig.worker = NativeWorker::new(settings);
+    rig.reconnect(Mode::Native);
+    let lost: Vec<u16> = (1..=6).map(|number| rig.task(job, number).lost_attempts).collect();
+    assert_eq!(lost, [1, 1, 0, 0, 0, 0]);
 }
 
 #[test]

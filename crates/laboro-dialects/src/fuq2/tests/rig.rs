@@ -5,8 +5,9 @@ use crate::session::{Chunk, Delivery, Ends, HangUp, OpenGate, Output, Place, Ses
 use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{
-    ArraySpec, Ask, Command, Config, Effect, Hub, JobId, JobOptions, Ledger, Name, Outcome,
-    Profile, Query, Reply, SessionId, State, Submit, SubmitTo, Time, Token, UnknownPred, Work,
+    ArraySpec, Ask, Command, CommandWork, Config, Effect, Grant, Hub, JobId, JobOptions, Ledger,
+    Name, Outcome, Profile, Program, Query, Reply, SessionId, State, Submit, SubmitTo, TaskId,
+    TaskRef, TaskView, Time, Token, UnknownPred, Work,
 };
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub(super) struct Rig<W> {
     next_token: u64,
     /// The answers to what the test itself asked.
     pub(super) replies: Vec<Reply>,
+    overdone: Option<&'static str>,
 }
 
 const TEST: u64 = 1 << 62;
@@ -66,6 +68,7 @@ impl<W: WorkerSide> Rig<W> {
             parting: None,
             next_token: 0,
             replies: Vec::new(),
+            overdone: None,
         };
         rig.connect();
         rig
@@ -176,7 +179,10 @@ impl<W: WorkerSide> Rig<W> {
                 Effect::Reply { token, reply } => {
                     Delivery::Reply { tag: token.0 & ((1 << 48) - 1), reply }
                 }
-                Effect::Dispatch { worker, grants, .. } => Delivery::Work { worker, grants },
+                Effect::Dispatch { worker, mut grants, .. } => {
+                    self.overdo(&mut grants);
+                    Delivery::Work { worker, grants }
+                }
                 Effect::Revoke { worker, leases, .. } => Delivery::Revoke { worker, leases },
                 Effect::Stop { worker, drain, .. } => Delivery::Stop { worker, drain },
                 Effect::Replaced { session, .. } if session.0 != self.session => continue,
@@ -318,6 +324,35 @@ impl<W: WorkerSide> Rig<W> {
             _ => None,
         };
         self.orders.iter().filter_map(cancelled).collect()
+    }
+
+    pub(super) fn task(&mut self, job: JobId, number: u32) -> TaskView {
+        let task = TaskRef::Id(TaskId::new(job, number));
+        match self.ask(Command::Query(Query::Task { group: "default".into(), task })) {
+            Reply::Task(view) => *view,
+            other => panic!("no task: {other:?}"),
+        }
+    }
+
+    pub(super) fn message(&mut self, job: JobId, number: u32) -> String {
+        self.task(job, number).message.map(String::from).unwrap_or_default()
+    }
+
+    /// A hub without the limits of this version: on its way to the worker, this task gets more words than it reads.
+    pub(super) fn hub_says_too_much(&mut self, name: &'static str) {
+        self.overdone = Some(name);
+    }
+
+    fn overdo(&self, grants: &mut [Grant]) {
+        let words = std::iter::repeat_n("a", laboro_core::WORDS_MAX + 1).collect();
+        let work = CommandWork { program: Program::Argv(words), setting: Arc::default() };
+        let work = Arc::new(Work::Command(work));
+        for grant in grants
+            .iter_mut()
+            .filter(|grant| self.overdone.is_some_and(|name| grant.name.bytes() == name.as_bytes()))
+        {
+            grant.work = Some(Arc::clone(&work));
+        }
     }
 
     pub(super) fn count(&mut self, job: JobId, state: State) -> u32 {

@@ -231,7 +231,7 @@ impl WorkerSide for NativeWorker {
             }
             News::Returned(key) => {
                 if let Some((lease, Live { task, .. })) = self.end(key) {
-                    self.unsaid.push(wire::Item::Back { task, lease });
+                    self.unsaid.push(wire::Item::Back { task, lease, reason: None });
                 }
             }
             News::Ahead(ahead) => {

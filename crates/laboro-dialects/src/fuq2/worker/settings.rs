@@ -1,6 +1,6 @@
 //! What a Laboro worker says of itself, and the limits of its side of the conversation.
 
-use laboro_core::Time;
+use laboro_core::{MESSAGE_BYTES_MAX, Time};
 
 /// Everything that a worker tells the hub in its HELLO.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl WorkerSettings {
             takes_names: true,
             until: None,
             program: concat!("laboro ", env!("CARGO_PKG_VERSION")).into(),
-            message_max: 16 << 20,
+            message_max: MESSAGE_BYTES_MAX,
         }
     }
 }

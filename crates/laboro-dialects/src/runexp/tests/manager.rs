@@ -320,14 +320,14 @@ fn a_lost_connection_puts_its_jobs_first_in_line() {
 }
 
 #[test]
-fn a_job_that_is_lost_too_often_has_failed() {
+fn a_job_that_is_lost_too_often_is_held() {
     let mut rig = Rig::with_scripts(&["a"], 1);
     for peer in 1..=6 {
         rig.greet(peer, "r1");
         rig.takes(peer, "a");
         rig.close(peer);
     }
-    assert_eq!(rig.state("a"), State::Failed);
+    assert_eq!(rig.state("a"), State::Held);
 }
 
 #[test]

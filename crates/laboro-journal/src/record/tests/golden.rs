@@ -72,7 +72,7 @@ fn every_kind_of_event_has_a_golden_record() {
         .flat_map(|(_, events)| events)
         .map(|event| encoded(Time(0), &[event])[3])
         .collect();
-    let later = [tag::JOB_MADE_BY, tag::RESTORED_JOB_BY];
+    let later = [tag::HELD_BACK, tag::GROUP_FORGOTTEN, tag::JOB_MADE_BY, tag::RESTORED_JOB_BY];
     let all: BTreeSet<u8> = (tag::BEGAN..=tag::JUDGED)
         .chain(tag::RESTORED_COUNTERS..=tag::RESTORED_LEASE)
         .chain(later)

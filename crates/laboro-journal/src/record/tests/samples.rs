@@ -25,6 +25,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
     vec![
         ("began", vec![Event::Began { life: 2, seed: 0x1234_5678_9abc_def0 }]),
         ("group-made", vec![Event::GroupMade { group, name: "exp".into() }]),
+        ("group-forgotten", vec![Event::GroupForgotten { group }]),
         ("group-paused", vec![Event::GroupPaused { group, paused: true }]),
         ("job-made", vec![Event::JobMade { job, group, options: Box::new(job_options()) }]),
         (
@@ -65,6 +66,14 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         (
             "returned",
             vec![Event::Returned { task: task(7), why: Back::Lapsed, preds: vec![task(6)] }],
+        ),
+        (
+            "held-back",
+            vec![Event::HeldBack {
+                task: task(7),
+                why: Back::Lapsed,
+                reason: "held: its worker was lost 6 times".into(),
+            }],
         ),
         ("woken", vec![Event::Woken { task: task(7) }]),
         ("cancelled", vec![Event::Cancelled { job, ranges: ranges.clone() }]),

@@ -33,6 +33,7 @@ fn about_groups_and_jobs() -> impl Strategy<Value = Event> {
     prop_oneof![
         (any::<u32>(), any::<u64>()).prop_map(|(life, seed)| Event::Began { life, seed }),
         (group(), name()).prop_map(|(group, name)| Event::GroupMade { group, name }),
+        group().prop_map(|group| Event::GroupForgotten { group }),
         (group(), any::<bool>()).prop_map(|(group, paused)| Event::GroupPaused { group, paused }),
         (job(), group(), job_options()).prop_map(|(job, group, options)| Event::JobMade {
             job,
@@ -65,6 +66,11 @@ fn about_tasks() -> impl Strategy<Value = Event> {
             task,
             why,
             preds
+        }),
+        (task(), back(), text()).prop_map(|(task, why, reason)| Event::HeldBack {
+            task,
+            why,
+            reason: reason.into()
         }),
         task().prop_map(|task| Event::Woken { task }),
     ]

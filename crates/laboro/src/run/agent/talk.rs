@@ -35,6 +35,7 @@ impl Agent {
             period_ms: None,
             // Whatever an earlier run had on loan is not running any more.
             running: Some(Vec::new()),
+            acknowledges: false,
         };
         match self.handle.ask(Command::Join(join)).await? {
             Reply::Joined { .. } => {}

@@ -87,6 +87,7 @@ impl Place {
             capacity: Capacity::slots(slots),
             period_ms: None,
             running: None,
+            acknowledges: false,
         };
         let joined = self.ask(Command::Join(join));
         assert!(matches!(joined, Reply::Joined { .. }), "{joined:?}");

@@ -5,16 +5,13 @@ use crate::fuq2::frame::Message;
 use crate::fuq2::header::{AT_ONCE, Kind, SAY_HELLO, Trouble, counts};
 use crate::fuq2::native::{Batch, Given, Item};
 use crate::fuq2::pack::PackError;
-use crate::fuq2::payload;
+use crate::fuq2::payload::{self, TASKS_MAX};
 use crate::fuq2::talk::Heard;
-use crate::worker::{Assignment, Ended, Key, Order, Orders, Parting, Used, Value};
+use crate::worker::{Assignment, Key, Order, Orders, Parting, Value};
 use bytes::Bytes;
-use laboro_core::{LeaseNo, Outcome, Time, Work};
+use laboro_core::{LeaseNo, Time, Work};
 use std::collections::hash_map;
 use std::sync::Arc;
-
-/// Tasks that may be here at a time, so that a hub gone wild cannot fill the memory.
-const TASKS_MAX: usize = 200_000;
 
 impl NativeWorker {
     pub(super) fn hear(&mut self, now: Time, message: Message, out: &mut Orders) {
@@ -63,11 +60,12 @@ impl NativeWorker {
         }
     }
 
-    /// All of it or nothing.
+    /// All of it or nothing; but what cannot be read of one task is that task's trouble alone.
     fn take_job(&mut self, request: &Message, out: &mut Orders) -> Result<(), PackError> {
         let seq = request.header.seq;
         let batches = Batch::read_all(&request.body)?;
         let count: usize = batches.iter().map(|batch| batch.tasks.len()).sum();
+        // No more than a HELLO can name.
         if self.drains || self.tasks.len() + count > TASKS_MAX {
             self.talk.refuse(&mut out.say, seq, Trouble::NoProcs, self.counts());
             return Ok(());
@@ -75,7 +73,15 @@ impl NativeWorker {
         self.tasks.reserve(count);
         out.orders.reserve(count);
         for mut batch in batches {
-            for given in std::mem::take(&mut batch.tasks) {
+            let tasks = std::mem::take(&mut batch.tasks);
+            if let (Some(why), Some(first)) = (&batch.unreadable, tasks.first()) {
+                let name = shown_name(&batch, first.index, batch.position(first));
+                let (count, s) = (tasks.len(), if tasks.len() == 1 { "" } else { "s" });
+                out.order(Order::Say(format!(
+                    "cannot run {name}: {why}; {count} task{s} given back to the hub"
+                )));
+            }
+            for given in tasks {
                 self.take_task(&batch, given, out);
             }
         }
@@ -95,18 +101,15 @@ impl NativeWorker {
         self.next_key += 1;
         entry.insert(Live { key, task, attempt, written: [0; 2] });
         self.leases.insert(key, lease);
-        match &batch.work {
-            Some(work) => {
-                let assignment = assignment(key, batch, given, work.clone());
+        match batch.unreadable.as_ref().or(given.unreadable.as_ref()) {
+            None => {
+                let assignment = assignment(key, batch, given, batch.work.clone());
                 out.order(Order::Start(Box::new(assignment)));
             }
-            None => {
-                let words = "work of a kind that this worker does not know: update the worker";
-                let (outcome, message) = (Outcome::Error, Some(words.into()));
-                let how = Ended { outcome, message, used: Used::default() };
+            Some(why) => {
                 self.end(key);
-                let at = self.heard_at;
-                self.unsaid.push(Item::Ended { task, lease, attempt, at, how });
+                let reason = Some(why.as_str().into());
+                self.unsaid.push(Item::Back { task, lease, reason });
             }
         }
     }

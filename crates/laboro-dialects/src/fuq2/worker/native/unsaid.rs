@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Things that one UPDATE says at most.
 const ITEMS_MAX: usize = 4096;
-/// And the bytes of output in it, about.
+/// And the bytes of output and words in it, about: far below what a hub takes.
 const BYTES_MAX: usize = 512 << 10;
 /// Output is cut into pieces of this size, so that no message becomes larger than anyone takes.
 const CHUNK_MAX: usize = 256 << 10;
@@ -105,6 +105,7 @@ fn merge(wishes: &mut Wishes, later: Wishes) {
 fn size(item: &Item) -> usize {
     match item {
         Item::Chunk(chunk) => chunk.bytes.len(),
-        Item::Ended { .. } | Item::Back { .. } => 0,
+        Item::Ended { how, .. } => how.message.as_ref().map_or(0, String::len),
+        Item::Back { reason, .. } => reason.as_ref().map_or(0, |words| words.len()),
     }
 }

@@ -1,0 +1,150 @@
+//! A worker is lost: which of its tasks can have been the cause, and which only waited there.
+//!
+//! Only what can have been started counts as lost: of a worker that acknowledges what arrives, the oldest tasks that fill
+//! its slots; of others, whatever they were given. The rest goes back as if it had not been sent. A task that was lost
+//! `lost_max` times is a suspect: it runs alone on a worker (`Record::is_suspect`, `policy`), so that if this one is
+//! lost, too, no other task can have been the cause. Then it is held, until a person releases it.
+
+use super::Hub;
+use super::lease::Claim;
+use crate::command::{Decline, WorkerRef};
+use crate::effect::{Refusal, Reply};
+use crate::event::{Back, Event};
+use crate::id::{LeaseNo, TaskId};
+use crate::ledger::{HELD_BECAUSE, Phase};
+use crate::presence::Arrivals;
+
+/// What a worker says about a task is kept up to this many bytes.
+const REASON_BYTES_MAX: usize = 1000;
+
+impl Hub {
+    pub(super) fn acknowledge(
+        &mut self,
+        worker: &WorkerRef,
+        lease: LeaseNo,
+    ) -> Result<Reply, Refusal> {
+        let slot = self.find_worker(worker)?;
+        if let Some(member) = self.presence.member_mut(slot) {
+            member.arrivals.last = member.arrivals.last.max(lease);
+        }
+        Ok(Reply::Ok)
+    }
+
+    /// The worker's process is gone, and with it whatever it can have started.
+    pub(super) fn lose_all(&mut self, worker: u32, arrivals: Arrivals) {
+        let leases = self.leases_of(worker);
+        self.lose(worker, &leases, arrivals);
+    }
+
+    /// What runs there by its own account against what it holds here. What it does not run goes back; what it runs
+    /// without a lease is given back as unknown.
+    pub(super) fn compare(
+        &mut self,
+        worker: u32,
+        running: &[(TaskId, LeaseNo)],
+        former: Arrivals,
+    ) -> Vec<(TaskId, LeaseNo)> {
+        let mut running: Vec<(TaskId, LeaseNo)> = running.to_vec();
+        running.sort_unstable();
+        let runs = |lease: &(TaskId, LeaseNo)| running.binary_search(lease).is_ok();
+        let (held, missing): (Vec<_>, Vec<_>) = self.leases_of(worker).into_iter().partition(runs);
+        let now = self.presence.admit(worker).arrivals;
+        let is_same_process = match (former.life, now.life) {
+            (Some(before), Some(now)) => before == now,
+            _ => !held.is_empty(),
+        };
+        if is_same_process {
+            // Nobody was lost; it has not arrived, or it is over and the hub was not told how.
+            for &(task, lease) in missing.iter().rev() {
+                let why = if former.has(lease) { Back::Lapsed } else { Back::Left };
+                self.ledger.post(Event::Returned { task, why, preds: Vec::new() });
+            }
+        } else {
+            self.lose(worker, &missing, former);
+        }
+        let arrived = held.iter().map(|&(_, lease)| lease).max().unwrap_or_default();
+        let arrivals = &mut self.presence.admit(worker).arrivals;
+        arrivals.last = arrivals.last.max(arrived);
+        let mut held = held;
+        held.sort_unstable();
+        running.into_iter().filter(|lease| held.binary_search(lease).is_err()).collect()
+    }
+
+    /// These of its leases, oldest first. Each goes to the front, so the newest goes first: then they stand there as
+    /// they were given out.
+    fn lose(&mut self, worker: u32, leases: &[(TaskId, LeaseNo)], arrivals: Arrivals) {
+        let may_have_run = self.may_have_run(worker, arrivals);
+        for &(task, lease) in leases.iter().rev() {
+            let why = if lease <= may_have_run { Back::Lapsed } else { Back::Left };
+            self.take_back(task, why);
+        }
+    }
+
+    /// The last of a worker's leases that it can have started: it takes them in the order in which they were given.
+    fn may_have_run(&self, worker: u32, arrivals: Arrivals) -> LeaseNo {
+        if !arrivals.are_told {
+            return LeaseNo(u64::MAX);
+        }
+        let state = self.state();
+        let (mut slots, mut last) = (0u64, LeaseNo(0));
+        for lease in state.workers().leases_of(worker) {
+            let lease = state.workers().lease(lease);
+            if slots >= u64::from(arrivals.slots.max(1)) || !arrivals.has(lease.no) {
+                break;
+            }
+            slots += u64::from(state.profiles().get(state.task(lease.task).profile).needs.slots);
+            last = lease.no;
+        }
+        last
+    }
+
+    /// Ends a live lease without a result. A task that was lost too often is held.
+    pub(super) fn take_back(&mut self, task: TaskId, why: Back) {
+        match why {
+            Back::Lapsed if self.is_lost_too_often(task) => self.hold_lost(task),
+            _ => self.ledger.post(Event::Returned { task, why, preds: Vec::new() }),
+        }
+    }
+
+    /// Whether one more loss is one too many.
+    pub(super) fn is_lost_too_often(&self, task: TaskId) -> bool {
+        let state = self.state();
+        let slot = state.record_of(task).expect("a leased task has a record");
+        let record = state.task(slot);
+        debug_assert!(matches!(record.phase, Phase::Leased { .. }), "the lease is live");
+        record.lost >= state.profiles().get(record.profile).lost_max
+    }
+
+    pub(super) fn hold_lost(&mut self, task: TaskId) {
+        let state = self.state();
+        let slot = state.record_of(task).expect("a leased task has a record");
+        let lost = u32::from(state.task(slot).lost) + 1;
+        let alone = if lost > 1 { ", the last time with no other task there" } else { "" };
+        let reason = format!("{HELD_BECAUSE}its worker was lost {}{alone}", times(lost));
+        self.ledger.post(Event::HeldBack { task, why: Back::Lapsed, reason: reason.into() });
+    }
+
+    /// A worker cannot run these. It is judged like one that failed them: what others run well is its own trouble.
+    pub(super) fn decline(&mut self, decline: Decline) -> Result<Reply, Refusal> {
+        let slot = self.find_worker(&decline.worker)?;
+        self.note_alive(slot);
+        self.presence.note_engaged(slot);
+        let worker = self.state().workers().get(slot);
+        let (id, group, name) = (worker.id, worker.group, worker.name.clone());
+        for declined in decline.tasks {
+            let Ok(Claim::Live(task)) = self.claim(id, group, &declined.lease) else { continue };
+            let said = &declined.reason[..declined.reason.floor_char_boundary(REASON_BYTES_MAX)];
+            let reason = format!("{HELD_BECAUSE}worker {name} cannot run it: {said}").into();
+            self.ledger.post(Event::HeldBack { task, why: Back::Handed, reason });
+        }
+        self.judge(slot);
+        Ok(Reply::Ok)
+    }
+}
+
+pub(super) fn times(count: u32) -> String {
+    match count {
+        1 => "once".into(),
+        count => format!("{count} times"),
+    }
+}
