@@ -32,6 +32,7 @@ impl Default for Config {
 #[derive(Clone, Debug)]
 pub struct Limits {
     pub name_bytes: usize,
+    /// Those with jobs, workers or settings.
     pub groups: usize,
     pub jobs: usize,
     /// Tasks with a record of their own.
@@ -40,8 +41,9 @@ pub struct Limits {
     pub array_elements: u32,
     pub edges: usize,
     pub preds_a_task: usize,
-    /// Different needs with tasks in one hub: matching walks over these.
+    /// Different needs with tasks in one group: matching walks over these.
     pub classes: usize,
+    /// Different settings of tasks in one group.
     pub profiles: usize,
     pub workers: usize,
     pub offers: usize,

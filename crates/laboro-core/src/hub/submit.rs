@@ -142,16 +142,18 @@ impl Hub {
         if self.state().job_count() >= limits.jobs && matches!(submit.job, SubmitTo::New(_)) {
             return over("jobs", limits.jobs);
         }
+        let group = self.state().find_group(&submit.group);
+        let (classes, profiles) = group.map_or((0, 0), |group| {
+            (self.state().lanes().class_count(group), self.state().profiles().count(group))
+        });
         // Each profile may bring a class for every kind of work it is used with.
-        if self.state().lanes().class_count() + submit.profiles.len() > limits.classes {
-            return over("different needs", limits.classes);
+        if classes + submit.profiles.len() > limits.classes {
+            return over("different needs in a group", limits.classes);
         }
-        if self.state().profiles().len() + submit.profiles.len() > limits.profiles {
-            return over("different settings", limits.profiles);
+        if profiles + submit.profiles.len() > limits.profiles {
+            return over("different settings in a group", limits.profiles);
         }
-        if self.state().group_count() >= limits.groups
-            && self.state().find_group(&submit.group).is_none()
-        {
+        if self.state().group_count() >= limits.groups && group.is_none() {
             return over("groups", limits.groups);
         }
         Ok(())

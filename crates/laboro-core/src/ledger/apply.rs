@@ -103,6 +103,7 @@ impl State {
             }
             Event::Restored(piece) => self.restored(piece),
         }
+        self.tidy_lanes();
         self.actor = (None, None);
     }
 

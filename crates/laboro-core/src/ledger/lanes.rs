@@ -25,6 +25,8 @@ pub(crate) struct Lane {
     pub(crate) is_alone: bool,
     pub(crate) class: u32,
     pub(crate) order: Order,
+    /// Where it stands among the lanes of its job.
+    pub(crate) at: u32,
     /// In its class, and so open to workers.
     pub(crate) listed: bool,
     pub(crate) head: u32,
@@ -57,6 +59,10 @@ pub(crate) struct Lanes {
     /// For each group its classes with something to do, best first.
     heads: Vec<BTreeSet<(Order, u32)>>,
     turns: Turns,
+    /// How many classes each group has.
+    class_counts: Vec<usize>,
+    /// Lanes in which the last task stood no more at some time.
+    emptied: Vec<u32>,
     /// Classes that have something to do and had nothing before; the hub takes these up.
     awake: Vec<u32>,
 }
@@ -83,8 +89,23 @@ impl Lanes {
         &self.classes[class]
     }
 
-    pub(crate) fn class_count(&self) -> usize {
-        self.classes.len()
+    pub(crate) fn class_count(&self, group: u32) -> usize {
+        self.class_counts.get(group as usize).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn set_at(&mut self, lane: u32, at: usize) {
+        self.lanes[lane].at = at as u32;
+    }
+
+    /// A lane in which nothing stands, if it is there.
+    pub(crate) fn next_emptied(&mut self) -> Option<u32> {
+        while let Some(lane) = self.emptied.pop() {
+            let this = &self.lanes[lane];
+            if this.job != NONE && this.head == NONE {
+                return Some(lane);
+            }
+        }
+        None
     }
 
     pub(crate) fn turns(&self) -> Turns {
@@ -129,6 +150,7 @@ impl Lanes {
             is_alone: key.is_alone,
             class,
             order,
+            at: NONE,
             listed: false,
             head: NONE,
             tail: NONE,
@@ -151,10 +173,15 @@ impl Lanes {
         let class = Class { group, kind, needs, limit_ms, is_alone, lanes, users: 1, serial };
         let class = self.classes.insert(class);
         self.class_by_content.insert(key, class);
+        let at = group as usize;
+        if at >= self.class_counts.len() {
+            self.class_counts.resize(at + 1, 0);
+        }
+        self.class_counts[at] += 1;
         class
     }
 
-    /// The job is forgotten, and so are its lanes, which are empty.
+    /// Of a job that is forgotten, or has others. It is empty.
     pub(crate) fn drop_lane(&mut self, lane: u32) {
         let nobody = Order { unimportance: 0, turn: 0 };
         let gone = self.lanes.remove(
@@ -166,6 +193,7 @@ impl Lanes {
                 is_alone: false,
                 class: NONE,
                 order: nobody,
+                at: NONE,
                 listed: false,
                 head: NONE,
                 tail: NONE,
@@ -188,6 +216,7 @@ impl Lanes {
             };
             let gone_class = self.classes.remove(gone.class, vacant);
             let Class { group, kind, needs, limit_ms, is_alone, .. } = gone_class;
+            self.class_counts[group as usize] -= 1;
             self.class_by_content.remove(&(group, kind, needs, limit_ms, is_alone));
             self.awake.retain(|&awake| awake != gone.class);
         }
@@ -266,8 +295,11 @@ impl Lanes {
         } else {
             link_mut(&mut tasks[next]).prev = prev;
         }
-        if self.lanes[lane].head == NONE && self.lanes[lane].listed {
-            self.unlist(lane);
+        if self.lanes[lane].head == NONE {
+            self.emptied.push(lane);
+            if self.lanes[lane].listed {
+                self.unlist(lane);
+            }
         }
     }
 

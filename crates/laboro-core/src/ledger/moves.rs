@@ -10,6 +10,11 @@ use crate::effect::Change;
 use crate::id::{TaskId, Time};
 use crate::task::{State as TaskState, WorkKind};
 
+/// Lanes without tasks that a job keeps.
+const LANES_KEPT: usize = 16;
+/// Classes of a group that ended jobs may keep: who waits need not be looked through again for the next job.
+const CLASSES_KEPT: usize = 64;
+
 /// What the successors of a task or an array are told.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::ledger) enum News {
@@ -114,6 +119,7 @@ impl State {
             this.ended = Some(at);
             let id = this.id;
             self.ended.insert((at, id));
+            self.just_ended.push(id);
             if self.collects_changes {
                 self.changes.push(Change::Job { job: id });
             }
@@ -165,10 +171,43 @@ impl State {
             is_alone,
         });
         if is_new {
+            self.lanes.set_at(lane, this.lanes.len());
             this.lanes.push(lane);
             self.profiles.retain(profile);
         }
         lane
+    }
+
+    /// Lanes in which nothing stands make room for others. A job keeps a few, so that the next task finds its own; one
+    /// that has ended keeps none where its group has many classes.
+    pub(in crate::ledger) fn tidy_lanes(&mut self) {
+        while let Some(lane) = self.lanes.next_emptied() {
+            let job = self.lanes.lane(lane).job;
+            if self.job(job).lanes.len() > LANES_KEPT {
+                self.drop_lane(job, lane);
+            }
+        }
+        while let Some(id) = self.just_ended.pop() {
+            let Some(job) = self.find_job(id) else { continue };
+            let this = self.job(job);
+            if this.ended.is_some() && self.lanes.class_count(this.group) > CLASSES_KEPT {
+                while let Some(&lane) = self.job(job).lanes.last() {
+                    self.drop_lane(job, lane);
+                }
+            }
+        }
+    }
+
+    pub(in crate::ledger) fn drop_lane(&mut self, job: u32, lane: u32) {
+        let (at, profile) = (self.lanes.lane(lane).at as usize, self.lanes.lane(lane).profile);
+        let lanes = &mut self.job_mut(job).lanes;
+        debug_assert_eq!(lanes[at], lane, "a lane knows where it stands");
+        lanes.swap_remove(at);
+        if let Some(&moved) = lanes.get(at) {
+            self.lanes.set_at(moved, at);
+        }
+        self.lanes.drop_lane(lane);
+        self.profiles.release(profile);
     }
 
     pub(in crate::ledger) fn enqueue(&mut self, slot: u32, end: End) {

@@ -263,7 +263,7 @@ impl State {
 
     fn restore_array(&mut self, from: &RestoredArray) {
         let job = self.live_job(from.job);
-        let profile = self.profiles.intern(&from.profile, 1);
+        let profile = self.profiles.intern(self.job(job).group, &from.profile, 1);
         let at = self.put_array(job, from.first, &from.array, profile);
         let this = self.job_mut(job);
         this.done_elements += from.array.count - from.unfinished - from.bad;
@@ -301,7 +301,7 @@ impl State {
         let group = self.job(job).group;
         let mut scale = Scale::default();
         for task in &from.tasks {
-            let profile = self.profiles.intern(&from.profiles[task.profile as usize], 1);
+            let profile = self.profiles.intern(group, &from.profiles[task.profile as usize], 1);
             let mut record =
                 Record::new(task.name.clone(), job, task.index, profile, Phase::Waiting);
             record.work.clone_from(&task.work);
@@ -343,7 +343,8 @@ impl State {
         tasks: &[TaskId],
     ) {
         let job = self.live_job(job);
-        let profile = self.profiles.find(profile).expect("a lane's tasks have its profile");
+        let group = self.job(job).group;
+        let profile = self.profiles.find(group, profile).expect("a lane's tasks have its profile");
         let turns = self.lanes.turns();
         let open = !self.job(job).is_parked();
         // All tasks of a lane are suspects or none is; earlier versions had both in one.

@@ -37,6 +37,8 @@ pub struct State {
     pub(in crate::ledger) owner_names: HashMap<Name, u32, foldhash::fast::FixedState>,
     /// Finished jobs, the longest finished first.
     pub(in crate::ledger) ended: BTreeSet<(Time, JobId)>,
+    /// Jobs that ended with the event being applied.
+    pub(in crate::ledger) just_ended: Vec<JobId>,
     pub(in crate::ledger) profiles: Profiles,
     pub(in crate::ledger) lanes: Lanes,
     pub(in crate::ledger) graph: Graph,

@@ -42,6 +42,9 @@ pub fn configure(config: &mut Config, words: &str) -> Parsed<()> {
             "group_bytes" => config.quotas.group_bytes = number(value)?,
             "token_tasks" => config.quotas.token_tasks = number(value)?,
             "token_bytes" => config.quotas.token_bytes = number(value)?,
+            "groups" => config.limits.groups = number(value)?,
+            "classes" => config.limits.classes = number(value)?,
+            "profiles" => config.limits.profiles = number(value)?,
             "tasks_a_submit" => config.limits.tasks_a_submit = number(value)?,
             _ => return Err(format!("no such setting: {key}")),
         }

@@ -48,6 +48,7 @@ scenarios! {
     what_is_there_already_is_merged: "merge.txt",
     a_graph_may_be_sent_again: "again.txt",
     a_crowd_of_names_leaves_room: "crowd.txt",
+    one_group_does_not_take_the_room_of_another: "tables.txt",
     tasks_come_after_their_predecessors: "after.txt",
     only_what_closes_a_cycle_is_refused: "cycles.txt",
     a_peer_may_know_nothing_but_names: "names.txt",

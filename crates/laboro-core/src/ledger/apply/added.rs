@@ -17,7 +17,8 @@ impl State {
     pub(super) fn added(&mut self, added: &Added) {
         let job = self.live_job(added.job);
         self.load_added(job, added);
-        let profiles = self.intern_profiles(added);
+        let group = self.job(job).group;
+        let profiles = self.intern_profiles(group, added);
         let arrays: SmallVec<[usize; 1]> = (added.arrays.iter())
             .map(|array| self.add_array(job, array, profiles[array.profile as usize]))
             .collect();
@@ -49,7 +50,7 @@ impl State {
     }
 
     /// One look-up for each profile of the event, however many tasks share it.
-    fn intern_profiles(&mut self, added: &Added) -> SmallVec<[u32; 4]> {
+    fn intern_profiles(&mut self, group: u32, added: &Added) -> SmallVec<[u32; 4]> {
         let mut users: SmallVec<[u32; 4]> = SmallVec::from_elem(0, added.profiles.len());
         for task in &added.tasks {
             users[task.profile as usize] += 1;
@@ -58,7 +59,7 @@ impl State {
             users[array.profile as usize] += 1;
         }
         (added.profiles.iter().zip(users))
-            .map(|(profile, users)| self.profiles.intern(profile, users))
+            .map(|(profile, users)| self.profiles.intern(group, profile, users))
             .collect()
     }
 

@@ -156,7 +156,7 @@ impl State {
             if ready {
                 self.pull_out(slot);
             }
-            let profile = self.with_priority(self.tasks[slot].profile, priority);
+            let profile = self.with_priority(job, self.tasks[slot].profile, priority);
             self.profiles.release(self.tasks[slot].profile);
             self.tasks[slot].profile = profile;
             if ready {
@@ -173,7 +173,7 @@ impl State {
         if queued {
             self.lanes.unlink(&mut self.tasks, gate);
         }
-        let profile = self.with_priority(old, priority);
+        let profile = self.with_priority(job, old, priority);
         self.profiles.release(old);
         self.tasks[gate].profile = profile;
         self.job_mut(job).arrays[at].profile = profile;
@@ -182,9 +182,9 @@ impl State {
         }
     }
 
-    fn with_priority(&mut self, profile: u32, priority: i32) -> u32 {
+    fn with_priority(&mut self, job: u32, profile: u32, priority: i32) -> u32 {
         let changed = Profile { priority, ..Profile::clone(self.profiles.get(profile)) };
-        self.profiles.intern(&changed, 1)
+        self.profiles.intern(self.job(job).group, &changed, 1)
     }
 
     /// Handles of the records in the ranges, collected first because they may go meanwhile.

@@ -47,10 +47,8 @@ impl State {
             let gate = self.job(job).arrays[at].gate;
             self.drop_record(gate);
         }
-        for lane in std::mem::take(&mut self.job_mut(job).lanes) {
-            let profile = self.lanes.lane(lane).profile;
-            self.lanes.drop_lane(lane);
-            self.profiles.release(profile);
+        while let Some(&lane) = self.job(job).lanes.last() {
+            self.drop_lane(job, lane);
         }
         self.unend(job);
         let gone = self.jobs.remove(job, None).expect("a job in use is there");
