@@ -273,10 +273,9 @@ impl std::fmt::Display for Refusal {
             Refusal::NotAnArray(name) => write!(f, "{name} is not an array"),
             Refusal::Limit { what, most } => write!(f, "no more than {most} {what}"),
             Refusal::Quota(quota) => quota.fmt(f),
-            Refusal::TooLarge { task, excess: Excess { what, has, most } } => write!(
-                f,
-                "task {task} has {has} {what}, and a worker takes at most {most}; put the rest in a file"
-            ),
+            Refusal::TooLarge { task, excess: Excess { what, has, most } } => {
+                write!(f, "task {task} has {has} {what}, and a worker takes at most {most}")
+            }
             Refusal::NotYours(task) => write!(f, "task {task} is not held by this worker"),
             Refusal::NotStarted(task) => write!(f, "task {task} was not started"),
             Refusal::AlreadyFinished { task, .. } => write!(f, "task {task} is finished already"),

@@ -44,6 +44,8 @@ struct Run {
     slots: u32,
     outcome: Outcome,
     is_stopped: bool,
+    /// Its worker does not survive it.
+    kills: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +190,7 @@ impl Agent {
                 return;
             }
             let key = next.key;
+            let kills = *next.work == crate::clerk::poison() && !self.is_calm;
             self.waiting.pop_front();
             self.started += 1;
             let takes = if self.is_calm { 5 } else { self.dice.mostly_short(6000) };
@@ -198,7 +201,7 @@ impl Agent {
                 9 => Outcome::TimedOut,
                 _ => Outcome::Success,
             };
-            let run = Run { ends_at: now + takes, slots, outcome, is_stopped: false };
+            let run = Run { ends_at: now + takes, slots, outcome, is_stopped: false, kills };
             self.running.insert(key, run);
             self.tell(now, News::Started(key));
             if self.dice.one_in(3) {
@@ -215,6 +218,9 @@ impl Agent {
             .collect();
         for key in due {
             let Some(run) = self.running.remove(&key) else { continue };
+            if run.kills && !self.is_calm {
+                return self.go("its task killed it");
+            }
             if run.is_stopped {
                 self.tell(now, News::Returned(key));
                 continue;

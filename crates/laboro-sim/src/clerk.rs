@@ -373,6 +373,9 @@ impl Clerk {
     }
 
     fn work(&mut self) -> Option<Arc<Work>> {
+        if self.dice.one_in(20) {
+            return Some(Arc::new(poison()));
+        }
         match self.dice.below(6) {
             0 | 1 => None,
             2 => Some(Arc::new(command())),
@@ -388,6 +391,12 @@ pub(crate) fn group() -> Name {
 
 fn command() -> Work {
     let program = Program::Shell((*b"true").into());
+    Work::Command(CommandWork { program, setting: Arc::new(Setting::default()) })
+}
+
+/// No worker survives it.
+pub(crate) fn poison() -> Work {
+    let program = Program::Shell((*b"kill -9 $PPID").into());
     Work::Command(CommandWork { program, setting: Arc::new(Setting::default()) })
 }
 

@@ -12,9 +12,9 @@ use crate::journal::Doubt;
 use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;
 use laboro_core::{
-    Ask, Capacity, Command, Effect, Event, Grant, Join, LeaseNo, LeaseRef, Ledger, Name, Offer,
-    Outcome, Patience, Reply, Report, Route, State, TaskId, TaskRef, Then, Time, Token, WorkerId,
-    WorkerRef,
+    Ask, Back, Capacity, Command, Effect, Event, Grant, Join, LeaseNo, LeaseRef, Ledger, Name,
+    Offer, Outcome, Patience, Reply, Report, Route, State, TaskId, TaskRef, Then, Time, Token,
+    WorkerId, WorkerRef,
 };
 use model::{Model, Phase};
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,6 +239,11 @@ impl Oracle {
                 let state = self.model.state(*task).word();
                 Err(Broken::new(promise, format!("{task} is {state} and gets lease {lease}")))
             }
+            Event::Finished { task, outcome: Outcome::Lost, then: Then::Failed, .. } => {
+                let what = format!("{task} fails because its workers were lost");
+                Err(Broken::new(Promise::NeighboursUnharmed, what))
+            }
+            Event::HeldBack { task, why: Back::Lapsed, .. } => self.judge_held(*task),
             Event::Finished { task, worker, .. } => match self.model.tasks.get(task) {
                 Some(known) if matches!(known.phase, Phase::Done | Phase::Failed) => {
                     let what = format!("{task} has ended and ends again by worker {}", worker.0);
@@ -248,6 +253,22 @@ impl Oracle {
             },
             _ => Ok(()),
         }
+    }
+
+    /// Only what was lost often enough, and the last time with no other task on its worker.
+    fn judge_held(&self, task: TaskId) -> Kept {
+        let leases = self.model.leases();
+        let holder = leases.iter().find(|(held, ..)| *held == task).map(|(.., worker)| *worker);
+        let beside = leases.iter().find(|(held, _, by)| Some(*by) == holder && *held != task);
+        let known = &self.model.tasks[&task];
+        let what = match beside {
+            Some((other, ..)) => format!("{task} is held, though {other} was on its worker, too"),
+            None if known.lost < known.profile.lost_max => {
+                format!("{task} is held after {} losses", known.lost)
+            }
+            None => return Ok(()),
+        };
+        Err(Broken::new(Promise::NeighboursUnharmed, what))
     }
 
     /// A result without a lease, of a task that could be done: nobody held it, or it was said to be done
@@ -282,7 +303,12 @@ impl Oracle {
     }
 
     fn remember_ending(&mut self, event: &Event) {
-        let (Event::Finished { task, .. } | Event::Returned { task, .. }) = event else { return };
+        let (Event::Finished { task, .. }
+        | Event::Returned { task, .. }
+        | Event::HeldBack { task, .. }) = event
+        else {
+            return;
+        };
         if let Some(Phase::Leased { lease, worker, .. }) =
             self.model.tasks.get(task).map(|task| &task.phase)
         {

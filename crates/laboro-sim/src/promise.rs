@@ -11,6 +11,7 @@ pub enum Promise {
     PredecessorsFirst,
     Graphs,
     Slots,
+    NeighboursUnharmed,
     OneAnswer,
     OneWorkerAMessage,
     Limits,
@@ -21,7 +22,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    pub const ALL: [Promise; 14] = [
+    pub const ALL: [Promise; 15] = [
         Promise::NothingLost,
         Promise::NoSecondRun,
         Promise::OneLease,
@@ -29,6 +30,7 @@ impl Promise {
         Promise::PredecessorsFirst,
         Promise::Graphs,
         Promise::Slots,
+        Promise::NeighboursUnharmed,
         Promise::OneAnswer,
         Promise::OneWorkerAMessage,
         Promise::Limits,
@@ -47,6 +49,7 @@ impl Promise {
             Promise::PredecessorsFirst => "predecessors-first",
             Promise::Graphs => "graphs",
             Promise::Slots => "slots",
+            Promise::NeighboursUnharmed => "neighbours-unharmed",
             Promise::OneAnswer => "one-answer",
             Promise::OneWorkerAMessage => "one-worker-a-message",
             Promise::Limits => "limits",
@@ -66,6 +69,9 @@ impl Promise {
             Promise::PredecessorsFirst => "a task is given out after its predecessors ended well",
             Promise::Graphs => "an acyclic graph is taken in any order, a cycle never is",
             Promise::Slots => "nobody is sent more than it has room for",
+            Promise::NeighboursUnharmed => {
+                "no task fails or is held because of another one on its worker"
+            }
             Promise::OneAnswer => "a request gets one answer, or its connection ends",
             Promise::OneWorkerAMessage => "a message of the broker reaches at most one worker",
             Promise::Limits => "queues and buffers stay inside their limits",

@@ -164,7 +164,9 @@ impl From<Refusal> for Refused {
                 "quota",
                 "wait for tasks to end, cancel some, or raise `[quotas]` of the hub",
             ),
-            Refusal::TooLarge { .. } => (WRONG, "task_too_large", "split it, or pass a file"),
+            Refusal::TooLarge { .. } => {
+                (WRONG, "task_too_large", "split it, or put what it works on in a file")
+            }
             Refusal::NotYours(_) => (CLASH, "not_yours", "only its worker can say that"),
             Refusal::NotStarted(_) => (CLASH, "not_started", "it has to be given out first"),
             Refusal::AlreadyFinished { .. } => (CLASH, "already_finished", "retry it to run again"),

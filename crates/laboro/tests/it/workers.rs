@@ -3,5 +3,6 @@
 mod days;
 mod failures;
 pub mod hub;
+mod poison;
 mod proxy;
 mod ssh;
