@@ -4,6 +4,8 @@
 //! array stands on it. What is done holds nothing up: its edges
 //! mean nothing any more. Looking for a cycle is not done here.
 
+use super::graph::Ring;
+use super::jobs::Array;
 use super::record::Record;
 use super::state::State;
 use crate::id::TaskId;
@@ -70,34 +72,37 @@ impl State {
     pub(crate) fn nodes_after(
         &self,
         node: u32,
-        mut visit: impl FnMut(u32) -> ControlFlow<()>,
+        visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.each_record(node, |record| {
-            let after = self.graph.succs_of(record.succs).map(|succ| self.node_of(succ));
-            after.filter(|&succ| succ != node).try_for_each(&mut visit)
-        })?;
-        if self.tasks[node].is_gate() {
-            let (job, at) = self.array_of(node);
-            let followers = &self.job(job).arrays[at].followers;
-            followers.iter().filter_map(|&id| self.record_of(id)).try_for_each(visit)?;
-        }
-        ControlFlow::Continue(())
+        let succs = |record: &Record| self.graph.succs_of(record.succs);
+        self.neighbours(node, succs, |array| &array.followers, visit)
     }
 
     /// The same for what a node waits for.
     pub(crate) fn nodes_before(
         &self,
         node: u32,
+        visit: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let preds = |record: &Record| self.graph.preds_of(record.preds);
+        self.neighbours(node, preds, |array| &array.each, visit)
+    }
+
+    fn neighbours<'a>(
+        &'a self,
+        node: u32,
+        ring: impl Fn(&Record) -> Ring<'a>,
+        arrays: impl Fn(&Array) -> &Vec<TaskId>,
         mut visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.each_record(node, |record| {
-            let before = self.graph.preds_of(record.preds).map(|pred| self.node_of(pred));
-            before.filter(|&pred| pred != node).try_for_each(&mut visit)
+            let others = ring(record).map(|other| self.node_of(other));
+            others.filter(|&other| other != node).try_for_each(&mut visit)
         })?;
         if self.tasks[node].is_gate() {
             let (job, at) = self.array_of(node);
-            let each = &self.job(job).arrays[at].each;
-            each.iter().filter_map(|&id| self.record_of(id)).try_for_each(visit)?;
+            let others = arrays(&self.job(job).arrays[at]).iter();
+            others.filter_map(|&id| self.record_of(id)).try_for_each(visit)?;
         }
         ControlFlow::Continue(())
     }
