@@ -55,6 +55,7 @@ fn join(session: SessionId, name: &str, slots: u32) -> Command {
         capacity: Capacity::slots(slots),
         period_ms: None,
         running: None,
+        acknowledges: false,
     })
 }
 

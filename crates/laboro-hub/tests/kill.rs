@@ -204,6 +204,7 @@ async fn worker(handle: &Handle, name: &str, until_empty: bool) {
         capacity: Capacity::slots(8),
         period_ms: None,
         running: Some(Vec::new()),
+        acknowledges: false,
     };
     handle.ask(Command::Join(join)).await.unwrap();
     loop {

@@ -93,6 +93,7 @@ fn complete(hub: &mut Hub, take: &mut dyn FnMut(Batch)) {
         capacity: Capacity::slots(GROUP as u32),
         period_ms: None,
         running: None,
+        acknowledges: false,
     };
     take(hub.step(Time(3), vec![ask(Command::Join(join))]));
     let worker = WorkerRef::Id(WorkerId(0));

@@ -14,8 +14,8 @@ use crate::id::{LeaseNo, TaskId};
 use crate::ledger::{HELD_BECAUSE, Phase};
 use crate::presence::Arrivals;
 
-/// What a worker says about a task is kept up to this many bytes.
-const REASON_BYTES_MAX: usize = 1000;
+/// What a worker says about a task is kept up to this length.
+const REASON_CHARS_MAX: usize = 1000;
 
 impl Hub {
     pub(super) fn acknowledge(
@@ -133,7 +133,7 @@ impl Hub {
         let (id, group, name) = (worker.id, worker.group, worker.name.clone());
         for declined in decline.tasks {
             let Ok(Claim::Live(task)) = self.claim(id, group, &declined.lease) else { continue };
-            let said = &declined.reason[..declined.reason.floor_char_boundary(REASON_BYTES_MAX)];
+            let said: String = declined.reason.chars().take(REASON_CHARS_MAX).collect();
             let reason = format!("{HELD_BECAUSE}worker {name} cannot run it: {said}").into();
             self.ledger.post(Event::HeldBack { task, why: Back::Handed, reason });
         }

@@ -168,6 +168,7 @@ impl Rig {
             capacity: Capacity::slots(slots),
             period_ms: None,
             running: None,
+            acknowledges: false,
         };
         match self.handle.ask(Command::Join(join)).await.unwrap() {
             Reply::Joined { worker, .. } => WorkerRef::Id(worker),

@@ -70,7 +70,7 @@ fn about_tasks() -> impl Strategy<Value = Event> {
         (task(), back(), text()).prop_map(|(task, why, reason)| Event::HeldBack {
             task,
             why,
-            reason: reason.into()
+            reason
         }),
         task().prop_map(|task| Event::Woken { task }),
     ]
