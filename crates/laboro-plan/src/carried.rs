@@ -18,6 +18,10 @@ const BETWEEN: u8 = 0x1f;
 /// Stands before one of these two bytes where it is part of a value: ASCII's record separator.
 const ESCAPE: u8 = 0x1e;
 
+/// The words of a job file's line: the value itself is what the shell reads, unquoted. Whoever knows nothing of it runs
+/// it as it stands.
+pub const VALUE_AS_LINE: [&[u8]; 3] = [b"/bin/sh", b"-c", b"{}"];
+
 impl Array {
     /// The work, with the placeholders that a `Filler` knows. A line of a job file is its own shell line, so
     /// that one becomes an argument of a shell: it must not be quoted.
@@ -27,7 +31,7 @@ impl Array {
         let text = |template: &Template| template.write_for(reader);
         match &self.template {
             Work::Shell { line } if *line == Template::value_itself() => {
-                Work::Argv(vec![b"/bin/sh".to_vec(), b"-c".to_vec(), b"{}".to_vec()])
+                Work::Argv(VALUE_AS_LINE.map(<[u8]>::to_vec).into())
             }
             Work::Shell { line } => Work::Shell { line: text(line) },
             Work::Argv(words) => Work::Argv(words.iter().map(text).collect()),
@@ -49,6 +53,18 @@ impl Array {
     pub fn carried_text(&self, text: &[u8]) -> Vec<u8> {
         let columns = self.columns_without_keys();
         Template::literal(text).write_for(self.reader(&columns))
+    }
+
+    /// Whether an element's number is in its work or its settings.
+    pub fn says_index(&self) -> bool {
+        let words = match &self.template {
+            Work::Shell { line } => std::slice::from_ref(line),
+            Work::Argv(words) => words,
+            Work::Script(script) => &script.arguments,
+        };
+        let mut says = words.iter().any(Template::says_index);
+        self.settings.map(|text, _| says |= text.says_index());
+        says
     }
 
     /// The numbers that the elements stand for, if it is that simple.

@@ -13,6 +13,7 @@ mod lines;
 mod mistake;
 mod node;
 mod open;
+mod options;
 mod plan;
 mod preview;
 mod quantity;
@@ -26,7 +27,7 @@ mod work;
 pub use arguments::{
     ArgumentError, ArgumentForm, ArgumentOptions, Separator, Source, TableError, ValueSource,
 };
-pub use carried::Filler;
+pub use carried::{Filler, VALUE_AS_LINE};
 pub use fingerprint::Fingerprint;
 pub use flow::parse_flow;
 pub use graph::Graph;

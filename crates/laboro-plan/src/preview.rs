@@ -7,8 +7,6 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::mistake::visible;
 use crate::plan::{Array, On, Part, Plan};
-use crate::quantity::{show_duration, show_size};
-use crate::settings::{Settings, Stdin};
 use crate::template::{is_shell_syntax, quote};
 use crate::work::Work;
 
@@ -39,14 +37,14 @@ fn write_part(part: &Part, out: &mut dyn Write) -> io::Result<()> {
         Part::Task(task) => {
             writeln!(out, "{}", visible(&task.name))?;
             write_work(&task.work, "  ", out)?;
-            write_list(&settings_shown(&task.settings), out)?;
+            write_list(&task.settings.shown(), out)?;
         }
         Part::Array(array) => {
             let name = if array.name.is_empty() { "array" } else { &array.name };
             writeln!(out, "{}: {}", visible(name), counted(array.count(), "task"))?;
             write_elements(array, out)?;
             if let Some(first) = array.element(0) {
-                write_list(&settings_shown(&first.settings), out)?;
+                write_list(&first.settings.shown(), out)?;
             }
         }
     }
@@ -125,46 +123,4 @@ fn argv_shown(words: &[OsString]) -> String {
 
 fn write_list(items: &[String], out: &mut dyn Write) -> io::Result<()> {
     items.iter().try_for_each(|item| writeln!(out, "  {}", visible(item)))
-}
-
-fn settings_shown(settings: &Settings) -> Vec<String> {
-    let mut shown = Vec::new();
-    let mut say = |name: &str, value: Option<String>| {
-        shown.extend(value.map(|value| format!("{name} {value}")));
-    };
-    let text = |text: &OsString| text.to_string_lossy().into_owned();
-    say("in", settings.dir.as_ref().map(text));
-    for (name, value) in &settings.env {
-        say("with", Some(format!("{name}={}", text(value))));
-    }
-    say(
-        "input",
-        settings.stdin.as_ref().map(|stdin| match stdin {
-            Stdin::Text(words) => format!("{} bytes of text", words.len()),
-            Stdin::File(path) => format!("from {}", text(path)),
-        }),
-    );
-    let output = &settings.output;
-    if output.stdout == output.stderr {
-        say("output to", output.stdout.as_ref().map(text));
-    } else {
-        say("stdout to", output.stdout.as_ref().map(text));
-        say("stderr to", output.stderr.as_ref().map(text));
-    }
-    say("slots", settings.slots.map(|slots| slots.to_string()));
-    say("memory", settings.memory_bytes.map(show_size));
-    for (name, count) in &settings.resources {
-        say("needs", Some(format!("{count} {name}")));
-    }
-    say("tags", (!settings.tags.is_empty()).then(|| settings.tags.join(", ")));
-    say("priority", settings.priority.map(|priority| priority.to_string()));
-    say("attempts", settings.attempts.map(|attempts| attempts.to_string()));
-    say("backoff", settings.backoff.map(show_duration));
-    let codes: Vec<String> = settings.retry_on.iter().map(i32::to_string).collect();
-    say("retried on exit", (!codes.is_empty()).then(|| codes.join(", ")));
-    say("timeout", settings.timeout.map(show_duration));
-    if settings.even_if_failed == Some(true) {
-        say("runs", Some("even if a predecessor failed".to_owned()));
-    }
-    shown
 }

@@ -4,6 +4,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::quantity::{show_duration, show_size};
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings<T = OsString> {
     pub dir: Option<T>,
@@ -11,6 +13,7 @@ pub struct Settings<T = OsString> {
     pub env: Vec<(String, T)>,
     pub stdin: Option<Stdin<T>>,
     pub output: Output<T>,
+    pub nice: Option<i32>,
     pub slots: Option<u32>,
     pub memory_bytes: Option<u64>,
     /// Countable things such as `gpu`, by name.
@@ -48,6 +51,7 @@ impl<T> Default for Settings<T> {
             env: Vec::new(),
             stdin: None,
             output: Output { stdout: None, stderr: None },
+            nice: None,
             slots: None,
             memory_bytes: None,
             resources: Vec::new(),
@@ -88,6 +92,7 @@ impl<T> Settings<T> {
         }
         self.dir = self.dir.or_else(|| defaults.dir.clone());
         self.stdin = self.stdin.or_else(|| defaults.stdin.clone());
+        self.nice = self.nice.or(defaults.nice);
         self.slots = self.slots.or(defaults.slots);
         self.memory_bytes = self.memory_bytes.or(defaults.memory_bytes);
         self.priority = self.priority.or(defaults.priority);
@@ -111,6 +116,7 @@ impl<T> Settings<T> {
                 stdout: self.output.stdout.as_ref().map(|path| text(path, Path)),
                 stderr: self.output.stderr.as_ref().map(|path| text(path, Path)),
             },
+            nice: self.nice,
             slots: self.slots,
             memory_bytes: self.memory_bytes,
             resources: self.resources.clone(),
@@ -122,6 +128,52 @@ impl<T> Settings<T> {
             timeout: self.timeout,
             even_if_failed: self.even_if_failed,
         }
+    }
+}
+
+impl Settings {
+    /// For people, a line each.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        let mut shown = Vec::new();
+        let mut say = |name: &str, value: Option<String>| {
+            shown.extend(value.map(|value| format!("{name} {value}")));
+        };
+        let text = |text: &OsString| text.to_string_lossy().into_owned();
+        say("in", self.dir.as_ref().map(text));
+        for (name, value) in &self.env {
+            say("with", Some(format!("{name}={}", text(value))));
+        }
+        say(
+            "input",
+            self.stdin.as_ref().map(|stdin| match stdin {
+                Stdin::Text(words) => format!("{} bytes of text", words.len()),
+                Stdin::File(path) => format!("from {}", text(path)),
+            }),
+        );
+        let output = &self.output;
+        if output.stdout == output.stderr {
+            say("output to", output.stdout.as_ref().map(text));
+        } else {
+            say("stdout to", output.stdout.as_ref().map(text));
+            say("stderr to", output.stderr.as_ref().map(text));
+        }
+        say("nice", self.nice.map(|nice| nice.to_string()));
+        say("slots", self.slots.map(|slots| slots.to_string()));
+        say("memory", self.memory_bytes.map(show_size));
+        for (name, count) in &self.resources {
+            say("needs", Some(format!("{count} {name}")));
+        }
+        say("tags", (!self.tags.is_empty()).then(|| self.tags.join(", ")));
+        say("priority", self.priority.map(|priority| priority.to_string()));
+        say("attempts", self.attempts.map(|attempts| attempts.to_string()));
+        say("backoff", self.backoff.map(show_duration));
+        let codes: Vec<String> = self.retry_on.iter().map(i32::to_string).collect();
+        say("retried on exit", (!codes.is_empty()).then(|| codes.join(", ")));
+        say("timeout", self.timeout.map(show_duration));
+        if self.even_if_failed == Some(true) {
+            say("runs", Some("even if a predecessor failed".to_owned()));
+        }
+        shown
     }
 }
 

@@ -139,6 +139,12 @@ impl Template {
         shell::parse(line, vocabulary)
     }
 
+    /// Whether it is filled by the number of an element.
+    pub(crate) fn says_index(&self) -> bool {
+        let says = |of| matches!(of, Of::Index | Of::Seq | Of::Name);
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(hole) if says(hole.of)))
+    }
+
     pub fn has_placeholder(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(_)))
     }
@@ -191,6 +197,24 @@ impl Template {
             }
         }
         bytes
+    }
+
+    /// A path below this one, unless it begins at the root.
+    pub(crate) fn join(&self, path: &Template) -> Template {
+        if matches!(path.pieces.first(), Some(Piece::Text(text)) if text.starts_with(b"/")) {
+            return path.clone();
+        }
+        let mut joined = self.clone();
+        joined.push_byte(b'/');
+        for piece in &path.pieces {
+            match piece {
+                Piece::Text(text) => text.iter().for_each(|byte| {
+                    joined.push_byte(*byte);
+                }),
+                Piece::Hole(_) => joined.pieces.push(piece.clone()),
+            }
+        }
+        joined
     }
 
     fn push_token(&mut self, token: Token<'_>, quoting: Quoting) -> usize {

@@ -7,11 +7,12 @@ use crate::node::{Key, Node, Value};
 use crate::quantity::{QuantityError, parse_duration, parse_size, seconds_to_duration};
 use crate::settings::{Output, Settings, Stdin};
 
-pub(super) const KEYS: [&str; 14] = [
+pub(super) const KEYS: [&str; 15] = [
     "dir",
     "env",
     "stdin",
     "output",
+    "nice",
     "slots",
     "memory",
     "resources",
@@ -41,6 +42,7 @@ impl Decoder<'_> {
             "env" => settings.env = self.env(key, node),
             "stdin" => settings.stdin = self.stdin(key, node),
             "output" => settings.output = self.output(key, node),
+            "nice" => settings.nice = self.integer(key, node, -20..=19),
             "slots" => settings.slots = self.integer(key, node, 1..=SLOTS_MAX),
             "memory" => settings.memory_bytes = self.size(key, node),
             "resources" => settings.resources = self.resources(key, node),
