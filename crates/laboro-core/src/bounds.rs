@@ -95,9 +95,7 @@ impl WorkCheck {
         }
         at_most("variables", setting.env.len(), VARIABLES_MAX)?;
         let variables = setting.env.iter().map(|(name, value)| name.len() + value.len()).sum();
-        let parts = [&setting.dir, &setting.stdin, &setting.output];
-        let parts: usize = parts.into_iter().flatten().map(|part| part.len()).sum();
-        let message = on_the_wire(3 * setting.env.len(), variables) + parts;
+        let message = on_the_wire(3 * setting.env.len(), variables) + setting.text_bytes();
         let sizes = Sizes { variables, message };
         self.last = Some((Arc::clone(setting), sizes));
         Ok(sizes)

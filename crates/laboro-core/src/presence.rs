@@ -2,6 +2,7 @@
 //! again.
 
 use crate::command::{Capacity, Join, Scope};
+use crate::fields::Fields;
 use crate::id::{LeaseNo, Name, SessionId, Time, Token};
 use crate::ledger::{NONE, Slab};
 use crate::task::Kinds;
@@ -136,7 +137,7 @@ impl Presence {
                 session: None,
                 life: None,
                 arrivals: Arrivals::default(),
-                kinds: Kinds::ALL,
+                kinds: Kinds::ALL.understanding(Fields::NONE),
                 tags: Vec::new(),
                 capacity: Capacity::default(),
                 until: None,

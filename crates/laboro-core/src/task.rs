@@ -2,9 +2,13 @@
 //! The core carries work around and never looks inside it, except for its kind.
 
 use crate::argv::Argv;
+use crate::fields::Fields;
 use crate::id::{Name, TaskId};
 use smallvec::SmallVec;
 use std::sync::Arc;
+
+pub use crate::profile::{Backoff, Needs, Profile};
+pub use crate::setting::{Setting, Stdin, Variable};
 
 /// Where a task is. `Held` and `Blocked` wait for a person, `Delayed` for a time, `Waiting` for other tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,19 +98,6 @@ pub enum Program {
     Shell(Box<[u8]>),
 }
 
-/// Name and value.
-pub type Variable = (Box<[u8]>, Box<[u8]>);
-
-/// What a process finds around it. Shared by the tasks of a job.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Setting {
-    pub dir: Option<Box<[u8]>>,
-    pub env: Vec<Variable>,
-    pub stdin: Option<Box<[u8]>>,
-    /// Where stdout and stderr go besides the store, as the submitter wrote it.
-    pub output: Option<Box<[u8]>>,
-}
-
 /// Where something is kept is nothing to tell.
 impl std::fmt::Debug for Work {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -153,108 +144,60 @@ impl Work {
             Work::Indexed(_) => WorkKind::Indexed,
         }
     }
-}
 
-/// The kinds of work a worker can carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kinds(u8);
-
-impl Kinds {
-    pub const ALL: Kinds = Kinds(0b1111);
-
-    pub fn of(kinds: &[WorkKind]) -> Kinds {
-        Kinds(kinds.iter().fold(0, |bits, &kind| bits | 1 << kind as u8))
-    }
-
-    pub fn has(self, kind: WorkKind) -> bool {
-        self.0 & 1 << kind as u8 != 0
-    }
-}
-
-/// What a task needs of a worker. Resources and tags are sorted and without repeats.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Needs {
-    pub slots: u32,
-    pub memory: u64,
-    pub resources: Vec<(Name, u32)>,
-    pub tags: Vec<Name>,
-}
-
-impl Default for Needs {
-    fn default() -> Needs {
-        Needs { slots: 1, memory: 0, resources: Vec::new(), tags: Vec::new() }
-    }
-}
-
-impl Needs {
-    /// Sorts what must be sorted and joins what stands twice.
-    pub fn tidy(&mut self) {
-        self.slots = self.slots.max(1);
-        self.tags.sort();
-        self.tags.dedup();
-        self.resources.sort();
-        self.resources.dedup_by(|later, kept| {
-            let same = later.0 == kept.0;
-            if same {
-                kept.1 = kept.1.saturating_add(later.1);
-            }
-            same
-        });
-        self.resources.retain(|(_, count)| *count > 0);
-    }
-}
-
-/// Everything about a task that many tasks have in common. Kept once, however many share it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Profile {
-    pub needs: Needs,
-    pub priority: i32,
-    /// How many attempts may fail before the task has failed, at least 1.
-    pub attempts: u16,
-    /// How many attempts may be lost with their worker. One that was lost so often runs alone on a worker, and if that
-    /// one is lost, too, the task is held.
-    pub lost_max: u16,
-    pub backoff: Backoff,
-    /// Only these exit codes are worth another attempt. Empty: every failure is.
-    pub retry_on: Vec<i32>,
-    /// How long one attempt may take. The worker ends it, the hub only remembers.
-    pub time_limit_ms: Option<u64>,
-    /// Runs also when a predecessor failed or was cancelled.
-    pub runs_anyway: bool,
-}
-
-impl Default for Profile {
-    fn default() -> Profile {
-        Profile {
-            needs: Needs::default(),
-            priority: 0,
-            attempts: 1,
-            lost_max: 5,
-            backoff: Backoff::default(),
-            retry_on: Vec::new(),
-            time_limit_ms: None,
-            runs_anyway: false,
+    /// How its process runs, where it is one.
+    pub fn setting(&self) -> Option<&Arc<Setting>> {
+        match self {
+            Work::Command(command) => Some(&command.setting),
+            Work::Script(script) => Some(&script.setting),
+            Work::Named | Work::Indexed(_) => None,
         }
     }
-}
 
-/// Waits `first_ms` before the second attempt and twice as long before each further one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Backoff {
-    pub first_ms: u64,
-    pub most_ms: u64,
-}
-
-impl Default for Backoff {
-    fn default() -> Backoff {
-        Backoff { first_ms: 0, most_ms: 600_000 }
+    pub fn demand(&self) -> Demand {
+        let fields = self.setting().map_or(Fields::NONE, |setting| setting.must_understand());
+        Demand { kind: self.kind(), fields }
     }
 }
 
-impl Backoff {
-    pub fn wait_ms(self, failed_attempts: u16) -> u64 {
-        let doublings = u32::from(failed_attempts.saturating_sub(1)).min(40);
-        self.first_ms.saturating_mul(1 << doublings).min(self.most_ms)
+/// What a worker must know to run a task: its kind of work, and the fields of its setting that may not be ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Demand {
+    pub kind: WorkKind,
+    pub fields: Fields,
+}
+
+impl Demand {
+    pub const NAMED: Demand = Demand::of(WorkKind::Named);
+
+    pub const fn of(kind: WorkKind) -> Demand {
+        Demand { kind, fields: Fields::NONE }
+    }
+}
+
+/// The kinds of work a worker can carry, and the fields that it understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kinds {
+    kinds: u8,
+    fields: Fields,
+}
+
+impl Kinds {
+    pub const ALL: Kinds = Kinds { kinds: 0b1111, fields: Fields::ALL };
+
+    /// Without any field that must be understood.
+    pub fn of(kinds: &[WorkKind]) -> Kinds {
+        let kinds = kinds.iter().fold(0, |bits, &kind| bits | 1 << kind as u8);
+        Kinds { kinds, fields: Fields::NONE }
+    }
+
+    #[must_use]
+    pub fn understanding(self, fields: Fields) -> Kinds {
+        Kinds { fields, ..self }
+    }
+
+    pub fn has(self, demand: Demand) -> bool {
+        self.kinds & 1 << demand.kind as u8 != 0 && self.fields.has_all(demand.fields)
     }
 }
 

@@ -16,13 +16,14 @@ mod part;
 mod problem;
 mod reference;
 mod selection;
+mod streams;
 mod submit;
 mod task;
 mod text;
 mod worker;
 
 pub use broker::{Broker, Brokers};
-pub use convert::{BadTask, Converter};
+pub use convert::{BadTask, Batch, Converter};
 pub use event::{Event, EventKind};
 pub use history::{Bucket, Durations, Ended, History, JobHistory, Rate, Sample, Share};
 pub use job::{Counts, Failure, Group, Groups, Job, JobState, Jobs, Waited};
@@ -33,6 +34,7 @@ pub use part::{Part, Parts};
 pub use problem::Problem;
 pub use reference::{After, Line};
 pub use selection::{BadSelection, Changed, Eject, Limit, Prioritise, Selection, StopSlots};
+pub use streams::{Output, Stdin};
 pub use submit::{AddTasks, IfTaken, Script, Span, SubmitJob, Submitted, TaskSpec, UnknownAfter};
 pub use task::{Attempt, Explained, Outcome, OutcomeKind, Task, TaskState, TaskWork, Tasks, Used};
 pub use text::Text;
@@ -46,7 +48,7 @@ pub const BASE: &str = "/api/v1";
 
 /// Which words are spoken. The first number changes when an old client would be misunderstood, the second when
 /// something was added.
-pub const API_VERSION: &str = "1.0";
+pub const API_VERSION: &str = "1.1";
 
 /// Every answer says which words it is in.
 pub const API_VERSION_HEADER: &str = "laboro-api";

@@ -7,7 +7,7 @@ mod v1;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use laboro_core::{Event, Time};
+use laboro_core::{Event, FieldError, Time};
 
 /// A buffer grown by one huge batch is not kept.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
@@ -24,6 +24,9 @@ pub enum RecordError {
 
     #[error("byte {offset}: event kind {tag} is not known; use a newer laboro")]
     Tag { offset: usize, tag: u8 },
+
+    #[error("byte {offset}: {error}")]
+    Field { offset: usize, error: FieldError },
 
     #[error("byte {offset}: {problem}")]
     Malformed { offset: usize, problem: &'static str },

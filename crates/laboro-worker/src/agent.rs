@@ -6,7 +6,6 @@ mod clock;
 mod confine;
 mod crew;
 mod link;
-mod making;
 mod orders;
 mod pace;
 mod running;
@@ -30,11 +29,10 @@ pub use link::{
     ByteStream, Connect, ConnectError, Connecting, Link, Several, Tcp, Tls, watch_over,
 };
 
-use crate::{MemoryGuard, RunnerError, Until};
+use crate::{Common, Maker, MemoryGuard, RunnerError, Until};
 use clock::Clock;
 use confine::Confinement;
 use link::Met;
-use making::Maker;
 use pace::Pace;
 use running::Running;
 use scratch::Scratch;
@@ -177,7 +175,15 @@ impl Agent {
         }
         let now = Instant::now();
         Ok(Agent {
-            maker: Maker::new(&options),
+            maker: Maker::new(Common {
+                shell: options.shell.clone(),
+                dir: Some(options.dir.clone()),
+                command: options.command.clone(),
+                worker: Some(options.name.clone()),
+                grace: options.grace,
+                nice: options.nice,
+                until: options.until,
+            }),
             memory: MemoryGuard::new(options.memory_free),
             slots: options.slots,
             options,

@@ -1,5 +1,5 @@
-//! From an assignment to the process that runs it: words, environment, directories. Placeholders of an array's
-//! element are filled in here, as for a run on one machine. Launches nothing.
+//! From an assignment to the process that runs it: words, environment, directory, streams. The same for a worker of a
+//! hub and for a run on one machine; placeholders of an array's element are filled in here. Launches nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -9,50 +9,60 @@ use std::time::Duration;
 
 use laboro_core::{Argv, CommandWork, Program, ScriptWork, Setting, Work};
 use laboro_dialects::worker::Assignment;
-use laboro_plan::{Filler, ScriptKind};
+use laboro_plan::{Filler, ScriptKind, VALUE_AS_LINE};
 
-use super::AgentOptions;
-use super::scratch::Scratch;
-use crate::launch::{Capture, Launch, Limits, Stdin, Until};
-use crate::scripts::Script;
+use crate::launch::{Capture, Launch, Limits, Stdin, Until, WriteMode};
+use crate::scripts::{Script, Scripts};
 use crate::surroundings::{Facts, Variable, inherited, set};
 use crate::sys::is_shortage;
 use crate::words::{DEFAULT_SHELL, script_words, shell_words};
 
 /// Makes launches, with what all of them have in common worked out once.
 #[derive(Debug)]
-pub(super) struct Maker {
+pub struct Maker {
     base_env: Vec<Variable>,
-    shell: PathBuf,
-    dir: PathBuf,
+    common: Common,
+}
+
+/// What all tasks of a worker have in common.
+#[derive(Clone, Debug)]
+pub struct Common {
+    /// For lines of commands.
+    pub shell: PathBuf,
+    /// What directories of tasks are relative to. `None`: where the program was started.
+    pub dir: Option<PathBuf>,
     /// What a task that is only a name means.
-    command: Vec<OsString>,
-    worker: String,
-    grace: Duration,
-    nice: Option<i32>,
-    task_dirs: bool,
-    until: Until,
+    pub command: Vec<OsString>,
+    /// The worker's name, where tasks are told one.
+    pub worker: Option<String>,
+    pub grace: Duration,
+    /// Of tasks that ask for none.
+    pub nice: Option<i32>,
+    pub until: Until,
 }
 
 /// A launch and what belongs to it.
 #[derive(Debug)]
-pub(super) struct Made {
-    pub(super) launch: Launch,
-    pub(super) copy: Option<Copy>,
+pub struct Made {
+    pub launch: Launch,
+    /// A file that gets what the task prints, besides whoever else does: with `-1`, `-2`, … before `.log` if there is
+    /// one already.
+    pub(crate) log: Option<PathBuf>,
     /// In use until the task is over.
-    pub(super) script: Option<Script>,
+    pub script: Option<Script>,
 }
 
 /// Why a task cannot be launched.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) message: String,
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    pub message: String,
     /// The machine has no room now, which is not the task's fault and passes.
-    pub(super) is_shortage: bool,
+    pub is_shortage: bool,
 }
 
 impl Refusal {
-    pub(super) fn of(what: &str, error: &io::Error) -> Refusal {
+    pub(crate) fn of(what: &str, error: &io::Error) -> Refusal {
         Refusal { message: format!("{what}: {error}"), is_shortage: is_shortage(error) }
     }
 }
@@ -63,99 +73,81 @@ impl From<String> for Refusal {
     }
 }
 
-/// A file that gets what the task prints, besides whoever else does.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Copy {
-    /// Whatever was there is gone.
-    Anew(PathBuf),
-    /// With `-1`, `-2`, … before `.log` if there is one already.
-    Beside(PathBuf),
-}
-
 impl Maker {
-    pub(super) fn new(options: &AgentOptions) -> Maker {
-        Maker {
-            base_env: inherited(),
-            shell: options.shell.clone(),
-            dir: options.dir.clone(),
-            command: options.command.clone(),
-            worker: options.name.clone(),
-            grace: options.grace,
-            nice: options.nice,
-            task_dirs: options.task_dirs,
-            until: options.until,
-        }
+    pub fn new(common: Common) -> Maker {
+        Maker { base_env: inherited(), common }
     }
 
     /// The hub's name for this worker, where it is not the one it gave itself.
-    pub(super) fn rename(&mut self, worker: &str) {
-        self.worker = worker.to_owned();
+    pub(crate) fn rename(&mut self, worker: &str) {
+        self.common.worker = Some(worker.to_owned());
     }
 
-    pub(super) fn make(&self, assignment: &Assignment, scratch: &Scratch) -> Result<Made, Refusal> {
+    /// `scratch` is the directory of the task's own, where it has one.
+    pub fn make(
+        &self,
+        assignment: &Assignment,
+        scripts: &Scripts,
+        scratch: Option<&Path>,
+    ) -> Result<Made, Refusal> {
         let filling = Filling::of(assignment)?;
         let none = Setting::default();
+        let setting = assignment.work.setting().map_or(&none, |setting| &**setting);
         let number = number(assignment);
-        let mut script = None;
-        let (argv, setting, copy) = match &*assignment.work {
-            Work::Named => (self.named(&assignment.name)?, &none, None),
-            Work::Command(CommandWork { program, setting }) => {
-                (self.program(program, &filling)?, &**setting, None)
-            }
-            Work::Script(script_work) => {
-                let ScriptWork { kind, body, setting } = &**script_work;
+        let (mut script, mut log) = (None, None);
+        let mut dir = setting.dir.as_deref().map(|dir| filling.text(dir));
+        let argv = match &*assignment.work {
+            Work::Named => self.named(&assignment.name)?,
+            Work::Command(CommandWork { program, .. }) => self.program(program, &filling)?,
+            Work::Script(work) => {
+                let ScriptWork { kind, body, .. } = &**work;
                 let kind = ScriptKind::from_kind(kind);
                 if let Some(extension) = kind.unknown_extension() {
                     return Err(Refusal::from(format!(
                         "what runs scripts of type {extension} is not known: there is .sh and .m"
                     )));
                 }
-                let written = scratch.scripts.write(&kind, body);
+                let written = scripts.write(&kind, body);
                 let written =
                     written.map_err(|error| Refusal::of("the script cannot be written", &error))?;
                 let mut argv = script_words(&kind, written.path());
                 argv.extend(filling.values());
                 script = Some(written);
-                (argv, &**setting, None)
+                argv
             }
             Work::Indexed(indexed) => {
-                let program = OsString::from_vec(indexed.program.to_vec());
-                let argv = vec![program, number.to_string().into()];
-                (argv, &none, log_file(assignment, number, &indexed.log_dir))
+                log = log_file(assignment, number, &indexed.log_dir);
+                dir = (!indexed.dir.is_empty()).then(|| OsString::from_vec(indexed.dir.to_vec()));
+                vec![OsString::from_vec(indexed.program.to_vec()), number.to_string().into()]
             }
-        };
-        let dir = match &*assignment.work {
-            Work::Indexed(indexed) if !indexed.dir.is_empty() => {
-                Some(OsString::from_vec(indexed.dir.to_vec()))
-            }
-            _ => setting.dir.as_deref().map(|dir| filling.text(dir)),
         };
         // A path of its own stays what it is.
-        let dir = dir.map_or_else(|| self.dir.clone(), |dir| self.dir.join(dir));
-        let copy = match setting.output.as_deref() {
-            Some(path) => Some(Copy::Anew(dir.join(filling.text(path)))),
-            None => copy,
+        let dir = match (&self.common.dir, dir) {
+            (Some(base), Some(dir)) => Some(base.join(dir)),
+            (base, dir) => dir.map(PathBuf::from).or_else(|| base.clone()),
         };
-        let env = self.env(assignment, setting, &filling, number, &scratch.of(assignment.key.0));
-        let stdin = setting.stdin.as_deref().map(|text| filling.text(text).into_vec());
         let launch = Launch {
-            env,
-            dir: Some(dir),
-            stdin: stdin.map_or(Stdin::Null, Stdin::Bytes),
-            stdout: Capture::Pipe,
-            stderr: Capture::Pipe,
+            env: self.env(assignment, setting, &filling, number, scratch),
+            dir,
+            stdin: match &setting.stdin {
+                laboro_core::Stdin::Null => Stdin::Null,
+                laboro_core::Stdin::Text(text) => Stdin::Bytes(filling.text(text).into_vec()),
+                laboro_core::Stdin::File(path) => Stdin::File(filling.text(path).into()),
+            },
+            stdout: filling.capture(setting.stdout.as_deref()),
+            stderr: filling.capture(setting.stderr.as_deref()),
             timeout: assignment.time_limit_ms.map(Duration::from_millis),
-            grace: self.grace,
-            nice: self.nice,
+            grace: self.common.grace,
+            nice: setting.nice.or(self.common.nice),
             limits: Limits::default(),
-            until: self.until,
+            until: self.common.until,
             ..Launch::new(assignment.key.0, argv)
         };
-        Ok(Made { launch, copy, script })
+        Ok(Made { launch, log, script })
     }
 
     fn named(&self, name: &str) -> Result<Vec<OsString>, String> {
-        if self.command.is_empty() {
+        if self.common.command.is_empty() {
             return Err("the task is only a name and this worker has no command for names: \
                         start it with `-- COMMAND {}`"
                 .into());
@@ -165,17 +157,21 @@ impl Maker {
             return Err(format!("the name {name:?} has control characters in it"));
         }
         let filler = Filler::new(name, 0, name.as_bytes()).map_err(|error| error.to_string())?;
-        let mut argv = Vec::with_capacity(self.command.len());
-        self.command.iter().for_each(|word| filler.argument(word.as_bytes(), &mut argv));
+        let mut argv = Vec::with_capacity(self.common.command.len());
+        self.common.command.iter().for_each(|word| filler.argument(word.as_bytes(), &mut argv));
         Ok(argv)
     }
 
     fn program(&self, program: &Program, filling: &Filling<'_>) -> Result<Vec<OsString>, String> {
         match program {
-            Program::Shell(line) => Ok(shell_words(&self.shell, filling.line(line)?)),
+            Program::Shell(line) => Ok(shell_words(&self.common.shell, filling.line(line)?)),
+            // So arrive the lines of a job file.
+            Program::Argv(words) if filling.is_element() && words.iter().eq(VALUE_AS_LINE) => {
+                Ok(shell_words(&self.common.shell, filling.text(b"{}")))
+            }
             Program::Argv(words) => {
                 let mut argv = filling.arguments(words);
-                // So arrive the lines of a job file; most need no shell.
+                // Most such lines need no shell.
                 let is_line =
                     matches!(&argv[..], [shell, c, _] if shell == DEFAULT_SHELL && c == "-c");
                 match argv.pop() {
@@ -196,7 +192,7 @@ impl Maker {
         setting: &Setting,
         filling: &Filling<'_>,
         number: u32,
-        scratch: &Path,
+        scratch: Option<&Path>,
     ) -> Vec<Variable> {
         let mut env = self.base_env.clone();
         for (name, value) in &setting.env {
@@ -211,8 +207,10 @@ impl Maker {
             resources: &assignment.resources,
         };
         facts.tell(&mut env);
-        set(&mut env, "LABORO_WORKER", self.worker.as_str());
-        if self.task_dirs {
+        if let Some(worker) = &self.common.worker {
+            set(&mut env, "LABORO_WORKER", worker);
+        }
+        if let Some(scratch) = scratch {
             set(&mut env, "LABORO_SCRATCH", scratch);
         }
         env
@@ -225,14 +223,14 @@ fn number(assignment: &Assignment) -> u32 {
 }
 
 /// As the dialect of indexed work has it: the job's name and the task's number.
-fn log_file(assignment: &Assignment, number: u32, log_dir: &[u8]) -> Option<Copy> {
+fn log_file(assignment: &Assignment, number: u32, log_dir: &[u8]) -> Option<PathBuf> {
     if log_dir.is_empty() {
         return None;
     }
     let name = assignment.name.strip_suffix(&format!(".{number}")).unwrap_or(&assignment.name);
     // The name is from a peer and becomes part of a path.
     let name = name.replace(['/', '\0'], "_");
-    Some(Copy::Beside(Path::new(OsStr::from_bytes(log_dir)).join(format!("{name}_{number}.log"))))
+    Some(Path::new(OsStr::from_bytes(log_dir)).join(format!("{name}_{number}.log")))
 }
 
 /// An element's texts have placeholders, those of a task that stands alone are what they are.
@@ -246,6 +244,18 @@ impl<'a> Filling<'a> {
         let Some(value) = &assignment.value else { return Ok(Filling::None) };
         let filler = Filler::new(&assignment.name, u64::from(value.position), &value.bytes);
         Ok(Filling::Element(filler.map_err(|error| error.to_string())?))
+    }
+
+    fn is_element(&self) -> bool {
+        matches!(self, Filling::Element(_))
+    }
+
+    /// What goes to a file is not kept elsewhere.
+    fn capture(&self, path: Option<&[u8]>) -> Capture {
+        match path {
+            Some(path) => Capture::File(self.text(path).into(), WriteMode::Truncate),
+            None => Capture::Pipe,
+        }
     }
 
     fn text(&self, text: &[u8]) -> OsString {

@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod hub;
+pub(crate) mod task;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -153,10 +154,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N")]
     pub(crate) max_fails: Option<u32>,
 
-    /// Run tasks with this niceness, from -20 to 19.
-    #[arg(long, value_name = "N", allow_hyphen_values = true,
-        value_parser = clap::value_parser!(i32).range(-20..=19))]
-    pub(crate) nice: Option<i32>,
+    #[command(flatten)]
+    pub(crate) task: task::TaskArgs,
 
     /// Something countable that tasks may need, such as gpu=4.
     #[arg(long = "resource", value_name = "NAME=N")]

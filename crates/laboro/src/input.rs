@@ -6,14 +6,15 @@ use crate::exit::{Exit, usage};
 use crate::output::{counted, say};
 use laboro_plan::{
     ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, QuantityError, Separator,
-    Source, ValueSource, parse_lines, read_runs,
+    Settings, Source, ValueSource, parse_lines, read_runs,
 };
 use std::io::{BufReader, Write};
 use std::os::unix::fs::FileTypeExt;
 
-/// `command` is what was typed after `laboro`, for the hint.
-pub(crate) fn plan(input: &Input, command: &str) -> anyhow::Result<Plan> {
-    let plan = read(input, command)?;
+/// `options` are for tasks that leave them open; `command` is what was typed after `laboro`, for the hint.
+pub(crate) fn plan(input: &Input, options: &Settings, command: &str) -> anyhow::Result<Plan> {
+    let mut plan = read(input, command)?;
+    plan.apply(options);
     plan.validate().map_err(usage)?;
     Ok(plan)
 }

@@ -64,8 +64,12 @@ pub(crate) fn safe(text: &str) -> String {
 
 /// A word as it can be typed in a shell.
 pub(crate) fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
+    // Braces mean something to some shells around a list or a range only.
+    let has_list = word.contains(',') || word.contains("..") || matches!(word, "{" | "}");
+    let braces = if has_list { "" } else { "{}#" };
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c) || braces.contains(c);
+    match !word.is_empty() && !word.starts_with('#') && word.chars().all(plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }

@@ -6,7 +6,6 @@ mod attempts;
 mod files;
 mod layout;
 mod order;
-mod process;
 pub(crate) mod results;
 mod running;
 mod show;
@@ -47,7 +46,6 @@ pub(crate) struct Options {
     pub(crate) grace: Duration,
     pub(crate) attempts: Option<u32>,
     pub(crate) max_fails: Option<u32>,
-    pub(crate) nice: Option<i32>,
     pub(crate) shell: PathBuf,
     /// A line with `RES:` decides, not the exit code.
     pub(crate) res_line: bool,
@@ -94,7 +92,7 @@ pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> 
 
 async fn drive(
     plan: Rc<Plan>,
-    layout: Layout,
+    mut layout: Layout,
     options: Options,
     dir: RunDir,
     starting: agent::Starting,
@@ -114,7 +112,7 @@ async fn drive(
     let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
 
     let work = async {
-        let before = submit(&handle, &layout, &options).await?;
+        let before = submit(&handle, &mut layout, &options).await?;
         let display = Display::new(options.show, &plan, &before, started);
         let handle = handle.clone();
         let setup = Setup { starting, layout, options, handle, outputs, display, path };
@@ -140,7 +138,11 @@ async fn turn(hub: &mut Hub, server: &mut Server, journal: &mut FileJournal) -> 
 }
 
 /// Submits the job, or finds it where it was. Gives what was there before this run.
-async fn submit(handle: &Handle, layout: &Layout, options: &Options) -> anyhow::Result<JobView> {
+async fn submit(
+    handle: &Handle,
+    layout: &mut Layout,
+    options: &Options,
+) -> anyhow::Result<JobView> {
     let known = matches!(handle.ask(Command::Query(Query::Job(JOB))).await?, Reply::Jobs(_));
     if !known {
         let job = JobOptions { max_fails: options.max_fails, ..JobOptions::default() };

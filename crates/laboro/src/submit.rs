@@ -2,12 +2,12 @@
 //! or none, a stream piece by piece.
 
 mod order;
-mod redirect;
 mod send;
 mod specs;
 mod terms;
 
 pub(crate) use send::{add, submit};
+pub(crate) use specs::{millis, spec};
 pub(crate) use terms::{Terms, name_of};
 
 #[cfg(test)]

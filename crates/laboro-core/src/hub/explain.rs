@@ -7,7 +7,7 @@ use crate::effect::Standing;
 use crate::id::{TaskId, WorkerId};
 use crate::ledger::{Phase, Record};
 use crate::presence::OfferKind;
-use crate::task::{Needs, Profile, State, WorkKind};
+use crate::task::{Demand, Needs, Profile, State, WorkKind};
 
 /// How many predecessors are named.
 const NAMED: usize = 3;
@@ -185,11 +185,11 @@ impl Hub {
         let (profile, kind) = match state.record_of(id) {
             Some(slot) => {
                 let record = state.task(slot);
-                (record.profile, record.work.as_ref().map_or(WorkKind::Named, |work| work.kind()))
+                (record.profile, record.work.as_ref().map_or(Demand::NAMED, |work| work.demand()))
             }
             None => {
                 let (_, array) = state.array(id).expect("a task without a record is an element");
-                (array.profile, array.work.kind())
+                (array.profile, array.work.demand())
             }
         };
         let profile = state.profiles().get(profile);
@@ -203,7 +203,7 @@ impl Hub {
         }
     }
 
-    fn explain_no_worker(&self, group: u32, profile: &Profile, kind: WorkKind) -> String {
+    fn explain_no_worker(&self, group: u32, profile: &Profile, kind: Demand) -> String {
         let (state, needs) = (self.state(), &profile.needs);
         let (mut there, mut could, mut barred, mut late) = (0, 0, 0, 0);
         let all = state.workers().from(Default::default());
@@ -252,19 +252,22 @@ impl Hub {
     }
 }
 
-fn say_needs(needs: &Needs, kind: WorkKind) -> String {
+fn say_needs(needs: &Needs, demand: Demand) -> String {
     let mut words = vec![format!("{} slots", needs.slots)];
     if needs.memory > 0 {
         words.push(format!("{} MiB of memory", needs.memory >> 20));
     }
     words.extend(needs.resources.iter().map(|(name, count)| format!("{count} {name}")));
     words.extend(needs.tags.iter().map(|tag| format!("the tag {tag}")));
-    let kind = match kind {
+    let kind = match demand.kind {
         WorkKind::Named => "tasks known by name",
         WorkKind::Command => "commands",
         WorkKind::Script => "scripts",
         WorkKind::Indexed => "numbered tasks of a program",
     };
     words.push(format!("a way to run {kind}"));
+    words.extend(
+        demand.fields.words().map(|word| format!("support for {word} (newer workers have it)")),
+    );
     words.join(", ")
 }

@@ -4,7 +4,7 @@
 
 use super::record::{Link, Phase, Record};
 use super::slab::{NONE, Slab};
-use crate::task::{Needs, WorkKind};
+use crate::task::{Demand, Needs};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct Order {
 pub(crate) struct Lane {
     pub(crate) job: u32,
     pub(crate) profile: u32,
-    pub(crate) kind: WorkKind,
+    pub(crate) kind: Demand,
     /// Of tasks that run alone.
     pub(crate) is_alone: bool,
     pub(crate) class: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Lane {
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(crate) group: u32,
-    pub(crate) kind: WorkKind,
+    pub(crate) kind: Demand,
     pub(crate) needs: Arc<Needs>,
     /// None of its tasks may take longer.
     pub(crate) limit_ms: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct Class {
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     lanes: Slab<Lane>,
-    by_key: HashMap<(u32, u32, WorkKind, bool), u32, foldhash::fast::FixedState>,
+    by_key: HashMap<(u32, u32, Demand, bool), u32, foldhash::fast::FixedState>,
     classes: Slab<Class>,
     class_serial: u64,
     class_by_content: HashMap<ClassKey, u32, foldhash::fast::FixedState>,
@@ -189,7 +189,7 @@ impl Lanes {
             Lane {
                 job: NONE,
                 profile: NONE,
-                kind: WorkKind::Named,
+                kind: Demand::NAMED,
                 is_alone: false,
                 class: NONE,
                 order: nobody,
@@ -206,7 +206,7 @@ impl Lanes {
         if class.users == 0 {
             let vacant = Class {
                 group: 0,
-                kind: WorkKind::Named,
+                kind: Demand::NAMED,
                 needs: Arc::default(),
                 limit_ms: None,
                 is_alone: false,
@@ -383,14 +383,14 @@ pub(crate) struct LaneKey<'a> {
     pub(crate) job: u32,
     pub(crate) group: u32,
     pub(crate) profile: u32,
-    pub(crate) kind: WorkKind,
+    pub(crate) kind: Demand,
     pub(crate) priority: i32,
     pub(crate) needs: &'a Needs,
     pub(crate) limit_ms: Option<u64>,
     pub(crate) is_alone: bool,
 }
 
-type ClassKey = (u32, WorkKind, Arc<Needs>, Option<u64>, bool);
+type ClassKey = (u32, Demand, Arc<Needs>, Option<u64>, bool);
 
 /// Up to the next of a few numbers, at most a sixteenth more, so that tasks with a thousand different limits
 /// still form few classes.

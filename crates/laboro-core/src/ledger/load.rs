@@ -81,10 +81,8 @@ impl<'a> Scale<'a> {
             return;
         }
         self.last = Some(setting);
-        let Setting { dir, env, stdin, output } = &**setting;
-        let texts = [dir, stdin, output].into_iter().flatten().map(|text| text.len());
-        let env = env.iter().map(|(name, value)| 32 + name.len() + value.len());
-        self.bytes += texts.chain(env).map(|bytes| bytes as u64).sum::<u64>();
+        let env = setting.env.iter().map(|(name, value)| 32 + name.len() + value.len());
+        self.bytes += (setting.text_bytes() + env.sum::<usize>()) as u64;
     }
 }
 

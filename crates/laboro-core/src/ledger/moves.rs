@@ -8,7 +8,7 @@ use super::state::{State, Timer};
 use super::workers::Lease;
 use crate::effect::Change;
 use crate::id::{TaskId, Time};
-use crate::task::{State as TaskState, WorkKind};
+use crate::task::{Demand, State as TaskState};
 
 /// Lanes without tasks that a job keeps.
 const LANES_KEPT: usize = 16;
@@ -146,7 +146,7 @@ impl State {
     fn lane_of(&mut self, slot: u32) -> u32 {
         let record = &self.tasks[slot];
         let (job, profile) = (record.job, record.profile);
-        let kind = record.work.as_ref().map_or(WorkKind::Named, |work| work.kind());
+        let kind = record.work.as_ref().map_or(Demand::NAMED, |work| work.demand());
         let is_alone = record.is_suspect(self.profiles.get(profile));
         self.lane_for(job, profile, kind, is_alone)
     }
@@ -155,7 +155,7 @@ impl State {
         &mut self,
         job: u32,
         profile: u32,
-        kind: WorkKind,
+        kind: Demand,
         is_alone: bool,
     ) -> u32 {
         let settings = self.profiles.get(profile);

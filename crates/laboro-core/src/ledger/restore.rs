@@ -11,7 +11,7 @@ use crate::effect::Standing;
 use crate::event::{Ranges, Share};
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::JobOptions;
-use crate::task::{NewArray, Outcome, Profile, State as TaskState, Work, WorkKind};
+use crate::task::{Demand, NewArray, Outcome, Profile, State as TaskState, Work};
 use std::sync::Arc;
 
 /// Pieces come in the order of these variants.
@@ -54,7 +54,7 @@ pub enum Restore {
     Lane {
         job: JobId,
         profile: Profile,
-        kind: WorkKind,
+        kind: Demand,
         turn: i64,
         tasks: Vec<TaskId>,
     },
@@ -338,7 +338,7 @@ impl State {
         &mut self,
         job: JobId,
         profile: &Profile,
-        kind: WorkKind,
+        kind: Demand,
         turn: i64,
         tasks: &[TaskId],
     ) {

@@ -34,7 +34,7 @@ pub struct Job {
 #[derive(Debug)]
 pub struct Task {
     pub name: Name,
-    pub kind: WorkKind,
+    pub demand: Demand,
     pub profile: Profile,
     pub phase: Phase,
     pub array: Option<TaskId>,
@@ -370,15 +370,15 @@ impl Model {
             let each = array.each.clone();
             self.arrays.insert(whole, Array { count, deps, each, runs_anyway });
             for index in next..next + count {
-                let task = Task::new(&array.name, array.work.kind(), profile, Some(whole));
+                let task = Task::new(&array.name, array.work.demand(), profile, Some(whole));
                 self.tasks.insert(TaskId::new(added.job, index), task);
             }
             next += count;
         }
         for task in &added.tasks {
-            let kind = task.work.as_ref().map_or(WorkKind::Named, |work| work.kind());
+            let demand = task.work.as_ref().map_or(Demand::NAMED, |work| work.demand());
             let profile = &added.profiles[task.profile as usize];
-            let mut new = Task::new(&task.name, kind, profile, None);
+            let mut new = Task::new(&task.name, demand, profile, None);
             new.deps = task.preds.iter().map(|&pred| Dep::On(pred)).collect();
             self.tasks.insert(TaskId::new(added.job, next), new);
             next += 1;
@@ -458,10 +458,10 @@ impl Model {
 }
 
 impl Task {
-    fn new(name: &Name, kind: WorkKind, profile: &Profile, array: Option<TaskId>) -> Task {
+    fn new(name: &Name, demand: Demand, profile: &Profile, array: Option<TaskId>) -> Task {
         Task {
             name: name.clone(),
-            kind,
+            demand,
             profile: profile.clone(),
             phase: Phase::Idle,
             array,

@@ -155,6 +155,7 @@ fn join(world: &World, dice: &mut Dice) -> Command {
     };
     let kinds = match dice.below(4) {
         0 => Kinds::of(&[WorkKind::Named, WorkKind::Command]),
+        1 => Kinds::ALL.understanding(Fields::NONE),
         _ => Kinds::ALL,
     };
     Command::Join(Join {

@@ -134,6 +134,7 @@ impl World {
                 assert!(!self.model.waits_for_itself(*task), "{task} waits for itself");
             }
             if let Event::Leased { task, lease, worker, .. } = event {
+                self.check_understood(*worker, *task);
                 leased.insert((*worker, *task, *lease));
             }
         }
@@ -199,6 +200,16 @@ impl World {
         let memory = said.map(|has| has.memory).max().unwrap_or(0);
         assert!(used.slots <= slots, "{worker:?} has {slots} slots, {} used", used.slots);
         assert!(used.memory <= memory, "{worker:?} has {memory} memory, {} used", used.memory);
+    }
+
+    /// Nobody gets work of a kind, or with fields, that it never said it knows.
+    fn check_understood(&self, worker: WorkerId, task: TaskId) {
+        // Who asks without having joined has said nothing of what it knows.
+        let Some(crew) = self.crew.get(&worker).filter(|crew| crew.connected) else { return };
+        let known = |join: &&Join| join.name == crew.join.name && join.group == crew.join.group;
+        let mut said = self.joins.iter().filter(known).chain([&crew.join]);
+        let demand = self.model.tasks[&task].demand;
+        assert!(said.any(|join| join.kinds.has(demand)), "{worker:?} does not understand {task}");
     }
 
     pub fn used(&self, worker: WorkerId) -> Used {
@@ -386,7 +397,7 @@ impl World {
             let fits = has_time
                 && (!task.is_suspect() || used.leases == 0)
                 && self.model.jobs[&id.job].group == this.group
-                && crew.join.kinds.has(task.kind)
+                && crew.join.kinds.has(task.demand)
                 && needs.slots <= slots
                 && needs.slots <= crew.slots.max(1)
                 && needs.memory <= memory

@@ -246,6 +246,13 @@ fn some_work(kind: &str) -> Work {
             program: Program::Shell(b"true".as_slice().into()),
             setting: Arc::default(),
         }),
+        "redirected" => Work::Command(CommandWork {
+            program: Program::Shell(b"true".as_slice().into()),
+            setting: Arc::new(Setting {
+                stdout: Some(b"out".as_slice().into()),
+                ..Setting::default()
+            }),
+        }),
         "script" => Work::script(".sh", Arc::from(b"true".as_slice()), Arc::default()),
         _ => Work::Named,
     }

@@ -55,4 +55,5 @@ scenarios! {
     a_task_is_done_whoever_says_so: "anyones.txt",
     offers_end_with_the_last_task: "last.txt",
     who_knows_one_group_does_not_learn_of_others: "groups.txt",
+    no_worker_gets_what_it_does_not_understand: "fields.txt",
 }

@@ -2,7 +2,7 @@
 //! directory, variables and input in them. Fills no placeholders.
 
 use bytes::Bytes;
-use laboro_core::{CommandWork, Program, ScriptWork, Setting, Work};
+use laboro_core::{CommandWork, Program, ScriptWork, Setting, Stdin, Work};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
@@ -119,6 +119,9 @@ fn bash(text: Vec<u8>) -> Script {
 
 /// What a process finds around it, as bash makes it.
 fn head(setting: &Setting, extra: &Extra) -> Result<Vec<u8>, String> {
+    if let Some(word) = setting.must_understand().words().next() {
+        return Err(format!("a runexp runner has no support for {word}"));
+    }
     let mut text = Vec::new();
     if let Some(dir) = &setting.dir {
         text.extend_from_slice(b"cd -- ");
@@ -138,9 +141,9 @@ fn head(setting: &Setting, extra: &Extra) -> Result<Vec<u8>, String> {
         quote(value, &mut text)?;
         text.push(b'\n');
     }
-    if let Some(stdin) = &setting.stdin {
+    if let Stdin::Text(words) = &setting.stdin {
         text.extend_from_slice(b"exec < <(");
-        print(stdin, &mut text);
+        print(words, &mut text);
         text.extend_from_slice(b")\n");
     }
     Ok(text)

@@ -117,7 +117,11 @@ function drawWork(work, task) {
   if (!work.command && work.script === undefined) row("work", "its worker knows what its name means");
   if (work.value !== undefined) row("value", code(text(work.value)));
   if (work.dir) row("directory", code(text(work.dir)));
+  if (work.stdin?.file) row("stdin file", code(text(work.stdin.file)));
   if (work.output) row("output file", code(text(work.output)));
+  if (work.stdout) row("stdout file", code(text(work.stdout)));
+  if (work.stderr) row("stderr file", code(text(work.stderr)));
+  if (work.nice !== undefined) row("nice", String(work.nice));
   row("needs", [`${work.slots ?? 1} slot${work.slots === 1 ? "" : "s"}`,
     work.memory_bytes ? `, ${bytes(work.memory_bytes)}` : "",
     Object.entries(work.resources ?? {}).map(([name, number]) => `, ${number} ${name}`),

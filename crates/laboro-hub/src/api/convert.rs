@@ -2,12 +2,13 @@
 //! the same. Names, predecessors and limits are checked by the core.
 
 use super::reference::{Line, Reach};
+use super::streams::{Output, Stdin};
 use super::submit::{IfTaken, Span, TaskSpec, UnknownAfter};
 use super::text::Text;
 use laboro_core::{
     ArraySpec, Backoff, CommandWork, Name, Needs, Profile, Program, Setting, Values, Work,
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -224,35 +225,34 @@ impl Converter {
     }
 
     fn setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
-        let TaskSpec { dir, env, stdin, output, .. } = spec;
-        let is_usual = dir.is_none() && env.is_empty() && stdin.is_none() && output.is_none();
+        let TaskSpec { dir, env, stdin, output, nice, .. } = &spec;
+        let is_usual = dir.is_none()
+            && env.is_empty()
+            && stdin.is_none()
+            && output.is_none()
+            && nice.is_none();
         if is_usual && let Some(usual) = &self.usual_setting {
             return Ok(Arc::clone(usual));
         }
-        let shared = self.own_setting([dir, stdin, output], env, task)?;
+        let shared = self.own_setting(spec, task)?;
         if is_usual {
             self.usual_setting = Some(Arc::clone(&shared));
         }
         Ok(shared)
     }
 
-    fn own_setting(
-        &mut self,
-        [dir, stdin, output]: [Option<Text>; 3],
-        own_env: BTreeMap<String, Text>,
-        task: &Text,
-    ) -> Result<Arc<Setting>, BadTask> {
+    fn own_setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
         let defaults = &self.defaults;
         self.merged_bytes += weight(defaults);
         // The first is not one too many, however large it is: it came so.
         if self.merged_bytes > MERGED_BYTES_MAX.max(weight(defaults)) {
             return Err(BadTask::HeavyDefaults(task.clone()));
         }
-        let bytes = |own: Option<Text>, usual: &Option<Text>| {
-            own.or_else(|| usual.clone()).map(|text| text.into_bytes().into_boxed_slice())
-        };
+        let output = spec.output.as_ref().or(defaults.output.as_ref());
+        let [stdout, stderr] = output.map_or([None, None], Output::files);
+        let file = |path: Option<&Text>| path.map(|path| Box::from(path.bytes()));
         let mut env = defaults.env.clone();
-        env.extend(own_env);
+        env.extend(spec.env);
         for (name, value) in &env {
             if name.is_empty() || name.contains(['=', '\0']) {
                 let (task, name) = (task.clone(), name.as_str().into());
@@ -261,17 +261,25 @@ impl Converter {
             check_zero(value.bytes(), task, "env")?;
         }
         let setting = Setting {
-            dir: bytes(dir, &defaults.dir),
+            dir: file(spec.dir.as_ref().or(defaults.dir.as_ref())),
             env: (env.into_iter())
                 .map(|(name, value)| {
                     (name.into_bytes().into_boxed_slice(), value.into_bytes().into_boxed_slice())
                 })
                 .collect(),
-            stdin: bytes(stdin, &defaults.stdin),
-            output: bytes(output, &defaults.output),
+            stdin: (spec.stdin.or_else(|| defaults.stdin.clone()))
+                .map_or(laboro_core::Stdin::Null, Stdin::into_core),
+            stdout: file(stdout),
+            stderr: file(stderr),
+            nice: spec.nice.or(defaults.nice),
         };
         check_zero(setting.dir.as_deref().unwrap_or_default(), task, "dir")?;
-        check_zero(setting.output.as_deref().unwrap_or_default(), task, "output")?;
+        if let laboro_core::Stdin::File(path) = &setting.stdin {
+            check_zero(path, task, "stdin")?;
+        }
+        for path in setting.stdout.iter().chain(&setting.stderr) {
+            check_zero(path, task, "output")?;
+        }
         if let Some(known) = self.settings.get(&setting) {
             return Ok(Arc::clone(known));
         }
@@ -286,7 +294,9 @@ impl Converter {
 
 /// What a task with settings of its own copies of these.
 fn weight(defaults: &TaskSpec) -> usize {
-    let texts = [&defaults.dir, &defaults.stdin, &defaults.output].into_iter().flatten();
+    let files = defaults.output.as_ref().map_or([None, None], Output::files);
+    let texts = defaults.dir.iter().chain(defaults.stdin.as_ref().map(Stdin::text));
+    let texts = texts.chain(files.into_iter().flatten());
     let variables = defaults.env.iter().map(|(name, value)| name.len() + value.bytes().len() + 64);
     texts.map(|text| text.bytes().len()).chain(variables).sum()
 }
@@ -319,6 +329,9 @@ fn check_settings(spec: &TaskSpec, task: &Text) -> Result<(), BadTask> {
     }
     if spec.timeout_ms == Some(0) {
         return bad("timeout_ms", 0, "the task could never run");
+    }
+    if let Some(nice) = spec.nice.filter(|nice| !(-20..=19).contains(nice)) {
+        return bad("nice", nice.into(), "it goes from -20 to 19");
     }
     if let Some(code) = spec.retry_on.iter().find(|code| !(0..=255).contains(*code)) {
         return bad("retry_on", i64::from(*code), "exit codes go from 0 to 255");

@@ -2,6 +2,7 @@
 
 use super::packed::{List, few, few_named};
 use super::reference::{After, Line};
+use super::streams::{Output, Stdin};
 use super::text::Text;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -119,12 +120,12 @@ pub struct TaskSpec {
     pub env: BTreeMap<String, Text>,
     /// What it reads on its standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub stdin: Option<Text>,
-    /// A file at the worker for its output.
+    pub stdin: Option<Stdin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub output: Option<Text>,
+    pub output: Option<Output>,
+    /// From -20 to 19; as its worker when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

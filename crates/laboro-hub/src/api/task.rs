@@ -1,9 +1,11 @@
 //! Tasks as the hub shows them.
 
 use super::reference::{After, Line};
+use super::streams::Stdin;
 use super::text::Text;
 use laboro_core::{AttemptView, Program, ScriptWork, Setting, State, TaskView, Values, Work};
 use laboro_dialects::dwork;
+use laboro_plan::VALUE_AS_LINE;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -84,8 +86,20 @@ pub struct TaskWork {
     #[schema(value_type = BTreeMap<String, String>)]
     pub env: BTreeMap<String, Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<Stdin>,
+    /// One file for both streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub output: Option<Text>,
+    /// A file for one of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub stdout: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub stderr: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i32>,
     /// Of an array's element: its place, from 1, and its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element: Option<u32>,
@@ -347,6 +361,12 @@ impl TaskWork {
         if let Some(work) = &view.work {
             shown.add_work(work);
         }
+        if let Some(Line::Argv(words)) = &shown.command
+            && words.iter().map(Text::into_bytes).eq(VALUE_AS_LINE)
+        {
+            // A line of a job file: nobody typed the shell.
+            shown.command = shown.value.clone().map(Line::Shell).or(shown.command);
+        }
         shown
     }
 
@@ -378,7 +398,15 @@ impl TaskWork {
 
     fn add_setting(&mut self, setting: &Setting) {
         self.dir = setting.dir.as_deref().map(Text::from);
-        self.output = setting.output.as_deref().map(Text::from);
+        self.stdin = Stdin::of(setting);
+        match setting.both_streams() {
+            Some(path) => self.output = Some(path.into()),
+            None => {
+                self.stdout = setting.stdout.as_deref().map(Text::from);
+                self.stderr = setting.stderr.as_deref().map(Text::from);
+            }
+        }
+        self.nice = setting.nice;
         let variables = setting.env.iter();
         self.env = variables
             .map(|(name, value)| (Text::from(name.as_ref()).to_string(), value.as_ref().into()))

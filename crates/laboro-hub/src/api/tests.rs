@@ -9,7 +9,7 @@ fn spec(json: &str) -> TaskSpec {
     serde_json::from_str(json).unwrap()
 }
 
-fn converted(json: &str) -> Result<convert::Batch, BadTask> {
+fn converted(json: &str) -> Result<Batch, BadTask> {
     let mut converter = Converter::new(None)?;
     converter.push(spec(json))?;
     Ok(converter.take())

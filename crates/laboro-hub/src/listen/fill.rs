@@ -63,11 +63,5 @@ fn words<'a>(words: impl IntoIterator<Item = &'a [u8]>, filler: &Filler<'_>) -> 
 }
 
 fn setting(setting: &Setting, filler: &Filler<'_>) -> Arc<Setting> {
-    let text = |text: &[u8]| filler.text(text).into_vec().into();
-    Arc::new(Setting {
-        dir: setting.dir.as_deref().map(text),
-        env: setting.env.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
-        stdin: setting.stdin.as_deref().map(text),
-        output: setting.output.as_deref().map(text),
-    })
+    Arc::new(setting.map(|text| filler.text(text).into_vec().into()))
 }

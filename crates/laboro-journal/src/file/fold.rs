@@ -5,7 +5,7 @@ use crate::log::{Fold, Piece};
 use crate::record::Encoder;
 use crate::replay::Replay;
 use laboro_core::restore::{Restore, RestoredExtra, RestoredTask, RestoredTasks};
-use laboro_core::{Event, Ledger, Program, Time, Work};
+use laboro_core::{Event, Ledger, Program, Stdin, Time, Work};
 use std::io;
 
 const RECORD_BYTES: usize = 256 << 10;
@@ -119,14 +119,10 @@ fn weight(task: &RestoredTask) -> usize {
             indexed.program.len() + indexed.dir.len() + indexed.log_dir.len()
         }
     };
-    let setting = match task.work.as_deref() {
-        Some(Work::Command(command)) => Some(&command.setting),
-        Some(Work::Script(script)) => Some(&script.setting),
-        None | Some(Work::Named | Work::Indexed(_)) => None,
-    };
-    let setting = setting.map_or(0, |setting| {
+    let setting = task.work.as_deref().and_then(Work::setting).map_or(0, |setting| {
         let env = setting.env.iter().map(|(name, value)| name.len() + value.len());
-        env.sum::<usize>() + setting.stdin.as_ref().map_or(0, |stdin| stdin.len())
+        let stdin = if let Stdin::Text(text) = &setting.stdin { text.len() } else { 0 };
+        env.sum::<usize>() + stdin
     });
     let extra = task.extra.as_deref().map_or(0, |RestoredExtra { memo, message, .. }| {
         memo.as_ref().map_or(0, |memo| memo.len())

@@ -2,6 +2,7 @@
 //! signed ones zigzag; strings behind their length. Reading checks every bound and copies nothing.
 
 use super::RecordError;
+use laboro_core::FieldError;
 
 /// How many entries a reader makes room for before it has seen them.
 const ENTRIES_AHEAD: usize = 4096;
@@ -63,6 +64,16 @@ impl Writer {
         self.u64(bytes.len() as u64);
         self.raw(bytes);
     }
+
+    /// A string that is not there yet.
+    pub fn string_of(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        let end = self.bytes.len();
+        self.u64((end - start) as u64);
+        let digits = self.bytes.len() - end;
+        self.bytes[start..].rotate_right(digits);
+    }
 }
 
 pub(super) fn zigzag(value: i64) -> u64 {
@@ -96,6 +107,12 @@ impl<'a> Reader<'a> {
     #[cold]
     pub fn malformed<T>(&self, problem: &'static str) -> Result<T, RecordError> {
         Err(RecordError::Malformed { offset: self.at, problem })
+    }
+
+    /// The same of a tagged field.
+    #[cold]
+    pub fn field<T>(&self, error: FieldError) -> Result<T, RecordError> {
+        Err(RecordError::Field { offset: self.at, error })
     }
 
     pub fn u8(&mut self) -> Result<u8, RecordError> {

@@ -4,6 +4,7 @@
 
 mod attempts;
 mod deltas;
+mod positional;
 mod restore;
 mod tasks;
 mod work;
@@ -44,10 +45,11 @@ pub(super) mod tag {
     pub const PRIORITISED: u8 = 23;
     pub const TASKS_FORGOTTEN: u8 = 24;
     pub const JUDGED: u8 = 25;
-    /// A job with an owner.
-    pub const JOB_MADE_BY: u8 = 32;
     pub const HELD_BACK: u8 = 30;
     pub const GROUP_FORGOTTEN: u8 = 31;
+    pub const ADDED_TAGGED: u8 = 32;
+    /// A job with an owner.
+    pub const JOB_MADE_BY: u8 = 33;
     pub const RESTORED_COUNTERS: u8 = 64;
     pub const RESTORED_GROUP: u8 = 65;
     pub const RESTORED_WORKER: u8 = 66;
@@ -61,6 +63,28 @@ pub(super) mod tag {
     pub const RESTORED_LANE: u8 = 74;
     pub const RESTORED_LEASE: u8 = 75;
     pub const RESTORED_JOB_BY: u8 = 96;
+    pub const RESTORED_ARRAY_TAGGED: u8 = 80;
+    pub const RESTORED_TASKS_TAGGED: u8 = 81;
+    pub const RESTORED_LANE_TAGGED: u8 = 82;
+}
+
+/// How an event has its profiles and settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Read only.
+    Positional,
+    Tagged,
+}
+
+impl Form {
+    pub fn of(tag: u8) -> Form {
+        match tag {
+            tag::ADDED | tag::RESTORED_ARRAY | tag::RESTORED_TASKS | tag::RESTORED_LANE => {
+                Form::Positional
+            }
+            _ => Form::Tagged,
+        }
+    }
 }
 
 /// What a record builds on.
@@ -147,7 +171,7 @@ impl Encoder {
                 self.job(*job);
             }
             Event::Added(added) => {
-                self.out.u8(tag::ADDED);
+                self.out.u8(tag::ADDED_TAGGED);
                 self.added(added);
             }
             Event::PredsAdded { task, preds } => {
@@ -246,6 +270,7 @@ pub(super) struct Decoder<'a> {
     from: Reader<'a>,
     last: Last,
     held: &'a mut Held,
+    form: Form,
 }
 
 impl<'a> Decoder<'a> {
@@ -258,7 +283,7 @@ impl<'a> Decoder<'a> {
         }
         let mut last = Last::default();
         last.begin(Time(from.u64()?));
-        Ok(Decoder { from, last, held })
+        Ok(Decoder { from, last, held, form: Form::Tagged })
     }
 
     pub fn at(&self) -> Time {
@@ -271,7 +296,9 @@ impl<'a> Decoder<'a> {
 
     pub fn event(&mut self) -> Result<Event, RecordError> {
         let offset = self.from.offset();
-        Ok(match self.from.u8()? {
+        let tag = self.from.u8()?;
+        self.form = Form::of(tag);
+        Ok(match tag {
             tag::BEGAN => Event::Began { life: self.from.u32()?, seed: self.from.u64()? },
             tag::GROUP_FORGOTTEN => Event::GroupForgotten { group: self.group()? },
             tag::GROUP_MADE => Event::GroupMade { group: self.group()?, name: self.name()? },
@@ -297,7 +324,7 @@ impl<'a> Decoder<'a> {
                 max_fails: self.option(|from| from.from.u32())?,
             },
             tag::JOB_FORGOTTEN => Event::JobForgotten { job: self.job()? },
-            tag::ADDED => Event::Added(Box::new(self.added()?)),
+            tag::ADDED | tag::ADDED_TAGGED => Event::Added(Box::new(self.added()?)),
             tag::PREDS_ADDED => {
                 Event::PredsAdded { task: self.task(Line::Other)?, preds: self.tasks(Line::Pred)? }
             }

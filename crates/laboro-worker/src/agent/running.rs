@@ -9,8 +9,7 @@ use std::time::Duration;
 use laboro_core::Outcome;
 use laboro_dialects::worker::{Ended, Used};
 
-use super::making::{Copy, Refusal};
-use crate::{Ending, Script, Stream, Usage};
+use crate::{Ending, Refusal, Script, Stream, Usage};
 
 #[derive(Debug)]
 pub(super) struct Running {
@@ -31,7 +30,7 @@ impl Running {
     pub(super) fn new(
         slots: u32,
         output_limit: u64,
-        copy: Option<Copy>,
+        log: Option<PathBuf>,
         script: Option<Script>,
     ) -> Result<Running, Refusal> {
         Ok(Running {
@@ -40,7 +39,7 @@ impl Running {
             is_cancelled: false,
             output_left: [output_limit; 2],
             was_cut: false,
-            copy: copy.map(open).transpose()?,
+            copy: log.map(open).transpose()?,
             copy_failed: None,
             _script: script,
         })
@@ -90,14 +89,9 @@ impl Running {
     }
 }
 
-fn open(copy: Copy) -> Result<File, Refusal> {
-    let named = |path: &Path, error: io::Error| {
-        Refusal::of(&format!("output file {}", path.display()), &error)
-    };
-    match copy {
-        Copy::Anew(path) => File::create(&path).map_err(|error| named(&path, error)),
-        Copy::Beside(path) => open_beside(&path).map_err(|error| named(&path, error)),
-    }
+fn open(log: PathBuf) -> Result<File, Refusal> {
+    let named = |error| Refusal::of(&format!("output file {}", log.display()), &error);
+    open_beside(&log).map_err(named)
 }
 
 /// Enough for anybody; then one is overwritten.

@@ -7,10 +7,9 @@ use laboro_dialects::session::Stream as Said;
 use laboro_dialects::worker::{Assignment, Key, News};
 
 use super::Agent;
-use super::making::Refusal;
 use super::running::Running;
 use super::stages::Stage;
-use crate::{Ending, RunnerEvent, Stream, Usage, no_room_words};
+use crate::{Ending, Refusal, RunnerEvent, Stream, Usage, no_room_words};
 
 /// What was sent ahead goes back when nothing has moved here for so long.
 const STUCK: Duration = Duration::from_millis(500);
@@ -102,7 +101,8 @@ impl Agent {
         assignment: &Assignment,
         slots: u32,
     ) -> Result<(crate::Launch, Running), Refusal> {
-        let made = self.maker.make(assignment, &self.scratch)?;
+        let scratch = self.options.task_dirs.then(|| self.scratch.of(assignment.key.0));
+        let made = self.maker.make(assignment, &self.scratch.scripts, scratch.as_deref())?;
         if self.options.task_dirs {
             let scratch = self.scratch.make(assignment.key.0);
             scratch.map_err(|error| Refusal::of("its scratch directory cannot be made", &error))?;
@@ -111,7 +111,7 @@ impl Agent {
         launch.limits = self.confinement.limits(assignment);
         self.confinement.prepare(assignment, slots)?;
         let limit = self.options.output_limit;
-        Ok((launch, Running::new(slots, limit, made.copy, made.script)?))
+        Ok((launch, Running::new(slots, limit, made.log, made.script)?))
     }
 
     pub(super) fn happened(&mut self, events: Vec<RunnerEvent>) {

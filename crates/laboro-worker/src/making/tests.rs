@@ -6,27 +6,22 @@ use laboro_dialects::worker::{Key, Value};
 
 use super::*;
 use crate::Until;
-use crate::agent::LimitBy;
 
-fn options() -> AgentOptions {
-    AgentOptions {
-        name: "w".into(),
-        slots: 1,
+fn common() -> Common {
+    Common {
         shell: DEFAULT_SHELL.into(),
-        dir: "/base".into(),
-        scratch: std::env::temp_dir(),
-        task_dirs: true,
+        dir: Some("/base".into()),
         command: Vec::new(),
-        nice: None,
+        worker: Some("w".into()),
         grace: Duration::ZERO,
-        drain: Duration::ZERO,
-        memory_free: None,
-        idle_timeout: None,
-        time_limit: None,
-        output_limit: 0,
+        nice: Some(5),
         until: Until::default(),
-        limit_by: LimitBy::Nothing,
     }
+}
+
+fn element(work: Work, position: u32, value: &'static str) -> Assignment {
+    let value = Some(Value { position, bytes: value.into() });
+    Assignment { value, ..assignment(work) }
 }
 
 fn assignment(work: Work) -> Assignment {
@@ -50,9 +45,12 @@ fn command(program: Program, dir: Option<&str>) -> Work {
     Work::Command(CommandWork { program, setting: Arc::new(setting) })
 }
 
+fn made(assignment: &Assignment, common: Common) -> Result<Made, Refusal> {
+    Maker::new(common).make(assignment, &Scripts::in_dir(&std::env::temp_dir()), None)
+}
+
 fn make(assignment: &Assignment) -> Made {
-    let scratch = Scratch::open(&std::env::temp_dir(), None).unwrap();
-    Maker::new(&options()).make(assignment, &scratch).unwrap()
+    made(assignment, common()).unwrap()
 }
 
 #[test]
@@ -62,6 +60,39 @@ fn directories_are_relative_to_the_workers_own() {
         let made = make(&assignment(command(line(), dir)));
         assert_eq!(made.launch.dir.as_deref(), Some(Path::new(is)));
     }
+}
+
+#[test]
+fn files_of_the_streams_are_filled_in_and_opened_by_the_runner() {
+    let path = |path: &str| Some(path.as_bytes().into());
+    let setting = Setting {
+        stdin: laboro_core::Stdin::File(b"in/{}".as_slice().into()),
+        stdout: path("{#}.out"),
+        stderr: path("/logs/{/}.err"),
+        nice: Some(-3),
+        ..Setting::default()
+    };
+    let script = Work::script(".sh", b"true".as_slice().into(), Arc::new(setting));
+    let launch = make(&element(script, 2, "a/b")).launch;
+    let file = |path: &str| Capture::File(path.into(), WriteMode::Truncate);
+    assert_eq!(launch.stdin, Stdin::File("in/a/b".into()));
+    assert_eq!((launch.stdout, launch.stderr), (file("3.out"), file("/logs/b.err")));
+    assert_eq!(launch.nice, Some(-3));
+}
+
+#[test]
+fn a_task_that_asks_for_nothing_has_what_its_worker_has() {
+    let plain = assignment(command(Program::Shell(b"true".as_slice().into()), None));
+    let launch = make(&plain).launch;
+    assert_eq!((launch.stdin, launch.stdout, launch.nice), (Stdin::Null, Capture::Pipe, Some(5)));
+}
+
+#[test]
+fn a_line_of_a_job_file_is_for_the_shell_of_the_worker() {
+    let words = VALUE_AS_LINE.into_iter().collect();
+    let line = element(command(Program::Argv(words), None), 0, "echo {1} $x");
+    let common = Common { shell: "/bin/bash".into(), ..common() };
+    assert_eq!(made(&line, common).unwrap().launch.argv, ["/bin/bash", "-c", "echo {1} $x"]);
 }
 
 #[test]
@@ -83,10 +114,8 @@ fn the_text_of_a_task_that_is_no_element_is_left_as_it_is() {
 #[test]
 fn a_placeholder_that_cannot_be_quoted_is_an_error_with_advice() {
     let line = b"echo `ls {}`".as_slice();
-    let mut element = assignment(command(Program::Shell(line.into()), None));
-    element.value = Some(Value { position: 2, bytes: b"a b".as_slice().into() });
-    let scratch = Scratch::open(&std::env::temp_dir(), None).unwrap();
-    let error = Maker::new(&options()).make(&element, &scratch).unwrap_err();
+    let element = element(command(Program::Shell(line.into()), None), 2, "a b");
+    let error = made(&element, common()).unwrap_err();
     assert!(error.message.contains("cannot be quoted safely"), "{error:?}");
 }
 
@@ -94,8 +123,7 @@ fn a_placeholder_that_cannot_be_quoted_is_an_error_with_advice() {
 fn a_script_of_a_type_that_nobody_knows_is_an_error_that_says_so() {
     let setting = Arc::default();
     let odd = assignment(Work::script(".py", b"pass".as_slice().into(), setting));
-    let scratch = Scratch::open(&std::env::temp_dir(), None).unwrap();
-    let error = Maker::new(&options()).make(&odd, &scratch).unwrap_err();
+    let error = made(&odd, common()).unwrap_err();
     assert!(error.message.contains("scripts of type .py"), "{error:?}");
 }
 
@@ -103,6 +131,5 @@ fn a_script_of_a_type_that_nobody_knows_is_an_error_that_says_so() {
 fn a_name_from_a_peer_never_leaves_the_log_directory() {
     let mut odd = assignment(Work::Named);
     odd.name = "../../etc/x.3".into();
-    let copy = log_file(&odd, 3, b"/logs");
-    assert_eq!(copy, Some(Copy::Beside("/logs/.._.._etc_x_3.log".into())));
+    assert_eq!(log_file(&odd, 3, b"/logs"), Some("/logs/.._.._etc_x_3.log".into()));
 }

@@ -1,5 +1,6 @@
 //! What can be typed to a hub. Only shapes and help texts, as in `args`.
 
+use super::task::TaskArgs;
 use super::{Input, Logs};
 use crate::exit::usage;
 use clap::{Args as ClapArgs, Subcommand};
@@ -105,13 +106,8 @@ pub(crate) struct Submit {
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
 
-    /// Where tasks run. Default: this directory.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) workdir: Option<PathBuf>,
-
-    /// A variable for the tasks; without a value, the one it has here.
-    #[arg(long = "env", value_name = "NAME[=VALUE]")]
-    pub(crate) env: Vec<String>,
+    #[command(flatten)]
+    pub(crate) task: TaskArgs,
 
     /// Only say what is wrong with the job, submit nothing.
     #[arg(long)]

@@ -12,7 +12,7 @@ use laboro_plan::{parse_duration, parse_size};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
-    let plan = input::plan(&args.input, "run")?;
+    let plan = input::plan(&args.input, &args.task.settings()?, "run")?;
     if args.input.runs.is_some() {
         check_names(plan.parts.iter().map(|part| part.name().as_ref()))?;
     }
@@ -44,7 +44,6 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         grace: quantity("--grace", Some(&args.grace), parse_duration)?.unwrap_or_default(),
         attempts: args.attempts,
         max_fails: args.max_fails,
-        nice: args.nice,
         shell: args.shell.clone(),
         res_line: args.input.runs.is_some() && args.success == crate::args::Success::ResLine,
         results_dir: args.input.runs.as_deref().map(beside).transpose()?,

@@ -5,13 +5,14 @@ use crate::args::hub::Show;
 use crate::exit::{Exit, usage};
 use crate::hub_client::{Hub, TaskPages, talk};
 use crate::output::table::{Column, Mood, Table};
-use crate::output::{bytes, counted, print, safe};
+use crate::output::{bytes, counted, print, safe, shell_word};
 use crate::resolve::{self, Which};
 use crate::view::{
     ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task, task_word,
     took, worker_of,
 };
-use laboro_hub::api::{After, Attempt, Job, Task, TaskState, TaskWork};
+use laboro_hub::api::{After, Attempt, Job, Line, Stdin, Task, TaskState, TaskWork, Text};
+use laboro_plan::ScriptKind;
 
 pub(crate) fn run(args: &Show) -> anyhow::Result<Exit> {
     talk(&args.hub, async |hub| {
@@ -178,13 +179,27 @@ fn attempt_row(attempt: &Attempt, now: u64) -> [(String, Mood); 7] {
 fn add_work(facts: &mut Facts, work: &TaskWork) {
     if let Some(command) = &work.command {
         facts.add("runs", line_of(command));
-    } else if let Some(kind) = &work.script_kind {
-        facts.add("runs", format_args!("a script for {}", safe(kind)));
+    } else if let (Some(kind), Some(script)) = (&work.script_kind, &work.script) {
+        let kind = ScriptKind::from_kind(kind).label();
+        facts.add("runs", format_args!("{} script{}", safe(&kind), head(script)));
     } else {
         facts.add("runs", "what its worker knows by its name");
     }
-    if let (Some(element), Some(value)) = (work.element, &work.value) {
-        facts.add("element", format_args!("{element}, value {value}"));
+    let is_line = |value: &Text| work.command.as_ref() == Some(&Line::Shell(value.clone()));
+    match (work.element, work.value.as_ref().filter(|value| !is_line(value))) {
+        (Some(element), Some(value)) => {
+            // Several values are told apart by this byte on their way.
+            let values: Vec<String> = (value.bytes().split(|&byte| byte == 0x1f))
+                .map(|value| Text::from(value).to_string())
+                .collect();
+            facts.add("element", format_args!("{element}, value {}", values.join(", ")));
+        }
+        (Some(element), None) => facts.add("element", element),
+        (None, _) => {}
+    }
+    facts.add("files", redirections(work).trim_start());
+    if let Some(Stdin::Text(text)) = &work.stdin {
+        facts.add("input", format_args!("{} of text", bytes(text.bytes().len() as u64)));
     }
     if let Some(dir) = &work.dir {
         facts.add("in", dir);
@@ -198,12 +213,48 @@ fn add_work(facts: &mut Facts, work: &TaskWork) {
     needs.extend(work.resources.iter().map(|(name, count)| format!("{count} {}", safe(name))));
     needs.extend(work.tags.iter().map(|tag| format!("tag {tag}")));
     facts.add("needs", needs.join(", "));
+    if let Some(nice) = work.nice {
+        facts.add("nice", nice);
+    }
     if work.attempts > 1 {
         facts.add("tried", format_args!("up to {} times", work.attempts));
     }
     if let Some(limit) = work.timeout_ms {
         facts.add("time limit", between(0, limit));
     }
+}
+
+/// As a shell would be told.
+fn redirections(work: &TaskWork) -> String {
+    let stdin = match &work.stdin {
+        Some(Stdin::File { file }) => Some(file),
+        _ => None,
+    };
+    let all = [(" <", stdin), (" >", work.output.as_ref().or(work.stdout.as_ref()))];
+    let all = all.into_iter().chain([(" 2>", work.stderr.as_ref())]);
+    let mut text: String = all
+        .filter_map(|(operator, file)| {
+            Some(format!("{operator} {}", shell_word(&file?.to_string())))
+        })
+        .collect();
+    if work.output.is_some() {
+        text.push_str(" 2>&1");
+    }
+    text
+}
+
+/// A script longer than this is known to its author; its head tells which one it is.
+const SCRIPT_LINES: usize = 8;
+
+fn head(script: &Text) -> String {
+    let body = String::from_utf8_lossy(script.bytes());
+    let mut text: String =
+        body.lines().take(SCRIPT_LINES).map(|line| format!("\n    | {}", safe(line))).collect();
+    match body.lines().count().saturating_sub(SCRIPT_LINES) {
+        0 => {}
+        more => text.push_str(&format!("\n    | … {} more", counted(more as u64, "line"))),
+    }
+    text
 }
 
 fn references(tasks: &[After]) -> String {

@@ -17,6 +17,11 @@ fn words_are_quoted_when_a_shell_would_not_take_them_as_they_are() {
     assert_eq!(shell_word("fit.3"), "fit.3");
     assert_eq!(shell_word("it's"), "'it'\\''s'");
     assert_eq!(shell_word(""), "''");
+    assert_eq!(shell_word("out/{}-{#}"), "out/{}-{#}");
+    assert_eq!(
+        ["{a,b}", "{1..3}", "#x", "{"].map(shell_word),
+        ["'{a,b}'", "'{1..3}'", "'#x'", "'{'"]
+    );
 }
 
 #[test]

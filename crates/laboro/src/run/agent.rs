@@ -7,7 +7,6 @@ mod tasks;
 
 use super::attempts::Attempts;
 use super::order::Order;
-use super::process::Launcher;
 use super::results::Results;
 use super::running::{Running, stored_ending};
 use super::show::{Display, EndView, Progress};
@@ -22,7 +21,9 @@ use laboro_core::{
 };
 use laboro_hub::{Handle, Subscription};
 use laboro_journal::outputs::{Key, Writer};
-use laboro_worker::{Ending, EventSource, MemoryGuard, Runner, Usage};
+use laboro_worker::{
+    Common, Ending, EventSource, Maker, MemoryGuard, Runner, Scripts, Until, Usage,
+};
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
@@ -81,7 +82,8 @@ pub(crate) struct Agent {
     source: EventSource,
     /// Tells when the source has something.
     readiness: AsyncFd<OwnedFd>,
-    launcher: Launcher,
+    maker: Maker,
+    scripts: Scripts,
     outputs: Writer,
     attempts: Attempts,
     memory: MemoryGuard,
@@ -169,7 +171,16 @@ impl Agent {
         let mut agent = Agent {
             session: handle.open_session().await?,
             worker: WorkerRef::Name { group: GROUP.into(), name: "local".into() },
-            launcher: Launcher::new(&options.shell, &path),
+            maker: Maker::new(Common {
+                shell: options.shell.clone(),
+                dir: None,
+                command: Vec::new(),
+                worker: None,
+                grace: options.grace,
+                nice: None,
+                until: Until::default(),
+            }),
+            scripts: Scripts::in_dir(&path.join("scripts")),
             readiness: readiness(&starting.source)?,
             source: starting.source,
             runner: starting.runner,
@@ -412,8 +423,7 @@ impl Agent {
             other => return Err(anyhow!("the hub answered {other:?}")),
         };
         let known = |task: &TaskView| {
-            let element = self.layout.element(task.task.index);
-            let name = element.map_or_else(|| task.name.to_string(), |(element, _)| element.name);
+            let name = self.layout.name(task.task.index).unwrap_or_else(|| task.name.to_string());
             let outcome = task.attempts.last().and_then(|attempt| attempt.outcome);
             let outcome = outcome.map(|outcome| outcome.to_string());
             let outcome = outcome.or_else(|| self.tally.outcome_of(&name).map(str::to_owned));

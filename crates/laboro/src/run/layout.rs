@@ -1,13 +1,14 @@
-//! How the parts of a plan are numbered in their job: first the arrays, then the tasks, each in the order of
-//! the plan. The hub knows numbers and names; what an element runs is made from the plan when its turn comes.
+//! How the parts of a plan are numbered in their job: first the arrays, then the tasks, each in the order of the plan. The
+//! hub knows numbers, names and needs; what a task runs is made from the plan when its turn comes, as a hub would send
+//! it, because the plan may be newer than the job.
 
 use crate::output::{bytes, safe};
 use crate::run::{GROUP, Options};
-use laboro_core::{
-    ArraySpec, Backoff, Grant, IfTaken, JobOptions, Name, Needs, Profile, Submit, SubmitTo,
-    TaskRef, TaskSpec, UnknownPred, Values, Work,
-};
-use laboro_plan::{Element, On, Part, Plan, Settings};
+use crate::submit::{millis, spec};
+use laboro_core::{ArraySpec, Grant, JobOptions, Needs, Profile, Submit, SubmitTo, TaskSpec, Work};
+use laboro_dialects::worker::{Assignment, Key, Value};
+use laboro_hub::api::{self, Converter};
+use laboro_plan::{Part, Plan};
 use laboro_worker::memory_total;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -16,8 +17,8 @@ use std::sync::Arc;
 
 pub(crate) struct Layout {
     plan: Rc<Plan>,
-    /// For each array its first number and its part.
-    arrays: Vec<(u32, usize)>,
+    converter: Converter,
+    arrays: Vec<Placed>,
     /// The number of the first task, and the part of each.
     tasks_from: u32,
     tasks: Vec<usize>,
@@ -25,7 +26,16 @@ pub(crate) struct Layout {
     profiles: Vec<Profile>,
     /// For each part its profile.
     profile_of: Vec<u32>,
+    /// For the hub, until it has them.
+    specs: (Vec<ArraySpec>, Vec<TaskSpec>),
     pub(crate) one_slot_each: bool,
+}
+
+struct Placed {
+    /// Its first number.
+    first: u32,
+    part: usize,
+    work: Arc<Work>,
 }
 
 impl Layout {
@@ -33,39 +43,51 @@ impl Layout {
         let count = plan.task_count();
         let count = u32::try_from(count).ok().filter(|&count| count < 1 << 31);
         let count = count.ok_or("more than 2147483647 tasks: split the job")?;
+        let defaults = api::TaskSpec {
+            attempts: options.attempts.map(|most| u16::try_from(most).unwrap_or(u16::MAX)),
+            timeout_ms: options.timeout.map(millis),
+            // A run that is killed again and again must not fail what it was running.
+            lost_max: Some(u16::MAX),
+            ..api::TaskSpec::default()
+        };
+        let converter = Converter::new(Some(Box::new(defaults)));
         let mut layout = Layout {
             plan: Rc::clone(plan),
+            converter: converter.map_err(|error| error.to_string())?,
             arrays: Vec::new(),
             tasks_from: 0,
             tasks: Vec::new(),
             count,
             profiles: Vec::new(),
             profile_of: Vec::with_capacity(plan.parts.len()),
+            specs: (Vec::new(), Vec::new()),
             one_slot_each: true,
         };
         let mut known: HashMap<Profile, u32> = HashMap::new();
+        let unknown = Arc::new(Work::Named);
         let mut next = 1;
         for (at, part) in plan.parts.iter().enumerate() {
-            let profile = match part {
-                Part::Array(array) => {
-                    layout.arrays.push((next, at));
-                    next += u32::try_from(array.count()).expect("checked above");
-                    profile(&array.settings, options)
-                }
-                Part::Task(task) => {
-                    layout.tasks.push(at);
-                    profile(&*task.settings, options)
-                }
-            };
+            let mut batch = converted(&mut layout.converter, part)?;
+            let profile = batch.profiles.pop().expect("every task has a profile");
             layout.one_slot_each &= profile.needs == Needs::default();
             if !known.contains_key(&profile) {
                 check_fits(part, &profile.needs, options)?;
             }
-            let number = *known.entry(profile).or_insert_with_key(|profile| {
+            let profile = *known.entry(profile).or_insert_with_key(|profile| {
                 layout.profiles.push(profile.clone());
                 layout.profiles.len() as u32 - 1
             });
-            layout.profile_of.push(number);
+            layout.profile_of.push(profile);
+            if let Some(array) = batch.arrays.pop() {
+                layout.arrays.push(Placed { first: next, part: at, work: array.work });
+                next += array.count;
+                let work = Arc::clone(&unknown);
+                layout.specs.0.push(ArraySpec { profile, work, ..array });
+            }
+            if let Some(task) = batch.tasks.pop() {
+                layout.tasks.push(at);
+                layout.specs.1.push(TaskSpec { profile, work: None, ..task });
+            }
         }
         layout.tasks_from = next;
         Ok(layout)
@@ -76,55 +98,60 @@ impl Layout {
     }
 
     /// The job as the hub takes it.
-    pub(crate) fn submit(&self, options: JobOptions) -> Submit {
-        let part = |at: usize| &self.plan.parts[at];
-        let work = Arc::new(Work::Named);
-        let arrays = self.arrays.iter().map(|&(_, at)| {
-            let (preds, each): (Vec<&On>, Vec<&On>) = part(at)
-                .after()
-                .iter()
-                .map(|after| &after.on)
-                .partition(|on| !matches!(on, On::Each(_)));
-            ArraySpec {
-                name: part(at).name().into(),
-                count: u32::try_from(part(at).count()).expect("checked when it was laid out"),
-                profile: self.profile_of[at],
-                work: work.clone(),
-                values: Values::Numbers { first: 1, step: 1 },
-                preds: preds.into_iter().map(task_ref).collect(),
-                each: each.into_iter().map(task_ref).collect(),
-            }
-        });
-        let tasks = self.tasks.iter().map(|&at| TaskSpec {
-            name: part(at).name().into(),
-            profile: self.profile_of[at],
-            work: None,
-            preds: part(at).after().iter().map(|after| task_ref(&after.on)).collect(),
-            memo: None,
-        });
+    pub(crate) fn submit(&mut self, options: JobOptions) -> Submit {
+        let (arrays, tasks) = std::mem::take(&mut self.specs);
         Submit {
-            group: GROUP.into(),
             job: SubmitTo::New(options),
             profiles: self.profiles.clone(),
-            tasks: tasks.collect(),
-            arrays: arrays.collect(),
-            unknown_pred: UnknownPred::Refuse,
-            if_taken: IfTaken::Refuse,
+            tasks,
+            arrays,
+            ..Submit::new(GROUP)
         }
     }
 
-    /// What the task with this number runs, and its place in its array, from 1.
-    pub(crate) fn element(&self, index: u32) -> Option<(Element, u32)> {
-        let (part, place) = self.find(index)?;
-        let element = match &self.plan.parts[part] {
-            Part::Array(array) => array.element(u64::from(place))?,
-            Part::Task(task) => Element {
-                name: task.name.clone(),
-                work: task.work.clone(),
-                settings: Settings::clone(&task.settings),
-            },
+    /// What a worker would be sent for this grant.
+    pub(crate) fn assignment(&mut self, key: Key, attempt: u16, grant: &Grant) -> Assignment {
+        let index = grant.task.index;
+        let (part, place) = self.find(index).expect("the hub grants only what was submitted");
+        let (work, value) = match &self.plan.parts[part] {
+            Part::Array(array) => {
+                let value = array.carried_value(u64::from(place)).expect("it is in the array");
+                let value = Value { position: place, bytes: value.into() };
+                (Arc::clone(&self.placed(index).work), Some(value))
+            }
+            Part::Task(_) => {
+                let batch = converted(&mut self.converter, &self.plan.parts[part]);
+                let task = batch.ok().and_then(|mut batch| batch.tasks.pop());
+                (task.and_then(|task| task.work).expect("it was converted before"), None)
+            }
         };
-        Some((element, place + 1))
+        Assignment {
+            key,
+            name: self.name(index).expect("it was found"),
+            job: 1,
+            index: place + 1,
+            attempt,
+            work,
+            value,
+            slots: grant.profile.needs.slots,
+            memory: grant.profile.needs.memory,
+            time_limit_ms: self.profiles[self.profile_of[part] as usize].time_limit_ms,
+            resources: share(grant),
+        }
+    }
+
+    /// What the task with this number is called.
+    pub(crate) fn name(&self, index: u32) -> Option<String> {
+        let (part, place) = self.find(index)?;
+        Some(match &self.plan.parts[part] {
+            Part::Array(array) => array.element_name(u64::from(place)),
+            Part::Task(task) => task.name.clone(),
+        })
+    }
+
+    fn placed(&self, index: u32) -> &Placed {
+        let after = self.arrays.partition_point(|array| array.first <= index);
+        &self.arrays[after.saturating_sub(1)]
     }
 
     /// The part that the task with this number belongs to, and its place there, from 0.
@@ -133,9 +160,8 @@ impl Layout {
             let at = *self.tasks.get((index - self.tasks_from) as usize)?;
             return Some((at, 0));
         }
-        let at = self.arrays.partition_point(|&(first, _)| first <= index).checked_sub(1)?;
-        let (first, part) = self.arrays[at];
-        Some((part, index - first))
+        let &Placed { first, part, .. } = self.placed(index);
+        Some((part, index.checked_sub(first)?))
     }
 
     /// Whether the hub knows a task by other settings than this plan gives it. How long it may take is not
@@ -153,7 +179,7 @@ impl Layout {
         let mut next_task = self.tasks_from;
         let order = self.plan.parts.iter().map(|part| match part {
             Part::Array(array) => {
-                let &(first, _) = arrays.next().expect("every array is laid out");
+                let first = arrays.next().expect("every array is laid out").first;
                 (first, first + (array.count() as u32 - 1))
             }
             Part::Task(_) => {
@@ -165,34 +191,21 @@ impl Layout {
     }
 }
 
-fn task_ref(on: &On) -> TaskRef {
-    TaskRef::Name(Name::from(on.name()))
+/// One part alone, by the words that a hub would be sent.
+fn converted(converter: &mut Converter, part: &Part) -> Result<api::Batch, String> {
+    let mut spec = spec(part);
+    if let Part::Array(array) = part {
+        // The values stay in the plan.
+        spec.count = Some(u32::try_from(array.count()).expect("checked before"));
+    }
+    converter.push(spec).map_err(|error| error.to_string())?;
+    Ok(converter.take())
 }
 
-fn profile<T>(settings: &Settings<T>, options: &Options) -> Profile {
-    let attempts = settings.attempts.or(options.attempts).unwrap_or(1);
-    let timeout = settings.timeout.or(options.timeout);
-    let first_ms = settings.backoff.map_or(0, |wait| wait.as_millis() as u64);
-    let mut needs = Needs {
-        slots: settings.slots.unwrap_or(1),
-        memory: settings.memory_bytes.unwrap_or(0),
-        resources: (settings.resources.iter())
-            .map(|(name, count)| (name.as_str().into(), u32::try_from(*count).unwrap_or(u32::MAX)))
-            .collect(),
-        tags: settings.tags.iter().map(|tag| tag.as_str().into()).collect(),
-    };
-    needs.tidy();
-    Profile {
-        needs,
-        priority: settings.priority.unwrap_or(0),
-        attempts: u16::try_from(attempts).unwrap_or(u16::MAX),
-        // A run that is killed again and again must not fail what it was running.
-        lost_max: u16::MAX,
-        backoff: Backoff { first_ms, ..Backoff::default() },
-        retry_on: settings.retry_on.clone(),
-        time_limit_ms: timeout.map(|limit| limit.as_millis() as u64),
-        runs_anyway: settings.even_if_failed.unwrap_or(false),
-    }
+fn share(grant: &Grant) -> Vec<(String, Vec<u32>)> {
+    let indices = grant.share.iter().flat_map(|share| &share.indices);
+    let bits = |bits: u128| (0..128).filter(|bit| bits >> bit & 1 == 1).collect();
+    indices.map(|(name, mask)| (name.to_string(), bits(*mask))).collect()
 }
 
 /// What this machine can never run is said before anything runs.

@@ -1,12 +1,13 @@
 //! One attempt while it runs: what it printed last, the files it is copied to, how its end is to be read.
 
-use super::process::Prepared;
 use super::{JOB, Options};
+use crate::output::shell_word;
 use anyhow::Context;
 use laboro_core::{Grant, LeaseNo, LeaseRef, Outcome, Profile, Returned, TaskId};
 use laboro_dialects::runexp::result::ResLine;
 use laboro_journal::outputs::{Ending as StoredEnding, Key};
-use laboro_worker::{Ending, Script, Usage};
+use laboro_worker::{Ending, Made, Script, Usage};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ impl Running {
         grant: &Grant,
         name: String,
         attempt: u16,
-        prepared: &mut Prepared,
+        made: &mut Made,
         options: &Options,
     ) -> anyhow::Result<Running> {
         let copies = |dir: &PathBuf| copies(dir, &name, grant.task.index);
@@ -51,13 +52,13 @@ impl Running {
             has_begun: false,
             name,
             attempt,
-            command: prepared.command.clone(),
+            command: typed(&made.launch.argv),
             lease: grant.lease,
             fails: grant.fails,
             profile: Arc::clone(&grant.profile),
             stderr_tail: Vec::new(),
             res_line: options.res_line.then(ResLine::default),
-            _script: prepared.script.take(),
+            _script: made.script.take(),
         })
     }
 
@@ -120,6 +121,12 @@ impl Running {
     pub(crate) fn given_back(&self) -> Returned {
         Returned { lease: self.lease(), preds: Vec::new() }
     }
+}
+
+/// A command line as a person would type it.
+fn typed(argv: &[OsString]) -> String {
+    let words: Vec<String> = argv.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
+    words.join(" ")
 }
 
 /// Both are made when the attempt begins, so that nothing of an earlier attempt is left in them.

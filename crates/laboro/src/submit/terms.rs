@@ -1,20 +1,20 @@
-//! What the command line says of all tasks of a submit: where they run, what they see and need, what comes
-//! before their names. Most of it travels once, as the defaults of the job.
+//! What the command line says of all tasks of a submit besides how they run: what they need, what comes before their
+//! names. It travels once, as the defaults of the job, and so does where they run.
 
+use super::specs::millis;
 use crate::args::hub::Submit;
-use crate::exit::usage;
 use crate::input::{self, quantity};
 use anyhow::Context;
-use laboro_hub::api::{TaskSpec, Text};
-use laboro_plan::{parse_duration, parse_size};
-use std::collections::BTreeMap;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use laboro_hub::api::{After, TaskSpec, Text};
+use laboro_plan::{Part, parse_duration, parse_size};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 #[derive(Debug)]
 pub(crate) struct Terms {
     defaults: TaskSpec,
-    dir: Vec<u8>,
+    /// The directory that relative ones begin at.
+    here: Vec<u8>,
     prefix: String,
     /// Tasks of a command with values have no names: the next such submit would find them taken.
     names: Names,
@@ -29,25 +29,26 @@ enum Names {
 impl Terms {
     pub(crate) fn new(args: &Submit) -> anyhow::Result<Terms> {
         let here = std::env::current_dir().context("the current directory is gone")?;
-        let dir = args.workdir.as_ref().map_or_else(|| here.clone(), |dir| here.join(dir));
-        let dir = dir.into_os_string().into_vec();
         let timeout = quantity("--timeout", args.timeout.as_deref(), parse_duration)?;
+        let dir = args.task.workdir.as_ref().map_or_else(|| here.clone(), |dir| here.join(dir));
         let defaults = TaskSpec {
-            dir: Some(dir.clone().into()),
-            env: variables(&args.env)?,
+            dir: Some(dir.into_os_string().into_vec().into()),
+            env: (args.task.settings()?.env.into_iter())
+                .map(|(name, value)| (name, value.into_vec().into()))
+                .collect(),
             slots: args.slots,
             memory_bytes: quantity("--memory", args.memory.as_deref(), parse_size)?,
             resources: input::resources(&args.resources)?.into_iter().collect(),
             tags: args.tags.iter().map(|tag| Text::from(tag.as_str())).collect(),
             priority: args.priority,
             attempts: args.attempts,
-            timeout_ms: timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            timeout_ms: timeout.map(millis),
             ..TaskSpec::default()
         };
         let is_command = args.input.file.is_none() && args.input.runs.is_none();
         Ok(Terms {
             defaults,
-            dir,
+            here: here.into_os_string().into_vec(),
             prefix: args.prefix.clone().unwrap_or_default(),
             names: if is_command { Names::Dropped } else { Names::Kept },
         })
@@ -58,53 +59,33 @@ impl Terms {
         self.defaults.clone()
     }
 
-    pub(crate) fn name(&self, name: &str) -> Option<Text> {
-        (!name.is_empty() && self.names == Names::Kept).then(|| self.prefixed(name))
-    }
-
-    pub(crate) fn prefixed(&self, name: &str) -> Text {
-        format!("{}{name}", self.prefix).into()
-    }
-
-    /// Makes paths whole, and repeats those defaults that would be read wrongly where the placeholders of
-    /// an array are filled; `literal` writes them so that they are not.
-    pub(crate) fn complete(&self, spec: &mut TaskSpec, literal: impl Fn(&[u8]) -> Vec<u8>) {
-        let differs = |text: &[u8]| text.contains(&b'{') && literal(text) != text;
-        match &spec.dir {
-            Some(dir) if !dir.bytes().starts_with(b"/") => {
-                let dir = [&literal(&self.dir), b"/".as_slice(), dir.bytes()].concat();
-                spec.dir = Some(dir.into());
-            }
-            None if differs(&self.dir) => spec.dir = Some(literal(&self.dir).into()),
-            _ => {}
-        }
-        for (name, value) in &self.defaults.env {
-            if differs(value.bytes()) && !spec.env.contains_key(name) {
-                spec.env.insert(name.clone(), literal(value.bytes()).into());
+    /// Makes names and paths whole, and leaves out what the defaults say already.
+    pub(crate) fn complete(&self, spec: &mut TaskSpec, part: &Part) {
+        let prefixed = |name: &Text| Text::from([self.prefix.as_bytes(), name.bytes()].concat());
+        spec.name =
+            spec.name.take().filter(|_| self.names == Names::Kept).map(|name| prefixed(&name));
+        if !self.prefix.is_empty() {
+            for list in [&mut spec.after, &mut spec.each] {
+                let whole = list.iter().map(|after| match after {
+                    After::Name(name) => After::Name(prefixed(&name)),
+                    other => other,
+                });
+                *list = whole.collect();
             }
         }
-    }
-}
-
-/// `NAME=VALUE`, or `NAME` with the value it has here.
-fn variables(given: &[String]) -> anyhow::Result<BTreeMap<String, Text>> {
-    let mut variables = BTreeMap::new();
-    for given in given {
-        let (name, value) = match given.split_once('=') {
-            Some((name, value)) => (name, value.as_bytes().to_vec()),
-            None => {
-                let unset =
-                    || usage(format!("--env {given}: it has no value here: write {given}=VALUE"));
-                let value = std::env::var_os(given).ok_or_else(unset)?;
-                (given.as_str(), value.as_bytes().to_vec())
-            }
+        // A directory may have braces in its name, which are not placeholders.
+        let here = match part {
+            Part::Array(array) => array.carried_text(&self.here),
+            Part::Task(_) => self.here.clone(),
         };
-        if name.is_empty() {
-            return Err(usage(format!("--env {given}: a variable needs a name")));
-        }
-        variables.insert(name.to_owned(), value.into());
+        let dir = match spec.dir.take() {
+            None => here,
+            Some(dir) if dir.bytes().starts_with(b"/") => dir.into_bytes(),
+            Some(dir) => [&here, b"/".as_slice(), dir.bytes()].concat(),
+        };
+        spec.dir = Some(dir.into()).filter(|dir| self.defaults.dir.as_ref() != Some(dir));
+        spec.env.retain(|name, value| self.defaults.env.get(name) != Some(value));
     }
-    Ok(variables)
 }
 
 /// What a job is called that was given no name: its file.

@@ -26,7 +26,10 @@ fn args(words: &[&str]) -> Box<Submit> {
 
 fn given(words: &[&str]) -> (Plan, Terms) {
     let args = args(words);
-    (crate::input::plan(&args.input, "submit").unwrap(), Terms::new(&args).unwrap())
+    (
+        crate::input::plan(&args.input, &args.task.settings().unwrap(), "submit").unwrap(),
+        Terms::new(&args).unwrap(),
+    )
 }
 
 fn flow(text: &str) -> (Plan, Terms) {
@@ -242,12 +245,12 @@ fn an_array_that_counts_its_elements_is_not_cut() {
 }
 
 #[test]
-fn braces_of_a_directory_or_a_variable_are_no_placeholders() {
+fn a_working_directory_has_the_placeholders_of_a_flow_and_a_variable_has_none() {
     let words = ["--workdir", "/data/{}/{x}", "--env", "A={1}", "--env", "B=b"];
     let words: Vec<&str> = words.into_iter().chain(["--", "p", "{}", ":::", "v"]).collect();
     let (plan, terms) = given(&words);
     let grants = granted(&plan, &terms);
-    assert_eq!(run(&grants[0]), "/data/{}/{x}: [p][v]");
+    assert_eq!(run(&grants[0]), "/data/v/{x}: [p][v]");
     let Some(Work::Command(command)) = grants[0].work.as_deref() else { panic!("a command") };
     let filler = Filler::new("1", 0, b"v").unwrap();
     let env: Vec<OsString> = command.setting.env.iter().map(|(_, v)| filler.text(v)).collect();

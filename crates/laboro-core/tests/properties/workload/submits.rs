@@ -112,7 +112,10 @@ fn some_work(dice: &mut Dice) -> Work {
         1 => Work::Named,
         _ => Work::Command(CommandWork {
             program: Program::Shell(b"true".as_slice().into()),
-            setting: Arc::default(),
+            setting: Arc::new(Setting {
+                stdout: dice.one_in(4).then(|| b"out".as_slice().into()),
+                ..Setting::default()
+            }),
         }),
     }
 }

@@ -66,7 +66,7 @@ impl Foreman {
             dialect: "native",
             session: self.place.session,
             life: (hello.life != 0).then_some(hello.life),
-            kinds: kinds(hello.takes_names),
+            kinds: kinds(hello.takes_names).understanding(hello.fields),
             tags: hello.tags,
             capacity: Capacity {
                 slots: hello.slots,

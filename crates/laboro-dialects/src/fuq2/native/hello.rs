@@ -6,9 +6,9 @@ use super::super::pack::{
 use super::super::payload::{self, TASKS_MAX};
 use super::{LABORO, read_lease, text, write_lease};
 use bytes::{Bytes, BytesMut};
-use laboro_core::{FEATURES_MAX, LeaseNo, Name, TaskId};
+use laboro_core::{FEATURES_MAX, Fields, LeaseNo, Name, TaskId};
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "Version",
     "Token",
     "Name",
@@ -26,6 +26,7 @@ const KEYS: [&str; 17] = [
     "Running",
     "Left",
     "Life",
+    "Fields",
 ];
 /// Of the fields; readers of another number go on, because they skip what they do not know.
 const VERSION: u64 = 1;
@@ -54,6 +55,8 @@ pub(in super::super) struct Hello {
     pub(in super::super) left_ms: u64,
     /// A number that only this process has. 0: it does not say.
     pub(in super::super) life: u64,
+    /// Those of a task that it understands. A worker from before there were any says nothing.
+    pub(in super::super) fields: Fields,
 }
 
 impl Hello {
@@ -100,7 +103,11 @@ impl Hello {
                 self.running.iter().for_each(|&lease| write_lease(to, lease));
             }
             15 => write_uint(to, self.left_ms),
-            _ => write_uint(to, self.life),
+            16 => write_uint(to, self.life),
+            _ => {
+                write_array(to, self.fields.tags().count());
+                self.fields.tags().for_each(|tag| write_uint(to, tag.into()));
+            }
         }
     }
 
@@ -138,7 +145,11 @@ impl Hello {
             13 => self.takes_names = from.uint()? != 0,
             14 => self.running = from.list(TASKS_MAX, read_lease)?,
             15 => self.left_ms = from.uint()?,
-            _ => self.life = from.uint()?,
+            16 => self.life = from.uint()?,
+            _ => {
+                let tags = from.list(FEATURES_MAX, Reader::small)?;
+                self.fields = tags.into_iter().fold(Fields::NONE, Fields::with);
+            }
         }
         Ok(())
     }

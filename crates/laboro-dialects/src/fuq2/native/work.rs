@@ -6,7 +6,8 @@ use super::super::pack::{
 use super::text;
 use bytes::BytesMut;
 use laboro_core::{
-    CommandWork, IndexedWork, Program, ScriptWork, Setting, VARIABLES_MAX, WORDS_MAX, Work,
+    CommandWork, FieldError, IndexedWork, Program, ScriptWork, Setting, Stdin, VARIABLES_MAX,
+    WORDS_MAX, Work,
 };
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ pub(in super::super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
             write_uint(to, NAMED);
         }
         Some(Work::Command(CommandWork { program, setting })) => {
-            write_array(to, 6);
+            let tail = tail(setting);
+            write_array(to, 6 + tail.iter().len());
             match program {
                 Program::Argv(words) => {
                     write_uint(to, ARGV);
@@ -36,15 +38,16 @@ pub(in super::super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
                     write_bin(to, line);
                 }
             }
-            write_setting(to, setting);
+            write_setting(to, setting, tail.as_deref());
         }
         Some(Work::Script(script)) => {
             let ScriptWork { kind, body, setting } = &**script;
-            write_array(to, 7);
+            let tail = tail(setting);
+            write_array(to, 7 + tail.iter().len());
             write_uint(to, SCRIPT);
             write_str(to, kind.as_bytes());
             write_bin(to, body);
-            write_setting(to, setting);
+            write_setting(to, setting, tail.as_deref());
         }
         Some(Work::Indexed(indexed)) => {
             let IndexedWork { program, dir, log_dir } = &**indexed;
@@ -55,8 +58,15 @@ pub(in super::super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
     }
 }
 
-/// Four elements: directory, environment, input, output.
-fn write_setting(to: &mut BytesMut, setting: &Setting) {
+/// Tagged fields, where there are any that have no place of their own.
+fn tail(setting: &Setting) -> Option<Vec<u8>> {
+    let mut tail = Vec::new();
+    setting.encode_tail(&mut tail);
+    (!tail.is_empty()).then_some(tail)
+}
+
+/// Directory, environment, a text as input, one file for both streams, and the others.
+fn write_setting(to: &mut BytesMut, setting: &Setting, tail: Option<&[u8]>) {
     write_optional(to, setting.dir.as_deref());
     write_array(to, setting.env.len());
     for (name, value) in &setting.env {
@@ -64,8 +74,12 @@ fn write_setting(to: &mut BytesMut, setting: &Setting) {
         write_bin(to, name);
         write_bin(to, value);
     }
-    write_optional(to, setting.stdin.as_deref());
-    write_optional(to, setting.output.as_deref());
+    let text = if let Stdin::Text(text) = &setting.stdin { Some(&**text) } else { None };
+    write_optional(to, text);
+    write_optional(to, setting.both_streams());
+    if let Some(tail) = tail {
+        write_bin(to, tail);
+    }
 }
 
 fn write_optional(to: &mut BytesMut, bytes: Option<&[u8]>) {
@@ -75,13 +89,14 @@ fn write_optional(to: &mut BytesMut, bytes: Option<&[u8]>) {
     }
 }
 
-/// `None`: a kind that this version does not know.
+/// `None`: a kind that this version does not know, or a field that it must understand and does not.
 pub(in super::super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>, PackError> {
+    let mut is_understood = true;
     let mut kind = NAMED;
     let mut words: Vec<Box<[u8]>> = Vec::new();
     let mut body: Arc<[u8]> = Arc::from([]);
     let mut setting = Setting::default();
-    from.tuple(7, |at, from| {
+    from.tuple(8, |at, from| {
         match (at, kind) {
             (0, _) => kind = from.uint()?,
             (1, ARGV) => words = from.list(WORDS_MAX, read_box)?,
@@ -89,10 +104,18 @@ pub(in super::super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>,
             (2, SCRIPT) => body = Arc::from(from.bytes()?),
             (2..=5, ARGV | SHELL) => read_setting(&mut setting, at - 2, from)?,
             (3..=6, SCRIPT) => read_setting(&mut setting, at - 3, from)?,
+            (6, ARGV | SHELL) | (7, SCRIPT) => match setting.decode(from.bytes()?) {
+                Ok(()) => {}
+                Err(FieldError::Unknown(_)) => is_understood = false,
+                Err(FieldError::Malformed(wanted)) => return Err(PackError::Range { wanted }),
+            },
             _ => from.skip()?,
         }
         Ok(())
     })?;
+    if !is_understood {
+        return Ok(None);
+    }
     let setting = Arc::new(setting);
     let mut words = words.into_iter();
     let mut next = || words.next().unwrap_or_default();
@@ -120,8 +143,8 @@ fn read_setting(setting: &mut Setting, at: usize, from: &mut Reader<'_>) -> Resu
                 Ok(variable)
             })?;
         }
-        2 => setting.stdin = read_optional(from)?,
-        _ => setting.output = read_optional(from)?,
+        2 => setting.stdin = read_optional(from)?.map_or(Stdin::Null, Stdin::Text),
+        _ => setting.set_both_streams(read_optional(from)?),
     }
     Ok(())
 }

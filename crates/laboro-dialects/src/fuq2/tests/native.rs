@@ -6,8 +6,8 @@ use crate::session::{HangUp, Stream};
 use crate::worker::{Ended, News, Order, Parting, Used, WorkerSide};
 use bytes::Bytes;
 use laboro_core::{
-    ArraySpec, Command, CommandWork, Drain, Needs, Outcome, Profile, Program, Setting, State,
-    Values, Work, WorkerRef,
+    ArraySpec, Command, CommandWork, Drain, Fields, Needs, Outcome, Profile, Program, Setting,
+    State, Stdin, Values, Work, WorkerRef,
 };
 use std::sync::Arc;
 
@@ -43,8 +43,10 @@ fn a_task_arrives_with_all_that_it_needs() {
         setting: Arc::new(Setting {
             dir: Some(Box::from(&b"/data"[..])),
             env: vec![(Box::from(&b"A"[..]), Box::from(&b"\xFF"[..]))],
-            stdin: Some(Box::default()),
-            output: Some(Box::from(&b"out/{}"[..])),
+            stdin: Stdin::Text(Box::default()),
+            stdout: Some(Box::from(&b"out/{}"[..])),
+            stderr: Some(Box::from(&b"out/{}"[..])),
+            nice: Some(-1),
         }),
     });
     let list: Vec<Box<[u8]>> = vec![Box::from(&b"x"[..]), Box::from(&b"y z"[..])];
@@ -76,6 +78,43 @@ fn names_go_only_to_workers_that_know_them() {
     let commands = rig.submit_arrays(vec![array], Profile::default());
     assert_eq!(rig.run_all(), 1);
     assert_eq!((rig.count(names, State::Ready), rig.count(commands, State::Done)), (1, 1));
+}
+
+/// One that any worker runs as it was asked, one that an older worker would run without its files.
+fn settings() -> [Setting; 2] {
+    let path = |path: &[u8]| Some(Box::from(path));
+    let plain = Setting { stdout: path(b"both"), stderr: path(b"both"), ..Setting::default() };
+    let stdin = Stdin::File(Box::from(&b"in"[..]));
+    [plain, Setting { stdin, stderr: path(b"err"), nice: Some(3), ..Setting::default() }]
+}
+
+fn with(setting: &Setting) -> Work {
+    let program = Program::Argv(["true"].into_iter().collect());
+    Work::Command(CommandWork { program, setting: Arc::new(setting.clone()) })
+}
+
+#[test]
+fn an_older_worker_gets_only_tasks_whose_fields_it_understands() {
+    let older = WorkerSettings { fields: Fields::NONE, ..WorkerSettings::new("w", 8) };
+    let mut rig = Rig::new(Mode::Native, NativeWorker::new(older));
+    let [plain, other] = settings();
+    let plain = rig.submit(1, with(&plain));
+    let array = ArraySpec::numbered("other", 2, with(&other));
+    let other = rig.submit_arrays(vec![array], Profile::default());
+    assert_eq!(rig.run_all(), 1);
+    assert_eq!((rig.count(plain, State::Done), rig.count(other, State::Ready)), (1, 2));
+}
+
+#[test]
+fn every_field_of_a_setting_survives_the_wire() {
+    for setting in settings() {
+        let body = Arc::from(&b"echo\n"[..]);
+        for work in [with(&setting), Work::script(".sh", body, Arc::new(setting.clone()))] {
+            let mut rig = rig(1, 0);
+            rig.submit(1, work.clone());
+            assert_eq!(*rig.started()[0].work, work);
+        }
+    }
 }
 
 #[test]

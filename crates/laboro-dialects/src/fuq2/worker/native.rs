@@ -108,6 +108,7 @@ impl NativeWorker {
             takes_names: settings.takes_names,
             running,
             life: settings.life,
+            fields: settings.fields,
             left_ms: settings.until.map_or(0, |until| until.since_ms(now).max(1)),
         };
         self.talk.ask_with(&mut out.say, Kind::Hello, |to| hello.write(to));

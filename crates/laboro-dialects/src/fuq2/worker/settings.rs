@@ -1,6 +1,6 @@
 //! What a Laboro worker says of itself, and the limits of its side of the conversation.
 
-use laboro_core::{MESSAGE_BYTES_MAX, Time};
+use laboro_core::{Fields, MESSAGE_BYTES_MAX, Time};
 
 /// Everything that a worker tells the hub in its HELLO.
 #[derive(Clone)]
@@ -27,6 +27,8 @@ pub struct WorkerSettings {
     pub life: u64,
     /// It knows what tasks mean that are only a name, such as those of dwork.
     pub takes_names: bool,
+    /// The fields of a task that it understands; those with others are for newer workers.
+    pub fields: Fields,
     /// It leaves then: tasks whose time limit does not fit before are for others.
     pub until: Option<Time>,
     /// Name and version of the program.
@@ -52,6 +54,7 @@ impl WorkerSettings {
             pid: 0,
             life: 0,
             takes_names: true,
+            fields: Fields::known(),
             until: None,
             program: concat!("laboro ", env!("CARGO_PKG_VERSION")).into(),
             message_max: MESSAGE_BYTES_MAX,

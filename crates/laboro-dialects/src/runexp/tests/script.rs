@@ -1,7 +1,7 @@
 //! Commands as bash scripts, run by bash.
 
 use crate::runexp::{Extra, Script};
-use laboro_core::{CommandWork, Program, Setting, Work};
+use laboro_core::{CommandWork, Program, Setting, Stdin, Work};
 use std::io::Write;
 use std::process::Command;
 use std::sync::Arc;
@@ -57,8 +57,8 @@ fn a_command_finds_its_directory_variables_and_input() {
     let setting = Setting {
         dir: Some(Box::from(path)),
         env: vec![(Box::from(&b"X_1"[..]), Box::from(&b"a 'b'\n$c"[..]))],
-        stdin: Some(input.clone().into()),
-        output: None,
+        stdin: Stdin::Text(input.clone().into()),
+        ..Setting::default()
     };
     let line = b"pwd; echo \"$X_1\"; cat; exit 7";
     let program = Program::Shell(Box::from(&line[..]));
@@ -69,7 +69,7 @@ fn a_command_finds_its_directory_variables_and_input() {
 
 #[test]
 fn input_may_begin_with_a_dash() {
-    let setting = Setting { stdin: Some(Box::from(&b"-v x"[..])), ..Setting::default() };
+    let setting = Setting { stdin: Stdin::Text(Box::from(&b"-v x"[..])), ..Setting::default() };
     assert_eq!(bash(&argv(&[b"cat"], setting)), (b"-v x".to_vec(), Some(0)));
 }
 
@@ -97,7 +97,7 @@ fn a_script_with_a_setting_or_another_interpreter_is_wrapped() {
     let work = Work::script(".sh", body, setting);
     assert_eq!(bash(&work), (b"got 1 100%\n".to_vec(), Some(3)));
     let body: Arc<[u8]> = Arc::from(&b"/o/ { print $0 \"\\\\\" }"[..]);
-    let stdin = Some(Box::from(&b"one\ntree\n"[..]));
+    let stdin = Stdin::Text(Box::from(&b"one\ntree\n"[..]));
     let setting = Arc::new(Setting { stdin, ..Setting::default() });
     let work = Work::script("awk -f", body, setting);
     assert_eq!(bash(&work), (b"one\\\n".to_vec(), Some(0)));

@@ -5,7 +5,7 @@ use super::{decoded, encoded};
 use crate::record::{Decoder, Encoder};
 use laboro_core::{
     Added, CommandWork, Event, JobId, LeaseNo, Name, NewTask, Outcome, Profile, Program, Setting,
-    TaskId, Then, Time, Work, WorkerId,
+    Stdin, TaskId, Then, Time, Work, WorkerId,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ fn equal_neighbours_are_written_once_and_read_back_as_one() {
 
 #[test]
 fn different_commands_share_their_setting_again() {
-    let setting = Setting { stdin: Some(vec![b'i'; 1000].into()), ..Setting::default() };
+    let setting = Setting { stdin: Stdin::Text(vec![b'i'; 1000].into()), ..Setting::default() };
     let setting = Arc::new(setting);
     let command = |number: u32| {
         let program = Program::Shell(format!("work {number}").into_bytes().into());

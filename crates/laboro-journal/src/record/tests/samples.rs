@@ -5,9 +5,9 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Back, Backoff, CommandWork, Event, GroupId, JobId, JobOptions, LeaseNo, Name, Needs,
-    NewArray, NewTask, Outcome, Profile, Program, Setting, Share, Standing, State, TaskId, Then,
-    Time, Values, Words, Work, WorkKind, WorkerId,
+    Added, Back, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions, LeaseNo,
+    Name, Needs, NewArray, NewTask, Outcome, Profile, Program, Setting, Share, Standing, State,
+    Stdin, TaskId, Then, Time, Values, Words, Work, WorkKind, WorkerId,
 };
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("job-stopped", vec![Event::JobStopped { job, stopped: true }]),
         ("job-limited", vec![Event::JobLimited { job, max_running: Some(10), max_fails: None }]),
         ("job-forgotten", vec![Event::JobForgotten { job }]),
-        ("added", vec![Event::Added(Box::new(added()))]),
-        ("added-one-by-one", (1..=3).map(added_alone).collect()),
+        ("added-tagged", vec![Event::Added(Box::new(added()))]),
+        ("added-one-by-one-tagged", (1..=3).map(added_alone).collect()),
         ("preds-added", vec![Event::PredsAdded { task: task(9), preds: vec![task(7), array()] }]),
         (
             "renewed",
@@ -129,7 +129,7 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 ..restored_job()
             }))),
         ),
-        ("restored-array", piece(Restore::Array(Box::new(restored_array())))),
+        ("restored-array-tagged", piece(Restore::Array(Box::new(restored_array())))),
         (
             "restored-elements",
             State::ALL
@@ -145,15 +145,15 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 ranges: vec![(21, 29)],
             }),
         ),
-        ("restored-tasks", piece(Restore::Tasks(Box::new(restored_tasks())))),
+        ("restored-tasks-tagged", piece(Restore::Tasks(Box::new(restored_tasks())))),
         ("restored-followers", piece(Restore::Followers(vec![(array(), TaskId::whole(job, 50))]))),
         ("restored-edges", piece(Restore::Edges(pairs))),
         (
-            "restored-lane",
+            "restored-lane-tagged",
             piece(Restore::Lane {
                 job,
                 profile: Profile::default(),
-                kind: WorkKind::Script,
+                kind: Demand { kind: WorkKind::Script, fields: Fields::known() },
                 turn: -3,
                 tasks: vec![task(4), task(5), task(9)],
             }),
@@ -223,8 +223,21 @@ fn setting() -> Arc<Setting> {
     Arc::new(Setting {
         dir: Some(bytes(b"/data")),
         env: vec![(bytes(b"LANG"), bytes(b"C"))],
-        stdin: Some(bytes(b"input")),
-        output: Some(bytes(b"out-%j.log")),
+        stdin: Stdin::Text(bytes(b"input")),
+        stdout: Some(bytes(b"out.log")),
+        stderr: Some(bytes(b"out.log")),
+        nice: None,
+    })
+}
+
+/// Every field that the first form of records did not have.
+fn other_setting() -> Arc<Setting> {
+    Arc::new(Setting {
+        stdin: Stdin::File(bytes(b"in.txt")),
+        stdout: Some(bytes(b"out/{}.txt")),
+        stderr: Some(bytes(b"err/{}.txt")),
+        nice: Some(-5),
+        ..Setting::default()
     })
 }
 
@@ -238,7 +251,7 @@ fn added() -> Added {
     });
     let shell = Work::Command(CommandWork {
         program: Program::Shell(bytes(b"echo $HOME")),
-        setting: Arc::default(),
+        setting: other_setting(),
     });
     let again = Work::script(".py", body, setting);
     let works = [

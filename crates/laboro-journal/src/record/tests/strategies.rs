@@ -5,9 +5,9 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Back, Backoff, CommandWork, Event, GroupId, JobId, JobOptions, LeaseNo, Name, Needs,
-    NewArray, NewTask, Outcome, Profile, Program, Ranges, Setting, Share, Standing, State, TaskId,
-    Then, Time, Values, Words, Work, WorkKind, WorkerId,
+    Added, Back, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions, LeaseNo,
+    Name, Needs, NewArray, NewTask, Outcome, Profile, Program, Ranges, Setting, Share, Standing,
+    State, Stdin, TaskId, Then, Time, Values, Words, Work, WorkKind, WorkerId,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -140,7 +140,7 @@ fn restore() -> impl Strategy<Value = Restore> {
         any::<i64>(),
         any::<i64>(),
     );
-    let lane = (job(), profile(), work_kind(), any::<i64>(), vec(task(), 0..6));
+    let lane = (job(), profile(), demand(), any::<i64>(), vec(task(), 0..6));
     let leased = (task(), lease(), worker(), time(), of(time()), of(share()));
     prop_oneof![
         counters.prop_map(|(life, seed, next_lease, next_job, next_worker, front, back)| {
@@ -358,8 +358,15 @@ fn work() -> impl Strategy<Value = Arc<Work>> {
 fn setting() -> impl Strategy<Value = Arc<Setting>> {
     prop_oneof![
         Just(Setting::default()),
-        (of(bytes()), vec((bytes(), bytes()), 0..3), of(bytes()), of(bytes()))
-            .prop_map(|(dir, env, stdin, output)| Setting { dir, env, stdin, output }),
+        (of(bytes()), vec((bytes(), bytes()), 0..3), of(bytes()), of(bytes()), of(bytes()))
+            .prop_map(|(dir, env, stdin, stdout, stderr)| Setting {
+                dir,
+                env,
+                stdin: stdin.map_or(Stdin::Null, Stdin::Text),
+                stdout,
+                stderr,
+                ..Setting::default()
+            }),
     ]
     .prop_map(Arc::new)
 }
@@ -434,9 +441,12 @@ fn state() -> impl Strategy<Value = State> {
     proptest::sample::select(State::ALL.to_vec())
 }
 
-fn work_kind() -> impl Strategy<Value = WorkKind> {
+fn demand() -> impl Strategy<Value = Demand> {
     let all = [WorkKind::Named, WorkKind::Command, WorkKind::Script, WorkKind::Indexed];
-    proptest::sample::select(all.to_vec())
+    let fields =
+        vec(0_u32..64, 0..3).prop_map(|tags| tags.into_iter().fold(Fields::NONE, Fields::with));
+    (proptest::sample::select(all.to_vec()), fields)
+        .prop_map(|(kind, fields)| Demand { kind, fields })
 }
 
 fn ranges() -> impl Strategy<Value = Ranges> {

@@ -1,11 +1,10 @@
 //! Ids, times, names and ranges, each as what it differs by from the last of its kind in the record:
 //! neighbours in a batch are neighbours in number, so most take one byte.
 
-use super::tasks::Plain;
 use super::{Decoder, Encoder};
 use crate::record::RecordError;
 use crate::record::bytes::{unzigzag, zigzag};
-use laboro_core::{GroupId, JobId, LeaseNo, Name, Ranges, TaskId, Time, WorkerId};
+use laboro_core::{GroupId, JobId, LeaseNo, Name, Profile, Ranges, TaskId, Time, WorkerId};
 
 /// How much of a name may come from the name before it. Without a bound, a short record could stand for
 /// names without end.
@@ -21,7 +20,8 @@ pub(super) struct Last {
     pub lease: LeaseNo,
     /// Of the last lease granted; `time` is of other things.
     pub until: Option<Time>,
-    pub profile: Option<Plain>,
+    /// Of records from before profiles had tags.
+    pub profile: Option<Profile>,
     tasks: [TaskId; 5],
     name: Vec<u8>,
 }

@@ -2,13 +2,13 @@
 //! are millions of them and somebody waits for a hub to start.
 
 use super::deltas::Line;
-use super::{Decoder, Encoder, tag};
+use super::{Decoder, Encoder, Form, tag};
 use crate::record::RecordError;
 use laboro_core::restore::{
     Restore, RestoredArray, RestoredAttempt, RestoredExtra, RestoredJob, RestoredPhase,
     RestoredTask, RestoredTasks, RestoredWorker,
 };
-use laboro_core::{JobOptions, LeaseNo, State, TaskId, WorkKind};
+use laboro_core::{Demand, Fields, JobOptions, LeaseNo, State, TaskId, WorkKind};
 
 const INDEX_GIVEN: u8 = 1;
 const PROFILE_GIVEN: u8 = 2;
@@ -60,15 +60,16 @@ impl Encoder {
             Restore::Followers(pairs) => self.pairs(tag::RESTORED_FOLLOWERS, pairs),
             Restore::Edges(pairs) => self.pairs(tag::RESTORED_EDGES, pairs),
             Restore::Lane { job, profile, kind, turn, tasks } => {
-                self.out.u8(tag::RESTORED_LANE);
+                self.out.u8(tag::RESTORED_LANE_TAGGED);
                 self.job(*job);
                 self.profile(profile);
-                self.out.u8(match kind {
+                self.out.u8(match kind.kind {
                     WorkKind::Named => 0,
                     WorkKind::Command => 1,
                     WorkKind::Script => 2,
                     WorkKind::Indexed => 3,
                 });
+                self.list(&kind.fields.tags().collect::<Vec<_>>(), |to, tag| to.out.u32(*tag));
                 self.out.i64(*turn);
                 self.tasks(Line::Other, tasks);
             }
@@ -131,7 +132,7 @@ impl Encoder {
     }
 
     fn restored_array(&mut self, from: &RestoredArray) {
-        self.out.u8(tag::RESTORED_ARRAY);
+        self.out.u8(tag::RESTORED_ARRAY_TAGGED);
         self.job(from.job);
         self.out.u32(from.first);
         self.new_array(&from.array);
@@ -157,7 +158,7 @@ impl Encoder {
     }
 
     fn restored_tasks(&mut self, from: &RestoredTasks) {
-        self.out.u8(tag::RESTORED_TASKS);
+        self.out.u8(tag::RESTORED_TASKS_TAGGED);
         self.job(from.job);
         self.list(&from.profiles, Encoder::profile);
         let mut before = Before { index: 0, profile: 0 };
@@ -266,7 +267,9 @@ impl Decoder<'_> {
             tag::RESTORED_JOB_BY => {
                 Restore::Job(Box::new(self.restored_job(Decoder::owned_job_options)?))
             }
-            tag::RESTORED_ARRAY => Restore::Array(Box::new(self.restored_array()?)),
+            tag::RESTORED_ARRAY | tag::RESTORED_ARRAY_TAGGED => {
+                Restore::Array(Box::new(self.restored_array()?))
+            }
             tag::RESTORED_ELEMENTS => {
                 let (job, ranges) = (self.job()?, self.ranges()?);
                 Restore::Elements { job, state: self.state()?, ranges }
@@ -275,19 +278,15 @@ impl Decoder<'_> {
                 let (job, ranges) = (self.job()?, self.ranges()?);
                 Restore::FailedElements { job, outcome: self.outcome()?, ranges }
             }
-            tag::RESTORED_TASKS => Restore::Tasks(Box::new(self.restored_tasks()?)),
+            tag::RESTORED_TASKS | tag::RESTORED_TASKS_TAGGED => {
+                Restore::Tasks(Box::new(self.restored_tasks()?))
+            }
             tag::RESTORED_FOLLOWERS => Restore::Followers(self.pairs()?),
             tag::RESTORED_EDGES => Restore::Edges(self.pairs()?),
-            tag::RESTORED_LANE => Restore::Lane {
+            tag::RESTORED_LANE | tag::RESTORED_LANE_TAGGED => Restore::Lane {
                 job: self.job()?,
                 profile: self.profile()?,
-                kind: match self.from.u8()? {
-                    0 => WorkKind::Named,
-                    1 => WorkKind::Command,
-                    2 => WorkKind::Script,
-                    3 => WorkKind::Indexed,
-                    _ => return self.from.malformed("no such kind of work"),
-                },
+                kind: self.demand()?,
                 turn: self.from.i64()?,
                 tasks: self.tasks(Line::Other)?,
             },
@@ -417,6 +416,21 @@ impl Decoder<'_> {
             _ => Some(Box::new(self.extra()?)),
         };
         Ok(RestoredTask { index, name, profile, work, waiting, failed, fails, lost, phase, extra })
+    }
+
+    fn demand(&mut self) -> Result<Demand, RecordError> {
+        let kind = match self.from.u8()? {
+            0 => WorkKind::Named,
+            1 => WorkKind::Command,
+            2 => WorkKind::Script,
+            3 => WorkKind::Indexed,
+            _ => return self.from.malformed("no such kind of work"),
+        };
+        let tags = match self.form {
+            Form::Positional => Vec::new(),
+            Form::Tagged => self.list(|from| from.from.u32())?,
+        };
+        Ok(Demand { kind, fields: tags.into_iter().fold(Fields::NONE, Fields::with) })
     }
 
     fn attempt(&mut self) -> Result<RestoredAttempt, RecordError> {

@@ -1,7 +1,7 @@
 //! Work, and what tasks share of it. A work, a setting or a script's body is written where it is first
 //! met and gets a place on a shelf; after that its place is enough. Read back, it is shared again.
 
-use super::{Decoder, Encoder};
+use super::{Decoder, Encoder, Form};
 use crate::record::RecordError;
 use crate::record::bytes::{Reader, Writer};
 use laboro_core::{CommandWork, IndexedWork, Program, ScriptWork, Setting, Work};
@@ -123,14 +123,7 @@ impl Encoder {
         if self.shelved.settings.place(setting, &mut self.out) {
             return;
         }
-        let Setting { dir, env, stdin, output } = &**setting;
-        self.option(dir.as_deref(), |to, dir| to.out.string(dir));
-        self.list(env, |to, (name, value)| {
-            to.out.string(name);
-            to.out.string(value);
-        });
-        self.option(stdin.as_deref(), |to, stdin| to.out.string(stdin));
-        self.option(output.as_deref(), |to, output| to.out.string(output));
+        self.out.string_of(|to| setting.encode(to));
     }
 }
 
@@ -189,12 +182,16 @@ impl Decoder<'_> {
         if let Some(setting) = placed(&mut self.from, &self.held.settings)? {
             return Ok(setting);
         }
-        let setting = Arc::new(Setting {
-            dir: self.option(|from| Ok(from.from.string()?.into()))?,
-            env: self.list(|from| Ok((from.from.string()?.into(), from.from.string()?.into())))?,
-            stdin: self.option(|from| Ok(from.from.string()?.into()))?,
-            output: self.option(|from| Ok(from.from.string()?.into()))?,
-        });
+        let setting = match self.form {
+            Form::Positional => self.positional_setting()?,
+            Form::Tagged => {
+                let mut setting = Setting::default();
+                let fields = self.from.string()?;
+                setting.decode(fields).or_else(|error| self.from.field(error))?;
+                setting
+            }
+        };
+        let setting = Arc::new(setting);
         self.held.settings.push(Arc::clone(&setting));
         Ok(setting)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laboro_core::{CommandWork, Program, Setting, Work};
+use laboro_core::{CommandWork, Program, Setting, Stdin, Work};
 use laboro_worker::agent::Farewell;
 
 use super::hub::{Rig, element, task};
@@ -70,11 +70,11 @@ fn a_task_knows_itself_and_its_scratch_directory_is_gone_after_it() {
 fn placeholders_of_an_element_are_filled_in() {
     let setting = Setting {
         env: vec![(b"V".as_slice().into(), b"{/}".as_slice().into())],
-        stdin: Some(b"in {#}".as_slice().into()),
-        output: Some(b"copy-{#}".as_slice().into()),
+        stdin: Stdin::Text(b"in {#}".as_slice().into()),
+        stderr: Some(b"err-{#}".as_slice().into()),
         ..Setting::default()
     };
-    let line = b"echo {} {name} $V \"$(cat)\"".as_slice().into();
+    let line = b"echo {} {name} $V \"$(cat)\"; echo {/} >&2".as_slice().into();
     let program = Program::Shell(line);
     let work = Work::Command(CommandWork { program, setting: Arc::new(setting) });
     let shell = element(1, 4, b"a dir/it's", work);
@@ -85,7 +85,7 @@ fn placeholders_of_an_element_are_filled_in() {
     rig.ends(1, "success");
     let all = "a dir/it's array.5 it's in 5";
     rig.expect(&format!("wrote 1 Out {} {:?}", all.len() + 1, format!("{all}\n")));
-    assert_eq!(rig.line_of("copy-5"), all);
+    assert_eq!(rig.line_of("err-5"), "it's");
     rig.say("give 2");
     rig.ends(2, "success");
     rig.expect(r#"wrote 2 Out 10 "x|y z|y z|""#);

@@ -2,13 +2,13 @@
 
 use super::{Agent, OUTPUTS_TROUBLE, Stopping};
 use crate::output::bytes;
-use crate::run::process::Attempt;
 use crate::run::running::{Running, stored_ending};
 use crate::run::show::EndView;
 use anyhow::Context;
 use laboro_core::{Grant, TaskResult};
+use laboro_dialects::worker::Key;
 use laboro_journal::outputs::Stream as StoredStream;
-use laboro_worker::{Ending, RunnerEvent, Stream, Usage, is_shortage, no_room_words};
+use laboro_worker::{Ending, Refusal, RunnerEvent, Stream, Usage, is_shortage, no_room_words};
 use std::time::{Duration, Instant, SystemTime};
 
 impl Agent {
@@ -58,22 +58,18 @@ impl Agent {
         self.next_id += 1;
         let index = grant.task.index;
         self.say_once_if_settings_differ(grant);
-        let (element, place) =
-            self.layout.element(index).expect("the hub grants only what was submitted");
-        let name = element.name.clone();
         let number = self.attempts.begin(index, grant.attempt)?;
-        let slots = grant.profile.needs.slots;
-        let attempt = Attempt { id, place, number, slots, share: &share(grant) };
-        let prepared = self.launcher.prepare(element, &attempt, &self.options);
-        let made = prepared.and_then(|mut prepared| {
-            let running = Running::new(grant, name, number, &mut prepared, &self.options)?;
-            Ok((prepared, running))
+        let assignment = self.layout.assignment(Key(id), number, grant);
+        let made = self.maker.make(&assignment, &self.scripts, None);
+        let made = made.map_err(anyhow::Error::new).and_then(|mut made| {
+            let running = Running::new(grant, assignment.name, number, &mut made, &self.options)?;
+            Ok((made, running))
         });
         // It was not tried, so the next attempt is the same one.
-        let (prepared, running) = made.inspect_err(|_| self.attempts.take_back(index, number))?;
-        self.slots_used += slots;
+        let (made, running) = made.inspect_err(|_| self.attempts.take_back(index, number))?;
+        self.slots_used += assignment.slots;
         self.running.insert(id, running);
-        self.runner.launch(prepared.launch);
+        self.runner.launch(made.launch);
         Ok(())
     }
 
@@ -186,17 +182,15 @@ impl Agent {
     }
 }
 
-fn share(grant: &Grant) -> Vec<(String, Vec<u32>)> {
-    let indices = grant.share.iter().flat_map(|share| &share.indices);
-    let bits = |bits: u128| (0..128).filter(|bit| bits >> bit & 1 == 1).collect();
-    indices.map(|(name, mask)| (name.to_string(), bits(*mask))).collect()
-}
-
 /// When what could not be prepared for want of files or memory is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 
 fn is_passing(error: &anyhow::Error) -> bool {
-    error.chain().filter_map(|cause| cause.downcast_ref()).any(is_shortage)
+    let mut causes = error.chain();
+    causes.any(|cause| match cause.downcast_ref::<Refusal>() {
+        Some(refusal) => refusal.is_shortage,
+        None => cause.downcast_ref().is_some_and(is_shortage),
+    })
 }
 
 /// Of a script whose words decide, not its status.

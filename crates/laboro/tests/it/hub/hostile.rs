@@ -5,7 +5,7 @@ use crate::rig::{LABORO, until};
 use crate::terminal::TERMINAL;
 use laboro_core::{
     Command, CommandWork, IfTaken, JobOptions, LeaseRef, Name, Outcome, Profile, Program, Reply,
-    Report, Setting, Submit, SubmitTo, TaskResult, TaskSpec, UnknownPred, Work, WorkerRef,
+    Report, Setting, Stdin, Submit, SubmitTo, TaskResult, TaskSpec, UnknownPred, Work, WorkerRef,
 };
 use std::io::Write;
 use std::sync::Arc;
@@ -18,8 +18,10 @@ fn submit(place: &Place, group: &str) {
     let setting = Setting {
         dir: Some(text()),
         env: vec![((*b"EVIL").into(), text())],
-        stdin: Some(text()),
-        output: Some(text()),
+        stdin: Stdin::File(text()),
+        stdout: Some(text()),
+        stderr: Some(EVIL.repeat(2).into_bytes().into()),
+        nice: None,
     };
     let program = Program::Argv(["echo", EVIL].into_iter().collect());
     let work = Work::Command(CommandWork { program, setting: Arc::new(setting) });

@@ -55,7 +55,7 @@ fn a_failed_task_is_shown_with_its_last_words() {
     place.worker("w", 4).work_off(&[2]);
     place.prints(1, 2, "some output\n", "first\nsomething broke\n");
     let task = place.out(&["show", "last/2"]);
-    for words in ["task 1/2", "failed", "sh -c '{}'", "value b", "exit code 3", "something broke"] {
+    for words in ["task 1/2", "failed", "sh -c {}", "value b", "exit code 3", "something broke"] {
         assert!(task.contains(words), "{words} is not in\n{task}");
     }
     let job = place.out(&["show", "night"]);

@@ -11,7 +11,11 @@ struct Whole {
 
 impl Whole {
     fn new() -> Whole {
-        let rig = Rig::new();
+        Whole::at(Rig::new())
+    }
+
+    /// The hub's directory may be there already.
+    fn at(rig: Rig) -> Whole {
         let dir = rig.at("hub");
         let dir = dir.to_str().unwrap();
         let free = "127.0.0.1:0";
@@ -219,4 +223,89 @@ fn who_made_and_revoked_tokens_is_in_the_audit_log() {
     ] {
         whole.run(&["access", wrong[0], wrong[1]]).expect(2).says(words);
     }
+}
+
+const STREAMS: &str = r#"
+[[task]]
+name = "script"
+stdin = { file = "in.txt" }
+output = { stdout = "s.out", stderr = "s.err" }
+script = "cat; echo wrong >&2"
+[[task]]
+name = "line"
+output = "both.log"
+command = "echo 1; echo 2 >&2; echo 3"
+[[task]]
+name = "words"
+foreach = ["a b", "c"]
+dir = "{//}sub"
+output = { stdout = "{#}.out" }
+command = ["echo", "{}"]
+"#;
+
+#[test]
+fn the_streams_of_a_flow_are_the_same_files_here_and_at_a_worker_and_are_shown_as_typed() {
+    let whole = Whole::new();
+    whole.rig.write("flow.toml", STREAMS);
+    whole.rig.write("in.txt", "given\n");
+    whole.rig.write(".sub/.keep", "");
+    let files = ["s.out", "s.err", "both.log", ".sub/1.out", ".sub/2.out"];
+    let written = |words: &[&str]| {
+        files.iter().for_each(|file| whole.rig.write(file, "old"));
+        whole.run(words).expect(0);
+        files.map(|file| whole.rig.read(file))
+    };
+    let here = written(&["run", "flow.toml"]);
+    assert_eq!(here, ["given\n", "wrong\n", "1\n2\n3\n", "a b\n", "c\n"]);
+    assert_eq!(written(&["submit", "--wait", "flow.toml"]), here);
+    let shown = |task: &str| whole.run(&["show", task]).expect(0).out();
+    let expect = |task: &str, lines: &[&str]| {
+        let shown = shown(task);
+        lines.iter().for_each(|line| assert!(shown.contains(line), "{line} in {shown}"));
+    };
+    let script =
+        ["runs       bash script\n", "    | cat; echo", "files      < in.txt > s.out 2> s.err\n"];
+    expect("script", &script);
+    expect("line", &["runs       echo 1; echo 2 >&2; echo 3\n", "files      > both.log 2>&1\n"]);
+    expect("words.1", &["runs       echo {}\n", "value a b\n", "files      > {#}.out\n"]);
+    whole.rig.write("jobs.txt", "echo $((1 + 1))\n");
+    whole.run(&["submit", "--wait", "jobs.txt"]).expect(0);
+    expect("last/1", &["runs       echo $((1 + 1))\n", "element    1\n"]);
+}
+
+#[test]
+fn a_working_directory_may_have_placeholders_here_and_at_a_worker() {
+    let whole = Whole::new();
+    ["a", "b"].iter().for_each(|dir| whole.rig.write(&format!("d{dir}/.keep"), ""));
+    for command in [&["run"][..], &["submit", "--wait"]] {
+        let words = ["--workdir", "d{}", "--", "touch", "{}.txt", ":::", "a", "b"];
+        whole.run(&[command, &words].concat()).expect(0);
+        for file in ["da/a.txt", "db/b.txt"] {
+            std::fs::remove_file(whole.rig.at(file)).expect("the task was there");
+        }
+    }
+}
+
+#[test]
+fn a_hub_directory_from_before_fields_had_tags_opens_and_goes_on() {
+    let rig = Rig::new();
+    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/before-fields/journal");
+    std::fs::create_dir_all(rig.at("hub/journal")).unwrap();
+    for file in std::fs::read_dir(log).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), rig.at("hub/journal").join(file.file_name())).unwrap();
+    }
+    let whole = Whole::at(rig);
+    let shown = whole.run(&["show", "first"]).expect(0).out();
+    for words in ["first done", "runs       cat; echo \" $KEPT\"", "input      9 B of text", "KEPT"]
+    {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+    let shown = whole.run(&["show", "numbers.2"]).expect(0).out();
+    for words in ["runs       echo {}", "> {name}.log 2>&1", "1 gpu, tag none-such", "value 2"] {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+    whole.run(&["release", "2"]).expect(0);
+    whole.run(&["wait", "2", "4"]).expect(0);
+    assert_eq!(whole.run(&["logs", "--hub", "4/2"]).expect(0).out(), "later y\n");
 }

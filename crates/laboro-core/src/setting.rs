@@ -1,0 +1,195 @@
+//! How the process of a task runs: its directory, variables and streams. Shared by the tasks of a job. The core carries
+//! it; all it asks of it is which fields a worker must understand.
+
+use crate::fields::{FieldError, Fields, Reader, Writer, put_string};
+
+/// Name and value.
+pub type Variable = (Box<[u8]>, Box<[u8]>);
+
+/// Paths are relative to the directory. In an array, texts and paths may hold placeholders, which the worker that runs
+/// an element fills in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Setting {
+    pub dir: Option<Box<[u8]>>,
+    pub env: Vec<Variable>,
+    pub stdin: Stdin,
+    /// A file at the worker. `None`: what is printed goes to the store, for `laboro logs`.
+    pub stdout: Option<Box<[u8]>>,
+    /// The same; with the path of stdout, both go into one file in the order in which they are printed.
+    pub stderr: Option<Box<[u8]>>,
+    pub nice: Option<i32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stdin {
+    #[default]
+    Null,
+    Text(Box<[u8]>),
+    /// A file at the worker.
+    File(Box<[u8]>),
+}
+
+// The first four have places of their own in the tuples of the native wire, which every worker reads.
+const DIR: u32 = 1;
+const ENV: u32 = 2;
+const STDIN_TEXT: u32 = 3;
+const BOTH_STREAMS: u32 = 4;
+const STDIN_FILE: u32 = 5;
+const STDOUT: u32 = 6;
+const STDERR: u32 = 7;
+const NICE: u32 = 8;
+
+/// A worker that ignored one of these would not do what was asked; what people call them.
+const MUST_UNDERSTAND: [(u32, &str); 3] =
+    [(STDIN_FILE, "a stdin file"), (STDOUT, "a stdout file"), (STDERR, "a stderr file")];
+
+enum Value<'a> {
+    Bytes(&'a [u8]),
+    Signed(i32),
+    Variables(&'a [Variable]),
+}
+
+impl Setting {
+    /// What its paths and its input weigh, without the variables.
+    pub fn text_bytes(&self) -> usize {
+        let stdin = match &self.stdin {
+            Stdin::Null => 0,
+            Stdin::Text(text) => text.len(),
+            Stdin::File(path) => path.len(),
+        };
+        let paths = [&self.dir, &self.stdout, &self.stderr].into_iter().flatten();
+        stdin + paths.map(|path| path.len()).sum::<usize>()
+    }
+
+    /// Each field that is not as usual.
+    fn each<'a>(&'a self, mut see: impl FnMut(u32, Value<'a>)) {
+        use Value::{Bytes, Signed, Variables};
+        let Setting { dir, env, stdin, stdout, stderr, nice } = self;
+        if let Some(dir) = dir {
+            see(DIR, Bytes(dir));
+        }
+        if !env.is_empty() {
+            see(ENV, Variables(env));
+        }
+        match stdin {
+            Stdin::Null => {}
+            Stdin::Text(text) => see(STDIN_TEXT, Bytes(text)),
+            Stdin::File(path) => see(STDIN_FILE, Bytes(path)),
+        }
+        if self.both_streams().is_some() {
+            stdout.iter().for_each(|path| see(BOTH_STREAMS, Bytes(path)));
+        } else {
+            stdout.iter().for_each(|path| see(STDOUT, Bytes(path)));
+            stderr.iter().for_each(|path| see(STDERR, Bytes(path)));
+        }
+        if let Some(nice) = nice {
+            see(NICE, Signed(*nice));
+        }
+    }
+
+    fn take(&mut self, tag: u32, value: &mut Reader<'_>) -> Result<bool, FieldError> {
+        match tag {
+            DIR => self.dir = Some(value.rest().into()),
+            ENV => {
+                self.env = value.list(|from| Ok((from.string()?.into(), from.string()?.into())))?;
+            }
+            STDIN_TEXT => self.stdin = Stdin::Text(value.rest().into()),
+            BOTH_STREAMS => self.set_both_streams(Some(value.rest().into())),
+            STDIN_FILE => self.stdin = Stdin::File(value.rest().into()),
+            STDOUT => self.stdout = Some(value.rest().into()),
+            STDERR => self.stderr = Some(value.rest().into()),
+            NICE => self.nice = Some(value.signed()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The same with every text and path changed, as where the placeholders of an element are filled.
+    #[must_use]
+    pub fn map(&self, text: impl Fn(&[u8]) -> Box<[u8]>) -> Setting {
+        Setting {
+            dir: self.dir.as_deref().map(&text),
+            env: self.env.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+            stdin: match &self.stdin {
+                Stdin::Null => Stdin::Null,
+                Stdin::Text(words) => Stdin::Text(text(words)),
+                Stdin::File(path) => Stdin::File(text(path)),
+            },
+            stdout: self.stdout.as_deref().map(&text),
+            stderr: self.stderr.as_deref().map(&text),
+            ..*self
+        }
+    }
+
+    /// The one file that both streams go to.
+    pub fn both_streams(&self) -> Option<&[u8]> {
+        self.stdout.as_deref().filter(|_| self.stdout == self.stderr)
+    }
+
+    pub fn set_both_streams(&mut self, path: Option<Box<[u8]>>) {
+        self.stdout.clone_from(&path);
+        self.stderr = path;
+    }
+
+    /// What a worker has to understand to run its task.
+    pub fn must_understand(&self) -> Fields {
+        let mut fields = Fields::NONE;
+        self.each(|tag, _| {
+            if Fields::known().has_all(Fields::NONE.with(tag)) {
+                fields = fields.with(tag);
+            }
+        });
+        fields
+    }
+
+    /// Appends the fields that are not as usual.
+    pub fn encode(&self, to: &mut Vec<u8>) {
+        self.encode_after(0, to);
+    }
+
+    /// The same without those that have a place of their own on the native wire: directory, variables, a text as input,
+    /// one file for both streams.
+    pub fn encode_tail(&self, to: &mut Vec<u8>) {
+        self.encode_after(BOTH_STREAMS, to);
+    }
+
+    fn encode_after(&self, last: u32, to: &mut Vec<u8>) {
+        let mut to = Writer { to, must_understand: Fields::known() };
+        self.each(|tag, value| match value {
+            _ if tag <= last => {}
+            Value::Bytes(bytes) => to.bytes(tag, bytes),
+            Value::Signed(number) => to.signed(tag, number),
+            Value::Variables(variables) => to.list(tag, |to| {
+                for (name, value) in variables {
+                    put_string(to, name);
+                    put_string(to, value);
+                }
+            }),
+        });
+    }
+
+    /// Adds fields to what is there.
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<(), FieldError> {
+        Reader(bytes).each(|tag, value| self.take(tag, value))
+    }
+}
+
+impl Fields {
+    /// Those that this version understands.
+    pub const fn known() -> Fields {
+        let (mut fields, mut at) = (Fields::NONE, 0);
+        while at < MUST_UNDERSTAND.len() {
+            fields = fields.with(MUST_UNDERSTAND[at].0);
+            at += 1;
+        }
+        fields
+    }
+
+    /// What people call them.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        self.tags().map(|tag| {
+            let known = MUST_UNDERSTAND.iter().find(|(known, _)| *known == tag);
+            known.map_or("a field of a newer laboro", |(_, word)| word)
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! Options about how the process of each task runs, the same for `run` and `submit`: what a flow says with the keys of
+//! its defaults.
+
+use crate::exit::usage;
+use clap::Args as ClapArgs;
+use laboro_plan::Settings;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TaskArgs {
+    /// Where tasks run, such as out/{}. Default: this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+
+    /// A variable for the tasks; without a value, the one it has here.
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
+
+    /// Run tasks with this niceness, from -20 to 19.
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
+        value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub(crate) nice: Option<i32>,
+}
+
+impl TaskArgs {
+    /// For `Plan::apply`.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        Ok(Settings {
+            dir: self.workdir.clone().map(PathBuf::into_os_string),
+            env: self.env.iter().map(|given| variable(given)).collect::<Result<_, _>>()?,
+            nice: self.nice,
+            ..Settings::default()
+        })
+    }
+}
+
+/// `NAME=VALUE`, or `NAME` with the value it has here.
+fn variable(given: &str) -> anyhow::Result<(String, OsString)> {
+    let (name, value) = match given.split_once('=') {
+        Some((name, value)) => (name, value.into()),
+        None => {
+            let unset =
+                || usage(format!("--env {given}: it has no value here: write {given}=VALUE"));
+            (given, std::env::var_os(given).ok_or_else(unset)?)
+        }
+    };
+    if name.is_empty() {
+        return Err(usage(format!("--env {given}: a variable needs a name")));
+    }
+    Ok((name.to_owned(), value))
+}
