@@ -354,6 +354,7 @@ fn side(plan: &WorkerPlan, life: u64) -> Box<dyn WorkerSide> {
             let settings = fuq2::WorkerSettings {
                 memory: 1 << 30,
                 period_ms: plan.period_ms,
+                fields: plan.fields,
                 life: plan.number * 1000 + life,
                 ..fuq2::WorkerSettings::new(name, slots)
             };

@@ -7,8 +7,9 @@ use crate::oracle::Oracle;
 use crate::promise::{Broken, Kept, Promise};
 use laboro_core::{
     ArraySpec, Command, CommandWork, Drain, IfTaken, JobId, JobOptions, LeaseRef, Name, Outcome,
-    Profile, Program, Query, Reply, Report, Scope, Selection, Setting, State, Submit, SubmitTo,
-    TaskId, TaskRef, TaskResult, TaskSpec, Token, UnknownPred, Which, Work, WorkerId, WorkerRef,
+    Profile, Program, Query, Reply, Report, Scope, Selection, Setting, State, Stdin, Submit,
+    SubmitTo, TaskId, TaskRef, TaskResult, TaskSpec, Token, UnknownPred, Which, Work, WorkerId,
+    WorkerRef,
 };
 use laboro_core::{Backoff, Needs};
 use laboro_hub::{Handle, Lost};
@@ -360,8 +361,8 @@ impl Clerk {
     fn array(&mut self, names: &[Name]) -> ArraySpec {
         let work = match self.dice.below(4) {
             0 => indexed(),
-            1 => command(),
-            2 => script(),
+            1 => command(self.setting()),
+            2 => script(self.setting()),
             _ => Work::Named,
         };
         let mut array = ArraySpec::numbered(self.name(), self.dice.small(1, 12), work);
@@ -372,14 +373,26 @@ impl Clerk {
         array
     }
 
+    /// Some have fields that not every worker understands.
+    fn setting(&mut self) -> Arc<Setting> {
+        let mut setting = Setting::default();
+        if self.dice.one_in(4) {
+            setting.stdout = Some((*b"out").into());
+        }
+        if self.dice.one_in(8) {
+            setting.stdin = Stdin::File((*b"in").into());
+        }
+        Arc::new(setting)
+    }
+
     fn work(&mut self) -> Option<Arc<Work>> {
         if self.dice.one_in(20) {
             return Some(Arc::new(poison()));
         }
         match self.dice.below(6) {
             0 | 1 => None,
-            2 => Some(Arc::new(command())),
-            3 | 4 => Some(Arc::new(script())),
+            2 => Some(Arc::new(command(self.setting()))),
+            3 | 4 => Some(Arc::new(script(self.setting()))),
             _ => Some(Arc::new(indexed())),
         }
     }
@@ -389,9 +402,9 @@ pub(crate) fn group() -> Name {
     "default".into()
 }
 
-fn command() -> Work {
+fn command(setting: Arc<Setting>) -> Work {
     let program = Program::Shell((*b"true").into());
-    Work::Command(CommandWork { program, setting: Arc::new(Setting::default()) })
+    Work::Command(CommandWork { program, setting })
 }
 
 /// No worker survives it.
@@ -400,8 +413,8 @@ pub(crate) fn poison() -> Work {
     Work::Command(CommandWork { program, setting: Arc::new(Setting::default()) })
 }
 
-fn script() -> Work {
-    Work::script(".sh", b"echo RES:\n".as_slice().into(), Arc::default())
+fn script(setting: Arc<Setting>) -> Work {
+    Work::script(".sh", b"echo RES:\n".as_slice().into(), setting)
 }
 
 fn indexed() -> Work {

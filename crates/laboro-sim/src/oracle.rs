@@ -12,9 +12,9 @@ use crate::journal::Doubt;
 use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;
 use laboro_core::{
-    Ask, Back, Capacity, Command, Effect, Event, Grant, Join, LeaseNo, LeaseRef, Ledger, Name,
-    Offer, Outcome, Patience, Reply, Report, Route, State, TaskId, TaskRef, Then, Time, Token,
-    WorkerId, WorkerRef,
+    Ask, Back, Capacity, Command, Demand, Effect, Event, Grant, Join, Kinds, LeaseNo, LeaseRef,
+    Ledger, Name, Offer, Outcome, Patience, Reply, Report, Route, State, TaskId, TaskRef, Then,
+    Time, Token, WorkerId, WorkerRef,
 };
 use model::{Model, Phase};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ struct Owed {
     asked_at: Time,
     /// It may wait until then.
     until: Option<Time>,
-    join: Option<Capacity>,
+    join: Option<(Capacity, Kinds)>,
     ahead: Option<(WorkerRef, u32)>,
     results: Vec<(LeaseRef, Outcome)>,
 }
@@ -63,6 +63,8 @@ struct Owed {
 struct Room {
     slots: u32,
     ahead: u32,
+    /// What it said last that it knows.
+    kinds: Option<Kinds>,
 }
 
 const OLD_LEASES_MAX: usize = 100;
@@ -130,8 +132,8 @@ impl Oracle {
             results: Vec::new(),
         };
         match command {
-            Command::Join(Join { capacity, .. }) => {
-                (owed.words, owed.join) = ("a join", Some(capacity));
+            Command::Join(Join { capacity, kinds, .. }) => {
+                (owed.words, owed.join) = ("a join", Some((capacity, kinds)));
             }
             Command::Offer(Offer { worker, route, .. }) => {
                 owed.words = "an offer";
@@ -335,12 +337,14 @@ impl Oracle {
                 Effect::Reply { token, reply } => {
                     if let Reply::Work { worker, grants } = &reply {
                         grant(*worker, grants)?;
+                        self.check_understood(*worker, grants)?;
                         self.pulled.extend(grants.iter().map(|grant| grant.lease));
                     }
                     self.replied(token, &reply)?;
                 }
                 Effect::Dispatch { worker, grants, .. } => {
                     grant(worker, &grants)?;
+                    self.check_understood(worker, &grants)?;
                     pushed_to.insert(worker);
                 }
                 Effect::Revoke { leases, .. } => {
@@ -362,6 +366,21 @@ impl Oracle {
         pushed_to.into_iter().try_for_each(|worker| self.check_room(worker))
     }
 
+    fn check_understood(&self, worker: WorkerId, grants: &[Grant]) -> Kept {
+        let Some(kinds) = self.rooms.get(&worker).and_then(|room| room.kinds) else {
+            return Ok(());
+        };
+        let demand =
+            |grant: &Grant| grant.work.as_ref().map_or(Demand::NAMED, |work| work.demand());
+        match grants.iter().find(|grant| !kinds.has(demand(grant))) {
+            None => Ok(()),
+            Some(grant) => {
+                let what = format!("{worker:?} got {}: {:?}", grant.task, demand(grant));
+                Err(Broken::new(Promise::Understood, what))
+            }
+        }
+    }
+
     fn replied(&mut self, token: Token, reply: &Reply) -> Kept {
         if token == Token(0) {
             return Ok(());
@@ -370,9 +389,10 @@ impl Oracle {
             let what = format!("{token:?} gets an answer that nobody waits for: {reply:?}");
             return Err(Broken::new(Promise::OneAnswer, what));
         };
-        if let (Some(capacity), Reply::Joined { worker, .. }) = (&owed.join, reply) {
+        if let (Some((capacity, kinds)), Reply::Joined { worker, .. }) = (&owed.join, reply) {
             let room = self.rooms.entry(*worker).or_default();
             room.slots = room.slots.max(capacity.slots);
+            room.kinds = Some(*kinds);
         }
         if let Some((WorkerRef::Id(worker), ahead)) = owed.ahead {
             let room = self.rooms.entry(worker).or_default();
@@ -415,7 +435,7 @@ impl Oracle {
         if used <= room.slots + room.ahead {
             return Ok(());
         }
-        let Room { slots, ahead } = room;
+        let Room { slots, ahead, .. } = room;
         let what = format!("worker {} has {slots} slots and {ahead} ahead, {used} used", worker.0);
         Err(Broken::new(Promise::Slots, what))
     }

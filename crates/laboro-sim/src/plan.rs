@@ -4,7 +4,7 @@
 use crate::dice::Dice;
 use crate::journal::Disposition;
 use crate::network::Weather;
-use laboro_core::{Conduct, ConductRule, Config, Keep, Limits, Quotas};
+use laboro_core::{Conduct, ConductRule, Config, Fields, Keep, Limits, Quotas};
 use laboro_dialects::fuq2::Numbering;
 use laboro_hub::ServerOptions;
 
@@ -39,6 +39,8 @@ pub(crate) struct WorkerPlan {
     pub ahead: u32,
     pub period_ms: u64,
     pub numbering: Numbering,
+    /// Of a native worker: the fields of a task that it understands.
+    pub fields: Fields,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +172,8 @@ fn workers(dice: &mut Dice) -> Vec<WorkerPlan> {
         ahead: if dice.one_in(3) { dice.small(1, 8) } else { 0 },
         period_ms: dice.between(900, 6000),
         numbering: NUMBERINGS[dice.index(NUMBERINGS.len())],
+        // And somebody is as new as the hub.
+        fields: if number > 0 && dice.one_in(2) { Fields::NONE } else { Fields::known() },
     };
     dialects.into_iter().enumerate().map(plan).collect()
 }

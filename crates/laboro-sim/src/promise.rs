@@ -12,6 +12,7 @@ pub enum Promise {
     Graphs,
     Slots,
     NeighboursUnharmed,
+    Understood,
     OneAnswer,
     OneWorkerAMessage,
     Limits,
@@ -31,6 +32,7 @@ impl Promise {
         Promise::Graphs,
         Promise::Slots,
         Promise::NeighboursUnharmed,
+        Promise::Understood,
         Promise::OneAnswer,
         Promise::OneWorkerAMessage,
         Promise::Limits,
@@ -50,6 +52,7 @@ impl Promise {
             Promise::Graphs => "graphs",
             Promise::Slots => "slots",
             Promise::NeighboursUnharmed => "neighbours-unharmed",
+            Promise::Understood => "understood",
             Promise::OneAnswer => "one-answer",
             Promise::OneWorkerAMessage => "one-worker-a-message",
             Promise::Limits => "limits",
@@ -72,6 +75,7 @@ impl Promise {
             Promise::NeighboursUnharmed => {
                 "no task fails or is held because of another one on its worker"
             }
+            Promise::Understood => "nobody is sent what it does not understand",
             Promise::OneAnswer => "a request gets one answer, or its connection ends",
             Promise::OneWorkerAMessage => "a message of the broker reaches at most one worker",
             Promise::Limits => "queues and buffers stay inside their limits",

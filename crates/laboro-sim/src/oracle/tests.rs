@@ -1,7 +1,10 @@
 //! The oracle sees what must not happen, one promise a test, by events that no hub would post.
 
 use super::*;
-use laboro_core::{Added, GroupId, JobId, JobOptions, NewTask, Profile, Refusal, TaskResult};
+use laboro_core::{
+    Added, Fields, GroupId, JobId, JobOptions, NewTask, Profile, Refusal, Setting, TaskResult, Work,
+};
+use std::sync::Arc;
 
 const TASK: u32 = 1;
 const AFTER: u32 = 2;
@@ -134,9 +137,34 @@ fn a_lease_number_that_was_used_before_is_seen() {
 #[test]
 fn more_than_a_worker_has_room_for_is_seen() {
     let mut oracle = oracle();
-    oracle.rooms.insert(WORKER, Room { slots: 0, ahead: 0 });
+    oracle.rooms.insert(WORKER, Room::default());
     oracle.kept(Time(2), &[leased(TASK, 0)]).expect("an event alone says nothing about room");
     assert_eq!(oracle.check_room(WORKER).expect_err("it has none").promise, Promise::Slots);
+}
+
+#[test]
+fn work_that_its_worker_does_not_understand_is_seen() {
+    let mut oracle = oracle();
+    let kinds = |fields| Room { kinds: Some(Kinds::ALL.understanding(fields)), ..Room::default() };
+    let setting = Setting { stdout: Some((*b"out").into()), ..Setting::default() };
+    let grants = [Grant {
+        task: task(TASK),
+        name: "a".into(),
+        job_name: "".into(),
+        lease: LeaseNo::new(1, 0),
+        attempt: 1,
+        fails: 0,
+        profile: Default::default(),
+        work: Some(Arc::new(Work::script(".sh", Arc::default(), Arc::new(setting)))),
+        memo: None,
+        element: None,
+        share: None,
+    }];
+    oracle.rooms.insert(WORKER, kinds(Fields::known()));
+    oracle.check_understood(WORKER, &grants).expect("it is as new as the hub");
+    oracle.rooms.insert(WORKER, kinds(Fields::NONE));
+    let broken = oracle.check_understood(WORKER, &grants).expect_err("it is older");
+    assert_eq!(broken.promise, Promise::Understood);
 }
 
 #[test]
