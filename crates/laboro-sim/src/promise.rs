@@ -23,7 +23,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    pub const ALL: [Promise; 15] = [
+    pub const ALL: [Promise; 16] = [
         Promise::NothingLost,
         Promise::NoSecondRun,
         Promise::OneLease,

@@ -31,6 +31,8 @@ pub struct Launch {
     pub grace: Duration,
     /// Set for the process group right after the spawn.
     pub nice: Option<i32>,
+    /// Also for files that are made for its output. `None`: that of the program.
+    pub umask: Option<u32>,
     pub limits: Limits,
     pub until: Until,
 }
@@ -49,6 +51,7 @@ impl Launch {
             timeout: None,
             grace: Duration::from_secs(5),
             nice: None,
+            umask: None,
             limits: Limits::default(),
             until: Until::default(),
         }

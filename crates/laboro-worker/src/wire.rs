@@ -46,6 +46,7 @@ pub(crate) struct LaunchHead {
     pub timeout: Option<Duration>,
     pub grace: Duration,
     pub nice: Option<i32>,
+    pub umask: Option<u32>,
     pub limits: Limits,
     /// Which of stdin, stdout and stderr come as descriptors; the others are /dev/null.
     pub passed: [bool; 3],
@@ -107,6 +108,7 @@ pub(crate) fn launch_packet(head: &LaunchHead, body: &Body) -> Vec<u8> {
     out.u64(head.timeout.map_or(NONE, nanos));
     out.u64(nanos(head.grace));
     out.u64(head.nice.map_or(NONE, |nice| u64::from(nice.cast_unsigned())));
+    out.u64(head.umask.map_or(NONE, u64::from));
     let l = &head.limits;
     for limit in
         [l.address_space_bytes, l.cpu_seconds, l.file_size_bytes, l.open_files, l.core_bytes]
@@ -184,6 +186,10 @@ fn read_head(from: &mut Reader) -> Option<LaunchHead> {
         NONE => None,
         value => Some(u32::try_from(value).ok()?.cast_signed()),
     };
+    let umask = match from.u64()? {
+        NONE => None,
+        value => Some(u32::try_from(value).ok()?),
+    };
     let limits = Limits {
         address_space_bytes: some(from.u64()?),
         cpu_seconds: some(from.u64()?),
@@ -201,6 +207,7 @@ fn read_head(from: &mut Reader) -> Option<LaunchHead> {
         timeout,
         grace,
         nice,
+        umask,
         limits,
         passed,
         has_dir,

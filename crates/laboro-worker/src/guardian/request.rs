@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::program::{self, Finder};
-use super::spawn::{Pointers, Spawner, restrain};
+use super::spawn::{Mask, Pointers, Spawner, restrain};
 use crate::Limits;
 use crate::ending::Reason;
 use crate::wire::{Body, FDS_MAX, LaunchHead};
@@ -86,6 +86,8 @@ impl Waiting {
             );
             return Err((Reason::ProgramMissing, message));
         };
+        let mask = head.umask.map(Mask::set).transpose();
+        let _mask = mask.map_err(|error| (Reason::Resources, format!("its umask: {error}")))?;
         let rest = &strings.argv[1..];
         let env = Pointers::new(strings.env.iter().copied());
         // What cannot be executed fails without a shell, which would only say so in its own words.

@@ -115,18 +115,40 @@ struct Visit<'a> {
     home: &'a OwnedFd,
 }
 
+/// From here on this thread has a current directory and a umask of its own.
+fn set_apart() -> io::Result<()> {
+    thread_local! {
+        static IS_APART: Cell<bool> = const { Cell::new(false) };
+    }
+    if !IS_APART.get() {
+        // SAFETY: directory, root and umask are this thread's own now, and nothing else.
+        if unsafe { libc::unshare(libc::CLONE_FS) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        IS_APART.set(true);
+    }
+    Ok(())
+}
+
+/// This thread with another umask than the others, until it is dropped: a child begins with that of its parent.
+pub(super) struct Mask(Mode);
+
+impl Mask {
+    pub fn set(umask: u32) -> io::Result<Mask> {
+        set_apart()?;
+        Ok(Mask(rustix::process::umask(Mode::from_raw_mode(umask))))
+    }
+}
+
+impl Drop for Mask {
+    fn drop(&mut self) {
+        rustix::process::umask(self.0);
+    }
+}
+
 impl Visit<'_> {
     fn enter<'a>(dir: &CStr, home: &'a OwnedFd) -> io::Result<Visit<'a>> {
-        thread_local! {
-            static IS_APART: Cell<bool> = const { Cell::new(false) };
-        }
-        if !IS_APART.get() {
-            // SAFETY: from here on this thread has a current directory and a umask of its own, and nothing else.
-            if unsafe { libc::unshare(libc::CLONE_FS) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            IS_APART.set(true);
-        }
+        set_apart()?;
         rustix::process::chdir(dir)?;
         Ok(Visit { home })
     }

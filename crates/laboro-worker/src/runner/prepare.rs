@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf, absolute};
 
 use laboro_core::EXEC_BYTES_MAX;
-use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
+use rustix::fs::{MemfdFlags, Mode, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
 
 use crate::ending::Reason;
 use crate::launch::{Capture, Launch, Stdin, TASK_ID_VAR, Until, WriteMode};
@@ -77,13 +77,13 @@ pub(super) fn prepare(launch: &Launch, seq: u64, nonce: &str) -> Result<Prepared
     let text = text(dir.as_deref(), &launch.argv, env.clone())?;
     let stdin = input(&launch.stdin, dir.as_deref())?;
     let both = matches!(launch.stdout, Capture::File(..)) && launch.stdout == launch.stderr;
-    let stdout = output(&launch.stdout, dir.as_deref())?;
+    let stdout = output(&launch.stdout, dir.as_deref(), launch.umask)?;
     let stderr = match &stdout {
         End::File(file) if both => {
             let same = file.try_clone();
             End::File(same.map_err(|error| (Reason::Resources, format!("stderr: {error}")))?)
         }
-        _ => output(&launch.stderr, dir.as_deref())?,
+        _ => output(&launch.stderr, dir.as_deref(), launch.umask)?,
     };
     let stdio = [stdin, stdout, stderr];
     let head = LaunchHead {
@@ -91,6 +91,7 @@ pub(super) fn prepare(launch: &Launch, seq: u64, nonce: &str) -> Result<Prepared
         timeout: launch.timeout,
         grace: launch.grace,
         nice: launch.nice,
+        umask: launch.umask,
         limits: launch.limits,
         passed: stdio.each_ref().map(|end| !matches!(end, End::Null)),
         has_dir: dir.is_some(),
@@ -166,19 +167,32 @@ fn input(stdin: &Stdin, dir: Option<&Path>) -> Result<End, Refusal> {
     }
 }
 
-fn output(capture: &Capture, dir: Option<&Path>) -> Result<End, Refusal> {
+fn output(capture: &Capture, dir: Option<&Path>, umask: Option<u32>) -> Result<End, Refusal> {
     let mut options = OpenOptions::new();
     options.create(true);
-    match capture {
-        Capture::Null => Ok(End::Null),
-        Capture::Pipe => Ok(End::Pipe),
+    let path = match capture {
+        Capture::Null => return Ok(End::Null),
+        Capture::Pipe => return Ok(End::Pipe),
         Capture::File(path, WriteMode::Append) => {
-            open(path, dir, "output file", options.append(true))
+            options.append(true);
+            path
         }
         Capture::File(path, WriteMode::Truncate) => {
-            open(path, dir, "output file", options.write(true).truncate(true))
+            options.write(true).truncate(true);
+            path
         }
+    };
+    let Some(umask) = umask else { return open(path, dir, "output file", &mut options) };
+    let mode = 0o666 & !umask;
+    let is_new = !dir.map_or_else(|| path.to_owned(), |dir| dir.join(path)).exists();
+    let opened = open(path, dir, "output file", options.mode(mode))?;
+    if let End::File(file) = &opened
+        && is_new
+    {
+        // The umask of this program may have taken more away.
+        let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(mode));
     }
+    Ok(opened)
 }
 
 /// Without waiting, in case it is a named pipe nobody has at the other end; the task then has it

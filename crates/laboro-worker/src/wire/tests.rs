@@ -8,6 +8,7 @@ fn head() -> LaunchHead {
         timeout: Some(Duration::from_millis(1500)),
         grace: Duration::MAX,
         nice: Some(-5),
+        umask: Some(0o77),
         limits: Limits { open_files: Some(64), ..Limits::default() },
         passed: [false, true, true],
         has_dir: true,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use laboro_worker::{Ending, Launch, Limits, TASK_ID_VAR};
+use laboro_worker::{Capture, Ending, Launch, Limits, TASK_ID_VAR, WriteMode};
 
 use crate::rig::{Dir, Life, Rig, command, shell};
 
@@ -122,6 +122,25 @@ fn limits_take_effect() {
     let ended = rig.finish(1);
     assert_eq!(ended.text(), "40\n0\n1048576\n500\n7");
     assert_eq!(ended.ending, Ending::Exited(0));
+}
+
+#[test]
+fn a_umask_is_the_tasks_own_and_holds_for_the_file_of_its_output() {
+    let mut rig = Rig::new();
+    let dir = tempfile::tempdir().unwrap();
+    let mode = |name: &str| {
+        let meta = fs::metadata(dir.path().join(name)).unwrap();
+        std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o777
+    };
+    let ours = rig.run(shell(1, "umask"));
+    for (id, umask, bits) in [(2, 0o077, 0o600), (3, 0o002, 0o664)] {
+        let stdout = Capture::File(format!("out-{id}").into(), WriteMode::Truncate);
+        let (umask, dir) = (Some(umask), Some(dir.path().to_owned()));
+        rig.run(Launch { umask, stdout, dir, ..shell(id, &format!(": > own-{id}")) });
+        assert_eq!(mode(&format!("own-{id}")), bits, "{umask:?}");
+        assert_eq!(mode(&format!("out-{id}")), bits, "{umask:?}");
+    }
+    assert_eq!(rig.run(shell(4, "umask")).text(), ours.text());
 }
 
 #[test]
