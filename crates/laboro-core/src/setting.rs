@@ -1,6 +1,8 @@
 //! How the process of a task runs: its directory, variables and streams. Shared by the tasks of a job. The core carries
 //! it; all it asks of it is which fields a worker must understand.
 
+use std::fmt;
+
 use crate::fields::{FieldError, Fields, Reader, Writer, put_string};
 
 /// Name and value.
@@ -8,7 +10,7 @@ pub type Variable = (Box<[u8]>, Box<[u8]>);
 
 /// Paths are relative to the directory. In an array, texts and paths may hold placeholders, which the worker that runs
 /// an element fills in.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Setting {
     pub dir: Option<Box<[u8]>>,
     pub env: Vec<Variable>,
@@ -39,14 +41,34 @@ const STDOUT: u32 = 6;
 const STDERR: u32 = 7;
 const NICE: u32 = 8;
 
-/// A worker that ignored one of these would not do what was asked; what people call them.
-const MUST_UNDERSTAND: [(u32, &str); 3] =
-    [(STDIN_FILE, "a stdin file"), (STDOUT, "a stdout file"), (STDERR, "a stderr file")];
+/// By their tags, from 1: what they are called, and whether a worker that ignored one would not do what was asked.
+const FIELDS: [(&str, bool); 8] = [
+    ("dir", false),
+    ("env", false),
+    ("stdin", false),
+    ("output", false),
+    ("stdin file", true),
+    ("stdout file", true),
+    ("stderr file", true),
+    ("nice", false),
+];
 
+#[derive(Debug)]
 enum Value<'a> {
     Bytes(&'a [u8]),
     Signed(i32),
     Variables(&'a [Variable]),
+}
+
+/// What is as usual is not told: records of old stay what they are called when a field is added.
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut told = f.debug_map();
+        self.each(|tag, value| {
+            told.entry(&format_args!("{}", FIELDS[tag as usize - 1].0), &value);
+        });
+        told.finish()
+    }
 }
 
 impl Setting {
@@ -133,9 +155,10 @@ impl Setting {
 
     /// What a worker has to understand to run its task.
     pub fn must_understand(&self) -> Fields {
+        const KNOWN: Fields = Fields::known();
         let mut fields = Fields::NONE;
         self.each(|tag, _| {
-            if Fields::known().has_all(Fields::NONE.with(tag)) {
+            if KNOWN.has_all(Fields::NONE.with(tag)) {
                 fields = fields.with(tag);
             }
         });
@@ -178,8 +201,10 @@ impl Fields {
     /// Those that this version understands.
     pub const fn known() -> Fields {
         let (mut fields, mut at) = (Fields::NONE, 0);
-        while at < MUST_UNDERSTAND.len() {
-            fields = fields.with(MUST_UNDERSTAND[at].0);
+        while at < FIELDS.len() {
+            if FIELDS[at].1 {
+                fields = fields.with(at as u32 + 1);
+            }
             at += 1;
         }
         fields
@@ -188,8 +213,8 @@ impl Fields {
     /// What people call them.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         self.tags().map(|tag| {
-            let known = MUST_UNDERSTAND.iter().find(|(known, _)| *known == tag);
-            known.map_or("a field of a newer laboro", |(_, word)| word)
+            let known = FIELDS.get((tag as usize).wrapping_sub(1));
+            known.map_or("field of a newer laboro", |(word, _)| *word)
         })
     }
 }

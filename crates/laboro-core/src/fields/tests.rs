@@ -115,6 +115,6 @@ fn one_file_for_both_streams_is_understood_by_every_worker() {
         setting.must_understand().words().collect::<Vec<_>>()
     };
     assert_eq!(needed(path(b"a"), path(b"a")), [""; 0]);
-    assert_eq!(needed(path(b"a"), path(b"b")), ["a stdout file", "a stderr file"]);
-    assert_eq!(needed(None, path(b"a")), ["a stderr file"]);
+    assert_eq!(needed(path(b"a"), path(b"b")), ["stdout file", "stderr file"]);
+    assert_eq!(needed(None, path(b"a")), ["stderr file"]);
 }

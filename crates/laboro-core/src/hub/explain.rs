@@ -266,8 +266,9 @@ fn say_needs(needs: &Needs, demand: Demand) -> String {
         WorkKind::Indexed => "numbered tasks of a program",
     };
     words.push(format!("a way to run {kind}"));
-    words.extend(
-        demand.fields.words().map(|word| format!("support for {word} (newer workers have it)")),
-    );
+    let fields: Vec<&str> = demand.fields.words().collect();
+    if !fields.is_empty() {
+        words.push(format!("support for a {} (newer workers have it)", fields.join(", a ")));
+    }
     words.join(", ")
 }

@@ -120,7 +120,7 @@ fn bash(text: Vec<u8>) -> Script {
 /// What a process finds around it, as bash makes it.
 fn head(setting: &Setting, extra: &Extra) -> Result<Vec<u8>, String> {
     if let Some(word) = setting.must_understand().words().next() {
-        return Err(format!("a runexp runner has no support for {word}"));
+        return Err(format!("a runexp runner has no support for a {word}"));
     }
     let mut text = Vec::new();
     if let Some(dir) = &setting.dir {

@@ -226,7 +226,7 @@ fn setting() -> Arc<Setting> {
         stdin: Stdin::Text(bytes(b"input")),
         stdout: Some(bytes(b"out.log")),
         stderr: Some(bytes(b"out.log")),
-        nice: None,
+        ..Setting::default()
     })
 }
 

@@ -21,7 +21,7 @@ fn submit(place: &Place, group: &str) {
         stdin: Stdin::File(text()),
         stdout: Some(text()),
         stderr: Some(EVIL.repeat(2).into_bytes().into()),
-        nice: None,
+        ..Setting::default()
     };
     let program = Program::Argv(["echo", EVIL].into_iter().collect());
     let work = Work::Command(CommandWork { program, setting: Arc::new(setting) });
