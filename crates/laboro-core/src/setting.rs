@@ -20,6 +20,7 @@ pub struct Setting {
     /// The same; with the path of stdout, both go into one file in the order in which they are printed.
     pub stderr: Option<Box<[u8]>>,
     pub nice: Option<i32>,
+    pub umask: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,9 +41,10 @@ const STDIN_FILE: u32 = 5;
 const STDOUT: u32 = 6;
 const STDERR: u32 = 7;
 const NICE: u32 = 8;
+const UMASK: u32 = 9;
 
 /// By their tags, from 1: what they are called, and whether a worker that ignored one would not do what was asked.
-const FIELDS: [(&str, bool); 8] = [
+const FIELDS: [(&str, bool); 9] = [
     ("dir", false),
     ("env", false),
     ("stdin", false),
@@ -51,11 +53,13 @@ const FIELDS: [(&str, bool); 8] = [
     ("stdout file", true),
     ("stderr file", true),
     ("nice", false),
+    ("umask", true),
 ];
 
 #[derive(Debug)]
 enum Value<'a> {
     Bytes(&'a [u8]),
+    Number(u32),
     Signed(i32),
     Variables(&'a [Variable]),
 }
@@ -85,8 +89,8 @@ impl Setting {
 
     /// Each field that is not as usual.
     fn each<'a>(&'a self, mut see: impl FnMut(u32, Value<'a>)) {
-        use Value::{Bytes, Signed, Variables};
-        let Setting { dir, env, stdin, stdout, stderr, nice } = self;
+        use Value::{Bytes, Number, Signed, Variables};
+        let Setting { dir, env, stdin, stdout, stderr, nice, umask } = self;
         if let Some(dir) = dir {
             see(DIR, Bytes(dir));
         }
@@ -107,6 +111,9 @@ impl Setting {
         if let Some(nice) = nice {
             see(NICE, Signed(*nice));
         }
+        if let Some(umask) = umask {
+            see(UMASK, Number(*umask));
+        }
     }
 
     fn take(&mut self, tag: u32, value: &mut Reader<'_>) -> Result<bool, FieldError> {
@@ -121,6 +128,7 @@ impl Setting {
             STDOUT => self.stdout = Some(value.rest().into()),
             STDERR => self.stderr = Some(value.rest().into()),
             NICE => self.nice = Some(value.signed()?),
+            UMASK => self.umask = Some(value.small()?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -181,6 +189,7 @@ impl Setting {
         self.each(|tag, value| match value {
             _ if tag <= last => {}
             Value::Bytes(bytes) => to.bytes(tag, bytes),
+            Value::Number(number) => to.number(tag, number.into()),
             Value::Signed(number) => to.signed(tag, number),
             Value::Variables(variables) => to.list(tag, |to| {
                 for (name, value) in variables {

@@ -14,6 +14,7 @@ pub struct Settings<T = OsString> {
     pub stdin: Option<Stdin<T>>,
     pub output: Output<T>,
     pub nice: Option<i32>,
+    pub umask: Option<u32>,
     pub slots: Option<u32>,
     pub memory_bytes: Option<u64>,
     /// Countable things such as `gpu`, by name.
@@ -52,6 +53,7 @@ impl<T> Default for Settings<T> {
             stdin: None,
             output: Output { stdout: None, stderr: None },
             nice: None,
+            umask: None,
             slots: None,
             memory_bytes: None,
             resources: Vec::new(),
@@ -93,6 +95,7 @@ impl<T> Settings<T> {
         self.dir = self.dir.or_else(|| defaults.dir.clone());
         self.stdin = self.stdin.or_else(|| defaults.stdin.clone());
         self.nice = self.nice.or(defaults.nice);
+        self.umask = self.umask.or(defaults.umask);
         self.slots = self.slots.or(defaults.slots);
         self.memory_bytes = self.memory_bytes.or(defaults.memory_bytes);
         self.priority = self.priority.or(defaults.priority);
@@ -117,6 +120,7 @@ impl<T> Settings<T> {
                 stderr: self.output.stderr.as_ref().map(|path| text(path, Path)),
             },
             nice: self.nice,
+            umask: self.umask,
             slots: self.slots,
             memory_bytes: self.memory_bytes,
             resources: self.resources.clone(),
@@ -132,6 +136,13 @@ impl<T> Settings<T> {
 }
 
 impl Settings {
+    /// Octal digits, as `umask` of a shell takes them.
+    pub fn parse_umask(text: &str) -> Result<u32, String> {
+        let is_octal = !text.is_empty() && text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+        let umask = u32::from_str_radix(text, 8).ok().filter(|&umask| is_octal && umask <= 0o777);
+        umask.ok_or_else(|| format!("{text} is not a umask: write octal digits such as 027"))
+    }
+
     /// For people, a line each.
     pub(crate) fn shown(&self) -> Vec<String> {
         let mut shown = Vec::new();
@@ -158,6 +169,7 @@ impl Settings {
             say("stderr to", output.stderr.as_ref().map(text));
         }
         say("nice", self.nice.map(|nice| nice.to_string()));
+        say("umask", self.umask.map(|umask| format!("{umask:03o}")));
         say("slots", self.slots.map(|slots| slots.to_string()));
         say("memory", self.memory_bytes.map(show_size));
         for (name, count) in &self.resources {

@@ -139,6 +139,7 @@ impl Maker {
             timeout: assignment.time_limit_ms.map(Duration::from_millis),
             grace: self.common.grace,
             nice: setting.nice.or(self.common.nice),
+            umask: setting.umask,
             limits: Limits::default(),
             until: self.common.until,
             ..Launch::new(assignment.key.0, argv)

@@ -15,8 +15,16 @@ fn stdin() -> impl Strategy<Value = Stdin> {
 fn setting() -> impl Strategy<Value = Setting> {
     let path = || prop::option::of(text());
     let env = prop::collection::vec((text(), text()), 0..3);
-    (path(), env, stdin(), path(), path(), any::<Option<i32>>()).prop_map(
-        |(dir, env, stdin, stdout, stderr, nice)| Setting { dir, env, stdin, stdout, stderr, nice },
+    (path(), env, stdin(), path(), path(), any::<Option<i32>>(), any::<Option<u32>>()).prop_map(
+        |(dir, env, stdin, stdout, stderr, nice, umask)| Setting {
+            dir,
+            env,
+            stdin,
+            stdout,
+            stderr,
+            nice,
+            umask,
+        },
     )
 }
 

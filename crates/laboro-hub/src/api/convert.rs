@@ -8,6 +8,7 @@ use super::text::Text;
 use laboro_core::{
     ArraySpec, Backoff, CommandWork, Name, Needs, Profile, Program, Setting, Values, Work,
 };
+use laboro_plan::Settings;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub enum BadTask {
     NoWork(Text),
     #[error("task {task}: `{field}` is {value}: {why}")]
     BadNumber { task: Text, field: &'static str, value: i64, why: &'static str },
+    #[error("task {task}: {why}")]
+    BadUmask { task: Text, why: String },
     #[error("task {task}: {name:?} in `{field}`: a name has no spaces and no control characters")]
     BadLabel { task: Text, field: &'static str, name: String },
     #[error("`defaults` has a `{0}`, which only a task can have")]
@@ -225,12 +228,13 @@ impl Converter {
     }
 
     fn setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
-        let TaskSpec { dir, env, stdin, output, nice, .. } = &spec;
+        let TaskSpec { dir, env, stdin, output, nice, umask, .. } = &spec;
         let is_usual = dir.is_none()
             && env.is_empty()
             && stdin.is_none()
             && output.is_none()
-            && nice.is_none();
+            && nice.is_none()
+            && umask.is_none();
         if is_usual && let Some(usual) = &self.usual_setting {
             return Ok(Arc::clone(usual));
         }
@@ -260,6 +264,9 @@ impl Converter {
             }
             check_zero(value.bytes(), task, "env")?;
         }
+        let umask = spec.umask.as_ref().or(defaults.umask.as_ref());
+        let umask = umask.map(|text| Settings::parse_umask(text)).transpose();
+        let umask = umask.map_err(|why| BadTask::BadUmask { task: task.clone(), why })?;
         let setting = Setting {
             dir: file(spec.dir.as_ref().or(defaults.dir.as_ref())),
             env: (env.into_iter())
@@ -272,6 +279,7 @@ impl Converter {
             stdout: file(stdout),
             stderr: file(stderr),
             nice: spec.nice.or(defaults.nice),
+            umask,
         };
         check_zero(setting.dir.as_deref().unwrap_or_default(), task, "dir")?;
         if let laboro_core::Stdin::File(path) = &setting.stdin {

@@ -126,6 +126,9 @@ pub struct TaskSpec {
     /// From -20 to 19; as its worker when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
+    /// Octal digits such as `027`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub umask: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

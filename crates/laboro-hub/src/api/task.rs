@@ -100,6 +100,8 @@ pub struct TaskWork {
     pub stderr: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub umask: Option<String>,
     /// Of an array's element: its place, from 1, and its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element: Option<u32>,
@@ -407,6 +409,7 @@ impl TaskWork {
             }
         }
         self.nice = setting.nice;
+        self.umask = setting.umask.map(|umask| format!("{umask:03o}"));
         let variables = setting.env.iter();
         self.env = variables
             .map(|(name, value)| (Text::from(name.as_ref()).to_string(), value.as_ref().into()))

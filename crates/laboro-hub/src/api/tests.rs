@@ -113,6 +113,11 @@ fn what_makes_no_sense_is_refused_with_the_tasks_name() {
         (r#"{"name":"x","command":"a\u0000"}"#, "zero byte"),
         (r#"{"name":"x","command":"a","env":{"A=B":"c"}}"#, "`A=B`"),
         (r#"{"name":"x","command":"a","env":{"":"c"}}"#, "not the name"),
+        (r#"{"name":"x","command":"a","umask":"8"}"#, "octal"),
+        (r#"{"name":"x","command":"a","umask":"1777"}"#, "octal"),
+        (r#"{"name":"x","command":"a","nice":20}"#, "from -20 to 19"),
+        (r#"{"name":"x","command":"a","stdin":{"file":"\u0000"}}"#, "zero byte"),
+        (r#"{"name":"x","command":"a","output":{"stderr":"\u0000"}}"#, "zero byte"),
     ] {
         let refused = converted(json).unwrap_err().to_string();
         assert!(refused.contains(words), "{json}: {refused}");
@@ -120,6 +125,30 @@ fn what_makes_no_sense_is_refused_with_the_tasks_name() {
     }
     let refused = Converter::new(Some(Box::new(spec(r#"{"name":"x"}"#)))).unwrap_err();
     assert_eq!(refused, BadTask::NotADefault("name"));
+}
+
+#[test]
+fn streams_are_written_as_in_a_job_file() {
+    let setting = |json: &str| {
+        let work = converted(json).unwrap().tasks.remove(0).work.unwrap();
+        laboro_core::Setting::clone(work.setting().unwrap())
+    };
+    let path = |path: &str| Some(path.as_bytes().into());
+    let both = setting(r#"{"command":"a","stdin":"text","output":"f"}"#);
+    assert_eq!(both.stdin, laboro_core::Stdin::Text(b"text".as_slice().into()));
+    assert_eq!((both.stdout.clone(), both.stderr), (path("f"), path("f")));
+    let json = r#"{"command":"a","stdin":{"file":"in"},"output":{"stderr":"e"},"umask":"027"}"#;
+    let each = setting(json);
+    assert_eq!(each.stdin, laboro_core::Stdin::File(b"in".as_slice().into()));
+    assert_eq!((each.stdout, each.stderr, each.umask), (None, path("e"), Some(0o27)));
+    assert_eq!(serde_json::to_string(&spec(json)).unwrap(), json);
+    for (wrong, words) in [
+        (r#"{"command":"a","stdin":{"path":"in"}}"#, "`stdin` is a text or"),
+        (r#"{"command":"a","output":{"stdout":"o","both":"b"}}"#, "`output` is a file or"),
+    ] {
+        let error = serde_json::from_str::<TaskSpec>(wrong).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 #[test]

@@ -7,12 +7,13 @@ use crate::node::{Key, Node, Value};
 use crate::quantity::{QuantityError, parse_duration, parse_size, seconds_to_duration};
 use crate::settings::{Output, Settings, Stdin};
 
-pub(super) const KEYS: [&str; 15] = [
+pub(super) const KEYS: [&str; 16] = [
     "dir",
     "env",
     "stdin",
     "output",
     "nice",
+    "umask",
     "slots",
     "memory",
     "resources",
@@ -43,6 +44,7 @@ impl Decoder<'_> {
             "stdin" => settings.stdin = self.stdin(key, node),
             "output" => settings.output = self.output(key, node),
             "nice" => settings.nice = self.integer(key, node, -20..=19),
+            "umask" => settings.umask = self.umask(key, node),
             "slots" => settings.slots = self.integer(key, node, 1..=SLOTS_MAX),
             "memory" => settings.memory_bytes = self.size(key, node),
             "resources" => settings.resources = self.resources(key, node),
@@ -85,6 +87,14 @@ impl Decoder<'_> {
                 None
             }
         }
+    }
+
+    fn umask(&mut self, key: &Key, node: &Node) -> Option<u32> {
+        let Value::Text(text) = &node.value else {
+            self.wrong_type(key, node, "a string of octal digits such as \"027\"");
+            return None;
+        };
+        Settings::parse_umask(text).map_err(|why| self.note(node.at, why)).ok()
     }
 
     fn output(&mut self, key: &Key, node: &Node) -> Output<String> {

@@ -21,6 +21,10 @@ pub(crate) struct TaskArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true,
         value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub(crate) nice: Option<i32>,
+
+    /// The umask of tasks, such as 027.
+    #[arg(long, value_name = "MASK", value_parser = Settings::parse_umask)]
+    pub(crate) umask: Option<u32>,
 }
 
 impl TaskArgs {
@@ -30,6 +34,7 @@ impl TaskArgs {
             dir: self.workdir.clone().map(PathBuf::into_os_string),
             env: self.env.iter().map(|given| variable(given)).collect::<Result<_, _>>()?,
             nice: self.nice,
+            umask: self.umask,
             ..Settings::default()
         })
     }

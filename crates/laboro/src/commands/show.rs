@@ -216,6 +216,9 @@ fn add_work(facts: &mut Facts, work: &TaskWork) {
     if let Some(nice) = work.nice {
         facts.add("nice", nice);
     }
+    if let Some(umask) = &work.umask {
+        facts.add("umask", safe(umask));
+    }
     if work.attempts > 1 {
         facts.add("tried", format_args!("up to {} times", work.attempts));
     }

@@ -46,6 +46,7 @@ fn with_settings(settings: Settings<Vec<u8>>) -> TaskSpec {
         }),
         output: Output::new(text(settings.output.stdout), text(settings.output.stderr)),
         nice: settings.nice,
+        umask: settings.umask.map(|umask| format!("{umask:03o}")),
         slots: settings.slots,
         memory_bytes: settings.memory_bytes,
         resources: (settings.resources.into_iter())

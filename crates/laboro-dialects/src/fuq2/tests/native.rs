@@ -47,6 +47,7 @@ fn a_task_arrives_with_all_that_it_needs() {
             stdout: Some(Box::from(&b"out/{}"[..])),
             stderr: Some(Box::from(&b"out/{}"[..])),
             nice: Some(-1),
+            umask: Some(0o77),
         }),
     });
     let list: Vec<Box<[u8]>> = vec![Box::from(&b"x"[..]), Box::from(&b"y z"[..])];

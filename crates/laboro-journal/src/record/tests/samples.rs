@@ -39,6 +39,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("job-forgotten", vec![Event::JobForgotten { job }]),
         ("added-tagged", vec![Event::Added(Box::new(added()))]),
         ("added-one-by-one-tagged", (1..=3).map(added_alone).collect()),
+        ("added-umask", vec![Event::Added(Box::new(added_masked()))]),
         ("preds-added", vec![Event::PredsAdded { task: task(9), preds: vec![task(7), array()] }]),
         (
             "renewed",
@@ -153,7 +154,10 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
             piece(Restore::Lane {
                 job,
                 profile: Profile::default(),
-                kind: Demand { kind: WorkKind::Script, fields: Fields::known() },
+                kind: Demand {
+                    kind: WorkKind::Script,
+                    fields: Fields::NONE.with(5).with(6).with(7),
+                },
                 turn: -3,
                 tasks: vec![task(4), task(5), task(9)],
             }),
@@ -239,6 +243,16 @@ fn other_setting() -> Arc<Setting> {
         nice: Some(-5),
         ..Setting::default()
     })
+}
+
+fn added_masked() -> Added {
+    let setting = Arc::new(Setting { umask: Some(0o27), ..Setting::default() });
+    let work = Some(Arc::new(Work::script(".sh", bytes(b"true\n"), setting)));
+    let mut added = added();
+    added.arrays.clear();
+    added.tasks.truncate(1);
+    added.tasks[0].work = work;
+    added
 }
 
 /// Work of every kind; two tasks share one, three share their setting.

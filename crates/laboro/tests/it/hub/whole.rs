@@ -287,6 +287,33 @@ fn a_working_directory_may_have_placeholders_here_and_at_a_worker() {
 }
 
 #[test]
+fn a_umask_holds_here_and_at_a_worker_and_for_the_files_of_streams() {
+    let whole = Whole::new();
+    let flow = "[[task]]\nname = \"t\"\numask = \"077\"\noutput = \"out\"\ncommand = \": > own\"\n";
+    whole.rig.write("flow.toml", flow);
+    let modes = || {
+        ["out", "own"].map(|file| {
+            let mode = std::fs::metadata(whole.rig.at(file)).expect(file).permissions();
+            std::fs::remove_file(whole.rig.at(file)).unwrap();
+            std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777
+        })
+    };
+    for command in [&["run", "--umask", "002"][..], &["submit", "--wait"]] {
+        whole.run(&[command, &["flow.toml"]].concat()).expect(0);
+        assert_eq!(modes(), [0o600, 0o600], "{command:?}");
+    }
+    assert!(whole.run(&["show", "t"]).expect(0).out().contains("umask      077\n"));
+    for command in [&["run"][..], &["submit", "--wait"]] {
+        let words = ["--umask", "007", "--", "echo x > out; : > own"];
+        whole.run(&[command, &words].concat()).expect(0);
+        assert_eq!(modes()[1], 0o660, "{command:?}");
+    }
+    whole.run(&["run", "--umask", "9", "--", "true"]).expect(2).says("octal digits such as 027");
+    whole.rig.write("wrong.toml", flow.replace("\"077\"", "77"));
+    whole.run(&["run", "wrong.toml"]).expect(2).says("a string of octal digits");
+}
+
+#[test]
 fn a_hub_directory_from_before_fields_had_tags_opens_and_goes_on() {
     let rig = Rig::new();
     let log = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/before-fields/journal");
