@@ -28,6 +28,5 @@ pub use runner::{
     no_room_words,
 };
 pub use scripts::{Script, Scripts};
-pub use surroundings::{Facts, Variable, inherited, set};
 pub use sys::is_shortage;
-pub use words::{DEFAULT_SHELL, script_words, shell_words};
+pub use words::DEFAULT_SHELL;

@@ -3,24 +3,24 @@
 
 use std::ffi::{OsStr, OsString};
 
-pub type Variable = (OsString, OsString);
+pub(crate) type Variable = (OsString, OsString);
 
 /// What a task is told about itself.
 #[derive(Debug)]
-pub struct Facts<'a> {
-    pub task: &'a str,
-    pub job: u64,
+pub(crate) struct Facts<'a> {
+    pub(crate) task: &'a str,
+    pub(crate) job: u64,
     /// In its array or its job, from 1.
-    pub index: u32,
-    pub attempt: u16,
-    pub slots: u32,
+    pub(crate) index: u32,
+    pub(crate) attempt: u16,
+    pub(crate) slots: u32,
     /// Which ones of each countable resource it got.
-    pub resources: &'a [(String, Vec<u32>)],
+    pub(crate) resources: &'a [(String, Vec<u32>)],
 }
 
 impl Facts<'_> {
     /// Sets the variables by which a task knows itself.
-    pub fn tell(&self, env: &mut Vec<Variable>) {
+    pub(crate) fn tell(&self, env: &mut Vec<Variable>) {
         set(env, "LABORO_TASK", self.task);
         set(env, "LABORO_JOB", self.job.to_string());
         set(env, "LABORO_INDEX", self.index.to_string());
@@ -41,7 +41,7 @@ impl Facts<'_> {
 /// The environment of this program without what gives access to a hub: whoever may submit tasks need not be allowed to
 /// do what this program is, and a task that needs it can ask for it.
 #[must_use]
-pub fn inherited() -> Vec<Variable> {
+pub(crate) fn inherited() -> Vec<Variable> {
     let is_ours = |name: &OsStr| SECRETS.iter().any(|secret| name == *secret);
     std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect()
 }
@@ -50,7 +50,7 @@ pub fn inherited() -> Vec<Variable> {
 const SECRETS: [&str; 3] = ["LABORO_ACCESS", "LABORO_TOKEN", "LABORO_DIR"];
 
 /// A later value of the same name wins.
-pub fn set(env: &mut Vec<Variable>, name: impl Into<OsString>, value: impl Into<OsString>) {
+pub(crate) fn set(env: &mut Vec<Variable>, name: impl Into<OsString>, value: impl Into<OsString>) {
     let (name, value) = (name.into(), value.into());
     match env.iter_mut().find(|(known, _)| *known == name) {
         Some(entry) => entry.1 = value,

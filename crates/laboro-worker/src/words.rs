@@ -12,14 +12,14 @@ use laboro_plan::ScriptKind;
 pub const DEFAULT_SHELL: &str = "/bin/sh";
 
 /// The words that run a line in this shell, or without one where that means the same.
-pub fn shell_words(shell: &Path, line: OsString) -> Vec<OsString> {
+pub(crate) fn shell_words(shell: &Path, line: OsString) -> Vec<OsString> {
     // Whoever names a shell wants it to see every line.
     let plain = (shell == Path::new(DEFAULT_SHELL)).then(|| plain_words(&line)).flatten();
     plain.unwrap_or_else(|| vec![shell.into(), "-c".into(), line])
 }
 
 /// The words that run a script from this file.
-pub fn script_words(kind: &ScriptKind, script: &Path) -> Vec<OsString> {
+pub(crate) fn script_words(kind: &ScriptKind, script: &Path) -> Vec<OsString> {
     match kind {
         ScriptKind::Bash => vec!["bash".into(), script.into()],
         ScriptKind::Program(words) => {
