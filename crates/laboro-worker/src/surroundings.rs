@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-pub(crate) type Variable = (OsString, OsString);
+pub type Variable = (OsString, OsString);
 
 /// What a task is told about itself.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Facts<'_> {
 /// The environment of this program without what gives access to a hub: whoever may submit tasks need not be allowed to
 /// do what this program is, and a task that needs it can ask for it.
 #[must_use]
-pub(crate) fn inherited() -> Vec<Variable> {
+pub fn inherited() -> Vec<Variable> {
     let is_ours = |name: &OsStr| SECRETS.iter().any(|secret| name == *secret);
     std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect()
 }
