@@ -213,7 +213,7 @@ fn setting(
                 }
                 "kind" => *work = Some(some_work(value)),
                 "words" | "variables" | "line" | "body" => {
-                    *work = Some(large_work(key, number(value)?))
+                    *work = Some(large_work(key, number(value)?));
                 }
                 _ => return Err(format!("no such setting: {key}")),
             }
