@@ -17,10 +17,12 @@ mod tests;
 
 pub use observe::Observed;
 
-use crate::{Clock, Handle, api};
+use crate::Handle;
 use desk::Desk;
 use kept::Kept;
+use laboro_api as api;
 use laboro_core::{GroupId, JobId, Time};
+use laboro_net::Clock;
 use observe::{Note, Notes};
 use recorder::Past;
 use std::path::PathBuf;

@@ -2,13 +2,13 @@
 //! effects back to them. A full inbox makes sessions wait, which makes them stop reading. What people ask has a
 //! queue of its own, so that it does not wait behind all that sessions have asked.
 
-use crate::clock::Clock;
 use crate::outbox::Outbox;
 use crate::ring::World;
 use laboro_core::{
     Ask, Change, Command, Effect, Offer, Patience, Reply, Route, SessionId, Time, Token,
 };
 use laboro_dialects::session::Delivery;
+use laboro_net::Clock;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

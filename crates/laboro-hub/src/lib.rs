@@ -2,9 +2,6 @@
 //! world is whatever brings commands and takes effects; `ring` turns them round. `process` starts all of it:
 //! doors, their transports and sessions, tokens, and the store of what tasks print.
 
-pub mod api;
-pub mod client;
-mod clock;
 pub mod config;
 pub mod fuq;
 pub mod history;
@@ -21,6 +18,5 @@ mod transport;
 pub mod tunnel;
 
 pub use self::ring::{World, run};
-pub use clock::Clock;
 pub use inbox::{Handle, Lost, Server, ServerOptions, Subscription, server};
 pub use laboro_dialects::session::Delivery;

@@ -29,9 +29,8 @@ use laboro_dialects::fuq2::{Foreman, Mode, Numbering, Plain};
 use laboro_dialects::session::{Gate, OpenGate, Place};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, fuq1, runexp};
-use rustix::net::sockopt;
+use laboro_net::set_keepalive;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -40,19 +39,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tracing::Instrument;
-
-/// While a task runs nothing is said in some dialects, for days maybe, and what is said to a machine that is gone is
-/// sent again and again for a quarter of an hour: that nobody is there is noticed after `lost_ms` all the same. Where
-/// that cannot be set, it takes as long as the system says.
-pub fn watch_over(stream: impl AsFd, lost_ms: u64) {
-    // The system counts seconds here.
-    let share = |parts| Duration::from_millis(lost_ms / parts).max(Duration::from_secs(1));
-    let _ = sockopt::set_socket_keepalive(&stream, true);
-    let _ = sockopt::set_tcp_keepidle(&stream, share(2));
-    let _ = sockopt::set_tcp_keepintvl(&stream, share(12));
-    let _ = sockopt::set_tcp_keepcnt(&stream, 6);
-    let _ = sockopt::set_tcp_user_timeout(&stream, u32::try_from(lost_ms).unwrap_or(u32::MAX));
-}
 
 /// One door of a running hub.
 #[derive(Debug)]
@@ -189,7 +175,8 @@ impl Reception {
     async fn host(self, stream: TcpStream, peer: IpAddr, _inside: Inside) {
         // Small messages shall not wait for each other. Without it everything is only slower.
         let _ = stream.set_nodelay(true);
-        watch_over(&stream, self.hall.limits.lost_ms);
+        // Where that cannot be set, it takes as long as the system says.
+        let _ = set_keepalive(&stream, Duration::from_millis(self.hall.limits.lost_ms));
         let parting = match self.door.dialect {
             Dialect::Rrmq => unreachable!("its door receives everyone on a thread of its own"),
             Dialect::Native => self.receive_native(stream, peer).await,

@@ -13,14 +13,15 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use table::{TABLE_ADDRESS, Table, WorkerLine};
+pub use table::TABLE_ADDRESS;
 
-use crate::clock::Clock;
 use crate::listen::DoorStats;
 use bytes::Bytes;
 use door::Door;
+use laboro_api::BrokerTable;
 use laboro_core::BrokerConfig;
 use laboro_dialects::zmtp;
+use laboro_net::Clock;
 use poll::Bell;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -92,7 +93,7 @@ pub enum MqError {
 
 /// What other threads ask of the door's.
 enum Ask {
-    Table(SyncSender<Table>),
+    Table(SyncSender<BrokerTable>),
     Stop,
 }
 
@@ -144,7 +145,7 @@ pub fn serve_then(
 
 impl Observer {
     /// The workers and what was counted, now. `None` when the server has ended. Blocks for a moment.
-    pub fn table(&self) -> Option<Table> {
+    pub fn table(&self) -> Option<BrokerTable> {
         let (reply, table) = sync_channel(1);
         self.ask(Ask::Table(reply));
         table.recv().ok()
@@ -163,7 +164,7 @@ impl Running {
     }
 
     /// As its observer's.
-    pub fn table(&self) -> Option<Table> {
+    pub fn table(&self) -> Option<BrokerTable> {
         self.observer.table()
     }
 

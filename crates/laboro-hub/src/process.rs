@@ -11,7 +11,6 @@ mod papers;
 mod signpost;
 mod socket;
 
-use crate::clock::Clock;
 use crate::config::{BadDoor, DoorSettings, Listen, Settings};
 use crate::fuq;
 use crate::history::History;
@@ -29,6 +28,7 @@ use laboro_dialects::fuq2::{Numbering, WORKER_PROTOCOL};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, runexp};
 use laboro_journal::JournalError;
+use laboro_net::Clock;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
@@ -375,7 +375,7 @@ fn runexp_door(
         false => runexp::Success::ResLine,
     };
     // The hub's own name for it would be a group of its own to runners.
-    let group = if group == crate::api::DEFAULT_GROUP { runexp::DEFAULT_GROUP } else { group };
+    let group = if group == laboro_api::DEFAULT_GROUP { runexp::DEFAULT_GROUP } else { group };
     let made = runexp::Door::new(group)?.with_fill(fill::fill).with_success(success);
     Ok(Some(if door.stay { made.staying() } else { made }))
 }

@@ -1,63 +1,27 @@
 //! Who may do what. Tokens carry a role and a group; doors and the HTTP API ask here and nowhere else.
 
-mod access;
 mod certificate;
 mod curve;
 mod failures;
-mod files;
 mod one_token;
-mod secret;
 mod tokens;
-mod trust;
 
 #[cfg(test)]
 mod tests;
 
-pub use access::{Access, client_config};
 pub use certificate::{Identity, host_name};
 pub use curve::{CurveKey, curve_keys, make_curve_keys, read_curve_keys};
-pub use files::SecurityError;
 pub use one_token::OneToken;
-pub use secret::Secret;
 pub use tokens::{NewToken, Token, TokenBook, Tokens};
-pub use trust::{Trust, web_client_config};
 
 pub(crate) use failures::{Failures, LoginLimits};
-pub(crate) use files::{make_dir, read as read_secret, replace as write_secret};
-pub(crate) use secret::hash_of;
-pub(crate) use tokens::{Admission, in_line};
+pub(crate) use laboro_api::access::{Access, Role, Secret, client_config, hash_of, in_line};
+pub(crate) use laboro_net::SecurityError;
+pub(crate) use laboro_net::secret_file::{make_dir, read as read_secret, replace as write_secret};
+pub(crate) use tokens::Admission;
 
 use laboro_core::{Name, Time};
 use std::net::IpAddr;
-
-/// What a token allows. Every role may also watch.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    Watch,
-    Submit,
-    Work,
-    Admin,
-}
-
-impl Role {
-    pub const ALL: [Role; 4] = [Role::Watch, Role::Submit, Role::Work, Role::Admin];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Role::Watch => "watch",
-            Role::Submit => "submit",
-            Role::Work => "work",
-            Role::Admin => "admin",
-        }
-    }
-
-    pub fn may_work(self) -> bool {
-        matches!(self, Role::Work | Role::Admin)
-    }
-}
 
 /// Whoever showed a good token.
 #[derive(Clone, Debug, PartialEq, Eq)]

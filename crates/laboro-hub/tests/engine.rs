@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use laboro_core::*;
-use laboro_hub::{Clock, Delivery, Handle, ServerOptions, World};
+use laboro_hub::{Delivery, Handle, ServerOptions, World};
 use laboro_journal::MemoryJournal;
+use laboro_net::Clock;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use laboro_core::*;
-use laboro_hub::{Clock, Handle, ServerOptions};
+use laboro_hub::{Handle, ServerOptions};
 use laboro_journal::{FileJournal, Journal, log};
+use laboro_net::Clock;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

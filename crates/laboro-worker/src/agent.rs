@@ -2,7 +2,6 @@
 //! becomes of them. One loop over the connection, the processes, signals and deadlines. What is said in which
 //! dialect is the conversation's affair; connecting is the link's.
 
-mod clock;
 mod confine;
 mod crew;
 mod link;
@@ -25,13 +24,11 @@ use tokio::time::sleep_until;
 
 pub use confine::LimitBy;
 pub use crew::Crew;
-pub use link::{
-    ByteStream, Connect, ConnectError, Connecting, Link, Several, Tcp, Tls, watch_over,
-};
+pub use link::{ByteStream, Connect, ConnectError, Connecting, Link, Several, Tcp, Tls};
 
 use crate::{Common, Maker, MemoryGuard, RunnerError, Until};
-use clock::Clock;
 use confine::Confinement;
+use laboro_net::Clock;
 use link::Met;
 use pace::Pace;
 use running::Running;

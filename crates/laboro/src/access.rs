@@ -4,11 +4,12 @@
 use crate::exit::{Exit, usage};
 use crate::output::{print, say};
 use clap::{Args, Subcommand, ValueEnum};
+use laboro_api::access::{self as api, Access};
 use laboro_core::{Name, Time};
-use laboro_hub::Clock;
 use laboro_hub::config::default_dir;
 use laboro_hub::http::Audit;
-use laboro_hub::security::{self, Access, NewToken, SecurityError, Token, TokenBook, host_name};
+use laboro_hub::security::{self, NewToken, Token, TokenBook, host_name};
+use laboro_net::{Clock, SecurityError};
 use laboro_plan::parse_duration;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -148,10 +149,10 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
     }
     let (http, native) = (reached(own.http, host), reached(own.native, host));
     let role = match args.role.unwrap_or(Role::Submit) {
-        Role::Watch => security::Role::Watch,
-        Role::Submit => security::Role::Submit,
-        Role::Work => security::Role::Work,
-        Role::Admin => security::Role::Admin,
+        Role::Watch => api::Role::Watch,
+        Role::Submit => api::Role::Submit,
+        Role::Work => api::Role::Work,
+        Role::Admin => api::Role::Admin,
     };
     let new = NewToken {
         name: args.name,

@@ -3,7 +3,8 @@
 
 use crate::output::say;
 use anyhow::{Context, bail};
-use laboro_hub::security::{Access, SecurityError};
+use laboro_api::access::Access;
+use laboro_net::SecurityError;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

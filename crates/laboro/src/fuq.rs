@@ -4,17 +4,14 @@
 use anyhow::Context;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_TYPE, COOKIE, HOST};
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
-use laboro_hub::security::{Trust, web_client_config};
-use laboro_worker::agent::watch_over;
+use laboro_net::{Trust, dial, http, web_client_config};
 use serde_json::{Value, json};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -108,15 +105,10 @@ impl Foreman {
     }
 
     pub(crate) async fn dial(&self) -> Result<Wire, Trouble> {
-        let stream = TcpStream::connect(&self.address).await?;
-        stream.set_nodelay(true)?;
-        watch_over(&stream)?;
+        let stream = dial(&self.address).await?;
         let connector = TlsConnector::from(Arc::clone(&self.config));
         let stream = connector.connect(self.name.clone(), stream).await?;
-        let (wire, connection) = handshake(TokioIo::new(stream)).await?;
-        // It ends with the last request, or with the wire, whichever is later.
-        tokio::spawn(async move { drop(connection.with_upgrades().await) });
-        Ok(wire)
+        Ok(http::handshake(stream).await?)
     }
 
     /// The login that stands, or a new one.

@@ -16,11 +16,11 @@ use crate::exit::{Exit, refused};
 use crate::resolve::Chosen;
 use anyhow::Context;
 use bytes::Bytes;
-use laboro_hub::api::{
+use laboro_api::client::{Client, ClientError, Download, Upload, segment};
+use laboro_api::{
     AddTasks, Changed, Doors, Eject, Explained, Groups, Job, Prioritise, StopSlots, SubmitJob,
     Submitted, Task, Waited, Worker,
 };
-use laboro_hub::client::{Client, ClientError, Download, Upload, segment};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};

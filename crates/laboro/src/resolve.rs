@@ -5,8 +5,8 @@ use crate::exit::{refused, usage};
 use crate::hub_client::{Hub, Newest};
 use crate::output::safe;
 use crate::selector::{JobRef, Selector};
+use laboro_api::{Parts, Selection, Task, TaskState};
 use laboro_core::State;
-use laboro_hub::api::{Parts, Selection, Task, TaskState};
 
 /// Tasks of one job, or the job itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,8 +27,9 @@ use laboro_core::{
     Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
     Selection, Which,
 };
-use laboro_hub::{Clock, Handle, Server, ServerOptions};
+use laboro_hub::{Handle, Server, ServerOptions};
 use laboro_journal::{FileJournal, Journal, log};
+use laboro_net::Clock;
 use laboro_plan::Plan;
 use layout::Layout;
 use show::Display;

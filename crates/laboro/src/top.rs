@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Top) -> anyhow::Result<Exit> {
     }
     talk(&args.hub, async |hub| {
         // A hub that is not there is told of in plain words, not on a screen.
-        let _: laboro_hub::api::Me = hub.get("me").await?;
+        let _: laboro_api::Me = hub.get("me").await?;
         let mut screen = Screen::open()?;
         watch(hub, &mut screen, every).await
     })

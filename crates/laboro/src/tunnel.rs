@@ -11,7 +11,7 @@ use crate::output::{print, safe, say};
 use crate::run::Signals;
 use anyhow::Context;
 use clap::Args;
-use laboro_hub::security::Access;
+use laboro_api::access::Access;
 use laboro_hub::tunnel::{BUFFER_BYTES, TunnelError, enter};
 use metered::Metered;
 use std::net::SocketAddr;

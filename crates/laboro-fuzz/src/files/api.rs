@@ -1,13 +1,13 @@
 //! Bodies of the HTTP API: what is taken is written and read again, and what can be submitted is, to a real
 //! core.
 
+use laboro_api::{
+    AddTasks, Converter, Eject, Limit, Prioritise, Problem, Selection, StopSlots, SubmitJob, Task,
+    TaskSpec, Text,
+};
 use laboro_core::{
     Ask, Command, Config, Hub, JobId, JobOptions, Ledger, Limits, Query, Submit, SubmitTo, Time,
     Token,
-};
-use laboro_hub::api::{
-    AddTasks, Converter, Eject, Limit, Prioritise, Problem, Selection, StopSlots, SubmitJob, Task,
-    TaskSpec, Text,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! `hub.toml` and access files.
 
+use laboro_api::access::Access;
 use laboro_hub::config::Settings;
-use laboro_hub::security::Access;
 
 /// What is in force can be printed, and what is printed can be read again.
 pub(crate) fn hub(bytes: &[u8]) {

@@ -1,7 +1,7 @@
 //! How long attempts took, as counts in buckets that grow with the time: four for every doubling, so that a
 //! millisecond and a week have the same relative precision in a few hundred bytes.
 
-use crate::api;
+use laboro_api as api;
 
 /// Up to 2^34 ms, which is half a year.
 const BUCKETS: usize = 34 * STEPS + 1;

@@ -3,7 +3,7 @@
 
 use super::durations::Durations;
 use super::series::{Folding, Tally};
-use crate::api;
+use laboro_api as api;
 use laboro_core::Outcome;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -3,7 +3,7 @@
 //! jobs is not in it.
 
 use super::recorder::Past;
-use crate::api::Sample;
+use laboro_api::Sample;
 use laboro_core::{GroupId, Time};
 use serde::{Deserialize, Serialize};
 use std::fs::File;

@@ -5,10 +5,12 @@ use super::job::{JobPast, Span};
 use super::kept::Step;
 use super::series::{Queues, Series, Tally};
 use super::{Note, Notes, Recorder};
-use crate::{Clock, Handle, api};
+use crate::Handle;
+use laboro_api as api;
 use laboro_core::{
     Command, GroupId, GroupView, JobId, Outcome, Query, Reply, TaskId, Time, WorkerId,
 };
+use laboro_net::Clock;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};

@@ -2,7 +2,7 @@
 //! a job's whole life in a fixed number of steps that grow as it does.
 
 use super::kept::Step;
-use crate::api;
+use laboro_api as api;
 use laboro_core::{Counts, State};
 use std::collections::VecDeque;
 

@@ -6,7 +6,7 @@ use super::kept::{Kept, Step};
 use super::observe::{Note, Notes};
 use super::recorder::Past;
 use super::series::Folding;
-use crate::api;
+use laboro_api as api;
 use laboro_core::{Counts, GroupId, GroupView, JobId, Outcome, TaskId, Time, WorkerId};
 
 fn durations(took: impl IntoIterator<Item = u64>) -> api::Durations {

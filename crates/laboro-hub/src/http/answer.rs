@@ -1,7 +1,5 @@
 //! Answers: JSON where it went well, problem+json where not, and the version on every one.
 
-use crate::api::{API_VERSION, API_VERSION_HEADER, BadSelection, BadTask, Problem};
-use crate::api::{VERSION, VERSION_HEADER};
 use crate::inbox::Lost;
 use axum::Json;
 use axum::http::header::{
@@ -9,6 +7,8 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use laboro_api::{API_VERSION, API_VERSION_HEADER, BadSelection, BadTask, Problem};
+use laboro_api::{VERSION, VERSION_HEADER};
 use laboro_core::{Refusal, Reply};
 
 pub(super) type Answer<T> = Result<Json<T>, Refused>;

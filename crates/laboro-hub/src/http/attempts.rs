@@ -2,7 +2,7 @@
 //! records are gone when they end, the attempts themselves.
 
 use super::Api;
-use crate::api::{Attempt, Outcome, Task, TaskState, Text, Used};
+use laboro_api::{Attempt, Outcome, Task, TaskState, Text, Used};
 use laboro_core::{JobId, TaskId};
 use laboro_journal::outputs::Ended;
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 //! back at; not synced, so a crash of the machine may cost the last lines. A hub and whoever makes tokens in its
 //! directory write it at once, each under a lock of the file.
 
-use crate::api::{AuditEntry, AuditPage};
+use laboro_api::{AuditEntry, AuditPage};
 use laboro_core::Time;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};

@@ -6,9 +6,9 @@ use super::Shared;
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::operation::internal;
-use crate::api::{Broker, Brokers, Problem};
 use axum::Json;
 use axum::extract::State;
+use laboro_api::{Broker, Brokers, Problem};
 
 /// The request brokers and their workers: slots, requests, rates, and what was dropped why.
 #[utoipa::path(get, path = "/brokers", tag = "hub",

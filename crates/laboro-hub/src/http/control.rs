@@ -5,9 +5,9 @@ use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::{At, Said};
 use super::submit::nothing_would_run;
-use crate::api::{Changed, Job, Limit, Prioritise, Problem, Selection};
 use axum::Json;
 use axum::extract::State;
+use laboro_api::{Changed, Job, Limit, Prioritise, Problem, Selection};
 use laboro_core::{Command, JobId, Reply};
 
 /// Nothing of the selection starts until it is released; what runs goes on.

@@ -5,7 +5,6 @@
 use super::answer::Refused;
 use super::standing::{Ended, Standing};
 use super::{Api, Shared};
-use crate::api::AuditEntry;
 use crate::security::{Denied, Role, Who};
 use axum::Extension;
 use axum::extract::{FromRequestParts, Request};
@@ -14,6 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use laboro_api::AuditEntry;
 use laboro_core::{Command, JobId, JobView, Name, Query, Refusal, Reply, WorkerRef, WorkerView};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -200,7 +200,7 @@ impl Visitor {
             (Some(named), _) if self.sees(&named) => Ok(named),
             (Some(named), _) => Err(Refusal::NoSuchGroup(named).into()),
             (None, Some(own)) => Ok(own.clone()),
-            (None, None) => Ok(crate::api::DEFAULT_GROUP.into()),
+            (None, None) => Ok(laboro_api::DEFAULT_GROUP.into()),
         }
     }
 }

@@ -3,9 +3,10 @@
 
 use super::bells::Bells;
 use super::fold::Fold;
-use crate::api::Event;
-use crate::{Clock, Handle};
+use crate::Handle;
+use laboro_api::Event;
 use laboro_core::{Change, Command, Scope};
+use laboro_net::Clock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

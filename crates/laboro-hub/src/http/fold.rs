@@ -1,7 +1,7 @@
 //! Many changes into few events: ranges that touch become one, a job in which too much happens becomes a hint to
 //! look at it again. What viewers are told is bounded by time, not by how fast tasks end.
 
-use crate::api::{Event, EventKind};
+use laboro_api::{Event, EventKind};
 use laboro_core::{Change, GroupId, JobId, WorkerId};
 use std::collections::{BTreeSet, HashMap};
 

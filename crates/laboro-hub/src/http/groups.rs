@@ -5,11 +5,11 @@ use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::{Asked, At, Said};
 use super::output::{self, OutputQuery};
-use crate::api::{Changed, Explained, Group, Groups, Prioritise, Problem, Selection, Task};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use laboro_api::{Changed, Explained, Group, Groups, Prioritise, Problem, Selection, Task};
 use laboro_core::{Command, JobId, Name, Query, Reply, TaskId, TaskRef};
 
 /// The groups that the token may see, in the order they were made.

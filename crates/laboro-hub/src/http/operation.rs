@@ -4,11 +4,11 @@ use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::Asked;
 use super::{Api, Shared};
-use crate::api::{self, AuditPage, Doors, Health, Version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use laboro_api::{self as api, AuditPage, Doors, Health, Version};
 use laboro_core::{Command, Query};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use utoipa::openapi::{
             program (names, commands, values), {\"base64\": \"...\"} is taken too, and given where the bytes \
             are not UTF-8. Errors are application/problem+json with a stable `reason`."
     ),
-    components(schemas(crate::api::Problem, crate::api::Event)),
+    components(schemas(laboro_api::Problem, laboro_api::Event)),
     modifiers(&Bearer),
     security(("token" = []))
 )]

@@ -4,10 +4,10 @@
 use super::answer::{Answer, Refused};
 use super::entry::{Visitor, word};
 use super::{Api, Shared};
-use crate::api::{Disk, Fleet, Me, Overview, Standing, Warning, Worker};
 use crate::keep::Outputs;
 use axum::Json;
 use axum::extract::State;
+use laboro_api::{Disk, Fleet, Me, Overview, Standing, Warning, Worker};
 use laboro_core::{Command, GroupView, JobId, Name, Query, Reply, State as TaskState, WorkerId};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};

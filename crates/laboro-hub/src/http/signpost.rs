@@ -3,13 +3,13 @@
 
 use super::answer::{Refused, sign};
 use super::leftover;
-use crate::api::BASE;
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::middleware::{from_fn, map_response};
 use axum::response::{IntoResponse, Response};
+use laboro_api::BASE;
 use laboro_jetstream::Following;
 use std::time::Duration;
 use tokio::sync::watch;

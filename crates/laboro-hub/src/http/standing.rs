@@ -3,11 +3,11 @@
 
 use super::Api;
 use super::answer::Refused;
-use crate::clock::Clock;
 use crate::security::{Doorman, Who};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
 use hyper::body::{Frame, SizeHint};
+use laboro_net::Clock;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -10,12 +10,12 @@ use super::lines::{Lines, Trouble};
 use super::seats::Taken;
 use super::submit::{assembled, options};
 use super::{Api, Shared};
-use crate::api::{Converter, IfTaken, Problem, SubmitJob, Submitted, TaskSpec};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use bytes::Bytes;
+use laboro_api::{Converter, IfTaken, Problem, SubmitJob, Submitted, TaskSpec};
 use laboro_core::{Command, JobId, JobOptions, Name, Reply, Selection, Submit, SubmitTo, Which};
 
 /// A job of any size as NDJSON: the first line is the job, every further one a task or an array.

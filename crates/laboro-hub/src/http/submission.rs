@@ -3,8 +3,8 @@
 
 use super::answer::Refused;
 use super::extract::{check_object, malformed};
-use crate::api::{BadTask, Converter, IfTaken, SubmitJob, TaskSpec, Text, UnknownAfter};
 use axum::http::StatusCode;
+use laboro_api::{BadTask, Converter, IfTaken, SubmitJob, TaskSpec, Text, UnknownAfter};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;

@@ -8,9 +8,9 @@ use super::entry::Visitor;
 use super::extract::At;
 use super::reading::Turn;
 use super::submission::{self, AddHead, Head, JobHead, Most};
-use crate::api::{AddTasks, BadTask, Converter, Problem, SubmitJob, Submitted, TaskSpec, Text};
 use axum::Json;
 use axum::extract::State;
+use laboro_api::{AddTasks, BadTask, Converter, Problem, SubmitJob, Submitted, TaskSpec, Text};
 use laboro_core::{Command, JobOptions, Name, Reply, Submit, SubmitTo};
 
 /// A new job with all its tasks: all of it or nothing.

@@ -1,7 +1,7 @@
 //! Folding: what viewers are told of many changes.
 
 use super::fold::Fold;
-use crate::api::EventKind;
+use laboro_api::EventKind;
 use laboro_core::{Change, JobId, Outcome, State, WorkerId};
 
 fn tasks(job: u32, first: u32, last: u32, state: State) -> Change {

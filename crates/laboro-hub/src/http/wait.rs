@@ -5,9 +5,9 @@ use super::entry::Visitor;
 use super::extract::Asked;
 use super::feed::News;
 use super::{Api, Shared};
-use crate::api::{EventKind, Job, Problem, Waited};
 use axum::Json;
 use axum::extract::State;
+use laboro_api::{EventKind, Job, Problem, Waited};
 use serde::Deserialize;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -75,7 +75,7 @@ pub(super) async fn wait(
                 News::Over => return Err(crate::Lost.into()),
                 News::Gap => break,
                 News::Events(events) => {
-                    let is_about = |event: &crate::api::Event| {
+                    let is_about = |event: &laboro_api::Event| {
                         event.kind == EventKind::Gap
                             || event.job.is_some_and(|job| numbers.contains(&job))
                     };

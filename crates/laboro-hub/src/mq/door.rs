@@ -7,14 +7,15 @@ use super::peer::Peer;
 use super::peers::Peers;
 use super::poll::{BELL, Bell, LISTENER, Poll, Ready, Turn, Wanted};
 use super::report::Report;
-use super::table::{self, Crowd, Table};
+use super::table::{self, Crowd};
 use super::{Ask, MqError, Settings};
-use crate::clock::Clock;
+use crate::listen::Complaints;
 use crate::listen::stats::count;
-use crate::listen::{Complaints, watch_over};
+use laboro_api::BrokerTable;
 use laboro_core::{PeerId, Time};
 use laboro_dialects::rrmq::{Effect, Server};
 use laboro_dialects::zmtp::{Message, Options, SocketType, ZmtpError};
+use laboro_net::{Clock, set_keepalive};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
@@ -37,7 +38,7 @@ const ACCEPTS_A_TURN: usize = 64;
 const OUT_OF_SOCKETS_MS: u64 = 100;
 
 /// A peer whose machine does not answer for so long is gone. Workers are asked for a sign of life earlier.
-const LOST_MS: u64 = 120_000;
+const LOST_AFTER: Duration = Duration::from_secs(120);
 
 pub(super) struct Door {
     listener: TcpListener,
@@ -139,8 +140,8 @@ impl Door {
         std::ops::ControlFlow::Continue(())
     }
 
-    fn table(&self, now: Time) -> Table {
-        Table::of(self.server.broker(), now, self.crowd())
+    fn table(&self, now: Time) -> BrokerTable {
+        table::table_of(self.server.broker(), now, self.crowd())
     }
 
     fn crowd(&self) -> Crowd {
@@ -193,7 +194,7 @@ impl Door {
         stream.set_nonblocking(true)?;
         // Small messages shall not wait for each other.
         stream.set_nodelay(true)?;
-        watch_over(&stream, LOST_MS);
+        let _ = set_keepalive(&stream, LOST_AFTER);
         let options = Options {
             identity: self.settings.identity.clone(),
             mechanism: self.settings.mechanism.clone(),
@@ -259,7 +260,7 @@ impl Door {
             }
             match received {
                 Ok(Some(message)) if table::is_asked_for(&message) => {
-                    let table = Table::of(self.server.broker(), now, crowd);
+                    let table = table::table_of(self.server.broker(), now, crowd);
                     let answer = table::answer(&message, &table);
                     self.effects.extend(answer.map(|message| Effect::Send { to: id, message }));
                     return Words::Table;

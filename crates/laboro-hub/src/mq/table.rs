@@ -3,49 +3,13 @@
 //! know the name drops it and no worker is troubled.
 
 use bytes::Bytes;
+use laboro_api::{BrokerTable, BrokerWorker};
 use laboro_core::{Broker, Dropped, Time};
 use laboro_dialects::rrmq::{Command, Envelope};
 use laboro_dialects::zmtp::Message;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use utoipa::ToSchema;
 
 /// Where a TRACKEXEC is answered with the table, as JSON in one frame.
 pub const TABLE_ADDRESS: &[u8] = b"laboro:workers";
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-#[schema(as = BrokerTable)]
-pub struct Table {
-    /// Who comes next is first.
-    pub workers: Vec<WorkerLine>,
-    pub connections: u64,
-    pub waiting: u64,
-    pub waiting_bytes: u64,
-    pub requests: u64,
-    pub dispatched: u64,
-    /// Sent on to somebody who was named: answers, mostly.
-    pub passed: u64,
-    /// Said to peers that have not read it yet.
-    pub unread_bytes: u64,
-    /// Peers that did not read, and were cut off.
-    pub slow: u64,
-    /// By reason; only what happened.
-    pub dropped: BTreeMap<String, u64>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-#[schema(as = BrokerWorker)]
-pub struct WorkerLine {
-    pub address: String,
-    pub free: u32,
-    pub slots: u32,
-    pub away: bool,
-    /// Requests that it was given.
-    pub messages: u64,
-    pub per_s: f64,
-}
 
 /// What the door knows of its peers.
 #[derive(Clone, Copy)]
@@ -55,34 +19,32 @@ pub(super) struct Crowd {
     pub slow: u64,
 }
 
-impl Table {
-    pub(super) fn of<M>(broker: &Broker<M>, now: Time, crowd: Crowd) -> Table {
-        let counters = broker.counters();
-        let (waiting, waiting_bytes) = broker.waiting();
-        let dropped = Dropped::ALL.into_iter().map(|why| (why.name(), counters.dropped(why)));
-        let workers = broker.workers().map(|row| WorkerLine {
-            address: row.identity.to_string(),
-            free: row.free,
-            slots: row.slots,
-            away: row.is_away,
-            messages: row.passed.total,
-            per_s: row.passed.per_s(now),
-        });
-        Table {
-            workers: workers.collect(),
-            connections: crowd.connections as u64,
-            waiting: waiting as u64,
-            waiting_bytes: waiting_bytes as u64,
-            requests: counters.requests,
-            dispatched: counters.dispatched,
-            passed: counters.passed,
-            unread_bytes: crowd.unread_bytes as u64,
-            slow: crowd.slow,
-            dropped: dropped
-                .filter(|&(_, count)| count > 0)
-                .map(|(why, count)| (why.to_owned(), count))
-                .collect(),
-        }
+pub(super) fn table_of<M>(broker: &Broker<M>, now: Time, crowd: Crowd) -> BrokerTable {
+    let counters = broker.counters();
+    let (waiting, waiting_bytes) = broker.waiting();
+    let dropped = Dropped::ALL.into_iter().map(|why| (why.name(), counters.dropped(why)));
+    let workers = broker.workers().map(|row| BrokerWorker {
+        address: row.identity.to_string(),
+        free: row.free,
+        slots: row.slots,
+        away: row.is_away,
+        messages: row.passed.total,
+        per_s: row.passed.per_s(now),
+    });
+    BrokerTable {
+        workers: workers.collect(),
+        connections: crowd.connections as u64,
+        waiting: waiting as u64,
+        waiting_bytes: waiting_bytes as u64,
+        requests: counters.requests,
+        dispatched: counters.dispatched,
+        passed: counters.passed,
+        unread_bytes: crowd.unread_bytes as u64,
+        slow: crowd.slow,
+        dropped: dropped
+            .filter(|&(_, count)| count > 0)
+            .map(|(why, count)| (why.to_owned(), count))
+            .collect(),
     }
 }
 
@@ -93,7 +55,7 @@ pub(super) fn is_asked_for(message: &Message) -> bool {
 }
 
 /// The answer; `None` when the question makes no sense.
-pub(super) fn answer(message: &Message, table: &Table) -> Option<Message> {
+pub(super) fn answer(message: &Message, table: &BrokerTable) -> Option<Message> {
     let asked = Envelope::parse(message).ok()?;
     let json = serde_json::to_vec(table).expect("a table is plain values");
     let is_tracked = asked.command == Command::TrackExec;

@@ -19,13 +19,13 @@ impl Running {
         Wire::dial(self.address, identity)
     }
 
-    fn now(&self) -> Table {
+    fn now(&self) -> BrokerTable {
         self.table().expect("the server runs")
     }
 
     /// Looks again and again until it holds.
     #[track_caller]
-    fn until(&self, holds: impl Fn(&Table) -> bool) {
+    fn until(&self, holds: impl Fn(&BrokerTable) -> bool) {
         let deadline = std::time::Instant::now() + wire::PATIENCE;
         while !holds(&self.now()) {
             assert!(std::time::Instant::now() < deadline, "{:?}", self.now());

@@ -3,8 +3,6 @@
 
 use super::HubError;
 use super::socket::LocalSocket;
-use crate::api::{self, Text};
-use crate::clock::Clock;
 use crate::history::Recorder;
 use crate::http::{Audit, AuditOptions, Limits, ServeStats, Services, router, serve, serve_local};
 use crate::inbox::Handle;
@@ -12,6 +10,8 @@ use crate::keep::Outputs;
 use crate::listen::Door;
 use crate::security::Tokens;
 use axum::Router;
+use laboro_api::{self as api, Text};
+use laboro_net::Clock;
 use rustls::ServerConfig;
 use std::net::TcpListener;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! exactly this certificate in their access file, so no authority has to vouch for it.
 
 use super::SecurityError;
-use super::files;
-use super::secret::hex;
+use laboro_net::hex::hex;
+use laboro_net::secret_file as files;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
@@ -104,7 +104,7 @@ impl Identity {
 
     /// Of the socket on which the hub serves its own user.
     pub(crate) fn socket_name(&self) -> String {
-        super::access::socket_name(&self.chain[0])
+        laboro_api::access::socket_name(&self.chain[0])
     }
 
     /// The hub's own certificate, for access files.

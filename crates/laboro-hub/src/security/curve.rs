@@ -1,8 +1,9 @@
 //! Keys of CURVE, the lock of ZeroMQ doors: the hub's own pair in its directory, pairs of clients in files of
 //! theirs, and public keys as they stand in settings. Who may come to which door is the door's affair.
 
-use super::files::{SecurityError, read, replace};
 use laboro_dialects::zmtp::{Key, KeyError, KeyPair, key_from_text, key_to_text};
+use laboro_net::SecurityError;
+use laboro_net::secret_file::{read, replace};
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;

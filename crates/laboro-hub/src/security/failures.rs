@@ -1,7 +1,7 @@
 //! Wrong tokens and passwords, counted by where they came from. Many different ones from one address are guesses, and
 //! the address has to wait; the same wrong one again is a worker with an old access file, and is not.
 
-use super::secret::Hash;
+use laboro_api::access::Hash;
 use laboro_core::Time;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

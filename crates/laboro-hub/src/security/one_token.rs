@@ -1,8 +1,8 @@
 //! The doorman of a hub that is gone when its program is: one token, made at the start and kept nowhere. It lets its
 //! holder look on and nothing else.
 
-use super::secret::{Hash, hash_of};
 use super::{Denied, Doorman, Role, Secret, SecurityError, Who};
+use laboro_api::access::{Hash, hash_of};
 use laboro_core::Time;
 use std::net::IpAddr;
 

@@ -1,5 +1,7 @@
 //! Who comes in and who does not: tokens, wrong tokens, certificates.
 
+mod trust;
+
 use super::*;
 use laboro_dialects::session::Gate;
 use std::fs::Permissions;

@@ -3,12 +3,11 @@
 
 mod book;
 
-pub(crate) use book::in_line;
 pub use book::{NewToken, Token, TokenBook};
 
 use super::failures::{Failures, LoginLimits};
-use super::secret::{hash_of, id_of};
 use super::{Denied, Doorman, SecurityError, Who};
+use laboro_api::access::{hash_of, id_of};
 use laboro_core::Time;
 use laboro_dialects::session::{self, Admitted, Gate};
 use std::net::IpAddr;

@@ -4,7 +4,6 @@
 
 mod stream;
 
-use crate::clock::Clock;
 use crate::inbox::Subscription;
 use crate::keep::Outputs;
 use crate::listen::DoorStats;
@@ -12,7 +11,8 @@ use crate::listen::stats::count;
 use crate::security::Admission;
 use laboro_core::{Command, Time};
 use laboro_dialects::session::{Delivery, HangUp, Output, Session};
-use laboro_linger::Linger;
+use laboro_net::Clock;
+use laboro_net::Linger;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -4,7 +4,6 @@
 mod lines;
 
 use super::*;
-use crate::clock::Clock;
 use crate::inbox::{Handle, ServerOptions, server};
 use crate::keep::{Keeper, OnWriteError};
 use crate::listen::DoorStats;
@@ -13,6 +12,7 @@ use laboro_core::{Command, Config, Hub, Ledger, Query, Reply, WorkerId};
 use laboro_dialects::session::{Gate, OpenGate, Place};
 use laboro_journal::outputs::{self, Key};
 use laboro_journal::{Journal, MemoryJournal};
+use laboro_net::Clock;
 use lines::Lines;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use super::{PROTOCOL, read_line};
 use crate::security::{Access, SecurityError, client_config};
 use laboro_dialects::fuq2::SIGNPOST_PROTOCOL;
+use laboro_net::{dial, within};
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::io;
@@ -73,8 +74,7 @@ async fn enter_at(access: &Access, door: &str, address: String) -> Result<Entere
     let mut config = client_config(access)?;
     config.alpn_protocols = [PROTOCOL, SIGNPOST_PROTOCOL].map(<[u8]>::to_vec).into();
     let entering = async {
-        let stream = TcpStream::connect(address.as_str()).await?;
-        stream.set_nodelay(true)?;
+        let stream = dial(address.as_str()).await?;
         // Whatever it is called: exactly one certificate is trusted.
         let name = ServerName::try_from("hub.invalid").map_err(io::Error::other)?;
         let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
@@ -88,10 +88,8 @@ async fn enter_at(access: &Access, door: &str, address: String) -> Result<Entere
         let answer = read_line(&mut stream).await?;
         Ok(Said::Answer(Box::new(stream), answer))
     };
-    let entered = tokio::time::timeout(CONNECT_TIME_MAX, entering).await;
-    let late = |_| Err(io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 seconds"));
     let unreachable = |source| TunnelError::Unreachable { address: address.clone(), source };
-    match entered.unwrap_or_else(late).map_err(unreachable)? {
+    match within(CONNECT_TIME_MAX, entering).await.map_err(unreachable)? {
         Said::Nothing => Err(TunnelError::Unknown { address }),
         Said::Leader(leader) if leader.is_empty() => Err(TunnelError::Follows { address }),
         Said::Leader(leader) => Ok(Entered::SentTo { leader, by: address }),

@@ -4,9 +4,9 @@
 
 mod meter;
 
+use laboro_api::access::client_config;
 use laboro_hub::config::{Durability, Settings};
 use laboro_hub::process::{Running, start};
-use laboro_hub::security::client_config;
 use std::fmt::Write;
 use std::io::{Read, Write as _};
 use std::net::TcpStream;

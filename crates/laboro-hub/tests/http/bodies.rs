@@ -28,7 +28,7 @@ async fn half_sent_bodies_give_way_to_who_sends_little() {
     }
     for number in 0..20 {
         let body = json_of(&format!(r#"{{"tasks":[{{"name":"t{number}"}}]}}"#));
-        let submitted: laboro_hub::api::Submitted =
+        let submitted: laboro_api::Submitted =
             rig.client("submit@innocent").post("jobs", &body).await.unwrap();
         assert_eq!(submitted.count, 1);
     }

@@ -1,9 +1,9 @@
 //! What people do to jobs, tasks, groups and workers, and the log of it.
 
 use crate::rig::{Rig, json_of};
+use laboro_api::client::Client;
+use laboro_api::{self as api, JobState, Standing, TaskState};
 use laboro_core::Outcome;
-use laboro_hub::api::{self, JobState, Standing, TaskState};
-use laboro_hub::client::Client;
 
 async fn change(client: &Client, path: &str, body: &str) -> Result<u64, String> {
     match client.post::<_, api::Changed>(path, &json_of(body)).await {
@@ -54,7 +54,7 @@ async fn a_task_is_controlled_by_its_name() {
     let rig = Rig::start().await;
     rig.submit(r#"{"tasks":[{"name":"a b/c","command":"true"},{"name":"s","count":3}]}"#).await;
     let client = rig.client("submit");
-    let name = laboro_hub::client::segment("a b/c");
+    let name = laboro_api::client::segment("a b/c");
     let path = format!("groups/default/tasks/{name}");
     assert_eq!(change(&client, &format!("{path}/hold"), "{}").await, Ok(1));
     let task: api::Task = client.get(&path).await.unwrap();

@@ -1,9 +1,9 @@
 //! Events as they happen, resumed and with gaps, and waiting for jobs.
 
 use crate::rig::{Rig, json_of};
+use laboro_api::client::{EventStream, Told};
+use laboro_api::{self as api, EventKind, TaskState};
 use laboro_core::Outcome;
-use laboro_hub::api::{self, EventKind, TaskState};
-use laboro_hub::client::{EventStream, Told};
 use std::time::Duration;
 
 /// The next event that is wanted.

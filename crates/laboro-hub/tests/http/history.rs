@@ -1,8 +1,8 @@
 //! What the hub remembers of the last while, and what it says at a glance.
 
 use crate::rig::{Rig, eventually};
+use laboro_api::{History, JobHistory, Me, Overview};
 use laboro_core::Outcome;
-use laboro_hub::api::{History, JobHistory, Me, Overview};
 
 const FOUR: &str = r#"{"name": "four", "tasks": [{"command": "true", "count": 4}]}"#;
 

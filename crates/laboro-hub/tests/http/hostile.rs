@@ -2,7 +2,7 @@
 //! and the hub goes on.
 
 use crate::rig::{Rig, json_of};
-use laboro_hub::api;
+use laboro_api as api;
 use tokio::net::TcpStream;
 
 /// The status of a request said as it stands, and all of the answer.

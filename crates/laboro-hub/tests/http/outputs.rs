@@ -1,10 +1,10 @@
 //! What tasks printed: whole, in part, as it comes.
 
 use crate::rig::{Rig, json_of};
+use laboro_api as api;
+use laboro_api::client::{Client, Download};
 use laboro_core::Outcome;
 use laboro_dialects::session::Stream;
-use laboro_hub::api;
-use laboro_hub::client::{Client, Download};
 use std::time::Duration;
 
 async fn all(mut download: Download) -> String {

@@ -1,15 +1,18 @@
 //! A hub with its API at a free port, clients for it, and a worker that does what it is told.
 
+use laboro_api as api;
+use laboro_api::access::Role;
+use laboro_api::client::{Client, Target};
 use laboro_core::*;
 use laboro_dialects::session::{AttemptEnd, Chunk, Ends, Stream};
 use laboro_dialects::worker::Used;
-use laboro_hub::client::{Client, Target};
 use laboro_hub::history::History;
 use laboro_hub::http::{self, Audit, AuditOptions, Limits, ServeStats, Services};
 use laboro_hub::keep::Keeper;
-use laboro_hub::security::{Denied, Doorman, Role, Who};
-use laboro_hub::{Clock, Handle, ServerOptions, api};
+use laboro_hub::security::{Denied, Doorman, Who};
+use laboro_hub::{Handle, ServerOptions};
 use laboro_journal::MemoryJournal;
+use laboro_net::Clock;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Who may do what, and that a token bound to a group does not learn of others.
 
 use crate::rig::{Rig, json_of};
-use laboro_hub::api;
-use laboro_hub::client::{Client, ClientError, Target, Upload};
+use laboro_api as api;
+use laboro_api::client::{Client, ClientError, Target, Upload};
 
 async fn reason(client: &Client, method: &str, path: &str) -> String {
     let answer = match method {

@@ -2,8 +2,8 @@
 
 use crate::rig::{Rig, eventually, json_of};
 use bytes::Bytes;
-use laboro_hub::api::{self, JobState};
-use laboro_hub::client::{ClientError, Upload};
+use laboro_api::client::{ClientError, Upload};
+use laboro_api::{self as api, JobState};
 use std::fmt::Write;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;

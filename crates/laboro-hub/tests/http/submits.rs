@@ -1,8 +1,8 @@
 //! Submitting in one piece, and looking at what is there.
 
 use crate::rig::{Rig, json_of};
-use laboro_hub::api::{self, JobState, TaskState};
-use laboro_hub::client::ClientError;
+use laboro_api::client::ClientError;
+use laboro_api::{self as api, JobState, TaskState};
 
 #[tokio::test]
 async fn a_job_can_be_submitted_and_looked_at() {

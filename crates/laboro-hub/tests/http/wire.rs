@@ -2,9 +2,9 @@
 
 use crate::rig::{Rig, eventually};
 use bytes::Bytes;
+use laboro_api as api;
+use laboro_api::client::{Client, ClientError, Target};
 use laboro_dialects::session::Stream;
-use laboro_hub::api;
-use laboro_hub::client::{Client, ClientError, Target};
 use laboro_hub::http::Limits;
 use std::pin::Pin;
 use std::sync::Arc;

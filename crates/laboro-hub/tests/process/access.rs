@@ -1,11 +1,12 @@
 //! Who gets in at the native door.
 
 use crate::rig::*;
+use laboro_api::access::{Role, Secret};
 use laboro_core::Time;
-use laboro_hub::Clock;
 use laboro_hub::config::Settings;
 use laboro_hub::process::start;
-use laboro_hub::security::{NewToken, Role, Secret, TokenBook};
+use laboro_hub::security::{NewToken, TokenBook};
+use laboro_net::Clock;
 use tempfile::TempDir;
 
 fn token(dir: &TempDir, role: Role, now: Time, expires_ms: Option<u64>) -> (Secret, String) {

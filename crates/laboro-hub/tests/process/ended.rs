@@ -3,11 +3,12 @@
 use crate::rig::*;
 use bytes::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use laboro_hub::Clock;
-use laboro_hub::api::{self, JobState};
-use laboro_hub::client::{Client, ClientError, EventStream, Upload};
+use laboro_api::access::Role;
+use laboro_api::client::{Client, ClientError, EventStream, Upload};
+use laboro_api::{self as api, JobState};
 use laboro_hub::process::{Running, start};
-use laboro_hub::security::{NewToken, Role, TokenBook};
+use laboro_hub::security::{NewToken, TokenBook};
+use laboro_net::Clock;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;

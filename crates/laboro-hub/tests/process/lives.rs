@@ -1,11 +1,11 @@
 //! Starting, stopping, starting again.
 
 use crate::rig::*;
-use laboro_hub::api::History;
+use laboro_api::History;
+use laboro_api::access::Access;
 use laboro_hub::config::{DoorsThread, Listen, Settings};
 use laboro_hub::listen::Dialect;
 use laboro_hub::process::{Running, start};
-use laboro_hub::security::Access;
 use laboro_journal::outputs::{Key, Streams};
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,9 +1,9 @@
 //! Much to do of many kinds for many workers: everything gets done, and nothing becomes slow.
 
 use crate::rig::*;
+use laboro_api as api;
 use laboro_core::*;
 use laboro_dialects::fuq2::WorkerSettings;
-use laboro_hub::api;
 use laboro_hub::process::Running;
 use serde_json::json;
 use std::time::{Duration, Instant};

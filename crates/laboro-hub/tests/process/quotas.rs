@@ -1,12 +1,13 @@
 //! What one token may have queued.
 
 use crate::rig::*;
-use laboro_hub::Clock;
-use laboro_hub::api::{Changed, Submitted};
-use laboro_hub::client::{Client, ClientError};
+use laboro_api::access::Role;
+use laboro_api::client::{Client, ClientError};
+use laboro_api::{Changed, Submitted};
 use laboro_hub::config::{QuotaSettings, Settings};
 use laboro_hub::process::start;
-use laboro_hub::security::{NewToken, Role, TokenBook};
+use laboro_hub::security::{NewToken, TokenBook};
+use laboro_net::Clock;
 use serde_json::{Value, json};
 
 async fn submit(client: &Client, tasks: &Value) -> Result<Submitted, ClientError> {

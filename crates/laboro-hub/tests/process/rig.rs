@@ -1,15 +1,16 @@
 //! What the tests share: a hub in a directory of its own, and a worker that speaks the native protocol.
 
 use bytes::BytesMut;
+use laboro_api::access::{Access, Secret, client_config};
+use laboro_api::client::{Client, Target};
 use laboro_core::*;
 use laboro_dialects::fuq2::{NativeWorker, WorkerSettings};
 use laboro_dialects::session::Stream;
 use laboro_dialects::worker::{Assignment, Ended, News, Order, Orders, Used, WorkerSide};
-use laboro_hub::client::{Client, Target};
+use laboro_hub::Handle;
 use laboro_hub::config::Settings;
 use laboro_hub::process::{Running, start};
-use laboro_hub::security::{Access, Secret, client_config};
-use laboro_hub::{Clock, Handle};
+use laboro_net::Clock;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;

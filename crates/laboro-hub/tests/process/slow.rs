@@ -1,12 +1,13 @@
 //! Those who are given something and do not take it, and those whose time is over.
 
 use crate::rig::*;
+use laboro_api as api;
+use laboro_api::access::Role;
 use laboro_core::*;
 use laboro_dialects::fuq2::WorkerSettings;
-use laboro_hub::Clock;
-use laboro_hub::api;
 use laboro_hub::process::start;
-use laboro_hub::security::{NewToken, Role, TokenBook};
+use laboro_hub::security::{NewToken, TokenBook};
+use laboro_net::Clock;
 
 /// What this process, in which the hub is, has in memory.
 fn resident_bytes() -> u64 {

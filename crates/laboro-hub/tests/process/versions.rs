@@ -1,9 +1,9 @@
 //! Clients and workers of other versions: what they say is kept as data, and goes on being understood.
 
 use crate::rig::*;
-use laboro_hub::api;
+use laboro_api as api;
+use laboro_api::access::client_config;
 use laboro_hub::process::Running;
-use laboro_hub::security::client_config;
 use laboro_journal::outputs::{Key, Streams};
 use serde_json::Value;
 use std::fs;

@@ -1,7 +1,6 @@
 //! The connection to a hub: made, lost, made again with growing pauses. Carries bytes and knows nothing of what
 //! they say; whoever drives it decides what a loss means.
 
-mod backoff;
 mod connect;
 mod wire;
 
@@ -10,12 +9,11 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use laboro_linger::Linger;
+use laboro_net::{Backoff, Linger};
 use tokio::time::{Sleep, sleep};
 
-pub use connect::{ByteStream, Connect, ConnectError, Connecting, Several, Tcp, Tls, watch_over};
+pub use connect::{ByteStream, Connect, ConnectError, Connecting, Several, Tcp, Tls};
 
-use backoff::Backoff;
 use wire::{Wire, WireEvent};
 
 /// What a turn of the link brought.

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use hyper::StatusCode;
 use laboro_hub::fuq::read_password;
-use laboro_hub::security::Trust;
+use laboro_net::Trust;
 use node::Node;
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::hub_client::{self, talk};
 use anyhow::{Context, ensure};
 use clap::Args;
-use laboro_hub::api::SubmitJob;
+use laboro_api::SubmitJob;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -7,7 +7,7 @@ use crate::hub_client::talk;
 use crate::output::print;
 use crate::resolve;
 use crate::view::{clock, task_word};
-use laboro_hub::api::{Event, EventKind};
+use laboro_api::{Event, EventKind};
 
 pub(crate) fn run(args: &Events) -> anyhow::Result<Exit> {
     talk(&args.hub, async |hub| {

@@ -6,7 +6,7 @@ use crate::hub_client::talk;
 use crate::listing::Listing;
 use crate::output::table::{Column, Mood};
 use crate::output::{print, safe};
-use laboro_hub::api::Group;
+use laboro_api::Group;
 
 pub(crate) fn run(args: &Groups) -> anyhow::Result<Exit> {
     match &args.command {

@@ -11,7 +11,7 @@ use crate::view::{
     ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task, task_word,
     took, worker_of,
 };
-use laboro_hub::api::{After, Attempt, Job, Line, Stdin, Task, TaskState, TaskWork, Text};
+use laboro_api::{After, Attempt, Job, Line, Stdin, Task, TaskState, TaskWork, Text};
 use laboro_plan::ScriptKind;
 
 pub(crate) fn run(args: &Show) -> anyhow::Result<Exit> {

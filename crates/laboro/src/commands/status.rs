@@ -7,7 +7,7 @@ use crate::hub_client::{Hub, Newest, WorkerPages, talk};
 use crate::output::table::{Mood, Table};
 use crate::output::{counted, print, safe};
 use crate::view::{JOB_COLUMNS, job_row, now_ms};
-use laboro_hub::api::{self, Group, Job, JobState, Standing, Warning};
+use laboro_api::{self as api, Group, Job, JobState, Standing, Warning};
 use serde_json::json;
 
 pub(crate) fn run(args: &Status) -> anyhow::Result<Exit> {

@@ -8,7 +8,7 @@ use crate::input;
 use crate::output::{counted, print};
 use crate::resolve;
 use crate::submit::{Terms, add, name_of, submit};
-use laboro_hub::api::{SubmitJob, Submitted, Text};
+use laboro_api::{SubmitJob, Submitted, Text};
 use laboro_plan::Plan;
 
 pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {

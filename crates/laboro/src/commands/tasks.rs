@@ -6,7 +6,7 @@ use crate::hub_client::{Hub, TaskPages, talk};
 use crate::listing::Listing;
 use crate::resolve::{self, Which};
 use crate::view::{TASK_COLUMNS, now_ms, task_row};
-use laboro_hub::api::TaskState;
+use laboro_api::TaskState;
 
 pub(crate) fn run(args: &Tasks) -> anyhow::Result<Exit> {
     talk(&args.list.hub, async |hub| {

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::resolve;
 use crate::view::{bar_of, state_of_job};
 use anyhow::Context;
-use laboro_hub::api::{Fleet, Job, Overview};
+use laboro_api::{Fleet, Job, Overview};
 use laboro_plan::parse_duration;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};

@@ -6,7 +6,7 @@ use crate::hub_client::{Hub, WorkerPages, WorkerVerb, talk};
 use crate::listing::Listing;
 use crate::output::{print, safe};
 use crate::view::{WORKER_COLUMNS, now_ms, worker_row};
-use laboro_hub::api::Worker;
+use laboro_api::Worker;
 
 pub(crate) fn run(args: &Workers) -> anyhow::Result<Exit> {
     let Some(command) = &args.command else { return list(&args.list, args.group.as_deref()) };

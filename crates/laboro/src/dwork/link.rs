@@ -5,8 +5,7 @@ use anyhow::{Context, bail};
 use bytes::BytesMut;
 use laboro_dialects::dwork::{Client, ClientError, Reply};
 use laboro_dialects::zmtp::Mechanism;
-use laboro_hub::Clock;
-use laboro_linger::Linger;
+use laboro_net::{Clock, Linger, dial};
 use std::future::poll_fn;
 use std::str::FromStr;
 use std::time::Duration;
@@ -79,14 +78,13 @@ impl Link {
         mechanism: Mechanism,
         wait: Duration,
     ) -> anyhow::Result<Link> {
-        let connected = timeout(wait, TcpStream::connect((&address.host[..], address.port))).await;
+        let connected = timeout(wait, dial((&address.host[..], address.port))).await;
         let stream = match connected {
             Ok(stream) => stream.with_context(|| {
                 format!("no dwork hub at {address}: is it running? Use -s to say where")
             })?,
             Err(_) => bail!("nobody at {address} within {wait:?}"),
         };
-        stream.set_nodelay(true)?;
         let clock = Clock::start();
         let mut link = Link {
             stream,

@@ -4,9 +4,9 @@
 use crate::args::hub::HubArgs;
 use crate::files::read_access;
 use anyhow::{Context, anyhow};
-use laboro_hub::api::DEFAULT_GROUP;
-use laboro_hub::client::Target;
-use laboro_hub::security::{Access, client_config};
+use laboro_api::DEFAULT_GROUP;
+use laboro_api::access::{Access, client_config};
+use laboro_api::client::Target;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

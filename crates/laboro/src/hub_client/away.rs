@@ -3,7 +3,7 @@
 
 use super::told;
 use crate::output::say;
-use laboro_hub::client::ClientError;
+use laboro_api::client::ClientError;
 use std::time::{Duration, Instant};
 
 /// How long it has been away, if it is.

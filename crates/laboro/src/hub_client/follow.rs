@@ -1,8 +1,8 @@
 //! Events that go on over lost connections: whoever follows them sees each once, or is told of a gap.
 
 use super::told;
-use laboro_hub::api::Event;
-use laboro_hub::client::{Client, ClientError, EventStream};
+use laboro_api::Event;
+use laboro_api::client::{Client, ClientError, EventStream};
 use std::time::Duration;
 
 pub(crate) struct Follow<'a> {

@@ -1,8 +1,8 @@
 //! Lists that a hub gives a page at a time, as one row of items. A page is asked for when it is needed.
 
 use super::{Hub, told};
-use laboro_hub::api::{Job, Jobs, Task, TaskState, Tasks, Worker, Workers};
-use laboro_hub::client::segment;
+use laboro_api::client::segment;
+use laboro_api::{Job, Jobs, Task, TaskState, Tasks, Worker, Workers};
 use std::collections::VecDeque;
 
 /// What is asked for at once, unless fewer are wanted.

@@ -5,8 +5,7 @@ use crate::curve::{closed, explained};
 use anyhow::{Context, anyhow};
 use bytes::{Buf, BytesMut};
 use laboro_dialects::zmtp::{Connection, Message, ZmtpError};
-use laboro_hub::Clock;
-use laboro_worker::agent::watch_over;
+use laboro_net::{Clock, dial};
 use std::io;
 use std::time::Duration;
 use tokio::io::Interest;
@@ -49,13 +48,11 @@ impl Link {
         clock: Clock,
     ) -> anyhow::Result<Link> {
         let mechanism = options.mechanism.clone();
-        let connecting = TcpStream::connect(&target.host);
+        let connecting = dial(&target.host);
         let stream = tokio::time::timeout(CONNECT, connecting)
             .await
             .map_err(|_| anyhow!("{target} does not answer"))?
             .with_context(|| format!("{target} cannot be reached; is a server running there?"))?;
-        stream.set_nodelay(true)?;
-        watch_over(&stream)?;
         let mut link = Link {
             stream,
             connection: Connection::new(options),

@@ -8,11 +8,12 @@ use crate::exit::Exit;
 use crate::output::{counted, print};
 use anyhow::{Context, bail};
 use bytes::Bytes;
+use laboro_api::BrokerTable;
 use laboro_dialects::rrmq::{Command, Envelope};
 use laboro_dialects::zmtp::{KeyPair, key_to_text};
-use laboro_hub::Clock;
-use laboro_hub::mq::{TABLE_ADDRESS, Table};
+use laboro_hub::mq::TABLE_ADDRESS;
 use laboro_hub::security::make_curve_keys;
+use laboro_net::Clock;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -30,7 +31,7 @@ pub(super) fn run(args: &WorkersArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn ask(target: &Target) -> anyhow::Result<Table> {
+async fn ask(target: &Target) -> anyhow::Result<BrokerTable> {
     let mut link = Link::open(target, Clock::start()).await?;
     let mut question =
         Envelope::new(Command::TrackExec, Bytes::from_static(b"1"), [Bytes::from_static(b"table")]);
@@ -49,14 +50,14 @@ async fn ask(target: &Target) -> anyhow::Result<Table> {
     bail!("{target} said something else than its table")
 }
 
-pub(super) fn show(table: &Table, as_json: bool) -> anyhow::Result<()> {
+pub(super) fn show(table: &BrokerTable, as_json: bool) -> anyhow::Result<()> {
     if as_json {
         return Ok(print(serde_json::to_string(table)?)?);
     }
     Ok(print(text(table))?)
 }
 
-fn text(table: &Table) -> String {
+fn text(table: &BrokerTable) -> String {
     let width = table.workers.iter().map(|w| w.address.chars().count()).max().unwrap_or(0).max(7);
     let mut text = format!(
         "{:<width$} {:>6} {:>6} {:>5} {:>10} {:>9}",

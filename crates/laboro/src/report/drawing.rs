@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use super::html::escape;
 use crate::output::duration;
-use laboro_hub::api::{Durations, Ended, OutcomeKind, Rate};
+use laboro_api::{Durations, Ended, OutcomeKind, Rate};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 
 use super::remembered::remembered;
 use crate::hub_client::{Hub, Printed, TaskPages};
-use laboro_hub::api::{Job, JobHistory, Outcome, Task, Tasks, Worker};
+use laboro_api::{Job, JobHistory, Outcome, Task, Tasks, Worker};
 use std::collections::BTreeMap;
 
 pub(super) struct Facts {

@@ -3,7 +3,7 @@
 use super::drawing::{self, took};
 use super::facts::Facts;
 use super::html::{escape, section, table};
-use laboro_hub::api::Ended;
+use laboro_api::Ended;
 
 const STYLE: &str = include_str!("style.css");
 

@@ -1,7 +1,7 @@
 //! A history made from the attempts that tasks remember, for jobs from before the hub's last start. Pure; the
 //! hub's own history is better where there is one.
 
-use laboro_hub::api::{
+use laboro_api::{
     Attempt, Bucket, Durations, Ended, JobHistory, OutcomeKind, Rate, Share, Task, TaskState,
 };
 use std::collections::BTreeMap;

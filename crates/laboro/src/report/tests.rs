@@ -2,7 +2,7 @@
 
 use super::html::{escape, table};
 use super::remembered::remembered;
-use laboro_hub::api::Task;
+use laboro_api::Task;
 use serde_json::json;
 
 #[test]

@@ -5,9 +5,9 @@
 use crate::output::{bytes, safe};
 use crate::run::{GROUP, Options};
 use crate::submit::{millis, spec};
+use laboro_api::{self as api, Converter};
 use laboro_core::{ArraySpec, Grant, JobOptions, Needs, Profile, Submit, SubmitTo, TaskSpec, Work};
 use laboro_dialects::worker::{Assignment, Key, Value};
-use laboro_hub::api::{self, Converter};
 use laboro_plan::{Part, Plan};
 use laboro_worker::memory_total;
 use std::collections::HashMap;

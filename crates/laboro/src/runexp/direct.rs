@@ -5,8 +5,8 @@
 use super::mailbox::Mailbox;
 use laboro_core::{Ask, Command, Counts, Effect, Hub, JobId, Query, Reply, Time, Token};
 use laboro_dialects::session::Delivery;
-use laboro_hub::Clock;
 use laboro_hub::history::History;
+use laboro_net::Clock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

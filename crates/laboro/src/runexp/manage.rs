@@ -21,7 +21,7 @@ use laboro_core::{
     Setting, Submit, SubmitTo, TaskSpec, Work,
 };
 use laboro_dialects::runexp::{self, Door};
-use laboro_hub::Clock;
+use laboro_net::Clock;
 use laboro_plan::{Run, find_runs};
 use std::collections::HashSet;
 use std::ffi::OsString;

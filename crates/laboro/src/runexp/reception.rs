@@ -7,7 +7,7 @@ use super::recorder::{Recorder, Shared};
 use laboro_core::{Name, SessionId};
 use laboro_dialects::runexp::Door;
 use laboro_dialects::session::{HangUp, OpenGate, Place};
-use laboro_hub::listen::watch_over;
+use laboro_net::set_keepalive;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -31,7 +31,7 @@ const STACK_BYTES: usize = 512 << 10;
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// A runner whose machine does not answer for so long is gone.
-const LOST_MS: u64 = 120_000;
+const LOST_AFTER: Duration = Duration::from_secs(120);
 
 const OUT_OF_SOCKETS: Duration = Duration::from_millis(100);
 
@@ -162,7 +162,7 @@ impl Reception {
         stream.set_nonblocking(false)?;
         // Small messages shall not wait for each other. Without it everything is only slower.
         let _ = stream.set_nodelay(true);
-        watch_over(&stream, LOST_MS);
+        let _ = set_keepalive(&stream, LOST_AFTER);
         let stream = Arc::new(stream);
         let Some(seat) = self.inside.enter(&stream) else { return Ok(()) };
         let reception = self.clone();

@@ -9,7 +9,7 @@ use crate::hub_client::Hub;
 use crate::progress::Progress;
 use anyhow::Context;
 use bytes::Bytes;
-use laboro_hub::api::{AddTasks, LINE_BYTES_MAX, SubmitJob, Submitted, TaskSpec};
+use laboro_api::{AddTasks, LINE_BYTES_MAX, SubmitJob, Submitted, TaskSpec};
 use laboro_plan::Plan;
 use serde::Serialize;
 use tokio::sync::mpsc;

@@ -2,7 +2,7 @@
 //! arrays: a range is a range, a list is a list, and placeholders are filled where an element runs. Sends nothing.
 
 use super::terms::Terms;
-use laboro_hub::api::{After, Line, Output, Script, Span, Stdin, TaskSpec, Text};
+use laboro_api::{After, Line, Output, Script, Span, Stdin, TaskSpec, Text};
 use laboro_plan::{Array, On, Part, Settings, Stdin as PlanStdin, Work};
 
 /// How many bytes of values one array carries when its list may be cut: with every byte escaped in JSON still

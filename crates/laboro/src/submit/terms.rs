@@ -5,7 +5,7 @@ use super::specs::millis;
 use crate::args::hub::Submit;
 use crate::input::{self, quantity};
 use anyhow::Context;
-use laboro_hub::api::{After, TaskSpec, Text};
+use laboro_api::{After, TaskSpec, Text};
 use laboro_plan::{Part, parse_duration, parse_size};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;

@@ -6,12 +6,12 @@ use super::terms::Terms;
 use crate::args::hub::Submit;
 use crate::args::{Args, Command};
 use clap::Parser;
+use laboro_api::{Converter, LINE_BYTES_MAX, TaskSpec};
 use laboro_core::{
     Ask, Capacity, Command as Asked, Config, Effect, Grant, Hub, IfTaken, JobOptions, Join, Kinds,
     Ledger, Offer, Patience, Program, Reply, Route, SessionId, SubmitTo, Time, Token, UnknownPred,
     Values, Work, WorkerRef,
 };
-use laboro_hub::api::{Converter, LINE_BYTES_MAX, TaskSpec};
 use laboro_plan::{Element, Filler, Part, Plan, Work as PlanWork, parse_lines};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

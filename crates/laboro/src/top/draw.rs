@@ -4,7 +4,7 @@
 use super::model::{Model, View};
 use crate::output::safe;
 use crate::view::{ago, between, now_ms};
-use laboro_hub::api::{Counts, Job, JobState, Standing, Task, TaskState, Worker};
+use laboro_api::{Counts, Job, JobState, Standing, Task, TaskState, Worker};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -254,7 +254,7 @@ fn counts_words(counts: &Counts) -> Vec<Span<'static>> {
     ]
 }
 
-fn time_left(job: &Job, rate: &laboro_hub::api::Rate) -> String {
+fn time_left(job: &Job, rate: &laboro_api::Rate) -> String {
     let steps = rate.done.len().min(10);
     let ended: u64 = (rate.done.iter().rev().zip(rate.failed.iter().rev()).take(steps))
         .map(|(&done, &failed)| u64::from(done) + u64::from(failed))

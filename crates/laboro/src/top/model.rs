@@ -4,7 +4,7 @@ use super::keyboard::Key;
 use super::news::{JobNews, News, OverviewNews, TaskNews};
 use crate::hub_client::{Verb, WorkerVerb};
 use crate::output::safe;
-use laboro_hub::api::{Job, TaskState, Worker};
+use laboro_api::{Job, TaskState, Worker};
 use ratatui::widgets::TableState;
 use std::time::{Duration, Instant};
 

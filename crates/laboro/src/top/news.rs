@@ -3,7 +3,7 @@
 
 use super::model::View;
 use crate::hub_client::Hub;
-use laboro_hub::api::{
+use laboro_api::{
     Groups, History, Job, JobHistory, Jobs, Overview, Task, TaskState, Tasks, Worker, Workers,
 };
 use std::time::Duration;

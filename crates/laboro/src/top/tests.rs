@@ -5,7 +5,7 @@ use super::keyboard::Key;
 use super::model::{Model, View, Wish};
 use super::news::{JobNews, News, OverviewNews, TaskNews};
 use crate::hub_client::{Verb, WorkerVerb};
-use laboro_hub::api::{Job, JobHistory, Task};
+use laboro_api::{Job, JobHistory, Task};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use super::{ago, between};
 use crate::output::table::{Column, Mood};
-use laboro_hub::api::{Counts, Job, JobState};
+use laboro_api::{Counts, Job, JobState};
 
 pub(crate) const JOB_COLUMNS: &[Column] = &[
     Column::Right("job"),

@@ -3,7 +3,7 @@
 use super::{ago, between, span};
 use crate::output::table::{Column, Mood};
 use crate::output::{safe, shell_word};
-use laboro_hub::api::{Attempt, Line, Task, TaskState, Text};
+use laboro_api::{Attempt, Line, Task, TaskState, Text};
 
 pub(crate) const TASK_COLUMNS: &[Column] = &[
     Column::Right("task"),

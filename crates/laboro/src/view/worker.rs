@@ -3,7 +3,7 @@
 use super::ago;
 use crate::output::safe;
 use crate::output::table::{Column, Mood};
-use laboro_hub::api::{Standing, Worker};
+use laboro_api::{Standing, Worker};
 
 pub(crate) const WORKER_COLUMNS: &[Column] = &[
     Column::Right("worker"),

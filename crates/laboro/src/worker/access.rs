@@ -7,9 +7,10 @@ use crate::access;
 use crate::exit::usage;
 use crate::files::read_access;
 use anyhow::Context;
-use laboro_hub::Clock;
+use laboro_api::access::{Access, Role};
 use laboro_hub::config::default_dir;
-use laboro_hub::security::{Access, NewToken, Role, TokenBook};
+use laboro_hub::security::{NewToken, TokenBook};
+use laboro_net::Clock;
 use std::path::{Path, PathBuf};
 
 /// The access, and who is in front of this worker if that is where it came from.

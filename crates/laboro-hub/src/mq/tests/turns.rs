@@ -114,7 +114,7 @@ fn the_table_is_told_over_the_wire() {
     let mut client = server.dial("client");
     client.send(&[TABLE_ADDRESS, b"", b"LMQv100", &[4], b"id", b"table", b""]);
     let answer = client.receive();
-    let table: Table = serde_json::from_slice(answer.get(4).unwrap()).unwrap();
+    let table: BrokerTable = serde_json::from_slice(answer.get(4).unwrap()).unwrap();
     assert_eq!((table.workers[0].address.as_str(), table.workers[0].slots), ("worker", 7));
     client.send(&[TABLE_ADDRESS, b"nonsense"]);
     client.sync();

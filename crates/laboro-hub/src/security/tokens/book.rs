@@ -1,10 +1,11 @@
 //! The file of tokens: who was given access, never the secrets themselves. Changed by `laboro access` while
 //! a hub runs, so every change takes a lock, reads the file, and replaces it as a whole.
 
-use super::super::files;
-use super::super::secret::{Hash, Secret, hex, unhex};
 use super::super::{Role, SecurityError};
+use laboro_api::access::{Hash, Secret, in_line};
 use laboro_core::{Name, Time};
+use laboro_net::hex::{hex, unhex};
+use laboro_net::secret_file as files;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -182,17 +183,4 @@ fn instant(time: Time) -> String {
 fn time(text: &str) -> Option<Time> {
     let at: jiff::Timestamp = text.parse().ok()?;
     u64::try_from(at.as_millisecond()).ok().map(Time)
-}
-
-/// In one line: where, then what.
-pub(crate) fn in_line(text: &str, error: &toml::de::Error) -> String {
-    let words = error.message().trim_end().replace('\n', ", ");
-    match error.span() {
-        None => words,
-        Some(span) => {
-            let before = &text.as_bytes()[..span.start.min(text.len())];
-            let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-            format!("line {line}: {words}")
-        }
-    }
 }

@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use laboro_dialects::fuq2::SIGNPOST_PROTOCOL;
-use rustix::net::sockopt;
+use laboro_net::dial;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -217,28 +216,6 @@ async fn line(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
     stream.take(300).read_to_string(&mut line).await?;
     Ok(line.trim_end().to_owned())
 }
-
-async fn dial(address: &str) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
-    // Small messages that wait for each other would stand still for 40 ms at a time.
-    stream.set_nodelay(true)?;
-    watch_over(&stream)?;
-    Ok(stream)
-}
-
-/// Dialects without a sign of life of their own notice by this alone that the hub's machine, or the way to it, is
-/// gone: also if it comes back and knows nothing of this connection any more.
-pub fn watch_over(stream: impl AsFd) -> io::Result<()> {
-    sockopt::set_socket_keepalive(&stream, true)?;
-    sockopt::set_tcp_keepidle(&stream, LOST / 4)?;
-    sockopt::set_tcp_keepintvl(&stream, LOST / 12)?;
-    sockopt::set_tcp_keepcnt(&stream, 9)?;
-    sockopt::set_tcp_user_timeout(&stream, LOST.as_millis() as u32)?;
-    Ok(())
-}
-
-/// After so long without an answer to anything, nobody is there.
-const LOST: Duration = Duration::from_secs(60);
 
 async fn within<S>(
     target: &str,

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use laboro_linger::Linger;
+use laboro_net::Linger;
 use tokio::io::AsyncWrite;
 use tokio::time::{Sleep, sleep};
 

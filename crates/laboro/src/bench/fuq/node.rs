@@ -8,7 +8,7 @@ use laboro_core::{Outcome, Time};
 use laboro_dialects::fuq2::{PlainSettings, PlainWorker};
 use laboro_dialects::websocket::Client;
 use laboro_dialects::worker::{Ended, News, Order, Orders, Used, WorkerSide};
-use laboro_linger::Linger;
+use laboro_net::Linger;
 use laboro_worker::agent::ByteStream;
 use std::future::poll_fn;
 use std::time::{Duration, Instant};

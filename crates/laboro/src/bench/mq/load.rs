@@ -6,7 +6,7 @@ use crate::mq::target::Target;
 use anyhow::Context;
 use bytes::Bytes;
 use laboro_dialects::zmtp::Message;
-use laboro_hub::Clock;
+use laboro_net::Clock;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 

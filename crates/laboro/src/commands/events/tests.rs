@@ -1,7 +1,7 @@
 //! Each kind of change is one line.
 
 use super::line;
-use laboro_hub::api::Event;
+use laboro_api::Event;
 
 fn said(json: &str) -> String {
     let event: Event = serde_json::from_str(json).unwrap();

@@ -5,7 +5,7 @@ use crate::args::Graph;
 use crate::exit::usage;
 use crate::hub_client::{Hub, talk};
 use crate::resolve;
-use laboro_hub::api::{self, After};
+use laboro_api::{self as api, After};
 use laboro_plan::{
     After as PlanAfter, Array, Numbers, On, Part, Plan, Position, Settings, Task as PlanTask,
     Template, Values, Work,

@@ -8,7 +8,7 @@ use crate::output::{print, say};
 use bytes::Bytes;
 use laboro_core::Name;
 use laboro_dialects::rrmq::{Command, Envelope, Parts};
-use laboro_hub::Clock;
+use laboro_net::Clock;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;

@@ -6,7 +6,7 @@ use super::super::target::Target;
 use laboro_core::Time;
 use laboro_dialects::rrmq::{Answer, Client};
 use laboro_dialects::zmtp::{Message, Options};
-use laboro_hub::Clock;
+use laboro_net::Clock;
 use std::convert::Infallible;
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use laboro_core::Time;
 use laboro_dialects::rrmq::{Command, Envelope, Parts, Worker, WorkerOptions, WorkerTally};
 use laboro_dialects::zmtp::{Message, Options};
-use laboro_hub::Clock;
+use laboro_net::Clock;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};

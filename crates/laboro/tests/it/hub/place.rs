@@ -1,6 +1,7 @@
 //! A hub for one test, and a worker that does what the test says.
 
 use crate::rig::{Call, Ran, Rig};
+use laboro_api::access::{Access, Role};
 use laboro_core::{
     Capacity, Command, Config, Grant, Hub, JobId, Join, Kinds, LeaseNo, LeaseRef, Ledger, Name,
     Offer, Outcome, Patience, Reply, Report, Route, TaskId, TaskResult, Time, WorkerId, WorkerRef,
@@ -10,9 +11,10 @@ use laboro_dialects::worker::Used;
 use laboro_hub::history::History;
 use laboro_hub::http::{Limits, Services, router, serve};
 use laboro_hub::keep::{Keeper, Outputs};
-use laboro_hub::security::{Access, Identity, NewToken, Role, TokenBook, Tokens};
-use laboro_hub::{Clock, Handle, ServerOptions, Subscription};
+use laboro_hub::security::{Identity, NewToken, TokenBook, Tokens};
+use laboro_hub::{Handle, ServerOptions, Subscription};
 use laboro_journal::{Journal, MemoryJournal};
+use laboro_net::Clock;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, mpsc};

@@ -2,11 +2,11 @@
 
 use super::rig::{Program, Server};
 use crate::rig::{Rig, until};
-use laboro_hub::api;
-use laboro_hub::client::{Client, Target};
+use laboro_api as api;
+use laboro_api::access::client_config;
+use laboro_api::client::{Client, Target};
 use laboro_hub::config::Settings;
 use laboro_hub::process::{Running, start};
-use laboro_hub::security::client_config;
 use std::sync::Arc;
 
 struct Hub {

@@ -2,7 +2,7 @@
 
 use super::ClientError;
 use super::body::Download;
-use crate::api::Event;
+use crate::Event;
 
 /// One event, and the id to resume after.
 #[derive(Clone, Debug, PartialEq, Eq)]

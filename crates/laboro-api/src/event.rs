@@ -60,7 +60,7 @@ impl EventKind {
 }
 
 impl Event {
-    pub(crate) fn bare(kind: EventKind, at_ms: u64) -> Event {
+    pub fn bare(kind: EventKind, at_ms: u64) -> Event {
         Event {
             kind,
             at_ms,
@@ -74,7 +74,7 @@ impl Event {
         }
     }
 
-    pub(crate) fn of(change: &Change, at_ms: u64) -> Event {
+    pub fn of(change: &Change, at_ms: u64) -> Event {
         match change {
             Change::Tasks { job, first, last, state, worker, outcome } => Event {
                 job: Some(job.0),

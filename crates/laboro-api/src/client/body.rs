@@ -2,7 +2,7 @@
 
 use super::connect::Sender;
 use super::{ClientError, innermost};
-use crate::api::ATTEMPT_HEADER;
+use crate::ATTEMPT_HEADER;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::Response;

@@ -4,12 +4,12 @@ use super::body::Outgoing;
 use super::places::Places;
 use super::{ClientError, Target, innermost};
 use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
+use laboro_net::{dial, http, within};
 use rustls::pki_types::ServerName;
 use std::io;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 
 pub(super) type Sender = http1::SendRequest<Outgoing>;
@@ -51,7 +51,7 @@ pub(super) async fn connect(target: &Target, places: &Places) -> Result<Sender, 
 /// Over the hub's own socket, if it has one and the same user, or root, has made it: what follows has a token in it.
 async fn connect_here(target: &Target) -> Option<Sender> {
     let path = target.local.as_ref()?;
-    let stream = in_time(UnixStream::connect(path)).await.ok()?;
+    let stream = within(CONNECT_TIME_MAX, UnixStream::connect(path)).await.ok()?;
     let own = rustix::process::geteuid();
     let is_trusted = |uid: u32| own.is_root() || uid == own.as_raw() || uid == 0;
     let peer = stream.peer_cred().ok()?;
@@ -64,14 +64,12 @@ async fn connect_here(target: &Target) -> Option<Sender> {
 async fn connect_to(target: &Target, host: &str, port: u16) -> Result<Sender, ClientError> {
     let address = Target::new(host, port).address();
     let unreachable = |source| ClientError::Unreachable { address: address.clone(), source };
-    let opened = TcpStream::connect((host, port));
-    let stream = in_time(opened).await.map_err(unreachable)?;
-    stream.set_nodelay(true).map_err(unreachable)?;
+    let stream = within(CONNECT_TIME_MAX, dial((host, port))).await.map_err(unreachable)?;
     let Some(tls) = &target.tls else { return shake_hands(stream, &address).await };
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|error| unreachable(io::Error::other(error)))?;
     let secured = TlsConnector::from(tls.clone()).connect(name, stream);
-    let secured = in_time(secured).await.map_err(|error| match distrust(&error) {
+    let secured = within(CONNECT_TIME_MAX, secured).await.map_err(|error| match distrust(&error) {
         Some(why) => ClientError::Stranger { address: address.clone(), why },
         None if is_hang_up(&error) => {
             ClientError::Broken { address: address.clone(), why: TURNED_AWAY.to_owned() }
@@ -97,11 +95,6 @@ fn is_hang_up(error: &io::Error) -> bool {
 const TURNED_AWAY: &str = "it was closed before anything was said. A hub does so when there are too many connections \
                            from this address, or when this address may not come in";
 
-async fn in_time<T>(opening: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 seconds");
-    tokio::time::timeout(CONNECT_TIME_MAX, opening).await.unwrap_or_else(|_| Err(late()))
-}
-
 async fn shake_hands<S>(stream: S, address: &str) -> Result<Sender, ClientError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -110,8 +103,5 @@ where
         address: address.to_owned(),
         why: innermost(&error),
     };
-    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    // It ends when the sender is dropped or the hub hangs up; whoever sends is told of the error.
-    tokio::spawn(async move { drop(connection.await) });
-    Ok(sender)
+    http::handshake(stream).await.map_err(broken)
 }

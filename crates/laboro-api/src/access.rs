@@ -1,14 +1,46 @@
 //! What a client needs to reach a hub: its addresses, its certificate and a token, in one small file that
 //! can be copied to another machine. Whoever has the file may do what its token allows.
 
-use super::secret::hex;
-use super::{Role, Secret, SecurityError};
-use super::{files, trust};
+mod secret;
+
+pub use secret::{Hash, Secret, hash_of, id_of};
+
+use laboro_net::hex::hex;
+use laboro_net::{SecurityError, secret_file, trust};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+
+/// What a token allows. Every role may also watch.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    Watch,
+    Submit,
+    Work,
+    Admin,
+}
+
+impl Role {
+    pub const ALL: [Role; 4] = [Role::Watch, Role::Submit, Role::Work, Role::Admin];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Watch => "watch",
+            Role::Submit => "submit",
+            Role::Work => "work",
+            Role::Admin => "admin",
+        }
+    }
+
+    pub fn may_work(self) -> bool {
+        matches!(self, Role::Work | Role::Admin)
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Access {
@@ -38,7 +70,7 @@ impl Access {
 
     pub fn read(path: &Path) -> Result<Access, SecurityError> {
         let file = File::open(path).map_err(SecurityError::io(path, "open it"))?;
-        let text = files::read_text(file, path)?;
+        let text = secret_file::read_text(file, path)?;
         Access::parse(&text).map_err(|error| match error {
             SecurityError::BadAccess { reason } => SecurityError::malformed(path, reason),
             other => other,
@@ -46,15 +78,14 @@ impl Access {
     }
 
     /// The hub's own, which nobody else may read. `None`: there is none, or it makes no sense any more.
-    pub(crate) fn read_own(path: &Path) -> Result<Option<Access>, SecurityError> {
-        Ok(files::read(path)?.and_then(|text| Access::parse(&text).ok()))
+    pub fn read_own(path: &Path) -> Result<Option<Access>, SecurityError> {
+        Ok(secret_file::read(path)?.and_then(|text| Access::parse(&text).ok()))
     }
 
     /// Keys that this program does not know are left alone: a newer hub may have written them.
     pub fn parse(text: &str) -> Result<Access, SecurityError> {
         let refuse = |reason: String| SecurityError::BadAccess { reason };
-        let access: Access =
-            toml::from_str(text).map_err(|error| refuse(super::tokens::in_line(text, &error)))?;
+        let access: Access = toml::from_str(text).map_err(|error| refuse(in_line(text, &error)))?;
         access.pinned()?;
         Ok(access)
     }
@@ -81,8 +112,8 @@ impl Access {
     }
 
     /// Only its owner can read the file.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), SecurityError> {
-        files::replace(path, &self.text())
+    pub fn write(&self, path: &Path) -> Result<(), SecurityError> {
+        secret_file::replace(path, &self.text())
     }
 
     fn pinned(&self) -> Result<CertificateDer<'static>, SecurityError> {
@@ -92,7 +123,7 @@ impl Access {
 }
 
 /// Says which hub it is of.
-pub(super) fn socket_name(certificate: &CertificateDer<'_>) -> String {
+pub fn socket_name(certificate: &CertificateDer<'_>) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
     format!("laboro-{}.sock", hex(&digest.as_ref()[..8]))
 }
@@ -100,4 +131,17 @@ pub(super) fn socket_name(certificate: &CertificateDer<'_>) -> String {
 /// For connections to the hub of this access file, and to no other.
 pub fn client_config(access: &Access) -> Result<ClientConfig, SecurityError> {
     trust::only(access.pinned()?)
+}
+
+/// In one line: where, then what.
+pub fn in_line(text: &str, error: &toml::de::Error) -> String {
+    let words = error.message().trim_end().replace('\n', ", ");
+    match error.span() {
+        None => words,
+        Some(span) => {
+            let before = &text.as_bytes()[..span.start.min(text.len())];
+            let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+            format!("line {line}: {words}")
+        }
+    }
 }

@@ -51,18 +51,18 @@ pub enum SecurityError {
 }
 
 impl SecurityError {
-    pub(super) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> SecurityError {
+    pub fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> SecurityError {
         move |source| SecurityError::Io { path: path.to_owned(), doing, source }
     }
 
-    pub(super) fn malformed(path: &Path, reason: impl ToString) -> SecurityError {
+    pub fn malformed(path: &Path, reason: impl ToString) -> SecurityError {
         SecurityError::Malformed { path: path.to_owned(), reason: reason.to_string() }
     }
 }
 
 /// A directory that only its owner may enter. One that is there already stays as it is, but must not be one that
 /// anybody can write to: who can replace the files of tokens needs none.
-pub(crate) fn make_dir(dir: &Path) -> Result<(), SecurityError> {
+pub fn make_dir(dir: &Path) -> Result<(), SecurityError> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true).mode(0o700).create(dir).map_err(SecurityError::io(dir, "create it"))?;
     let about = std::fs::metadata(dir).map_err(SecurityError::io(dir, "look at it"))?;
@@ -84,7 +84,7 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), SecurityError> {
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// `None` when there is no such file.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, SecurityError> {
+pub fn read(path: &Path) -> Result<Option<String>, SecurityError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -99,7 +99,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, SecurityError> {
 }
 
 /// For files that came from elsewhere, whose permissions are their owner's business.
-pub(super) fn read_text(file: File, path: &Path) -> Result<String, SecurityError> {
+pub fn read_text(file: File, path: &Path) -> Result<String, SecurityError> {
     let mut text = String::new();
     let read = file.take(FILE_BYTES_MAX).read_to_string(&mut text);
     read.map_err(SecurityError::io(path, "read it"))?;
@@ -107,7 +107,7 @@ pub(super) fn read_text(file: File, path: &Path) -> Result<String, SecurityError
 }
 
 /// Whoever looks afterwards, also after a power cut, finds all of this text in the file.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<(), SecurityError> {
+pub fn replace(path: &Path, text: &str) -> Result<(), SecurityError> {
     let draft = path.with_extension("new");
     // One that was left behind may have been made with other permissions.
     match std::fs::remove_file(&draft) {

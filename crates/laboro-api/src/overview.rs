@@ -47,7 +47,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    pub(crate) fn stands(&mut self, standing: Standing) {
+    pub fn stands(&mut self, standing: Standing) {
         match standing {
             Standing::Good | Standing::Unknown => {}
             Standing::OnHold => self.on_hold += 1,

@@ -1,8 +1,7 @@
 //! Whom a client trusts: those whom a file names, one certificate, or everybody.
 
-use super::SecurityError;
-use super::files;
-use super::secret::{hex, unhex};
+use crate::hex::{hex, unhex};
+use crate::secret_file::{SecurityError, read_text};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -36,7 +35,7 @@ pub fn web_client_config(trust: &Trust) -> Result<ClientConfig, SecurityError> {
 }
 
 /// Trusts one certificate. Hubs speak nothing older than TLS 1.3.
-pub(super) fn only(certificate: CertificateDer<'static>) -> Result<ClientConfig, SecurityError> {
+pub fn only(certificate: CertificateDer<'static>) -> Result<ClientConfig, SecurityError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let whom = Whom::Named { certificates: vec![certificate], authorities: None };
     config(whom, provider, &[&version::TLS13])
@@ -69,7 +68,7 @@ fn whom(trust: &Trust, provider: &Arc<CryptoProvider>) -> Result<Whom, SecurityE
         Trust::File(path) => path,
     };
     let file = File::open(path).map_err(SecurityError::io(path, "open it"))?;
-    let text = files::read_text(file, path)?;
+    let text = read_text(file, path)?;
     let found = CertificateDer::pem_slice_iter(text.as_bytes()).collect::<Result<Vec<_>, _>>();
     let found = found.ok().filter(|found| !found.is_empty());
     let found = found.ok_or_else(|| SecurityError::malformed(path, "no certificates in PEM"))?;
@@ -152,6 +151,3 @@ impl ServerCertVerifier for Trusted {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
-
-#[cfg(test)]
-mod tests;

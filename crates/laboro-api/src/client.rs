@@ -11,7 +11,7 @@ mod places;
 pub use body::{Download, Upload};
 pub use events::{EventStream, Told};
 
-use crate::api;
+use crate::Problem;
 use body::Outgoing;
 use bytes::Bytes;
 use connect::{Sender, TAKEOVER};
@@ -38,7 +38,7 @@ pub enum ClientError {
     #[error("the connection to {address} broke: {why}")]
     Broken { address: String, why: String },
     #[error("{0}")]
-    Refused(Box<api::Problem>),
+    Refused(Box<Problem>),
     #[error("{address} answered {status} and not as a hub does: is it one?")]
     Strange { address: String, status: u16 },
     #[error("the answer of {address} makes no sense: {why}")]
@@ -307,11 +307,11 @@ impl Client {
     ) -> Result<Request<Outgoing>, ClientError> {
         let mut request = Request::builder()
             .method(method)
-            .uri(format!("{}/{path}", api::BASE))
+            .uri(format!("{}/{path}", crate::BASE))
             .header(HOST, self.target.address())
             .header(ACCEPT, "application/json, */*")
             .header(CONTENT_TYPE, "application/json")
-            .header(api::API_VERSION_HEADER, api::API_VERSION);
+            .header(crate::API_VERSION_HEADER, crate::API_VERSION);
         if let Some(token) = &self.target.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
@@ -407,7 +407,7 @@ impl Client {
             Ok(body) => body,
             Err(error) => return error,
         };
-        match serde_json::from_slice::<api::Problem>(&body) {
+        match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => ClientError::Refused(Box::new(problem)),
             Err(_) => ClientError::Strange { address: self.target.address(), status },
         }

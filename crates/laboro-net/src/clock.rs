@@ -28,4 +28,10 @@ impl Clock {
         let at = Duration::from_millis(then.0.saturating_sub(self.epoch_ms));
         at.saturating_sub(self.started.elapsed())
     }
+
+    /// The same moment as timers count it; `None` if it is too far off to be met.
+    pub fn instant(&self, then: Time) -> Option<Instant> {
+        let at = Duration::from_millis(then.0.saturating_sub(self.epoch_ms));
+        self.started.checked_add(at)
+    }
 }

@@ -1,11 +1,13 @@
 //! Real handshakes, in memory.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use super::*;
 use crate::security::Identity;
+use laboro_net::{Trust, secret_file, web_client_config};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, ServerConfig, ServerConnection};
 use std::path::Path;
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// Whether the client takes the server for the one it looks for.
@@ -72,7 +74,7 @@ fn an_authority_vouches_for_the_names_it_signed() {
     let path = |name: &str| dir.path().join(name);
     std::fs::write(path("root.crt"), authority_pem).unwrap();
     std::fs::write(path("fuq.crt"), certificate).unwrap();
-    files::replace(&path("fuq.key"), &key.serialize_pem()).unwrap();
+    secret_file::replace(&path("fuq.key"), &key.serialize_pem()).unwrap();
     let server =
         || Identity::read(&path("fuq.crt"), &path("fuq.key")).unwrap().web_config().unwrap();
     let trust = Trust::File(path("root.crt"));

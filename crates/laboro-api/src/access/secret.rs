@@ -1,7 +1,8 @@
 //! The secret half of a token: 32 random bytes as text, with a prefix by which leaked ones are found and an
 //! id by which the hub finds its hash. Never shown by accident: `Debug` says only the id.
 
-use super::SecurityError;
+use laboro_net::SecurityError;
+use laboro_net::hex::hex;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt;
 
@@ -14,7 +15,7 @@ const SECRET_BYTES: usize = 32;
 pub struct Secret(String);
 
 impl Secret {
-    pub(super) fn make() -> Result<Secret, SecurityError> {
+    pub fn make() -> Result<Secret, SecurityError> {
         let mut bytes = [0; ID_BYTES + SECRET_BYTES];
         SystemRandom::new().fill(&mut bytes).map_err(|_| SecurityError::NoRandom)?;
         let (id, secret) = bytes.split_at(ID_BYTES);
@@ -26,11 +27,11 @@ impl Secret {
         &self.0
     }
 
-    pub(super) fn id(&self) -> Option<&str> {
+    pub fn id(&self) -> Option<&str> {
         id_of(self.0.as_bytes())
     }
 
-    pub(super) fn hash(&self) -> Hash {
+    pub fn hash(&self) -> Hash {
         hash_of(self.0.as_bytes())
     }
 }
@@ -41,30 +42,19 @@ impl fmt::Debug for Secret {
     }
 }
 
-pub(crate) type Hash = [u8; 32];
+pub type Hash = [u8; 32];
 
 /// A plain hash is enough: there are 256 random bits in it, which nobody guesses however fast.
-pub(crate) fn hash_of(secret: &[u8]) -> Hash {
+pub fn hash_of(secret: &[u8]) -> Hash {
     let digest = ring::digest::digest(&ring::digest::SHA256, secret);
     digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
 /// Whatever a peer sent: the id in it, if it has the form of a secret.
-pub(super) fn id_of(secret: &[u8]) -> Option<&str> {
+pub fn id_of(secret: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(secret).ok()?.strip_prefix(PREFIX)?;
     let (id, rest) = text.split_once('_')?;
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let fits = id.len() == 2 * ID_BYTES && rest.len() == 2 * SECRET_BYTES;
     (fits && is_hex(id) && is_hex(rest)).then_some(id)
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
-    let pair = |at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
-    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (is_hex && text.len().is_multiple_of(2)).then_some(())?;
-    (0..text.len()).step_by(2).map(pair).collect()
 }

@@ -10,7 +10,7 @@ const STEADY: Duration = Duration::from_millis(800);
 const MOST: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub struct Backoff {
     tries: u32,
     most: Duration,
 }
@@ -23,17 +23,17 @@ impl Default for Backoff {
 
 impl Backoff {
     /// Its tasks are given to others after so long without a sign of it: at least two tries come before that.
-    pub(super) fn within(&mut self, patience: Duration) {
+    pub fn within(&mut self, patience: Duration) {
         self.most = MOST.min(patience / 3);
     }
 
     /// The last connection was a good one.
-    pub(super) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.tries = 0;
     }
 
     /// For a connection that was lost: the first new try comes almost at once.
-    pub(super) fn soon(&mut self) -> Duration {
+    pub fn soon(&mut self) -> Duration {
         if self.tries == 0 {
             self.tries = 1;
             return jittered(FIRST / 2);
@@ -42,12 +42,12 @@ impl Backoff {
     }
 
     /// For as long as somebody answers that it will not be long.
-    pub(super) fn steady(&mut self) -> Duration {
+    pub fn steady(&mut self) -> Duration {
         self.reset();
         jittered(STEADY)
     }
 
-    pub(super) fn later(&mut self) -> Duration {
+    pub fn later(&mut self) -> Duration {
         let pause = FIRST.saturating_mul(1 << self.tries.min(16)).min(self.most);
         self.tries = self.tries.saturating_add(1);
         jittered(pause)

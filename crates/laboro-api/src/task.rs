@@ -328,7 +328,7 @@ const SCRIPT_BYTES_SHOWN: usize = 64 << 10;
 
 impl Task {
     /// With what it runs.
-    pub(crate) fn in_full(view: TaskView) -> Task {
+    pub fn in_full(view: TaskView) -> Task {
         let work = Some(Box::new(TaskWork::of(&view)));
         let notes = view.memo.as_deref().and_then(dwork::notes);
         let (origin, log) = match notes {

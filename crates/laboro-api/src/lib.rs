@@ -4,7 +4,9 @@
 //! What a client sends is strict: an unknown field is refused by its name. What the hub sends may grow: a client
 //! ignores fields it does not know and takes an unknown word as `Unknown`.
 
+pub mod access;
 mod broker;
+pub mod client;
 mod convert;
 mod event;
 mod history;
@@ -22,7 +24,7 @@ mod task;
 mod text;
 mod worker;
 
-pub use broker::{Broker, Brokers};
+pub use broker::{Broker, BrokerTable, BrokerWorker, Brokers};
 pub use convert::{BadTask, Batch, Converter};
 pub use event::{Event, EventKind};
 pub use history::{Bucket, Durations, Ended, History, JobHistory, Rate, Sample, Share};
