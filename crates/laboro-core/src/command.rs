@@ -1,6 +1,5 @@
 //! What can be asked of the hub. Every command gets exactly one reply; an offer that waits gets it later.
 
-use crate::effect::{ConductView, Standing};
 use crate::id::{JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
 use crate::job::JobOptions;
 use crate::task::{Kinds, NewArray, Outcome, Profile, State, Values, Work};
@@ -446,10 +445,4 @@ pub enum ConductRule {
     Compared,
     /// Every failure counts.
     Fixed,
-}
-
-impl ConductView {
-    pub fn good() -> ConductView {
-        ConductView { standing: Standing::Good, reason: None, until: None }
-    }
 }

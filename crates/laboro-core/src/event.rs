@@ -1,11 +1,11 @@
 //! What happened and cannot be derived. The journal holds only these, and the ledger is their sum.
 //! Decisions are recorded as made, so that a changed rule never changes what an old journal means.
 
-use crate::effect::Standing;
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::JobOptions;
 use crate::ledger::restore::Restore;
 use crate::task::{NewArray, NewTask, Outcome, Profile};
+use crate::view::Standing;
 use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -92,13 +92,13 @@ pub enum Event {
     /// A lease ended without a result.
     Returned {
         task: TaskId,
-        why: Back,
+        why: ReturnReason,
         preds: Vec<TaskId>,
     },
     /// The same, and the task is held for this reason: it is not to be given out again before a person says so.
     HeldBack {
         task: TaskId,
-        why: Back,
+        why: ReturnReason,
         reason: Box<str>,
     },
     /// The wait before the next attempt is over.
@@ -174,7 +174,7 @@ pub enum Then {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Back {
+pub enum ReturnReason {
     /// Its worker was lost or its time ran out: to the front, and counted.
     Lapsed,
     /// Its worker left in order: to the front.

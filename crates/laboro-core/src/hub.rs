@@ -19,17 +19,19 @@ mod workers;
 
 use crate::command::{Ask, Command, Scope, TaskRef, WorkerRef};
 use crate::config::Config;
-use crate::effect::{Batch, Change, Effect, Refusal, Reply};
+use crate::effect::{Batch, Change, Effect};
 use crate::event::Event;
-use crate::id::{JobId, Name, TaskId, Time, Token};
-use crate::ledger::{Ledger, State};
+use crate::id::{GroupId, JobId, Name, TaskId, Time, Token};
+use crate::ledger::{JobHandle, Ledger, LedgerWriter, WorkerHandle};
 use crate::presence::Presence;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 use search::CycleCheck;
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct Hub {
-    ledger: Ledger,
+    ledger: LedgerWriter,
     presence: Presence,
     config: Config,
     passes: matching::Passes,
@@ -40,9 +42,9 @@ pub struct Hub {
 impl Hub {
     /// A new life on what a journal gave back. `seed` is used only by a ledger that has none: choose it
     /// so that peers cannot guess it.
-    pub fn begin(state: State, config: Config, now: Time, seed: u64) -> (Hub, Batch) {
+    pub fn begin(ledger: Ledger, config: Config, now: Time, seed: u64) -> (Hub, Batch) {
         let mut hub = Hub {
-            ledger: Ledger::new(state),
+            ledger: LedgerWriter::new(ledger),
             presence: Presence::default(),
             config,
             passes: matching::Passes::default(),
@@ -50,7 +52,7 @@ impl Hub {
             effects: Vec::new(),
         };
         hub.ledger.set_now(now);
-        let (life, before) = (hub.state().life() + 1, hub.state().at());
+        let (life, before) = (hub.ledger().life() + 1, hub.ledger().at());
         hub.ledger.post(Event::Began { life, seed: seed.max(1) });
         hub.expect_workers_back(before);
         hub.ledger.note_unused_groups();
@@ -68,30 +70,30 @@ impl Hub {
         self.ledger.set_now(now);
         self.begin_slice();
         for Ask { token, command } in asks {
-            let reply = self.take(token, command);
+            let reply = self.run_command(token, command);
             self.reply(token, reply);
         }
         self.search_on();
         self.expire();
         self.sweep();
-        self.settle();
+        self.match_waiting();
         self.forget_unused_groups();
         self.seal()
     }
 
     /// When `step` must be called even if nothing arrives.
     pub fn next_deadline(&self) -> Option<Time> {
-        let ledger = self.state().next_timer().map(|(at, _)| at);
+        let ledger = self.ledger().next_timer().map(|(at, _)| at);
         let search = self.is_searching().then(|| self.ledger.now());
         [ledger, self.presence.next_timer(), self.sweep_due(), search].into_iter().flatten().min()
     }
 
-    pub fn state(&self) -> &State {
-        self.ledger.state()
+    pub fn ledger(&self) -> &Ledger {
+        self.ledger.read()
     }
 
     /// `None`: the reply comes later.
-    fn take(&mut self, token: Token, command: Command) -> Option<Reply> {
+    fn run_command(&mut self, token: Token, command: Command) -> Option<Reply> {
         let result = match command {
             Command::Submit(_) | Command::Return(_) | Command::Forget(_) if self.is_searching() => {
                 return self.wait_for_search(token, command);
@@ -179,30 +181,30 @@ impl Hub {
         }
     }
 
-    fn find_group(&self, name: &Name) -> Result<u32, Refusal> {
-        self.state().find_group(name).ok_or_else(|| Refusal::NoSuchGroup(name.clone()))
+    fn find_group(&self, name: &Name) -> Result<GroupId, Refusal> {
+        self.ledger().find_group(name).ok_or_else(|| Refusal::NoSuchGroup(name.clone()))
     }
 
-    fn find_job(&self, job: JobId) -> Result<u32, Refusal> {
-        self.state().find_job(job).ok_or(Refusal::NoSuchJob(job))
+    fn find_job(&self, job: JobId) -> Result<JobHandle, Refusal> {
+        self.ledger().find_job(job).ok_or(Refusal::NoSuchJob(job))
     }
 
-    fn find_worker(&self, worker: &WorkerRef) -> Result<u32, Refusal> {
+    fn find_worker(&self, worker: &WorkerRef) -> Result<WorkerHandle, Refusal> {
         match worker {
             WorkerRef::Id(id) => {
-                let found = self.state().workers().find(*id);
+                let found = self.ledger().workers().find(*id);
                 found.ok_or_else(|| Refusal::NoSuchWorker(Name::from(id.0.to_string())))
             }
             WorkerRef::Name { group, name } => {
                 let group = self.find_group(group)?;
-                let found = self.state().workers().find_name(group, name);
+                let found = self.ledger().workers().find_name(group, name);
                 found.ok_or_else(|| Refusal::NoSuchWorker(name.clone()))
             }
             WorkerRef::Of { group, name, dialect } => {
                 let group = self.find_group(group)?;
-                let found = self.state().workers().find_name(group, name);
-                let is_its = |&slot: &u32| {
-                    self.state().workers().get(slot).dialect.bytes() == dialect.as_bytes()
+                let found = self.ledger().workers().find_name(group, name);
+                let is_its = |&handle: &WorkerHandle| {
+                    self.ledger().workers().get(handle).dialect.bytes() == dialect.as_bytes()
                 };
                 found.filter(is_its).ok_or_else(|| Refusal::NoSuchWorker(name.clone()))
             }
@@ -210,36 +212,36 @@ impl Hub {
     }
 
     /// The id of a task that is there; of a whole array when its name is meant.
-    fn find_task(&self, group: Option<u32>, task: &TaskRef) -> Option<TaskId> {
-        let state = self.state();
+    fn find_task(&self, group: Option<GroupId>, task: &TaskRef) -> Option<TaskId> {
+        let ledger = self.ledger();
         match task {
             TaskRef::Id(id) => {
-                let job = state.job(state.find_job(id.job)?);
+                let job = ledger.job(ledger.find_job(id.job)?);
                 if id.is_whole() {
-                    return state.record_of(*id).map(|_| *id);
+                    return ledger.record_of(*id).map(|_| *id);
                 }
                 job.state_of(id.index).map(|_| *id)
             }
             TaskRef::Own(id) => {
-                let job = state.job(state.find_job(id.job)?);
+                let job = ledger.job(ledger.find_job(id.job)?);
                 group.filter(|&group| group == job.group)?;
                 self.find_task(group, &TaskRef::Id(*id))
             }
             TaskRef::Name(name) => {
                 let group = group?;
-                if let Some(slot) = state.find_name(group, name) {
-                    return Some(state.id_of(slot));
+                if let Some(handle) = ledger.find_name(group, name) {
+                    return Some(ledger.id_of(handle));
                 }
-                state.find_element(group, name)
+                ledger.find_element(group, name)
             }
         }
     }
 
     /// The same, where a peer says what it was shown: a task without a name is meant by its number.
-    fn find_shown(&self, group: Option<u32>, task: &TaskRef) -> Option<TaskId> {
+    fn find_shown(&self, group: Option<GroupId>, task: &TaskRef) -> Option<TaskId> {
         let unnamed = || match task {
             TaskRef::Id(_) | TaskRef::Own(_) => None,
-            TaskRef::Name(name) => self.state().find_unnamed(group?, name),
+            TaskRef::Name(name) => self.ledger().find_unnamed(group?, name),
         };
         self.find_task(group, task).or_else(unnamed)
     }
@@ -247,19 +249,19 @@ impl Hub {
     /// After a restart workers have one period to come back. `before` is when anything last happened.
     fn expect_workers_back(&mut self, before: Time) {
         let now = self.ledger.now();
-        let workers = self.ledger.state().workers();
-        let back: Vec<(u32, Option<u64>, bool)> = (workers.from(Default::default()))
-            .map(|slot| (slot, workers.get(slot)))
-            .map(|(slot, worker)| (slot, worker.period_ms, worker.leases > 0))
+        let workers = self.ledger.read().workers();
+        let back: Vec<(WorkerHandle, Option<u64>, bool)> = (workers.from(Default::default()))
+            .map(|handle| (handle, workers.get(handle)))
+            .map(|(handle, worker)| (handle, worker.period_ms, worker.leases > 0))
             .collect();
-        for (slot, period_ms, holds_something) in back {
+        for (handle, period_ms, holds_something) in back {
             if holds_something {
-                self.presence.admit(slot);
-                self.presence.set_alive_until(slot, period_ms.map(|ms| now.after_ms(ms)));
+                self.presence.admit(handle);
+                self.presence.set_alive_until(handle, period_ms.map(|ms| now.after_ms(ms)));
             } else {
-                self.expect_back(slot);
+                self.expect_back(handle);
             }
-            self.expect_standing_due(slot, before);
+            self.expect_standing_due(handle, before);
         }
     }
 }

@@ -46,7 +46,7 @@ impl Counts {
         self.0[state as usize] += count;
     }
 
-    pub(crate) fn take(&mut self, state: State, count: u32) {
+    pub(crate) fn subtract(&mut self, state: State, count: u32) {
         self.0[state as usize] = self.0[state as usize]
             .checked_sub(count)
             .expect("no more tasks leave a state than are in it");

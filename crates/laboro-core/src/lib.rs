@@ -1,8 +1,10 @@
 //! Decides: the scheduling core of Laboro. Pure: no clock, no I/O, no threads, no random order. Time is
-//! an argument, ids are counted, and one `State::apply` serves live and replay.
+//! an argument, ids are counted, and one `Ledger::apply` serves live and replay.
 //!
-//! Read in this order: the words (`id task job command event effect`), the ledger they change, who is
+//! Read in this order: the words (`id task job command event effect reply view`), the ledger they change, who is
 //! there (`presence`), and the hub that decides.
+
+#![forbid(unsafe_code)]
 
 mod argv;
 mod bounds;
@@ -18,8 +20,11 @@ mod job;
 mod ledger;
 mod presence;
 mod profile;
+mod refusal;
+mod reply;
 mod setting;
 mod task;
+mod view;
 
 pub use argv::Argv;
 pub use bounds::{
@@ -29,13 +34,17 @@ pub use bounds::{
 pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, Rate, WorkerRow};
 pub use command::*;
 pub use config::{Conduct, Config, Keep, Limits, Quotas};
-pub use effect::*;
-pub use event::{Added, Back, Event, Ranges, Share, Then, Words};
+pub use effect::{Batch, Change, Effect, Element, Grant};
+pub use event::{Added, Event, Ranges, ReturnReason, Share, Then, Words};
 pub use fields::{FieldError, Fields};
 pub use hub::Hub;
 pub use id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
 pub use job::{Counts, JobOptions};
-pub use ledger::Load;
-pub use ledger::State as Ledger;
 pub use ledger::restore;
+pub use ledger::{Ledger, Load};
+pub use refusal::{Quota, QuotaOf, Refusal};
+pub use reply::{Idle, Reply};
 pub use task::*;
+pub use view::{
+    AttemptView, ConductView, GroupView, JobView, PartView, Standing, TaskView, Ties, WorkerView,
+};

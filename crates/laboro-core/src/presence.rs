@@ -3,8 +3,8 @@
 
 use crate::command::{Capacity, Join, Scope};
 use crate::fields::Fields;
-use crate::id::{LeaseNo, Name, SessionId, Time, Token};
-use crate::ledger::{NONE, Slab};
+use crate::id::{GroupId, LeaseNo, Name, SessionId, Time, Token};
+use crate::ledger::{ClassHandle, OfferHandle, Slab, WorkerHandle};
 use crate::task::Kinds;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -14,16 +14,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Presence {
     /// By the ledger's handle of the worker.
     members: Vec<Option<Box<Member>>>,
-    offers: Slab<WaitingOffer>,
-    answers: HashMap<Token, u32, foldhash::fast::FixedState>,
+    offers: Slab<OfferHandle, WaitingOffer>,
+    answers: HashMap<Token, OfferHandle, foldhash::fast::FixedState>,
     /// For each group the offers that wait, least recently served first.
-    waiting: Vec<BTreeMap<u64, u32>>,
+    waiting: Vec<BTreeMap<u64, OfferHandle>>,
     /// For each group the offers that are answered when nothing of it goes on any more.
-    ending: Vec<BTreeSet<u32>>,
+    ending: Vec<BTreeSet<OfferHandle>>,
     turn: u64,
     timers: BTreeSet<(Time, Due)>,
     /// Since when workers are away that were here. One timer each, however often they come and go.
-    away: HashMap<u32, Time, foldhash::fast::FixedState>,
+    away: HashMap<WorkerHandle, Time, foldhash::fast::FixedState>,
     /// Up to which turn nobody who waits fits a class: its serial and the turn, by its handle.
     tried: Vec<(u64, u64)>,
     /// For each group the furthest of these turns.
@@ -52,8 +52,8 @@ pub(crate) struct Member {
     /// How many small tasks it takes beyond its slots.
     pub(crate) ahead: u32,
     /// The standing offer, if it made one.
-    pub(crate) push: Option<u32>,
-    pub(crate) answers: SmallVec<[u32; 2]>,
+    pub(crate) push: Option<OfferHandle>,
+    pub(crate) answers: SmallVec<[OfferHandle; 2]>,
     /// Without a sign of life until then its leases lapse.
     pub(crate) alive_until: Option<Time>,
     timer: Option<Time>,
@@ -89,13 +89,13 @@ impl Arrivals {
 
 #[derive(Debug, Clone)]
 pub(crate) struct WaitingOffer {
-    pub(crate) worker: u32,
+    pub(crate) worker: WorkerHandle,
     pub(crate) kind: OfferKind,
     pub(crate) lease_ms: Option<u64>,
     until: Option<Time>,
     /// Its place in the queue of its group; 0 when it is not there.
     turn: u64,
-    group: u32,
+    group: GroupId,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,27 +108,27 @@ pub(crate) enum OfferKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     /// Patience of an offer is over.
-    Offer(u32),
+    Offer(OfferHandle),
     /// A worker has given no sign of life.
-    Worker(u32),
+    Worker(WorkerHandle),
     /// A worker is long away.
-    Away(u32),
+    Away(WorkerHandle),
     /// A worker's hold or ejection is over.
-    Conduct(u32),
+    Conduct(WorkerHandle),
 }
 
 impl Presence {
-    pub(crate) fn member(&self, worker: u32) -> Option<&Member> {
-        self.members.get(worker as usize)?.as_deref()
+    pub(crate) fn member(&self, worker: WorkerHandle) -> Option<&Member> {
+        self.members.get(worker.at())?.as_deref()
     }
 
-    pub(crate) fn member_mut(&mut self, worker: u32) -> Option<&mut Member> {
-        self.members.get_mut(worker as usize)?.as_deref_mut()
+    pub(crate) fn member_mut(&mut self, worker: WorkerHandle) -> Option<&mut Member> {
+        self.members.get_mut(worker.at())?.as_deref_mut()
     }
 
     /// The member, made when it is not there.
-    pub(crate) fn admit(&mut self, worker: u32) -> &mut Member {
-        let at = worker as usize;
+    pub(crate) fn admit(&mut self, worker: WorkerHandle) -> &mut Member {
+        let at = worker.at();
         if at >= self.members.len() {
             self.members.resize_with(at + 1, || None);
         }
@@ -154,15 +154,15 @@ impl Presence {
         })
     }
 
-    pub(crate) fn note_engaged(&mut self, worker: u32) {
+    pub(crate) fn note_engaged(&mut self, worker: WorkerHandle) {
         if let Some(member) = self.member_mut(worker) {
             member.engaged = true;
         }
     }
 
     /// The worker is not there any more. Gives back who waits for an answer.
-    pub(crate) fn dismiss(&mut self, worker: u32) -> Vec<Token> {
-        let Some(member) = self.members.get_mut(worker as usize).and_then(Option::take) else {
+    pub(crate) fn dismiss(&mut self, worker: WorkerHandle) -> Vec<Token> {
+        let Some(member) = self.members.get_mut(worker.at()).and_then(Option::take) else {
             return Vec::new();
         };
         if let Some(timer) = member.timer {
@@ -178,7 +178,7 @@ impl Presence {
     }
 
     /// Its leases are safe until then, or for ever.
-    pub(crate) fn set_alive_until(&mut self, worker: u32, until: Option<Time>) {
+    pub(crate) fn set_alive_until(&mut self, worker: WorkerHandle, until: Option<Time>) {
         let Some(member) = self.member_mut(worker) else { return };
         member.alive_until = until;
         // A timer that rings too early looks again: most signs of life cost nothing here.
@@ -196,19 +196,19 @@ impl Presence {
     }
 
     /// The worker is not here; look again then, if not earlier.
-    pub(crate) fn set_away_until(&mut self, worker: u32, since: Time, look_at: Time) {
+    pub(crate) fn set_away_until(&mut self, worker: WorkerHandle, since: Time, look_at: Time) {
         if self.away.insert(worker, since).is_none() {
             self.timers.insert((look_at, Due::Away(worker)));
         }
     }
 
     /// Since when the worker is away, which is looked at now.
-    pub(crate) fn take_away(&mut self, worker: u32) -> Option<Time> {
+    pub(crate) fn take_away(&mut self, worker: WorkerHandle) -> Option<Time> {
         self.away.remove(&worker).filter(|_| self.member(worker).is_none())
     }
 
     /// The timer of this worker rang.
-    pub(crate) fn timer_rang(&mut self, worker: u32) {
+    pub(crate) fn timer_rang(&mut self, worker: WorkerHandle) {
         if let Some(member) = self.member_mut(worker) {
             member.timer = None;
         }
@@ -234,11 +234,16 @@ impl Presence {
         self.offers.len()
     }
 
-    pub(crate) fn offer(&self, offer: u32) -> &WaitingOffer {
+    pub(crate) fn offer(&self, offer: OfferHandle) -> &WaitingOffer {
         &self.offers[offer]
     }
 
-    pub(crate) fn add_push(&mut self, worker: u32, group: u32, lease_ms: Option<u64>) -> u32 {
+    pub(crate) fn add_push(
+        &mut self,
+        worker: WorkerHandle,
+        group: GroupId,
+        lease_ms: Option<u64>,
+    ) -> OfferHandle {
         if let Some(offer) = self.member(worker).and_then(|member| member.push) {
             self.offers[offer].lease_ms = lease_ms;
             return offer;
@@ -256,7 +261,7 @@ impl Presence {
         offer
     }
 
-    pub(crate) fn add_answer(&mut self, answer: NewAnswer) -> u32 {
+    pub(crate) fn add_answer(&mut self, answer: NewAnswer) -> OfferHandle {
         let NewAnswer { worker, group, token, most, until, lease_ms, ends_with_group } = answer;
         let kind = OfferKind::Answer { token, most };
         let offer = WaitingOffer { worker, kind, lease_ms, until: Some(until), turn: 0, group };
@@ -265,7 +270,7 @@ impl Presence {
         self.answers.insert(token, offer);
         self.timers.insert((until, Due::Offer(offer)));
         if ends_with_group {
-            let at = group as usize;
+            let at = group.at();
             if at >= self.ending.len() {
                 self.ending.resize_with(at + 1, BTreeSet::new);
             }
@@ -275,28 +280,28 @@ impl Presence {
     }
 
     /// Who waits for the end of this group, or for what comes before.
-    pub(crate) fn next_ending(&self, group: u32) -> Option<Token> {
-        let &offer = self.ending.get(group as usize)?.first()?;
+    pub(crate) fn next_ending(&self, group: GroupId) -> Option<Token> {
+        let &offer = self.ending.get(group.at())?.first()?;
         match self.offers[offer].kind {
             OfferKind::Answer { token, .. } => Some(token),
             OfferKind::Push => None,
         }
     }
 
-    pub(crate) fn answer_of(&self, token: Token) -> Option<u32> {
+    pub(crate) fn answer_of(&self, token: Token) -> Option<OfferHandle> {
         self.answers.get(&token).copied()
     }
 
     /// An offer that is answered, withdrawn or gone with its worker.
-    pub(crate) fn drop_offer(&mut self, offer: u32) -> WaitingOffer {
+    pub(crate) fn drop_offer(&mut self, offer: OfferHandle) -> WaitingOffer {
         self.unqueue(offer);
         let vacant = WaitingOffer {
-            worker: NONE,
+            worker: WorkerHandle::NONE,
             kind: OfferKind::Push,
             lease_ms: None,
             until: None,
             turn: 0,
-            group: 0,
+            group: GroupId::default(),
         };
         let gone = self.offers.remove(offer, vacant);
         if let OfferKind::Answer { token, .. } = gone.kind {
@@ -305,7 +310,7 @@ impl Presence {
         if let Some(until) = gone.until {
             self.timers.remove(&(until, Due::Offer(offer)));
         }
-        if let Some(ending) = self.ending.get_mut(gone.group as usize) {
+        if let Some(ending) = self.ending.get_mut(gone.group.at()) {
             ending.remove(&offer);
         }
         if let Some(member) = self.member_mut(gone.worker) {
@@ -318,53 +323,53 @@ impl Presence {
     }
 
     /// To the end of the queue: it was served, or has just come.
-    pub(crate) fn queue(&mut self, offer: u32) {
+    pub(crate) fn queue(&mut self, offer: OfferHandle) {
         self.unqueue(offer);
         self.turn += 1;
         let turn = self.turn;
         self.offers[offer].turn = turn;
-        let group = self.offers[offer].group as usize;
+        let group = self.offers[offer].group.at();
         if group >= self.waiting.len() {
             self.waiting.resize_with(group + 1, BTreeMap::new);
         }
         self.waiting[group].insert(turn, offer);
     }
 
-    pub(crate) fn is_queued(&self, offer: u32) -> bool {
+    pub(crate) fn is_queued(&self, offer: OfferHandle) -> bool {
         self.offers[offer].turn != 0
     }
 
     /// It has no room now.
-    pub(crate) fn unqueue(&mut self, offer: u32) {
+    pub(crate) fn unqueue(&mut self, offer: OfferHandle) {
         let here = &mut self.offers[offer];
         let turn = std::mem::take(&mut here.turn);
         if turn != 0 {
-            self.waiting[here.group as usize].remove(&turn);
+            self.waiting[here.group.at()].remove(&turn);
         }
     }
 
-    pub(crate) fn waiting_count(&self, group: u32) -> usize {
-        self.waiting.get(group as usize).map_or(0, BTreeMap::len)
+    pub(crate) fn waiting_count(&self, group: GroupId) -> usize {
+        self.waiting.get(group.at()).map_or(0, BTreeMap::len)
     }
 
     /// The first offer in the group's queue after this turn.
-    pub(crate) fn next_waiting(&self, group: u32, after: u64) -> Option<(u64, u32)> {
-        let queue = self.waiting.get(group as usize)?;
+    pub(crate) fn next_waiting(&self, group: GroupId, after: u64) -> Option<(u64, OfferHandle)> {
+        let queue = self.waiting.get(group.at())?;
         queue.range(after + 1..).next().map(|(&turn, &offer)| (turn, offer))
     }
 
     /// Nobody who waits at this turn or before fits the class.
-    pub(crate) fn tried(&self, class: u32, serial: u64) -> u64 {
-        match self.tried.get(class as usize) {
+    pub(crate) fn tried(&self, class: ClassHandle, serial: u64) -> u64 {
+        match self.tried.get(class.at()) {
             Some(&(known, turn)) if known == serial => turn,
             _ => 0,
         }
     }
 
     /// Some class may have found that the offer does not fit.
-    pub(crate) fn may_have_been_tried(&self, offer: u32) -> bool {
+    pub(crate) fn may_have_been_tried(&self, offer: OfferHandle) -> bool {
         let WaitingOffer { turn, group, .. } = self.offers[offer];
-        self.tried_most.get(group as usize).is_some_and(|&most| turn <= most)
+        self.tried_most.get(group.at()).is_some_and(|&most| turn <= most)
     }
 
     /// The last turn that was given out.
@@ -372,13 +377,13 @@ impl Presence {
         self.turn
     }
 
-    pub(crate) fn set_tried(&mut self, group: u32, class: u32, serial: u64, turn: u64) {
-        let at = group as usize;
+    pub(crate) fn set_tried(&mut self, group: GroupId, class: ClassHandle, serial: u64, turn: u64) {
+        let at = group.at();
         if at >= self.tried_most.len() {
             self.tried_most.resize(at + 1, 0);
         }
         self.tried_most[at] = self.tried_most[at].max(turn);
-        let at = class as usize;
+        let at = class.at();
         if at >= self.tried.len() {
             self.tried.resize(at + 1, (0, 0));
         }
@@ -387,8 +392,8 @@ impl Presence {
 }
 
 pub(crate) struct NewAnswer {
-    pub(crate) worker: u32,
-    pub(crate) group: u32,
+    pub(crate) worker: WorkerHandle,
+    pub(crate) group: GroupId,
     pub(crate) token: Token,
     pub(crate) most: u32,
     pub(crate) until: Time,

@@ -116,7 +116,7 @@ impl Setting {
         }
     }
 
-    fn take(&mut self, tag: u32, value: &mut Reader<'_>) -> Result<bool, FieldError> {
+    fn read_field(&mut self, tag: u32, value: &mut Reader<'_>) -> Result<bool, FieldError> {
         match tag {
             DIR => self.dir = Some(value.rest().into()),
             ENV => {
@@ -202,7 +202,7 @@ impl Setting {
 
     /// Adds fields to what is there.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<(), FieldError> {
-        Reader(bytes).each(|tag, value| self.take(tag, value))
+        Reader(bytes).each(|tag, value| self.read_field(tag, value))
     }
 }
 

@@ -285,12 +285,12 @@ impl<'a> World<'a> {
     }
 
     fn check(&self) {
-        self.hub.state().check().expect("a hub adds up whatever it is told");
+        self.hub.ledger().check().expect("a hub adds up whatever it is told");
         let mut again = Ledger::default();
         for (at, event) in &self.events {
             again.apply(*at, event);
         }
-        assert_eq!(again.describe(), self.hub.state().describe(), "a journal tells the same");
+        assert_eq!(again.describe(), self.hub.ledger().describe(), "a journal tells the same");
     }
 }
 

@@ -3,6 +3,8 @@
 //! and in order and does not know what they mean. `outputs` keeps what tasks printed, which is less
 //! precious and much more.
 
+#![cfg_attr(not(test), forbid(unsafe_code))]
+
 mod journal;
 mod memory;
 

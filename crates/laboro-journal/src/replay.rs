@@ -55,7 +55,7 @@ impl Replay {
             self.ledger.apply(self.at, &event);
             self.events += 1;
         }
-        self.ledger.look_at_nothing();
+        self.ledger.forget_wakeups();
         Ok(())
     }
 }

@@ -12,9 +12,9 @@ use crate::journal::Doubt;
 use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;
 use laboro_core::{
-    Ask, Back, Capacity, Command, Demand, Effect, Event, Grant, Join, Kinds, LeaseNo, LeaseRef,
-    Ledger, Name, Offer, Outcome, Patience, Reply, Report, Route, State, TaskId, TaskRef, Then,
-    Time, Token, WorkerId, WorkerRef,
+    Ask, Capacity, Command, Demand, Effect, Event, Grant, Join, Kinds, LeaseNo, LeaseRef, Ledger,
+    Name, Offer, Outcome, Patience, Reply, Report, ReturnReason, Route, State, TaskId, TaskRef,
+    Then, Time, Token, WorkerId, WorkerRef,
 };
 use model::{Model, Phase};
 use std::collections::{BTreeMap, BTreeSet};
@@ -245,7 +245,7 @@ impl Oracle {
                 let what = format!("{task} fails because its workers were lost");
                 Err(Broken::new(Promise::NeighboursUnharmed, what))
             }
-            Event::HeldBack { task, why: Back::Lapsed, .. } => self.judge_held(*task),
+            Event::HeldBack { task, why: ReturnReason::Lapsed, .. } => self.judge_held(*task),
             Event::Finished { task, worker, .. } => match self.model.tasks.get(task) {
                 Some(known) if matches!(known.phase, Phase::Done | Phase::Failed) => {
                     let what = format!("{task} has ended and ends again by worker {}", worker.0);

@@ -12,12 +12,14 @@
 
 use super::Hub;
 use crate::command::{ConductRule, WorkerRef};
-use crate::effect::{Refusal, Reply, Standing};
 use crate::event::Event;
 use crate::id::{JobId, Time};
-use crate::ledger::{RECENT, Tally, TrackRecord, Worker};
+use crate::ledger::{RECENT, Tally, TrackRecord, Worker, WorkerHandle};
 use crate::presence::Due;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 use crate::task::State;
+use crate::view::Standing;
 use smallvec::SmallVec;
 
 /// What the last results say about a worker.
@@ -35,12 +37,12 @@ struct Evidence {
 
 impl Hub {
     /// After a worker's results came in.
-    pub(super) fn judge(&mut self, slot: u32) {
+    pub(super) fn judge(&mut self, handle: WorkerHandle) {
         let rules = &self.config.conduct;
         if rules.rule == ConductRule::Off {
             return;
         }
-        let worker = self.state().workers().get(slot);
+        let worker = self.ledger().workers().get(handle);
         let record = &worker.record;
         // Nearly everybody is in good standing with a clean record: that is all they cost.
         let clean = record.recent.last().is_none_or(|&(_, good)| good) && record.bad == 0;
@@ -48,25 +50,25 @@ impl Hub {
             Standing::Good if clean => {}
             Standing::Good => {
                 if record.good + record.bad >= u64::from(rules.results_min) {
-                    self.judge_good(slot);
+                    self.judge_good(handle);
                 }
             }
-            Standing::OnHold if worker.leases == 0 => self.review(slot),
+            Standing::OnHold if worker.leases == 0 => self.review(handle),
             // What still comes in may show that too little of all of it is good.
             Standing::OnHold => {
-                self.judge_share(slot, &self.evidence(slot));
+                self.judge_share(handle, &self.evidence(handle));
             }
-            Standing::Probation if record.since > 0 => self.end_probation(slot),
+            Standing::Probation if record.since > 0 => self.end_probation(handle),
             Standing::Probation | Standing::Ejected => {}
         }
     }
 
     /// Whether it is put out for all that it has done so far.
-    fn judge_share(&mut self, slot: u32, seen: &Evidence) -> bool {
+    fn judge_share(&mut self, handle: WorkerHandle, seen: &Evidence) -> bool {
         let is_bad = seen.good_share < self.config.conduct.good_share_min && self.is_enough(seen);
         if is_bad {
             let percent = seen.good_share * 100.0;
-            self.put_out(slot, &format!("only {percent:.0} % of its results were good"));
+            self.put_out(handle, &format!("only {percent:.0} % of its results were good"));
         }
         is_bad
     }
@@ -76,67 +78,67 @@ impl Hub {
         seen.recent >= self.config.conduct.results_min.min(RECENT as u32)
     }
 
-    fn judge_good(&mut self, slot: u32) {
-        let seen = self.evidence(slot);
-        if self.judge_share(slot, &seen) {
+    fn judge_good(&mut self, handle: WorkerHandle) {
+        let seen = self.evidence(handle);
+        if self.judge_share(handle, &seen) {
             return;
         }
         if seen.recent_bad > self.config.conduct.recent_failures_max {
             let bad = seen.recent_failed;
-            self.put_on_hold(slot, &format!("{bad} of its last {} results failed", seen.recent));
+            self.put_on_hold(handle, &format!("{bad} of its last {} results failed", seen.recent));
         } else if seen.unsure == seen.recent && self.is_enough(&seen) {
             self.put_on_hold(
-                slot,
+                handle,
                 "all of its last results failed, and others have none yet to compare",
             );
         }
     }
 
     /// What a worker on hold ran is in, or its time is over.
-    pub(super) fn review(&mut self, slot: u32) {
-        let seen = self.evidence(slot);
+    pub(super) fn review(&mut self, handle: WorkerHandle) {
+        let seen = self.evidence(handle);
         let is_bad = seen.recent_bad > self.config.conduct.recent_failures_max;
-        if is_bad && self.record(slot).failed_since() {
+        if is_bad && self.record(handle).failed_since() {
             let bad = seen.recent_failed;
-            self.put_out(slot, &format!("{bad} of its last {} results failed", seen.recent));
+            self.put_out(handle, &format!("{bad} of its last {} results failed", seen.recent));
         } else {
-            self.set_standing(slot, Standing::Probation, "one task decides", None);
+            self.set_standing(handle, Standing::Probation, "one task decides", None);
         }
     }
 
-    fn end_probation(&mut self, slot: u32) {
-        let last_good = self.record(slot).recent.last().is_none_or(|&(_, good)| good);
+    fn end_probation(&mut self, handle: WorkerHandle) {
+        let last_good = self.record(handle).recent.last().is_none_or(|&(_, good)| good);
         if last_good {
-            self.set_standing(slot, Standing::Good, "", None);
-        } else if self.evidence(slot).recent_bad > 0 {
-            self.put_out(slot, "failed on probation");
-        } else if self.blames_others(slot) {
-            self.set_standing(slot, Standing::Good, "", None);
+            self.set_standing(handle, Standing::Good, "", None);
+        } else if self.evidence(handle).recent_bad > 0 {
+            self.put_out(handle, "failed on probation");
+        } else if self.blames_others(handle) {
+            self.set_standing(handle, Standing::Good, "", None);
         } else {
             self.put_on_hold(
-                slot,
+                handle,
                 "failed on probation, and others have no results yet to compare",
             );
         }
     }
 
     /// The hold or the ejection has lasted long enough.
-    pub(super) fn standing_is_due(&mut self, slot: u32) {
+    pub(super) fn standing_is_due(&mut self, handle: WorkerHandle) {
         let now = self.ledger.now();
-        if self.record(slot).until.is_none_or(|until| until > now) {
+        if self.record(handle).until.is_none_or(|until| until > now) {
             return;
         }
-        match self.record(slot).standing {
-            Standing::OnHold => self.review(slot),
-            Standing::Ejected => self.set_standing(slot, Standing::Good, "", None),
+        match self.record(handle).standing {
+            Standing::OnHold => self.review(handle),
+            Standing::Ejected => self.set_standing(handle, Standing::Good, "", None),
             Standing::Good | Standing::Probation => {}
         }
     }
 
     /// After a restart. Nobody waits longer than was left when anything last happened, nor than the rules say now: the
     /// clock may have been set back meanwhile.
-    pub(super) fn expect_standing_due(&mut self, slot: u32, before: Time) {
-        let record = self.record(slot);
+    pub(super) fn expect_standing_due(&mut self, handle: WorkerHandle, before: Time) {
+        let record = self.record(handle);
         let Some(until) = record.until else { return };
         let rules = &self.config.conduct;
         let most_ms = match record.standing {
@@ -146,20 +148,20 @@ impl Hub {
         let latest = self.ledger.now().after_ms(until.since_ms(before).min(most_ms));
         if until > latest {
             let (standing, reason) = (record.standing, record.reason.clone());
-            self.set_standing(slot, standing, &reason.unwrap_or_default(), Some(latest));
+            self.set_standing(handle, standing, &reason.unwrap_or_default(), Some(latest));
         } else {
-            self.presence.set_timer(until, Due::Conduct(slot));
+            self.presence.set_timer(until, Due::Conduct(handle));
         }
     }
 
     /// All that failed here fails elsewhere too.
-    fn blames_others(&self, slot: u32) -> bool {
-        let seen = self.evidence(slot);
+    fn blames_others(&self, handle: WorkerHandle) -> bool {
+        let seen = self.evidence(handle);
         seen.unsure == 0 && seen.recent_bad == 0
     }
 
-    fn evidence(&self, slot: u32) -> Evidence {
-        let record = self.record(slot);
+    fn evidence(&self, handle: WorkerHandle) -> Evidence {
+        let record = self.record(handle);
         let mut seen = Evidence {
             recent_bad: 0,
             recent_failed: 0,
@@ -175,7 +177,7 @@ impl Hub {
             judged.push(job);
             let results = || record.recent.iter().filter(|(other, _)| *other == job);
             let bad = results().filter(|(_, good)| !good).count() as u32;
-            match self.fault(slot, job) {
+            match self.fault(handle, job) {
                 Fault::Own(chance) => {
                     let pardoned = pardoned(chance, results().count() as u32);
                     seen.recent_failed += bad;
@@ -187,15 +189,15 @@ impl Hub {
         }
         let bad = match self.config.conduct.rule {
             ConductRule::Fixed => record.bad,
-            _ => record.tallies.iter().map(|tally| self.own_failures(slot, *tally)).sum(),
+            _ => record.tallies.iter().map(|tally| self.own_failures(handle, *tally)).sum(),
         };
         seen.good_share = share(record.good, bad);
         seen
     }
 
     /// How many failures on a job are the worker's own.
-    fn own_failures(&self, slot: u32, tally: Tally) -> u64 {
-        match self.fault(slot, tally.job) {
+    fn own_failures(&self, handle: WorkerHandle, tally: Tally) -> u64 {
+        match self.fault(handle, tally.job) {
             Fault::Own(chance) => {
                 let pardoned = pardoned(chance, tally.good.saturating_add(tally.bad));
                 u64::from(tally.bad.saturating_sub(pardoned))
@@ -205,18 +207,18 @@ impl Hub {
     }
 
     /// Whose fault are failures of this worker on this job?
-    fn fault(&self, slot: u32, job: JobId) -> Fault {
+    fn fault(&self, handle: WorkerHandle, job: JobId) -> Fault {
         let rules = &self.config.conduct;
         if rules.rule == ConductRule::Fixed {
             return Fault::Own(0.0);
         }
-        let Some(job_slot) = self.state().find_job(job) else { return Fault::Jobs };
-        let this = self.state().job(job_slot);
-        let own = self.record(slot).tally(job);
+        let Some(job_handle) = self.ledger().find_job(job) else { return Fault::Jobs };
+        let this = self.ledger().job(job_handle);
+        let own = self.record(handle).tally(job);
         let good = this.good.saturating_sub(own.good);
         let bad = this.bad.saturating_sub(own.bad);
         if good.saturating_add(bad) < rules.others_min {
-            let worker = self.state().workers().get(slot);
+            let worker = self.ledger().workers().get(handle);
             return if self.others_at_work(worker, this.counts.of(State::Leased))
                 || good > 0
                 || bad > 0
@@ -235,45 +237,51 @@ impl Hub {
         running > worker.leases
     }
 
-    fn put_on_hold(&mut self, slot: u32, reason: &str) {
+    fn put_on_hold(&mut self, handle: WorkerHandle, reason: &str) {
         let rules = &self.config.conduct;
-        let wait_ms = rules.hold_ms << self.record(slot).holds.min(16);
+        let wait_ms = rules.hold_ms << self.record(handle).holds.min(16);
         let until = self.ledger.now().after_ms(wait_ms.min(rules.hold_most_ms));
-        self.set_standing(slot, Standing::OnHold, reason, Some(until));
+        self.set_standing(handle, Standing::OnHold, reason, Some(until));
     }
 
-    fn put_out(&mut self, slot: u32, reason: &str) {
+    fn put_out(&mut self, handle: WorkerHandle, reason: &str) {
         let until = self.ledger.now().after_ms(self.config.conduct.ejected_ms);
-        self.set_standing(slot, Standing::Ejected, reason, Some(until));
-        self.show_out(slot);
+        self.set_standing(handle, Standing::Ejected, reason, Some(until));
+        self.show_out(handle);
     }
 
-    fn set_standing(&mut self, slot: u32, standing: Standing, reason: &str, until: Option<Time>) {
-        let worker = self.state().workers().get(slot).id;
+    fn set_standing(
+        &mut self,
+        handle: WorkerHandle,
+        standing: Standing,
+        reason: &str,
+        until: Option<Time>,
+    ) {
+        let worker = self.ledger().workers().get(handle).id;
         self.ledger.post(Event::Judged { worker, standing, reason: reason.into(), until });
         if let Some(until) = until {
-            self.presence.set_timer(until, Due::Conduct(slot));
+            self.presence.set_timer(until, Due::Conduct(handle));
         }
-        self.ledger.look_at(slot);
+        self.ledger.note_room(handle);
     }
 
     pub(super) fn eject(&mut self, worker: &WorkerRef, reason: &str) -> Result<Reply, Refusal> {
-        let slot = self.find_worker(worker)?;
-        self.set_standing(slot, Standing::Ejected, reason, None);
-        self.send_away(slot);
+        let handle = self.find_worker(worker)?;
+        self.set_standing(handle, Standing::Ejected, reason, None);
+        self.send_away(handle);
         Ok(Reply::Ok)
     }
 
     pub(super) fn pardon(&mut self, worker: &WorkerRef) -> Result<Reply, Refusal> {
-        let slot = self.find_worker(worker)?;
-        if self.record(slot).standing != Standing::Good {
-            self.set_standing(slot, Standing::Good, "", None);
+        let handle = self.find_worker(worker)?;
+        if self.record(handle).standing != Standing::Good {
+            self.set_standing(handle, Standing::Good, "", None);
         }
         Ok(Reply::Ok)
     }
 
-    fn record(&self, slot: u32) -> &TrackRecord {
-        &self.state().workers().get(slot).record
+    fn record(&self, handle: WorkerHandle) -> &TrackRecord {
+        &self.ledger().workers().get(handle).record
     }
 }
 

@@ -2,10 +2,12 @@
 
 use super::Hub;
 use crate::command::{Selection, Which};
-use crate::effect::{Effect, Refusal, Reply};
+use crate::effect::Effect;
 use crate::event::{Event, Ranges};
-use crate::id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, WorkerId};
+use crate::id::{JobId, LeaseNo, Name, SessionId, TaskId, WorkerId};
 use crate::ledger::{Job, Phase};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 use crate::task::State;
 use std::collections::BTreeMap;
 
@@ -19,18 +21,18 @@ impl Hub {
 
     /// Running tasks of the ranges shall be ended where they run.
     pub(super) fn revoke(&mut self, job: JobId, ranges: &Ranges) {
-        let state = self.ledger.state();
-        let this = state.job(state.find_job(job).expect("the selection was checked"));
+        let ledger = self.ledger.read();
+        let this = ledger.job(ledger.find_job(job).expect("the selection was checked"));
         let mut revoked: BTreeMap<(SessionId, WorkerId), Vec<(TaskId, LeaseNo)>> = BTreeMap::new();
         for &(first, last) in ranges {
             let runs = this.set(State::Leased).runs(first, last);
             for index in runs.flat_map(|(first, last)| first..=last) {
-                let slot = this.pages.find(index).expect("a leased task has a record");
-                let Phase::Leased { lease } = state.task(slot).phase else { continue };
-                let lease = state.workers().lease(lease);
+                let handle = this.pages.find(index).expect("a leased task has a record");
+                let Phase::Leased { lease } = ledger.task(handle).phase else { continue };
+                let lease = ledger.workers().lease(lease);
                 let session = self.presence.member(lease.worker).and_then(|member| member.session);
                 if let Some(session) = session {
-                    let worker = state.workers().get(lease.worker).id;
+                    let worker = ledger.workers().get(lease.worker).id;
                     let leases = revoked.entry((session, worker)).or_default();
                     leases.push((TaskId::new(job, index), lease.no));
                 }
@@ -45,11 +47,11 @@ impl Hub {
     pub(super) fn hold(&mut self, selection: &Selection) -> Result<Reply, Refusal> {
         let job = selection.job;
         if selection.which == Which::Job {
-            let slot = self.find_job(job)?;
-            if !self.state().job(slot).options.held {
+            let handle = self.find_job(job)?;
+            if !self.ledger().job(handle).options.held {
                 self.ledger.post(Event::JobHeld { job, held: true });
             }
-            return Ok(Reply::Changed { tasks: self.state().job(slot).counts.unfinished() });
+            return Ok(Reply::Changed { tasks: self.ledger().job(handle).counts.unfinished() });
         }
         let idle = |state| {
             matches!(state, State::Waiting | State::Blocked | State::Ready | State::Delayed)
@@ -62,8 +64,8 @@ impl Hub {
     pub(super) fn release(&mut self, selection: &Selection) -> Result<Reply, Refusal> {
         let job = selection.job;
         if selection.which == Which::Job {
-            let slot = self.find_job(job)?;
-            let this = self.state().job(slot);
+            let handle = self.find_job(job)?;
+            let this = self.ledger().job(handle);
             let (held, stopped) = (this.options.held, this.stopped);
             if held {
                 self.ledger.post(Event::JobHeld { job, held: false });
@@ -76,7 +78,7 @@ impl Hub {
                 Ok(ranges) => self.change(&ranges, |ranges| Event::Released { job, ranges })?,
                 Err(_) => Reply::Changed { tasks: 0 },
             };
-            let all = Reply::Changed { tasks: self.state().job(slot).counts.unfinished() };
+            let all = Reply::Changed { tasks: self.ledger().job(handle).counts.unfinished() };
             return Ok(if held || stopped { all } else { changed });
         }
         let ranges = self.select(selection, |state| state == State::Held)?;
@@ -90,7 +92,8 @@ impl Hub {
             Which::Job => self.select(selection, |state| state == State::Failed)?,
             _ => self.select(selection, |s| matches!(s, State::Failed | State::Cancelled))?,
         };
-        let stopped = self.state().find_job(job).is_some_and(|slot| self.state().job(slot).stopped);
+        let stopped =
+            self.ledger().find_job(job).is_some_and(|handle| self.ledger().job(handle).stopped);
         let reply = self.change(&ranges, |ranges| Event::Retried { job, ranges });
         if stopped {
             self.ledger.post(Event::JobStopped { job, stopped: false });
@@ -106,12 +109,12 @@ impl Hub {
         let job = selection.job;
         let ranges = match selection.which {
             // All of it, so that arrays stay ranges.
-            Which::Job => self.state().job(self.find_job(job)?).all(),
+            Which::Job => self.ledger().job(self.find_job(job)?).all(),
             _ => self.select(selection, |state| !state.is_finished())?,
         };
         let limits = &self.config.limits;
-        let odd = self.state().job(self.find_job(job)?).odd_elements(&ranges);
-        let room = limits.tasks.saturating_sub(self.state().records());
+        let odd = self.ledger().job(self.find_job(job)?).odd_elements(&ranges);
+        let room = limits.tasks.saturating_sub(self.ledger().records());
         let most = limits.tasks_a_submit.min(room) as u64;
         if odd > most {
             return Err(Refusal::Limit { what: "elements with a priority of their own", most });
@@ -125,7 +128,7 @@ impl Hub {
         max_running: Option<Option<u32>>,
         max_fails: Option<Option<u32>>,
     ) -> Result<Reply, Refusal> {
-        let this = self.state().job(self.find_job(job)?);
+        let this = self.ledger().job(self.find_job(job)?);
         let max_running = max_running.unwrap_or(this.options.max_running);
         let max_fails = max_fails.unwrap_or(this.options.max_fails);
         self.ledger.post(Event::JobLimited { job, max_running, max_fails });
@@ -135,8 +138,8 @@ impl Hub {
 
     pub(super) fn pause(&mut self, group: &Name, paused: bool) -> Result<Reply, Refusal> {
         let group = self.find_group(group)?;
-        if self.state().group(group).paused != paused {
-            self.ledger.post(Event::GroupPaused { group: GroupId(group), paused });
+        if self.ledger().group(group).paused != paused {
+            self.ledger.post(Event::GroupPaused { group, paused });
         }
         Ok(Reply::Ok)
     }
@@ -159,7 +162,7 @@ impl Hub {
         selection: &Selection,
         wanted: impl Fn(State) -> bool,
     ) -> Result<Ranges, Refusal> {
-        let this = self.state().job(self.find_job(selection.job)?);
+        let this = self.ledger().job(self.find_job(selection.job)?);
         let states: Vec<State> = match selection.which {
             Which::InState(state) => [state].into_iter().filter(|&state| wanted(state)).collect(),
             _ => State::ALL.into_iter().filter(|&state| wanted(state)).collect(),

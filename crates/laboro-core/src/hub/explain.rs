@@ -3,11 +3,11 @@
 use super::Hub;
 use super::loss::times;
 use super::policy::{self, Fit, Room};
-use crate::effect::Standing;
-use crate::id::{TaskId, WorkerId};
+use crate::id::{GroupId, TaskId, WorkerId};
 use crate::ledger::{Phase, Record};
 use crate::presence::OfferKind;
 use crate::task::{Demand, Needs, Profile, State, WorkKind};
+use crate::view::Standing;
 
 /// How many predecessors are named.
 const NAMED: usize = 3;
@@ -25,8 +25,8 @@ pub(super) enum Sight {
 impl Hub {
     /// Of a task that is there.
     pub(super) fn explain(&self, id: TaskId, sight: Sight) -> String {
-        let state = self.state();
-        let job = state.job(state.find_job(id.job).expect("the task was found"));
+        let ledger = self.ledger();
+        let job = ledger.job(ledger.find_job(id.job).expect("the task was found"));
         match job.state_of(id.index).expect("the task was found") {
             State::Leased => self.explain_leased(id),
             State::Done => "it is done".into(),
@@ -68,13 +68,13 @@ impl Hub {
     }
 
     fn task_record(&self, id: TaskId) -> Option<&Record> {
-        self.state().record_of(id).map(|slot| self.state().task(slot))
+        self.ledger().record_of(id).map(|handle| self.ledger().task(handle))
     }
 
     fn explain_leased(&self, id: TaskId) -> String {
         let Some(Phase::Leased { lease }) = self.record_phase(id) else { return "it runs".into() };
-        let lease = self.state().workers().lease(lease);
-        let worker = self.state().workers().get(lease.worker);
+        let lease = self.ledger().workers().lease(lease);
+        let worker = self.ledger().workers().get(lease.worker);
         let since = self.ledger.now().since_ms(lease.started) as f64 / 1000.0;
         let away = match self.presence.member(lease.worker) {
             Some(member) if member.session.is_some() => "",
@@ -90,8 +90,8 @@ impl Hub {
             }
             Some(Phase::Finished { outcome, .. }) => (Some(outcome), String::new()),
             _ => {
-                let state = self.state();
-                let job = state.job(state.find_job(id.job).expect("the task was found"));
+                let ledger = self.ledger();
+                let job = ledger.job(ledger.find_job(id.job).expect("the task was found"));
                 let found = job.failed_elements.iter().find(|(_, set)| set.contains(id.index));
                 (found.map(|(outcome, _)| *outcome), String::new())
             }
@@ -102,48 +102,48 @@ impl Hub {
 
     /// The first few predecessors that stand in the way. `None`: they are forgotten.
     fn name_preds(&self, id: TaskId, failed: bool, sight: Sight) -> Option<String> {
-        let state = self.state();
+        let ledger = self.ledger();
         let in_the_way = |phase: Option<State>| match phase {
             Some(State::Failed | State::Cancelled) => failed,
             Some(phase) => !failed && !phase.is_finished(),
             None => true,
         };
-        let group_of = |job| state.find_job(job).map(|slot| state.job(slot).group);
+        let group_of = |job| ledger.find_job(job).map(|handle| ledger.job(handle).group);
         let own_group = group_of(id.job);
         let is_hidden = |pred: TaskId| sight == Sight::OwnGroup && group_of(pred.job) != own_group;
         let mut names = Vec::new();
         let (mut more, mut hidden) = (0u32, 0u32);
-        let gate = state.array(id).map(|(_, array)| array.gate);
-        for slot in state.record_of(id).into_iter().chain(gate) {
-            for pred in state.graph().preds_of(state.task(slot).preds) {
-                let record = state.task(pred);
-                let pred_id = state.id_of(pred);
+        let gate = ledger.array(id).map(|(_, array)| array.gate);
+        for handle in ledger.record_of(id).into_iter().chain(gate) {
+            for pred in ledger.graph().preds_of(ledger.task(handle).preds) {
+                let record = ledger.task(pred);
+                let pred_id = ledger.id_of(pred);
                 let stands = match record.state() {
                     Some(phase) => in_the_way(Some(phase)),
                     None => {
-                        let (_, array) = state.array(pred_id).expect("a gate stands for an array");
+                        let (_, array) = ledger.array(pred_id).expect("a gate stands for an array");
                         if failed { array.bad > 0 } else { array.unfinished > 0 }
                     }
                 };
                 if stands && is_hidden(pred_id) {
                     hidden += 1;
                 } else if stands && names.len() < NAMED {
-                    names.push(state.shown_name(pred_id).to_string());
+                    names.push(ledger.shown_name(pred_id).to_string());
                 } else if stands {
                     more += 1;
                 }
             }
         }
-        if let Some((_, array)) = state.array(id) {
+        if let Some((_, array)) = ledger.array(id) {
             for &each in &array.each {
-                let Some((_, other)) = state.array(each) else { continue };
+                let Some((_, other)) = ledger.array(each) else { continue };
                 let pred = TaskId::new(each.job, other.first + (id.index - array.first));
-                let job = state.job(state.find_job(each.job).expect("the array was found"));
+                let job = ledger.job(ledger.find_job(each.job).expect("the array was found"));
                 let stands = in_the_way(job.state_of(pred.index));
                 if stands && is_hidden(pred) {
                     hidden += 1;
                 } else if stands && names.len() < NAMED {
-                    names.push(state.shown_name(pred).to_string());
+                    names.push(ledger.shown_name(pred).to_string());
                 }
             }
         }
@@ -160,9 +160,9 @@ impl Hub {
     }
 
     fn explain_ready(&self, id: TaskId) -> String {
-        let state = self.state();
-        let slot = state.find_job(id.job).expect("the task was found");
-        let job = state.job(slot);
+        let ledger = self.ledger();
+        let handle = ledger.find_job(id.job).expect("the task was found");
+        let job = ledger.job(handle);
         if job.options.held {
             return format!("job {} is held; `release` lets it go on", job.id);
         }
@@ -178,21 +178,21 @@ impl Hub {
         {
             return format!("job {} already runs as many tasks as it may ({most})", job.id);
         }
-        let group = state.group(job.group);
+        let group = ledger.group(job.group);
         if group.paused {
             return format!("group {} is paused; `resume` lets it go on", group.name);
         }
-        let (profile, kind) = match state.record_of(id) {
-            Some(slot) => {
-                let record = state.task(slot);
+        let (profile, kind) = match ledger.record_of(id) {
+            Some(handle) => {
+                let record = ledger.task(handle);
                 (record.profile, record.work.as_ref().map_or(Demand::NAMED, |work| work.demand()))
             }
             None => {
-                let (_, array) = state.array(id).expect("a task without a record is an element");
+                let (_, array) = ledger.array(id).expect("a task without a record is an element");
                 (array.profile, array.work.demand())
             }
         };
-        let profile = state.profiles().get(profile);
+        let profile = ledger.profiles().get(profile);
         let why = self.explain_no_worker(job.group, profile, kind);
         match self.task_record(id).filter(|record| record.is_suspect(profile)) {
             Some(record) => format!(
@@ -203,16 +203,18 @@ impl Hub {
         }
     }
 
-    fn explain_no_worker(&self, group: u32, profile: &Profile, kind: Demand) -> String {
-        let (state, needs) = (self.state(), &profile.needs);
+    fn explain_no_worker(&self, group: GroupId, profile: &Profile, kind: Demand) -> String {
+        let (ledger, needs) = (self.ledger(), &profile.needs);
         let (mut there, mut could, mut barred, mut late) = (0, 0, 0, 0);
-        let all = state.workers().from(Default::default());
-        for slot in all.filter(|&slot| state.workers().get(slot).group == group).take(WORKERS) {
-            let Some(member) = self.presence.member(slot).filter(|m| m.session.is_some()) else {
+        let all = ledger.workers().from(Default::default());
+        for handle in
+            all.filter(|&handle| ledger.workers().get(handle).group == group).take(WORKERS)
+        {
+            let Some(member) = self.presence.member(handle).filter(|m| m.session.is_some()) else {
                 continue;
             };
             there += 1;
-            let worker = state.workers().get(slot);
+            let worker = ledger.workers().get(handle);
             let offer = OfferKind::Push;
             let fits = Room::of(member, worker, offer).fit(member, worker, offer, needs, false)
                 != Fit::Never
@@ -224,7 +226,7 @@ impl Hub {
                 || matches!(worker.record.standing, Standing::OnHold | Standing::Ejected);
             barred += u32::from(fits && has_time && off);
         }
-        let name = &state.group(group).name;
+        let name = &ledger.group(group).name;
         if there == 0 {
             return format!("it is ready, but no worker is connected to group {name}");
         }

@@ -4,10 +4,11 @@ use super::Hub;
 use super::search::{CycleCheck, Halt, Long};
 use super::submit::{Check, Node, Search};
 use crate::command::{Command, LeaseRef, Place, Return, TaskRef};
-use crate::effect::{Refusal, Reply};
-use crate::event::{Back, Event};
-use crate::id::{Name, TaskId, WorkerId};
+use crate::event::{Event, ReturnReason};
+use crate::id::{GroupId, Name, TaskId, WorkerId};
 use crate::ledger::Phase;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 use crate::task::State;
 use std::collections::BTreeSet;
 
@@ -28,10 +29,10 @@ impl Hub {
     pub(super) fn claim(
         &self,
         worker: WorkerId,
-        group: u32,
+        group: GroupId,
         lease: &LeaseRef,
     ) -> Result<Claim, Refusal> {
-        let state = self.state();
+        let ledger = self.ledger();
         let (task, number) = match lease {
             LeaseRef::Number { task, lease } => (Some(*task), Some(*lease)),
             LeaseRef::Held(task) | LeaseRef::HeldOrFree(task) | LeaseRef::Anyones(task) => {
@@ -47,25 +48,25 @@ impl Hub {
                 | LeaseRef::Anyones(TaskRef::Name(name)),
                 _,
             ) => name.clone(),
-            (_, Some(task)) => state.shown_name(task),
+            (_, Some(task)) => ledger.shown_name(task),
             _ => Name::default(),
         };
         let Some(task) = task.filter(|task| !task.is_whole()) else {
             return Err(Refusal::NoSuchTask(shown()));
         };
-        let Some(slot) = state.record_of(task) else {
-            return match state.state_of(task) {
+        let Some(handle) = ledger.record_of(task) else {
+            return match ledger.state_of(task) {
                 Some(State::Ready) if may_be_free => Ok(Claim::Lapsed(task)),
                 Some(State::Done) if is_anyones => Ok(Claim::Done(task)),
                 _ => Err(self.verdict_without_record(task)),
             };
         };
-        let record = state.task(slot);
+        let record = ledger.task(handle);
         let lapsed = record.extra.as_ref().and_then(|extra| extra.lapsed);
         match record.phase {
             Phase::Leased { lease } => {
-                let live = state.workers().lease(lease);
-                let holder = state.workers().get(live.worker).id;
+                let live = ledger.workers().lease(lease);
+                let holder = ledger.workers().get(live.worker).id;
                 if holder == worker && number.is_none_or(|number| number == live.no) {
                     Ok(Claim::Live(task))
                 } else if is_anyones {
@@ -98,9 +99,9 @@ impl Hub {
     }
 
     fn verdict_without_record(&self, task: TaskId) -> Refusal {
-        let state = self.state();
-        let shown = state.shown_name(task);
-        let phase = state.find_job(task.job).and_then(|job| state.job(job).state_of(task.index));
+        let ledger = self.ledger();
+        let shown = ledger.shown_name(task);
+        let phase = ledger.find_job(task.job).and_then(|job| ledger.job(job).state_of(task.index));
         match phase {
             None => Refusal::NoSuchTask(shown),
             Some(phase) if phase.is_finished() => {
@@ -119,7 +120,7 @@ impl Hub {
         self.note_alive(worker);
         self.presence.note_engaged(worker);
         let (id, group) = {
-            let worker = self.state().workers().get(worker);
+            let worker = self.ledger().workers().get(worker);
             (worker.id, worker.group)
         };
         let mut tasks: Vec<(TaskId, Vec<TaskId>)> = Vec::with_capacity(back.tasks.len());
@@ -128,18 +129,18 @@ impl Hub {
             let task = match self.claim(id, group, &returned.lease)? {
                 Claim::Live(task) => task,
                 Claim::Lapsed(task) | Claim::Anothers(task) | Claim::Done(task) => {
-                    return Err(Refusal::NotYours(self.state().shown_name(task)).into());
+                    return Err(Refusal::NotYours(self.ledger().shown_name(task)).into());
                 }
             };
             if !known.insert(task) {
-                return Err(Refusal::NameTwice(self.state().shown_name(task)).into());
+                return Err(Refusal::NameTwice(self.ledger().shown_name(task)).into());
             }
             let preds = self.new_preds(group, &returned.preds)?;
             edges += preds.len();
             tasks.push((task, preds));
         }
         let most = self.config.limits.edges;
-        if self.state().graph().len() + edges > most {
+        if self.ledger().graph().len() + edges > most {
             return Err(Refusal::Limit { what: "dependencies", most: most as u64 }.into());
         }
         let by_level = |hub: &Hub| Some(hub.levels_check(&tasks));
@@ -149,8 +150,8 @@ impl Hub {
             return Err(Halt::Long(Box::new(Long { command, check })));
         }
         let why = match back.place {
-            Place::Back => Back::Handed,
-            Place::Front => Back::Left,
+            Place::Back => ReturnReason::Handed,
+            Place::Front => ReturnReason::Left,
         };
         for (task, preds) in tasks {
             self.ledger.post(Event::Returned { task, why, preds });
@@ -159,14 +160,14 @@ impl Hub {
     }
 
     /// What a task that is given back has to wait for, each once: what is done holds nobody up.
-    fn new_preds(&self, group: u32, preds: &[TaskRef]) -> Result<Vec<TaskId>, Refusal> {
+    fn new_preds(&self, group: GroupId, preds: &[TaskRef]) -> Result<Vec<TaskId>, Refusal> {
         let most = self.config.limits.preds_a_task;
         if preds.len() > most {
             return Err(Refusal::Limit { what: "predecessors of a task", most: most as u64 });
         }
-        let state = self.state();
+        let ledger = self.ledger();
         let is_done = |id: TaskId| {
-            let record = state.record_of(id).map(|slot| state.task(slot));
+            let record = ledger.record_of(id).map(|handle| ledger.task(handle));
             record.is_some_and(|record| record.state() == Some(State::Done))
         };
         let mut seen = BTreeSet::new();
@@ -175,23 +176,23 @@ impl Hub {
     }
 
     fn levels_check(&self, tasks: &[(TaskId, Vec<TaskId>)]) -> Check {
-        let node = |id: TaskId| self.state().node(id).map(Node::There);
+        let node = |id: TaskId| self.ledger().node(id).map(Node::There);
         let mut edges = Vec::new();
         for (task, preds) in tasks {
             let Some(succ) = node(*task) else { continue };
             edges.extend(preds.iter().filter_map(|&pred| Some((node(pred)?, succ))));
         }
-        Check::new(self.state(), 0, [], edges)
+        Check::new(self.ledger(), 0, [], edges)
     }
 
     /// May tasks that are there come after these?
     fn check_no_cycle(&self, tasks: &[(TaskId, Vec<TaskId>)]) -> Result<(), Refusal> {
-        let mut search = Search::new(self.state());
+        let mut search = Search::new(self.ledger());
         for (task, preds) in tasks {
             preds.iter().for_each(|&pred| search.plan(pred, *task));
         }
         match search.cycle_after(tasks.iter().map(|(task, _)| *task)) {
-            Some(task) => Err(Refusal::Cycle(self.state().shown_name(task))),
+            Some(task) => Err(Refusal::Cycle(self.ledger().shown_name(task))),
             None => Ok(()),
         }
     }

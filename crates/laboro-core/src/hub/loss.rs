@@ -8,11 +8,12 @@
 use super::Hub;
 use super::lease::Claim;
 use crate::command::{Decline, WorkerRef};
-use crate::effect::{Refusal, Reply};
-use crate::event::{Back, Event};
+use crate::event::{Event, ReturnReason};
 use crate::id::{LeaseNo, TaskId};
-use crate::ledger::{HELD_BECAUSE, Phase};
+use crate::ledger::{HELD_BECAUSE, Phase, WorkerHandle};
 use crate::presence::Arrivals;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 
 /// What a worker says about a task is kept up to this length.
 const REASON_CHARS_MAX: usize = 1000;
@@ -23,15 +24,15 @@ impl Hub {
         worker: &WorkerRef,
         lease: LeaseNo,
     ) -> Result<Reply, Refusal> {
-        let slot = self.find_worker(worker)?;
-        if let Some(member) = self.presence.member_mut(slot) {
+        let handle = self.find_worker(worker)?;
+        if let Some(member) = self.presence.member_mut(handle) {
             member.arrivals.last = member.arrivals.last.max(lease);
         }
         Ok(Reply::Ok)
     }
 
     /// The worker's process is gone, and with it whatever it can have started.
-    pub(super) fn lose_all(&mut self, worker: u32, arrivals: Arrivals) {
+    pub(super) fn lose_all(&mut self, worker: WorkerHandle, arrivals: Arrivals) {
         let leases = self.leases_of(worker);
         self.lose(worker, &leases, arrivals);
     }
@@ -40,7 +41,7 @@ impl Hub {
     /// without a lease is given back as unknown.
     pub(super) fn compare(
         &mut self,
-        worker: u32,
+        worker: WorkerHandle,
         running: &[(TaskId, LeaseNo)],
         former: Arrivals,
     ) -> Vec<(TaskId, LeaseNo)> {
@@ -56,7 +57,7 @@ impl Hub {
         if is_same_process {
             // Nobody was lost; it has not arrived, or it is over and the hub was not told how.
             for &(task, lease) in missing.iter().rev() {
-                let why = if former.has(lease) { Back::Lapsed } else { Back::Left };
+                let why = if former.has(lease) { ReturnReason::Lapsed } else { ReturnReason::Left };
                 self.ledger.post(Event::Returned { task, why, preds: Vec::new() });
             }
         } else {
@@ -72,72 +73,76 @@ impl Hub {
 
     /// These of its leases, oldest first. Each goes to the front, so the newest goes first: then they stand there as
     /// they were given out.
-    fn lose(&mut self, worker: u32, leases: &[(TaskId, LeaseNo)], arrivals: Arrivals) {
+    fn lose(&mut self, worker: WorkerHandle, leases: &[(TaskId, LeaseNo)], arrivals: Arrivals) {
         let may_have_run = self.may_have_run(worker, arrivals);
         for &(task, lease) in leases.iter().rev() {
-            let why = if lease <= may_have_run { Back::Lapsed } else { Back::Left };
+            let why = if lease <= may_have_run { ReturnReason::Lapsed } else { ReturnReason::Left };
             self.take_back(task, why);
         }
     }
 
     /// The last of a worker's leases that it can have started: it takes them in the order in which they were given.
-    fn may_have_run(&self, worker: u32, arrivals: Arrivals) -> LeaseNo {
+    fn may_have_run(&self, worker: WorkerHandle, arrivals: Arrivals) -> LeaseNo {
         if !arrivals.are_told {
             return LeaseNo(u64::MAX);
         }
-        let state = self.state();
+        let ledger = self.ledger();
         let (mut slots, mut last) = (0u64, LeaseNo(0));
-        for lease in state.workers().leases_of(worker) {
-            let lease = state.workers().lease(lease);
+        for lease in ledger.workers().leases_of(worker) {
+            let lease = ledger.workers().lease(lease);
             if slots >= u64::from(arrivals.slots.max(1)) || !arrivals.has(lease.no) {
                 break;
             }
-            slots += u64::from(state.profiles().get(state.task(lease.task).profile).needs.slots);
+            slots += u64::from(ledger.profiles().get(ledger.task(lease.task).profile).needs.slots);
             last = lease.no;
         }
         last
     }
 
     /// Ends a live lease without a result. A task that was lost too often is held.
-    pub(super) fn take_back(&mut self, task: TaskId, why: Back) {
+    pub(super) fn take_back(&mut self, task: TaskId, why: ReturnReason) {
         match why {
-            Back::Lapsed if self.is_lost_too_often(task) => self.hold_lost(task),
+            ReturnReason::Lapsed if self.is_lost_too_often(task) => self.hold_lost(task),
             _ => self.ledger.post(Event::Returned { task, why, preds: Vec::new() }),
         }
     }
 
     /// Whether one more loss is one too many.
     pub(super) fn is_lost_too_often(&self, task: TaskId) -> bool {
-        let state = self.state();
-        let slot = state.record_of(task).expect("a leased task has a record");
-        let record = state.task(slot);
+        let ledger = self.ledger();
+        let handle = ledger.record_of(task).expect("a leased task has a record");
+        let record = ledger.task(handle);
         debug_assert!(matches!(record.phase, Phase::Leased { .. }), "the lease is live");
-        record.lost >= state.profiles().get(record.profile).lost_max
+        record.lost >= ledger.profiles().get(record.profile).lost_max
     }
 
     pub(super) fn hold_lost(&mut self, task: TaskId) {
-        let state = self.state();
-        let slot = state.record_of(task).expect("a leased task has a record");
-        let lost = u32::from(state.task(slot).lost) + 1;
+        let ledger = self.ledger();
+        let handle = ledger.record_of(task).expect("a leased task has a record");
+        let lost = u32::from(ledger.task(handle).lost) + 1;
         let alone = if lost > 1 { ", the last time with no other task there" } else { "" };
         let reason = format!("{HELD_BECAUSE}its worker was lost {}{alone}", times(lost));
-        self.ledger.post(Event::HeldBack { task, why: Back::Lapsed, reason: reason.into() });
+        self.ledger.post(Event::HeldBack {
+            task,
+            why: ReturnReason::Lapsed,
+            reason: reason.into(),
+        });
     }
 
     /// A worker cannot run these. It is judged like one that failed them: what others run well is its own trouble.
     pub(super) fn decline(&mut self, decline: Decline) -> Result<Reply, Refusal> {
-        let slot = self.find_worker(&decline.worker)?;
-        self.note_alive(slot);
-        self.presence.note_engaged(slot);
-        let worker = self.state().workers().get(slot);
+        let handle = self.find_worker(&decline.worker)?;
+        self.note_alive(handle);
+        self.presence.note_engaged(handle);
+        let worker = self.ledger().workers().get(handle);
         let (id, group, name) = (worker.id, worker.group, worker.name.clone());
         for declined in decline.tasks {
             let Ok(Claim::Live(task)) = self.claim(id, group, &declined.lease) else { continue };
             let said: String = declined.reason.chars().take(REASON_CHARS_MAX).collect();
             let reason = format!("{HELD_BECAUSE}worker {name} cannot run it: {said}").into();
-            self.ledger.post(Event::HeldBack { task, why: Back::Handed, reason });
+            self.ledger.post(Event::HeldBack { task, why: ReturnReason::Handed, reason });
         }
-        self.judge(slot);
+        self.judge(handle);
         Ok(Reply::Ok)
     }
 }

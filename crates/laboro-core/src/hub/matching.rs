@@ -3,12 +3,14 @@
 
 use super::Hub;
 use super::policy::{self, Choice, Fit, Room, Taker};
-use crate::effect::{Effect, Element, Grant, Idle, Reply, Standing};
+use crate::effect::{Effect, Element, Grant};
 use crate::event::Event;
-use crate::id::TaskId;
-use crate::ledger::Phase;
+use crate::id::{GroupId, TaskId};
+use crate::ledger::{ClassHandle, LaneHandle, OfferHandle, Phase, WorkerHandle};
 use crate::presence::OfferKind;
+use crate::reply::{Idle, Reply};
 use crate::task::State;
+use crate::view::Standing;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -18,19 +20,19 @@ pub(super) struct Passes {
     /// By the handle of the class, with its serial.
     counts: Vec<(u64, u32)>,
     /// Classes that were passed over in the search under way, with their serials.
-    just_now: Vec<(u32, u64)>,
+    just_now: Vec<(ClassHandle, u64)>,
     /// Which worker is kept free for a class, one for each, with the class's serial.
-    keepers: BTreeMap<u32, (u64, u32)>,
+    keepers: BTreeMap<ClassHandle, (u64, WorkerHandle)>,
 }
 
 impl Passes {
     /// Counts one more, unless a worker is kept for the class already.
-    pub(super) fn passed(&mut self, class: u32, serial: u64) -> u32 {
+    pub(super) fn passed(&mut self, class: ClassHandle, serial: u64) -> u32 {
         if self.keepers.contains_key(&class) {
             return 0;
         }
         self.just_now.push((class, serial));
-        match self.counts.get(class as usize) {
+        match self.counts.get(class.at()) {
             Some(&(known, count)) if known == serial => count,
             _ => 0,
         }
@@ -39,7 +41,7 @@ impl Passes {
     /// Something was taken from behind those that were passed over.
     fn overtaken(&mut self) {
         for (class, serial) in self.just_now.drain(..) {
-            let at = class as usize;
+            let at = class.at();
             if at >= self.counts.len() {
                 self.counts.resize(at + 1, (0, 0));
             }
@@ -50,8 +52,8 @@ impl Passes {
     }
 
     /// The class got something; gives the worker that was kept free for it.
-    fn served(&mut self, class: u32) -> Option<u32> {
-        if let Some(count) = self.counts.get_mut(class as usize) {
+    fn served(&mut self, class: ClassHandle) -> Option<WorkerHandle> {
+        if let Some(count) = self.counts.get_mut(class.at()) {
             *count = (0, 0);
         }
         if self.keepers.is_empty() {
@@ -62,7 +64,7 @@ impl Passes {
 }
 
 impl Hub {
-    pub(super) fn settle(&mut self) {
+    pub(super) fn match_waiting(&mut self) {
         loop {
             if !self.passes.keepers.is_empty() {
                 self.dismiss_keepers();
@@ -71,10 +73,10 @@ impl Hub {
                 return;
             }
             for group in self.ledger.take_idle_groups() {
-                self.send_home(group);
+                self.end_waiting(group);
             }
             for worker in self.ledger.take_loosened() {
-                self.look_again(worker);
+                self.serve_again(worker);
             }
             for class in self.ledger.take_awake() {
                 self.find_workers(class);
@@ -83,8 +85,8 @@ impl Hub {
     }
 
     /// Nothing of the group goes on by itself any more: those who wait for that are told.
-    fn send_home(&mut self, group: u32) {
-        if self.state().group(group).counts.active() > 0 {
+    fn end_waiting(&mut self, group: GroupId) {
+        if self.ledger().group(group).counts.active() > 0 {
             return;
         }
         while let Some(token) = self.presence.next_ending(group) {
@@ -94,9 +96,9 @@ impl Hub {
 
     /// The worker may have more room than before. Offers that a class may have tried take a new turn, so
     /// that they are new to it.
-    fn look_again(&mut self, worker: u32) {
+    fn serve_again(&mut self, worker: WorkerHandle) {
         let Some(member) = self.presence.member(worker) else { return };
-        let offers: SmallVec<[u32; 4]> =
+        let offers: SmallVec<[OfferHandle; 4]> =
             member.push.iter().chain(&member.answers).copied().collect();
         for offer in offers {
             if self.presence.may_have_been_tried(offer) {
@@ -110,12 +112,12 @@ impl Hub {
     fn dismiss_keepers(&mut self) {
         let mut keepers = std::mem::take(&mut self.passes.keepers);
         keepers.retain(|&class, &mut (serial, worker)| {
-            let wanted = self.state().lanes().class(class).serial == serial
+            let wanted = self.ledger().lanes().class(class).serial == serial
                 && !self.class_is_idle(class)
                 && self.can_keep(worker, class, serial);
             if !wanted && let Some(member) = self.presence.member_mut(worker) {
                 member.kept_for = None;
-                self.ledger.look_at(worker);
+                self.ledger.note_room(worker);
             }
             wanted
         });
@@ -123,11 +125,11 @@ impl Hub {
     }
 
     /// Is the worker still kept for the class, and will it be able to take from it?
-    fn can_keep(&self, worker: u32, class: u32, serial: u64) -> bool {
+    fn can_keep(&self, worker: WorkerHandle, class: ClassHandle, serial: u64) -> bool {
         let Some(member) = self.presence.member(worker) else { return false };
-        let this = self.state().workers().get(worker);
+        let this = self.ledger().workers().get(worker);
         let room = Room::of(member, this, OfferKind::Push);
-        let class = self.state().lanes().class(class);
+        let class = self.ledger().lanes().class(class);
         member.kept_for == Some(serial)
             && member.push.is_some()
             && !member.draining
@@ -139,9 +141,9 @@ impl Hub {
 
     /// Gives the tasks of a class that woke up to those who wait, least recently served first, and about
     /// as many to each.
-    fn find_workers(&mut self, class: u32) {
+    fn find_workers(&mut self, class: ClassHandle) {
         let (group, serial) = {
-            let this = self.state().lanes().class(class);
+            let this = self.ledger().lanes().class(class);
             (this.group, this.serial)
         };
         let mut after = self.presence.tried(class, serial);
@@ -161,17 +163,17 @@ impl Hub {
         self.presence.set_tried(group, class, serial, after);
     }
 
-    fn class_is_idle(&self, class: u32) -> bool {
-        let this = self.state().lanes().class(class);
-        this.lanes.is_empty() || self.state().group(this.group).paused
+    fn class_is_idle(&self, class: ClassHandle) -> bool {
+        let this = self.ledger().lanes().class(class);
+        this.lanes.is_empty() || self.ledger().group(this.group).paused
     }
 
-    fn fair_share(&self, class: u32, group: u32) -> u32 {
-        let state = self.state();
-        let lanes = state.lanes().class(class).lanes.values();
+    fn fair_share(&self, class: ClassHandle, group: GroupId) -> u32 {
+        let ledger = self.ledger();
+        let lanes = ledger.lanes().class(class).lanes.values();
         // The first lane is enough to tell a few tasks from many.
         let ready = lanes.take(1).map(|&lane| {
-            let job = state.job(state.lanes().lane(lane).job);
+            let job = ledger.job(ledger.lanes().lane(lane).job);
             job.counts.of(State::Ready)
         });
         let waiting = self.presence.waiting_count(group).max(1) as u32;
@@ -179,13 +181,13 @@ impl Hub {
     }
 
     /// Gives an offer what fits, at most so many tasks; then it waits on, or is answered.
-    pub(super) fn serve(&mut self, offer: u32, quota: u32) {
+    pub(super) fn serve(&mut self, offer: OfferHandle, quota: u32) {
         let waiting = self.presence.offer(offer).clone();
         let taker =
             Taker { worker: waiting.worker, kind: waiting.kind, lease_ms: waiting.lease_ms };
         let grants = self.fill(taker, quota);
         let was_served = !grants.is_empty();
-        let worker = self.state().workers().get(waiting.worker).id;
+        let worker = self.ledger().workers().get(waiting.worker).id;
         match waiting.kind {
             OfferKind::Push => {
                 if was_served
@@ -211,9 +213,9 @@ impl Hub {
         }
     }
 
-    fn has_room(&self, worker: u32) -> bool {
+    fn has_room(&self, worker: WorkerHandle) -> bool {
         let Some(member) = self.presence.member(worker) else { return false };
-        let this = self.state().workers().get(worker);
+        let this = self.ledger().workers().get(worker);
         !member.draining
             && policy::allowance(this) > 0
             && !Room::of(member, this, OfferKind::Push).is_full()
@@ -221,26 +223,26 @@ impl Hub {
 
     /// Leases what fits the taker's room.
     pub(super) fn fill(&mut self, taker: Taker, quota: u32) -> Vec<Grant> {
-        let state = self.ledger.state();
+        let ledger = self.ledger.read();
         let member = self.presence.member(taker.worker).expect("who takes is a member");
-        let worker = state.workers().get(taker.worker);
+        let worker = ledger.workers().get(taker.worker);
         let mut left = quota.min(policy::allowance(worker));
         if let OfferKind::Answer { most, .. } = taker.kind {
             left = left.min(most);
         }
-        if member.draining || left == 0 || state.group(worker.group).paused {
+        if member.draining || left == 0 || ledger.group(worker.group).paused {
             return Vec::new();
         }
         let mut room = Room::of(member, worker, taker.kind);
         let mut grants = Vec::new();
         while left > 0 && !room.is_full() {
             self.passes.just_now.clear();
-            let (state, presence) = (self.ledger.state(), &self.presence);
+            let (ledger, presence) = (self.ledger.read(), &self.presence);
             let (max, now) = (self.config.passes_max, self.ledger.now());
-            match policy::choose(state, presence, &mut self.passes, taker, &room, max, now) {
+            match policy::choose(ledger, presence, &mut self.passes, taker, &room, max, now) {
                 Choice::Nothing => break,
                 Choice::Wait(class) => {
-                    let serial = state.lanes().class(class).serial;
+                    let serial = ledger.lanes().class(class).serial;
                     self.passes.keepers.insert(class, (serial, taker.worker));
                     let member = self.presence.member_mut(taker.worker);
                     member.expect("who takes is a member").kept_for = Some(serial);
@@ -253,10 +255,10 @@ impl Hub {
                     {
                         member.kept_for = None;
                         if keeper != taker.worker {
-                            self.ledger.look_at(keeper);
+                            self.ledger.note_room(keeper);
                         }
                     }
-                    self.take_from(class, taker, &mut room, &mut left, &mut grants);
+                    self.lease_from(class, taker, &mut room, &mut left, &mut grants);
                 }
             }
         }
@@ -267,68 +269,68 @@ impl Hub {
     }
 
     /// Leases tasks of the best lane of a class while they fit.
-    fn take_from(
+    fn lease_from(
         &mut self,
-        class: u32,
+        class: ClassHandle,
         taker: Taker,
         room: &mut Room,
         left: &mut u32,
         grants: &mut Vec<Grant>,
     ) {
-        let Some((_, &lane)) = self.state().lanes().class(class).lanes.first_key_value() else {
+        let Some((_, &lane)) = self.ledger().lanes().class(class).lanes.first_key_value() else {
             return;
         };
         let (needs, is_alone) = {
-            let class = self.state().lanes().class(class);
+            let class = self.ledger().lanes().class(class);
             (class.needs.clone(), class.is_alone)
         };
         loop {
             let task = self.head_of(lane);
             let share = {
                 let member = self.presence.member(taker.worker).expect("who takes is a member");
-                let worker = self.ledger.state().workers().get(taker.worker);
+                let worker = self.ledger.read().workers().get(taker.worker);
                 policy::share(member, worker, &needs)
             };
             grants.push(self.grant(task, taker.worker, taker.lease_ms, share));
-            room.take(&needs, is_alone);
+            room.reserve(&needs, is_alone);
             *left -= 1;
             let fits = *left > 0 && room.has_slots(&needs) && needs.memory == 0;
-            if !fits || !needs.resources.is_empty() || !self.state().lanes().lane(lane).listed {
+            if !fits || !needs.resources.is_empty() || !self.ledger().lanes().lane(lane).listed {
                 return;
             }
         }
     }
 
     /// The task that stands first in a lane; of an array, its first fresh element.
-    fn head_of(&self, lane: u32) -> TaskId {
-        let state = self.state();
-        let head = state.lanes().lane(lane).head;
-        let id = state.id_of(head);
+    fn head_of(&self, lane: LaneHandle) -> TaskId {
+        let ledger = self.ledger();
+        let head = ledger.lanes().lane(lane).head;
+        let id = ledger.id_of(head);
         if !id.is_whole() {
             return id;
         }
-        let (job, at) = state.array_of(head);
-        let first = state.job(job).arrays[at].fresh.next(0);
+        let (job, at) = ledger.array_of(head);
+        let first = ledger.job(job).arrays[at].fresh.next(0);
         TaskId::new(id.job, first.expect("a gate stands in a lane for its fresh elements"))
     }
 
     fn grant(
         &mut self,
         task: TaskId,
-        worker: u32,
+        worker: WorkerHandle,
         lease_ms: Option<u64>,
         share: Option<Box<crate::event::Share>>,
     ) -> Grant {
-        let lease = self.state().next_lease();
+        let lease = self.ledger().next_lease();
         let until = lease_ms.map(|ms| self.ledger.now().after_ms(ms));
-        let worker = self.state().workers().get(worker).id;
+        let worker = self.ledger().workers().get(worker).id;
         self.ledger.post(Event::Leased { task, lease, worker, until, share: share.clone() });
 
-        let state = self.state();
-        let slot = state.record_of(task).expect("a leased task has a record");
-        let record = state.task(slot);
+        let ledger = self.ledger();
+        let handle = ledger.record_of(task).expect("a leased task has a record");
+        let record = ledger.task(handle);
         debug_assert!(matches!(record.phase, Phase::Leased { .. }));
-        let job = state.job(record.job);
+        let job = ledger.job(record.job);
         let (name, element) = match job.array_at(record.index) {
             None => (record.name.clone(), None),
             Some(at) => {
@@ -347,16 +349,16 @@ impl Hub {
             attempt: record.attempt(),
             fails: record.fails,
             work: record.work.clone(),
-            profile: state.profiles().get(record.profile).clone(),
+            profile: ledger.profiles().get(record.profile).clone(),
             share,
             memo: record.memo().cloned(),
         }
     }
 
     /// Why an offer of this worker gets nothing.
-    pub(super) fn idle_reason(&self, worker: u32) -> Idle {
-        let this = self.state().workers().get(worker);
-        let group = self.state().group(this.group);
+    pub(super) fn idle_reason(&self, worker: WorkerHandle) -> Idle {
+        let this = self.ledger().workers().get(worker);
+        let group = self.ledger().group(this.group);
         // Who is on hold waits for work, and where none can come it waits for nothing.
         let is_finished = group.ever_used && group.counts.active() == 0;
         let is_own = this.leases > 0
@@ -383,12 +385,12 @@ impl Hub {
     }
 
     /// None of what this worker runs is tried again if it fails.
-    fn runs_for_the_last_time(&self, worker: u32) -> bool {
-        let state = self.state();
-        let workers = state.workers();
+    fn runs_for_the_last_time(&self, worker: WorkerHandle) -> bool {
+        let ledger = self.ledger();
+        let workers = ledger.workers();
         workers.leases_of(worker).all(|lease| {
-            let record = state.task(workers.lease(lease).task);
-            let attempts = state.profiles().get(record.profile).attempts;
+            let record = ledger.task(workers.lease(lease).task);
+            let attempts = ledger.profiles().get(record.profile).attempts;
             record.fails.saturating_add(1) >= attempts
         })
     }

@@ -2,15 +2,17 @@
 //! what waits for what.
 
 use super::Hub;
-use crate::effect::{PartView, Refusal, Reply, Ties};
 use crate::id::{JobId, TaskId};
 use crate::job::Counts;
 use crate::ledger::{Array, Job};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 use crate::task::State;
+use crate::view::{PartView, Ties};
 
 impl Hub {
     pub(super) fn parts(&self, job: JobId, from: u32, most: usize) -> Result<Reply, Refusal> {
-        let this = self.state().job(self.find_job(job)?);
+        let this = self.ledger().job(self.find_job(job)?);
         let next = |from: u32| -> Option<u32> {
             State::ALL.iter().filter_map(|&state| this.set(state).next(from)).min()
         };
@@ -31,9 +33,9 @@ impl Hub {
     }
 
     fn array_part(&self, job: &Job, array: &Array) -> PartView {
-        let state = self.state();
-        let before = state.graph().preds_of(state.task(array.gate).preds);
-        let before = before.map(|slot| state.id_of(slot)).take(self.config.limits.preds_shown);
+        let ledger = self.ledger();
+        let before = ledger.graph().preds_of(ledger.task(array.gate).preds);
+        let before = before.map(|handle| ledger.id_of(handle)).take(self.config.limits.preds_shown);
         let (mut preds, mut each) = (Ties::default(), Ties::default());
         self.add_ties(job.id, before, &mut preds);
         self.add_ties(job.id, array.each.iter().copied(), &mut each);
@@ -49,15 +51,16 @@ impl Hub {
     }
 
     fn single_part(&self, job: &Job, index: u32) -> PartView {
-        let ledger = self.state();
+        let ledger = self.ledger();
         let id = TaskId::new(job.id, index);
         let state = job.state_of(index).expect("it was found in one of the sets");
         let mut counts = Counts::default();
         counts.add(state, 1);
         let mut preds = Ties::default();
-        if let Some(slot) = job.pages.find(index) {
-            let known = ledger.graph().preds_of(ledger.task(slot).preds);
-            let known = known.map(|slot| ledger.id_of(slot)).take(self.config.limits.preds_shown);
+        if let Some(handle) = job.pages.find(index) {
+            let known = ledger.graph().preds_of(ledger.task(handle).preds);
+            let known =
+                known.map(|handle| ledger.id_of(handle)).take(self.config.limits.preds_shown);
             self.add_ties(job.id, known, &mut preds);
         }
         PartView {

@@ -7,12 +7,12 @@
 //! but not for ever: after `passes_max` times the worker is kept free for it.
 
 use crate::command::Capacity;
-use crate::effect::Standing;
 use crate::event::Share;
 use crate::id::{Name, Time};
-use crate::ledger::{State, Worker};
+use crate::ledger::{ClassHandle, Ledger, Worker, WorkerHandle};
 use crate::presence::{Member, OfferKind, Presence};
 use crate::task::Needs;
+use crate::view::Standing;
 
 /// Room at a worker for one round of matching.
 pub(super) struct Room {
@@ -55,7 +55,7 @@ impl Room {
         needs.slots <= self.slots || self.ahead > 0 && is_small(needs)
     }
 
-    pub(super) fn take(&mut self, needs: &Needs, is_alone: bool) {
+    pub(super) fn reserve(&mut self, needs: &Needs, is_alone: bool) {
         if is_alone {
             (self.slots, self.ahead) = (0, 0);
         } else if needs.slots <= self.slots {
@@ -152,14 +152,14 @@ pub(super) fn allowance(worker: &Worker) -> u32 {
 /// A worker that takes tasks, and how it asked for them.
 #[derive(Clone, Copy)]
 pub(super) struct Taker {
-    pub(super) worker: u32,
+    pub(super) worker: WorkerHandle,
     pub(super) kind: OfferKind,
     pub(super) lease_ms: Option<u64>,
 }
 
 /// The class that the offer takes from next, if any fits. Counts who was passed over.
 pub(super) fn choose(
-    state: &State,
+    ledger: &Ledger,
     presence: &Presence,
     passes: &mut super::matching::Passes,
     taker: Taker,
@@ -168,9 +168,9 @@ pub(super) fn choose(
     now: Time,
 ) -> Choice {
     let member = presence.member(taker.worker).expect("who takes is a member");
-    let worker = state.workers().get(taker.worker);
-    for class in state.lanes().heads(worker.group) {
-        let this = state.lanes().class(class);
+    let worker = ledger.workers().get(taker.worker);
+    for class in ledger.lanes().heads(worker.group) {
+        let this = ledger.lanes().class(class);
         if !member.kinds.has(this.kind) || !has_time(member, this.limit_ms, now) {
             continue;
         }
@@ -191,8 +191,8 @@ pub(super) fn choose(
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    Take(u32),
+    Take(ClassHandle),
     /// Stay free for this class.
-    Wait(u32),
+    Wait(ClassHandle),
     Nothing,
 }

@@ -4,22 +4,22 @@
 use super::Hub;
 use super::explain::Sight;
 use crate::command::{Query, TaskRef};
-use crate::effect::{
-    AttemptView, ConductView, Element, GroupView, JobView, Refusal, Reply, TaskView, Ties,
-    WorkerView,
-};
-use crate::id::{JobId, Name, TaskId, WorkerId};
-use crate::ledger::{Phase, Record, State as Ledger};
+use crate::effect::Element;
+use crate::id::{GroupId, JobId, Name, TaskId, WorkerId};
+use crate::ledger::{JobHandle, LeaseHandle, Ledger, Phase, Record, TaskHandle, WorkerHandle};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 use crate::task::{Outcome, State};
+use crate::view::{AttemptView, ConductView, GroupView, JobView, TaskView, Ties, WorkerView};
 use std::sync::Arc;
 
 impl Hub {
     pub(super) fn query(&self, query: &Query) -> Result<Reply, Refusal> {
-        let state = self.state();
+        let ledger = self.ledger();
         let page = |most: u32| most.min(self.config.limits.page) as usize;
         match query {
             Query::Groups => {
-                let groups = state.groups().map(|group| self.group_view(group.id.0));
+                let groups = ledger.groups().map(|group| self.group_view(group.id));
                 Ok(Reply::Groups(groups.collect()))
             }
             Query::Group(name) => {
@@ -27,36 +27,36 @@ impl Hub {
                 Ok(Reply::Groups(vec![self.group_view(group)]))
             }
             Query::Jobs { group, from, most } => {
-                let slots: Vec<u32> = match group {
+                let jobs: Vec<JobHandle> = match group {
                     Some(group) => {
                         let group = self.find_group(group)?;
-                        state.jobs_of_group(group, *from).take(page(*most)).collect()
+                        ledger.jobs_of_group(group, *from).take(page(*most)).collect()
                     }
-                    None => state.jobs_from(*from).take(page(*most)).collect(),
+                    None => ledger.jobs_from(*from).take(page(*most)).collect(),
                 };
-                Ok(Reply::Jobs(slots.into_iter().map(|slot| self.job_view(slot)).collect()))
+                Ok(Reply::Jobs(jobs.into_iter().map(|handle| self.job_view(handle)).collect()))
             }
             Query::JobsBefore { group, before, most } => {
-                let slots: Vec<u32> = match group {
+                let jobs: Vec<JobHandle> = match group {
                     Some(group) => {
                         let group = self.find_group(group)?;
-                        state.jobs_of_group_before(group, *before).take(page(*most)).collect()
+                        ledger.jobs_of_group_before(group, *before).take(page(*most)).collect()
                     }
-                    None => state.jobs_before(*before).take(page(*most)).collect(),
+                    None => ledger.jobs_before(*before).take(page(*most)).collect(),
                 };
-                Ok(Reply::Jobs(slots.into_iter().map(|slot| self.job_view(slot)).collect()))
+                Ok(Reply::Jobs(jobs.into_iter().map(|handle| self.job_view(handle)).collect()))
             }
             Query::Job(job) => Ok(Reply::Jobs(vec![self.job_view(self.find_job(*job)?)])),
             Query::Tasks { job, state, from, most } => self.tasks(*job, *state, *from, page(*most)),
             Query::Parts { job, from, most } => self.parts(*job, *from, page(*most)),
             Query::Task { group, task } => {
-                let group = state.find_group(group);
+                let group = ledger.find_group(group);
                 let missing = || Refusal::NoSuchTask(shown(task));
                 let id = self.find_shown(group, task).filter(|id| !id.is_whole());
                 Ok(Reply::Task(Box::new(self.task_view(id.ok_or_else(missing)?))))
             }
             Query::Explain { group, task } => {
-                let group = state.find_group(group);
+                let group = ledger.find_group(group);
                 let id = self.find_shown(group, task).filter(|id| !id.is_whole());
                 let id = id.ok_or_else(|| Refusal::NoSuchTask(shown(task)))?;
                 let sight = match task {
@@ -67,10 +67,10 @@ impl Hub {
             }
             Query::Workers { group, from, most } => {
                 let group = group.as_ref().map(|group| self.find_group(group)).transpose()?;
-                let workers = state.workers().from(*from).filter(|&slot| {
-                    group.is_none_or(|group| state.workers().get(slot).group == group)
+                let workers = ledger.workers().from(*from).filter(|&handle| {
+                    group.is_none_or(|group| ledger.workers().get(handle).group == group)
                 });
-                let views = workers.take(page(*most)).map(|slot| self.worker_view(slot));
+                let views = workers.take(page(*most)).map(|handle| self.worker_view(handle));
                 Ok(Reply::Workers(views.collect()))
             }
             Query::Worker(worker) => {
@@ -79,8 +79,8 @@ impl Hub {
         }
     }
 
-    fn group_view(&self, group: u32) -> GroupView {
-        let this = self.state().group(group);
+    fn group_view(&self, group: GroupId) -> GroupView {
+        let this = self.ledger().group(group);
         GroupView {
             group: this.id,
             name: this.name.clone(),
@@ -90,11 +90,11 @@ impl Hub {
         }
     }
 
-    fn job_view(&self, slot: u32) -> JobView {
-        let job = self.state().job(slot);
+    fn job_view(&self, handle: JobHandle) -> JobView {
+        let job = self.ledger().job(handle);
         JobView {
             job: job.id,
-            group: self.state().group(job.group).name.clone(),
+            group: self.ledger().group(job.group).name.clone(),
             name: job.options.name.clone(),
             counts: job.counts,
             open: job.options.open,
@@ -115,7 +115,7 @@ impl Hub {
         from: u32,
         most: usize,
     ) -> Result<Reply, Refusal> {
-        let this = self.state().job(self.find_job(job)?);
+        let this = self.ledger().job(self.find_job(job)?);
         let next = |from: u32| -> Option<u32> {
             match wanted {
                 Some(state) => this.set(state).next(from),
@@ -133,11 +133,11 @@ impl Hub {
 
     /// Of a task that is there.
     fn task_view(&self, id: TaskId) -> TaskView {
-        let state = self.state();
-        let job = state.job(state.find_job(id.job).expect("the task was found"));
+        let ledger = self.ledger();
+        let job = ledger.job(ledger.find_job(id.job).expect("the task was found"));
         let mut view = TaskView {
             task: id,
-            name: state.shown_name(id),
+            name: ledger.shown_name(id),
             state: job.state_of(id.index).expect("the task was found"),
             priority: 0,
             failed_attempts: 0,
@@ -154,33 +154,33 @@ impl Hub {
             profile: Arc::default(),
             element: None,
         };
-        if let Some((_, array)) = state.array(id) {
+        if let Some((_, array)) = ledger.array(id) {
             let (position, values) = (id.index - array.first, array.values.clone());
             view.element = Some(Element { position, count: array.count, values });
             view.work = Some(array.work.clone());
-            view.profile = state.profiles().get(array.profile).clone();
+            view.profile = ledger.profiles().get(array.profile).clone();
         }
-        if let Some(slot) = job.pages.find(id.index) {
-            self.add_record(slot, &mut view);
+        if let Some(handle) = job.pages.find(id.index) {
+            self.add_record(handle, &mut view);
         }
-        if let Some((_, array)) = state.array(id) {
+        if let Some((_, array)) = ledger.array(id) {
             // What its array as a whole waits for, and its counterparts in other arrays.
             let position = id.index - array.first;
-            let whole = state.graph().preds_of(state.task(array.gate).preds);
+            let whole = ledger.graph().preds_of(ledger.task(array.gate).preds);
             let each =
                 array.each.iter().map(|pred| TaskId::new(pred.job, pred.number() + position));
             let room = self.config.limits.preds_shown.saturating_sub(view.preds.len());
-            let more = whole.map(|slot| state.id_of(slot)).chain(each).take(room);
+            let more = whole.map(|handle| ledger.id_of(handle)).chain(each).take(room);
             self.add_ties(id.job, more, &mut view.preds);
         }
         view.priority = view.profile.priority;
         view
     }
 
-    fn add_record(&self, slot: u32, view: &mut TaskView) {
-        let state = self.state();
-        let record = state.task(slot);
-        view.profile = state.profiles().get(record.profile).clone();
+    fn add_record(&self, handle: TaskHandle, view: &mut TaskView) {
+        let ledger = self.ledger();
+        let record = ledger.task(handle);
+        view.profile = ledger.profiles().get(record.profile).clone();
         view.work.clone_from(&record.work);
         view.failed_attempts = record.fails;
         view.lost_attempts = record.lost;
@@ -200,8 +200,8 @@ impl Hub {
         }
         match record.phase {
             Phase::Leased { lease } => {
-                let lease = state.workers().lease(lease);
-                let worker = state.workers().get(lease.worker);
+                let lease = ledger.workers().lease(lease);
+                let worker = ledger.workers().get(lease.worker);
                 view.lease = Some(lease.no);
                 view.attempts.push(AttemptView {
                     number: 0,
@@ -232,9 +232,9 @@ impl Hub {
         }
         number_attempts(record, view);
         let most = self.config.limits.preds_shown;
-        let ids = |slot| state.id_of(slot);
+        let ids = |handle| ledger.id_of(handle);
         let (preds, succs) =
-            (state.graph().preds_of(record.preds), state.graph().succs_of(record.succs));
+            (ledger.graph().preds_of(record.preds), ledger.graph().succs_of(record.succs));
         self.add_ties(view.task.job, preds.map(ids).take(most), &mut view.preds);
         self.add_ties(view.task.job, succs.map(ids).take(most), &mut view.succs);
     }
@@ -246,8 +246,8 @@ impl Hub {
         others: impl Iterator<Item = TaskId>,
         ties: &mut Ties,
     ) {
-        let state = self.state();
-        let group_of = |job| state.find_job(job).map(|slot| state.job(slot).group);
+        let ledger = self.ledger();
+        let group_of = |job| ledger.find_job(job).map(|handle| ledger.job(handle).group);
         for other in others {
             match other.job == job || group_of(other.job) == group_of(job) {
                 true => ties.own.push(other),
@@ -256,16 +256,16 @@ impl Hub {
         }
     }
 
-    fn worker_view(&self, slot: u32) -> WorkerView {
-        let state = self.state();
-        let worker = state.workers().get(slot);
-        let member = self.presence.member(slot);
-        let leases = state.workers().leases_of(slot).take(self.config.limits.page as usize);
+    fn worker_view(&self, handle: WorkerHandle) -> WorkerView {
+        let ledger = self.ledger();
+        let worker = ledger.workers().get(handle);
+        let member = self.presence.member(handle);
+        let leases = ledger.workers().leases_of(handle).take(self.config.limits.page as usize);
         let record = &worker.record;
         WorkerView {
             worker: worker.id,
             name: worker.name.clone(),
-            group: state.group(worker.group).name.clone(),
+            group: ledger.group(worker.group).name.clone(),
             dialect: worker.dialect.clone(),
             connected: member.is_some_and(|member| member.session.is_some()),
             engaged: member.is_some_and(|member| member.engaged || worker.leases > 0),
@@ -273,7 +273,7 @@ impl Hub {
             slots: member
                 .map_or(0, |member| member.capacity.slots.saturating_sub(member.fewer_slots)),
             slots_used: u32::try_from(worker.used.slots).unwrap_or(u32::MAX),
-            leases: leases.map(|lease| lease_of(state, lease)).collect(),
+            leases: leases.map(|lease| lease_of(ledger, lease)).collect(),
             lease_count: worker.leases,
             succeeded: record.good,
             failed: record.bad,
@@ -287,9 +287,9 @@ impl Hub {
     }
 
     pub(super) fn worker_name(&self, worker: WorkerId) -> Name {
-        let workers = self.state().workers();
+        let workers = self.ledger().workers();
         match workers.find(worker) {
-            Some(slot) => workers.get(slot).name.clone(),
+            Some(handle) => workers.get(handle).name.clone(),
             None => Name::from(worker.0.to_string()),
         }
     }
@@ -311,9 +311,9 @@ fn number_attempts(record: &Record, view: &mut TaskView) {
     view.attempt = if runs { last } else { last.saturating_add(1) };
 }
 
-fn lease_of(state: &Ledger, lease: u32) -> (TaskId, crate::id::LeaseNo) {
-    let lease = state.workers().lease(lease);
-    (state.id_of(lease.task), lease.no)
+fn lease_of(ledger: &Ledger, lease: LeaseHandle) -> (TaskId, crate::id::LeaseNo) {
+    let lease = ledger.workers().lease(lease);
+    (ledger.id_of(lease.task), lease.no)
 }
 
 fn shown(task: &TaskRef) -> Name {

@@ -4,31 +4,32 @@
 use super::Hub;
 use super::lease::Claim;
 use crate::command::{Report, TaskResult};
-use crate::effect::{Refusal, Reply};
 use crate::event::{Event, Then, Words};
-use crate::id::{JobId, TaskId, WorkerId};
+use crate::id::{GroupId, JobId, TaskId, WorkerId};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 use crate::task::{Outcome, State};
 
 impl Hub {
     pub(super) fn report(&mut self, report: Report) -> Result<Reply, Refusal> {
-        let slot = self.find_worker(&report.worker)?;
-        self.note_alive(slot);
-        self.presence.note_engaged(slot);
+        let handle = self.find_worker(&report.worker)?;
+        self.note_alive(handle);
+        self.presence.note_engaged(handle);
         let (worker, group) = {
-            let worker = self.state().workers().get(slot);
+            let worker = self.ledger().workers().get(handle);
             (worker.id, worker.group)
         };
         let verdicts = (report.results.into_iter())
-            .map(|result| self.take_result(worker, group, result))
+            .map(|result| self.accept_result(worker, group, result))
             .collect();
-        self.judge(slot);
+        self.judge(handle);
         Ok(Reply::Reported(verdicts))
     }
 
-    fn take_result(
+    fn accept_result(
         &mut self,
         worker: WorkerId,
-        group: u32,
+        group: GroupId,
         result: TaskResult,
     ) -> Result<(), Refusal> {
         let TaskResult { lease, outcome, message, memo } = result;
@@ -46,11 +47,11 @@ impl Hub {
                 task
             }
             Claim::Done(task) => {
-                let task = self.state().shown_name(task);
+                let task = self.ledger().shown_name(task);
                 return Err(Refusal::AlreadyFinished { task, by_you: false });
             }
             Claim::Anothers(task) => {
-                return Err(Refusal::NotYours(self.state().shown_name(task)));
+                return Err(Refusal::NotYours(self.ledger().shown_name(task)));
             }
         };
         let then = self.next_step(task, outcome);
@@ -69,13 +70,13 @@ impl Hub {
         if outcome.is_success() {
             return Then::Done;
         }
-        let state = self.state();
+        let ledger = self.ledger();
         // An element without a record was never tried.
-        let (fails, profile) = match state.record_of(task).map(|slot| state.task(slot)) {
+        let (fails, profile) = match ledger.record_of(task).map(|handle| ledger.task(handle)) {
             Some(record) => (record.fails, record.profile),
-            None => (0, state.array(task).expect("a claimed task is there").1.profile),
+            None => (0, ledger.array(task).expect("a claimed task is there").1.profile),
         };
-        let profile = state.profiles().get(profile);
+        let profile = ledger.profiles().get(profile);
         if outcome == Outcome::Lost {
             // As if its worker had gone: counted by itself.
             return Then::Again(self.ledger.now());
@@ -93,8 +94,8 @@ impl Hub {
 
     /// `max_fails` stops a job: nothing more of it starts until a person says so.
     pub(super) fn stop_if_too_many_failed(&mut self, job: JobId) {
-        let Some(slot) = self.state().find_job(job) else { return };
-        let this = self.state().job(slot);
+        let Some(handle) = self.ledger().find_job(job) else { return };
+        let this = self.ledger().job(handle);
         let Some(most) = this.options.max_fails else { return };
         if !this.stopped && this.failed_now().saturating_sub(this.forgiven) > most {
             self.ledger.post(Event::JobStopped { job, stopped: true });
@@ -104,8 +105,8 @@ impl Hub {
     /// A job that stays open for months forgets its oldest finished tasks.
     fn trim_open_job(&mut self, job: JobId) {
         let keep = &self.config.keep;
-        let slot = self.state().find_job(job).expect("a result's job is there");
-        let this = self.state().job(slot);
+        let handle = self.ledger().find_job(job).expect("a result's job is there");
+        let this = self.ledger().job(handle);
         let done = this.counts.of(State::Done) - this.done_elements;
         if !this.options.open || done < keep.tasks_of_open_job.saturating_add(keep.slice) {
             return;

@@ -4,8 +4,10 @@
 use super::Hub;
 use super::submit::{Check, Node, Verdict};
 use crate::command::Command;
-use crate::effect::{Effect, Refusal, Reply};
+use crate::effect::Effect;
 use crate::id::Token;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 use std::collections::VecDeque;
 
 /// Commands that wait for one that is being checked. Beyond these they are refused.
@@ -86,8 +88,8 @@ impl Hub {
     }
 
     fn refuse_cycle(&self, node: Node) -> Refusal {
-        let Node::There(slot) = node else { unreachable!("new tasks are checked by counting") };
-        Refusal::Cycle(self.state().shown_name(self.state().id_of(slot)))
+        let Node::There(handle) = node else { unreachable!("new tasks are checked by counting") };
+        Refusal::Cycle(self.ledger().shown_name(self.ledger().id_of(handle)))
     }
 
     /// Behind the search that is under way.
@@ -128,7 +130,7 @@ impl Hub {
             while !self.is_searching()
                 && let Some((token, command)) = self.searching.waiting.pop_front()
             {
-                let reply = self.take(token, command);
+                let reply = self.run_command(token, command);
                 self.reply(token, reply);
             }
         }
@@ -146,6 +148,6 @@ impl Hub {
         if let Some(reply) = reply {
             self.effects.push(Effect::Reply { token, reply });
         }
-        self.settle();
+        self.match_waiting();
     }
 }

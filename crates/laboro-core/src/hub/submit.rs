@@ -11,10 +11,11 @@ use super::Hub;
 use super::search::{CycleCheck, Halt, Long};
 use crate::bounds::{Excess, WorkCheck, check_needs};
 use crate::command::{ArraySpec, Command, IfTaken, Submit, SubmitTo, TaskSpec};
-use crate::effect::{Refusal, Reply};
 use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId};
 use crate::job::JobOptions;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 pub(super) use cycle::{Check, Node, Verdict};
 use draft::Draft;
 pub(super) use exact::Search;
@@ -26,7 +27,7 @@ impl Hub {
         mut submit: Submit,
         cycle_check: CycleCheck,
     ) -> Result<Reply, Halt> {
-        let group = self.state().find_group(&submit.group);
+        let group = self.ledger().find_group(&submit.group);
         let is_keyed_once = matches!(submit.job, SubmitTo::New(_));
         if let SubmitTo::Open(options) = &submit.job {
             submit.job = self.open_job(group, options, &submit);
@@ -35,7 +36,7 @@ impl Hub {
         if is_keyed_once
             && let SubmitTo::New(options) = &submit.job
             && let (Some(group), Some(key)) = (group, &options.key)
-            && let Some(job) = self.state().job_by_key(group, key)
+            && let Some(job) = self.ledger().job_by_key(group, key)
         {
             return Ok(Reply::Submitted {
                 job,
@@ -45,7 +46,7 @@ impl Hub {
             });
         }
         let (job, first) = match &submit.job {
-            SubmitTo::New(_) | SubmitTo::Open(_) => (self.state().next_job(), 1),
+            SubmitTo::New(_) | SubmitTo::Open(_) => (self.ledger().next_job(), 1),
             SubmitTo::Add(job) => (*job, self.next_index(*job, group)?),
         };
         for profile in &mut submit.profiles {
@@ -65,7 +66,7 @@ impl Hub {
         // Nothing fails from here on.
         let taken = drafted.taken();
         if let SubmitTo::New(options) = submit.job {
-            let group = GroupId(self.group_or_new(submit.group));
+            let group = self.group_or_new(submit.group);
             let open = options.open;
             self.ledger.post(Event::JobMade { job, group, options: Box::new(options) });
             if !open && !drafted.adds_something() {
@@ -107,18 +108,18 @@ impl Hub {
     }
 
     /// Where a submit into an open job really goes.
-    fn open_job(&self, group: Option<u32>, options: &JobOptions, submit: &Submit) -> SubmitTo {
+    fn open_job(&self, group: Option<GroupId>, options: &JobOptions, submit: &Submit) -> SubmitTo {
         let arrays = submit.arrays.iter().map(|array| u64::from(array.count)).sum::<u64>();
         let coming = submit.tasks.len() as u64 + arrays;
         let has_room = |&job: &JobId| {
-            let slot = self.state().find_job(job);
-            slot.map(|slot| self.state().job(slot)).is_some_and(|this| {
+            let handle = self.ledger().find_job(job);
+            handle.map(|handle| self.ledger().job(handle)).is_some_and(|this| {
                 let last = u64::from(this.next_index) + coming;
                 this.options.open && last <= u64::from(TaskId::INDEX_MAX)
             })
         };
         let known = group.zip(options.key.as_deref());
-        let known = known.and_then(|(group, key)| self.state().job_by_key(group, key));
+        let known = known.and_then(|(group, key)| self.ledger().job_by_key(group, key));
         match known.filter(has_room) {
             Some(job) => SubmitTo::Add(job),
             None => SubmitTo::New(JobOptions { open: true, ..options.clone() }),
@@ -136,15 +137,15 @@ impl Hub {
         if records > limits.tasks_a_submit {
             return over("tasks and arrays in one submit", limits.tasks_a_submit);
         }
-        if self.state().records() + records > limits.tasks {
+        if self.ledger().records() + records > limits.tasks {
             return over("tasks", limits.tasks);
         }
-        if self.state().job_count() >= limits.jobs && matches!(submit.job, SubmitTo::New(_)) {
+        if self.ledger().job_count() >= limits.jobs && matches!(submit.job, SubmitTo::New(_)) {
             return over("jobs", limits.jobs);
         }
-        let group = self.state().find_group(&submit.group);
+        let group = self.ledger().find_group(&submit.group);
         let (classes, profiles) = group.map_or((0, 0), |group| {
-            (self.state().lanes().class_count(group), self.state().profiles().count(group))
+            (self.ledger().lanes().class_count(group), self.ledger().profiles().count(group))
         });
         // Each profile may bring a class for every kind of work it is used with.
         if classes + submit.profiles.len() > limits.classes {
@@ -153,7 +154,7 @@ impl Hub {
         if profiles + submit.profiles.len() > limits.profiles {
             return over("different settings in a group", limits.profiles);
         }
-        if self.state().group_count() >= limits.groups && group.is_none() {
+        if self.ledger().group_count() >= limits.groups && group.is_none() {
             return over("groups", limits.groups);
         }
         Ok(())
@@ -214,8 +215,8 @@ impl Hub {
         }
     }
 
-    fn next_index(&self, job: JobId, group: Option<u32>) -> Result<u32, Refusal> {
-        let this = self.state().job(self.find_job(job)?);
+    fn next_index(&self, job: JobId, group: Option<GroupId>) -> Result<u32, Refusal> {
+        let this = self.ledger().job(self.find_job(job)?);
         if Some(this.group) != group {
             return Err(Refusal::NoSuchJob(job));
         }
@@ -226,22 +227,22 @@ impl Hub {
     }
 
     fn task_count(&self, job: JobId) -> u32 {
-        let state = self.state();
-        state.find_job(job).map_or(0, |slot| state.job(slot).next_index - 1)
+        let ledger = self.ledger();
+        ledger.find_job(job).map_or(0, |handle| ledger.job(handle).next_index - 1)
     }
 
-    pub(super) fn group_or_new(&mut self, name: Name) -> u32 {
-        if let Some(group) = self.state().find_group(&name) {
+    pub(super) fn group_or_new(&mut self, name: Name) -> GroupId {
+        if let Some(group) = self.ledger().find_group(&name) {
             return group;
         }
-        let group = self.state().next_group();
+        let group = self.ledger().next_group();
         self.ledger.post(Event::GroupMade { group, name });
-        group.0
+        group
     }
 
     pub(super) fn close(&mut self, job: JobId) -> Result<Reply, Refusal> {
-        let slot = self.find_job(job)?;
-        if self.state().job(slot).options.open {
+        let handle = self.find_job(job)?;
+        if self.ledger().job(handle).options.open {
             self.ledger.post(Event::JobClosed { job });
         }
         Ok(Reply::Ok)

@@ -1,17 +1,18 @@
 //! Forgets finished jobs by number and age, a slice a step, and groups in which nothing is left.
 
 use super::Hub;
-use crate::effect::{Refusal, Reply};
 use crate::event::Event;
-use crate::id::{GroupId, JobId, Time};
+use crate::id::{JobId, Time};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
 
 impl Hub {
     pub(super) fn sweep_due(&self) -> Option<Time> {
         if self.is_searching() {
             return None;
         }
-        let (ended, _) = self.state().first_ended()?;
-        if self.state().ended_count() > self.config.keep.jobs {
+        let (ended, _) = self.ledger().first_ended()?;
+        if self.ledger().ended_count() > self.config.keep.jobs {
             return Some(self.ledger.now());
         }
         Some(ended.after_ms(self.config.keep.age_ms))
@@ -19,7 +20,7 @@ impl Hub {
 
     pub(super) fn sweep(&mut self) {
         if self.sweep_due().is_some_and(|due| due <= self.ledger.now())
-            && let Some((_, job)) = self.state().first_ended()
+            && let Some((_, job)) = self.ledger().first_ended()
         {
             self.forget_slice(job);
         }
@@ -28,18 +29,18 @@ impl Hub {
     /// Groups without jobs, workers and settings make room for others.
     pub(super) fn forget_unused_groups(&mut self) {
         for group in self.ledger.take_unused_groups() {
-            if self.state().is_unused_group(group) {
-                self.ledger.post(Event::GroupForgotten { group: GroupId(group) });
+            if self.ledger().is_unused_group(group) {
+                self.ledger.post(Event::GroupForgotten { group });
             }
         }
     }
 
     /// A big job goes in slices, so that no step takes long.
     fn forget_slice(&mut self, job: JobId) {
-        let slot = self.state().find_job(job).expect("a job that ended is there");
+        let handle = self.ledger().find_job(job).expect("a job that ended is there");
         let slice = self.config.keep.slice as usize;
         // One more than a slice tells whether anything is left behind it.
-        let pages = &self.state().job(slot).pages;
+        let pages = &self.ledger().job(handle).pages;
         let some: Vec<u32> =
             pages.range(1, u32::MAX).map(|(index, _)| index).take(slice + 1).collect();
         let event = if some.len() > slice {
@@ -51,8 +52,8 @@ impl Hub {
     }
 
     pub(super) fn forget(&mut self, job: JobId) -> Result<Reply, Refusal> {
-        let slot = self.find_job(job)?;
-        if self.state().job(slot).ended.is_none() {
+        let handle = self.find_job(job)?;
+        if self.ledger().job(handle).ended.is_none() {
             return Err(Refusal::JobNotFinished(job));
         }
         self.ledger.post(Event::JobForgotten { job });

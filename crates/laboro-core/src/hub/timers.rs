@@ -1,16 +1,16 @@
 //! What happens because time has passed. Nothing here polls: `next_deadline` says when to look.
 
 use super::Hub;
-use crate::effect::Standing;
-use crate::event::{Back, Event};
-use crate::ledger::Timer;
+use crate::event::{Event, ReturnReason};
+use crate::ledger::{Timer, WorkerHandle};
 use crate::presence::{Due, OfferKind};
+use crate::view::Standing;
 
 impl Hub {
     /// Everything that is due. Commands of the same step came first.
     pub(super) fn expire(&mut self) {
         let now = self.ledger.now();
-        while let Some((at, timer)) = self.state().next_timer() {
+        while let Some((at, timer)) = self.ledger().next_timer() {
             if at > now {
                 break;
             }
@@ -19,8 +19,8 @@ impl Hub {
                     self.ledger.post(Event::Woken { task });
                 }
                 Timer::Lease(_, lease) => {
-                    let task = self.state().id_of(self.state().workers().lease(lease).task);
-                    self.take_back(task, Back::Lapsed);
+                    let task = self.ledger().id_of(self.ledger().workers().lease(lease).task);
+                    self.take_back(task, ReturnReason::Lapsed);
                 }
             }
         }
@@ -43,21 +43,21 @@ impl Hub {
     }
 
     /// No sign of life for a period: its leases lapse.
-    fn worker_is_due(&mut self, worker: u32) {
+    fn worker_is_due(&mut self, worker: WorkerHandle) {
         let now = self.ledger.now();
         self.presence.timer_rang(worker);
         match self.presence.member(worker).map(|member| member.alive_until) {
             Some(Some(until)) if until > now => self.presence.set_alive_until(worker, Some(until)),
-            Some(Some(_)) => self.dismiss(worker, Back::Lapsed),
+            Some(Some(_)) => self.dismiss(worker, ReturnReason::Lapsed),
             Some(None) | None => {}
         }
     }
 
     /// Long away: forgotten, unless it was ejected and must not come back as somebody new.
-    fn away_is_due(&mut self, worker: u32) {
+    fn away_is_due(&mut self, worker: WorkerHandle) {
         let (now, keep_ms) = (self.ledger.now(), self.config.keep.worker_ms);
         let Some(since) = self.presence.take_away(worker) else { return };
-        let this = self.state().workers().get(worker);
+        let this = self.ledger().workers().get(worker);
         if now.since_ms(since) < keep_ms {
             self.presence.set_away_until(worker, since, since.after_ms(keep_ms));
         } else if this.record.standing == Standing::Ejected {
@@ -69,7 +69,7 @@ impl Hub {
     }
 
     /// Timers may outlive the worker they were set for.
-    fn is_known(&self, worker: u32) -> bool {
-        self.state().workers().is_used(worker)
+    fn is_known(&self, worker: WorkerHandle) -> bool {
+        self.ledger().workers().is_used(worker)
     }
 }

@@ -6,13 +6,13 @@ mod attempts;
 mod control;
 mod forget;
 
-use super::state::State;
+use super::reading::Ledger;
 use crate::effect::Change;
 use crate::event::Event;
-use crate::id::{JobId, Name, Time, WorkerId};
-use crate::ledger::Job;
+use crate::id::{GroupId, JobId, Name, Time, WorkerId};
+use crate::ledger::{Job, JobHandle, WorkerHandle};
 
-impl State {
+impl Ledger {
     /// Applies one event that happened at this time. Events of a journal come in their order.
     pub fn apply(&mut self, at: Time, event: &Event) {
         let before = std::mem::replace(&mut self.at, at);
@@ -22,27 +22,27 @@ impl State {
                 self.add_group(*group, name);
             }
             Event::GroupPaused { group, paused } => {
-                self.group_mut(group.0).paused = *paused;
+                self.group_mut(*group).paused = *paused;
                 if !paused {
-                    self.lanes.wake_group(group.0);
-                    self.note_if_unused(group.0);
+                    self.lanes.wake_group(*group);
+                    self.note_if_unused(*group);
                 }
-                self.tell(Change::Group { group: *group });
+                self.push_change(Change::Group { group: *group });
             }
             Event::GroupForgotten { group } => {
                 self.forget_group(*group);
-                self.tell(Change::Group { group: *group });
+                self.push_change(Change::Group { group: *group });
             }
             Event::JobMade { job, group, options } => {
-                let made = Job::new(*job, group.0, options.clone(), at);
+                let made = Job::new(*job, *group, options.clone(), at);
                 self.add_job(made);
-                self.group_mut(group.0).ever_used = true;
-                self.tell(Change::Job { job: *job });
+                self.group_mut(*group).ever_used = true;
+                self.push_change(Change::Job { job: *job });
             }
             Event::JobClosed { job } => {
-                let slot = self.live_job(*job);
-                self.job_mut(slot).options.open = false;
-                self.end_if_finished(slot);
+                let handle = self.live_job(*job);
+                self.job_mut(handle).options.open = false;
+                self.end_if_finished(handle);
             }
             Event::JobHeld { job, held } => self.change_job(*job, |job| job.options.held = *held),
             Event::JobStopped { job, stopped } => self.change_job(*job, |job| {
@@ -60,21 +60,21 @@ impl State {
             Event::PredsAdded { task, preds } => self.preds_added(*task, preds),
             Event::Renewed { task, preds, memo } => self.renewed(*task, preds, memo.as_ref()),
             Event::WorkerMet { worker, group, name, dialect, period_ms } => {
-                let slot = match self.workers.find(*worker) {
-                    Some(slot) => slot,
-                    None => self.add_worker(*worker, group.0, name.clone(), at),
+                let handle = match self.workers.find(*worker) {
+                    Some(handle) => handle,
+                    None => self.add_worker(*worker, *group, name.clone(), at),
                 };
-                let met = self.workers.get_mut(slot);
+                let met = self.workers.get_mut(handle);
                 (met.dialect, met.period_ms) = (dialect.clone(), *period_ms);
-                self.tell(Change::Worker { worker: *worker });
+                self.push_change(Change::Worker { worker: *worker });
             }
             Event::WorkerForgotten { worker } => {
-                let slot = self.live_worker(*worker);
-                let group = self.workers.get(slot).group;
-                self.workers.forget(slot);
+                let handle = self.live_worker(*worker);
+                let group = self.workers.get(handle).group;
+                self.workers.forget(handle);
                 self.group_mut(group).workers -= 1;
                 self.note_if_unused(group);
-                self.tell(Change::Worker { worker: *worker });
+                self.push_change(Change::Worker { worker: *worker });
             }
             Event::Leased { task, lease, worker, until, share } => {
                 self.actor = (Some(*worker), None);
@@ -96,10 +96,10 @@ impl State {
             }
             Event::TasksForgotten { job, ranges } => self.tasks_forgotten(*job, ranges),
             Event::Judged { worker, standing, reason, until } => {
-                let slot = self.live_worker(*worker);
-                let record = &mut self.workers.get_mut(slot).record;
+                let handle = self.live_worker(*worker);
+                let record = &mut self.workers.get_mut(handle).record;
                 record.judge(*standing, reason.clone(), *until);
-                self.tell(Change::Worker { worker: *worker });
+                self.push_change(Change::Worker { worker: *worker });
             }
             Event::Restored(piece) => self.restored(piece),
         }
@@ -131,37 +131,37 @@ impl State {
             self.ended.insert((ended, id));
         }
         self.group_mut(job.group).jobs.insert(id);
-        let slot = self.jobs.insert(Some(Box::new(job)));
-        self.job_ids.insert(id, slot);
+        let handle = self.jobs.insert(Some(Box::new(job)));
+        self.job_ids.insert(id, handle);
     }
 
     pub(in crate::ledger) fn add_worker(
         &mut self,
         id: WorkerId,
-        group: u32,
+        group: GroupId,
         name: Name,
         seen: Time,
-    ) -> u32 {
+    ) -> WorkerHandle {
         self.group_mut(group).workers += 1;
         self.workers.add(id, group, name, seen)
     }
 
     fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
-        let slot = self.live_job(id);
-        change(self.job_mut(slot));
-        self.refresh_lanes(slot);
-        self.tell(Change::Job { job: id });
+        let handle = self.live_job(id);
+        change(self.job_mut(handle));
+        self.refresh_lanes(handle);
+        self.push_change(Change::Job { job: id });
     }
 
-    pub(in crate::ledger) fn live_job(&self, id: JobId) -> u32 {
+    pub(in crate::ledger) fn live_job(&self, id: JobId) -> JobHandle {
         self.find_job(id).expect("events name only jobs that are there")
     }
 
-    pub(in crate::ledger) fn live_worker(&self, id: WorkerId) -> u32 {
+    pub(in crate::ledger) fn live_worker(&self, id: WorkerId) -> WorkerHandle {
         self.workers.find(id).expect("events name only workers that are there")
     }
 
-    pub(in crate::ledger) fn tell(&mut self, change: Change) {
+    pub(in crate::ledger) fn push_change(&mut self, change: Change) {
         if self.collects_changes {
             self.changes.push(change);
         }

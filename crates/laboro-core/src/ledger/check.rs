@@ -1,38 +1,38 @@
 //! Does the state agree with itself? For tests and for `laboro journal check`: walks over everything.
 
+use super::handle::{JobHandle, LaneHandle, TaskHandle, WorkerHandle};
+use super::reading::Ledger;
 use super::record::Phase;
-use super::slab::NONE;
-use super::state::State;
 use crate::id::{JobId, WorkerId};
-use crate::task::State as TaskState;
+use crate::task::State;
 
-impl State {
+impl Ledger {
     /// The first thing that does not fit, in words.
     pub fn check(&self) -> Result<(), String> {
         let mut leased = 0;
-        for slot in self.jobs_from(JobId(0)) {
-            leased += self.check_job(slot)?;
+        for handle in self.jobs_from(JobId(0)) {
+            leased += self.check_job(handle)?;
         }
         let mut held = 0;
-        for slot in self.workers.from(WorkerId(0)) {
-            held += self.check_worker(slot)?;
+        for handle in self.workers.from(WorkerId(0)) {
+            held += self.check_worker(handle)?;
         }
         if leased != held {
             return Err(format!("{leased} tasks are leased, but workers hold {held}"));
         }
         self.check_loads()?;
         for group in self.groups() {
-            for state in TaskState::ALL {
-                let jobs = self.jobs_from(JobId(0)).map(|slot| self.job(slot));
+            for state in State::ALL {
+                let jobs = self.jobs_from(JobId(0)).map(|handle| self.job(handle));
                 let sum: u64 = jobs
-                    .filter(|job| job.group == group.id.0)
+                    .filter(|job| job.group == group.id)
                     .map(|job| u64::from(job.counts.of(state)))
                     .sum();
                 if sum != u64::from(group.counts.of(state)) {
                     return Err(format!("group {} miscounts {}", group.name, state.word()));
                 }
             }
-            let own = |slot: &u32| self.workers.get(*slot).group == group.id.0;
+            let own = |handle: &WorkerHandle| self.workers.get(*handle).group == group.id;
             if self.workers.from(WorkerId(0)).filter(own).count() != group.workers as usize {
                 return Err(format!("group {} miscounts its workers", group.name));
             }
@@ -40,10 +40,10 @@ impl State {
         Ok(())
     }
 
-    fn check_job(&self, slot: u32) -> Result<u32, String> {
-        let job = self.job(slot);
+    fn check_job(&self, handle: JobHandle) -> Result<u32, String> {
+        let job = self.job(handle);
         let fail = |what: String| Err(format!("job {}: {what}", job.id));
-        for state in TaskState::ALL {
+        for state in State::ALL {
             if job.set(state).len() != job.counts.of(state) {
                 return fail(format!("counts of {} differ from the set", state.word()));
             }
@@ -51,8 +51,8 @@ impl State {
         let mut in_lanes = 0;
         for &lane in &job.lanes {
             let this = self.lanes.lane(lane);
-            let (mut next, mut prev) = (this.head, NONE);
-            while next != NONE {
+            let (mut next, mut prev) = (this.head, TaskHandle::NONE);
+            while next != TaskHandle::NONE {
                 let (Phase::Ready(link) | Phase::Gate(link)) = self.tasks[next].phase else {
                     return fail(format!("{} stands in a lane", self.id_of(next)));
                 };
@@ -62,31 +62,31 @@ impl State {
                 in_lanes += u32::from(!self.tasks[next].is_gate());
                 (prev, next) = (next, link.next);
             }
-            if this.listed != (this.head != NONE && !job.is_parked()) {
+            if this.listed != (this.head != TaskHandle::NONE && !job.is_parked()) {
                 return fail(
                     "a lane is open that should be shut, or shut that should be open".into(),
                 );
             }
         }
         let mut leased = 0;
-        for (index, slot) in job.pages.range(1, u32::MAX) {
-            let record = &self.tasks[slot];
+        for (index, handle) in job.pages.range(1, u32::MAX) {
+            let record = &self.tasks[handle];
             let Some(state) = record.state() else {
                 return fail(format!("{index} has a record without a state"));
             };
             if !job.set(state).contains(index) {
                 return fail(format!("{index} is {} but not counted so", state.word()));
             }
-            self.check_preds(slot)?;
-            leased += u32::from(state == TaskState::Leased);
-            if state == TaskState::Ready {
+            self.check_preds(handle)?;
+            leased += u32::from(state == State::Leased);
+            if state == State::Ready {
                 in_lanes = in_lanes.checked_sub(1).ok_or("a ready task stands in no lane")?;
             }
         }
         if in_lanes != 0 {
             return fail("more tasks stand in lanes than are ready".into());
         }
-        if leased != job.counts.of(TaskState::Leased) {
+        if leased != job.counts.of(State::Leased) {
             return fail("leased tasks without a record".into());
         }
         for array in &job.arrays {
@@ -94,14 +94,14 @@ impl State {
             let Phase::Gate(link) = self.tasks[array.gate].phase else {
                 return fail(format!("array {} has no gate", array.name));
             };
-            if (link.lane == NONE) != array.fresh.is_empty() {
+            if (link.lane == LaneHandle::NONE) != array.fresh.is_empty() {
                 return fail(format!("the gate of array {} is not where it belongs", array.name));
             }
-            let finished = |state: TaskState| -> u32 {
+            let finished = |state: State| -> u32 {
                 job.set(state).runs(array.first, array.last()).map(|(a, b)| b - a + 1).sum()
             };
-            let bad = finished(TaskState::Failed) + finished(TaskState::Cancelled);
-            let unfinished = array.count - bad - finished(TaskState::Done);
+            let bad = finished(State::Failed) + finished(State::Cancelled);
+            let unfinished = array.count - bad - finished(State::Done);
             if (array.unfinished, array.bad) != (unfinished, bad) {
                 return fail(format!("array {} miscounts its elements", array.name));
             }
@@ -110,14 +110,14 @@ impl State {
     }
 
     /// What a task waits for is what its predecessors say.
-    fn check_preds(&self, slot: u32) -> Result<(), String> {
-        let record = &self.tasks[slot];
+    fn check_preds(&self, handle: TaskHandle) -> Result<(), String> {
+        let record = &self.tasks[handle];
         let mut waiting = 0;
-        let level = self.level(self.node_of(slot));
+        let level = self.level(self.node_of(handle));
         for pred in self.graph.preds_of(record.preds) {
-            let is_over = self.is_done_node(pred) || self.is_done_node(slot);
+            let is_over = self.is_done_node(pred) || self.is_done_node(handle);
             if !is_over && self.level(self.node_of(pred)) > level {
-                let (pred, succ) = (self.id_of(pred), self.id_of(slot));
+                let (pred, succ) = (self.id_of(pred), self.id_of(handle));
                 return Err(format!("{pred} has a higher level than {succ} after it"));
             }
             let pred = &self.tasks[pred];
@@ -132,7 +132,7 @@ impl State {
             waiting += u32::from(!finished);
         }
         if waiting != record.waiting {
-            let id = self.id_of(slot);
+            let id = self.id_of(handle);
             return Err(format!("{id} waits for {} but {waiting} are unfinished", record.waiting));
         }
         // Who runs anyway may be running already when a predecessor is run again.
@@ -142,15 +142,15 @@ impl State {
             _ => false,
         };
         if early {
-            return Err(format!("{} goes before its predecessors", self.id_of(slot)));
+            return Err(format!("{} goes before its predecessors", self.id_of(handle)));
         }
         Ok(())
     }
 
-    fn check_worker(&self, slot: u32) -> Result<u32, String> {
-        let worker = self.workers.get(slot);
+    fn check_worker(&self, handle: WorkerHandle) -> Result<u32, String> {
+        let worker = self.workers.get(handle);
         let (mut count, mut slots, mut alone) = (0, 0u64, 0);
-        for lease in self.workers.leases_of(slot) {
+        for lease in self.workers.leases_of(handle) {
             let task = self.workers.lease(lease).task;
             if self.tasks[task].phase != (Phase::Leased { lease }) {
                 return Err(format!("worker {} holds {} twice", worker.name, self.id_of(task)));

@@ -1,21 +1,21 @@
 //! From a state to the shortest events that lead to it: what a snapshot holds. Comes in pieces of bounded
 //! size, so that neither memory nor a record grows with the ledger.
 
+use super::handle::{JobHandle, ProfileHandle, TaskHandle, WorkerHandle};
 use super::jobs::Job;
+use super::reading::Ledger;
 use super::record::{Extra, Past, Phase, Record};
 use super::restore::{
     Restore, RestoredArray, RestoredAttempt, RestoredExtra, RestoredJob, RestoredPhase,
     RestoredTask, RestoredTasks, RestoredWorker,
 };
-use super::slab::NONE;
-use super::state::State;
 use crate::event::{Event, Ranges};
-use crate::id::{GroupId, JobId, TaskId};
-use crate::task::{NewArray, Profile, State as TaskState};
+use crate::id::{JobId, TaskId};
+use crate::task::{NewArray, Profile, State};
 
 const PIECE: usize = 1000;
 
-impl State {
+impl Ledger {
     /// Hands over the events that, applied to an empty state, give this one.
     pub fn condense(&self, emit: &mut dyn FnMut(Event)) {
         let mut emit = |piece: Restore| emit(Event::Restored(Box::new(piece)));
@@ -34,22 +34,24 @@ impl State {
             let (paused, ever_used) = (group.paused, group.ever_used);
             emit(Restore::Group { group: group.id, name, paused, ever_used });
         }
-        self.workers.from(crate::id::WorkerId(0)).for_each(|slot| emit(self.packed_worker(slot)));
-        self.jobs_from(JobId(0)).for_each(|slot| emit(packed_job(self.job(slot))));
-        self.jobs_from(JobId(0)).for_each(|slot| self.condense_arrays(slot, &mut emit));
-        self.jobs_from(JobId(0)).for_each(|slot| self.condense_tasks(slot, &mut emit));
+        self.workers
+            .from(crate::id::WorkerId(0))
+            .for_each(|handle| emit(self.packed_worker(handle)));
+        self.jobs_from(JobId(0)).for_each(|handle| emit(packed_job(self.job(handle))));
+        self.jobs_from(JobId(0)).for_each(|handle| self.condense_arrays(handle, &mut emit));
+        self.jobs_from(JobId(0)).for_each(|handle| self.condense_tasks(handle, &mut emit));
         self.condense_followers(&mut emit);
         self.condense_edges(&mut emit);
-        self.jobs_from(JobId(0)).for_each(|slot| self.condense_lanes(slot, &mut emit));
+        self.jobs_from(JobId(0)).for_each(|handle| self.condense_lanes(handle, &mut emit));
         self.condense_leases(&mut emit);
     }
 
-    fn packed_worker(&self, slot: u32) -> Restore {
-        let worker = self.workers.get(slot);
+    fn packed_worker(&self, handle: WorkerHandle) -> Restore {
+        let worker = self.workers.get(handle);
         let record = &worker.record;
         Restore::Worker(Box::new(RestoredWorker {
             worker: worker.id,
-            group: GroupId(worker.group),
+            group: worker.group,
             name: worker.name.clone(),
             dialect: worker.dialect.clone(),
             seen: worker.seen,
@@ -66,8 +68,8 @@ impl State {
         }))
     }
 
-    fn condense_arrays(&self, slot: u32, emit: &mut impl FnMut(Restore)) {
-        let job = self.job(slot);
+    fn condense_arrays(&self, handle: JobHandle, emit: &mut impl FnMut(Restore)) {
+        let job = self.job(handle);
         for array in &job.arrays {
             let gate = &self.tasks[array.gate];
             emit(Restore::Array(Box::new(RestoredArray {
@@ -88,7 +90,7 @@ impl State {
                 unfinished: array.unfinished,
                 bad: array.bad,
             })));
-            for state in TaskState::ALL {
+            for state in State::ALL {
                 for ranges in pieces(fresh_runs(job, state, array.first, array.last())) {
                     emit(Restore::Elements { job: job.id, state, ranges });
                 }
@@ -101,13 +103,13 @@ impl State {
         }
     }
 
-    fn condense_tasks(&self, slot: u32, emit: &mut impl FnMut(Restore)) {
-        let job = self.job(slot);
+    fn condense_tasks(&self, handle: JobHandle, emit: &mut impl FnMut(Restore)) {
+        let job = self.job(handle);
         let mut piece = RestoredTasks { job: job.id, profiles: Vec::new(), tasks: Vec::new() };
         // Positions of profiles in the piece; neighbours mostly share one.
-        let mut positions: Vec<u32> = Vec::new();
-        for (index, slot) in job.pages.range(1, u32::MAX) {
-            let record = &self.tasks[slot];
+        let mut positions: Vec<ProfileHandle> = Vec::new();
+        for (index, handle) in job.pages.range(1, u32::MAX) {
+            let record = &self.tasks[handle];
             let profile = match positions.iter().rposition(|&known| known == record.profile) {
                 Some(at) => at,
                 None => {
@@ -129,7 +131,7 @@ impl State {
     }
 
     fn condense_followers(&self, emit: &mut impl FnMut(Restore)) {
-        let jobs = self.jobs_from(JobId(0)).map(|slot| self.job(slot));
+        let jobs = self.jobs_from(JobId(0)).map(|handle| self.job(handle));
         let pairs: Vec<(TaskId, TaskId)> = jobs
             .flat_map(|job| job.arrays.iter().map(|array| (job.id, array)))
             .flat_map(|(job, array)| {
@@ -142,11 +144,11 @@ impl State {
 
     fn condense_edges(&self, emit: &mut impl FnMut(Restore)) {
         let mut piece = Vec::new();
-        for job in self.jobs_from(JobId(0)).map(|slot| self.job(slot)) {
+        for job in self.jobs_from(JobId(0)).map(|handle| self.job(handle)) {
             let gates = job.arrays.iter().map(|array| array.gate);
-            for slot in gates.chain(job.pages.range(1, u32::MAX).map(|(_, slot)| slot)) {
-                let pred = self.id_of(slot);
-                for succ in self.graph.succs_of(self.tasks[slot].succs) {
+            for handle in gates.chain(job.pages.range(1, u32::MAX).map(|(_, handle)| handle)) {
+                let pred = self.id_of(handle);
+                for succ in self.graph.succs_of(self.tasks[handle].succs) {
                     piece.push((pred, self.id_of(succ)));
                     if piece.len() == PIECE {
                         emit(Restore::Edges(std::mem::take(&mut piece)));
@@ -159,15 +161,15 @@ impl State {
         }
     }
 
-    fn condense_lanes(&self, slot: u32, emit: &mut impl FnMut(Restore)) {
-        let job = self.job(slot);
+    fn condense_lanes(&self, handle: JobHandle, emit: &mut impl FnMut(Restore)) {
+        let job = self.job(handle);
         for &lane in &job.lanes {
             let this = self.lanes.lane(lane);
             let profile = Profile::clone(self.profiles.get(this.profile));
             let (kind, turn) = (this.kind, self.lanes.turn(lane));
             let mut tasks: Vec<TaskId> = Vec::new();
             let mut next = this.head;
-            while next != NONE {
+            while next != TaskHandle::NONE {
                 tasks.push(self.id_of(next));
                 next = match self.tasks[next].phase {
                     Phase::Ready(link) | Phase::Gate(link) => link.next,
@@ -187,7 +189,7 @@ impl State {
     fn condense_leases(&self, emit: &mut impl FnMut(Restore)) {
         for worker in self.workers.from(crate::id::WorkerId(0)) {
             let id = self.workers.get(worker).id;
-            for lease in self.workers.leases_of(worker).map(|slot| self.workers.lease(slot)) {
+            for lease in self.workers.leases_of(worker).map(|handle| self.workers.lease(handle)) {
                 emit(Restore::Lease {
                     task: self.id_of(lease.task),
                     lease: lease.no,
@@ -205,7 +207,7 @@ impl State {
 fn packed_job(job: &Job) -> Restore {
     Restore::Job(Box::new(RestoredJob {
         job: job.id,
-        group: GroupId(job.group),
+        group: job.group,
         options: (*job.options).clone(),
         stopped: job.stopped,
         forgiven: job.forgiven,
@@ -261,12 +263,7 @@ fn packed_extra(extra: &Extra) -> RestoredExtra {
 }
 
 /// Runs of elements in a state, cut where an element has a record: those come as tasks.
-fn fresh_runs(
-    job: &Job,
-    state: TaskState,
-    first: u32,
-    last: u32,
-) -> impl Iterator<Item = (u32, u32)> {
+fn fresh_runs(job: &Job, state: State, first: u32, last: u32) -> impl Iterator<Item = (u32, u32)> {
     let mut recorded: Vec<u32> = (job.pages.range(first, last))
         .map(|(index, _)| index)
         .filter(|&index| job.set(state).contains(index))

@@ -1,14 +1,14 @@
 //! The whole state as text, the same for equal states however they came about. For tests, and for people
 //! who want to see what a journal holds.
 
+use super::handle::{JobHandle, LaneHandle, TaskHandle};
+use super::reading::Ledger;
 use super::record::{Phase, Record};
-use super::slab::NONE;
-use super::state::State;
 use crate::id::{JobId, TaskId, WorkerId};
-use crate::task::State as TaskState;
+use crate::task::State;
 use std::fmt::Write;
 
-impl State {
+impl Ledger {
     /// One line a thing. Grows with the state.
     pub fn describe(&self) -> String {
         let mut text = String::new();
@@ -31,11 +31,11 @@ impl State {
                 group.paused,
                 group.ever_used,
                 group.counts,
-                self.lanes.heads(group.id.0).count(),
+                self.lanes.heads(group.id).count(),
             )?;
         }
-        for slot in self.workers.from(WorkerId(0)) {
-            let worker = self.workers.get(slot);
+        for handle in self.workers.from(WorkerId(0)) {
+            let worker = self.workers.get(handle);
             let mut used = worker.used.clone();
             used.resources.retain(|(_, bits)| *bits != 0);
             used.resources.sort();
@@ -43,13 +43,13 @@ impl State {
                 out,
                 "worker {} {} {} {} {:?} used {used:?} {:?}",
                 worker.id.0,
-                worker.group,
+                worker.group.0,
                 worker.name,
                 worker.dialect,
                 worker.period_ms,
                 worker.record
             )?;
-            for lease in self.workers.leases_of(slot).map(|lease| self.workers.lease(lease)) {
+            for lease in self.workers.leases_of(handle).map(|lease| self.workers.lease(lease)) {
                 writeln!(
                     out,
                     "  lease {} {} {:?} {:?} {:?} {:?}",
@@ -62,8 +62,8 @@ impl State {
                 )?;
             }
         }
-        for slot in self.jobs_from(JobId(0)) {
-            self.write_job(out, slot)?;
+        for handle in self.jobs_from(JobId(0)) {
+            self.write_job(out, handle)?;
         }
         for (at, timer) in &self.timers {
             let task = match *timer {
@@ -75,13 +75,13 @@ impl State {
         writeln!(out, "ended {:?}", self.ended)
     }
 
-    fn write_job(&self, out: &mut String, slot: u32) -> std::fmt::Result {
-        let job = self.job(slot);
+    fn write_job(&self, out: &mut String, handle: JobHandle) -> std::fmt::Result {
+        let job = self.job(handle);
         writeln!(
             out,
             "job {} group {} {:?} stopped {} forgiven {} at {:?} ended {:?} next {} {:?} failures {:?} results {} {}",
             job.id,
-            job.group,
+            job.group.0,
             job.options,
             job.stopped,
             job.forgiven,
@@ -93,7 +93,7 @@ impl State {
             job.good,
             job.bad
         )?;
-        for state in TaskState::ALL {
+        for state in State::ALL {
             let runs: Vec<_> = job.set(state).all_runs().collect();
             if !runs.is_empty() {
                 writeln!(out, "  {} {runs:?}", state.word())?;
@@ -121,21 +121,21 @@ impl State {
             )?;
             self.write_record(out, &self.tasks[array.gate])?;
         }
-        for (_, slot) in job.pages.range(1, u32::MAX) {
-            self.write_record(out, &self.tasks[slot])?;
+        for (_, handle) in job.pages.range(1, u32::MAX) {
+            self.write_record(out, &self.tasks[handle])?;
         }
-        self.write_lanes(out, slot)
+        self.write_lanes(out, handle)
     }
 
     fn write_record(&self, out: &mut String, record: &Record) -> std::fmt::Result {
         let phase = match record.phase {
             Phase::Ready(_) => "ready".to_owned(),
-            Phase::Gate(link) => format!("gate {}", link.lane != NONE),
+            Phase::Gate(link) => format!("gate {}", link.lane != LaneHandle::NONE),
             Phase::Leased { lease } => format!("leased {}", self.workers.lease(lease).no),
             other => format!("{other:?}"),
         };
         let ids = |ring: super::graph::Ring<'_>| -> Vec<String> {
-            ring.map(|slot| self.id_of(slot).to_string()).collect()
+            ring.map(|handle| self.id_of(handle).to_string()).collect()
         };
         // The order of predecessors means nothing.
         let mut preds = ids(self.graph.preds_of(record.preds));
@@ -156,17 +156,17 @@ impl State {
         )
     }
 
-    fn write_lanes(&self, out: &mut String, slot: u32) -> std::fmt::Result {
+    fn write_lanes(&self, out: &mut String, handle: JobHandle) -> std::fmt::Result {
         let mut lines = Vec::new();
-        for &lane in &self.job(slot).lanes {
+        for &lane in &self.job(handle).lanes {
             let this = self.lanes.lane(lane);
             let mut tasks: Vec<TaskId> = Vec::new();
             let mut next = this.head;
-            while next != NONE {
+            while next != TaskHandle::NONE {
                 tasks.push(self.id_of(next));
                 next = match self.tasks[next].phase {
                     Phase::Ready(link) | Phase::Gate(link) => link.next,
-                    _ => NONE,
+                    _ => TaskHandle::NONE,
                 };
             }
             if !tasks.is_empty() {

@@ -1,9 +1,10 @@
 //! A job as the ledger knows it: the sets of its tasks by state, its arrays, its tallies.
 
+use super::handle::{LaneHandle, OwnerHandle, ProfileHandle, TaskHandle};
 use super::index_set::IndexSet;
 use super::pages::Pages;
 use crate::event::Ranges;
-use crate::id::{JobId, Name, TaskId, Time};
+use crate::id::{GroupId, JobId, Name, TaskId, Time};
 use crate::job::{Counts, JobOptions};
 use crate::task::{Outcome, State, Values, Work};
 use std::collections::BTreeMap;
@@ -12,8 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) id: JobId,
-    /// Position of its group.
-    pub(crate) group: u32,
+    pub(crate) group: GroupId,
     pub(crate) options: Box<JobOptions>,
     /// Too many of its tasks failed.
     pub(crate) stopped: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Job {
     pub(crate) pages: Pages,
     /// In the order of their first numbers.
     pub(crate) arrays: Vec<Array>,
-    pub(crate) lanes: Vec<u32>,
+    pub(crate) lanes: Vec<LaneHandle>,
     /// Failed elements of arrays, which keep no record, by how they failed.
     pub(crate) failed_elements: BTreeMap<Outcome, IndexSet>,
     /// How many tasks failed which way and have not been retried.
@@ -39,7 +39,7 @@ pub(crate) struct Job {
     pub(crate) good: u32,
     pub(crate) bad: u32,
     /// Handle of its owner.
-    pub(crate) owner: Option<u32>,
+    pub(crate) owner: Option<OwnerHandle>,
     /// What its tasks that have not ended were submitted with, and what all of them were.
     pub(crate) queued_bytes: u64,
     pub(crate) bytes_ever: u64,
@@ -51,11 +51,11 @@ pub(crate) struct Array {
     pub(crate) first: u32,
     pub(crate) count: u32,
     /// Handle of the record that stands for the whole.
-    pub(crate) gate: u32,
+    pub(crate) gate: TaskHandle,
     pub(crate) name: Name,
     pub(crate) work: Arc<Work>,
     pub(crate) values: Values,
-    pub(crate) profile: u32,
+    pub(crate) profile: ProfileHandle,
     /// Elements that wait for a worker and have no record.
     pub(crate) fresh: IndexSet,
     pub(crate) unfinished: u32,
@@ -73,7 +73,7 @@ impl Array {
 }
 
 impl Job {
-    pub(crate) fn new(id: JobId, group: u32, options: Box<JobOptions>, submitted: Time) -> Job {
+    pub(crate) fn new(id: JobId, group: GroupId, options: Box<JobOptions>, submitted: Time) -> Job {
         Job {
             id,
             group,

@@ -2,8 +2,10 @@
 //! the lanes that need the same of a worker; a group has its classes by their best lane. A job that may
 //! not start anything takes its lanes out of their classes, whatever number of tasks is in them.
 
+use super::handle::{ClassHandle, JobHandle, LaneHandle, ProfileHandle, TaskHandle};
 use super::record::{Link, Phase, Record};
-use super::slab::{NONE, Slab};
+use super::slab::Slab;
+use crate::id::GroupId;
 use crate::task::{Demand, Needs};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,38 +13,38 @@ use std::sync::Arc;
 
 /// Smaller goes first: higher priority, then whoever stands further in front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Order {
+pub(crate) struct LaneOrder {
     unimportance: i64,
     turn: i64,
 }
 
 #[derive(Debug)]
 pub(crate) struct Lane {
-    pub(crate) job: u32,
-    pub(crate) profile: u32,
+    pub(crate) job: JobHandle,
+    pub(crate) profile: ProfileHandle,
     pub(crate) kind: Demand,
     /// Of tasks that run alone.
     pub(crate) is_alone: bool,
-    pub(crate) class: u32,
-    pub(crate) order: Order,
+    pub(crate) class: ClassHandle,
+    pub(crate) order: LaneOrder,
     /// Where it stands among the lanes of its job.
     pub(crate) at: u32,
     /// In its class, and so open to workers.
     pub(crate) listed: bool,
-    pub(crate) head: u32,
-    tail: u32,
+    pub(crate) head: TaskHandle,
+    tail: TaskHandle,
 }
 
 #[derive(Debug)]
 pub(crate) struct Class {
-    pub(crate) group: u32,
+    pub(crate) group: GroupId,
     pub(crate) kind: Demand,
     pub(crate) needs: Arc<Needs>,
     /// None of its tasks may take longer.
     pub(crate) limit_ms: Option<u64>,
     /// Its tasks want a worker that has nothing else.
     pub(crate) is_alone: bool,
-    pub(crate) lanes: BTreeMap<Order, u32>,
+    pub(crate) lanes: BTreeMap<LaneOrder, LaneHandle>,
     /// Lanes that point here, listed or not.
     users: u32,
     /// Tells this class from one that had its handle before.
@@ -51,20 +53,21 @@ pub(crate) struct Class {
 
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
-    lanes: Slab<Lane>,
-    by_key: HashMap<(u32, u32, Demand, bool), u32, foldhash::fast::FixedState>,
-    classes: Slab<Class>,
+    lanes: Slab<LaneHandle, Lane>,
+    by_key:
+        HashMap<(JobHandle, ProfileHandle, Demand, bool), LaneHandle, foldhash::fast::FixedState>,
+    classes: Slab<ClassHandle, Class>,
     class_serial: u64,
-    class_by_content: HashMap<ClassKey, u32, foldhash::fast::FixedState>,
+    class_by_content: HashMap<ClassKey, ClassHandle, foldhash::fast::FixedState>,
     /// For each group its classes with something to do, best first.
-    heads: Vec<BTreeSet<(Order, u32)>>,
+    heads: Vec<BTreeSet<(LaneOrder, ClassHandle)>>,
     turns: Turns,
     /// How many classes each group has.
     class_counts: Vec<usize>,
     /// Lanes in which the last task stood no more at some time.
-    emptied: Vec<u32>,
+    emptied: Vec<LaneHandle>,
     /// Classes that have something to do and had nothing before; the hub takes these up.
-    awake: Vec<u32>,
+    awake: Vec<ClassHandle>,
 }
 
 /// Turns count up from the middle for whoever comes last and down for whoever goes first.
@@ -81,27 +84,27 @@ pub(crate) enum End {
 }
 
 impl Lanes {
-    pub(crate) fn lane(&self, lane: u32) -> &Lane {
+    pub(crate) fn lane(&self, lane: LaneHandle) -> &Lane {
         &self.lanes[lane]
     }
 
-    pub(crate) fn class(&self, class: u32) -> &Class {
+    pub(crate) fn class(&self, class: ClassHandle) -> &Class {
         &self.classes[class]
     }
 
-    pub(crate) fn class_count(&self, group: u32) -> usize {
-        self.class_counts.get(group as usize).copied().unwrap_or(0)
+    pub(crate) fn class_count(&self, group: GroupId) -> usize {
+        self.class_counts.get(group.at()).copied().unwrap_or(0)
     }
 
-    pub(crate) fn set_at(&mut self, lane: u32, at: usize) {
+    pub(crate) fn set_at(&mut self, lane: LaneHandle, at: usize) {
         self.lanes[lane].at = at as u32;
     }
 
     /// A lane in which nothing stands, if it is there.
-    pub(crate) fn next_emptied(&mut self) -> Option<u32> {
+    pub(crate) fn next_emptied(&mut self) -> Option<LaneHandle> {
         while let Some(lane) = self.emptied.pop() {
             let this = &self.lanes[lane];
-            if this.job != NONE && this.head == NONE {
+            if this.job != JobHandle::NONE && this.head == TaskHandle::NONE {
                 return Some(lane);
             }
         }
@@ -117,11 +120,11 @@ impl Lanes {
     }
 
     /// Classes of a group that have something to do, best first.
-    pub(crate) fn heads(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
-        self.heads.get(group as usize).into_iter().flatten().map(|&(_, class)| class)
+    pub(crate) fn heads(&self, group: GroupId) -> impl Iterator<Item = ClassHandle> + '_ {
+        self.heads.get(group.at()).into_iter().flatten().map(|&(_, class)| class)
     }
 
-    pub(crate) fn take_awake(&mut self) -> Vec<u32> {
+    pub(crate) fn take_awake(&mut self) -> Vec<ClassHandle> {
         std::mem::take(&mut self.awake)
     }
 
@@ -130,19 +133,19 @@ impl Lanes {
     }
 
     /// Everything with something to do in the group is to be looked at again.
-    pub(crate) fn wake_group(&mut self, group: u32) {
-        let classes: Vec<u32> = self.heads(group).collect();
+    pub(crate) fn wake_group(&mut self, group: GroupId) {
+        let classes: Vec<ClassHandle> = self.heads(group).collect();
         self.awake.extend(classes);
     }
 
     /// The lane of a job for a profile, made when it is not there; and whether it was made now.
-    pub(crate) fn lane_for(&mut self, key: LaneKey<'_>) -> (u32, bool) {
+    pub(crate) fn lane_for(&mut self, key: LaneKey<'_>) -> (LaneHandle, bool) {
         let by = (key.job, key.profile, key.kind, key.is_alone);
         if let Some(&lane) = self.by_key.get(&by) {
             return (lane, false);
         }
         let class = self.class_for(&key);
-        let order = Order { unimportance: -i64::from(key.priority), turn: 0 };
+        let order = LaneOrder { unimportance: -i64::from(key.priority), turn: 0 };
         let lane = self.lanes.insert(Lane {
             job: key.job,
             profile: key.profile,
@@ -150,16 +153,16 @@ impl Lanes {
             is_alone: key.is_alone,
             class,
             order,
-            at: NONE,
+            at: u32::MAX,
             listed: false,
-            head: NONE,
-            tail: NONE,
+            head: TaskHandle::NONE,
+            tail: TaskHandle::NONE,
         });
         self.by_key.insert(by, lane);
         (lane, true)
     }
 
-    fn class_for(&mut self, lane: &LaneKey<'_>) -> u32 {
+    fn class_for(&mut self, lane: &LaneKey<'_>) -> ClassHandle {
         let LaneKey { group, kind, is_alone, .. } = *lane;
         let limit_ms = lane.limit_ms.map(rounded);
         let key = (group, kind, Arc::new(lane.needs.clone()), limit_ms, is_alone);
@@ -173,7 +176,7 @@ impl Lanes {
         let class = Class { group, kind, needs, limit_ms, is_alone, lanes, users: 1, serial };
         let class = self.classes.insert(class);
         self.class_by_content.insert(key, class);
-        let at = group as usize;
+        let at = group.at();
         if at >= self.class_counts.len() {
             self.class_counts.resize(at + 1, 0);
         }
@@ -182,30 +185,33 @@ impl Lanes {
     }
 
     /// Of a job that is forgotten, or has others. It is empty.
-    pub(crate) fn drop_lane(&mut self, lane: u32) {
-        let nobody = Order { unimportance: 0, turn: 0 };
+    pub(crate) fn drop_lane(&mut self, lane: LaneHandle) {
+        let nobody = LaneOrder { unimportance: 0, turn: 0 };
         let gone = self.lanes.remove(
             lane,
             Lane {
-                job: NONE,
-                profile: NONE,
+                job: JobHandle::NONE,
+                profile: ProfileHandle::NONE,
                 kind: Demand::NAMED,
                 is_alone: false,
-                class: NONE,
+                class: ClassHandle::NONE,
                 order: nobody,
-                at: NONE,
+                at: u32::MAX,
                 listed: false,
-                head: NONE,
-                tail: NONE,
+                head: TaskHandle::NONE,
+                tail: TaskHandle::NONE,
             },
         );
-        debug_assert!(gone.head == NONE && !gone.listed, "only an empty lane is dropped");
+        debug_assert!(
+            gone.head == TaskHandle::NONE && !gone.listed,
+            "only an empty lane is dropped"
+        );
         self.by_key.remove(&(gone.job, gone.profile, gone.kind, gone.is_alone));
         let class = &mut self.classes[gone.class];
         class.users -= 1;
         if class.users == 0 {
             let vacant = Class {
-                group: 0,
+                group: GroupId::default(),
                 kind: Demand::NAMED,
                 needs: Arc::default(),
                 limit_ms: None,
@@ -216,7 +222,7 @@ impl Lanes {
             };
             let gone_class = self.classes.remove(gone.class, vacant);
             let Class { group, kind, needs, limit_ms, is_alone, .. } = gone_class;
-            self.class_counts[group as usize] -= 1;
+            self.class_counts[group.at()] -= 1;
             self.class_by_content.remove(&(group, kind, needs, limit_ms, is_alone));
             self.awake.retain(|&awake| awake != gone.class);
         }
@@ -225,27 +231,35 @@ impl Lanes {
     /// Puts a task or a gate into the lane. `open` says whether its job may start anything.
     pub(crate) fn push(
         &mut self,
-        tasks: &mut Slab<Record>,
-        lane: u32,
-        slot: u32,
+        tasks: &mut Slab<TaskHandle, Record>,
+        lane: LaneHandle,
+        handle: TaskHandle,
         end: End,
         open: bool,
     ) {
-        let was_empty = self.lanes[lane].head == NONE;
+        let was_empty = self.lanes[lane].head == TaskHandle::NONE;
         let (prev, next) = match end {
-            End::Front => (NONE, self.lanes[lane].head),
-            End::Back => (self.lanes[lane].tail, NONE),
+            End::Front => (TaskHandle::NONE, self.lanes[lane].head),
+            End::Back => (self.lanes[lane].tail, TaskHandle::NONE),
         };
-        set_link(&mut tasks[slot], Link { lane, prev, next });
+        set_link(&mut tasks[handle], Link { lane, prev, next });
         let this = &mut self.lanes[lane];
         match end {
             End::Front => {
-                this.head = slot;
-                if next == NONE { this.tail = slot } else { link_mut(&mut tasks[next]).prev = slot }
+                this.head = handle;
+                if next == TaskHandle::NONE {
+                    this.tail = handle;
+                } else {
+                    link_mut(&mut tasks[next]).prev = handle;
+                }
             }
             End::Back => {
-                this.tail = slot;
-                if prev == NONE { this.head = slot } else { link_mut(&mut tasks[prev]).next = slot }
+                this.tail = handle;
+                if prev == TaskHandle::NONE {
+                    this.head = handle;
+                } else {
+                    link_mut(&mut tasks[prev]).next = handle;
+                }
             }
         }
         if was_empty {
@@ -257,14 +271,19 @@ impl Lanes {
     }
 
     /// Puts a task right before another that stands in a lane.
-    pub(crate) fn push_before(&mut self, tasks: &mut Slab<Record>, other: u32, slot: u32) {
+    pub(crate) fn push_before(
+        &mut self,
+        tasks: &mut Slab<TaskHandle, Record>,
+        other: TaskHandle,
+        handle: TaskHandle,
+    ) {
         let Link { lane, prev, .. } = *link_mut(&mut tasks[other]);
-        link_mut(&mut tasks[other]).prev = slot;
-        set_link(&mut tasks[slot], Link { lane, prev, next: other });
-        if prev == NONE {
-            self.lanes[lane].head = slot;
+        link_mut(&mut tasks[other]).prev = handle;
+        set_link(&mut tasks[handle], Link { lane, prev, next: other });
+        if prev == TaskHandle::NONE {
+            self.lanes[lane].head = handle;
         } else {
-            link_mut(&mut tasks[prev]).next = slot;
+            link_mut(&mut tasks[prev]).next = handle;
         }
     }
 
@@ -282,20 +301,20 @@ impl Lanes {
     }
 
     /// Takes a task or a gate out of its lane, wherever it stands there.
-    pub(crate) fn unlink(&mut self, tasks: &mut Slab<Record>, slot: u32) {
-        let Link { lane, prev, next } = *link_mut(&mut tasks[slot]);
-        *link_mut(&mut tasks[slot]) = Link::OUT;
-        if prev == NONE {
+    pub(crate) fn unlink(&mut self, tasks: &mut Slab<TaskHandle, Record>, handle: TaskHandle) {
+        let Link { lane, prev, next } = *link_mut(&mut tasks[handle]);
+        *link_mut(&mut tasks[handle]) = Link::OUT;
+        if prev == TaskHandle::NONE {
             self.lanes[lane].head = next;
         } else {
             link_mut(&mut tasks[prev]).next = next;
         }
-        if next == NONE {
+        if next == TaskHandle::NONE {
             self.lanes[lane].tail = prev;
         } else {
             link_mut(&mut tasks[next]).prev = prev;
         }
-        if self.lanes[lane].head == NONE {
+        if self.lanes[lane].head == TaskHandle::NONE {
             self.emptied.push(lane);
             if self.lanes[lane].listed {
                 self.unlist(lane);
@@ -304,16 +323,16 @@ impl Lanes {
     }
 
     /// The job may start things, or may not any more.
-    pub(crate) fn open(&mut self, lane: u32, open: bool) {
+    pub(crate) fn open(&mut self, lane: LaneHandle, open: bool) {
         let this = &self.lanes[lane];
-        if open && !this.listed && this.head != NONE {
+        if open && !this.listed && this.head != TaskHandle::NONE {
             self.list(lane);
         } else if !open && this.listed {
             self.unlist(lane);
         }
     }
 
-    fn list(&mut self, lane: u32) {
+    fn list(&mut self, lane: LaneHandle) {
         let Lane { class, order, .. } = self.lanes[lane];
         self.lanes[lane].listed = true;
         let before = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
@@ -326,7 +345,7 @@ impl Lanes {
         }
     }
 
-    fn unlist(&mut self, lane: u32) {
+    fn unlist(&mut self, lane: LaneHandle) {
         let Lane { class, order, .. } = self.lanes[lane];
         self.lanes[lane].listed = false;
         let before = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
@@ -338,9 +357,9 @@ impl Lanes {
     }
 
     /// The lane goes behind all others of its priority, unless it is alone.
-    pub(crate) fn yield_turn(&mut self, lane: u32) {
+    pub(crate) fn yield_turn(&mut self, lane: LaneHandle) {
         let Lane { class, order: old, listed, .. } = self.lanes[lane];
-        let group = self.classes[class].group as usize;
+        let group = self.classes[class].group.at();
         if !listed || (self.classes[class].lanes.len() == 1 && self.heads[group].len() == 1) {
             return;
         }
@@ -355,8 +374,13 @@ impl Lanes {
         }
     }
 
-    fn move_head(&mut self, class: u32, before: Option<Order>, after: Option<Order>) {
-        let group = self.classes[class].group as usize;
+    fn move_head(
+        &mut self,
+        class: ClassHandle,
+        before: Option<LaneOrder>,
+        after: Option<LaneOrder>,
+    ) {
+        let group = self.classes[class].group.at();
         if group >= self.heads.len() {
             self.heads.resize_with(group + 1, BTreeSet::new);
         }
@@ -369,20 +393,20 @@ impl Lanes {
     }
 
     /// Only for restoring: the turn that the lane had.
-    pub(crate) fn set_turn(&mut self, lane: u32, turn: i64) {
+    pub(crate) fn set_turn(&mut self, lane: LaneHandle, turn: i64) {
         self.lanes[lane].order.turn = turn;
     }
 
-    pub(crate) fn turn(&self, lane: u32) -> i64 {
+    pub(crate) fn turn(&self, lane: LaneHandle) -> i64 {
         self.lanes[lane].order.turn
     }
 }
 
 /// What a lane is for.
 pub(crate) struct LaneKey<'a> {
-    pub(crate) job: u32,
-    pub(crate) group: u32,
-    pub(crate) profile: u32,
+    pub(crate) job: JobHandle,
+    pub(crate) group: GroupId,
+    pub(crate) profile: ProfileHandle,
     pub(crate) kind: Demand,
     pub(crate) priority: i32,
     pub(crate) needs: &'a Needs,
@@ -390,7 +414,7 @@ pub(crate) struct LaneKey<'a> {
     pub(crate) is_alone: bool,
 }
 
-type ClassKey = (u32, Demand, Arc<Needs>, Option<u64>, bool);
+type ClassKey = (GroupId, Demand, Arc<Needs>, Option<u64>, bool);
 
 /// Up to the next of a few numbers, at most a sixteenth more, so that tasks with a thousand different limits
 /// still form few classes.

@@ -3,10 +3,11 @@
 //! every step costs the same, and nothing is left when all have ended. Nothing here is journaled: events add up
 //! to it.
 
-use super::state::{Group, State};
+use super::handle::{JobHandle, OwnerHandle};
+use super::reading::{Group, Ledger};
 use crate::event::Added;
 use crate::id::Name;
-use crate::task::{Program, Setting, State as TaskState, Values, Work};
+use crate::task::{Program, Setting, State, Values, Work};
 use std::sync::Arc;
 
 /// What is queued by one owner, or in one group.
@@ -86,7 +87,7 @@ impl<'a> Scale<'a> {
     }
 }
 
-impl State {
+impl Ledger {
     /// What is queued in this group.
     pub fn group_load(&self, group: &Name) -> Load {
         let found = self.find_group(group).map(|group| self.group(group));
@@ -101,29 +102,29 @@ impl State {
         found.map(|&owner| self.owners[owner].load).unwrap_or_default()
     }
 
-    pub(in crate::ledger) fn own(&mut self, owner: Option<&Name>) -> Option<u32> {
+    pub(in crate::ledger) fn own(&mut self, owner: Option<&Name>) -> Option<OwnerHandle> {
         let name = owner?;
-        let slot = match self.owner_names.get(name) {
-            Some(&slot) => slot,
+        let handle = match self.owner_names.get(name) {
+            Some(&handle) => handle,
             None => {
                 let owner = Owner { name: name.clone(), ..Owner::vacant() };
-                let slot = self.owners.insert(owner);
-                self.owner_names.insert(name.clone(), slot);
-                slot
+                let handle = self.owners.insert(owner);
+                self.owner_names.insert(name.clone(), handle);
+                handle
             }
         };
-        self.owners[slot].jobs += 1;
-        Some(slot)
+        self.owners[handle].jobs += 1;
+        Some(handle)
     }
 
     /// A job of it is forgotten.
-    pub(in crate::ledger) fn disown(&mut self, owner: Option<u32>, bytes: u64) {
-        let Some(slot) = owner else { return };
-        let owner = &mut self.owners[slot];
+    pub(in crate::ledger) fn disown(&mut self, owner: Option<OwnerHandle>, bytes: u64) {
+        let Some(handle) = owner else { return };
+        let owner = &mut self.owners[handle];
         owner.load.bytes -= bytes;
         owner.jobs -= 1;
         if owner.jobs == 0 {
-            let gone = self.owners.remove(slot, Owner::vacant());
+            let gone = self.owners.remove(handle, Owner::vacant());
             self.owner_names.remove(&gone.name);
         }
     }
@@ -131,12 +132,12 @@ impl State {
     /// So many tasks of a job change from one state to another, before they are counted so.
     pub(in crate::ledger) fn weigh(
         &mut self,
-        job: u32,
+        job: JobHandle,
         count: u32,
-        from: Option<TaskState>,
-        to: Option<TaskState>,
+        from: Option<State>,
+        to: Option<State>,
     ) {
-        let is_queued = |state: Option<TaskState>| state.is_some_and(|state| !state.is_finished());
+        let is_queued = |state: Option<State>| state.is_some_and(|state| !state.is_finished());
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         let tasks = u128::from(count);
         match (is_queued(from), is_queued(to)) {
@@ -159,7 +160,7 @@ impl State {
                 let all = u128::from(this.counts.unfinished());
                 let bytes = share(this.queued_bytes, tasks, all);
                 this.queued_bytes -= bytes;
-                self.groups[this.group as usize]
+                self.groups[this.group.at()]
                     .as_mut()
                     .expect("a job's group is there")
                     .queued_bytes -= bytes;
@@ -173,7 +174,7 @@ impl State {
         }
     }
 
-    pub(in crate::ledger) fn load_added(&mut self, job: u32, added: &Added) {
+    pub(in crate::ledger) fn load_added(&mut self, job: JobHandle, added: &Added) {
         let mut scale = Scale::default();
         for array in &added.arrays {
             let preds = array.preds.len() + array.each.len();
@@ -186,15 +187,15 @@ impl State {
         self.load_bytes(job, scale.bytes);
     }
 
-    pub(in crate::ledger) fn load_ever(&mut self, job: u32, bytes: u64) {
+    pub(in crate::ledger) fn load_ever(&mut self, job: JobHandle, bytes: u64) {
         let this = self.job_mut(job);
         this.bytes_ever = this.bytes_ever.saturating_add(bytes);
     }
 
-    pub(in crate::ledger) fn load_bytes(&mut self, job: u32, bytes: u64) {
+    pub(in crate::ledger) fn load_bytes(&mut self, job: JobHandle, bytes: u64) {
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         this.queued_bytes += bytes;
-        self.groups[this.group as usize].as_mut().expect("a job's group is there").queued_bytes +=
+        self.groups[this.group.at()].as_mut().expect("a job's group is there").queued_bytes +=
             bytes;
         if let Some(owner) = this.owner {
             self.owners[owner].load.bytes += bytes;
@@ -203,23 +204,23 @@ impl State {
 
     /// Do the loads agree with the jobs?
     pub(in crate::ledger) fn check_loads(&self) -> Result<(), String> {
-        let jobs = || self.jobs_from(crate::id::JobId(0)).map(|slot| self.job(slot));
+        let jobs = || self.jobs_from(crate::id::JobId(0)).map(|handle| self.job(handle));
         if let Some(job) = jobs().find(|job| job.counts.unfinished() == 0 && job.queued_bytes > 0) {
             return Err(format!("job {} has ended and has bytes queued", job.id));
         }
         for group in self.groups() {
-            let own = jobs().filter(|job| job.group == group.id.0);
+            let own = jobs().filter(|job| job.group == group.id);
             if own.map(|job| job.queued_bytes).sum::<u64>() != group.queued_bytes {
                 return Err(format!("group {} miscounts queued bytes", group.name));
             }
         }
-        for (name, &slot) in &self.owner_names {
-            let own = || jobs().filter(|job| job.owner == Some(slot));
+        for (name, &handle) in &self.owner_names {
+            let own = || jobs().filter(|job| job.owner == Some(handle));
             let load = Load {
                 tasks: own().map(|job| job.counts.unfinished()).sum(),
                 bytes: own().map(|job| job.queued_bytes).sum(),
             };
-            let owner = &self.owners[slot];
+            let owner = &self.owners[handle];
             if load != owner.load || own().count() != owner.jobs as usize {
                 return Err(format!("owner {name} miscounts what is queued"));
             }

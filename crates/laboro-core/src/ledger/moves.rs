@@ -1,14 +1,14 @@
 //! The few moves that all events are made of: count a task in another state, put it into its lane or take
 //! it out, tell its successors. Keeps sets, counts, lanes and timers in step.
 
+use super::handle::{JobHandle, LaneHandle, ProfileHandle, TaskHandle};
 use super::lanes::{End, LaneKey};
+use super::reading::{Ledger, Timer};
 use super::record::Phase;
-use super::slab::NONE;
-use super::state::{State, Timer};
 use super::workers::Lease;
 use crate::effect::Change;
-use crate::id::{TaskId, Time};
-use crate::task::{Demand, State as TaskState};
+use crate::id::{GroupId, Time};
+use crate::task::{Demand, State};
 
 /// Lanes without tasks that a job keeps.
 const LANES_KEPT: usize = 16;
@@ -24,24 +24,24 @@ pub(in crate::ledger) enum News {
     Reopened,
 }
 
-impl State {
+impl Ledger {
     /// Counts a task as `to` instead of `from`, in its job and its group.
     pub(in crate::ledger) fn count(
         &mut self,
-        job: u32,
+        job: JobHandle,
         index: u32,
-        from: Option<TaskState>,
-        to: Option<TaskState>,
+        from: Option<State>,
+        to: Option<State>,
     ) {
         self.weigh(job, 1, from, to);
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         let group_at = this.group;
-        let group = self.groups[group_at as usize].as_mut().expect("a job's group is there");
+        let group = self.groups[group_at.at()].as_mut().expect("a job's group is there");
         if let Some(from) = from {
             let was_there = this.sets[from as usize].remove(index);
             debug_assert!(was_there, "{}/{index} was not {}", this.id, from.word());
-            this.counts.take(from, 1);
-            group.counts.take(from, 1);
+            this.counts.subtract(from, 1);
+            group.counts.subtract(from, 1);
             this.forgive_no_more_than_failed();
         }
         if let Some(to) = to {
@@ -50,13 +50,13 @@ impl State {
             this.counts.add(to, 1);
             group.counts.add(to, 1);
             let id = this.id;
-            let leased = this.counts.of(TaskState::Leased);
+            let leased = this.counts.of(State::Leased);
             // Only the task that fills the job, or makes room in a full one, changes anything.
             let crosses = this.options.max_running.is_some_and(|most| {
-                (to == TaskState::Leased && leased == most)
-                    || (from == Some(TaskState::Leased) && leased + 1 == most)
+                (to == State::Leased && leased == most)
+                    || (from == Some(State::Leased) && leased + 1 == most)
             });
-            self.note_change(id, index, index, to);
+            self.push_task_change(id, index, index, to);
             if crosses {
                 self.refresh_lanes(job);
             }
@@ -70,26 +70,26 @@ impl State {
     /// The same for elements of an array that have no record: a range costs as much as one.
     pub(in crate::ledger) fn count_range(
         &mut self,
-        job: u32,
+        job: JobHandle,
         (first, last): (u32, u32),
-        from: Option<TaskState>,
-        to: TaskState,
+        from: Option<State>,
+        to: State,
     ) {
         let count = last - first + 1;
         self.weigh(job, count, from, Some(to));
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         let group_at = this.group;
-        let group = self.groups[group_at as usize].as_mut().expect("a job's group is there");
+        let group = self.groups[group_at.at()].as_mut().expect("a job's group is there");
         if let Some(from) = from {
-            this.counts.take(from, count);
-            group.counts.take(from, count);
+            this.counts.subtract(from, count);
+            group.counts.subtract(from, count);
             this.forgive_no_more_than_failed();
         }
         this.sets[to as usize].insert_range(first, last);
         this.counts.add(to, count);
         group.counts.add(to, count);
         let id = this.id;
-        self.note_change(id, first, last, to);
+        self.push_task_change(id, first, last, to);
         if to.is_finished() {
             self.end_if_finished(job);
         }
@@ -97,13 +97,13 @@ impl State {
     }
 
     /// Who waits for its end is told when the command is done, if it is still so then.
-    fn note_if_idle(&mut self, group: u32) {
+    fn note_if_idle(&mut self, group: GroupId) {
         if self.group(group).counts.active() == 0 {
             self.idle_groups.insert(group);
         }
     }
 
-    fn note_change(&mut self, job: crate::id::JobId, first: u32, last: u32, state: TaskState) {
+    fn push_task_change(&mut self, job: crate::id::JobId, first: u32, last: u32, state: State) {
         if self.collects_changes {
             // Who did what goes with the first change; what follows from it is nobody's doing.
             let (worker, outcome) = std::mem::take(&mut self.actor);
@@ -112,7 +112,7 @@ impl State {
     }
 
     /// A closed job whose tasks are all finished has ended.
-    pub(in crate::ledger) fn end_if_finished(&mut self, job: u32) {
+    pub(in crate::ledger) fn end_if_finished(&mut self, job: JobHandle) {
         let at = self.at;
         let this = self.job_mut(job);
         if this.ended.is_none() && !this.options.open && this.counts.unfinished() == 0 {
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    pub(in crate::ledger) fn unend(&mut self, job: u32) {
+    pub(in crate::ledger) fn unend(&mut self, job: JobHandle) {
         let this = self.job_mut(job);
         if let Some(ended) = this.ended.take() {
             let id = this.id;
@@ -135,7 +135,7 @@ impl State {
     }
 
     /// Opens or shuts the job's lanes after something about it changed.
-    pub(in crate::ledger) fn refresh_lanes(&mut self, job: u32) {
+    pub(in crate::ledger) fn refresh_lanes(&mut self, job: JobHandle) {
         let this = self.jobs[job].as_ref().expect("a job in use is there");
         let open = !this.is_parked();
         for &lane in &this.lanes {
@@ -143,8 +143,8 @@ impl State {
         }
     }
 
-    fn lane_of(&mut self, slot: u32) -> u32 {
-        let record = &self.tasks[slot];
+    fn lane_of(&mut self, handle: TaskHandle) -> LaneHandle {
+        let record = &self.tasks[handle];
         let (job, profile) = (record.job, record.profile);
         let kind = record.work.as_ref().map_or(Demand::NAMED, |work| work.demand());
         let is_alone = record.is_suspect(self.profiles.get(profile));
@@ -153,11 +153,11 @@ impl State {
 
     pub(in crate::ledger) fn lane_for(
         &mut self,
-        job: u32,
-        profile: u32,
+        job: JobHandle,
+        profile: ProfileHandle,
         kind: Demand,
         is_alone: bool,
-    ) -> u32 {
+    ) -> LaneHandle {
         let settings = self.profiles.get(profile);
         let this = self.jobs[job].as_mut().expect("a job in use is there");
         let (lane, is_new) = self.lanes.lane_for(LaneKey {
@@ -198,7 +198,7 @@ impl State {
         }
     }
 
-    pub(in crate::ledger) fn drop_lane(&mut self, job: u32, lane: u32) {
+    pub(in crate::ledger) fn drop_lane(&mut self, job: JobHandle, lane: LaneHandle) {
         let (at, profile) = (self.lanes.lane(lane).at as usize, self.lanes.lane(lane).profile);
         let lanes = &mut self.job_mut(job).lanes;
         debug_assert_eq!(lanes[at], lane, "a lane knows where it stands");
@@ -210,20 +210,20 @@ impl State {
         self.profiles.release(profile);
     }
 
-    pub(in crate::ledger) fn enqueue(&mut self, slot: u32, end: End) {
-        let lane = self.lane_of(slot);
-        let open = !self.job(self.tasks[slot].job).is_parked();
-        self.lanes.push(&mut self.tasks, lane, slot, end, open);
+    pub(in crate::ledger) fn enqueue(&mut self, handle: TaskHandle, end: End) {
+        let lane = self.lane_of(handle);
+        let open = !self.job(self.tasks[handle].job).is_parked();
+        self.lanes.push(&mut self.tasks, lane, handle, end, open);
     }
 
     /// Takes a task that is not leased out of wherever it stands; its phase is the caller's to set.
-    pub(in crate::ledger) fn pull_out(&mut self, slot: u32) -> TaskState {
-        let record = &self.tasks[slot];
+    pub(in crate::ledger) fn pull_out(&mut self, handle: TaskHandle) -> State {
+        let record = &self.tasks[handle];
         let state = record.state().expect("a task has a state");
         match record.phase {
-            Phase::Ready(_) => self.lanes.unlink(&mut self.tasks, slot),
+            Phase::Ready(_) => self.lanes.unlink(&mut self.tasks, handle),
             Phase::Delayed { until } => {
-                self.timers.remove(&(until, Timer::Delay(self.id_of(slot))));
+                self.timers.remove(&(until, Timer::Delay(self.id_of(handle))));
             }
             Phase::Leased { .. } => unreachable!("a lease ends before its task moves"),
             _ => {}
@@ -232,9 +232,9 @@ impl State {
     }
 
     /// Ends the lease of a leased task. The worker has room again.
-    pub(in crate::ledger) fn end_lease(&mut self, slot: u32) -> Option<Lease> {
-        let Phase::Leased { lease } = self.tasks[slot].phase else { return None };
-        let profile = self.profiles.get(self.tasks[slot].profile);
+    pub(in crate::ledger) fn end_lease(&mut self, handle: TaskHandle) -> Option<Lease> {
+        let Phase::Leased { lease } = self.tasks[handle].phase else { return None };
+        let profile = self.profiles.get(self.tasks[handle].profile);
         let ended = self.workers.end(lease, &profile.needs);
         if let Some(until) = ended.until {
             self.timers.remove(&(until, Timer::Lease(ended.no, lease)));
@@ -246,18 +246,18 @@ impl State {
     }
 
     /// Puts a task where its predecessors let it be: blocked, waiting, or ready at one end of its lane.
-    pub(in crate::ledger) fn place(&mut self, slot: u32, from: Option<TaskState>, end: End) {
-        let to = self.fate(slot);
-        self.put(slot, from, to, end);
+    pub(in crate::ledger) fn place(&mut self, handle: TaskHandle, from: Option<State>, end: End) {
+        let to = self.fate(handle);
+        self.put(handle, from, to, end);
     }
 
-    fn put(&mut self, slot: u32, from: Option<TaskState>, to: TaskState, end: End) {
-        let record = &self.tasks[slot];
+    fn put(&mut self, handle: TaskHandle, from: Option<State>, to: State, end: End) {
+        let record = &self.tasks[handle];
         let (job, index) = (record.job, record.index);
         match to {
-            TaskState::Ready => self.enqueue(slot, end),
-            TaskState::Blocked => self.tasks[slot].phase = Phase::Blocked,
-            _ => self.tasks[slot].phase = Phase::Waiting,
+            State::Ready => self.enqueue(handle, end),
+            State::Blocked => self.tasks[handle].phase = Phase::Blocked,
+            _ => self.tasks[handle].phase = Phase::Waiting,
         }
         if from != Some(to) {
             self.count(job, index, from, Some(to));
@@ -265,14 +265,14 @@ impl State {
     }
 
     /// What its predecessors allow a task: its own, those of its array, those of its element.
-    fn fate(&self, slot: u32) -> TaskState {
-        let record = &self.tasks[slot];
+    fn fate(&self, handle: TaskHandle) -> State {
+        let record = &self.tasks[handle];
         let (job, index) = (record.job, record.index);
-        let own = self.own_fate(slot);
+        let own = self.own_fate(handle);
         match self.job(job).array_at(index) {
-            Some(at) if own == TaskState::Ready => {
+            Some(at) if own == State::Ready => {
                 match self.gate_fate(self.job(job).arrays[at].gate) {
-                    TaskState::Ready => self.element_fate(job, at, index),
+                    State::Ready => self.element_fate(job, at, index),
                     other => other,
                 }
             }
@@ -281,7 +281,7 @@ impl State {
     }
 
     /// Makes `succ` come after `pred` and counts what that means for it.
-    pub(in crate::ledger) fn link(&mut self, pred: u32, succ: u32) {
+    pub(in crate::ledger) fn link(&mut self, pred: TaskHandle, succ: TaskHandle) {
         self.graph.link(&mut self.tasks, pred, succ);
         self.keep_order(pred, succ);
         match self.verdict(pred) {
@@ -292,10 +292,10 @@ impl State {
     }
 
     /// How a task or an array ended, if it has.
-    fn verdict(&self, slot: u32) -> Option<News> {
-        let record = &self.tasks[slot];
+    fn verdict(&self, handle: TaskHandle) -> Option<News> {
+        let record = &self.tasks[handle];
         if record.is_gate() {
-            let (job, at) = self.array_of(slot);
+            let (job, at) = self.array_of(handle);
             let array = &self.job(job).arrays[at];
             return match (array.unfinished, array.bad) {
                 (0, 0) => Some(News::Done),
@@ -304,19 +304,19 @@ impl State {
             };
         }
         match record.state()? {
-            TaskState::Done => Some(News::Done),
-            TaskState::Failed | TaskState::Cancelled => Some(News::Failed),
+            State::Done => Some(News::Done),
+            State::Failed | State::Cancelled => Some(News::Failed),
             _ => None,
         }
     }
 
-    pub(in crate::ledger) fn tell_succs(&mut self, slot: u32, news: News) {
-        let tail = self.tasks[slot].succs;
+    pub(in crate::ledger) fn tell_succs(&mut self, handle: TaskHandle, news: News) {
+        let tail = self.tasks[handle].succs;
         let mut edge = self.graph.first_succ(tail);
         while let Some(here) = edge {
             let (succ, next) = self.graph.step_succ(here, tail);
             edge = next;
-            if succ == NONE {
+            if succ == TaskHandle::NONE {
                 continue;
             }
             let record = &mut self.tasks[succ];
@@ -332,52 +332,47 @@ impl State {
                 }
             }
             if record.is_gate() {
-                self.settle_array(succ, End::Front);
+                self.update_array(succ, End::Front);
             } else {
-                self.settle_record(succ, End::Front);
+                self.update_idle_record(succ, End::Front);
             }
         }
     }
 
     /// Puts a task that has not started where it may be now. Who is ready and may not start any more, as
     /// its predecessor runs again, waits again.
-    pub(in crate::ledger) fn settle_record(&mut self, slot: u32, end: End) {
-        let state = self.tasks[slot].state();
-        let Some(from @ (TaskState::Waiting | TaskState::Blocked | TaskState::Ready)) = state
-        else {
+    pub(in crate::ledger) fn update_idle_record(&mut self, handle: TaskHandle, end: End) {
+        let state = self.tasks[handle].state();
+        let Some(from @ (State::Waiting | State::Blocked | State::Ready)) = state else {
             return;
         };
-        let to = self.fate(slot);
+        let to = self.fate(handle);
         if from != to {
-            self.pull_out(slot);
-            self.put(slot, Some(from), to, end);
+            self.pull_out(handle);
+            self.put(handle, Some(from), to, end);
         }
     }
 
     /// What the predecessors of the whole array allow its elements.
-    pub(crate) fn gate_fate(&self, gate: u32) -> TaskState {
+    pub(crate) fn gate_fate(&self, gate: TaskHandle) -> State {
         self.own_fate(gate)
     }
 
     /// What the predecessors of a record itself allow it.
-    fn own_fate(&self, slot: u32) -> TaskState {
-        let record = &self.tasks[slot];
+    fn own_fate(&self, handle: TaskHandle) -> State {
+        let record = &self.tasks[handle];
         if record.failed > 0 && !self.profiles.get(record.profile).runs_anyway {
-            TaskState::Blocked
+            State::Blocked
         } else if record.waiting > 0 {
-            TaskState::Waiting
+            State::Waiting
         } else {
-            TaskState::Ready
+            State::Ready
         }
     }
 
-    pub(in crate::ledger) fn slot_for(&self, id: TaskId) -> Option<u32> {
-        self.record_of(id)
-    }
-
     /// Delays a task until a time that has not come.
-    pub(in crate::ledger) fn delay(&mut self, slot: u32, until: Time) {
-        self.tasks[slot].phase = Phase::Delayed { until };
-        self.timers.insert((until, Timer::Delay(self.id_of(slot))));
+    pub(in crate::ledger) fn delay(&mut self, handle: TaskHandle, until: Time) {
+        self.tasks[handle].phase = Phase::Delayed { until };
+        self.timers.insert((until, Timer::Delay(self.id_of(handle))));
     }
 }

@@ -1,9 +1,10 @@
 //! From a name in a group to the record that has it. Names come from peers: the hash is seeded from the
 //! journal, so that nobody can choose names that collide.
 
+use super::handle::TaskHandle;
 use super::record::Record;
 use super::slab::Slab;
-use crate::id::Name;
+use crate::id::{GroupId, Name};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hasher};
@@ -12,7 +13,7 @@ use std::hash::{BuildHasher, Hasher};
 pub(crate) struct Names {
     /// Half of the hash stands beside the handle, so that neither growing the table nor passing a
     /// wrong entry touches the records, which are scattered over memory.
-    table: HashTable<(u32, u32)>,
+    table: HashTable<(u32, TaskHandle)>,
     hasher: FixedState,
 }
 
@@ -23,13 +24,13 @@ impl Names {
         self.hasher = FixedState::with_seed(seed);
     }
 
-    pub(crate) fn hash(&self, group: u32, name: &Name) -> u64 {
+    pub(crate) fn hash(&self, group: GroupId, name: &Name) -> u64 {
         spread(self.short_hash(group, name))
     }
 
-    fn short_hash(&self, group: u32, name: &Name) -> u32 {
+    fn short_hash(&self, group: GroupId, name: &Name) -> u32 {
         let mut hasher = self.hasher.build_hasher();
-        hasher.write_u32(group);
+        hasher.write_u32(group.0);
         hasher.write(name.bytes());
         (hasher.finish() >> 32) as u32
     }
@@ -37,29 +38,34 @@ impl Names {
     /// `group_of` tells the group of a record's job.
     pub(crate) fn find(
         &self,
-        tasks: &Slab<Record>,
-        group_of: impl Fn(&Record) -> u32,
-        group: u32,
+        tasks: &Slab<TaskHandle, Record>,
+        group_of: impl Fn(&Record) -> GroupId,
+        group: GroupId,
         name: &Name,
-    ) -> Option<u32> {
+    ) -> Option<TaskHandle> {
         let short = self.short_hash(group, name);
-        let same = |&(hash, slot): &(u32, u32)| {
+        let same = |&(hash, handle): &(u32, TaskHandle)| {
             hash == short && {
-                let record = &tasks[slot];
+                let record = &tasks[handle];
                 record.name == *name && group_of(record) == group
             }
         };
-        self.table.find(spread(short), same).map(|&(_, slot)| slot)
+        self.table.find(spread(short), same).map(|&(_, handle)| handle)
     }
 
-    pub(crate) fn insert(&mut self, tasks: &Slab<Record>, group: u32, slot: u32) {
-        let short = self.short_hash(group, &tasks[slot].name);
-        self.table.insert_unique(spread(short), (short, slot), |&(hash, _)| spread(hash));
+    pub(crate) fn insert(
+        &mut self,
+        tasks: &Slab<TaskHandle, Record>,
+        group: GroupId,
+        handle: TaskHandle,
+    ) {
+        let short = self.short_hash(group, &tasks[handle].name);
+        self.table.insert_unique(spread(short), (short, handle), |&(hash, _)| spread(hash));
     }
 
-    pub(crate) fn remove(&mut self, group: u32, name: &Name, slot: u32) {
+    pub(crate) fn remove(&mut self, group: GroupId, name: &Name, handle: TaskHandle) {
         let short = self.short_hash(group, name);
-        if let Ok(entry) = self.table.find_entry(spread(short), |&(_, other)| other == slot) {
+        if let Ok(entry) = self.table.find_entry(spread(short), |&(_, other)| other == handle) {
             entry.remove();
         }
     }

@@ -1,69 +1,78 @@
 //! Profiles and what they need, each kept once a group and counted, so that a million tasks with the same
 //! settings share them and settings that nobody uses any more are forgotten.
 
-use super::slab::{NONE, Slab};
+use super::handle::ProfileHandle;
+use super::slab::Slab;
+use crate::id::GroupId;
 use crate::task::Profile;
 use hashbrown::HashMap;
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub(crate) struct Profiles {
-    entries: Slab<Entry>,
+    entries: Slab<ProfileHandle, Entry>,
     /// For each group, so that none takes the room of another.
-    by_content: Vec<HashMap<Arc<Profile>, u32, foldhash::fast::FixedState>>,
+    by_content: Vec<HashMap<Arc<Profile>, ProfileHandle, foldhash::fast::FixedState>>,
 }
 
 #[derive(Debug)]
 struct Entry {
     profile: Option<Arc<Profile>>,
-    group: u32,
+    group: GroupId,
     users: u32,
 }
 
 impl Profiles {
     /// How many a group uses.
-    pub(crate) fn count(&self, group: u32) -> usize {
-        self.by_content.get(group as usize).map_or(0, HashMap::len)
+    pub(crate) fn count(&self, group: GroupId) -> usize {
+        self.by_content.get(group.at()).map_or(0, HashMap::len)
     }
 
     /// Gives the handle for `users` more users.
-    pub(crate) fn intern(&mut self, group: u32, profile: &Profile, users: u32) -> u32 {
+    pub(crate) fn intern(
+        &mut self,
+        group: GroupId,
+        profile: &Profile,
+        users: u32,
+    ) -> ProfileHandle {
         if users == 0 {
-            return NONE;
+            return ProfileHandle::NONE;
         }
-        let at = group as usize;
+        let at = group.at();
         if at >= self.by_content.len() {
             self.by_content.resize_with(at + 1, HashMap::default);
         }
-        if let Some(&slot) = self.by_content[at].get(profile) {
-            self.entries[slot].users += users;
-            return slot;
+        if let Some(&handle) = self.by_content[at].get(profile) {
+            self.entries[handle].users += users;
+            return handle;
         }
         let profile = Arc::new(profile.clone());
-        let slot = self.entries.insert(Entry { profile: Some(profile.clone()), group, users });
-        self.by_content[at].insert(profile, slot);
-        slot
+        let handle = self.entries.insert(Entry { profile: Some(profile.clone()), group, users });
+        self.by_content[at].insert(profile, handle);
+        handle
     }
 
-    pub(crate) fn find(&self, group: u32, profile: &Profile) -> Option<u32> {
-        self.by_content.get(group as usize)?.get(profile).copied()
+    pub(crate) fn find(&self, group: GroupId, profile: &Profile) -> Option<ProfileHandle> {
+        self.by_content.get(group.at())?.get(profile).copied()
     }
 
-    pub(crate) fn retain(&mut self, slot: u32) {
-        self.entries[slot].users += 1;
+    pub(crate) fn retain(&mut self, handle: ProfileHandle) {
+        self.entries[handle].users += 1;
     }
 
-    pub(crate) fn release(&mut self, slot: u32) {
-        let entry = &mut self.entries[slot];
+    pub(crate) fn release(&mut self, handle: ProfileHandle) {
+        let entry = &mut self.entries[handle];
         entry.users -= 1;
         if entry.users == 0 {
-            let gone = self.entries.remove(slot, Entry { profile: None, group: NONE, users: 0 });
-            let known = &mut self.by_content[gone.group as usize];
+            let gone = self
+                .entries
+                .remove(handle, Entry { profile: None, group: GroupId::default(), users: 0 });
+            let known = &mut self.by_content[gone.group.at()];
             known.remove(&gone.profile.expect("a profile in use is there"));
         }
     }
 
-    pub(crate) fn get(&self, slot: u32) -> &Arc<Profile> {
-        self.entries[slot].profile.as_ref().expect("a profile in use is there")
+    pub(crate) fn get(&self, handle: ProfileHandle) -> &Arc<Profile> {
+        self.entries[handle].profile.as_ref().expect("a profile in use is there")
     }
 }

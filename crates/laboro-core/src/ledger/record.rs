@@ -1,7 +1,7 @@
 //! The record of one task: what is known of it while it is more than a number in a range. Also stands
 //! for a whole array as its *gate*: the place that predecessors and successors of the array hang on.
 
-use super::slab::NONE;
+use super::handle::{EdgeHandle, JobHandle, LaneHandle, LeaseHandle, ProfileHandle, TaskHandle};
 use crate::id::{LeaseNo, Name, Time, WorkerId};
 use crate::task::{Outcome, Profile, State, Work};
 use std::sync::Arc;
@@ -15,17 +15,17 @@ pub(crate) struct Record {
     /// Tasks that were submitted together often have the same, and then share it.
     pub(crate) extra: Option<Arc<Extra>>,
     /// Handle of its job.
-    pub(crate) job: u32,
+    pub(crate) job: JobHandle,
     /// Number in its job; of a gate, its array's first.
     pub(crate) index: u32,
-    pub(crate) profile: u32,
+    pub(crate) profile: ProfileHandle,
     /// Predecessors that are not finished.
     pub(crate) waiting: u32,
     /// Predecessors that failed or were cancelled.
     pub(crate) failed: u32,
     /// Last edge of each ring; its next is the first.
-    pub(crate) succs: u32,
-    pub(crate) preds: u32,
+    pub(crate) succs: EdgeHandle,
+    pub(crate) preds: EdgeHandle,
     pub(crate) fails: u16,
     pub(crate) lost: u16,
 }
@@ -41,7 +41,7 @@ pub(crate) enum Phase {
     },
     Held,
     Leased {
-        lease: u32,
+        lease: LeaseHandle,
     },
     Finished {
         outcome: Outcome,
@@ -57,13 +57,14 @@ pub(crate) enum Phase {
 /// A place in a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
-    pub(crate) lane: u32,
-    pub(crate) prev: u32,
-    pub(crate) next: u32,
+    pub(crate) lane: LaneHandle,
+    pub(crate) prev: TaskHandle,
+    pub(crate) next: TaskHandle,
 }
 
 impl Link {
-    pub(crate) const OUT: Link = Link { lane: NONE, prev: NONE, next: NONE };
+    pub(crate) const OUT: Link =
+        Link { lane: LaneHandle::NONE, prev: TaskHandle::NONE, next: TaskHandle::NONE };
 }
 
 /// What few tasks have.
@@ -102,7 +103,13 @@ pub(crate) struct Past {
 }
 
 impl Record {
-    pub(crate) fn new(name: Name, job: u32, index: u32, profile: u32, phase: Phase) -> Record {
+    pub(crate) fn new(
+        name: Name,
+        job: JobHandle,
+        index: u32,
+        profile: ProfileHandle,
+        phase: Phase,
+    ) -> Record {
         Record {
             name,
             phase,
@@ -113,15 +120,15 @@ impl Record {
             profile,
             waiting: 0,
             failed: 0,
-            succs: NONE,
-            preds: NONE,
+            succs: EdgeHandle::NONE,
+            preds: EdgeHandle::NONE,
             fails: 0,
             lost: 0,
         }
     }
 
     pub(crate) fn vacant() -> Record {
-        Record::new(Name::default(), NONE, 0, NONE, Phase::Vacant)
+        Record::new(Name::default(), JobHandle::NONE, 0, ProfileHandle::NONE, Phase::Vacant)
     }
 
     pub(crate) fn is_gate(&self) -> bool {
@@ -147,7 +154,8 @@ impl Record {
     /// Nothing is known of it that a number in a range could not tell.
     pub(crate) fn is_untouched(&self) -> bool {
         let Record { waiting, failed, succs, preds, fails, lost, .. } = *self;
-        (waiting, failed, succs, preds) == (0, 0, NONE, NONE)
+        (waiting, failed) == (0, 0)
+            && (succs, preds) == (EdgeHandle::NONE, EdgeHandle::NONE)
             && (fails, lost) == (0, 0)
             && self.extra.as_ref().is_none_or(|extra| **extra == Extra::default())
     }
@@ -207,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_same_notes_are_kept_once_until_one_task_has_more() {
-        let mut state = super::super::state::State::default();
+        let mut state = super::super::Ledger::default();
         let notes = |text: &str| Arc::from(text.as_bytes());
         let mut records = [Record::vacant(), Record::vacant()];
         for record in &mut records {

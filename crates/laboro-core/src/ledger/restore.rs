@@ -4,14 +4,14 @@
 use super::jobs::Job;
 use super::lanes::{End, Turns};
 use super::load::Scale;
+use super::reading::{Ledger, Timer};
 use super::record::{Extra, Past, Phase, Record};
-use super::state::{State, Timer};
 use super::workers::{NewLease, Tally, TrackRecord};
-use crate::effect::Standing;
 use crate::event::{Ranges, Share};
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::JobOptions;
-use crate::task::{Demand, NewArray, Outcome, Profile, State as TaskState, Work};
+use crate::task::{Demand, NewArray, Outcome, Profile, State, Work};
+use crate::view::Standing;
 use std::sync::Arc;
 
 /// Pieces come in the order of these variants.
@@ -38,7 +38,7 @@ pub enum Restore {
     /// Elements of arrays without a record, by state.
     Elements {
         job: JobId,
-        state: TaskState,
+        state: State,
         ranges: Ranges,
     },
     FailedElements {
@@ -168,7 +168,7 @@ pub struct RestoredExtra {
     pub lapsed: Option<(LeaseNo, WorkerId)>,
 }
 
-impl State {
+impl Ledger {
     pub(in crate::ledger) fn restored(&mut self, piece: &Restore) {
         match piece {
             Restore::Counters { life, seed, next_lease, next_job, next_worker, front, back } => {
@@ -186,7 +186,7 @@ impl State {
             Restore::Worker(worker) => self.restore_worker(worker),
             Restore::Job(job) => {
                 let mut made =
-                    Job::new(job.job, job.group.0, Box::new(job.options.clone()), job.submitted);
+                    Job::new(job.job, job.group, Box::new(job.options.clone()), job.submitted);
                 made.stopped = job.stopped;
                 made.forgiven = job.forgiven;
                 made.ended = job.ended;
@@ -217,14 +217,14 @@ impl State {
                 self.restore_lane(*job, profile, *kind, *turn, tasks);
             }
             Restore::Lease { task, lease: no, worker, started, until, period_ms, share } => {
-                let slot = self.record_of(*task).expect("a leased task is there");
+                let handle = self.record_of(*task).expect("a leased task is there");
                 let worker = self.live_worker(*worker);
-                let profile = self.profiles.get(self.tasks[slot].profile);
-                let is_alone = self.tasks[slot].is_suspect(profile);
+                let profile = self.profiles.get(self.tasks[handle].profile);
+                let is_alone = self.tasks[handle].is_suspect(profile);
                 let lease = self.workers.grant(
                     NewLease {
                         no: *no,
-                        task: slot,
+                        task: handle,
                         worker,
                         started: *started,
                         until: *until,
@@ -234,7 +234,7 @@ impl State {
                     },
                     &profile.needs,
                 );
-                self.tasks[slot].phase = Phase::Leased { lease };
+                self.tasks[handle].phase = Phase::Leased { lease };
                 if let Some(until) = until {
                     self.timers.insert((*until, Timer::Lease(*no, lease)));
                 }
@@ -244,11 +244,11 @@ impl State {
 
     fn restore_worker(&mut self, from: &RestoredWorker) {
         let name = from.name.clone();
-        let slot = self.add_worker(from.worker, from.group.0, name, from.seen);
-        let worker = self.workers.get_mut(slot);
+        let handle = self.add_worker(from.worker, from.group, name, from.seen);
+        let worker = self.workers.get_mut(handle);
         (worker.dialect, worker.period_ms) = (from.dialect.clone(), from.period_ms);
         let tallies = from.tallies.iter().map(|&(job, good, bad)| Tally { job, good, bad });
-        self.workers.get_mut(slot).record = TrackRecord {
+        self.workers.get_mut(handle).record = TrackRecord {
             good: from.good,
             bad: from.bad,
             since: from.since,
@@ -279,17 +279,17 @@ impl State {
         (self.tasks[gate].waiting, self.tasks[gate].failed) = (from.waiting, from.failed);
     }
 
-    fn restore_elements(&mut self, job: JobId, state: TaskState, ranges: &Ranges) {
+    fn restore_elements(&mut self, job: JobId, state: State, ranges: &Ranges) {
         let job = self.live_job(job);
         for &(first, last) in ranges {
             let count = last - first + 1;
             self.weigh(job, count, None, Some(state));
             let this = self.jobs[job].as_mut().expect("a job in use is there");
-            let group = self.groups[this.group as usize].as_mut().expect("a job's group is there");
+            let group = self.groups[this.group.at()].as_mut().expect("a job's group is there");
             this.sets[state as usize].insert_range(first, last);
             this.counts.add(state, count);
             group.counts.add(state, count);
-            if state == TaskState::Ready {
+            if state == State::Ready {
                 let at = this.array_at(first).expect("elements belong to an array");
                 this.arrays[at].fresh.insert_range(first, last);
             }
@@ -320,17 +320,17 @@ impl State {
                 self.load_bytes(job, bytes);
             }
             self.weigh(job, 1, None, Some(state));
-            let slot = self.insert_record(record);
+            let handle = self.insert_record(record);
             if let Phase::Delayed { until } = phase {
                 let id = TaskId::new(from.job, task.index);
                 self.timers.insert((until, Timer::Delay(id)));
             }
             let this = self.jobs[job].as_mut().expect("a job in use is there");
-            this.pages.put(task.index, slot);
+            this.pages.put(task.index, handle);
             this.sets[state as usize].insert(task.index);
             this.counts.add(state, 1);
             self.group_mut(group).counts.add(state, 1);
-            self.register_name(group, slot);
+            self.register_name(group, handle);
         }
     }
 
@@ -351,12 +351,12 @@ impl State {
         for is_alone in [false, true] {
             let mut lane = None;
             for &task in tasks {
-                let slot = self.record_of(task).expect("a task in a lane is there");
-                if self.tasks[slot].is_suspect(self.profiles.get(profile)) != is_alone {
+                let handle = self.record_of(task).expect("a task in a lane is there");
+                if self.tasks[handle].is_suspect(self.profiles.get(profile)) != is_alone {
                     continue;
                 }
                 let lane = *lane.insert(self.lane_for(job, profile, kind, is_alone));
-                self.lanes.push(&mut self.tasks, lane, slot, End::Back, false);
+                self.lanes.push(&mut self.tasks, lane, handle, End::Back, false);
             }
             if let Some(lane) = lane {
                 self.lanes.set_turn(lane, turn);
@@ -368,17 +368,17 @@ impl State {
 }
 
 impl RestoredPhase {
-    fn unpacked(&self) -> (Phase, TaskState) {
+    fn unpacked(&self) -> (Phase, State) {
         match self {
-            RestoredPhase::Waiting => (Phase::Waiting, TaskState::Waiting),
-            RestoredPhase::Blocked => (Phase::Blocked, TaskState::Blocked),
+            RestoredPhase::Waiting => (Phase::Waiting, State::Waiting),
+            RestoredPhase::Blocked => (Phase::Blocked, State::Blocked),
             // The lane puts it in its place.
-            RestoredPhase::Ready => (Phase::Waiting, TaskState::Ready),
-            RestoredPhase::Delayed(until) => (Phase::Delayed { until: *until }, TaskState::Delayed),
-            RestoredPhase::Held => (Phase::Held, TaskState::Held),
-            RestoredPhase::Leased => (Phase::Waiting, TaskState::Leased),
+            RestoredPhase::Ready => (Phase::Waiting, State::Ready),
+            RestoredPhase::Delayed(until) => (Phase::Delayed { until: *until }, State::Delayed),
+            RestoredPhase::Held => (Phase::Held, State::Held),
+            RestoredPhase::Leased => (Phase::Waiting, State::Leased),
             RestoredPhase::Finished(RestoredAttempt { outcome, worker, started, took_ms }) => {
-                let state = if outcome.is_success() { TaskState::Done } else { TaskState::Failed };
+                let state = if outcome.is_success() { State::Done } else { State::Failed };
                 let phase = Phase::Finished {
                     outcome: *outcome,
                     worker: *worker,
@@ -387,7 +387,7 @@ impl RestoredPhase {
                 };
                 (phase, state)
             }
-            RestoredPhase::Cancelled => (Phase::Cancelled, TaskState::Cancelled),
+            RestoredPhase::Cancelled => (Phase::Cancelled, State::Cancelled),
         }
     }
 }

@@ -1,25 +1,25 @@
-//! Records in pages of fixed size, found by a 32-bit handle. Pages never move, so growing costs no
+//! Records in pages of fixed size, found by a 32-bit handle of a type of their own. Pages never move, so growing costs no
 //! copy of a million records; a freed place is used again, and a page without a record is given back. It does
 //! not guard against stale handles: the ledger owns every handle it gives out.
 
+use super::handle::Handle;
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
-
-/// The handle that points nowhere.
-pub(crate) const NONE: u32 = u32::MAX;
 
 /// Small where mistakes are looked for: tests have few records, and must see pages come and go.
 const PAGE_BITS: u32 = if cfg!(debug_assertions) { 3 } else { 10 };
 const PAGE: usize = 1 << PAGE_BITS;
 
 #[derive(Debug)]
-pub(crate) struct Slab<T> {
+pub(crate) struct Slab<K, T> {
     pages: Vec<Page<T>>,
     /// Pages with room. The first is filled first, so that those at the end become empty.
     open: BTreeSet<u32>,
     /// A page without records that is kept, so that one record that comes and goes costs no page each time.
     spare: Option<u32>,
     len: usize,
+    handles: PhantomData<fn() -> K>,
 }
 
 #[derive(Debug)]
@@ -29,18 +29,19 @@ struct Page<T> {
     free: Vec<u16>,
 }
 
-impl<T> Default for Slab<T> {
-    fn default() -> Slab<T> {
-        Slab { pages: Vec::new(), open: BTreeSet::new(), spare: None, len: 0 }
+impl<K, T> Default for Slab<K, T> {
+    fn default() -> Slab<K, T> {
+        let (pages, open) = (Vec::new(), BTreeSet::new());
+        Slab { pages, open, spare: None, len: 0, handles: PhantomData }
     }
 }
 
-impl<T> Slab<T> {
+impl<K: Handle, T> Slab<K, T> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn insert(&mut self, value: T) -> u32 {
+    pub(crate) fn insert(&mut self, value: T) -> K {
         self.len += 1;
         let number = match self.open.first() {
             Some(&number) => number,
@@ -72,14 +73,15 @@ impl<T> Slab<T> {
         if page.is_full() {
             self.open.remove(&number);
         }
-        number << PAGE_BITS | place
+        K::from_number(number << PAGE_BITS | place)
     }
 
     /// Leaves `vacant` in the place, which must not own anything worth keeping and may still be looked at.
-    pub(crate) fn remove(&mut self, slot: u32, vacant: T) -> T {
+    pub(crate) fn remove(&mut self, handle: K, vacant: T) -> T {
         self.len -= 1;
-        let gone = std::mem::replace(&mut self[slot], vacant);
-        let (number, place) = (slot >> PAGE_BITS, slot & (PAGE as u32 - 1));
+        let gone = std::mem::replace(&mut self[handle], vacant);
+        let handle = handle.number();
+        let (number, place) = (handle >> PAGE_BITS, handle & (PAGE as u32 - 1));
         let page = &mut self.pages[number as usize];
         if page.is_full() {
             self.open.insert(number);
@@ -89,9 +91,9 @@ impl<T> Slab<T> {
     }
 
     /// The same, and nobody looks at the place any more: with its last record goes the page.
-    pub(crate) fn release(&mut self, slot: u32, vacant: T) -> T {
-        let gone = self.remove(slot, vacant);
-        let number = slot >> PAGE_BITS;
+    pub(crate) fn release(&mut self, handle: K, vacant: T) -> T {
+        let gone = self.remove(handle, vacant);
+        let number = handle.number() >> PAGE_BITS;
         if self.pages[number as usize].is_vacant() && self.spare != Some(number) {
             // Of two that are empty the first is used sooner.
             let keep = self.spare.map_or(number, |spare| spare.min(number));
@@ -113,21 +115,24 @@ impl<T> Page<T> {
     }
 }
 
-impl<T> Index<u32> for Slab<T> {
+impl<K: Handle, T> Index<K> for Slab<K, T> {
     type Output = T;
-    fn index(&self, slot: u32) -> &T {
-        &self.pages[(slot >> PAGE_BITS) as usize].places[slot as usize & (PAGE - 1)]
+    fn index(&self, handle: K) -> &T {
+        let handle = handle.number();
+        &self.pages[(handle >> PAGE_BITS) as usize].places[handle as usize & (PAGE - 1)]
     }
 }
 
-impl<T> IndexMut<u32> for Slab<T> {
-    fn index_mut(&mut self, slot: u32) -> &mut T {
-        &mut self.pages[(slot >> PAGE_BITS) as usize].places[slot as usize & (PAGE - 1)]
+impl<K: Handle, T> IndexMut<K> for Slab<K, T> {
+    fn index_mut(&mut self, handle: K) -> &mut T {
+        let handle = handle.number();
+        &mut self.pages[(handle >> PAGE_BITS) as usize].places[handle as usize & (PAGE - 1)]
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::handle::TaskHandle;
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -137,19 +142,19 @@ mod tests {
         fn what_is_in_it_is_found_whatever_came_and_went(
             steps in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 1..400)
         ) {
-            let (mut slab, mut model) = (Slab::default(), BTreeMap::new());
+            let (mut slab, mut model) = (Slab::<TaskHandle, _>::default(), BTreeMap::new());
             for (number, (inserts, which)) in steps.into_iter().enumerate() {
                 if inserts || model.is_empty() {
-                    let slot = slab.insert(number);
-                    prop_assert_eq!(model.insert(slot, number), None, "a place has one record");
+                    let handle = slab.insert(number);
+                    prop_assert_eq!(model.insert(handle, number), None, "a place has one record");
                 } else {
-                    let (&slot, &known) = model.iter().nth(which.index(model.len())).unwrap();
-                    prop_assert_eq!(slab.release(slot, usize::MAX), known);
-                    model.remove(&slot);
+                    let (&handle, &known) = model.iter().nth(which.index(model.len())).unwrap();
+                    prop_assert_eq!(slab.release(handle, usize::MAX), known);
+                    model.remove(&handle);
                 }
                 prop_assert_eq!(slab.len(), model.len());
-                for (&slot, &known) in &model {
-                    prop_assert_eq!(slab[slot], known);
+                for (&handle, &known) in &model {
+                    prop_assert_eq!(slab[handle], known);
                 }
             }
         }
@@ -158,9 +163,9 @@ mod tests {
     #[test]
     fn pages_without_records_are_given_back_but_for_one() {
         let mut slab = Slab::default();
-        let slots: Vec<u32> = (0..10 * PAGE).map(|number| slab.insert(number)).collect();
-        for slot in slots {
-            slab.release(slot, 0);
+        let handles: Vec<TaskHandle> = (0..10 * PAGE).map(|number| slab.insert(number)).collect();
+        for handle in handles {
+            slab.release(handle, 0);
         }
         let kept = slab.pages.iter().filter(|page| page.places.capacity() > 0).count();
         assert_eq!((slab.len(), kept), (0, 1));

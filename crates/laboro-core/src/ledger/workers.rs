@@ -1,11 +1,12 @@
 //! Workers as the ledger knows them: what they hold and how they have done. Whether one is connected
 //! is no matter of the ledger.
 
-use super::slab::{NONE, Slab};
-use crate::effect::Standing;
+use super::handle::{LeaseHandle, TaskHandle, WorkerHandle};
+use super::slab::Slab;
 use crate::event::Share;
-use crate::id::{JobId, LeaseNo, Name, Time, WorkerId};
+use crate::id::{GroupId, JobId, LeaseNo, Name, Time, WorkerId};
 use crate::task::Needs;
+use crate::view::Standing;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -13,14 +14,14 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) id: WorkerId,
-    pub(crate) group: u32,
+    pub(crate) group: GroupId,
     pub(crate) name: Name,
     pub(crate) dialect: Name,
     pub(crate) seen: Time,
     /// How long its leases live without a sign of life. `None`: for ever.
     pub(crate) period_ms: Option<u64>,
-    first_lease: u32,
-    last_lease: u32,
+    first_lease: LeaseHandle,
+    last_lease: LeaseHandle,
     pub(crate) leases: u32,
     pub(crate) used: Used,
     pub(crate) record: TrackRecord,
@@ -68,24 +69,24 @@ const TALLIES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) no: LeaseNo,
-    pub(crate) task: u32,
-    pub(crate) worker: u32,
+    pub(crate) task: TaskHandle,
+    pub(crate) worker: WorkerHandle,
     pub(crate) started: Time,
     pub(crate) until: Option<Time>,
     /// How long it was given for, which a restart gives it once more.
     pub(crate) period_ms: Option<u64>,
     pub(crate) share: Option<Box<Share>>,
     is_alone: bool,
-    prev: u32,
-    next: u32,
+    prev: LeaseHandle,
+    next: LeaseHandle,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
-    workers: Slab<Worker>,
-    by_id: BTreeMap<WorkerId, u32>,
-    by_name: HashMap<(u32, Name), u32, foldhash::fast::FixedState>,
-    leases: Slab<Lease>,
+    workers: Slab<WorkerHandle, Worker>,
+    by_id: BTreeMap<WorkerId, WorkerHandle>,
+    by_name: HashMap<(GroupId, Name), WorkerHandle, foldhash::fast::FixedState>,
+    leases: Slab<LeaseHandle, Lease>,
     pub(crate) next: u32,
 }
 
@@ -100,92 +101,98 @@ impl Workers {
         self.by_name = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(seed));
     }
 
-    pub(crate) fn get(&self, slot: u32) -> &Worker {
-        &self.workers[slot]
+    pub(crate) fn get(&self, handle: WorkerHandle) -> &Worker {
+        &self.workers[handle]
     }
 
-    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Worker {
-        &mut self.workers[slot]
+    pub(crate) fn get_mut(&mut self, handle: WorkerHandle) -> &mut Worker {
+        &mut self.workers[handle]
     }
 
     /// Is there a worker at this handle?
-    pub(crate) fn is_used(&self, slot: u32) -> bool {
-        self.by_id.get(&self.workers[slot].id) == Some(&slot)
+    pub(crate) fn is_used(&self, handle: WorkerHandle) -> bool {
+        self.by_id.get(&self.workers[handle].id) == Some(&handle)
     }
 
-    pub(crate) fn find(&self, id: WorkerId) -> Option<u32> {
+    pub(crate) fn find(&self, id: WorkerId) -> Option<WorkerHandle> {
         self.by_id.get(&id).copied()
     }
 
-    pub(crate) fn find_name(&self, group: u32, name: &Name) -> Option<u32> {
+    pub(crate) fn find_name(&self, group: GroupId, name: &Name) -> Option<WorkerHandle> {
         self.by_name.get(&(group, name.clone())).copied()
     }
 
-    pub(crate) fn from(&self, id: WorkerId) -> impl Iterator<Item = u32> + '_ {
-        self.by_id.range(id..).map(|(_, &slot)| slot)
+    pub(crate) fn from(&self, id: WorkerId) -> impl Iterator<Item = WorkerHandle> + '_ {
+        self.by_id.range(id..).map(|(_, &handle)| handle)
     }
 
-    pub(crate) fn add(&mut self, id: WorkerId, group: u32, name: Name, seen: Time) -> u32 {
+    pub(crate) fn add(
+        &mut self,
+        id: WorkerId,
+        group: GroupId,
+        name: Name,
+        seen: Time,
+    ) -> WorkerHandle {
         self.next = self.next.max(id.0 + 1);
-        let slot = self.workers.insert(Worker {
+        let handle = self.workers.insert(Worker {
             id,
             group,
             name: name.clone(),
             dialect: Name::default(),
             seen,
             period_ms: None,
-            first_lease: NONE,
-            last_lease: NONE,
+            first_lease: LeaseHandle::NONE,
+            last_lease: LeaseHandle::NONE,
             leases: 0,
             used: Used::default(),
             record: TrackRecord::default(),
         });
-        self.by_id.insert(id, slot);
-        self.by_name.insert((group, name), slot);
-        slot
+        self.by_id.insert(id, handle);
+        self.by_name.insert((group, name), handle);
+        handle
     }
 
-    pub(crate) fn forget(&mut self, slot: u32) {
+    pub(crate) fn forget(&mut self, handle: WorkerHandle) {
         let vacant = Worker {
             id: WorkerId(u32::MAX),
-            group: NONE,
+            group: GroupId::default(),
             name: Name::default(),
             dialect: Name::default(),
             seen: Time(0),
             period_ms: None,
-            first_lease: NONE,
-            last_lease: NONE,
+            first_lease: LeaseHandle::NONE,
+            last_lease: LeaseHandle::NONE,
             leases: 0,
             used: Used::default(),
             record: TrackRecord::default(),
         };
-        let gone = self.workers.remove(slot, vacant);
+        let gone = self.workers.remove(handle, vacant);
         debug_assert_eq!(gone.leases, 0, "a worker that holds something is not forgotten");
         self.by_id.remove(&gone.id);
         self.by_name.remove(&(gone.group, gone.name));
     }
 
-    pub(crate) fn lease(&self, slot: u32) -> &Lease {
-        &self.leases[slot]
+    pub(crate) fn lease(&self, handle: LeaseHandle) -> &Lease {
+        &self.leases[handle]
     }
 
-    pub(crate) fn lease_mut(&mut self, slot: u32) -> &mut Lease {
-        &mut self.leases[slot]
+    pub(crate) fn lease_mut(&mut self, handle: LeaseHandle) -> &mut Lease {
+        &mut self.leases[handle]
     }
 
     /// The worker's leases, oldest first.
-    pub(crate) fn leases_of(&self, worker: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn leases_of(&self, worker: WorkerHandle) -> impl Iterator<Item = LeaseHandle> + '_ {
         let mut next = self.workers[worker].first_lease;
         std::iter::from_fn(move || {
             let here = next;
-            (here != NONE).then(|| {
+            (here != LeaseHandle::NONE).then(|| {
                 next = self.leases[here].next;
                 here
             })
         })
     }
 
-    pub(crate) fn grant(&mut self, grant: NewLease, needs: &Needs) -> u32 {
+    pub(crate) fn grant(&mut self, grant: NewLease, needs: &Needs) -> LeaseHandle {
         let NewLease { no, task, worker, started, until, period_ms, share, is_alone } = grant;
         let holder = &mut self.workers[worker];
         let prev = holder.last_lease;
@@ -199,7 +206,7 @@ impl Workers {
                 None => holder.used.resources.push((name.clone(), *bits)),
             }
         }
-        let slot = self.leases.insert(Lease {
+        let handle = self.leases.insert(Lease {
             no,
             task,
             worker,
@@ -209,43 +216,43 @@ impl Workers {
             share,
             is_alone,
             prev,
-            next: NONE,
+            next: LeaseHandle::NONE,
         });
         let holder = &mut self.workers[worker];
-        holder.last_lease = slot;
-        if prev == NONE {
-            holder.first_lease = slot;
+        holder.last_lease = handle;
+        if prev == LeaseHandle::NONE {
+            holder.first_lease = handle;
         } else {
-            self.leases[prev].next = slot;
+            self.leases[prev].next = handle;
         }
-        slot
+        handle
     }
 
-    pub(crate) fn end(&mut self, slot: u32, needs: &Needs) -> Lease {
+    pub(crate) fn end(&mut self, handle: LeaseHandle, needs: &Needs) -> Lease {
         let vacant = Lease {
             no: LeaseNo(0),
-            task: NONE,
-            worker: NONE,
+            task: TaskHandle::NONE,
+            worker: WorkerHandle::NONE,
             started: Time(0),
             until: None,
             period_ms: None,
             share: None,
             is_alone: false,
-            prev: NONE,
-            next: NONE,
+            prev: LeaseHandle::NONE,
+            next: LeaseHandle::NONE,
         };
-        let lease = self.leases.release(slot, vacant);
-        if lease.prev != NONE {
+        let lease = self.leases.release(handle, vacant);
+        if lease.prev != LeaseHandle::NONE {
             self.leases[lease.prev].next = lease.next;
         }
-        if lease.next != NONE {
+        if lease.next != LeaseHandle::NONE {
             self.leases[lease.next].prev = lease.prev;
         }
         let holder = &mut self.workers[lease.worker];
-        if lease.prev == NONE {
+        if lease.prev == LeaseHandle::NONE {
             holder.first_lease = lease.next;
         }
-        if lease.next == NONE {
+        if lease.next == LeaseHandle::NONE {
             holder.last_lease = lease.prev;
         }
         holder.leases -= 1;
@@ -262,8 +269,8 @@ impl Workers {
 
 pub(crate) struct NewLease {
     pub(crate) no: LeaseNo,
-    pub(crate) task: u32,
-    pub(crate) worker: u32,
+    pub(crate) task: TaskHandle,
+    pub(crate) worker: WorkerHandle,
     pub(crate) started: Time,
     pub(crate) until: Option<Time>,
     pub(crate) period_ms: Option<u64>,

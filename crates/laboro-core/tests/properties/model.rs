@@ -303,18 +303,19 @@ impl Model {
                 let back = self.tasks.get_mut(task).expect("it is there");
                 let Phase::Leased { worker, .. } = back.phase else { panic!("{task} not leased") };
                 back.phase = Phase::Idle;
-                back.late = matches!(why, Back::Lapsed | Back::Left).then_some(worker);
-                back.lost += u16::from(*why == Back::Lapsed);
+                back.late =
+                    matches!(why, ReturnReason::Lapsed | ReturnReason::Left).then_some(worker);
+                back.lost += u16::from(*why == ReturnReason::Lapsed);
                 self.add_preds(*task, preds);
             }
             Event::HeldBack { task, why, .. } => {
                 let back = self.tasks.get_mut(task).expect("it is there");
                 let Phase::Leased { worker, .. } = back.phase else { panic!("{task} not leased") };
                 let too_often = back.lost >= back.profile.lost_max;
-                assert!(*why == Back::Handed || too_often, "{task} is held for nothing");
+                assert!(*why == ReturnReason::Handed || too_often, "{task} is held for nothing");
                 back.phase = Phase::Held;
-                back.late = (*why == Back::Lapsed).then_some(worker);
-                back.lost += u16::from(*why == Back::Lapsed);
+                back.late = (*why == ReturnReason::Lapsed).then_some(worker);
+                back.lost += u16::from(*why == ReturnReason::Lapsed);
             }
             Event::Woken { task } => {
                 let task = self.tasks.get_mut(task).expect("it is there");

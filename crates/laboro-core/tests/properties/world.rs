@@ -263,7 +263,7 @@ impl World {
     }
 
     fn condensed(&self) -> Ledger {
-        self.copy_of(self.hub.state())
+        self.copy_of(self.hub.ledger())
     }
 
     /// The promises that cost a walk over everything.
@@ -272,7 +272,7 @@ impl World {
         while self.hub.next_deadline().is_some_and(|due| due <= self.now) {
             self.step(Vec::new());
         }
-        let state = self.hub.state();
+        let state = self.hub.ledger();
         state.check().unwrap_or_else(|what| panic!("the ledger disagrees with itself: {what}"));
         for (id, group) in &self.model.groups {
             let is_its = |job: &crate::model::Job| job.group == *id;

@@ -82,7 +82,7 @@ impl Stage {
             }
         };
         self.events.extend(batch.events.iter().map(|event| (batch.at, event.clone())));
-        self.hub.state().check()?;
+        self.hub.ledger().check()?;
         let names = show::Names::of(&self.events);
         let mut lines: Vec<String> =
             batch.events.iter().map(|event| format!("= {}", names.event(event))).collect();
@@ -95,11 +95,11 @@ impl Stage {
     fn restart(&mut self, condensed: bool) -> Batch {
         let mut state = Ledger::default();
         if condensed {
-            self.hub.state().condense(&mut |event| state.apply(self.now, &event));
+            self.hub.ledger().condense(&mut |event| state.apply(self.now, &event));
         } else {
             self.events.iter().for_each(|(at, event)| state.apply(*at, event));
         }
-        assert_eq!(state.describe(), self.hub.state().describe(), "what comes back is what was");
+        assert_eq!(state.describe(), self.hub.ledger().describe(), "what comes back is what was");
         let (hub, batch) = Hub::begin(state, self.config.clone(), self.now, 1);
         self.hub = hub;
         batch

@@ -353,7 +353,15 @@ impl Foreman {
             Refusal::WorkerHere(_) => Trouble::NotNow,
             _ => Trouble::Refused,
         };
-        self.turn_away(hello, trouble, refusal.to_string(), out);
+        let advice = match refusal {
+            Refusal::WorkerHere(_) => "; give this one another --name or stop that one".into(),
+            Refusal::WorkerTaken { .. } => "; give this one another --name".into(),
+            Refusal::Ejected { worker, .. } => {
+                format!("; `laboro workers pardon {worker}` lets it back in")
+            }
+            _ => String::new(),
+        };
+        self.turn_away(hello, trouble, format!("{refusal}{advice}"), out);
     }
 
     fn deny(&mut self, hello: u32, why: String, out: &mut Output) {

@@ -78,5 +78,5 @@ fn submit(mut job: SubmitJob) {
     asks.extend(pages.map(|page| ask(Command::Query(page))));
     let effects = hub.step(now, asks).release();
     assert_eq!(effects.len(), 4, "every question is answered");
-    hub.state().check().expect("a hub adds up whatever is submitted");
+    hub.ledger().check().expect("a hub adds up whatever is submitted");
 }

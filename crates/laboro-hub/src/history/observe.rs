@@ -3,7 +3,8 @@
 
 use super::History;
 use laboro_core::{
-    Back, Batch, Effect, Event, GroupId, JobId, Outcome, Ranges, TaskId, Then, Time, WorkerId,
+    Batch, Effect, Event, GroupId, JobId, Outcome, Ranges, ReturnReason, TaskId, Then, Time,
+    WorkerId,
 };
 use laboro_journal::{Journal, JournalError};
 use std::time::Instant;
@@ -121,7 +122,7 @@ fn note(event: &Event) -> Option<Note> {
             Note::Ended { task: *task, worker: *worker, outcome: *outcome, is_final }
         }
         Event::Returned { task, why, .. } | Event::HeldBack { task, why, .. } => {
-            Note::Back { task: *task, is_lost: *why == Back::Lapsed }
+            Note::Back { task: *task, is_lost: *why == ReturnReason::Lapsed }
         }
         Event::Cancelled { job, ranges } => Note::Cancelled { job: *job, ranges: ranges.clone() },
         Event::Began { .. }

@@ -38,7 +38,7 @@ fn what_one_hub_wrote_the_next_one_finds() {
     // More than one message takes.
     let script = (0..2_000_000_u32).map(|n| n as u8).collect();
     journal.commit_blocking(submit(&mut hub, "large", Some(script))).unwrap();
-    let written = hub.state().describe();
+    let written = hub.ledger().describe();
     journal.close().unwrap();
 
     let (mut journal, ledger, found) = JetStreamJournal::open(options.clone()).unwrap();
@@ -51,7 +51,7 @@ fn what_one_hub_wrote_the_next_one_finds() {
 
     // It said no good-bye, so the next one waits until it is sure to be gone.
     let (journal, ledger, found) = JetStreamJournal::open(options.clone()).unwrap();
-    assert_eq!(ledger.describe(), hub.state().describe());
+    assert_eq!(ledger.describe(), hub.ledger().describe());
     assert!(found.snapshot_bytes > 2_000_000 && found.messages < 10, "{found:?}");
     assert!(found.elapsed >= options.lease, "{found:?}");
     let told = refusal(options);
@@ -121,7 +121,7 @@ fn slow_three_servers_lose_nothing_when_one_or_all_are_killed() {
     (0..3).for_each(|node| cluster.kill(node));
     (0..3).for_each(|node| cluster.revive(node));
     write(&mut hub, &mut journal);
-    let written = hub.state().describe();
+    let written = hub.ledger().describe();
     journal.close().unwrap();
     let (journal, ledger, _): (_, Ledger, _) = JetStreamJournal::open(options).unwrap();
     assert_eq!((ledger.describe(), tasks(&ledger)), (written, 100));

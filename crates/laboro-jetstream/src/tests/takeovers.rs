@@ -52,7 +52,7 @@ impl Sea {
         let (mut hub, first) = begin(reader.replay.ledger);
         self.write(&mut pen, &lease, &encoded(&first)).await?;
         for n in 0..self.below(30) {
-            let task = format!("{name}.{}.{n}", hub.state().life());
+            let task = format!("{name}.{}.{n}", hub.ledger().life());
             let batch = submit(&mut hub, &task, None);
             let before = self.acknowledged.borrow().len() as u64;
             self.write(&mut pen, &lease, &encoded(&batch)).await?;
@@ -60,7 +60,7 @@ impl Sea {
             self.pause().await;
             if lease.is_held() {
                 let known = self.acknowledged.borrow().len() as u64;
-                assert!(tasks(hub.state()) >= known.max(before), "{name} read what is not true");
+                assert!(tasks(hub.ledger()) >= known.max(before), "{name} read what is not true");
             }
         }
         if self.below(2) == 0 {

@@ -34,7 +34,7 @@ fn whatever_the_durability_a_closed_journal_gives_all_back() {
         }
         journal.close().unwrap();
         let (_, ledger, recovery) = FileJournal::open(dir.path(), options).unwrap();
-        assert_eq!(ledger.describe(), hub.state().describe());
+        assert_eq!(ledger.describe(), hub.ledger().describe());
         assert_eq!(recovery.records, 4);
     }
 }
@@ -46,7 +46,7 @@ fn a_memory_journal_replays_to_what_the_hub_knows() {
     at_once(journal.commit(began)).unwrap();
     let effects = at_once(journal.commit(hub.step(Time(2), ask(some_job())))).unwrap();
     assert!(matches!(&effects[..], [Effect::Reply { reply: Reply::Submitted { .. }, .. }]));
-    assert_eq!(journal.replayed().describe(), hub.state().describe());
+    assert_eq!(journal.replayed().describe(), hub.ledger().describe());
     assert_eq!(journal.batches().len(), 2);
 }
 
@@ -81,7 +81,7 @@ fn a_commit_that_nobody_waits_for_is_kept_in_its_place() {
         }
         drop(journal);
         let (_, ledger, recovery) = FileJournal::open(dir.path(), lazy()).unwrap();
-        assert_eq!(ledger.describe(), hub.state().describe());
+        assert_eq!(ledger.describe(), hub.ledger().describe());
         assert_eq!(recovery.last_number, 31);
     }
 }

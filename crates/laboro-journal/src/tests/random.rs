@@ -67,7 +67,7 @@ proptest! {
             }
             let checked = check(dir.path()).unwrap();
             prop_assert_eq!(checked.problem, shadow.ledger.check().err());
-            prop_assert_eq!(checked.jobs, hub.state().job_count() as u64);
+            prop_assert_eq!(checked.jobs, hub.ledger().job_count() as u64);
             if matches!(turn, Turn::Restart | Turn::Both) {
                 journal.close().unwrap();
                 let (opened, ledger, _) = FileJournal::open(dir.path(), options.clone()).unwrap();

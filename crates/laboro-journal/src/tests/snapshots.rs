@@ -44,7 +44,7 @@ fn assert_same(dir: &Path, hub: &Hub) {
         ledger.condense(&mut |piece| pieces.push(piece));
         pieces
     };
-    assert!(pieces(&ledger) == pieces(hub.state()));
+    assert!(pieces(&ledger) == pieces(hub.ledger()));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! above it. Costs the square root of the graph an edge at most, and mostly nothing. May be done in slices, while
 //! nothing else makes edges or forgets tasks.
 
-use crate::ledger::{Ledger, State};
+use crate::ledger::{Ledger, LedgerWriter, TaskHandle};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -57,7 +57,7 @@ type Ancestors = SmallVec<[Node; 16]>;
 /// A task or an array: one that is there, by the handle of its node, or one of the submit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(in crate::hub) enum Node {
-    There(u32),
+    There(TaskHandle),
     New(u32),
 }
 
@@ -104,7 +104,7 @@ struct Rise {
 impl Check {
     /// `to_new` are the edges to new nodes, which close no cycle by themselves.
     pub(in crate::hub) fn new(
-        state: &State,
+        ledger: &Ledger,
         new_nodes: usize,
         to_new: impl IntoIterator<Item = (Node, Node)>,
         edges: Vec<(Node, Node)>,
@@ -116,7 +116,7 @@ impl Check {
         };
         for (pred, succ) in to_new {
             planned.add(pred, succ);
-            planned.raise_new(succ, planned.level(state, pred));
+            planned.raise_new(succ, planned.level(ledger, pred));
         }
         Check { planned, edges, next: 0, rise: None, meets_array: false }
     }
@@ -124,12 +124,12 @@ impl Check {
     /// Goes on for about so many visits; `None`: there is more to do.
     pub(in crate::hub) fn run(
         &mut self,
-        ledger: &mut Ledger,
+        writer: &mut LedgerWriter,
         visits: &mut usize,
     ) -> Option<Verdict> {
         loop {
             if let Some(rise) = &mut self.rise {
-                if !rise.run(ledger, &mut self.planned, &mut self.meets_array, visits) {
+                if !rise.run(writer, &mut self.planned, &mut self.meets_array, visits) {
                     return None;
                 }
                 let closes = rise.closes;
@@ -146,7 +146,7 @@ impl Check {
                 return None;
             }
             *visits -= 1;
-            match self.judge(ledger, pred, succ, visits) {
+            match self.judge(writer, pred, succ, visits) {
                 Judgement::Closes => return Some(self.found()),
                 Judgement::Fits => self.plan_edge(),
                 Judgement::Rise(rise) => self.rise = Some(rise),
@@ -169,33 +169,33 @@ impl Check {
 
     fn judge(
         &mut self,
-        ledger: &mut Ledger,
+        writer: &mut LedgerWriter,
         pred: Node,
         succ: Node,
         visits: &mut usize,
     ) -> Judgement {
-        let state = ledger.state();
+        let ledger = writer.read();
         for node in [pred, succ] {
-            self.meets_array |= is_array(state, node);
+            self.meets_array |= is_array(ledger, node);
         }
         if pred == succ {
             return Judgement::Closes;
         }
-        if !self.planned.has_before(state, pred) {
+        if !self.planned.has_before(ledger, pred) {
             // It comes after nothing, so the lowest level suits it.
             if let Node::There(node) = pred {
-                ledger.set_level(node, 0);
+                writer.set_level(node, 0);
             }
             return Judgement::Fits;
         }
-        let level = self.planned.level(state, pred);
-        if level < self.planned.level(state, succ) {
+        let level = self.planned.level(ledger, pred);
+        if level < self.planned.level(ledger, succ) {
             return Judgement::Fits;
         }
         let mut ancestors = Ancestors::new();
         let mut above = level;
-        if self.planned.has_after(state, succ) {
-            let mut look = Look { planned: &self.planned, state, level, ancestors, edges: 0 };
+        if self.planned.has_after(ledger, succ) {
+            let mut look = Look { planned: &self.planned, ledger, level, ancestors, edges: 0 };
             let met = look.back(pred, succ, &mut self.meets_array);
             *visits = visits.saturating_sub(look.edges);
             ancestors = look.ancestors;
@@ -209,13 +209,13 @@ impl Check {
                 }
             }
         }
-        if above <= self.planned.level(state, succ) {
+        if above <= self.planned.level(ledger, succ) {
             return Judgement::Fits;
         }
         if ancestors.is_empty() {
             ancestors.push(pred);
         }
-        self.planned.set_level(ledger, succ, above);
+        self.planned.set_level(writer, succ, above);
         Judgement::Rise(Rise { level: above, open: vec![succ], ancestors, closes: false })
     }
 }
@@ -236,7 +236,7 @@ enum Met {
 /// A look at what comes before a node on its own level.
 struct Look<'a> {
     planned: &'a Planned,
-    state: &'a State,
+    ledger: &'a Ledger,
     level: u32,
     ancestors: Ancestors,
     edges: usize,
@@ -249,19 +249,19 @@ impl Look<'_> {
         let mut next = 0;
         while let Some(&node) = self.ancestors.get(next) {
             next += 1;
-            let flow = self.planned.each_before(self.state, node, |before, is_there| {
+            let flow = self.planned.each_before(self.ledger, node, |before, is_there| {
                 self.edges += 1;
                 if self.edges > LOOK_BACK {
                     met = Met::TooMany;
                     return ControlFlow::Break(());
                 }
                 // One that comes before from a lower level is met when it is raised.
-                if self.planned.level(self.state, before) != self.level
-                    || (is_there && is_done(self.state, before))
+                if self.planned.level(self.ledger, before) != self.level
+                    || (is_there && is_done(self.ledger, before))
                 {
                     return ControlFlow::Continue(());
                 }
-                *meets_array |= is_array(self.state, before);
+                *meets_array |= is_array(self.ledger, before);
                 if before == succ {
                     met = Met::Successor;
                     return ControlFlow::Break(());
@@ -283,7 +283,7 @@ impl Rise {
     /// Whether it is over. Also what would close a cycle is raised to its end: the order must hold.
     fn run(
         &mut self,
-        ledger: &mut Ledger,
+        writer: &mut LedgerWriter,
         planned: &mut Planned,
         meets_array: &mut bool,
         visits: &mut usize,
@@ -294,13 +294,13 @@ impl Rise {
                 self.open.push(node);
                 return false;
             }
-            let state = ledger.state();
-            let _ = planned.each_after(state, node, |after, is_there| {
+            let ledger = writer.read();
+            let _ = planned.each_after(ledger, node, |after, is_there| {
                 *visits = visits.saturating_sub(1);
-                let is_lower = planned.level(state, after) < self.level;
+                let is_lower = planned.level(ledger, after) < self.level;
                 let is_ancestor = self.ancestors.contains(&after);
-                if (is_lower || is_ancestor) && !(is_there && is_done(state, after)) {
-                    *meets_array |= is_array(state, after);
+                if (is_lower || is_ancestor) && !(is_there && is_done(ledger, after)) {
+                    *meets_array |= is_array(ledger, after);
                     self.closes |= is_ancestor;
                     if is_lower {
                         lower.push(after);
@@ -309,8 +309,8 @@ impl Rise {
                 ControlFlow::Continue(())
             });
             for after in lower.drain(..) {
-                if planned.level(ledger.state(), after) < self.level {
-                    planned.set_level(ledger, after, self.level);
+                if planned.level(writer.read(), after) < self.level {
+                    planned.set_level(writer, after, self.level);
                     self.open.push(after);
                 }
             }
@@ -325,16 +325,16 @@ impl Planned {
         self.before.entry(succ).or_default().push(pred);
     }
 
-    fn level(&self, state: &State, node: Node) -> u32 {
+    fn level(&self, ledger: &Ledger, node: Node) -> u32 {
         match node {
-            Node::There(node) => state.level(node),
+            Node::There(node) => ledger.level(node),
             Node::New(node) => self.levels[node as usize],
         }
     }
 
-    fn set_level(&mut self, ledger: &mut Ledger, node: Node, level: u32) {
+    fn set_level(&mut self, writer: &mut LedgerWriter, node: Node, level: u32) {
         match node {
-            Node::There(node) => ledger.set_level(node, level),
+            Node::There(node) => writer.set_level(node, level),
             Node::New(node) => self.levels[node as usize] = level,
         }
     }
@@ -356,20 +356,20 @@ impl Planned {
     /// With whether the edge is there already: then it means nothing where its other end is done.
     fn each_after(
         &self,
-        state: &State,
+        ledger: &Ledger,
         node: Node,
         mut visit: impl FnMut(Node, bool) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.after.get(&node).into_iter().flatten().try_for_each(|&after| visit(after, false))?;
         match node {
-            Node::There(node) => state.nodes_after(node, |after| visit(Node::There(after), true)),
+            Node::There(node) => ledger.nodes_after(node, |after| visit(Node::There(after), true)),
             Node::New(_) => ControlFlow::Continue(()),
         }
     }
 
     fn each_before(
         &self,
-        state: &State,
+        ledger: &Ledger,
         node: Node,
         mut visit: impl FnMut(Node, bool) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -380,29 +380,29 @@ impl Planned {
             .try_for_each(|&before| visit(before, false))?;
         match node {
             Node::There(node) => {
-                state.nodes_before(node, |before| visit(Node::There(before), true))
+                ledger.nodes_before(node, |before| visit(Node::There(before), true))
             }
             Node::New(_) => ControlFlow::Continue(()),
         }
     }
 
-    fn has_before(&self, state: &State, node: Node) -> bool {
+    fn has_before(&self, ledger: &Ledger, node: Node) -> bool {
         self.before.contains_key(&node)
-            || matches!(node, Node::There(node) if state.waits_for_something(node))
+            || matches!(node, Node::There(node) if ledger.waits_for_something(node))
     }
 
-    fn has_after(&self, state: &State, node: Node) -> bool {
-        self.each_after(state, node, |_, _| ControlFlow::Break(())).is_break()
+    fn has_after(&self, ledger: &Ledger, node: Node) -> bool {
+        self.each_after(ledger, node, |_, _| ControlFlow::Break(())).is_break()
     }
 }
 
-fn is_array(state: &State, node: Node) -> bool {
+fn is_array(ledger: &Ledger, node: Node) -> bool {
     match node {
-        Node::There(node) => state.is_array_node(node),
+        Node::There(node) => ledger.is_array_node(node),
         Node::New(_) => false,
     }
 }
 
-fn is_done(state: &State, node: Node) -> bool {
-    matches!(node, Node::There(node) if state.is_done_node(node))
+fn is_done(ledger: &Ledger, node: Node) -> bool {
+    matches!(node, Node::There(node) if ledger.is_done_node(node))
 }

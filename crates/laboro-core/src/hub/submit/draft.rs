@@ -2,9 +2,10 @@
 
 use super::check_name;
 use crate::command::{ArraySpec, IfTaken, Submit, TaskSpec, UnknownPred};
-use crate::effect::Refusal;
 use crate::hub::Hub;
-use crate::id::{Name, TaskId};
+use crate::id::{GroupId, Name, TaskId};
+use crate::ledger::TaskHandle;
+use crate::refusal::Refusal;
 use crate::task::State;
 use foldhash::fast::FixedState;
 use hashbrown::hash_map::Entry;
@@ -12,7 +13,7 @@ use hashbrown::{HashMap, HashTable};
 
 /// Arrays come first, then tasks: a node is a position in that row.
 pub(super) struct Draft {
-    pub(super) group: Option<u32>,
+    pub(super) group: Option<GroupId>,
     pub(super) tasks: Vec<TaskSpec>,
     pub(super) arrays: Vec<ArraySpec>,
     /// For each node the id that it gets or has.
@@ -44,7 +45,7 @@ pub(super) enum Fate {
 impl Draft {
     pub(super) fn new(
         hub: &Hub,
-        group: Option<u32>,
+        group: Option<GroupId>,
         job_first: TaskId,
         submit: &mut Submit,
     ) -> Result<Draft, Refusal> {
@@ -112,9 +113,9 @@ impl Draft {
         }
         check_name(name, hub.config.limits.name_bytes)?;
         if let Some(group) = self.group
-            && let Some(slot) = hub.state().find_name(group, name)
+            && let Some(handle) = hub.ledger().find_name(group, name)
         {
-            return self.fate_of_taken(hub, node, slot, if_taken);
+            return self.fate_of_taken(hub, node, handle, if_taken);
         }
         if self.arrays.len() + self.tasks.len() > 1
             && let Some(twin) = self.remember(hub, node)
@@ -132,7 +133,7 @@ impl Draft {
 
     /// Keeps the node's name; gives the node that has it already.
     fn remember(&mut self, hub: &Hub, node: usize) -> Option<u32> {
-        let seed = hub.state();
+        let seed = hub.ledger();
         let hash = seed.hash_name(self.name(node));
         let same = |&other: &u32| self.name(other as usize) == self.name(node);
         if let Some(&twin) = self.names.find(hash, same) {
@@ -148,11 +149,11 @@ impl Draft {
         &self,
         hub: &Hub,
         node: usize,
-        slot: u32,
+        handle: TaskHandle,
         if_taken: IfTaken,
     ) -> Result<(Fate, TaskId), Refusal> {
-        let record = hub.state().task(slot);
-        let id = hub.state().id_of(slot);
+        let record = hub.ledger().task(handle);
+        let id = hub.ledger().id_of(handle);
         let taken = || Err(Refusal::NameTaken(record.name.clone()));
         let (Some(state), Some(spec)) =
             (record.state(), self.tasks.get(node.wrapping_sub(self.arrays.len())))

@@ -2,8 +2,8 @@
 //! on the way: it is one node in `cycle`, but its elements may wait for different things.
 
 use crate::id::TaskId;
-use crate::ledger::State;
-use crate::task::State as TaskState;
+use crate::ledger::Ledger;
+use crate::task::State;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -37,15 +37,15 @@ enum Seen {
 
 /// A search from tasks that are there along edges that are there or planned.
 pub(in crate::hub) struct Search<'a> {
-    state: &'a State,
+    ledger: &'a Ledger,
     planned: HashMap<Node, SmallVec<[Node; 2]>, FixedState>,
     /// With how many elements each has.
     new_arrays: Vec<(TaskId, u32)>,
 }
 
 impl<'a> Search<'a> {
-    pub(in crate::hub) fn new(state: &'a State) -> Search<'a> {
-        Search { state, planned: HashMap::default(), new_arrays: Vec::new() }
+    pub(in crate::hub) fn new(ledger: &'a Ledger) -> Search<'a> {
+        Search { ledger, planned: HashMap::default(), new_arrays: Vec::new() }
     }
 
     pub(in crate::hub) fn plan(&mut self, pred: TaskId, succ: TaskId) {
@@ -60,7 +60,7 @@ impl<'a> Search<'a> {
         if element.is_whole() {
             return None;
         }
-        if let Some((_, array)) = self.state.array(element) {
+        if let Some((_, array)) = self.ledger.array(element) {
             return Some(TaskId::whole(element.job, array.first));
         }
         let before = self.new_arrays.partition_point(|(first, _)| first.number() <= element.index);
@@ -120,13 +120,13 @@ impl<'a> Search<'a> {
         let id = match here {
             Node::Task(id) | Node::Begin(id) | Node::End(id) => id,
         };
-        let array = self.state.array(id);
+        let array = self.ledger.array(id);
         match (here, array) {
             (Node::Begin(whole), Some((job, array))) => {
                 visit(Node::End(whole));
                 array.followers.iter().for_each(|&follower| visit(Node::Begin(follower)));
                 // Only an element with a record has successors of its own.
-                let records = self.state.job(job).pages.range(array.first, array.last());
+                let records = self.ledger.job(job).pages.range(array.first, array.last());
                 records.for_each(|(index, _)| visit(Node::Task(TaskId::new(id.job, index))));
                 return;
             }
@@ -145,11 +145,11 @@ impl<'a> Search<'a> {
             _ => {}
         }
         // What waited for one that is done has been told, also when it starts over.
-        if let Some(slot) = self.state.record_of(id)
-            && self.state.task(slot).state() != Some(TaskState::Done)
+        if let Some(handle) = self.ledger.record_of(id)
+            && self.ledger.task(handle).state() != Some(State::Done)
         {
-            let succs = self.state.graph().succs_of(self.state.task(slot).succs);
-            succs.for_each(|succ| visit(Node::beginning(self.state.id_of(succ))));
+            let succs = self.ledger.graph().succs_of(self.ledger.task(handle).succs);
+            succs.for_each(|succ| visit(Node::beginning(self.ledger.id_of(succ))));
         }
     }
 }

@@ -3,9 +3,10 @@
 use super::cycle::Arrow;
 use super::draft::{Draft, Fate};
 use crate::command::{ArraySpec, TaskRef, UnknownPred};
-use crate::effect::Refusal;
 use crate::hub::Hub;
 use crate::id::{Name, TaskId};
+use crate::ledger::TaskHandle;
+use crate::refusal::Refusal;
 use crate::task::State;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
@@ -82,27 +83,28 @@ impl Lookup<'_> {
     /// What a task waits for already, or need not wait for any more, is not new. A graph that is sent
     /// again costs no search.
     pub(super) fn keep_news(&self, node: usize, preds: &mut SmallVec<[TaskId; 2]>) {
-        let state = self.hub.state();
-        let slot = state.record_of(self.draft.ids[node]).expect("a task that is merged is there");
+        let ledger = self.hub.ledger();
+        let handle =
+            ledger.record_of(self.draft.ids[node]).expect("a task that is merged is there");
         if preds.is_empty() {
             return;
         }
         // By handles: a look at the record of every predecessor would cost most of the submit.
-        let mut known = state.graph().preds_of(state.task(slot).preds);
+        let mut known = ledger.graph().preds_of(ledger.task(handle).preds);
         if let [pred] = preds[..] {
             // The most common case needs no set.
             let is_news = match self.is_done(pred) {
                 true => self.draft.renewed.contains_key(&pred),
-                false => state.record_of(pred).is_none_or(|pred| known.all(|other| other != pred)),
+                false => ledger.record_of(pred).is_none_or(|pred| known.all(|other| other != pred)),
             };
             preds.truncate(usize::from(is_news));
             return;
         }
-        let mut known: HashSet<u32, FixedState> = known.collect();
+        let mut known: HashSet<TaskHandle, FixedState> = known.collect();
         let mut new: HashSet<TaskId, FixedState> = HashSet::default();
         preds.retain(|pred| match self.is_done(*pred) {
             true => self.draft.renewed.contains_key(pred),
-            false => match state.record_of(*pred) {
+            false => match ledger.record_of(*pred) {
                 Some(pred) => known.insert(pred),
                 None => new.insert(*pred),
             },
@@ -121,7 +123,7 @@ impl Lookup<'_> {
         if self.draft.fate.len() == 1 {
             return (self.draft.name(0) == name && self.draft.fate[0] == Fate::New).then_some(0);
         }
-        let hash = self.hub.state().hash_name(name);
+        let hash = self.hub.ledger().hash_name(name);
         self.draft.names.find(hash, |&other| self.draft.name(other as usize) == name).copied()
     }
 
@@ -135,8 +137,8 @@ impl Lookup<'_> {
     }
 
     pub(super) fn is_done(&self, id: TaskId) -> bool {
-        let state = self.hub.state();
-        let record = state.record_of(id).map(|slot| state.task(slot));
+        let ledger = self.hub.ledger();
+        let record = ledger.record_of(id).map(|handle| ledger.task(handle));
         record.is_some_and(|record| record.state() == Some(State::Done))
     }
 
@@ -156,7 +158,7 @@ impl Lookup<'_> {
         // Arrays of a submit are all new, so their ids ascend.
         let count = match self.draft.ids[..self.draft.arrays.len()].binary_search(&pred) {
             Ok(node) => self.draft.arrays[node].count,
-            Err(_) => self.hub.state().array(pred).map_or(0, |(_, array)| array.count),
+            Err(_) => self.hub.ledger().array(pred).map_or(0, |(_, array)| array.count),
         };
         if count != array.count {
             return Err(Refusal::UnequalArrays { array: array.name.clone(), other: shown });

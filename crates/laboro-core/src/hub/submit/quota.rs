@@ -2,29 +2,31 @@
 //! job. What turns out to be there already counts as new here.
 
 use crate::command::{Submit, SubmitTo};
-use crate::effect::{Quota, QuotaOf, Refusal};
 use crate::hub::Hub;
 use crate::ledger::{Load, Scale};
+use crate::refusal::{Quota, QuotaOf, Refusal};
 
 impl Hub {
     pub(super) fn check_quotas(&self, submit: &Submit, count: u32) -> Result<(), Refusal> {
         if count == 0 {
             return Ok(());
         }
-        let (state, quotas) = (self.state(), &self.config.quotas);
+        let (ledger, quotas) = (self.ledger(), &self.config.quotas);
         let more = Load { tasks: u64::from(count), bytes: bytes_of(submit) };
         let most = Load { tasks: quotas.group_tasks, bytes: quotas.group_bytes };
-        fits(state.group_load(&submit.group), more, most, || QuotaOf::Group(submit.group.clone()))?;
+        fits(ledger.group_load(&submit.group), more, most, || {
+            QuotaOf::Group(submit.group.clone())
+        })?;
         let owner = match &submit.job {
             SubmitTo::New(options) | SubmitTo::Open(options) => options.owner.as_ref(),
             SubmitTo::Add(job) => {
-                let slot = state.find_job(*job);
-                slot.and_then(|slot| state.job(slot).options.owner.as_ref())
+                let handle = ledger.find_job(*job);
+                handle.and_then(|handle| ledger.job(handle).options.owner.as_ref())
             }
         };
         let Some(owner) = owner else { return Ok(()) };
         let most = Load { tasks: quotas.token_tasks, bytes: quotas.token_bytes };
-        fits(state.owner_load(owner), more, most, || QuotaOf::Token(owner.clone()))
+        fits(ledger.owner_load(owner), more, most, || QuotaOf::Token(owner.clone()))
     }
 }
 

@@ -5,10 +5,10 @@ use super::draft::{Draft, Fate};
 use super::exact::Search;
 use super::lookup::Lookup;
 use crate::command::{ArraySpec, TaskSpec, UnknownPred};
-use crate::effect::Refusal;
 use crate::event::Added;
 use crate::hub::Hub;
 use crate::id::TaskId;
+use crate::refusal::Refusal;
 use crate::task::{NewTask, Profile};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl Draft {
             task_preds.push(preds);
         }
         let limits = &hub.config.limits;
-        if hub.state().graph().len() + edges > limits.edges {
+        if hub.ledger().graph().len() + edges > limits.edges {
             return Err(Refusal::Limit { what: "dependencies", most: limits.edges as u64 });
         }
         self.check_new(&arrows)?;
@@ -119,10 +119,10 @@ impl Resolved {
     pub(super) fn check(&self, hub: &Hub) -> Option<Check> {
         self.merged(hub).next()?;
         let news = NewNodes::of(&self.draft);
-        let state = hub.state();
+        let ledger = hub.ledger();
         let node = |id: TaskId| match news.find(id) {
             Some(new) => Some(Node::New(new)),
-            None => state.node(id).map(Node::There),
+            None => ledger.node(id).map(Node::There),
         };
         let all = (self.array_preds.iter().map(|(preds, each)| (&preds[..], &each[..])))
             .chain(self.task_preds.iter().map(|preds| (&preds[..], &[][..])));
@@ -135,11 +135,11 @@ impl Resolved {
                 Node::There(_) => edges.extend(preds.map(|pred| (pred, succ))),
             }
         }
-        Some(Check::new(state, self.draft.ids.len(), to_new, edges))
+        Some(Check::new(ledger, self.draft.ids.len(), to_new, edges))
     }
 
     pub(super) fn check_exactly(&self, hub: &Hub) -> Result<(), Refusal> {
-        let mut search = Search::new(hub.state());
+        let mut search = Search::new(hub.ledger());
         let ids = &self.draft.ids;
         for (&id, array) in ids.iter().zip(&self.draft.arrays) {
             search.plan_array(id, array.count);
@@ -152,7 +152,7 @@ impl Resolved {
             preds.iter().for_each(|&pred| search.plan(pred, id));
         }
         match search.cycle_after(self.merged(hub).map(|(task, _)| task)) {
-            Some(task) => Err(Refusal::Cycle(hub.state().shown_name(task))),
+            Some(task) => Err(Refusal::Cycle(hub.ledger().shown_name(task))),
             None => Ok(()),
         }
     }

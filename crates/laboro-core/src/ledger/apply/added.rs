@@ -1,17 +1,18 @@
 //! New tasks and arrays, and new predecessors of old ones.
 
 use crate::event::Added;
-use crate::id::{TaskId, WorkerId};
+use crate::id::{GroupId, TaskId, WorkerId};
+use crate::ledger::handle::{JobHandle, ProfileHandle, TaskHandle};
 use crate::ledger::jobs::Array;
 use crate::ledger::lanes::End;
 use crate::ledger::moves::News;
+use crate::ledger::reading::Ledger;
 use crate::ledger::record::{Link, Phase, Record};
-use crate::ledger::state::State;
-use crate::task::{NewArray, NewTask, State as TaskState};
+use crate::task::{NewArray, NewTask, State};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-impl State {
+impl Ledger {
     /// First every task and array is there, then the edges between them, then each is put in its place:
     /// so they may name each other in any order.
     pub(super) fn added(&mut self, added: &Added) {
@@ -22,35 +23,35 @@ impl State {
         let arrays: SmallVec<[usize; 1]> = (added.arrays.iter())
             .map(|array| self.add_array(job, array, profiles[array.profile as usize]))
             .collect();
-        let mut slots: SmallVec<[u32; 8]> = SmallVec::with_capacity(added.tasks.len());
+        let mut handles: SmallVec<[TaskHandle; 8]> = SmallVec::with_capacity(added.tasks.len());
         for task in &added.tasks {
-            slots.push(self.add_task(job, task, profiles[task.profile as usize]));
+            handles.push(self.add_task(job, task, profiles[task.profile as usize]));
         }
 
         // Counted before they are linked: a task may come after one of the elements.
         for &at in &arrays {
             let array = &self.job(job).arrays[at];
             let range = (array.first, array.last());
-            self.count_range(job, range, None, TaskState::Waiting);
+            self.count_range(job, range, None, State::Waiting);
         }
         for (&at, array) in arrays.iter().zip(&added.arrays) {
             self.link_array(job, at, array);
         }
-        for (&slot, task) in slots.iter().zip(&added.tasks) {
-            self.link_all(slot, &task.preds);
+        for (&handle, task) in handles.iter().zip(&added.tasks) {
+            self.link_all(handle, &task.preds);
         }
 
         for at in arrays {
             let gate = self.job(job).arrays[at].gate;
-            self.settle_array(gate, End::Back);
+            self.update_array(gate, End::Back);
         }
-        for slot in slots {
-            self.place(slot, None, End::Back);
+        for handle in handles {
+            self.place(handle, None, End::Back);
         }
     }
 
     /// One look-up for each profile of the event, however many tasks share it.
-    fn intern_profiles(&mut self, group: u32, added: &Added) -> SmallVec<[u32; 4]> {
+    fn intern_profiles(&mut self, group: GroupId, added: &Added) -> SmallVec<[ProfileHandle; 4]> {
         let mut users: SmallVec<[u32; 4]> = SmallVec::from_elem(0, added.profiles.len());
         for task in &added.tasks {
             users[task.profile as usize] += 1;
@@ -63,27 +64,27 @@ impl State {
             .collect()
     }
 
-    fn add_task(&mut self, job: u32, task: &NewTask, profile: u32) -> u32 {
+    fn add_task(&mut self, job: JobHandle, task: &NewTask, profile: ProfileHandle) -> TaskHandle {
         let this = self.job_mut(job);
         let (index, group) = (this.next_index, this.group);
         this.next_index += 1;
         let mut record = Record::new(task.name.clone(), job, index, profile, Phase::Waiting);
         record.work.clone_from(&task.work);
         record.extra = task.memo.as_ref().map(|memo| self.extra_of(memo));
-        let slot = self.insert_record(record);
-        self.job_mut(job).pages.put(index, slot);
-        self.register_name(group, slot);
-        slot
+        let handle = self.insert_record(record);
+        self.job_mut(job).pages.put(index, handle);
+        self.register_name(group, handle);
+        handle
     }
 
-    pub(in crate::ledger) fn register_name(&mut self, group: u32, slot: u32) {
-        if self.tasks[slot].name.is_empty() {
+    pub(in crate::ledger) fn register_name(&mut self, group: GroupId, handle: TaskHandle) {
+        if self.tasks[handle].name.is_empty() {
             return;
         }
-        self.names.insert(&self.tasks, group, slot);
+        self.names.insert(&self.tasks, group, handle);
     }
 
-    fn add_array(&mut self, job: u32, array: &NewArray, profile: u32) -> usize {
+    fn add_array(&mut self, job: JobHandle, array: &NewArray, profile: ProfileHandle) -> usize {
         let this = self.job_mut(job);
         let first = this.next_index;
         this.next_index += array.count;
@@ -93,10 +94,10 @@ impl State {
     /// The array with its gate, its elements in no state yet.
     pub(in crate::ledger) fn put_array(
         &mut self,
-        job: u32,
+        job: JobHandle,
         first: u32,
         array: &NewArray,
-        profile: u32,
+        profile: ProfileHandle,
     ) -> usize {
         let mut record =
             Record::new(array.name.clone(), job, first, profile, Phase::Gate(Link::OUT));
@@ -124,7 +125,7 @@ impl State {
         at
     }
 
-    fn link_array(&mut self, job: u32, at: usize, array: &NewArray) {
+    fn link_array(&mut self, job: JobHandle, at: usize, array: &NewArray) {
         let gate = self.job(job).arrays[at].gate;
         self.link_all(gate, &array.preds);
         let this_id = self.id_of(gate);
@@ -143,9 +144,9 @@ impl State {
         }
     }
 
-    pub(super) fn link_all(&mut self, succ: u32, preds: &[TaskId]) {
+    pub(super) fn link_all(&mut self, succ: TaskHandle, preds: &[TaskId]) {
         for &pred in preds {
-            match self.slot_for(pred) {
+            match self.record_of(pred) {
                 Some(pred) => self.link(pred, succ),
                 None => self.link_element(pred, succ),
             }
@@ -154,24 +155,24 @@ impl State {
 
     /// An element of an array that has no record: it gets one unless it is done, because its successor
     /// hangs on it.
-    fn link_element(&mut self, pred: TaskId, succ: u32) {
+    fn link_element(&mut self, pred: TaskId, succ: TaskHandle) {
         let Some(job) = self.find_job(pred.job) else { return };
         let this = self.job(job);
         let Some(at) = this.array_at(pred.index) else { return };
-        let slot = match this.state_of(pred.index) {
-            Some(TaskState::Done) | None => return,
-            Some(TaskState::Failed) => {
+        let handle = match this.state_of(pred.index) {
+            Some(State::Done) | None => return,
+            Some(State::Failed) => {
                 let phase = self.unfold_failure(job, pred.index);
-                self.touch(job, at, pred.index, phase)
+                self.make_record(job, at, pred.index, phase)
             }
-            Some(TaskState::Cancelled) => self.touch(job, at, pred.index, Phase::Cancelled),
+            Some(State::Cancelled) => self.make_record(job, at, pred.index, Phase::Cancelled),
             Some(state) => self.materialise(job, at, pred.index, state),
         };
-        self.link(slot, succ);
+        self.link(handle, succ);
     }
 
     /// How an element failed; who ran it is not known any more.
-    fn unfold_failure(&mut self, job: u32, index: u32) -> Phase {
+    fn unfold_failure(&mut self, job: JobHandle, index: u32) -> Phase {
         let started = self.at;
         let failed = &mut self.job_mut(job).failed_elements;
         let found = failed.iter_mut().find(|(_, set)| set.contains(index));
@@ -185,54 +186,54 @@ impl State {
     /// the rest of its array.
     pub(in crate::ledger) fn materialise(
         &mut self,
-        job: u32,
+        job: JobHandle,
         at: usize,
         index: u32,
-        state: TaskState,
-    ) -> u32 {
+        state: State,
+    ) -> TaskHandle {
         let phase = match state {
-            TaskState::Blocked => Phase::Blocked,
-            TaskState::Held => Phase::Held,
+            State::Blocked => Phase::Blocked,
+            State::Held => Phase::Held,
             _ => Phase::Waiting,
         };
-        let slot = self.touch(job, at, index, phase);
-        if state == TaskState::Ready {
+        let handle = self.make_record(job, at, index, phase);
+        if state == State::Ready {
             let gate = self.job(job).arrays[at].gate;
-            self.lanes.push_before(&mut self.tasks, gate, slot);
+            self.lanes.push_before(&mut self.tasks, gate, handle);
             self.job_mut(job).arrays[at].fresh.remove(index);
-            self.settle_gate(job, at, End::Back);
+            self.update_gate(job, at, End::Back);
         }
-        slot
+        handle
     }
 
     pub(super) fn preds_added(&mut self, task: TaskId, preds: &[TaskId]) {
-        let Some(slot) = self.record_of(task) else { return };
-        self.link_all(slot, preds);
-        self.settle_record(slot, End::Back);
+        let Some(handle) = self.record_of(task) else { return };
+        self.link_all(handle, preds);
+        self.update_idle_record(handle, End::Back);
     }
 
     pub(super) fn renewed(&mut self, task: TaskId, preds: &[TaskId], memo: Option<&Arc<[u8]>>) {
-        let Some(slot) = self.record_of(task) else { return };
-        let job = self.tasks[slot].job;
-        let from = self.pull_out(slot);
+        let Some(handle) = self.record_of(task) else { return };
+        let job = self.tasks[handle].job;
+        let from = self.pull_out(handle);
         self.unend(job);
-        self.uncount_failure(slot);
-        self.remember_attempt(slot);
-        if from == TaskState::Done {
+        self.uncount_failure(handle);
+        self.remember_attempt(handle);
+        if from == State::Done {
             // What waited for the run before has been told; this run is nobody's predecessor yet.
-            self.graph.detach(&mut self.tasks, slot);
+            self.graph.detach(&mut self.tasks, handle);
         } else {
-            self.graph.detach_preds(&mut self.tasks, slot);
+            self.graph.detach_preds(&mut self.tasks, handle);
         }
-        let record = &mut self.tasks[slot];
+        let record = &mut self.tasks[handle];
         (record.waiting, record.failed, record.fails, record.lost) = (0, 0, 0, 0);
         if let Some(memo) = memo {
             record.extra_mut().memo = Some(Arc::clone(memo));
         }
-        self.link_all(slot, preds);
-        self.place(slot, Some(from), End::Back);
-        if matches!(from, TaskState::Failed | TaskState::Cancelled) {
-            self.tell_succs(slot, News::Reopened);
+        self.link_all(handle, preds);
+        self.place(handle, Some(from), End::Back);
+        if matches!(from, State::Failed | State::Cancelled) {
+            self.tell_succs(handle, News::Reopened);
         }
     }
 }

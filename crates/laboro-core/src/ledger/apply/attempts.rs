@@ -1,16 +1,17 @@
 //! Leases and how they end: with a result, or without.
 
-use crate::event::{Back, Share, Then, Words};
+use crate::event::{ReturnReason, Share, Then, Words};
 use crate::id::{LeaseNo, TaskId, Time, WorkerId};
+use crate::ledger::handle::{LaneHandle, TaskHandle};
 use crate::ledger::lanes::End;
 use crate::ledger::moves::News;
+use crate::ledger::reading::{Ledger, Timer};
 use crate::ledger::record::{Past, Phase, Record};
-use crate::ledger::state::{State, Timer};
 use crate::ledger::workers::NewLease;
-use crate::task::{Outcome, State as TaskState};
+use crate::task::{Outcome, State};
 use std::sync::Arc;
 
-impl State {
+impl Ledger {
     pub(super) fn leased(
         &mut self,
         task: TaskId,
@@ -21,20 +22,20 @@ impl State {
     ) {
         self.next_lease = self.next_lease.max(no.count() + 1);
         let worker = self.live_worker(worker);
-        let (slot, lane) = match self.record_of(task) {
-            Some(slot) => {
-                let lane = self.lane_at(slot);
-                self.pull_out(slot);
-                (slot, lane)
+        let (handle, lane) = match self.record_of(task) {
+            Some(handle) => {
+                let lane = self.lane_at(handle);
+                self.pull_out(handle);
+                (handle, lane)
             }
-            None => self.touch_fresh(task),
+            None => self.make_fresh_record(task),
         };
         // An open job may go on for ever: it takes turns with the others. A closed one ends some day, and
         // goes first when it came first.
-        if self.job(self.tasks[slot].job).options.open {
+        if self.job(self.tasks[handle].job).options.open {
             self.lanes.yield_turn(lane);
         }
-        let record = &mut self.tasks[slot];
+        let record = &mut self.tasks[handle];
         let (job, index) = (record.job, record.index);
         record.forget_lapsed();
         let profile = self.profiles.get(record.profile);
@@ -42,7 +43,7 @@ impl State {
         let started = self.at;
         let grant = NewLease {
             no,
-            task: slot,
+            task: handle,
             worker,
             started,
             until,
@@ -51,25 +52,25 @@ impl State {
             is_alone: record.is_suspect(profile),
         };
         let lease = self.workers.grant(grant, needs);
-        self.tasks[slot].phase = Phase::Leased { lease };
+        self.tasks[handle].phase = Phase::Leased { lease };
         if let Some(until) = until {
             self.timers.insert((until, Timer::Lease(no, lease)));
         }
-        self.count(job, index, Some(TaskState::Ready), Some(TaskState::Leased));
+        self.count(job, index, Some(State::Ready), Some(State::Leased));
     }
 
     /// The record, and the lane that its array stands in.
-    fn touch_fresh(&mut self, task: TaskId) -> (u32, u32) {
+    fn make_fresh_record(&mut self, task: TaskId) -> (TaskHandle, LaneHandle) {
         let job = self.live_job(task.job);
         let at = self.job(job).array_at(task.index).expect("a task without a record is an element");
         let lane = self.lane_at(self.job(job).arrays[at].gate);
         self.job_mut(job).arrays[at].fresh.remove(task.index);
-        self.settle_gate(job, at, End::Back);
-        (self.touch(job, at, task.index, Phase::Waiting), lane)
+        self.update_gate(job, at, End::Back);
+        (self.make_record(job, at, task.index, Phase::Waiting), lane)
     }
 
-    fn lane_at(&self, slot: u32) -> u32 {
-        match self.tasks[slot].phase {
+    fn lane_at(&self, handle: TaskHandle) -> LaneHandle {
+        match self.tasks[handle].phase {
             Phase::Ready(link) | Phase::Gate(link) => link.lane,
             other => unreachable!("only what stands in a lane is leased, not {other:?}"),
         }
@@ -83,15 +84,15 @@ impl State {
         then: Then,
         words: Option<&Words>,
     ) {
-        let slot = self.record_of(task).unwrap_or_else(|| self.record_of_free(task));
-        let (from, started) = match self.end_lease(slot) {
-            Some(lease) => (TaskState::Leased, lease.started),
+        let handle = self.record_of(task).unwrap_or_else(|| self.record_of_free(task));
+        let (from, started) = match self.end_lease(handle) {
+            Some(lease) => (State::Leased, lease.started),
             // A result that came late and still counts.
-            None => (self.pull_out(slot), self.at),
+            None => (self.pull_out(handle), self.at),
         };
-        self.note_result(slot, worker, outcome);
+        self.note_result(handle, worker, outcome);
         let at = self.at;
-        let record = &mut self.tasks[slot];
+        let record = &mut self.tasks[handle];
         let (job, index) = (record.job, record.index);
         record.forget_lapsed();
         if let Some(words) = words {
@@ -109,28 +110,28 @@ impl State {
                     count_attempt(record, outcome);
                 }
                 record.phase = Phase::Finished { outcome, worker, took_ms, started };
-                let to = if good { TaskState::Done } else { TaskState::Failed };
+                let to = if good { State::Done } else { State::Failed };
                 self.count(job, index, Some(from), Some(to));
                 if !good {
                     *self.job_mut(job).failures.entry(outcome).or_default() += 1;
                 }
-                self.ended_for_good(slot, good);
+                self.ended_for_good(handle, good);
             }
             Then::Again(until) => {
                 count_attempt(record, outcome);
                 record.remember(Past { outcome, worker, started, took_ms });
                 if until > at {
-                    self.delay(slot, until);
-                    self.count(job, index, Some(from), Some(TaskState::Delayed));
+                    self.delay(handle, until);
+                    self.count(job, index, Some(from), Some(State::Delayed));
                 } else {
-                    self.place(slot, Some(from), End::Front);
+                    self.place(handle, Some(from), End::Front);
                 }
             }
         }
     }
 
     /// A record for an element that nobody holds and that somebody has done all the same.
-    fn record_of_free(&mut self, task: TaskId) -> u32 {
+    fn record_of_free(&mut self, task: TaskId) -> TaskHandle {
         let job = self.live_job(task.job);
         let this = self.job(job);
         let at = this.array_at(task.index).expect("a task without a record is an element");
@@ -140,39 +141,39 @@ impl State {
 
     /// Tells whoever waits, and folds an element back into its array. One that ended badly keeps its
     /// record if it has predecessors or successors of its own: a retry must find them.
-    pub(in crate::ledger) fn ended_for_good(&mut self, slot: u32, good: bool) {
-        let record = &self.tasks[slot];
+    pub(in crate::ledger) fn ended_for_good(&mut self, handle: TaskHandle, good: bool) {
+        let record = &self.tasks[handle];
         let (job, index) = (record.job, record.index);
-        self.tell_succs(slot, if good { News::Done } else { News::Failed });
+        self.tell_succs(handle, if good { News::Done } else { News::Failed });
         if let Some(at) = self.job(job).array_at(index) {
-            let record = &self.tasks[slot];
+            let record = &self.tasks[handle];
             let succs = self.graph.succs_of(record.succs).next();
             let preds = self.graph.preds_of(record.preds).next();
             if good || (succs.is_none() && preds.is_none() && record.failed == 0) {
-                self.fold_ended(slot);
+                self.fold_ended(handle);
             }
             self.elements_ended(job, at, (index, index), good);
         }
     }
 
     /// An element that ended is a number in a range again.
-    pub(in crate::ledger) fn fold_ended(&mut self, slot: u32) {
-        let Record { job, index, phase, .. } = self.tasks[slot];
+    pub(in crate::ledger) fn fold_ended(&mut self, handle: TaskHandle) {
+        let Record { job, index, phase, .. } = self.tasks[handle];
         if let Phase::Finished { outcome, .. } = phase
             && !outcome.is_success()
         {
             self.job_mut(job).failed_elements.entry(outcome).or_default().insert(index);
         }
-        self.graph.detach(&mut self.tasks, slot);
-        self.fold(slot);
+        self.graph.detach(&mut self.tasks, handle);
+        self.fold(handle);
     }
 
-    fn note_result(&mut self, slot: u32, worker: WorkerId, outcome: Outcome) {
+    fn note_result(&mut self, handle: TaskHandle, worker: WorkerId, outcome: Outcome) {
         if outcome == Outcome::Lost {
             return;
         }
         let good = outcome.is_success();
-        let job = self.job_mut(self.tasks[slot].job);
+        let job = self.job_mut(self.tasks[handle].job);
         let count = if good { &mut job.good } else { &mut job.bad };
         *count = count.saturating_add(1);
         let id = job.id;
@@ -184,52 +185,52 @@ impl State {
         }
     }
 
-    pub(super) fn returned(&mut self, task: TaskId, why: Back, preds: &[TaskId]) {
-        let slot = self.end_without_result(task, why).0;
-        self.link_all(slot, preds);
-        let end = if why == Back::Handed { End::Back } else { End::Front };
-        if !self.rejoin(slot, end) {
-            self.place(slot, Some(TaskState::Leased), end);
+    pub(super) fn returned(&mut self, task: TaskId, why: ReturnReason, preds: &[TaskId]) {
+        let handle = self.end_without_result(task, why).0;
+        self.link_all(handle, preds);
+        let end = if why == ReturnReason::Handed { End::Back } else { End::Front };
+        if !self.rejoin(handle, end) {
+            self.place(handle, Some(State::Leased), end);
         }
     }
 
-    pub(super) fn held_back(&mut self, task: TaskId, why: Back, reason: &str) {
-        let (slot, worker) = self.end_without_result(task, why);
-        if why == Back::Handed {
+    pub(super) fn held_back(&mut self, task: TaskId, why: ReturnReason, reason: &str) {
+        let (handle, worker) = self.end_without_result(task, why);
+        if why == ReturnReason::Handed {
             // No attempt of the task, but something that its worker did badly.
-            self.note_result(slot, worker, Outcome::Error);
+            self.note_result(handle, worker, Outcome::Error);
         }
-        let record = &mut self.tasks[slot];
+        let record = &mut self.tasks[handle];
         let (job, index) = (record.job, record.index);
         record.extra_mut().message = Some(reason.into());
         record.phase = Phase::Held;
-        self.count(job, index, Some(TaskState::Leased), Some(TaskState::Held));
+        self.count(job, index, Some(State::Leased), Some(State::Held));
     }
 
     /// Its record and its worker.
-    fn end_without_result(&mut self, task: TaskId, why: Back) -> (u32, WorkerId) {
-        let slot = self.record_of(task).expect("only a leased task is returned");
-        let lease = self.end_lease(slot).expect("only a leased task is returned");
+    fn end_without_result(&mut self, task: TaskId, why: ReturnReason) -> (TaskHandle, WorkerId) {
+        let handle = self.record_of(task).expect("only a leased task is returned");
+        let lease = self.end_lease(handle).expect("only a leased task is returned");
         let worker = self.workers.get(lease.worker).id;
         let took_ms = u32::try_from(self.at.since_ms(lease.started)).unwrap_or(u32::MAX);
-        let record = &mut self.tasks[slot];
-        if why == Back::Lapsed {
+        let record = &mut self.tasks[handle];
+        if why == ReturnReason::Lapsed {
             record.lost = record.lost.saturating_add(1);
             let started = lease.started;
             record.remember(Past { outcome: Outcome::Lost, worker, started, took_ms });
         }
         // What was taken back ends where it runs: its end is no result.
-        if matches!(why, Back::Lapsed | Back::Left) {
+        if matches!(why, ReturnReason::Lapsed | ReturnReason::Left) {
             record.extra_mut().lapsed = Some((lease.no, worker));
         }
-        (slot, worker)
+        (handle, worker)
     }
 
     pub(super) fn woken(&mut self, task: TaskId) {
-        let Some(slot) = self.record_of(task) else { return };
-        if self.tasks[slot].state() == Some(TaskState::Delayed) {
-            self.pull_out(slot);
-            self.place(slot, Some(TaskState::Delayed), End::Front);
+        let Some(handle) = self.record_of(task) else { return };
+        if self.tasks[handle].state() == Some(State::Delayed) {
+            self.pull_out(handle);
+            self.place(handle, Some(State::Delayed), End::Front);
         }
     }
 
@@ -247,11 +248,11 @@ impl State {
                     self.workers.lease_mut(lease).until = Some(later);
                 }
                 Timer::Delay(task) => {
-                    let Some(slot) = self.record_of(task) else { continue };
+                    let Some(handle) = self.record_of(task) else { continue };
                     let latest = at.after_ms(until.since_ms(before));
                     if until > latest {
                         self.move_timer(until, timer, latest);
-                        self.tasks[slot].phase = Phase::Delayed { until: latest };
+                        self.tasks[handle].phase = Phase::Delayed { until: latest };
                     }
                 }
             }
@@ -264,8 +265,8 @@ impl State {
     }
 
     /// Keeps what the last attempt left before another run overwrites it.
-    pub(super) fn remember_attempt(&mut self, slot: u32) {
-        let record = &mut self.tasks[slot];
+    pub(super) fn remember_attempt(&mut self, handle: TaskHandle) {
+        let record = &mut self.tasks[handle];
         if let Phase::Finished { outcome, worker, took_ms, started } = record.phase
             && worker != WorkerId::UNKNOWN
         {

@@ -3,35 +3,36 @@
 
 use crate::event::Ranges;
 use crate::id::JobId;
+use crate::ledger::handle::{JobHandle, LaneHandle, ProfileHandle, TaskHandle};
 use crate::ledger::lanes::End;
 use crate::ledger::moves::News;
+use crate::ledger::reading::Ledger;
 use crate::ledger::record::Phase;
-use crate::ledger::state::State;
-use crate::task::{Outcome, Profile, State as TaskState};
+use crate::task::{Outcome, Profile, State};
 
 /// Where a task can be before it starts.
-const IDLE: [TaskState; 5] =
-    [TaskState::Waiting, TaskState::Blocked, TaskState::Ready, TaskState::Delayed, TaskState::Held];
+const IDLE: [State; 5] =
+    [State::Waiting, State::Blocked, State::Ready, State::Delayed, State::Held];
 
-impl State {
+impl Ledger {
     pub(super) fn cancelled(&mut self, job: JobId, ranges: &Ranges) {
         let job = self.live_job(job);
-        for slot in self.records_in(job, ranges) {
-            let from = match self.end_lease(slot) {
-                Some(_) => TaskState::Leased,
-                None => match self.tasks[slot].state() {
-                    Some(state) if !state.is_finished() => self.pull_out(slot),
+        for handle in self.records_in(job, ranges) {
+            let from = match self.end_lease(handle) {
+                Some(_) => State::Leased,
+                None => match self.tasks[handle].state() {
+                    Some(state) if !state.is_finished() => self.pull_out(handle),
                     _ => continue,
                 },
             };
-            let index = self.tasks[slot].index;
-            self.tasks[slot].phase = Phase::Cancelled;
-            self.count(job, index, Some(from), Some(TaskState::Cancelled));
-            self.ended_for_good(slot, false);
+            let index = self.tasks[handle].index;
+            self.tasks[handle].phase = Phase::Cancelled;
+            self.count(job, index, Some(from), Some(State::Cancelled));
+            self.ended_for_good(handle, false);
         }
         self.each_array_part(job, ranges, |state, at, range| {
             for from in IDLE {
-                let runs = state.move_fresh(job, at, range, from, TaskState::Cancelled, End::Back);
+                let runs = state.move_fresh(job, at, range, from, State::Cancelled, End::Back);
                 for run in runs {
                     state.elements_ended(job, at, run, false);
                 }
@@ -41,40 +42,37 @@ impl State {
 
     pub(super) fn held(&mut self, job: JobId, ranges: &Ranges) {
         let job = self.live_job(job);
-        for slot in self.records_in(job, ranges) {
-            let Some(from) = self.tasks[slot].state().filter(|state| {
-                matches!(
-                    state,
-                    TaskState::Waiting | TaskState::Blocked | TaskState::Ready | TaskState::Delayed
-                )
+        for handle in self.records_in(job, ranges) {
+            let Some(from) = self.tasks[handle].state().filter(|state| {
+                matches!(state, State::Waiting | State::Blocked | State::Ready | State::Delayed)
             }) else {
                 continue;
             };
-            self.pull_out(slot);
-            let index = self.tasks[slot].index;
-            self.tasks[slot].phase = Phase::Held;
-            self.count(job, index, Some(from), Some(TaskState::Held));
+            self.pull_out(handle);
+            let index = self.tasks[handle].index;
+            self.tasks[handle].phase = Phase::Held;
+            self.count(job, index, Some(from), Some(State::Held));
         }
         self.each_array_part(job, ranges, |state, at, range| {
-            for from in [TaskState::Waiting, TaskState::Blocked, TaskState::Ready] {
-                state.move_fresh(job, at, range, from, TaskState::Held, End::Back);
+            for from in [State::Waiting, State::Blocked, State::Ready] {
+                state.move_fresh(job, at, range, from, State::Held, End::Back);
             }
         });
     }
 
     pub(super) fn released(&mut self, job: JobId, ranges: &Ranges) {
         let job = self.live_job(job);
-        for slot in self.records_in(job, ranges) {
-            if self.tasks[slot].state() == Some(TaskState::Held) {
-                self.place(slot, Some(TaskState::Held), End::Back);
+        for handle in self.records_in(job, ranges) {
+            if self.tasks[handle].state() == Some(State::Held) {
+                self.place(handle, Some(State::Held), End::Back);
             }
         }
         self.each_array_part(job, ranges, |state, at, range| {
-            let (held, waiting) = (TaskState::Held, TaskState::Waiting);
+            let (held, waiting) = (State::Held, State::Waiting);
             let runs = state.move_fresh(job, at, range, held, waiting, End::Back);
             if !runs.is_empty() {
                 let gate = state.job(job).arrays[at].gate;
-                state.settle_array(gate, End::Back);
+                state.update_array(gate, End::Back);
             }
         });
     }
@@ -82,36 +80,36 @@ impl State {
     pub(super) fn retried(&mut self, job: JobId, ranges: &Ranges) {
         let job = self.live_job(job);
         self.unend(job);
-        for slot in self.records_in(job, ranges) {
-            let state = self.tasks[slot].state();
-            let Some(from @ (TaskState::Failed | TaskState::Cancelled)) = state else { continue };
-            self.uncount_failure(slot);
-            self.remember_attempt(slot);
-            let record = &mut self.tasks[slot];
+        for handle in self.records_in(job, ranges) {
+            let state = self.tasks[handle].state();
+            let Some(from @ (State::Failed | State::Cancelled)) = state else { continue };
+            self.uncount_failure(handle);
+            self.remember_attempt(handle);
+            let record = &mut self.tasks[handle];
             (record.fails, record.lost) = (0, 0);
             let index = record.index;
-            self.place(slot, Some(from), End::Back);
-            self.tell_succs(slot, News::Reopened);
+            self.place(handle, Some(from), End::Back);
+            self.tell_succs(handle, News::Reopened);
             if let Some(at) = self.job(job).array_at(index) {
                 self.elements_reopened(job, at, (index, index));
             }
         }
         self.each_array_part(job, ranges, |state, at, range| {
             state.forget_failures(job, range);
-            for from in [TaskState::Failed, TaskState::Cancelled] {
-                let runs = state.move_fresh(job, at, range, from, TaskState::Waiting, End::Back);
+            for from in [State::Failed, State::Cancelled] {
+                let runs = state.move_fresh(job, at, range, from, State::Waiting, End::Back);
                 for run in runs {
                     state.elements_reopened(job, at, run);
                 }
             }
             let gate = state.job(job).arrays[at].gate;
-            state.settle_array(gate, End::Back);
+            state.update_array(gate, End::Back);
         });
         self.end_if_finished(job);
     }
 
     /// Elements of arrays that failed are not counted as failed any more.
-    fn forget_failures(&mut self, job: u32, (first, last): (u32, u32)) {
+    fn forget_failures(&mut self, job: JobHandle, (first, last): (u32, u32)) {
         let this = self.job_mut(job);
         for (outcome, set) in &mut this.failed_elements {
             let count: u32 = set.extract_range(first, last).iter().map(|(a, b)| b - a + 1).sum();
@@ -120,8 +118,8 @@ impl State {
         this.failed_elements.retain(|_, set| !set.is_empty());
     }
 
-    pub(super) fn uncount_failure(&mut self, slot: u32) {
-        let record = &self.tasks[slot];
+    pub(super) fn uncount_failure(&mut self, handle: TaskHandle) {
+        let record = &self.tasks[handle];
         if let Phase::Finished { outcome, .. } = record.phase
             && !outcome.is_success()
         {
@@ -148,28 +146,28 @@ impl State {
                 }
             }
         }
-        for slot in self.records_in(job, ranges) {
-            if self.tasks[slot].state().is_none_or(TaskState::is_finished) {
+        for handle in self.records_in(job, ranges) {
+            if self.tasks[handle].state().is_none_or(State::is_finished) {
                 continue;
             }
-            let ready = matches!(self.tasks[slot].phase, Phase::Ready(_));
+            let ready = matches!(self.tasks[handle].phase, Phase::Ready(_));
             if ready {
-                self.pull_out(slot);
+                self.pull_out(handle);
             }
-            let profile = self.with_priority(job, self.tasks[slot].profile, priority);
-            self.profiles.release(self.tasks[slot].profile);
-            self.tasks[slot].profile = profile;
+            let profile = self.with_priority(job, self.tasks[handle].profile, priority);
+            self.profiles.release(self.tasks[handle].profile);
+            self.tasks[handle].profile = profile;
             if ready {
-                self.enqueue(slot, End::Back);
+                self.enqueue(handle, End::Back);
             }
         }
     }
 
-    fn reprofile_array(&mut self, job: u32, at: usize, priority: i32) {
+    fn reprofile_array(&mut self, job: JobHandle, at: usize, priority: i32) {
         let array = &self.job(job).arrays[at];
         let (gate, old) = (array.gate, array.profile);
         let Phase::Gate(link) = self.tasks[gate].phase else { unreachable!("a gate stays one") };
-        let queued = link.lane != crate::ledger::NONE;
+        let queued = link.lane != LaneHandle::NONE;
         if queued {
             self.lanes.unlink(&mut self.tasks, gate);
         }
@@ -182,23 +180,28 @@ impl State {
         }
     }
 
-    fn with_priority(&mut self, job: u32, profile: u32, priority: i32) -> u32 {
+    fn with_priority(
+        &mut self,
+        job: JobHandle,
+        profile: ProfileHandle,
+        priority: i32,
+    ) -> ProfileHandle {
         let changed = Profile { priority, ..Profile::clone(self.profiles.get(profile)) };
         self.profiles.intern(self.job(job).group, &changed, 1)
     }
 
     /// Handles of the records in the ranges, collected first because they may go meanwhile.
-    pub(super) fn records_in(&self, job: u32, ranges: &Ranges) -> Vec<u32> {
+    pub(super) fn records_in(&self, job: JobHandle, ranges: &Ranges) -> Vec<TaskHandle> {
         let pages = &self.job(job).pages;
-        ranges.iter().flat_map(|&(a, b)| pages.range(a, b)).map(|(_, slot)| slot).collect()
+        ranges.iter().flat_map(|&(a, b)| pages.range(a, b)).map(|(_, handle)| handle).collect()
     }
 
     /// Calls for every part of an array that lies in the ranges.
     fn each_array_part(
         &mut self,
-        job: u32,
+        job: JobHandle,
         ranges: &Ranges,
-        mut visit: impl FnMut(&mut State, usize, (u32, u32)),
+        mut visit: impl FnMut(&mut Ledger, usize, (u32, u32)),
     ) {
         for at in 0..self.job(job).arrays.len() {
             let array = &self.job(job).arrays[at];

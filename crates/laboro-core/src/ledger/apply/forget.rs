@@ -2,46 +2,47 @@
 
 use crate::event::Ranges;
 use crate::id::JobId;
+use crate::ledger::handle::TaskHandle;
+use crate::ledger::reading::Ledger;
 use crate::ledger::record::Record;
-use crate::ledger::state::State;
-use crate::task::State as TaskState;
+use crate::task::State;
 
-impl State {
+impl Ledger {
     /// Finished tasks with records. They leave the counts too.
     pub(super) fn tasks_forgotten(&mut self, job: JobId, ranges: &Ranges) {
         let job = self.live_job(job);
-        for slot in self.records_in(job, ranges) {
-            if let Some(state) = self.tasks[slot].state().filter(|state| state.is_finished()) {
-                let index = self.tasks[slot].index;
+        for handle in self.records_in(job, ranges) {
+            if let Some(state) = self.tasks[handle].state().filter(|state| state.is_finished()) {
+                let index = self.tasks[handle].index;
                 if self.job(job).array_at(index).is_some() {
                     // Elements cost next to nothing and are forgotten with their job.
-                    self.fold_ended(slot);
+                    self.fold_ended(handle);
                     continue;
                 }
-                self.uncount_failure(slot);
+                self.uncount_failure(handle);
                 self.count(job, index, Some(state), None);
-                self.drop_record(slot);
+                self.drop_record(handle);
             }
         }
     }
 
-    fn drop_record(&mut self, slot: u32) {
-        self.graph.detach(&mut self.tasks, slot);
-        let group = self.job(self.tasks[slot].job).group;
-        let record = self.tasks.release(slot, Record::vacant());
+    fn drop_record(&mut self, handle: TaskHandle) {
+        self.graph.detach(&mut self.tasks, handle);
+        let group = self.job(self.tasks[handle].job).group;
+        let record = self.tasks.release(handle, Record::vacant());
         if !record.name.is_empty() {
-            self.names.remove(group, &record.name, slot);
+            self.names.remove(group, &record.name, handle);
         }
         self.profiles.release(record.profile);
         if !record.is_gate() {
-            self.job_mut(record.job).pages.take(record.index);
+            self.job_mut(record.job).pages.remove(record.index);
         }
     }
 
     pub(super) fn job_forgotten(&mut self, id: JobId) {
         let job = self.live_job(id);
-        for slot in self.records_in(job, &self.job(job).all()) {
-            self.drop_record(slot);
+        for handle in self.records_in(job, &self.job(job).all()) {
+            self.drop_record(handle);
         }
         for at in 0..self.job(job).arrays.len() {
             let gate = self.job(job).arrays[at].gate;
@@ -56,8 +57,8 @@ impl State {
         let group = self.group_mut(gone.group);
         group.jobs.remove(&id);
         group.queued_bytes -= gone.queued_bytes;
-        for state in TaskState::ALL {
-            group.counts.take(state, gone.counts.of(state));
+        for state in State::ALL {
+            group.counts.subtract(state, gone.counts.of(state));
         }
         self.disown(gone.owner, gone.queued_bytes);
         if let Some(key) = gone.options.key {

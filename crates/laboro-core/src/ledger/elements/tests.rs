@@ -56,12 +56,12 @@ fn elements_that_are_given_back_as_they_went_need_no_record() {
         [odd, even].map(|some| some.into_iter().map(|(_, lease)| lease).collect::<Vec<_>>());
     finish(&mut hub, &odd);
     hand_back(&mut hub, &even);
-    assert_eq!(hub.state().records(), 1, "only the array's own is left");
-    hub.state().check().unwrap();
+    assert_eq!(hub.ledger().records(), 1, "only the array's own is left");
+    hub.ledger().check().unwrap();
     let again = pull(&mut hub);
     assert_eq!(again.len(), even.len(), "all of them are there to be taken again");
     finish(&mut hub, &again);
-    assert_eq!(hub.state().records(), 1);
+    assert_eq!(hub.ledger().records(), 1);
 }
 
 #[test]
@@ -75,5 +75,5 @@ fn an_element_given_back_before_others_goes_after_them() {
     };
     let again = pull(&mut hub);
     assert_eq!((task(&again[0]), again.last().map(task)), (11, Some(1)));
-    hub.state().check().unwrap();
+    hub.ledger().check().unwrap();
 }

@@ -128,7 +128,7 @@ impl<W: WorkerSide> Rig<W> {
         self.connected = false;
         self.worker.lost(self.now);
         let mut ledger = Ledger::default();
-        self.hub.state().condense(&mut |event| ledger.apply(self.now, &event));
+        self.hub.ledger().condense(&mut |event| ledger.apply(self.now, &event));
         self.hub = Hub::begin(ledger, Config::default(), self.now, 7).0;
     }
 

@@ -5,9 +5,9 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Back, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions, LeaseNo,
-    Name, Needs, NewArray, NewTask, Outcome, Profile, Program, Setting, Share, Standing, State,
-    Stdin, TaskId, Then, Time, Values, Words, Work, WorkKind, WorkerId,
+    Added, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions, LeaseNo, Name,
+    Needs, NewArray, NewTask, Outcome, Profile, Program, ReturnReason, Setting, Share, Standing,
+    State, Stdin, TaskId, Then, Time, Values, Words, Work, WorkKind, WorkerId,
 };
 use std::sync::Arc;
 
@@ -66,13 +66,17 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("finished-run", (7..=10).map(succeeded).collect()),
         (
             "returned",
-            vec![Event::Returned { task: task(7), why: Back::Lapsed, preds: vec![task(6)] }],
+            vec![Event::Returned {
+                task: task(7),
+                why: ReturnReason::Lapsed,
+                preds: vec![task(6)],
+            }],
         ),
         (
             "held-back",
             vec![Event::HeldBack {
                 task: task(7),
-                why: Back::Lapsed,
+                why: ReturnReason::Lapsed,
                 reason: "held: its worker was lost 6 times".into(),
             }],
         ),

@@ -5,9 +5,9 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Back, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions, LeaseNo,
-    Name, Needs, NewArray, NewTask, Outcome, Profile, Program, Ranges, Setting, Share, Standing,
-    State, Stdin, TaskId, Then, Time, Values, Words, Work, WorkKind, WorkerId,
+    Added, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions, LeaseNo, Name,
+    Needs, NewArray, NewTask, Outcome, Profile, Program, Ranges, ReturnReason, Setting, Share,
+    Standing, State, Stdin, TaskId, Then, Time, Values, Words, Work, WorkKind, WorkerId,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -428,8 +428,13 @@ fn then() -> impl Strategy<Value = Then> {
     prop_oneof![4 => Just(Then::Done), 1 => Just(Then::Failed), 1 => time().prop_map(Then::Again)]
 }
 
-fn back() -> impl Strategy<Value = Back> {
-    prop_oneof![Just(Back::Lapsed), Just(Back::Left), Just(Back::Handed), Just(Back::Revoked)]
+fn back() -> impl Strategy<Value = ReturnReason> {
+    prop_oneof![
+        Just(ReturnReason::Lapsed),
+        Just(ReturnReason::Left),
+        Just(ReturnReason::Handed),
+        Just(ReturnReason::Revoked)
+    ]
 }
 
 fn standing() -> impl Strategy<Value = Standing> {

@@ -4,7 +4,9 @@
 use super::deltas::Line;
 use super::{Decoder, Encoder};
 use crate::record::RecordError;
-use laboro_core::{Back, Event, LeaseNo, Outcome, Share, TaskId, Then, Time, Words, WorkerId};
+use laboro_core::{
+    Event, LeaseNo, Outcome, ReturnReason, Share, TaskId, Then, Time, Words, WorkerId,
+};
 
 const TASK_GIVEN: u8 = 1;
 const LEASE_GIVEN: u8 = 2;
@@ -117,12 +119,12 @@ impl Encoder {
         }
     }
 
-    pub(super) fn back(&mut self, back: Back) {
+    pub(super) fn back(&mut self, back: ReturnReason) {
         self.out.u8(match back {
-            Back::Lapsed => 0,
-            Back::Left => 1,
-            Back::Handed => 2,
-            Back::Revoked => 3,
+            ReturnReason::Lapsed => 0,
+            ReturnReason::Left => 1,
+            ReturnReason::Handed => 2,
+            ReturnReason::Revoked => 3,
         });
     }
 }
@@ -215,12 +217,12 @@ impl Decoder<'_> {
         })
     }
 
-    pub(super) fn back(&mut self) -> Result<Back, RecordError> {
+    pub(super) fn back(&mut self) -> Result<ReturnReason, RecordError> {
         Ok(match self.from.u8()? {
-            0 => Back::Lapsed,
-            1 => Back::Left,
-            2 => Back::Handed,
-            3 => Back::Revoked,
+            0 => ReturnReason::Lapsed,
+            1 => ReturnReason::Left,
+            2 => ReturnReason::Handed,
+            3 => ReturnReason::Revoked,
             _ => return self.from.malformed("no such way back"),
         })
     }

@@ -1,6 +1,7 @@
 //! The state itself and how to read it. Everything that changes it is in `apply` and `moves`.
 
 use super::graph::Graph;
+use super::handle::{JobHandle, LeaseHandle, OwnerHandle, TaskHandle, WorkerHandle};
 use super::jobs::{Array, Job};
 use super::lanes::Lanes;
 use super::load::Owner;
@@ -13,28 +14,28 @@ use super::workers::Workers;
 use crate::effect::Change;
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::Counts;
-use crate::task::{Outcome, State as TaskState};
+use crate::task::{Outcome, State};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What a hub knows: start with `State::default()` and apply every event of a journal, in order.
+/// What a hub knows: start with `Ledger::default()` and apply every event of a journal, in order.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct Ledger {
     pub(in crate::ledger) life: u32,
     pub(in crate::ledger) seed: u64,
     /// By number. Those that were forgotten leave a gap, which the next new group takes.
     pub(in crate::ledger) groups: Vec<Option<Group>>,
-    pub(in crate::ledger) group_names: HashMap<Name, u32, foldhash::fast::FixedState>,
-    pub(in crate::ledger) tasks: Slab<Record>,
+    pub(in crate::ledger) group_names: HashMap<Name, GroupId, foldhash::fast::FixedState>,
+    pub(in crate::ledger) tasks: Slab<TaskHandle, Record>,
     pub(in crate::ledger) names: Names,
-    pub(in crate::ledger) jobs: Slab<Option<Box<Job>>>,
-    pub(in crate::ledger) job_ids: BTreeMap<JobId, u32>,
+    pub(in crate::ledger) jobs: Slab<JobHandle, Option<Box<Job>>>,
+    pub(in crate::ledger) job_ids: BTreeMap<JobId, JobHandle>,
     pub(in crate::ledger) next_job: u32,
     /// Jobs by idempotency key.
-    pub(in crate::ledger) keys: HashMap<(u32, Box<[u8]>), JobId, foldhash::fast::FixedState>,
-    pub(in crate::ledger) owners: Slab<Owner>,
-    pub(in crate::ledger) owner_names: HashMap<Name, u32, foldhash::fast::FixedState>,
+    pub(in crate::ledger) keys: HashMap<(GroupId, Box<[u8]>), JobId, foldhash::fast::FixedState>,
+    pub(in crate::ledger) owners: Slab<OwnerHandle, Owner>,
+    pub(in crate::ledger) owner_names: HashMap<Name, OwnerHandle, foldhash::fast::FixedState>,
     /// Finished jobs, the longest finished first.
     pub(in crate::ledger) ended: BTreeSet<(Time, JobId)>,
     /// Jobs that ended with the event being applied.
@@ -50,11 +51,11 @@ pub struct State {
     pub(in crate::ledger) changes: Vec<Change>,
     pub(in crate::ledger) collects_changes: bool,
     /// Workers that gave room back; the hub takes these up.
-    pub(in crate::ledger) loosened: Vec<u32>,
+    pub(in crate::ledger) loosened: Vec<WorkerHandle>,
     /// Groups in which nothing goes on by itself any more; the hub takes these up, too.
-    pub(in crate::ledger) idle_groups: BTreeSet<u32>,
+    pub(in crate::ledger) idle_groups: BTreeSet<GroupId>,
     /// Groups in which nothing is left; and these.
-    pub(in crate::ledger) unused_groups: BTreeSet<u32>,
+    pub(in crate::ledger) unused_groups: BTreeSet<GroupId>,
     /// When the event being applied happened, or the last one did, and who did it how.
     pub(in crate::ledger) at: Time,
     pub(in crate::ledger) actor: (Option<WorkerId>, Option<Outcome>),
@@ -90,10 +91,10 @@ pub(crate) enum Timer {
     Delay(TaskId),
     /// The time of the lease at this handle is over. Its number comes first: of those that end together
     /// the oldest goes first, whatever handles they have.
-    Lease(LeaseNo, u32),
+    Lease(LeaseNo, LeaseHandle),
 }
 
-impl State {
+impl Ledger {
     pub fn life(&self) -> u32 {
         self.life
     }
@@ -105,7 +106,7 @@ impl State {
 
     /// Forgets what has become worth a look. For whoever follows a journal and gives nobody work: a hub that
     /// begins does the same, and until then it would only grow.
-    pub fn look_at_nothing(&mut self) {
+    pub fn forget_wakeups(&mut self) {
         self.lanes.take_awake();
         self.loosened.clear();
         self.idle_groups.clear();
@@ -116,13 +117,13 @@ impl State {
     pub fn find_task(&self, group: &Name, name: &Name) -> Option<TaskId> {
         let group = self.find_group(group)?;
         match self.find_name(group, name) {
-            Some(slot) => Some(self.id_of(slot)),
+            Some(handle) => Some(self.id_of(handle)),
             None => self.find_element(group, name),
         }
     }
 
     /// Where the task with this number is.
-    pub fn state_of(&self, task: TaskId) -> Option<TaskState> {
+    pub fn state_of(&self, task: TaskId) -> Option<State> {
         self.job(self.find_job(task.job)?).state_of(task.number())
     }
 
@@ -136,12 +137,12 @@ impl State {
         LeaseNo::new(self.life, self.next_lease)
     }
 
-    pub(crate) fn group(&self, group: u32) -> &Group {
-        self.groups[group as usize].as_ref().expect("a group in use is there")
+    pub(crate) fn group(&self, group: GroupId) -> &Group {
+        self.groups[group.at()].as_ref().expect("a group in use is there")
     }
 
-    pub(in crate::ledger) fn group_mut(&mut self, group: u32) -> &mut Group {
-        self.groups[group as usize].as_mut().expect("a group in use is there")
+    pub(in crate::ledger) fn group_mut(&mut self, group: GroupId) -> &mut Group {
+        self.groups[group.at()].as_mut().expect("a group in use is there")
     }
 
     pub(crate) fn groups(&self) -> impl Iterator<Item = &Group> {
@@ -160,17 +161,17 @@ impl State {
         GroupId(gap.unwrap_or(self.groups.len()) as u32)
     }
 
-    pub(crate) fn find_group(&self, name: &Name) -> Option<u32> {
+    pub(crate) fn find_group(&self, name: &Name) -> Option<GroupId> {
         self.group_names.get(name).copied()
     }
 
     pub(in crate::ledger) fn add_group(&mut self, id: GroupId, name: &Name) -> &mut Group {
-        let at = id.0 as usize;
+        let at = id.at();
         if at >= self.groups.len() {
             self.groups.resize_with(at + 1, || None);
         }
         debug_assert!(self.groups[at].is_none(), "a number is one group's");
-        self.group_names.insert(name.clone(), id.0);
+        self.group_names.insert(name.clone(), id);
         self.groups[at].insert(Group {
             id,
             name: name.clone(),
@@ -184,19 +185,19 @@ impl State {
     }
 
     pub(in crate::ledger) fn forget_group(&mut self, id: GroupId) {
-        let gone = self.groups[id.0 as usize].take().expect("a group in use is there");
+        let gone = self.groups[id.at()].take().expect("a group in use is there");
         self.group_names.remove(&gone.name);
-        self.idle_groups.remove(&id.0);
+        self.idle_groups.remove(&id);
     }
 
     /// There is a group of this number, and nothing in it.
-    pub(crate) fn is_unused_group(&self, group: u32) -> bool {
-        let found = self.groups.get(group as usize).and_then(Option::as_ref);
+    pub(crate) fn is_unused_group(&self, group: GroupId) -> bool {
+        let found = self.groups.get(group.at()).and_then(Option::as_ref);
         found.is_some_and(Group::is_unused)
     }
 
     /// Something of the group is gone: it may be the last.
-    pub(in crate::ledger) fn note_if_unused(&mut self, group: u32) {
+    pub(in crate::ledger) fn note_if_unused(&mut self, group: GroupId) {
         if self.group(group).is_unused() {
             self.unused_groups.insert(group);
         }
@@ -224,46 +225,50 @@ impl State {
     }
 
     /// How many tasks of all groups are in a state.
-    pub fn tasks_in(&self, state: TaskState) -> u64 {
+    pub fn tasks_in(&self, state: State) -> u64 {
         self.groups().map(|group| u64::from(group.counts.of(state))).sum()
     }
 
-    pub(crate) fn job(&self, slot: u32) -> &Job {
-        self.jobs[slot].as_ref().expect("a job in use is there")
+    pub(crate) fn job(&self, handle: JobHandle) -> &Job {
+        self.jobs[handle].as_ref().expect("a job in use is there")
     }
 
-    pub(in crate::ledger) fn job_mut(&mut self, slot: u32) -> &mut Job {
-        self.jobs[slot].as_mut().expect("a job in use is there")
+    pub(in crate::ledger) fn job_mut(&mut self, handle: JobHandle) -> &mut Job {
+        self.jobs[handle].as_mut().expect("a job in use is there")
     }
 
-    pub(crate) fn find_job(&self, id: JobId) -> Option<u32> {
+    pub(crate) fn find_job(&self, id: JobId) -> Option<JobHandle> {
         self.job_ids.get(&id).copied()
     }
 
-    pub(crate) fn jobs_from(&self, id: JobId) -> impl Iterator<Item = u32> + '_ {
-        self.job_ids.range(id..).map(|(_, &slot)| slot)
+    pub(crate) fn jobs_from(&self, id: JobId) -> impl Iterator<Item = JobHandle> + '_ {
+        self.job_ids.range(id..).map(|(_, &handle)| handle)
     }
 
-    pub(crate) fn jobs_of_group(&self, group: u32, id: JobId) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn jobs_of_group(
+        &self,
+        group: GroupId,
+        id: JobId,
+    ) -> impl Iterator<Item = JobHandle> + '_ {
         let jobs = self.group(group).jobs.range(id..);
         jobs.map(|id| self.find_job(*id).expect("a group's jobs are there"))
     }
 
     /// Newest first.
-    pub(crate) fn jobs_before(&self, id: JobId) -> impl Iterator<Item = u32> + '_ {
-        self.job_ids.range(..id).rev().map(|(_, &slot)| slot)
+    pub(crate) fn jobs_before(&self, id: JobId) -> impl Iterator<Item = JobHandle> + '_ {
+        self.job_ids.range(..id).rev().map(|(_, &handle)| handle)
     }
 
     pub(crate) fn jobs_of_group_before(
         &self,
-        group: u32,
+        group: GroupId,
         id: JobId,
-    ) -> impl Iterator<Item = u32> + '_ {
+    ) -> impl Iterator<Item = JobHandle> + '_ {
         let jobs = self.group(group).jobs.range(..id).rev();
         jobs.map(|id| self.find_job(*id).expect("a group's jobs are there"))
     }
 
-    pub(crate) fn job_by_key(&self, group: u32, key: &[u8]) -> Option<JobId> {
+    pub(crate) fn job_by_key(&self, group: GroupId, key: &[u8]) -> Option<JobId> {
         self.keys.get(&(group, Box::from(key))).copied()
     }
 
@@ -275,8 +280,8 @@ impl State {
         self.ended.len()
     }
 
-    pub(crate) fn task(&self, slot: u32) -> &Record {
-        &self.tasks[slot]
+    pub(crate) fn task(&self, handle: TaskHandle) -> &Record {
+        &self.tasks[handle]
     }
 
     pub(crate) fn graph(&self) -> &Graph {
@@ -295,12 +300,12 @@ impl State {
         &self.workers
     }
 
-    pub(crate) fn find_name(&self, group: u32, name: &Name) -> Option<u32> {
+    pub(crate) fn find_name(&self, group: GroupId, name: &Name) -> Option<TaskHandle> {
         self.names.find(&self.tasks, |record| self.job(record.job).group, group, name)
     }
 
     /// `array.7`
-    pub(crate) fn find_element(&self, group: u32, name: &Name) -> Option<TaskId> {
+    pub(crate) fn find_element(&self, group: GroupId, name: &Name) -> Option<TaskId> {
         let (array, number) = name.split_element()?;
         let gate = self.find_name(group, &array)?;
         if !self.task(gate).is_gate() {
@@ -313,7 +318,7 @@ impl State {
     }
 
     /// A task without a name, by what is shown instead of one.
-    pub(crate) fn find_unnamed(&self, group: u32, shown: &Name) -> Option<TaskId> {
+    pub(crate) fn find_unnamed(&self, group: GroupId, shown: &Name) -> Option<TaskId> {
         let text = std::str::from_utf8(shown.bytes()).ok()?;
         let (job, number) = text.split_once('/')?;
         let id = TaskId::new(JobId(job.parse().ok()?), number.parse().ok()?);
@@ -324,7 +329,7 @@ impl State {
 
     /// For tables of names beside the ledger, with the ledger's seed.
     pub(crate) fn hash_name(&self, name: &Name) -> u64 {
-        self.names.hash(u32::MAX, name)
+        self.names.hash(GroupId(u32::MAX), name)
     }
 
     /// What a task has that has nothing but these notes.
@@ -343,8 +348,8 @@ impl State {
         }
     }
 
-    pub(crate) fn id_of(&self, slot: u32) -> TaskId {
-        let record = &self.tasks[slot];
+    pub(crate) fn id_of(&self, handle: TaskHandle) -> TaskId {
+        let record = &self.tasks[handle];
         let job = self.job(record.job).id;
         if record.is_gate() {
             TaskId::whole(job, record.index)
@@ -354,7 +359,7 @@ impl State {
     }
 
     /// The record of a task or, marked so, of a whole array.
-    pub(crate) fn record_of(&self, id: TaskId) -> Option<u32> {
+    pub(crate) fn record_of(&self, id: TaskId) -> Option<TaskHandle> {
         let job = self.job(self.find_job(id.job)?);
         if id.is_whole() {
             let array = &job.arrays[job.array_at(id.number())?];
@@ -364,16 +369,16 @@ impl State {
         }
     }
 
-    pub(crate) fn array_of(&self, gate: u32) -> (u32, usize) {
+    pub(crate) fn array_of(&self, gate: TaskHandle) -> (JobHandle, usize) {
         let record = &self.tasks[gate];
         let at = self.job(record.job).array_at(record.index);
         (record.job, at.expect("a gate stands for an array"))
     }
 
-    pub(crate) fn array(&self, id: TaskId) -> Option<(u32, &Array)> {
-        let slot = self.find_job(id.job)?;
-        let job = self.job(slot);
-        Some((slot, &job.arrays[job.array_at(id.number())?]))
+    pub(crate) fn array(&self, id: TaskId) -> Option<(JobHandle, &Array)> {
+        let handle = self.find_job(id.job)?;
+        let job = self.job(handle);
+        Some((handle, &job.arrays[job.array_at(id.number())?]))
     }
 
     pub(crate) fn next_timer(&self) -> Option<(Time, Timer)> {
@@ -382,10 +387,10 @@ impl State {
 
     /// What people call it: its name, `array.5` for an element, else its id.
     pub fn shown_name(&self, id: TaskId) -> Name {
-        if let Some(slot) = self.record_of(id)
-            && !self.tasks[slot].name.is_empty()
+        if let Some(handle) = self.record_of(id)
+            && !self.tasks[handle].name.is_empty()
         {
-            return self.tasks[slot].name.clone();
+            return self.tasks[handle].name.clone();
         }
         match self.array(id) {
             Some((_, array)) if !array.name.is_empty() => {

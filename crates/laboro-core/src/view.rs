@@ -1,0 +1,158 @@
+//! What replies show of groups, jobs, tasks and workers. Plain data: whoever shows it chooses the words.
+
+use crate::effect::Element;
+use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
+use crate::job::Counts;
+use crate::task::{Outcome, Profile, State, Work};
+use std::sync::Arc;
+
+/// Where a worker stands with the hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Good,
+    /// Gets nothing until what it runs is in, or its time is over.
+    OnHold,
+    /// Gets one task, which decides.
+    Probation,
+    Ejected,
+}
+
+impl Standing {
+    pub fn word(self) -> &'static str {
+        match self {
+            Standing::Good => "good",
+            Standing::OnHold => "on hold",
+            Standing::Probation => "on probation",
+            Standing::Ejected => "ejected",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConductView {
+    pub standing: Standing,
+    pub reason: Option<Box<str>>,
+    pub until: Option<Time>,
+}
+
+impl ConductView {
+    pub fn good() -> ConductView {
+        ConductView { standing: Standing::Good, reason: None, until: None }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupView {
+    pub group: GroupId,
+    pub name: Name,
+    pub counts: Counts,
+    pub paused: bool,
+    pub ever_used: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobView {
+    pub job: JobId,
+    pub group: Name,
+    pub name: Name,
+    pub counts: Counts,
+    pub open: bool,
+    pub held: bool,
+    pub stopped: bool,
+    pub max_running: Option<u32>,
+    pub max_fails: Option<u32>,
+    pub submitted: Time,
+    pub ended: Option<Time>,
+    /// How many tasks ended each way, successes left out.
+    pub failures: Vec<(Outcome, u64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskView {
+    pub task: TaskId,
+    pub name: Name,
+    pub state: State,
+    pub priority: i32,
+    pub failed_attempts: u16,
+    pub lost_attempts: u16,
+    pub attempts: Vec<AttemptView>,
+    /// The number of the attempt that runs, or of the one that would come next.
+    pub attempt: u16,
+    pub lease: Option<LeaseNo>,
+    pub delayed_until: Option<Time>,
+    pub memo: Option<Arc<[u8]>>,
+    pub message: Option<Box<str>>,
+    /// At most so many as `Limits::preds_shown`.
+    pub preds: Ties,
+    pub succs: Ties,
+    /// `None` is `Work::Named`.
+    pub work: Option<Arc<Work>>,
+    pub profile: Arc<Profile>,
+    pub element: Option<Element>,
+}
+
+/// An array or a single task, as a node of the graph of its job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartView {
+    /// The number of its first task.
+    pub first: u32,
+    pub count: u32,
+    pub name: Name,
+    /// Of a single task.
+    pub state: Option<State>,
+    pub counts: Counts,
+    /// At most so many as `Limits::preds_shown`. Those of other jobs too.
+    pub preds: Ties,
+    /// Arrays that it follows element by element.
+    pub each: Ties,
+}
+
+/// Tasks and arrays before or after one. Those of other groups stand apart, because not everybody who may see
+/// the one may know of them.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Ties {
+    pub own: Vec<TaskId>,
+    pub elsewhere: Vec<TaskId>,
+}
+
+impl Ties {
+    pub fn len(&self) -> usize {
+        self.own.len() + self.elsewhere.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptView {
+    /// From 1. Elements of arrays that are tried again by a person begin anew.
+    pub number: u16,
+    pub worker: WorkerId,
+    /// Its number, if the worker is forgotten.
+    pub name: Name,
+    pub started: Time,
+    pub ended: Option<Time>,
+    pub outcome: Option<Outcome>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerView {
+    pub worker: WorkerId,
+    pub name: Name,
+    pub group: Name,
+    pub dialect: Name,
+    pub connected: bool,
+    /// It was given work, or gave something back, since it came.
+    pub engaged: bool,
+    pub draining: bool,
+    pub slots: u32,
+    pub slots_used: u32,
+    pub leases: Vec<(TaskId, LeaseNo)>,
+    pub lease_count: u32,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub conduct: ConductView,
+    pub seen: Time,
+}
