@@ -13,6 +13,7 @@ impl Argv {
         self.iter().count()
     }
 
+    /// Has it no words?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -22,6 +23,7 @@ impl Argv {
         self.0.len()
     }
 
+    /// The words in order.
     pub fn iter(&self) -> Words<'_> {
         Words(&self.0)
     }

@@ -21,6 +21,7 @@ pub const FEATURES_MAX: usize = 1024;
 
 /// Too much of something, so that no worker could take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Excess {
     /// With its unit, in the plural.
     pub what: &'static str,

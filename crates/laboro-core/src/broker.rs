@@ -24,6 +24,7 @@ pub struct PeerId(pub u64);
 
 /// What the outside must do.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Act<M> {
     Send {
         to: PeerId,
@@ -39,7 +40,9 @@ pub enum Act<M> {
     },
 }
 
+/// How the broker treats its peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct BrokerConfig {
     pub workers_max: usize,
     /// Of one worker.
@@ -75,6 +78,7 @@ impl Default for BrokerConfig {
     }
 }
 
+/// The request broker of rrmq: requests in, requests to workers and replies to clients out.
 #[derive(Debug)]
 pub struct Broker<M> {
     config: BrokerConfig,
@@ -169,6 +173,7 @@ impl<M> Broker<M> {
         Ok(())
     }
 
+    /// A worker says that it takes no more requests.
     pub fn deregister(&mut self, peer: PeerId) {
         match self.peers.get_mut(&peer).and_then(|peer| peer.worker.take()) {
             Some(worker) => {
@@ -240,6 +245,7 @@ impl<M> Broker<M> {
         [self.queue.deadline(), self.table.deadline()].into_iter().flatten().min()
     }
 
+    /// What happens because time has passed.
     pub fn tick(&mut self, now: Time, acts: &mut Vec<Act<M>>) {
         self.counters.count(Dropped::Expired, self.queue.expire(now));
         while let Some(due) = self.table.due(now) {
@@ -267,14 +273,17 @@ impl<M> Broker<M> {
         (self.queue.len(), self.queue.bytes())
     }
 
+    /// What was counted since it began.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
+    /// What a peer calls itself.
     pub fn identity(&self, peer: PeerId) -> Option<&Name> {
         self.peers.get(&peer).map(|peer| &peer.identity)
     }
 
+    /// Has the peer registered as a worker?
     pub fn is_worker(&self, peer: PeerId) -> bool {
         self.worker(peer).is_some()
     }

@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 /// One command and where its reply goes.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Ask {
     pub token: Token,
     pub command: Command,
 }
 
+/// What can be asked.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub enum Command {
     Submit(Submit),
     /// No more tasks will be added.
@@ -56,7 +59,9 @@ pub enum Command {
     Unwatch(Token),
 }
 
+/// Tasks and arrays that come together: all of them are taken or none.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Submit {
     pub group: Name,
     pub job: SubmitTo,
@@ -83,7 +88,9 @@ impl Submit {
     }
 }
 
+/// Which job a submit goes to.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub enum SubmitTo {
     New(JobOptions),
     Add(JobId),
@@ -92,7 +99,9 @@ pub enum SubmitTo {
     Open(JobOptions),
 }
 
+/// What becomes of a predecessor that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum UnknownPred {
     Refuse,
     /// A predecessor nobody knows counts as done.
@@ -102,7 +111,9 @@ pub enum UnknownPred {
     InOrder,
 }
 
+/// What becomes of a task whose name is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum IfTaken {
     Refuse,
     /// The same task again is no news; a different one is refused.
@@ -113,6 +124,7 @@ pub enum IfTaken {
 
 /// A predecessor or a task meant by a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum TaskRef {
     Id(TaskId),
     /// The same, from somebody who may know of the command's group only: a task of another one is not there,
@@ -122,7 +134,9 @@ pub enum TaskRef {
     Name(Name),
 }
 
+/// One task of a submit.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct TaskSpec {
     pub name: Name,
     pub profile: u32,
@@ -131,7 +145,9 @@ pub struct TaskSpec {
     pub memo: Option<Arc<[u8]>>,
 }
 
+/// One array of a submit.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct ArraySpec {
     pub name: Name,
     pub count: u32,
@@ -162,7 +178,9 @@ impl ArraySpec {
     }
 }
 
+/// How a peer says which worker it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum WorkerRef {
     Id(WorkerId),
     Name {
@@ -179,6 +197,7 @@ pub enum WorkerRef {
 
 /// A worker says who it is, what it has and what still runs there. Saying it again is fine.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Join {
     pub group: Name,
     pub name: Name,
@@ -223,7 +242,9 @@ impl Join {
     }
 }
 
+/// What a worker has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Capacity {
     pub slots: u32,
     pub memory: u64,
@@ -234,6 +255,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
+    /// Slots and nothing else.
     pub fn slots(slots: u32) -> Capacity {
         Capacity { slots, ..Capacity::default() }
     }
@@ -241,6 +263,7 @@ impl Capacity {
 
 /// Room for work at a worker.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Offer {
     pub worker: WorkerRef,
     pub route: Route,
@@ -248,7 +271,9 @@ pub struct Offer {
     pub lease_ms: Option<u64>,
 }
 
+/// How tasks reach the worker that offers room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Route {
     /// The reply carries up to `most` tasks, at the latest when patience ends.
     Answer { most: u32, patience: Patience },
@@ -258,7 +283,9 @@ pub enum Route {
     Push { ahead: u32 },
 }
 
+/// How long an offer waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Patience {
     None,
     /// Answered where nothing more can come by itself, also when that becomes so while it waits. Something may
@@ -274,13 +301,17 @@ pub enum Patience {
     Always(Time),
 }
 
+/// Results of a worker.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Report {
     pub worker: WorkerRef,
     pub results: Vec<TaskResult>,
 }
 
+/// How one attempt ended.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct TaskResult {
     pub lease: LeaseRef,
     pub outcome: Outcome,
@@ -291,6 +322,7 @@ pub struct TaskResult {
 
 /// How a peer says which lease it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum LeaseRef {
     Number {
         task: TaskId,
@@ -307,13 +339,16 @@ pub enum LeaseRef {
 
 /// Work that a worker gives back unfinished. All of it or none.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Return {
     pub worker: WorkerRef,
     pub tasks: Vec<Returned>,
     pub place: Place,
 }
 
+/// One task that is given back.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Returned {
     pub lease: LeaseRef,
     /// It turned out that these must be done first.
@@ -323,24 +358,31 @@ pub struct Returned {
 /// Work that a worker cannot run, whatever it tries: it could not even read it. That is not an attempt. Each of
 /// these tasks is held with the reason; what it does not hold any more is left as it is.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Decline {
     pub worker: WorkerRef,
     pub tasks: Vec<Declined>,
 }
 
+/// One task that a worker cannot run.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Declined {
     pub lease: LeaseRef,
     pub reason: Box<str>,
 }
 
+/// Where a task that is given back stands in its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Place {
     Front,
     Back,
 }
 
+/// A worker goes.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Leave {
     pub worker: WorkerRef,
     /// Only this session's end counts: a worker that has joined anew meanwhile stays.
@@ -348,7 +390,9 @@ pub struct Leave {
     pub how: Leaving,
 }
 
+/// Whether a worker that goes may come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Leaving {
     /// Its tasks go back now.
     Gone,
@@ -356,6 +400,7 @@ pub enum Leaving {
     Away { grace_ms: u64 },
 }
 
+/// What a worker shall be given no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drain {
     /// Give it nothing more.
@@ -370,12 +415,15 @@ pub enum Drain {
 
 /// Which tasks of a job are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Selection {
     pub job: JobId,
     pub which: Which,
 }
 
+/// Which of a job's tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Which {
     /// The job itself and so all its tasks.
     Job,
@@ -384,7 +432,9 @@ pub enum Which {
     InState(State),
 }
 
+/// Questions, which change nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Query {
     Groups,
     Group(Name),
@@ -431,7 +481,9 @@ pub enum Query {
     Worker(WorkerRef),
 }
 
+/// What a watcher is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Scope {
     All,
     Job(JobId),
@@ -439,6 +491,7 @@ pub enum Scope {
 
 /// How workers are judged. See `hub/conduct.rs`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub enum ConductRule {
     Off,
     /// A failure counts only where others succeed on the same work.

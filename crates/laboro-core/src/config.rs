@@ -3,7 +3,9 @@
 use crate::bounds::WORK_BYTES_MAX;
 use crate::command::ConductRule;
 
+/// All rules and limits of a hub.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Config {
     pub limits: Limits,
     pub conduct: Conduct,
@@ -29,7 +31,9 @@ impl Default for Config {
     }
 }
 
+/// How much there may be of everything.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Limits {
     pub name_bytes: usize,
     /// Those with jobs, workers or settings.
@@ -80,6 +84,7 @@ impl Default for Limits {
 /// How much may be queued at once: tasks that have not ended, and what they were submitted with. A submit that
 /// would go beyond is refused.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
 pub struct Quotas {
     pub group_tasks: u64,
     pub group_bytes: u64,
@@ -95,7 +100,9 @@ impl Default for Quotas {
     }
 }
 
+/// When a worker is put on hold or ejected. See `hub/conduct.rs`.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Conduct {
     pub rule: ConductRule,
     /// Nobody is judged before so many results.
@@ -130,6 +137,7 @@ impl Default for Conduct {
 
 /// What finished work is remembered, so that memory stays bounded over months.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Keep {
     pub jobs: usize,
     pub age_ms: u64,

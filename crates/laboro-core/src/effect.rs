@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// What one step produced. The effects come out only through `release`, which a journal calls when
 /// the events are as safe as promised.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub struct Batch {
     pub at: Time,
     pub events: Vec<Event>,
@@ -27,12 +28,15 @@ impl Batch {
         self.effects
     }
 
+    /// Did nothing happen?
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.effects.is_empty()
     }
 }
 
+/// One thing that the outside must do.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub enum Effect {
     Reply {
         token: Token,
@@ -68,6 +72,7 @@ pub enum Effect {
 
 /// One task given to one worker.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct Grant {
     pub lease: LeaseNo,
     pub task: TaskId,
@@ -86,7 +91,9 @@ pub struct Grant {
     pub memo: Option<Arc<[u8]>>,
 }
 
+/// Which element of its array a task is.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Element {
     /// Counted from 0 inside its array.
     pub position: u32,
@@ -97,6 +104,7 @@ pub struct Element {
 
 /// Something that a watcher is told. Ranges, because arrays are.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Change {
     Tasks {
         job: JobId,

@@ -8,7 +8,9 @@ use crate::task::{NewArray, NewTask, Outcome, Profile};
 use crate::view::Standing;
 use std::sync::Arc;
 
+/// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub enum Event {
     /// A hub started with this state. Every live lease gets one more period.
     Began {
@@ -143,7 +145,9 @@ pub enum Event {
 /// First and last number of each run, ascending.
 pub type Ranges = Vec<(u32, u32)>;
 
+/// What a submit added to a job.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub struct Added {
     pub job: JobId,
     pub profiles: Vec<Profile>,
@@ -153,12 +157,14 @@ pub struct Added {
 
 /// Which ones of its worker's countable resources a lease has: a bit for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Share {
     pub indices: Vec<(Name, u128)>,
 }
 
 /// What a worker says beside the outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Words {
     pub message: Option<Box<str>>,
     pub memo: Option<Arc<[u8]>>,
@@ -166,6 +172,7 @@ pub struct Words {
 
 /// What becomes of the task after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Then {
     Done,
     Failed,
@@ -173,6 +180,7 @@ pub enum Then {
     Again(Time),
 }
 
+/// Why a lease ended without a result, and so where its task stands next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnReason {
     /// Its worker was lost or its time ran out: to the front, and counted.

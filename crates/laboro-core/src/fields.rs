@@ -9,6 +9,7 @@ use std::fmt;
 pub struct Fields(u64);
 
 impl Fields {
+    /// No field at all.
     pub const NONE: Fields = Fields(0);
     /// Also those that are not there yet: of a worker in this same program.
     pub const ALL: Fields = Fields(u64::MAX);
@@ -19,10 +20,12 @@ impl Fields {
         if tag < u64::BITS { Fields(self.0 | 1 << tag) } else { self }
     }
 
+    /// Are all the others among these?
     pub const fn has_all(self, others: Fields) -> bool {
         self.0 & others.0 == others.0
     }
 
+    /// The tags, ascending.
     pub fn tags(self) -> impl Iterator<Item = u32> {
         (0..u64::BITS).filter(move |tag| self.0 >> tag & 1 == 1)
     }
@@ -30,6 +33,7 @@ impl Fields {
 
 /// Why bytes are not fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum FieldError {
     /// It may not be skipped.
     Unknown(u32),

@@ -29,6 +29,7 @@ use crate::reply::Reply;
 use search::CycleCheck;
 use std::sync::Arc;
 
+/// A ledger, who is there, and the rules by which tasks and workers meet.
 #[derive(Debug)]
 pub struct Hub {
     ledger: LedgerWriter,
@@ -88,6 +89,7 @@ impl Hub {
         [ledger, self.presence.next_timer(), self.sweep_due(), search].into_iter().flatten().min()
     }
 
+    /// What it knows.
     pub fn ledger(&self) -> &Ledger {
         self.ledger.read()
     }

@@ -8,17 +8,21 @@ use std::fmt;
 pub struct Time(pub u64);
 
 impl Time {
+    /// Later than anything.
     pub const NEVER: Time = Time(u64::MAX);
 
+    /// So much later.
     pub fn after_ms(self, ms: u64) -> Time {
         Time(self.0.saturating_add(ms))
     }
 
+    /// How long after another time, or 0.
     pub fn since_ms(self, earlier: Time) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
+/// A group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub u32);
 
@@ -29,9 +33,11 @@ impl GroupId {
     }
 }
 
+/// A job, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u32);
 
+/// A worker that the hub has met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerId(pub u32);
 
@@ -45,6 +51,7 @@ impl WorkerId {
 /// The same type also names a whole array, by the number of its first element and a mark, so that a
 /// predecessor is one kind of thing whether it is a task or an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
 pub struct TaskId {
     pub job: JobId,
     pub index: u32,
@@ -52,8 +59,10 @@ pub struct TaskId {
 
 impl TaskId {
     const WHOLE: u32 = 1 << 31;
+    /// The largest number of a task in its job.
     pub const INDEX_MAX: u32 = Self::WHOLE - 1;
 
+    /// The task with this number.
     pub fn new(job: JobId, index: u32) -> TaskId {
         TaskId { job, index }
     }
@@ -63,6 +72,7 @@ impl TaskId {
         TaskId { job, index: first | Self::WHOLE }
     }
 
+    /// Is a whole array meant?
     pub fn is_whole(self) -> bool {
         self.index & Self::WHOLE != 0
     }
@@ -94,15 +104,18 @@ pub struct LeaseNo(pub u64);
 impl LeaseNo {
     const COUNT_BITS: u32 = 40;
 
+    /// The lease of this count in this life.
     pub fn new(life: u32, count: u64) -> LeaseNo {
         debug_assert!(count < 1 << Self::COUNT_BITS, "a life grants fewer than 2^40 leases");
         LeaseNo(u64::from(life) << Self::COUNT_BITS | count)
     }
 
+    /// The life of the hub that granted it.
     pub fn life(self) -> u32 {
         u32::try_from(self.0 >> Self::COUNT_BITS).expect("24 bits are left of 64")
     }
 
+    /// Counted in that life, from 0.
     pub fn count(self) -> u64 {
         self.0 & ((1 << Self::COUNT_BITS) - 1)
     }
@@ -127,14 +140,17 @@ pub struct SessionId(pub u64);
 pub struct Name(SmallVec<[u8; 16]>);
 
 impl Name {
+    /// A name of these bytes.
     pub fn new(bytes: &[u8]) -> Name {
         Name(SmallVec::from_slice(bytes))
     }
 
+    /// As it was given.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
+    /// Is it no name?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -146,6 +162,7 @@ impl Name {
         Some((Name::new(&self.0[..dot]), number))
     }
 
+    /// In bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }

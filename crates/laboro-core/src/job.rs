@@ -3,7 +3,9 @@
 use crate::id::Name;
 use crate::task::State;
 
+/// What holds for all tasks of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct JobOptions {
     /// For people; need not be unique.
     pub name: Name,
@@ -25,10 +27,12 @@ pub struct JobOptions {
 pub struct Counts([u32; State::COUNT]);
 
 impl Counts {
+    /// How many are in this state.
     pub fn of(&self, state: State) -> u32 {
         self.0[state as usize]
     }
 
+    /// How many there are.
     pub fn total(&self) -> u64 {
         self.0.iter().map(|&count| u64::from(count)).sum()
     }
@@ -38,6 +42,7 @@ impl Counts {
         [State::Ready, State::Delayed, State::Leased].iter().map(|&s| u64::from(self.of(s))).sum()
     }
 
+    /// How many have not ended.
     pub fn unfinished(&self) -> u64 {
         State::ALL.iter().filter(|s| !s.is_finished()).map(|&s| u64::from(self.of(s))).sum()
     }

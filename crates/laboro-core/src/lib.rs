@@ -5,6 +5,8 @@
 //! there (`presence`), and the hub that decides.
 
 #![forbid(unsafe_code)]
+// Fields and variants that their names and types explain are left out, type by type.
+#![warn(missing_docs)]
 
 mod argv;
 mod bounds;

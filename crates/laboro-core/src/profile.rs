@@ -6,6 +6,7 @@ use crate::id::Name;
 
 /// What a task needs of a worker. Resources and tags are sorted and without repeats.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
 pub struct Needs {
     pub slots: u32,
     pub memory: u64,
@@ -39,6 +40,7 @@ impl Needs {
 
 /// Everything about a task that many tasks have in common. Kept once, however many share it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub struct Profile {
     pub needs: Needs,
     pub priority: i32,
@@ -73,6 +75,7 @@ impl Default for Profile {
 
 /// Waits `first_ms` before the second attempt and twice as long before each further one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub struct Backoff {
     pub first_ms: u64,
     pub most_ms: u64,
@@ -85,6 +88,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
+    /// How long to wait after so many failed attempts.
     pub fn wait_ms(self, failed_attempts: u16) -> u64 {
         let doublings = u32::from(failed_attempts.saturating_sub(1)).min(40);
         self.first_ms.saturating_mul(1 << doublings).min(self.most_ms)
@@ -160,6 +164,7 @@ impl Profile {
         }
     }
 
+    /// Reads what `encode` wrote; fields that are not there are as usual.
     pub fn decode(bytes: &[u8]) -> Result<Profile, FieldError> {
         let mut profile = Profile::default();
         Reader(bytes).each(|tag, value| {

@@ -6,6 +6,7 @@ use crate::id::{JobId, Name};
 
 /// A quota that a submit would go beyond.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Quota {
     pub whose: QuotaOf,
     /// `tasks` or `bytes`.
@@ -16,7 +17,9 @@ pub struct Quota {
     pub more: u64,
 }
 
+/// Who has a quota.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum QuotaOf {
     Group(Name),
     Token(Name),
@@ -35,6 +38,7 @@ impl std::fmt::Display for Quota {
 
 /// Why the hub says no. A refusal changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Refusal {
     NoSuchJob(JobId),
     NoSuchTask(Name),

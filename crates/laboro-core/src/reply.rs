@@ -5,7 +5,9 @@ use crate::id::{JobId, LeaseNo, TaskId, WorkerId};
 use crate::refusal::Refusal;
 use crate::view::{GroupView, JobView, PartView, TaskView, WorkerView};
 
+/// The answer to one command.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub enum Reply {
     Ok,
     Submitted {
@@ -48,6 +50,7 @@ pub enum Reply {
 
 /// Why an offer got nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Idle {
     /// Nothing was ever submitted to this group.
     Fresh,

@@ -11,6 +11,7 @@ pub type Variable = (Box<[u8]>, Box<[u8]>);
 /// Paths are relative to the directory. In an array, texts and paths may hold placeholders, which the worker that runs
 /// an element fills in.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub struct Setting {
     pub dir: Option<Box<[u8]>>,
     pub env: Vec<Variable>,
@@ -23,7 +24,9 @@ pub struct Setting {
     pub umask: Option<u32>,
 }
 
+/// What a task reads from its standard input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub enum Stdin {
     #[default]
     Null,
@@ -156,6 +159,7 @@ impl Setting {
         self.stdout.as_deref().filter(|_| self.stdout == self.stderr)
     }
 
+    /// Sends both streams to one file.
     pub fn set_both_streams(&mut self, path: Option<Box<[u8]>>) {
         self.stdout.clone_from(&path);
         self.stderr = path;

@@ -13,6 +13,7 @@ pub use crate::setting::{Setting, Stdin, Variable};
 /// Where a task is. `Held` and `Blocked` wait for a person, `Delayed` for a time, `Waiting` for other tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
+#[allow(missing_docs)]
 pub enum State {
     Waiting,
     Blocked,
@@ -26,7 +27,9 @@ pub enum State {
 }
 
 impl State {
+    /// How many there are.
     pub const COUNT: usize = 9;
+    /// All of them, in the order in which they are shown.
     pub const ALL: [State; Self::COUNT] = [
         State::Waiting,
         State::Blocked,
@@ -39,6 +42,7 @@ impl State {
         State::Cancelled,
     ];
 
+    /// What people call it.
     pub fn word(self) -> &'static str {
         match self {
             State::Waiting => "waiting",
@@ -53,6 +57,7 @@ impl State {
         }
     }
 
+    /// Is the task over?
     pub fn is_finished(self) -> bool {
         matches!(self, State::Done | State::Failed | State::Cancelled)
     }
@@ -60,6 +65,7 @@ impl State {
 
 /// What a worker is asked to do. Which kinds a worker can take depends on its dialect.
 #[derive(Clone, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub enum Work {
     /// The worker knows what the task's name means.
     Named,
@@ -69,7 +75,9 @@ pub enum Work {
     Indexed(Box<IndexedWork>),
 }
 
+/// A program and how it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub struct CommandWork {
     pub program: Program,
     pub setting: Arc<Setting>,
@@ -77,6 +85,7 @@ pub struct CommandWork {
 
 /// `kind` says who reads it: a file extension such as `.sh`, or an interpreter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub struct ScriptWork {
     pub kind: Box<str>,
     pub body: Arc<[u8]>,
@@ -85,6 +94,7 @@ pub struct ScriptWork {
 
 /// One program for a whole array, called with the element's number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub struct IndexedWork {
     pub program: Box<[u8]>,
     pub dir: Box<[u8]>,
@@ -93,6 +103,7 @@ pub struct IndexedWork {
 
 /// In an array the words may hold placeholders, which whoever runs an element fills in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub enum Program {
     Argv(Argv),
     Shell(Box<[u8]>),
@@ -118,8 +129,10 @@ impl std::fmt::Debug for Work {
     }
 }
 
+/// What a worker must be able to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
+#[allow(missing_docs)]
 pub enum WorkKind {
     Named,
     Command,
@@ -128,14 +141,17 @@ pub enum WorkKind {
 }
 
 impl Work {
+    /// A script for this interpreter.
     pub fn script(kind: impl Into<Box<str>>, body: Arc<[u8]>, setting: Arc<Setting>) -> Work {
         Work::Script(Box::new(ScriptWork { kind: kind.into(), body, setting }))
     }
 
+    /// One program for all elements of an array.
     pub fn indexed(program: Box<[u8]>, dir: Box<[u8]>, log_dir: Box<[u8]>) -> Work {
         Work::Indexed(Box::new(IndexedWork { program, dir, log_dir }))
     }
 
+    /// Which kind it is.
     pub fn kind(&self) -> WorkKind {
         match self {
             Work::Named => WorkKind::Named,
@@ -154,6 +170,7 @@ impl Work {
         }
     }
 
+    /// What a worker must know to run it.
     pub fn demand(&self) -> Demand {
         let fields = self.setting().map_or(Fields::NONE, |setting| setting.must_understand());
         Demand { kind: self.kind(), fields }
@@ -162,14 +179,17 @@ impl Work {
 
 /// What a worker must know to run a task: its kind of work, and the fields of its setting that may not be ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
 pub struct Demand {
     pub kind: WorkKind,
     pub fields: Fields,
 }
 
 impl Demand {
+    /// A task known by its name alone.
     pub const NAMED: Demand = Demand::of(WorkKind::Named);
 
+    /// Work of this kind whose setting every worker understands.
     pub const fn of(kind: WorkKind) -> Demand {
         Demand { kind, fields: Fields::NONE }
     }
@@ -183,6 +203,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
+    /// All kinds and all fields: of a worker in this same program.
     pub const ALL: Kinds = Kinds { kinds: 0b1111, fields: Fields::ALL };
 
     /// Without any field that must be understood.
@@ -191,11 +212,13 @@ impl Kinds {
         Kinds { kinds, fields: Fields::NONE }
     }
 
+    /// The same kinds, and these fields.
     #[must_use]
     pub fn understanding(self, fields: Fields) -> Kinds {
         Kinds { fields, ..self }
     }
 
+    /// Can a worker with these run what demands this?
     pub fn has(self, demand: Demand) -> bool {
         self.kinds & 1 << demand.kind as u8 != 0 && self.fields.has_all(demand.fields)
     }
@@ -203,6 +226,7 @@ impl Kinds {
 
 /// How one attempt ended, as the worker tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
 pub enum Outcome {
     Success,
     /// The process ended with this code.
@@ -217,6 +241,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Did it go well?
     pub fn is_success(self) -> bool {
         self == Outcome::Success
     }
@@ -237,6 +262,7 @@ impl std::fmt::Display for Outcome {
 
 /// One task as it enters the ledger: everything is decided, names are ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct NewTask {
     /// Empty: the task is known by its id alone.
     pub name: Name,
@@ -251,6 +277,7 @@ pub struct NewTask {
 
 /// One array as it enters the ledger. Its elements have no form of their own until something happens to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct NewArray {
     pub name: Name,
     pub count: u32,
@@ -265,6 +292,7 @@ pub struct NewArray {
 
 /// What makes one element of an array differ from the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Values {
     /// Element i (from 0) stands for the number first + i * step.
     Numbers { first: i64, step: i64 },

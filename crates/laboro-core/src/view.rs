@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 /// Where a worker stands with the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Standing {
     Good,
     /// Gets nothing until what it runs is in, or its time is over.
@@ -18,6 +19,7 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// What people call it.
     pub fn word(self) -> &'static str {
         match self {
             Standing::Good => "good",
@@ -28,7 +30,9 @@ impl Standing {
     }
 }
 
+/// What the hub thinks of a worker, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct ConductView {
     pub standing: Standing,
     pub reason: Option<Box<str>>,
@@ -36,12 +40,15 @@ pub struct ConductView {
 }
 
 impl ConductView {
+    /// Nothing against it.
     pub fn good() -> ConductView {
         ConductView { standing: Standing::Good, reason: None, until: None }
     }
 }
 
+/// A group and how many tasks it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct GroupView {
     pub group: GroupId,
     pub name: Name,
@@ -50,7 +57,9 @@ pub struct GroupView {
     pub ever_used: bool,
 }
 
+/// A job and how many tasks it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct JobView {
     pub job: JobId,
     pub group: Name,
@@ -67,7 +76,9 @@ pub struct JobView {
     pub failures: Vec<(Outcome, u64)>,
 }
 
+/// Everything about one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct TaskView {
     pub task: TaskId,
     pub name: Name,
@@ -93,6 +104,7 @@ pub struct TaskView {
 
 /// An array or a single task, as a node of the graph of its job.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct PartView {
     /// The number of its first task.
     pub first: u32,
@@ -110,22 +122,27 @@ pub struct PartView {
 /// Tasks and arrays before or after one. Those of other groups stand apart, because not everybody who may see
 /// the one may know of them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Ties {
     pub own: Vec<TaskId>,
     pub elsewhere: Vec<TaskId>,
 }
 
 impl Ties {
+    /// How many there are.
     pub fn len(&self) -> usize {
         self.own.len() + self.elsewhere.len()
     }
 
+    /// Are there none?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
+/// One attempt of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct AttemptView {
     /// From 1. Elements of arrays that are tried again by a person begin anew.
     pub number: u16,
@@ -137,7 +154,9 @@ pub struct AttemptView {
     pub outcome: Option<Outcome>,
 }
 
+/// A worker and what it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct WorkerView {
     pub worker: WorkerId,
     pub name: Name,

@@ -6,8 +6,10 @@ use crate::replay::Replay;
 use laboro_core::State;
 use std::path::Path;
 
+/// What a journal holds and what is wrong with it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub struct Check {
     /// What was found below the level of events.
     pub log: Report,
@@ -20,6 +22,7 @@ pub struct Check {
     pub problem: Option<String>,
 }
 
+/// Reads the whole journal, adds it up, and changes nothing.
 pub fn check(dir: &Path) -> Result<Check, LogError> {
     let (log, seen) = log::check_with(dir, Seen::default, |seen, _, number, payload| {
         // What cannot be read as events may still be a sound log, and the rest of that is looked at.

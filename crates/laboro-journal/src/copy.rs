@@ -7,6 +7,7 @@ use std::path::Path;
 
 /// All of a journal. Nobody else can open it until `hold` is dropped.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub struct Taken {
     pub replay: Replay,
     pub hold: Log,

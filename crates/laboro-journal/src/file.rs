@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Events of a batch that may be written and synced without another thread.
 const LITTLE: usize = 16;
 
+/// A journal in a directory.
 #[derive(Debug)]
 pub struct FileJournal {
     desk: Desk,

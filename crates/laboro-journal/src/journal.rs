@@ -15,8 +15,10 @@ pub trait Journal {
     ) -> impl Future<Output = Result<Vec<Effect>, JournalError>> + Send;
 }
 
+/// Why a batch was not kept. Final: what the hub knows is ahead of its journal.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum JournalError {
     #[error(transparent)]
     Log(#[from] LogError),

@@ -4,6 +4,8 @@
 //! precious and much more.
 
 #![cfg_attr(not(test), forbid(unsafe_code))]
+// Fields and variants that their names and types explain are left out, type by type.
+#![warn(missing_docs)]
 
 mod journal;
 mod memory;

@@ -74,6 +74,7 @@ pub struct Log {
 /// What opening a log found and did.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub struct Recovery {
     /// 0 if the log holds nothing yet.
     pub last_number: u64,
@@ -179,6 +180,7 @@ impl Log {
         Ok(number)
     }
 
+    /// The number of the last record.
     pub fn last_number(&self) -> u64 {
         self.last
     }

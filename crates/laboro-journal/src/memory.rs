@@ -3,12 +3,14 @@
 use crate::journal::{Journal, JournalError};
 use laboro_core::{Batch, Effect, Event, Ledger, Time};
 
+/// Keeps batches in memory, for tests and for runs that leave nothing behind.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     batches: Vec<(Time, Vec<Event>)>,
 }
 
 impl MemoryJournal {
+    /// All that was committed.
     pub fn batches(&self) -> &[(Time, Vec<Event>)] {
         &self.batches
     }

@@ -40,6 +40,7 @@ use laboro_core::Outcome;
 
 /// Whose output it is: one attempt at one task of one job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
 pub struct Key {
     pub job: u32,
     pub index: u32,
@@ -52,7 +53,9 @@ impl std::fmt::Display for Key {
     }
 }
 
+/// Which stream of a task was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub enum Stream {
     Stdout,
     Stderr,
@@ -69,6 +72,7 @@ impl std::fmt::Display for Stream {
 
 /// What a reader wants to see of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Streams {
     Stdout,
     Stderr,
@@ -87,6 +91,7 @@ impl Streams {
 
 /// How an attempt ended, as told by whoever ran it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Ending {
     /// One of `EXITED` to `LOST`; what a later version writes is carried as it is.
     pub kind: u8,
@@ -101,11 +106,17 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// It ended by itself.
     pub const EXITED: u8 = 0;
+    /// A signal ended it.
     pub const SIGNALLED: u8 = 1;
+    /// It ran longer than it may.
     pub const TIMED_OUT: u8 = 2;
+    /// It could not be started.
     pub const NOT_STARTED: u8 = 3;
+    /// It was ended on request.
     pub const STOPPED: u8 = 4;
+    /// Its worker went away.
     pub const LOST: u8 = 5;
 
     /// Without times and usage.
@@ -122,6 +133,7 @@ impl Ending {
         Ending { kind, code, ..Ending::default() }
     }
 
+    /// The same as the core says it.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match (self.kind, self.code) {
@@ -137,6 +149,7 @@ impl Ending {
 
 /// Who ran an attempt, where there is more than one who could have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Worker {
     pub number: u32,
     /// At most the first 255 bytes of it.
@@ -145,6 +158,7 @@ pub struct Worker {
 
 /// An attempt that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Ended {
     pub key: Key,
     pub end: End,
@@ -153,6 +167,7 @@ pub struct Ended {
 
 /// How much of one stream is in the store. What is kept is always its head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Amount {
     pub kept: u64,
     /// Beyond the limit of a stream.
@@ -204,6 +219,7 @@ impl Amounts {
 
 /// The closing record of an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct End {
     pub ending: Ending,
     pub stdout: Amount,

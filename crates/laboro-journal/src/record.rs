@@ -15,6 +15,7 @@ const BUFFER_BYTES_KEPT: usize = 4 << 20;
 /// Why bytes are not a batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum RecordError {
     #[error("a record without a byte")]
     Empty,
@@ -48,6 +49,7 @@ impl Encoder {
         self.0.begin(at, v1::Start::Continued);
     }
 
+    /// Appends one event.
     pub fn event(&mut self, event: &Event) {
         self.0.event(event);
     }

@@ -19,6 +19,7 @@ pub fn read_ledger(dir: &Path) -> Result<Ledger, JournalError> {
 
 /// Adds records up, wherever they come from.
 #[derive(Debug, Default)]
+#[allow(missing_docs)]
 pub struct Replay {
     pub ledger: Ledger,
     /// When the newest batch happened.

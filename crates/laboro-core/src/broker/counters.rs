@@ -28,6 +28,7 @@ pub enum Dropped {
 }
 
 impl Dropped {
+    /// All of them, in the order in which they are shown.
     pub const ALL: [Dropped; 11] = [
         Dropped::QueueFull,
         Dropped::QueueBytes,
@@ -60,7 +61,9 @@ impl Dropped {
     }
 }
 
+/// What the broker has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Counters {
     /// For any worker.
     pub requests: u64,
@@ -84,6 +87,7 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// How many messages were dropped for this reason.
     pub fn dropped(&self, why: Dropped) -> u64 {
         self.dropped[why as usize]
     }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 /// What is queued by one owner, or in one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Load {
     pub tasks: u64,
     pub bytes: u64,

@@ -95,6 +95,7 @@ pub(crate) enum Timer {
 }
 
 impl Ledger {
+    /// How often a hub began with it.
     pub fn life(&self) -> u32 {
         self.life
     }
@@ -216,10 +217,12 @@ impl Ledger {
         JobId(self.next_job + 1)
     }
 
+    /// Jobs that are remembered.
     pub fn job_count(&self) -> usize {
         self.job_ids.len()
     }
 
+    /// Workers that are remembered.
     pub fn worker_count(&self) -> usize {
         self.workers.len()
     }

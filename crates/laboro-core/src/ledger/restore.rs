@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 /// Pieces come in the order of these variants.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub enum Restore {
     Counters {
         life: u32,
@@ -69,7 +70,9 @@ pub enum Restore {
     },
 }
 
+/// A worker and how it has done.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub struct RestoredWorker {
     pub worker: WorkerId,
     pub group: GroupId,
@@ -89,7 +92,9 @@ pub struct RestoredWorker {
     pub holds: u32,
 }
 
+/// A job without its tasks.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub struct RestoredJob {
     pub job: JobId,
     pub group: GroupId,
@@ -104,7 +109,9 @@ pub struct RestoredJob {
     pub bad: u32,
 }
 
+/// An array without its elements.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub struct RestoredArray {
     pub job: JobId,
     pub first: u32,
@@ -117,14 +124,18 @@ pub struct RestoredArray {
     pub bad: u32,
 }
 
+/// Tasks of a job that have records.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub struct RestoredTasks {
     pub job: JobId,
     pub profiles: Vec<Profile>,
     pub tasks: Vec<RestoredTask>,
 }
 
+/// One record.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub struct RestoredTask {
     pub index: u32,
     pub name: Name,
@@ -138,7 +149,9 @@ pub struct RestoredTask {
     pub extra: Option<Box<RestoredExtra>>,
 }
 
+/// Where a task with a record is.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub enum RestoredPhase {
     Waiting,
     Blocked,
@@ -152,7 +165,9 @@ pub enum RestoredPhase {
     Cancelled,
 }
 
+/// An attempt that has ended.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub struct RestoredAttempt {
     pub outcome: Outcome,
     pub worker: WorkerId,
@@ -160,7 +175,9 @@ pub struct RestoredAttempt {
     pub took_ms: u32,
 }
 
+/// What few tasks have.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
 pub struct RestoredExtra {
     pub memo: Option<Arc<[u8]>>,
     pub message: Option<Box<str>>,

@@ -8,8 +8,10 @@ use super::LogError;
 use super::directory::Listing;
 use super::reader::{Piece, Walked, follow, sound, walk};
 
+/// What a log holds and what is wrong with it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub struct Report {
     pub last_number: u64,
     /// Records after the snapshot.
@@ -23,8 +25,10 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+/// One snapshot of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub struct SnapshotReport {
     /// The last record it includes.
     pub number: u64,
@@ -32,8 +36,10 @@ pub struct SnapshotReport {
     pub chunks: u64,
 }
 
+/// Something that is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub struct Problem {
     /// The directory, if files are missing from it.
     pub file: PathBuf,
@@ -45,6 +51,7 @@ pub struct Problem {
 /// same in a list made later; how often we look is bounded by this.
 pub(super) const TRIES: usize = 100;
 
+/// Reads the whole log and changes nothing.
 pub fn check(dir: &Path) -> Result<Report, LogError> {
     check_with(dir, || (), |(), _, _, _| Ok(())).map(|(report, ())| report)
 }

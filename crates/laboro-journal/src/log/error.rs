@@ -7,6 +7,7 @@ use std::sync::Arc;
 /// Cloneable, so that a log that failed once can go on giving the same answer.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum LogError {
     #[error(
         "journal {dir} is in use{}; stop the hub that has it open, or use another directory",

@@ -16,7 +16,9 @@ pub enum Durability {
     None,
 }
 
+/// How a log is kept.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct Options {
     pub durability: Durability,
     /// Size of the first segment. Small, because it is zeroed while somebody waits.

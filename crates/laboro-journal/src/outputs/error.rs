@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Key, Stream};
 
+/// Why output was not kept or found.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum Error {
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },

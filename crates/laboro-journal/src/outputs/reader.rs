@@ -12,6 +12,7 @@ use super::table::Table;
 use super::walk::{Chunks, Follow, Walk};
 use super::{End, Ended, Error, Key, Stream, Streams};
 
+/// Finds what tasks printed.
 #[derive(Debug)]
 pub struct Reader {
     pub(super) dir: PathBuf,

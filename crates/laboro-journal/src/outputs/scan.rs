@@ -11,6 +11,7 @@ use super::segment::{self, HEAD_BYTES};
 
 /// A stretch of a segment in which no record could be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Damage {
     pub file: PathBuf,
     pub from: u64,

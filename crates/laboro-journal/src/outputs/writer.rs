@@ -42,6 +42,7 @@ impl Default for Config {
     }
 }
 
+/// Writes what tasks print.
 #[derive(Debug)]
 pub struct Writer {
     dir: PathBuf,
@@ -62,6 +63,7 @@ pub struct Writer {
 
 /// An error that came in the middle: so many bytes are dealt with, the others were not looked at.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub struct NotTaken {
     pub taken: usize,
     pub error: Error,

@@ -6,7 +6,9 @@ use crate::id::Time;
 /// A rate looks back over so much time.
 const WINDOW_MS: u64 = 10_000;
 
+/// How many requests came in the last time, smoothed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Rate {
     pub total: u64,
     began: Time,

@@ -34,6 +34,7 @@ enum Whereabouts {
 
 /// A worker as the table shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct WorkerRow<'a> {
     pub identity: &'a Name,
     pub free: u32,
