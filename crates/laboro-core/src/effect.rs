@@ -8,8 +8,8 @@ use crate::reply::Reply;
 use crate::task::{Outcome, Profile, State, Values, Work};
 use std::sync::Arc;
 
-/// What one step produced. The effects come out only through `release`, which a journal calls when
-/// the events are as safe as promised.
+/// What one step produced. The effects come out only through `release`, for the receipt of an archive that keeps the
+/// events.
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub struct Batch {
@@ -23,8 +23,8 @@ impl Batch {
         Batch { at, events, effects }
     }
 
-    /// Only a journal that has kept its promise about `events` may call this.
-    pub fn release(self) -> Vec<Effect> {
+    /// The receipt says that `events` are as safe as promised.
+    pub fn release(self, _: Receipt) -> Vec<Effect> {
         self.effects
     }
 
@@ -33,6 +33,20 @@ impl Batch {
         self.events.is_empty() && self.effects.is_empty()
     }
 }
+
+/// What keeps batches. Whoever implements it promises that the events of a batch are as safe as they have to be before
+/// a receipt for it is made; nothing else can make one.
+pub trait Archive {
+    /// For one batch that is kept.
+    fn receipt(&self) -> Receipt {
+        Receipt(())
+    }
+}
+
+/// Opens one batch.
+#[derive(Debug)]
+#[must_use]
+pub struct Receipt(());
 
 /// One thing that the outside must do.
 #[derive(Debug, Clone)]

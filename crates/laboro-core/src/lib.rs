@@ -36,7 +36,7 @@ pub use bounds::{
 pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, Rate, WorkerRow};
 pub use command::*;
 pub use config::{Conduct, Config, Keep, Limits, Quotas};
-pub use effect::{Batch, Change, Effect, Element, Grant};
+pub use effect::{Archive, Batch, Change, Effect, Element, Grant, Receipt};
 pub use event::{Added, Event, Ranges, ReturnReason, Share, Then, Words};
 pub use fields::{FieldError, Fields};
 pub use hub::Hub;

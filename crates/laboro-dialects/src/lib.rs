@@ -7,6 +7,8 @@ pub mod session;
 pub mod worker;
 
 mod messages;
+#[cfg(test)]
+mod nowhere;
 
 pub mod fuq1;
 pub mod fuq2;

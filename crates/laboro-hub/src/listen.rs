@@ -5,6 +5,7 @@ mod allow;
 mod complaints;
 mod dialect;
 pub(crate) mod fill;
+mod own;
 mod rrmq;
 pub(crate) mod stats;
 
@@ -15,6 +16,7 @@ pub(crate) use allow::allows;
 pub use allow::{BadNetwork, Network};
 pub(crate) use complaints::Complaints;
 pub use dialect::Dialect;
+pub use own::{OwnDoor, listen_own};
 pub use stats::{DoorCounts, DoorStats};
 
 use crate::fuq;
@@ -38,6 +40,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 /// One door of a running hub.
@@ -114,26 +117,43 @@ pub(crate) async fn listen(listener: TcpListener, reception: Reception) {
     if let Some(door) = &reception.fuq {
         door.watch(&reception);
     }
+    let stop = reception.hall.stop.clone();
+    accept_each(listener, &stop, &reception.door, |stream, peer, inside| {
+        if let Some(place) = reception.admit(peer) {
+            inside.spawn(reception.clone().receive(stream, peer, place));
+        }
+    })
+    .await;
+    if let Some(door) = &reception.fuq {
+        door.ended().await;
+    }
+}
+
+/// Takes connections until told to stop, then waits until those that were let in have ended.
+async fn accept_each(
+    listener: TcpListener,
+    stop: &CancellationToken,
+    door: impl std::fmt::Display,
+    mut let_in: impl FnMut(TcpStream, IpAddr, &mut JoinSet<()>),
+) {
     let mut inside = JoinSet::new();
     let mut was_short = false;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             Some(_) = inside.join_next() => continue,
-            () = reception.hall.stop.cancelled() => break,
+            () = stop.cancelled() => break,
         };
         match accepted {
             Ok((stream, peer)) => {
                 was_short = false;
-                if let Some(place) = reception.admit(peer.ip()) {
-                    inside.spawn(reception.clone().receive(stream, peer.ip(), place));
-                }
+                let_in(stream, peer.ip(), &mut inside);
             }
             // Whoever gave up while waiting in line is no trouble; anything else will not pass at once.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 if !std::mem::replace(&mut was_short, true) {
-                    tracing::error!("{}: cannot take connections: {error}", reception.door);
+                    tracing::error!("{door}: cannot take connections: {error}");
                 }
                 tokio::time::sleep(OUT_OF_SOCKETS).await;
             }
@@ -141,9 +161,6 @@ pub(crate) async fn listen(listener: TcpListener, reception: Reception) {
     }
     drop(listener);
     while inside.join_next().await.is_some() {}
-    if let Some(door) = &reception.fuq {
-        door.ended().await;
-    }
 }
 
 impl Reception {
@@ -155,8 +172,7 @@ impl Reception {
         let permit = Arc::clone(&self.connections).try_acquire_owned();
         match permit {
             Ok(permit) if !is_full && allows(&self.door.allow, peer) => {
-                stats::count(&stats.connections, 1);
-                Some(Inside { stats: Arc::clone(stats), _permit: permit })
+                Some(Inside::enter(stats, permit))
             }
             _ => {
                 stats::count(&stats.refused, 1);
@@ -271,6 +287,13 @@ impl Reception {
 struct Inside {
     stats: Arc<DoorStats>,
     _permit: OwnedSemaphorePermit,
+}
+
+impl Inside {
+    fn enter(stats: &Arc<DoorStats>, permit: OwnedSemaphorePermit) -> Inside {
+        stats::count(&stats.connections, 1);
+        Inside { stats: Arc::clone(stats), _permit: permit }
+    }
 }
 
 impl Drop for Inside {

@@ -172,6 +172,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             outputs: Some(keeper.outputs()),
             stats: Arc::clone(&door.stats),
             limits: limits(settings),
+            lingers: true,
             stop: stop.clone(),
         },
         complaints: Arc::default(),

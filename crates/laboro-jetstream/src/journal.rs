@@ -10,7 +10,7 @@ use crate::nats::NatsError;
 use crate::options::Options;
 use crate::pen::PenError;
 use crate::read::ReadError;
-use laboro_core::{Batch, Effect, Event, Ledger, Time};
+use laboro_core::{Archive, Batch, Effect, Event, Ledger, Time};
 use laboro_journal::{Journal, JournalError, Replay, wait};
 pub(crate) use lease::Lease;
 pub use open::{Opening, Papers};
@@ -191,15 +191,17 @@ impl JetStreamJournal {
     }
 }
 
+impl Archive for JetStreamJournal {}
+
 impl Journal for JetStreamJournal {
     async fn commit(&mut self, mut batch: Batch) -> Result<Vec<Effect>, JournalError> {
         let (at, events) = (batch.at, std::mem::take(&mut batch.events));
         // What is only read is true as long as nobody else can have begun to write.
         if events.is_empty() && self.lost.borrow().is_none() && self.lease.is_held() {
-            return Ok(batch.release());
+            return Ok(batch.release(self.receipt()));
         }
         self.order(|done| Order::Commit { at, events, done }).await?;
-        Ok(batch.release())
+        Ok(batch.release(self.receipt()))
     }
 }
 

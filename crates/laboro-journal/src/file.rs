@@ -11,7 +11,7 @@ use crate::wait::wait;
 use desk::Desk;
 use fold::LedgerFold;
 pub(crate) use fold::condense;
-use laboro_core::{Batch, Effect, Ledger};
+use laboro_core::{Archive, Batch, Effect, Ledger};
 use scribe::Scribe;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,6 +74,8 @@ impl FileJournal {
     }
 }
 
+impl Archive for FileJournal {}
+
 impl Journal for FileJournal {
     async fn commit(&mut self, mut batch: Batch) -> Result<Vec<Effect>, JournalError> {
         if let Some(error) = &self.failed {
@@ -91,6 +93,6 @@ impl Journal for FileJournal {
                 return Err(error);
             }
         }
-        Ok(batch.release())
+        Ok(batch.release(self.receipt()))
     }
 }

@@ -1,7 +1,7 @@
 //! A journal without a disk, for tests and simulation. It keeps every batch, so it grows without end.
 
 use crate::journal::{Journal, JournalError};
-use laboro_core::{Batch, Effect, Event, Ledger, Time};
+use laboro_core::{Archive, Batch, Effect, Event, Ledger, Time};
 
 /// Keeps batches in memory, for tests and for runs that leave nothing behind.
 #[derive(Debug, Default)]
@@ -25,12 +25,14 @@ impl MemoryJournal {
     }
 }
 
+impl Archive for MemoryJournal {}
+
 impl Journal for MemoryJournal {
     async fn commit(&mut self, mut batch: Batch) -> Result<Vec<Effect>, JournalError> {
         let events = std::mem::take(&mut batch.events);
         if !events.is_empty() {
             self.batches.push((batch.at, events));
         }
-        Ok(batch.release())
+        Ok(batch.release(self.receipt()))
     }
 }

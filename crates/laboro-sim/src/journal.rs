@@ -7,7 +7,7 @@ use crate::disk::{Disk, Ending, Refusal};
 use crate::plan::Sabotage;
 use crate::promise::{Broken, Promise};
 use crate::tap::{Seen, Tap};
-use laboro_core::{Batch, Effect, Event, Ledger, Time};
+use laboro_core::{Archive, Batch, Effect, Event, Ledger, Time};
 use laboro_journal::log::{Durability, Options};
 use laboro_journal::{FileJournal, Journal, JournalError};
 use std::future::poll_fn;
@@ -176,6 +176,9 @@ impl SimJournal {
     }
 }
 
+/// One that may be made to break its promise.
+impl Archive for Store {}
+
 impl Store {
     fn finish(&mut self) -> Result<Vec<Effect>, JournalError> {
         let batch = self.in_flight.take().ok_or(JournalError::Died)?;
@@ -184,7 +187,8 @@ impl Store {
         let (at, events) = (batch.at, batch.events.clone());
         let forgets =
             self.sabotage == Some(Sabotage::AcksUnwritten) && self.commits.is_multiple_of(7);
-        let effects = if forgets { batch.release() } else { file.commit_blocking(batch)? };
+        let effects =
+            if forgets { batch.release(self.receipt()) } else { file.commit_blocking(batch)? };
         self.in_doubt = None;
         self.tap.note(Seen::Kept { at, events });
         if self.dice.one_in(60) {

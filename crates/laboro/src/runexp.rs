@@ -5,13 +5,10 @@ pub(crate) mod args;
 pub(crate) mod config;
 pub(crate) mod timings;
 
-mod conversation;
 mod dashboard;
-mod direct;
 mod files;
-mod mailbox;
+mod journal;
 mod manage;
-mod reception;
 mod recorder;
 mod telling;
 

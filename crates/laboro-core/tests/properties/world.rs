@@ -141,7 +141,7 @@ impl World {
         let mut replies = BTreeMap::new();
         let mut granted = BTreeSet::new();
         let mut dispatched = Vec::new();
-        for effect in batch.release() {
+        for effect in batch.release(Nowhere.receipt()) {
             match effect {
                 Effect::Reply { token, reply } => {
                     let expected =
@@ -431,3 +431,8 @@ fn same(live: &str, other: &str, whose: &str) {
     }
     panic!("{whose} has {} lines, not {}", other.lines().count(), live.lines().count());
 }
+
+/// Nobody waits for what is decided here to be safe.
+struct Nowhere;
+
+impl Archive for Nowhere {}

@@ -86,7 +86,7 @@ impl Stage {
         let names = show::Names::of(&self.events);
         let mut lines: Vec<String> =
             batch.events.iter().map(|event| format!("= {}", names.event(event))).collect();
-        for effect in batch.release() {
+        for effect in batch.release(Nowhere.receipt()) {
             lines.extend(names.effect(&effect, self.count).iter().map(|line| format!("< {line}")));
         }
         Ok(lines)
@@ -120,3 +120,8 @@ fn difference(expected: &str, played: &str) -> String {
         around(&played)
     )
 }
+
+/// Nobody waits for what is decided here to be safe.
+struct Nowhere;
+
+impl Archive for Nowhere {}

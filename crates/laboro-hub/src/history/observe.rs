@@ -84,13 +84,6 @@ impl<J: Journal + Send> Observed<J> {
 }
 
 impl History {
-    /// For a hub without a journal: what this batch decided counts at once.
-    pub fn note(&self, batch: &Batch) {
-        if let Some(notes) = self.notes_of(batch) {
-            self.shared.desk.put(notes);
-        }
-    }
-
     fn notes_of(&self, batch: &Batch) -> Option<Notes> {
         // Nobody records where nobody can look.
         if self.shared.desk.is_deserted() {

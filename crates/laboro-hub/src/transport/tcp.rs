@@ -31,6 +31,8 @@ pub(crate) struct Hall {
     pub outputs: Option<Outputs>,
     pub stats: Arc<DoorStats>,
     pub limits: Limits,
+    /// Whether a peer's next word is waited for awake, where that pays.
+    pub lingers: bool,
     /// The hub wants to stop.
     pub stop: CancellationToken,
 }
@@ -126,7 +128,7 @@ where
     let now = hall.clock.now();
     let mut talk = Talk {
         stream: Stream::new(io),
-        linger: Linger::default(),
+        linger: if hall.lingers { Linger::default() } else { Linger::never() },
         session,
         in_flight_max: (subscription.queue_max() / 2).max(1),
         subscription,

@@ -56,7 +56,7 @@ fn with_door<F: AsyncFnOnce(Rig)>(limits: Limits, session_queue: usize, test: F)
         let options = ServerOptions { session: session_queue, ..ServerOptions::default() };
         let (mut server, handle) = server(&options, clock);
         let (stats, stop) = (Arc::new(DoorStats::default()), CancellationToken::new());
-        let hall = Hall { clock, outputs, stats, limits, stop };
+        let hall = Hall { clock, outputs, stats, limits, lingers: true, stop };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (done, partings) = mpsc::unbounded_channel();

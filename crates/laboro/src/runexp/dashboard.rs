@@ -1,26 +1,21 @@
 //! The dashboard of a manager: the hub's own HTTP API and pages, for looking on, on a thread and a runtime of their own
 //! so that a page never holds up a runner. Speaks plainly, and therefore to this machine only.
 
-use super::direct::DirectHub;
-use super::reception::Inside;
 use crate::exit::usage;
 use anyhow::Context;
 use laboro_api as api;
-use laboro_core::Time;
+use laboro_hub::Handle;
 use laboro_hub::history::{History, Recorder};
 use laboro_hub::http::{Limits, Services, router, serve};
-use laboro_hub::listen::{Dialect, listener};
+use laboro_hub::listen::{Dialect, DoorStats, listener};
 use laboro_hub::security::OneToken;
-use laboro_hub::{Server, ServerOptions, World, server};
+use laboro_net::Clock;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-
-/// How often those who look on hear what happened.
-const LOOK_MS: u64 = 100;
 
 /// More than a few browsers need.
 const CONNECTIONS_MAX: usize = 64;
@@ -44,7 +39,7 @@ pub(super) struct Entrance {
     pub(super) outputs: PathBuf,
     pub(super) address: SocketAddr,
     pub(super) group: &'static str,
-    pub(super) inside: Inside,
+    pub(super) stats: Arc<DoorStats>,
 }
 
 /// An address of this machine, or a port on it.
@@ -66,14 +61,12 @@ pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
 impl Dashboard {
     pub(super) fn open(
         address: SocketAddr,
-        hub: &DirectHub,
+        (hub, clock): (&Handle, Clock),
+        (history, recorder): (History, Recorder),
         entrance: Entrance,
     ) -> anyhow::Result<Dashboard> {
         let (listener, address) = listener("the dashboard", address).map_err(usage)?;
         let (doorman, secret) = OneToken::make()?;
-        let (server, handle) = server(&ServerOptions::default(), hub.clock());
-        let (history, _, recorder) = History::new(());
-        hub.open_gallery(history.clone());
         let services = Services {
             history: Some(history),
             results_dir: Some(entrance.outputs.clone()),
@@ -83,14 +76,13 @@ impl Dashboard {
                 connections: CONNECTIONS_MAX,
                 ..Limits::default()
             },
-            ..Services::new(handle.for_people(), hub.clock(), Arc::new(doorman))
+            ..Services::new(hub.for_people(), clock, Arc::new(doorman))
         };
         let stop = CancellationToken::new();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (hub, stopped) = (hub.clone(), stop.clone());
+        let stopped = stop.clone();
         let run = move || {
-            let served =
-                runtime.block_on(attend(listener, services, recorder, server, hub, stopped));
+            let served = runtime.block_on(attend(listener, services, recorder, stopped));
             if let Err(error) = served {
                 tracing::error!("the dashboard has ended: {error}");
             }
@@ -113,13 +105,13 @@ impl Drop for Dashboard {
 
 impl Entrance {
     fn view(&self) -> api::Door {
-        let (connections, connections_total) = self.inside.counts();
+        let counts = self.stats.counts();
         api::Door {
             dialect: Dialect::Runexp.word().into(),
             address: self.address.to_string(),
             group: Some(self.group.into()),
-            connections,
-            connections_total,
+            connections: counts.connections,
+            connections_total: counts.connections_total,
             ..api::Door::default()
         }
     }
@@ -129,25 +121,12 @@ async fn attend(
     listener: TcpListener,
     services: Services,
     recorder: Recorder,
-    server: Server,
-    hub: DirectHub,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let looking = tokio::spawn(look_on(server, hub));
     let recording = tokio::spawn(recorder.run(services.handle.clone(), services.clock));
     let (limits, stats) = (services.limits.clone(), Arc::clone(&services.serving));
     serve(listener, None, router(services), limits, stats, stop.cancelled()).await;
     recording.abort();
-    looking.abort();
     Ok(())
-}
-
-/// Takes what is asked over HTTP to the hub, and brings back what became of it and what others did.
-async fn look_on(mut server: Server, hub: DirectHub) {
-    loop {
-        let soon: Time = hub.now().after_ms(LOOK_MS);
-        let Some((now, asks)) = server.gather(Some(soon)).await else { return };
-        server.deliver(hub.step(now, asks));
-    }
 }

@@ -6,17 +6,23 @@ use crate::files::make_dir;
 use crate::run::results::{Table, result_file};
 use anyhow::{Context, bail};
 use bytes::Bytes;
+use laboro_core::Name;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 pub(super) struct Files {
     dir: PathBuf,
     /// By the number of its task, from 1.
     names: Vec<OsString>,
     table: Table,
+    /// Results that the hub is asked to count.
+    handed_over: HashMap<DraftKey, Draft>,
     /// What happened since somebody last asked.
     news: Vec<News>,
     /// So many are worth waking somebody for.
@@ -26,6 +32,27 @@ pub(super) struct Files {
     timings: Option<Timings>,
     /// As long as it is open no other manager writes here.
     lock: Option<File>,
+}
+
+/// The runner that brings a result, and the number of its task.
+pub(super) type DraftKey = (Name, u32);
+
+/// The files, for the conversations that fill them and the journal that puts them in place.
+#[derive(Clone)]
+pub(super) struct Shared {
+    files: Arc<Mutex<Files>>,
+    /// Something happened that the manager wants to know.
+    pub(super) news: Arc<Notify>,
+}
+
+impl Shared {
+    pub(super) fn new(files: Files) -> Shared {
+        Shared { files: Arc::new(Mutex::new(files)), news: Arc::default() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What people may want to know.
@@ -52,6 +79,12 @@ const WHOLE_MAX: usize = 4096;
 /// How the names of results begin that are on their way; they end in `.new`, those of whole ones in `.res`.
 const DRAFT: &str = ".runexp-draft-";
 
+impl Draft {
+    pub(super) fn new(owner: u64) -> Draft {
+        Draft { owner, bytes: Vec::new(), file: None }
+    }
+}
+
 impl Files {
     /// Changes nothing yet.
     pub(super) fn open(dir: &Path) -> anyhow::Result<Files> {
@@ -62,6 +95,7 @@ impl Files {
             dir,
             names,
             table,
+            handed_over: HashMap::new(),
             news,
             news_awaited: 0,
             trouble: None,
@@ -114,10 +148,6 @@ impl Files {
         self.names = names;
     }
 
-    pub(super) fn begin(owner: u64) -> Draft {
-        Draft { owner, bytes: Vec::new(), file: None }
-    }
-
     pub(super) fn add(&mut self, draft: &mut Draft, bytes: &Bytes) {
         let added = self.try_add(draft, bytes);
         self.note(added);
@@ -139,10 +169,29 @@ impl Files {
         file.write_all(bytes).with_context(wrong)
     }
 
-    /// The result counts: it takes its place. False: it could not.
-    pub(super) fn place(&mut self, draft: &Draft, task: u32, good: bool) -> bool {
-        let placed = self.try_place(draft, task, good);
-        self.note(placed).is_some()
+    /// A result that the hub is asked to count. One of the same runner that still waits was said before, on another
+    /// connection.
+    pub(super) fn hand_over(&mut self, key: DraftKey, draft: Draft) {
+        if let Some(before) = self.handed_over.insert(key, draft) {
+            self.discard(&before);
+        }
+    }
+
+    /// It was not counted, if it is still there.
+    pub(super) fn discard_handed_over(&mut self, key: &DraftKey, owner: u64) {
+        if self.handed_over.get(key).is_some_and(|draft| draft.owner == owner)
+            && let Some(draft) = self.handed_over.remove(key)
+        {
+            self.discard(&draft);
+        }
+    }
+
+    /// The result counts: it takes its place.
+    pub(super) fn place(&mut self, key: DraftKey, good: bool) {
+        if let Some(draft) = self.handed_over.remove(&key) {
+            let placed = self.try_place(&draft, key.1, good);
+            self.note(placed);
+        }
     }
 
     fn try_place(&mut self, draft: &Draft, task: u32, good: bool) -> anyhow::Result<()> {
@@ -175,7 +224,11 @@ impl Files {
         }
     }
 
+    /// Nothing more comes.
     pub(super) fn save(&mut self) -> anyhow::Result<()> {
+        for (_, draft) in std::mem::take(&mut self.handed_over) {
+            self.discard(&draft);
+        }
         self.table.save()
     }
 

@@ -4,10 +4,9 @@
 use super::args::Manage;
 use super::config::Config as Home;
 use super::dashboard::{self, Dashboard, Entrance};
-use super::direct::DirectHub;
-use super::files::{Files, News};
-use super::reception::{Inside, Reception};
-use super::recorder::Shared;
+use super::files::{Files, News, Shared};
+use super::journal::ResultJournal;
+use super::recorder::Recorder;
 use super::telling::{follow, tell, tell_interrupted};
 use crate::args::Success;
 use crate::exit::{Exit, usage};
@@ -21,8 +20,14 @@ use laboro_core::{
     Setting, Submit, SubmitTo, TaskSpec, Work,
 };
 use laboro_dialects::runexp::{self, Door};
+use laboro_dialects::session::Place;
+use laboro_hub::history::History;
+use laboro_hub::listen::{DoorStats, OwnDoor, listen_own};
+use laboro_hub::{Handle, ServerOptions, server};
+use laboro_journal::Journal;
 use laboro_net::Clock;
 use laboro_plan::{Run, find_runs};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -31,6 +36,7 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 pub(super) const GROUP: &str = "default";
 pub(super) const JOB: JobId = JobId(1);
@@ -40,6 +46,15 @@ const LINGER: Duration = Duration::from_secs(15);
 
 /// How often it is looked whether everybody has gone.
 const LEAVING_LOOK: Duration = Duration::from_millis(5);
+
+/// Whoever comes when so many are there is turned away.
+const RUNNERS_MAX: u64 = 4096;
+
+/// Of each runner: its connection, and a long result that is on its way.
+const FILES_A_RUNNER: u64 = 2;
+
+/// Kept for the manager itself: the table, results in one piece, and who is turned away.
+const FILES_OWN: u64 = 32;
 
 /// For conversations that are cut off.
 const ENDING: Duration = Duration::from_secs(2);
@@ -152,69 +167,74 @@ async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
     let conduct = Conduct { rule, ..Conduct::default() };
     let config = Config { conduct, ..Config::default() };
     let seed = RandomState::new().build_hasher().finish();
-    let (hub, first) = Hub::begin(Ledger::default(), config, clock.now(), seed);
-    first.release();
-    let hub = DirectHub::new(hub, clock);
+    let (mut hub, first) = Hub::begin(Ledger::default(), config, clock.now(), seed);
+    let (history, mut journal, recorder) = History::new(ResultJournal::new(files.clone()));
+    journal.commit(first).await?;
+    let (mut server, handle) = server(&ServerOptions::default(), clock);
+    let engine =
+        tokio::spawn(async move { laboro_hub::run(&mut hub, &mut server, &mut journal).await });
 
     let (listener, address) = laboro_hub::listen::listener("runexp", address)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let (count, group) = (tasks.len(), String::from_utf8_lossy(door.group()).into_owned());
-    submit(&hub, args, tasks)?;
+    submit(&handle, args, tasks).await?;
     let jobs = counted(count as u64, "job");
     say(format_args!("runexp on {address}, group {}, {jobs}", safe(&group)));
 
-    let inside = Inside::new(if args.dashboard.is_some() { dashboard::FILES } else { 0 });
     let back_by = is_going_on.then(|| Instant::now() + COMING_BACK);
-    let reception = Reception {
-        hub: hub.clone(),
-        group: GROUP,
-        door: door.watched(),
-        files: files.clone(),
-        inside: inside.clone(),
+    let (stats, stop) = (Arc::<DoorStats>::default(), CancellationToken::new());
+    let (door, recorded) = (door.watched(), files.clone());
+    let own = OwnDoor {
+        handle: handle.clone(),
+        clock,
+        group: Name::from(GROUP),
+        connections_max: runners_max(if args.dashboard.is_some() { dashboard::FILES } else { 0 }),
+        stats: Arc::clone(&stats),
+        stop: stop.clone(),
+        session: move |place: Place| {
+            let number = place.session.0;
+            Recorder::new(door.session(place), number, recorded.clone())
+        },
     };
     let dashboard = args.dashboard.map(|at| {
         let entrance = Entrance {
             outputs: std::path::absolute(args.base.join(&args.outputs)).unwrap_or_default(),
             address,
             group: GROUP,
-            inside: inside.clone(),
+            stats: Arc::clone(&stats),
         };
-        Dashboard::open(at, &hub, entrance)
+        Dashboard::open(at, (&handle, clock), (history, recorder), entrance)
     });
     let dashboard = dashboard.transpose()?;
     if let Some(dashboard) = &dashboard {
         say(format_args!("dashboard: {}", dashboard.link));
     }
-    let doors = tokio::spawn(reception.receive_all(listener));
+    let doors = tokio::spawn(listen_own(listener, own));
     let exit = tokio::select! {
-        exit = follow(args, &hub, &files) => exit,
+        exit = follow(args, &handle, &files) => exit,
         () = signals.next() => {
-            tell_interrupted(&hub);
-            Ok(Exit::Interrupted)
+            tell_interrupted(&handle).await;
+            Exit::Interrupted
         }
     };
     let all_left = async {
-        while !inside.is_empty() || back_by.is_some_and(|by| Instant::now() < by) {
+        while stats.counts().connections > 0 || back_by.is_some_and(|by| Instant::now() < by) {
             tokio::time::sleep(LEAVING_LOOK).await;
         }
     };
-    if matches!(exit, Ok(Exit::Done | Exit::SomeFailed)) {
+    if matches!(exit, Exit::Done | Exit::SomeFailed) {
         tokio::select! {
             _ = tokio::time::timeout(LINGER, all_left) => {}
             () = signals.next() => {}
         }
     }
-    doors.abort();
     let tell_news = |news: Vec<News>| news.into_iter().for_each(|news| tell(args, news, say));
     tell_news(files.lock().take_news());
-    inside.close();
-    let all_ended = async {
-        while !inside.is_empty() {
-            tokio::time::sleep(LEAVING_LOOK).await;
-        }
-    };
-    // Whoever is just writing a result ends that.
-    let _ = tokio::time::timeout(ENDING, all_ended).await;
+    stop.cancel();
+    // Whoever is just bringing a result ends that.
+    let _ = tokio::time::timeout(ENDING, doors).await;
+    let _ = handle.end().await;
+    let ended = engine.await?;
     let mut files = files.lock();
     // Runners that were cut off here are no loss to tell of.
     let late = files.take_news().into_iter().filter(|news| matches!(news, News::Result(..)));
@@ -223,13 +243,30 @@ async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
     if let (Some(path), Some(timings)) = (&args.timings, files.timings()) {
         timings.write(path)?;
     }
-    match files.take_trouble() {
-        Some(trouble) => Err(trouble),
-        None => exit,
+    if let Some(trouble) = files.take_trouble() {
+        return Err(trouble);
     }
+    ended?;
+    Ok(exit)
 }
 
-fn submit(hub: &DirectHub, args: &Manage, tasks: Vec<TaskSpec>) -> anyhow::Result<()> {
+/// As many as may have open files, besides `others`.
+fn runners_max(others: u64) -> usize {
+    let needed = FILES_OWN + others + FILES_A_RUNNER * RUNNERS_MAX;
+    let most = allowed_files(needed).saturating_sub(FILES_OWN + others) / FILES_A_RUNNER;
+    usize::try_from(most.clamp(1, RUNNERS_MAX)).unwrap_or(usize::MAX)
+}
+
+/// How many files may be open: as many as are needed, or what the system allows.
+fn allowed_files(needed: u64) -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.current.unwrap_or(u64::MAX);
+    let raised = limit.maximum.unwrap_or(u64::MAX).min(needed);
+    let wanted = Rlimit { current: Some(raised), maximum: limit.maximum };
+    if raised > current && setrlimit(Resource::Nofile, wanted).is_ok() { raised } else { current }
+}
+
+async fn submit(hub: &Handle, args: &Manage, tasks: Vec<TaskSpec>) -> anyhow::Result<()> {
     let attempts = args.retries.saturating_add(1);
     let profiles = vec![Profile { attempts, ..Profile::default() }];
     // For people who look at the dashboard.
@@ -237,9 +274,9 @@ fn submit(hub: &DirectHub, args: &Manage, tasks: Vec<TaskSpec>) -> anyhow::Resul
     let name = base.file_name().map(|name| Name::new(name.as_bytes())).unwrap_or_default();
     let job = SubmitTo::New(JobOptions { name, ..JobOptions::default() });
     let submit = Submit { job, profiles, tasks, ..Submit::new(GROUP) };
-    match hub.ask(Command::Submit(submit)) {
-        Some(Reply::Submitted { job: JOB, first: 1, .. }) => Ok(()),
-        Some(Reply::Refused(refusal)) => bail!("{refusal}"),
+    match hub.ask(Command::Submit(submit)).await {
+        Ok(Reply::Submitted { job: JOB, first: 1, .. }) => Ok(()),
+        Ok(Reply::Refused(refusal)) => bail!("{refusal}"),
         other => bail!("a submit was answered with {other:?}"),
     }
 }

@@ -2,15 +2,13 @@
 //! but when all is done.
 
 use super::args::Manage;
-use super::direct::DirectHub;
-use super::files::News;
+use super::files::{News, Shared};
 use super::manage::JOB;
-use super::recorder::Shared;
 use crate::exit::Exit;
 use crate::output::{safe, say};
 use crate::progress::Progress;
-use anyhow::Context;
 use laboro_core::{Command, Counts, Outcome, Query, Reply, State, TaskView};
+use laboro_hub::Handle;
 use std::time::Duration;
 
 /// How often somebody who looks at the progress sees something new.
@@ -20,28 +18,35 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOST_NAMED_MAX: u32 = 20;
 
 /// Until nothing is left to do.
-pub(super) async fn follow(args: &Manage, hub: &DirectHub, files: &Shared) -> anyhow::Result<Exit> {
+pub(super) async fn follow(args: &Manage, hub: &Handle, files: &Shared) -> Exit {
     let mut progress = Progress::new(0, !args.progress);
     loop {
-        hub.tick();
-        let counts = hub.counts(JOB).context("the job is gone")?;
+        let Some(counts) = counts(hub).await else { return Exit::Trouble };
         show(args, files, &counts, &mut progress);
         if files.lock().has_trouble() {
-            return Ok(Exit::Trouble);
+            return Exit::Trouble;
         }
         if counts.active() == 0 {
             drop(progress);
-            tell_lost(hub);
+            tell_lost(hub).await;
             let (done, failed) = (counts.of(State::Done), failed(&counts));
             say(format_args!("{done} done, {failed} failed"));
             let all = u64::from(done) == counts.total();
-            return Ok(if all { Exit::Done } else { Exit::SomeFailed });
+            return if all { Exit::Done } else { Exit::SomeFailed };
         }
         // Each result ends one job at most. A job that was lost for the last time has none.
         let enough = usize::try_from(counts.active()).unwrap_or(usize::MAX);
         if files.lock().await_news(enough) {
             let _ = tokio::time::timeout(LOOK_EVERY, files.news.notified()).await;
         }
+    }
+}
+
+/// `None`: the hub has stopped, because a result could not be written.
+async fn counts(hub: &Handle) -> Option<Counts> {
+    match hub.ask(Command::Query(Query::Job(JOB))).await {
+        Ok(Reply::Jobs(jobs)) => jobs.first().map(|job| job.counts),
+        _ => None,
     }
 }
 
@@ -72,14 +77,14 @@ fn failed(counts: &Counts) -> u32 {
 }
 
 /// There is no result of these that could tell.
-fn tell_lost(hub: &DirectHub) {
+async fn tell_lost(hub: &Handle) {
     let is_lost = |task: &&TaskView| {
         task.attempts.last().is_some_and(|last| last.outcome == Some(Outcome::Lost))
     };
     let (mut count, mut next) = (0, Some(1));
     while let Some(from) = next {
         let query = Query::Tasks { job: JOB, state: Some(State::Held), from, most: u32::MAX };
-        let Some(Reply::Tasks { tasks, next: after }) = hub.ask(Command::Query(query)) else {
+        let Ok(Reply::Tasks { tasks, next: after }) = hub.ask(Command::Query(query)).await else {
             break;
         };
         for task in tasks.iter().filter(is_lost) {
@@ -96,8 +101,8 @@ fn tell_lost(hub: &DirectHub) {
     }
 }
 
-pub(super) fn tell_interrupted(hub: &DirectHub) {
-    let Some(counts) = hub.counts(JOB) else { return };
+pub(super) async fn tell_interrupted(hub: &Handle) {
+    let Some(counts) = counts(hub).await else { return };
     let (done, failed) = (counts.of(State::Done), failed(&counts));
     let left = counts.active();
     say(format_args!(

@@ -1,16 +1,16 @@
 //! When elements need a record of their own, and when they do not any more.
 
 use crate::{
-    ArraySpec, Ask, Command, Config, Effect, Hub, Join, LeaseRef, Ledger, Offer, Outcome, Patience,
-    Place, Reply, Report, Return, Returned, Route, SessionId, Submit, TaskResult, Time, Token,
-    Work, WorkerId, WorkerRef,
+    Archive, ArraySpec, Ask, Command, Config, Effect, Hub, Join, LeaseRef, Ledger, Offer, Outcome,
+    Patience, Place, Reply, Report, Return, Returned, Route, SessionId, Submit, TaskResult, Time,
+    Token, Work, WorkerId, WorkerRef,
 };
 
 const ELEMENTS: u32 = 1000;
 const WORKER: WorkerRef = WorkerRef::Id(WorkerId(0));
 
 fn ask(hub: &mut Hub, command: Command) -> Vec<Effect> {
-    hub.step(Time(5), vec![Ask { token: Token(1), command }]).release()
+    hub.step(Time(5), vec![Ask { token: Token(1), command }]).release(Nowhere.receipt())
 }
 
 /// A hub with an array, all of it leased.
@@ -77,3 +77,8 @@ fn an_element_given_back_before_others_goes_after_them() {
     assert_eq!((task(&again[0]), again.last().map(task)), (11, Some(1)));
     hub.ledger().check().unwrap();
 }
+
+/// Nobody waits for what is decided here to be safe.
+struct Nowhere;
+
+impl Archive for Nowhere {}

@@ -225,7 +225,7 @@ impl Ring {
     fn keep(&mut self, batch: Batch) -> Vec<Effect> {
         let at = batch.at;
         self.events.extend(batch.events.iter().map(|event| (at, event.clone())));
-        batch.release()
+        crate::nowhere::release(batch)
     }
 
     /// What the first peer asks next comes after what the second asks.
@@ -262,7 +262,8 @@ impl Ring {
 
     pub(super) fn command(&mut self, command: Command) -> Vec<Effect> {
         let now = self.now;
-        self.hub().step(now, vec![Ask { token: Token(u64::MAX), command }]).release()
+        let ask = Ask { token: Token(u64::MAX), command };
+        crate::nowhere::release(self.hub().step(now, vec![ask]))
     }
 
     pub(super) fn task(&mut self, name: &str) -> Box<TaskView> {

@@ -62,7 +62,7 @@ impl Desk {
     }
 
     fn step(&mut self, asks: Vec<Ask>) {
-        for effect in self.hub.step(self.now, asks).release() {
+        for effect in crate::nowhere::release(self.hub.step(self.now, asks)) {
             let delivery = match effect {
                 Effect::Reply { token, reply } if token.0 >= TEST => {
                     self.replies.push(reply);

@@ -168,7 +168,7 @@ impl<W: WorkerSide> Rig<W> {
     }
 
     fn step(&mut self, asks: Vec<Ask>) {
-        let effects = self.hub.step(self.now, asks).release();
+        let effects = crate::nowhere::release(self.hub.step(self.now, asks));
         for effect in effects {
             let delivery = match effect {
                 Effect::Reply { token, reply } if token.0 >= TEST => {

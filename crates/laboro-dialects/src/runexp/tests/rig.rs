@@ -208,7 +208,7 @@ impl Rig {
     }
 
     fn step(&mut self, asks: Vec<Ask>) {
-        for effect in self.hub.step(self.now, asks).release() {
+        for effect in crate::nowhere::release(self.hub.step(self.now, asks)) {
             let (session, delivery) = match effect {
                 Effect::Reply { token: Token(TEST), reply } => {
                     self.replies.push(reply);
