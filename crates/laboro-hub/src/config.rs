@@ -12,7 +12,11 @@ mod web;
 mod tests;
 
 pub use address::Address;
-pub use door::{BadDoor, DoorSettings};
+pub(crate) use door::numbering_of;
+pub use door::{
+    BadDoor, DoorKind, DoorSettings, DworkDoor, Fuq1Door, Fuq2Door, FuqDoor, NativeDoor, RrmqDoor,
+    RunexpDoor,
+};
 pub use nats::NatsSettings;
 pub use scheduler::{ConductSettings, KeepSettings, QuotaSettings, TaskSettings};
 pub use web::{HttpSettings, LoginSettings};

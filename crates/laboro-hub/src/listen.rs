@@ -17,6 +17,7 @@ pub use allow::{BadNetwork, Network};
 pub(crate) use complaints::Complaints;
 pub use dialect::Dialect;
 pub use own::{OwnDoor, listen_own};
+pub(crate) use rrmq::BrokerSettings;
 pub use stats::{DoorCounts, DoorStats};
 
 use crate::fuq;
@@ -26,10 +27,9 @@ pub use crate::process::bind::listener;
 use crate::security::{Admission, CurveKey, Tokens};
 use crate::transport::{Hall, Parting, drive};
 use crate::tunnel;
-use laboro_core::{BrokerConfig, Name};
+use laboro_core::Name;
 use laboro_dialects::fuq2::{Foreman, Mode, Numbering, Plain};
 use laboro_dialects::session::{Gate, OpenGate, Place};
-use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_net::set_keepalive;
 use std::net::{IpAddr, SocketAddr};
@@ -88,22 +88,23 @@ pub(crate) struct Reception {
     pub tokens: Arc<Tokens>,
     pub tls: TlsAcceptor,
     pub grace_ms: u64,
-    /// How peers of a ZeroMQ door prove who they are.
-    pub mechanism: Mechanism,
-    /// What an rrmq door keeps and for how long.
-    pub broker: BrokerConfig,
-    /// What dwork conversations of one door share.
-    pub dwork: Arc<dwork::Door>,
-    /// The same of a fuq door.
-    pub fuq: Option<Arc<fuq::Door>>,
-    /// Of a fuq2 door.
-    pub numbering: Numbering,
-    /// And those of a runexp door.
-    pub runexp: Option<runexp::Door>,
+    pub state: DoorState,
     /// At this door.
     pub connections_max: u64,
     /// At all doors together.
     pub connections: Arc<Semaphore>,
+}
+
+/// What the conversations at a door of each dialect have in common.
+#[derive(Clone)]
+pub(crate) enum DoorState {
+    Native,
+    Fuq(Arc<fuq::Door>),
+    Fuq2(Numbering),
+    Fuq1,
+    Dwork(Arc<dwork::Door>),
+    Rrmq(BrokerSettings),
+    Runexp(runexp::Door),
 }
 
 /// When the system has no more sockets to give, this long until the next try.
@@ -111,10 +112,11 @@ const OUT_OF_SOCKETS: Duration = Duration::from_millis(100);
 
 /// Receives until the hub stops, then waits for those who are inside.
 pub(crate) async fn listen(listener: TcpListener, reception: Reception) {
-    if reception.door.dialect == Dialect::Rrmq {
-        return rrmq::listen(listener, reception).await;
+    if let DoorState::Rrmq(broker) = &reception.state {
+        let broker = broker.clone();
+        return rrmq::listen(listener, reception, broker).await;
     }
-    if let Some(door) = &reception.fuq {
+    if let DoorState::Fuq(door) = &reception.state {
         door.watch(&reception);
     }
     let stop = reception.hall.stop.clone();
@@ -124,7 +126,7 @@ pub(crate) async fn listen(listener: TcpListener, reception: Reception) {
         }
     })
     .await;
-    if let Some(door) = &reception.fuq {
+    if let DoorState::Fuq(door) = &reception.state {
         door.ended().await;
     }
 }
@@ -193,25 +195,21 @@ impl Reception {
         let _ = stream.set_nodelay(true);
         // Where that cannot be set, it takes as long as the system says.
         let _ = set_keepalive(&stream, Duration::from_millis(self.hall.limits.lost_ms));
-        let parting = match self.door.dialect {
-            Dialect::Rrmq => unreachable!("its door receives everyone on a thread of its own"),
-            Dialect::Native => self.receive_native(stream, peer).await,
-            Dialect::Fuq => {
-                let door = self.fuq.clone().expect("a fuq door has what its connections share");
-                fuq::receive(&self, &door, stream, peer).await
-            }
-            Dialect::Fuq2 => {
-                let plain = Plain { numbering: self.numbering, ..Plain::tcp() };
+        let parting = match &self.state {
+            DoorState::Rrmq(_) => unreachable!("its door receives everyone on a thread of its own"),
+            DoorState::Native => self.receive_native(stream, peer).await,
+            DoorState::Fuq(door) => fuq::receive(&self, door, stream, peer).await,
+            DoorState::Fuq2(numbering) => {
+                let plain = Plain { numbering: *numbering, ..Plain::tcp() };
                 self.converse(stream, peer, None, |place| Foreman::new(place, Mode::Plain(plain)))
                     .await
             }
-            Dialect::Fuq1 => self.converse(stream, peer, None, fuq1::Server::new).await,
-            Dialect::Dwork => {
-                let door = Arc::clone(&self.dwork);
+            DoorState::Fuq1 => self.converse(stream, peer, None, fuq1::Server::new).await,
+            DoorState::Dwork(door) => {
+                let door = Arc::clone(door);
                 self.converse(stream, peer, None, |place| dwork::HubSide::new(place, door)).await
             }
-            Dialect::Runexp => {
-                let Some(door) = &self.runexp else { return };
+            DoorState::Runexp(door) => {
                 self.converse(stream, peer, None, |place| door.session(place)).await
             }
         };

@@ -3,6 +3,7 @@
 
 pub(crate) mod bind;
 mod curve;
+mod door;
 mod engine;
 mod http;
 mod journal;
@@ -12,21 +13,20 @@ mod signpost;
 mod socket;
 
 use crate::config::{BadDoor, DoorSettings, Listen, Settings};
-use crate::fuq;
 use crate::history::History;
 use crate::http::Services;
 use crate::inbox::{Handle, server};
 use crate::keep::{KeepError, Keeper, Outputs};
-use crate::listen::{Dialect, Door, DoorStats, Reception, fill};
+use crate::listen::{Dialect, Door, DoorState, DoorStats, Reception};
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
 use crate::tunnel;
 use engine::Engine;
 use journal::Kept;
-use laboro_core::{BrokerConfig, Hub, Kinds};
-use laboro_dialects::fuq2::{Numbering, WORKER_PROTOCOL};
+use laboro_core::Hub;
+use laboro_dialects::fuq2::WORKER_PROTOCOL;
+use laboro_dialects::runexp;
 use laboro_dialects::zmtp::Mechanism;
-use laboro_dialects::{dwork, runexp};
 use laboro_journal::JournalError;
 use laboro_net::Clock;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -140,11 +140,11 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     };
     let http = web.as_ref().map(|(_, address)| *address);
     let mechanisms = curve::mechanisms(&doors, &settings.dir)?;
-    let kinds = doors.iter().zip(&mechanisms).enumerate().map(|(at, (door, mechanism))| {
-        let number = doors[..=at].iter().filter(|door| door.dialect == Dialect::Fuq).count();
-        kind(door, mechanism, settings, number, &identity)
+    let states = doors.iter().zip(&mechanisms).enumerate().map(|(at, (door, mechanism))| {
+        let number = doors[..=at].iter().filter(|door| door.dialect() == Dialect::Fuq).count();
+        door::state(door, mechanism, settings, number, &identity)
     });
-    let kinds: Vec<Kind> = kinds.collect::<Result<_, HubError>>()?;
+    let states: Vec<DoorState> = states.collect::<Result<_, HubError>>()?;
     let (doors, listeners) = bind(&doors, &mechanisms, settings, front.native)?;
     let (hub, first) = Hub::begin(ledger, settings.core(), clock.now(), seed()?);
     journal.commit_blocking(first)?;
@@ -164,7 +164,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let stop = CancellationToken::new();
     let connections = Arc::new(Semaphore::new(settings.limits.connections));
     let all_doors: Arc<[Arc<Door>]> = doors.clone().into();
-    let reception = |(door, kind): (&Arc<Door>, Kind)| Reception {
+    let reception = |(door, state): (&Arc<Door>, DoorState)| Reception {
         door: Arc::clone(door),
         handle: handle.clone(),
         hall: Hall {
@@ -180,17 +180,12 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
         tokens: Arc::clone(&tokens),
         tls: tls.clone(),
         grace_ms: settings.grace_ms,
-        mechanism: kind.mechanism,
-        broker: kind.broker,
-        dwork: kind.dwork,
-        fuq: kind.fuq,
-        numbering: kind.numbering,
-        runexp: kind.runexp,
+        state,
         connections_max: settings.limits.connections_a_door,
         connections: Arc::clone(&connections),
     };
     let receptions: Vec<_> =
-        listeners.into_iter().zip(doors.iter().zip(kinds).map(reception)).collect();
+        listeners.into_iter().zip(doors.iter().zip(states).map(reception)).collect();
     let outputs = keeper.outputs();
     let http_ended = match web {
         None => None,
@@ -251,10 +246,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
 fn doors(settings: &Settings) -> Vec<DoorSettings> {
     let native = match settings.native {
         Listen::Off => None,
-        Listen::At(address) => Some(DoorSettings {
-            allow: settings.native_allow.clone(),
-            ..DoorSettings::new(Dialect::Native, address)
-        }),
+        Listen::At(address) => Some(DoorSettings::native(address, settings.native_allow.clone())),
     };
     native.into_iter().chain(settings.door.iter().cloned()).collect()
 }
@@ -269,13 +261,13 @@ fn bind(
 ) -> Result<Bound, HubError> {
     let mut bound = (Vec::new(), Vec::new());
     for (door, mechanism) in doors.iter().zip(mechanisms) {
-        let bound_before = native.take_if(|_| door.dialect == Dialect::Native);
+        let bound_before = native.take_if(|_| door.dialect() == Dialect::Native);
         let (listener, address) = match bound_before {
             Some(bound) => bound,
-            None => bind::listener(door.dialect.word(), door.address.at())?,
+            None => bind::listener(door.dialect().word(), door.address.at())?,
         };
         bound.0.push(Arc::new(Door {
-            dialect: door.dialect,
+            dialect: door.dialect(),
             address,
             group: door.group.clone().unwrap_or_else(|| settings.group.clone()),
             allow: door.allow.clone(),
@@ -292,93 +284,7 @@ fn bind(
 /// A client of rrmq sends to the very name that it connected to.
 fn identity(door: &DoorSettings, port: u16) -> Option<String> {
     let typed = || format!("tcp://{}", door.address.typed(port));
-    door.identity.clone().or_else(|| (door.dialect == Dialect::Rrmq).then(typed))
-}
-
-/// What doors of some kinds need beside what all need.
-struct Kind {
-    mechanism: Mechanism,
-    broker: BrokerConfig,
-    dwork: Arc<dwork::Door>,
-    fuq: Option<Arc<fuq::Door>>,
-    numbering: Numbering,
-    runexp: Option<runexp::Door>,
-}
-
-/// `number` counts the fuq doors.
-fn kind(
-    door: &DoorSettings,
-    mechanism: &Mechanism,
-    settings: &Settings,
-    number: usize,
-    identity: &Identity,
-) -> Result<Kind, HubError> {
-    let numbering = door.numbering()?;
-    let fuq = match door.dialect {
-        Dialect::Fuq => {
-            let own = fuq::Settings {
-                auth: door.auth.clone(),
-                tls: door.cert.clone().zip(door.key.clone()),
-                numbering,
-                cookie_ms: door.cookie_ms,
-                quiet_ms: door.quiet_ms,
-                stays: door.no_shutdown,
-                logins: settings.logins.limits(),
-            };
-            Some(Arc::new(fuq::Door::open(&settings.dir, number, identity, &own)?))
-        }
-        _ => None,
-    };
-    let (dwork, mechanism) = (dwork_door(door, mechanism), mechanism.clone());
-    let runexp = runexp_door(door, settings)?;
-    Ok(Kind { mechanism, broker: broker(door), dwork, fuq, numbering, runexp })
-}
-
-/// What the conversations of a door share if it speaks dwork.
-fn dwork_door(door: &DoorSettings, mechanism: &Mechanism) -> Arc<dwork::Door> {
-    let usual = dwork::Settings::default();
-    dwork::Door::new(dwork::Settings {
-        patience_ms: door.patience_ms.unwrap_or(usual.patience_ms),
-        exit_when_finished: !door.stay,
-        lease_ms: door.lease_ms,
-        only_holder: door.only_holder,
-        tasks_a_message: door.tasks_a_message.unwrap_or(usual.tasks_a_message),
-        kinds: if door.any { Kinds::ALL } else { usual.kinds },
-        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-        identity: door.identity.clone().unwrap_or_default().into(),
-        mechanism: mechanism.clone(),
-    })
-}
-
-/// What an rrmq door keeps and for how long.
-fn broker(door: &DoorSettings) -> BrokerConfig {
-    let usual = BrokerConfig::default();
-    BrokerConfig {
-        queue_messages_max: door.queue.unwrap_or(usual.queue_messages_max),
-        queue_bytes_max: door.queue_bytes.unwrap_or(usual.queue_bytes_max),
-        queue_ms: door.queue_ms.unwrap_or(usual.queue_ms),
-        grace_ms: door.grace_ms.unwrap_or(usual.grace_ms),
-        slot_ms: door.slot_ms,
-        ..usual
-    }
-}
-
-fn runexp_door(
-    door: &DoorSettings,
-    settings: &Settings,
-) -> Result<Option<runexp::Door>, runexp::Unsayable> {
-    if door.dialect != Dialect::Runexp {
-        return Ok(None);
-    }
-    let group = door.group.as_deref().unwrap_or(&settings.group);
-    let success = match door.exit_code {
-        true => runexp::Success::ExitCode,
-        false => runexp::Success::ResLine,
-    };
-    // The hub's own name for it would be a group of its own to runners.
-    let group = if group == laboro_api::DEFAULT_GROUP { runexp::DEFAULT_GROUP } else { group };
-    let made = runexp::Door::new(group)?.with_fill(fill::fill).with_success(success);
-    Ok(Some(if door.stay { made.staying() } else { made }))
+    door.kind.identity().cloned().or_else(|| (door.dialect() == Dialect::Rrmq).then(typed))
 }
 
 fn limits(settings: &Settings) -> Limits {

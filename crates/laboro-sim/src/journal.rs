@@ -176,8 +176,10 @@ impl SimJournal {
     }
 }
 
-/// One that may be made to break its promise.
-impl Archive for Store {}
+/// An archive that breaks its promise.
+struct Liar;
+
+impl Archive for Liar {}
 
 impl Store {
     fn finish(&mut self) -> Result<Vec<Effect>, JournalError> {
@@ -188,7 +190,7 @@ impl Store {
         let forgets =
             self.sabotage == Some(Sabotage::AcksUnwritten) && self.commits.is_multiple_of(7);
         let effects =
-            if forgets { batch.release(self.receipt()) } else { file.commit_blocking(batch)? };
+            if forgets { batch.release(Liar.receipt()) } else { file.commit_blocking(batch)? };
         self.in_doubt = None;
         self.tap.note(Seen::Kept { at, events });
         if self.dice.one_in(60) {

@@ -27,7 +27,7 @@ fn a_file_says_only_what_differs() {
     assert_eq!(settings.durability, Durability::Os);
     assert_eq!(settings.limits.connections, 5);
     assert_eq!(settings.limits.write_ms, DoorLimits::default().write_ms);
-    assert_eq!(settings.door[0].dialect, Dialect::Fuq2);
+    assert_eq!(settings.door[0].dialect(), Dialect::Fuq2);
     assert!(settings.door[0].address.at().ip().is_loopback());
 }
 
@@ -53,6 +53,30 @@ fn a_mistake_is_named_with_its_line() {
 }
 
 #[test]
+fn a_door_of_a_file_has_what_its_dialect_has_and_nothing_else() {
+    let door = |dialect: &str, more: &str| {
+        let text =
+            format!("[[door]]\ndialect = \"{dialect}\"\naddress = \"127.0.0.1:1\"\n{more}\n");
+        Settings::parse(&text).map(|mut settings| settings.door.remove(0).kind)
+    };
+    let kind = door("runexp", "stay = true\nexit_code = true").unwrap();
+    assert_eq!(kind, DoorKind::Runexp(RunexpDoor { stay: true, exit_code: true }));
+    for (dialect, more, words) in [
+        ("fuq2", "stay = true", "door fuq2: stay is an option of dwork and runexp doors"),
+        (
+            "fuq2",
+            "colour = 1",
+            "door option colour: fuq2 doors have group, allow, insecure and numbering",
+        ),
+        ("dwork", "lease_ms = \"long\"", "`long` is not a number"),
+        ("dwork", "stay = 1", "door dwork: invalid type"),
+    ] {
+        let told = door(dialect, more).unwrap_err();
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+#[test]
 fn a_door_is_written_in_one_word() {
     let door: DoorSettings =
         "fuq2=127.0.0.1:7,group=a,allow=10.0.0.0/8,allow=::1,insecure".parse().unwrap();
@@ -61,25 +85,33 @@ fn a_door_is_written_in_one_word() {
     assert_eq!(door.allow.len(), 2);
     assert!(door.insecure);
     let door: DoorSettings = "dwork=127.0.0.1:7,patience_ms=0,lease_ms=5,stay,any".parse().unwrap();
-    assert_eq!(
-        (door.patience_ms, door.lease_ms, door.stay, door.any),
-        (Some(0), Some(5), true, true)
-    );
+    let (patience_ms, lease_ms) = (Some(0), Some(5));
+    let usual = DworkDoor::default;
+    let dwork = DworkDoor { patience_ms, lease_ms, stay: true, any: true, ..usual() };
+    assert_eq!(door.kind, DoorKind::Dwork(dwork));
     let door: DoorSettings = "dwork=127.0.0.1,tasks_a_message=5,only_holder".parse().unwrap();
-    assert_eq!((door.address.at().port(), door.tasks_a_message), (6125, Some(5)));
-    assert!(door.only_holder);
+    let dwork = DworkDoor { tasks_a_message: Some(5), only_holder: true, ..usual() };
+    assert_eq!((door.address.at().port(), door.kind), (6125, DoorKind::Dwork(dwork)));
     let door: DoorSettings =
         "rrmq=127.0.0.1,queue=1,queue_bytes=2,queue_ms=3,grace_ms=4,slot_ms=5".parse().unwrap();
-    assert_eq!((door.address.at().port(), door.queue, door.queue_bytes), (6714, Some(1), Some(2)));
-    assert_eq!((door.queue_ms, door.grace_ms, door.slot_ms), (Some(3), Some(4), Some(5)));
+    let rrmq = RrmqDoor {
+        queue: Some(1),
+        queue_bytes: Some(2),
+        queue_ms: Some(3),
+        grace_ms: Some(4),
+        slot_ms: Some(5),
+        ..RrmqDoor::default()
+    };
+    assert_eq!((door.address.at().port(), door.kind), (6714, DoorKind::Rrmq(rrmq)));
     let key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
     let door: DoorSettings = format!("rrmq=127.0.0.1:7,curve_allow={key}").parse().unwrap();
-    assert_eq!((door.has_curve(), door.curve_allow[0].to_string()), (true, key.to_owned()));
+    assert_eq!(door.kind.curve().unwrap()[0].to_string(), key);
     let door: DoorSettings =
         "fuq=0.0.0.0,auth=a,cert=c,key=k,cookie_ms=5,no_shutdown,numbering=oldest".parse().unwrap();
     assert_eq!(door.check(), Ok(()));
     assert_eq!(door.address.at().port(), 5429);
-    assert_eq!((door.auth, door.cookie_ms), (Some("a".into()), Some(5)));
+    let DoorKind::Fuq(FuqDoor { auth, cookie_ms, .. }) = door.kind else { panic!("a fuq door") };
+    assert_eq!((auth, cookie_ms), (Some("a".into()), Some(5)));
     for (text, words) in [
         ("dwork=127.0.0.1:1,curve_allow=short", "key has 5 characters, not 40"),
         ("dwork=127.0.0.1:1,lease_ms=long", "door option lease_ms=long"),
@@ -96,7 +128,7 @@ fn a_door_is_written_in_one_word() {
 
 #[test]
 fn a_door_without_a_lock_stays_on_this_machine_unless_told_otherwise() {
-    let check = |text: &str| text.parse::<DoorSettings>().unwrap().check();
+    let check = |text: &str| text.parse::<DoorSettings>().and_then(|door| door.check());
     assert_eq!(check("fuq2=127.0.0.1:0"), Ok(()));
     assert_eq!(check("fuq2=[::1]:0"), Ok(()));
     assert_eq!(check("native=0.0.0.0:0"), Ok(()));

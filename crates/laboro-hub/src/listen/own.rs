@@ -2,14 +2,15 @@
 //! own. No tokens, no tunnels, no store of outputs: only connections, up to a number, on the ring like all others.
 
 use super::stats::{self, DoorStats};
-use super::{Complaints, Inside, accept_each, watch_over};
+use super::{Complaints, Inside, accept_each};
 use crate::inbox::Handle;
 use crate::transport::{Hall, Limits, Parting, drive};
 use laboro_core::Name;
 use laboro_dialects::session::{OpenGate, Place, Session};
-use laboro_net::Clock;
+use laboro_net::{Clock, set_keepalive};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -99,7 +100,7 @@ where
     async fn receive(self: Arc<Self>, stream: TcpStream, peer: IpAddr, _seat: Inside) {
         // Small messages shall not wait for each other. Without it everything is only slower.
         let _ = stream.set_nodelay(true);
-        watch_over(&stream, LOST_MS);
+        let _ = set_keepalive(&stream, Duration::from_millis(LOST_MS));
         let Ok(subscription) = self.door.handle.open_session().await else { return };
         let context = Place {
             session: subscription.session,

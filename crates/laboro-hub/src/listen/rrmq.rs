@@ -3,16 +3,25 @@
 
 use super::Reception;
 use crate::mq::{self, MqError, Settings};
-use laboro_dialects::zmtp;
+use laboro_core::BrokerConfig;
+use laboro_dialects::zmtp::{self, Mechanism};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+/// What an rrmq door keeps and for how long, and how peers prove who they are.
+#[derive(Clone)]
+pub(crate) struct BrokerSettings {
+    pub config: BrokerConfig,
+    pub mechanism: Mechanism,
+}
+
 /// Serves until the hub stops.
-pub(super) async fn listen(listener: TcpListener, reception: Reception) {
+pub(super) async fn listen(listener: TcpListener, reception: Reception, broker: BrokerSettings) {
     let (door, stop) = (Arc::clone(&reception.door), reception.hall.stop.clone());
     let (told, ended) = oneshot::channel::<()>();
-    let serve = |listener| mq::serve_then(listener, settings(reception), move || drop(told));
+    let serve =
+        |listener| mq::serve_then(listener, settings(reception, broker), move || drop(told));
     let served = listener.into_std().map_err(MqError::Begin).and_then(serve);
     match served {
         Ok(server) => {
@@ -26,19 +35,19 @@ pub(super) async fn listen(listener: TcpListener, reception: Reception) {
     }
 }
 
-fn settings(reception: Reception) -> Settings {
+fn settings(reception: Reception, broker: BrokerSettings) -> Settings {
     let door = &reception.door;
     let identity = door.identity.clone().unwrap_or_else(|| format!("tcp://{}", door.address));
     let limits = &reception.hall.limits;
     Settings {
-        mechanism: reception.mechanism.clone(),
+        mechanism: broker.mechanism,
         limits: zmtp::Limits {
             frame_bytes: limits.message_bytes,
             message_bytes: limits.message_bytes,
             handshake_ms: limits.handshake_ms,
             ..zmtp::Limits::default()
         },
-        broker: reception.broker,
+        broker: broker.config,
         write_ms: limits.write_ms,
         stats: Arc::clone(&door.stats),
         admit: Box::new(move |peer| Some(Box::new(reception.admit(peer)?) as Box<dyn Send>)),

@@ -11,14 +11,14 @@ pub(super) fn mechanisms(
     doors: &[DoorSettings],
     dir: &Path,
 ) -> Result<Vec<Mechanism>, SecurityError> {
-    if !doors.iter().any(DoorSettings::has_curve) {
+    if doors.iter().all(|door| door.kind.curve().is_none()) {
         return Ok(vec![Mechanism::Null; doors.len()]);
     }
     let keys = curve_keys(dir)?;
-    let mechanism = |door: &DoorSettings| match door.has_curve() {
-        false => Mechanism::Null,
-        true => {
-            let allowed = door.curve_allow.clone();
+    let mechanism = |door: &DoorSettings| match door.kind.curve() {
+        None => Mechanism::Null,
+        Some(allowed) => {
+            let allowed = allowed.to_vec();
             let allow = move |key: &Key| allowed.is_empty() || allowed.contains(&CurveKey(*key));
             Mechanism::curve_server(&keys, Arc::new(allow))
         }
