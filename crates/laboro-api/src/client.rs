@@ -12,6 +12,7 @@ pub use body::{Download, Upload};
 pub use events::{EventStream, Told};
 
 use crate::Problem;
+use crate::access::{Access, client_config};
 use body::Outgoing;
 use bytes::Bytes;
 use connect::{Sender, TAKEOVER};
@@ -19,11 +20,12 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, RANGE};
 use hyper::{Method, Request, Response, StatusCode};
+use laboro_net::SecurityError;
 use places::Places;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -105,6 +107,29 @@ impl Target {
         }
     }
 
+    /// As an access file says. An error when it names no address of the HTTP API.
+    pub fn of_access(access: &Access) -> Result<Target, SecurityError> {
+        let refuse = |reason: String| SecurityError::BadAccess { reason };
+        let addresses = access.http.as_deref();
+        let addresses = addresses
+            .ok_or_else(|| refuse("this hub has no http door, which commands need".into()))?;
+        let place = |address: &str| {
+            let place = split(address).map(|(host, port)| (host.to_owned(), port));
+            place.ok_or_else(|| refuse(format!("`{address}` is not a host and a port")))
+        };
+        let mut places =
+            Access::each(addresses).map(place).collect::<Result<Vec<_>, _>>()?.into_iter();
+        let (host, port) =
+            places.next().ok_or_else(|| refuse("it names no address of a hub".into()))?;
+        Ok(Target {
+            local: access.local_socket().map(Path::to_owned),
+            others: places.collect(),
+            tls: Some(Arc::new(client_config(access)?)),
+            token: Some(access.token.expose().to_owned()),
+            ..Target::new(host, port)
+        })
+    }
+
     /// As a person would write it.
     pub fn address(&self) -> String {
         match self.host.contains(':') {
@@ -112,6 +137,13 @@ impl Target {
             false => format!("{}:{}", self.host, self.port),
         }
     }
+}
+
+/// `host:7910` or `[::1]:7910`.
+fn split(address: &str) -> Option<(&str, u16)> {
+    let (host, port) = address.rsplit_once(':')?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    Some((host, port.parse().ok()?)).filter(|(host, _)| !host.is_empty())
 }
 
 /// A client of one hub. Shared by reference; several requests at once use several connections.

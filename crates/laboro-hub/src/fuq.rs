@@ -18,8 +18,6 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
-pub use password::read_password;
-pub use persistent::{accept_of, new_key};
 pub(crate) use serve::receive;
 
 use crate::listen::Reception;

@@ -12,6 +12,7 @@ mod keepalive;
 mod linger;
 pub mod secret_file;
 pub mod trust;
+pub mod websocket;
 
 pub use backoff::Backoff;
 pub use clock::Clock;

@@ -106,6 +106,26 @@ pub fn read_text(file: File, path: &Path) -> Result<String, SecurityError> {
     Ok(text)
 }
 
+/// The password of a fuq foreman, from a file that is the password, or that has a line `auth PASSWORD` as the original's settings do.
+pub fn read_password(path: &Path) -> Result<String, SecurityError> {
+    let malformed = |reason: &str| SecurityError::malformed(path, reason);
+    let missing = "there is no such file: put the password of the fuq nodes into it";
+    let text = read(path)?.ok_or_else(|| malformed(missing))?;
+    let unclear = "it is to hold the password alone on one line, or a line `auth PASSWORD`";
+    password_in(&text).map(str::to_owned).ok_or_else(|| malformed(unclear))
+}
+
+/// The password in a file's text.
+pub fn password_in(text: &str) -> Option<&str> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let named = lines.filter_map(|line| line.strip_prefix("auth")).find_map(|rest| {
+        let password = rest.trim();
+        (rest.len() > password.len() && !password.is_empty()).then_some(password)
+    });
+    let alone = text.trim_end_matches(['\r', '\n']);
+    named.or((!alone.is_empty() && !alone.contains('\n')).then_some(alone))
+}
+
 /// Whoever looks afterwards, also after a power cut, finds all of this text in the file.
 pub fn replace(path: &Path, text: &str) -> Result<(), SecurityError> {
     let draft = path.with_extension("new");

@@ -98,9 +98,12 @@ pub(crate) enum Command {
     /// Pass requests to workers in turn: be the server, a worker or a client of a message queue.
     #[command(display_order = DIALECTS)]
     Mq(crate::mq::args::Mq),
-    /// Measure what a hub can take.
-    #[command(display_order = LAST)]
-    Bench(crate::bench::Bench),
+    /// Moved to a program of its own.
+    #[command(hide = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
 }
 
 const RUN_HELP: &str = "\

@@ -3,6 +3,7 @@
 
 use crate::exit::usage;
 use clap::Args;
+use laboro_clients::LinkError;
 use laboro_dialects::zmtp::{KeyPair, Mechanism, ZmtpError, key_to_text};
 use laboro_hub::security::{CurveKey, read_curve_keys};
 use std::path::PathBuf;
@@ -35,9 +36,25 @@ impl CurveArgs {
     }
 }
 
-/// Why the handshake failed, and what to do about it.
-pub(crate) fn explained(mechanism: &Mechanism, error: ZmtpError) -> anyhow::Error {
-    let advice = match (mechanism, &error) {
+/// Why no connection stands, and what to do about it. `absent` is asked where nobody answers.
+pub(crate) fn advised(mechanism: &Mechanism, error: LinkError, absent: &str) -> anyhow::Error {
+    let advice = match &error {
+        LinkError::Unreachable { .. } => absent.to_owned(),
+        LinkError::Closed { .. } if matches!(mechanism, Mechanism::CurveClient { .. }) => {
+            "is --curve-server-key its key?".to_owned()
+        }
+        LinkError::Closed { .. } => "is it the right kind of server?".to_owned(),
+        LinkError::Zmtp { source, .. } => match curve_advice(mechanism, source) {
+            Some(advice) => advice,
+            None => return error.into(),
+        },
+        _ => return error.into(),
+    };
+    anyhow::Error::msg(format!("{error}: {advice}"))
+}
+
+fn curve_advice(mechanism: &Mechanism, error: &ZmtpError) -> Option<String> {
+    Some(match (mechanism, error) {
         (Mechanism::Null, ZmtpError::OtherMechanism { peer, .. }) if peer == "CURVE" => {
             "it wants CURVE: give --curve-server-key, the key that `laboro access curve` prints \
              on its machine"
@@ -50,13 +67,6 @@ pub(crate) fn explained(mechanism: &Mechanism, error: ZmtpError) -> anyhow::Erro
             let key = key_to_text(public);
             format!("it does not know the public key {key} of this side: add it to what it allows")
         }
-        _ => return error.into(),
-    };
-    anyhow::Error::from(error).context(advice)
-}
-
-/// What a server does that cannot read what it was told.
-pub(crate) fn closed(mechanism: &Mechanism) -> Option<&'static str> {
-    let is_curve = matches!(mechanism, Mechanism::CurveClient { .. });
-    is_curve.then_some("it closed the connection: is --curve-server-key its key?")
+        _ => return None,
+    })
 }

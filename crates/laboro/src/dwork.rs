@@ -3,16 +3,16 @@
 
 pub(crate) mod args;
 mod file;
-pub(crate) mod link;
 mod show;
 
+use crate::curve::advised;
 use crate::exit::{Exit, usage};
 use anyhow::Context;
 use args::{Dwork, What};
 use bytes::BytesMut;
+use laboro_clients::dwork::{Address, Link};
 use laboro_dialects::dwork::{Dep, Kind, QueryWriter};
 use laboro_plan::parse_duration;
-use link::{Address, Link};
 use show::Answer;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -28,7 +28,10 @@ pub(crate) fn run(args: &Dwork) -> anyhow::Result<Exit> {
     let waits = matches!(args.what, What::Steal { wait: true, .. });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let asked = runtime.block_on(async {
-        let mut link = Link::connect(&address, mechanism, timeout).await?;
+        let mut link =
+            Link::connect(&address, mechanism.clone(), timeout).await.map_err(|error| {
+                advised(&mechanism, error, "is a dwork hub running there? -s says where")
+            })?;
         let (mut last, mut before) = (None, 0);
         for Request { bytes, tasks } in requests {
             let answer = match waits {

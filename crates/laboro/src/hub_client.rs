@@ -18,8 +18,8 @@ use anyhow::Context;
 use bytes::Bytes;
 use laboro_api::client::{Client, ClientError, Download, Upload, segment};
 use laboro_api::{
-    AddTasks, Changed, Doors, Eject, Explained, Groups, Job, Prioritise, StopSlots, SubmitJob,
-    Submitted, Task, Waited, Worker,
+    AddTasks, Changed, Eject, Explained, Groups, Job, Prioritise, StopSlots, SubmitJob, Submitted,
+    Task, Waited, Worker,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -242,10 +242,6 @@ impl Hub {
         let path =
             format!("wait?until=idle&jobs={}&timeout_ms={}", jobs.join(","), patience.as_millis());
         self.client.get_within(&path, patience).await
-    }
-
-    pub(crate) async fn doors(&self) -> anyhow::Result<Doors> {
-        self.client.get("doors").await.map_err(told)
     }
 
     pub(crate) async fn groups(&self) -> anyhow::Result<Groups> {

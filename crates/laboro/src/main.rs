@@ -3,13 +3,11 @@
 mod access;
 mod allocator;
 mod args;
-mod bench;
 mod commands;
 mod curve;
 mod dwork;
 mod exit;
 mod files;
-mod fuq;
 mod hub;
 mod hub_client;
 mod input;
@@ -82,7 +80,11 @@ fn main() -> std::process::ExitCode {
         args::Command::Worker(worker) => worker::run(&worker),
         args::Command::Tunnel(tunnel) => tunnel::run(&tunnel),
         args::Command::Mq(mq) => mq::run(mq),
-        args::Command::Bench(bench) => bench::run(&bench),
+        args::Command::Bench { words } => Err(exit::usage(format!(
+            "load generators are a program of their own: in Laboro's source directory, type\n  \
+             cargo run --release -p laboro-bench -- {}",
+            words.first().map_or("native", String::as_str)
+        ))),
     };
     result.unwrap_or_else(|error| exit::of_error(&error)).into()
 }

@@ -5,10 +5,9 @@
 pub(crate) mod args;
 mod client;
 mod console;
-pub(crate) mod link;
 mod server;
 mod table;
-pub(crate) mod target;
+mod target;
 mod worker;
 
 use crate::exit::Exit;

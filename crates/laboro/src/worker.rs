@@ -11,8 +11,6 @@ mod source;
 mod ssh;
 mod teed;
 
-pub(crate) use fuq::open_websocket;
-
 use crate::exit::{Exit, usage};
 use crate::output::{safe, say};
 use crate::run::Signals;

@@ -3,6 +3,7 @@
 use crate::security::{SecurityError, read_secret, write_secret};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use laboro_net::secret_file::read_password;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::path::Path;
@@ -35,29 +36,6 @@ impl Password {
     pub(super) fn is(&self, shown: &str) -> bool {
         self.0.ct_eq(&hash(shown.as_bytes())).into()
     }
-}
-
-/// From a file that is the password, or that has a line `auth PASSWORD` as the original's settings do.
-pub fn read_password(path: &Path) -> Result<String, SecurityError> {
-    let malformed = |reason: &str| SecurityError::Malformed {
-        path: path.to_owned(),
-        reason: reason.to_owned(),
-    };
-    let missing = "there is no such file: put the password of the fuq nodes into it";
-    let text = read_secret(path)?.ok_or_else(|| malformed(missing))?;
-    let unclear = "it is to hold the password alone on one line, or a line `auth PASSWORD`";
-    find(&text).map(str::to_owned).ok_or_else(|| malformed(unclear))
-}
-
-/// The password in a file's text.
-pub(super) fn find(text: &str) -> Option<&str> {
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-    let named = lines.filter_map(|line| line.strip_prefix("auth")).find_map(|rest| {
-        let password = rest.trim();
-        (rest.len() > password.len() && !password.is_empty()).then_some(password)
-    });
-    let alone = text.trim_end_matches(['\r', '\n']);
-    named.or((!alone.is_empty() && !alone.contains('\n')).then_some(alone))
 }
 
 fn hash(bytes: &[u8]) -> [u8; 32] {

@@ -5,7 +5,6 @@ use super::answer::{Answer, Refused};
 use super::pace::Paced;
 use super::register::Node;
 use super::serve::Desk;
-use crate::security::SecurityError;
 use crate::transport::{Parting, drive_known};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,8 +21,7 @@ use hyper_util::rt::TokioIo;
 use laboro_core::Name;
 use laboro_dialects::fuq2::{Foreman, Mode, Numbers, Plain};
 use laboro_dialects::websocket;
-use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
-use ring::rand::{SecureRandom, SystemRandom};
+use laboro_net::websocket::accept_of;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -60,20 +58,6 @@ pub(super) fn open(mut request: Request<Incoming>) -> Result<(Answer, OnUpgrade)
     let accept = HeaderValue::from_str(&accept).map_err(|_| Refused::NotFound)?;
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     Ok((answer, hyper::upgrade::on(&mut request)))
-}
-
-/// What whoever opens a websocket says first.
-pub fn new_key() -> Result<String, SecurityError> {
-    let mut bytes = [0; 16];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| SecurityError::NoRandom)?;
-    Ok(STANDARD.encode(bytes))
-}
-
-/// The answer to it: proves that it was understood what is being opened.
-pub fn accept_of(key: &str) -> String {
-    const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-    let text = format!("{key}{GUID}");
-    STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes()))
 }
 
 fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {

@@ -1,11 +1,11 @@
 //! The parts of the door that need no connection. Whole conversations are tried from outside.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use super::password::find;
-use super::persistent::accept_of;
 use super::register::{Login, Node, Register};
 use super::said::Said;
 use laboro_core::Time;
+use laboro_net::secret_file::password_in;
+use laboro_net::websocket::accept_of;
 use tempfile::TempDir;
 
 const NOW: Time = Time(1_000_000);
@@ -17,16 +17,16 @@ fn node() -> Node {
 
 #[test]
 fn a_password_stands_alone_or_among_the_originals_settings() {
-    assert_eq!(find("secret\n"), Some("secret"));
-    assert_eq!(find("two words"), Some("two words"));
+    assert_eq!(password_in("secret\n"), Some("secret"));
+    assert_eq!(password_in("two words"), Some("two words"));
     assert_eq!(
-        find("# made by fuq\nforeman localhost\nport 5429\nauth s3c/ret\n"),
+        password_in("# made by fuq\nforeman localhost\nport 5429\nauth s3c/ret\n"),
         Some("s3c/ret")
     );
-    assert_eq!(find("auth\tx # it is this\n"), Some("x"));
-    assert_eq!(find("author\n"), Some("author"));
+    assert_eq!(password_in("auth\tx # it is this\n"), Some("x"));
+    assert_eq!(password_in("author\n"), Some("author"));
     for none in ["", "\n", "a\nb\n", "foreman x\nport 1\n"] {
-        assert_eq!(find(none), None, "{none:?}");
+        assert_eq!(password_in(none), None, "{none:?}");
     }
 }
 

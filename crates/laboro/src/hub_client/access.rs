@@ -5,10 +5,9 @@ use crate::args::hub::HubArgs;
 use crate::files::read_access;
 use anyhow::{Context, anyhow};
 use laboro_api::DEFAULT_GROUP;
-use laboro_api::access::{Access, client_config};
+use laboro_api::access::Access;
 use laboro_api::client::Target;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 pub(super) const START_ONE: &str = "\
 Start one here: laboro hub
@@ -21,23 +20,7 @@ pub(super) fn target(args: &HubArgs) -> anyhow::Result<(Target, String)> {
         return Err(anyhow!("no hub was found: {} is not there\n{START_ONE}", path.display()));
     }
     let access = read_access(&path)?;
-    let address = access.http.as_deref().with_context(|| {
-        format!("{}: this hub has no http door, which commands need", path.display())
-    })?;
-    let place = |address: &str| {
-        let (host, port) = split(address)
-            .with_context(|| format!("{}: `{address}` is not a host and a port", path.display()))?;
-        anyhow::Ok((host.to_owned(), port))
-    };
-    let mut places = Access::each(address).map(place).collect::<Result<Vec<_>, _>>()?.into_iter();
-    let (host, port) = places
-        .next()
-        .with_context(|| format!("{}: it names no address of a hub", path.display()))?;
-    let mut target = Target::new(host, port);
-    target.others = places.collect();
-    target.local = access.local_socket().map(Path::to_owned);
-    target.tls = Some(Arc::new(client_config(&access)?));
-    target.token = Some(access.token.expose().to_owned());
+    let target = Target::of_access(&access).with_context(|| format!("{}", path.display()))?;
     Ok((target, access.group.unwrap_or_else(|| DEFAULT_GROUP.to_owned())))
 }
 
@@ -67,11 +50,4 @@ pub(crate) fn path(args: &HubArgs) -> anyhow::Result<PathBuf> {
         (None, None) => return Err(anyhow!("$HOME is not set: say --dir DIR or --access FILE")),
     };
     Ok(Access::path_in(&state.join("laboro/hub")))
-}
-
-/// `host:7910` or `[::1]:7910`.
-fn split(address: &str) -> Option<(&str, u16)> {
-    let (host, port) = address.rsplit_once(':')?;
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    Some((host, port.parse().ok()?)).filter(|(host, _)| !host.is_empty())
 }

@@ -6,7 +6,7 @@ mod talk;
 
 use super::args::{Action, ClientArgs};
 use super::console::{Console, unknown};
-use super::target::Target;
+use super::target::target;
 use crate::exit::{Exit, usage};
 use crate::output::{print, say};
 use crate::run::Signals;
@@ -23,7 +23,7 @@ const PINGS_AT_ONCE: u64 = 10;
 
 pub(super) fn run(args: &ClientArgs) -> anyhow::Result<Exit> {
     super::log(args.words.debug);
-    let target = Target::of(&args.to)?;
+    let target = target(&args.to)?;
     super::runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
         match &args.action {

@@ -3,11 +3,11 @@
 use super::args::ServerArgs;
 use super::console::{Console, unknown};
 use super::table::show;
-use super::target::host;
 use crate::exit::{Exit, usage};
 use crate::output::{print, say};
 use crate::run::Signals;
 use anyhow::Context;
+use laboro_clients::mq::Target;
 use laboro_core::BrokerConfig;
 use laboro_dialects::zmtp::{Key, Mechanism, key_from_text};
 use laboro_hub::config::Address;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &ServerArgs) -> anyhow::Result<Exit> {
     let runtime = super::runtime()?;
     // Before anything can be asked to end.
     let signals = runtime.block_on(async { Signals::listen() })?;
-    let typed: Address = host(&args.listen)?.parse().map_err(usage)?;
+    let typed: Address = Target::host(&args.listen).map_err(usage)?.parse().map_err(usage)?;
     let listener = listen(args, &typed)?;
     let address = listener.local_addr()?;
     // What was typed is what clients connect to, and so what they send to.

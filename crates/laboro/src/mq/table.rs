@@ -2,13 +2,13 @@
 //! the wire, so it can be seen from wherever requests can be sent.
 
 use super::args::{KeysArgs, WorkersArgs};
-use super::link::Link;
-use super::target::Target;
+use super::target::{open, target};
 use crate::exit::Exit;
 use crate::output::{counted, print};
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use laboro_api::BrokerTable;
+use laboro_clients::mq::Target;
 use laboro_dialects::rrmq::{Command, Envelope};
 use laboro_dialects::zmtp::{KeyPair, key_to_text};
 use laboro_hub::mq::TABLE_ADDRESS;
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn run(args: &WorkersArgs) -> anyhow::Result<Exit> {
     super::log(args.words.debug);
-    let target = Target::of(&args.to)?;
+    let target = target(&args.to)?;
     let table = super::runtime()?.block_on(async {
         let asked = tokio::time::timeout(PATIENCE, ask(&target));
         asked.await.with_context(|| {
@@ -32,7 +32,7 @@ pub(super) fn run(args: &WorkersArgs) -> anyhow::Result<Exit> {
 }
 
 async fn ask(target: &Target) -> anyhow::Result<BrokerTable> {
-    let mut link = Link::open(target, Clock::start()).await?;
+    let mut link = open(target, Clock::start()).await?;
     let mut question =
         Envelope::new(Command::TrackExec, Bytes::from_static(b"1"), [Bytes::from_static(b"table")]);
     question.hops.push(Bytes::from_static(TABLE_ADDRESS));

@@ -7,11 +7,12 @@ mod programs;
 
 use super::args::WorkerArgs;
 use super::console::{Console, unknown};
-use super::target::Target;
+use super::target::target;
 use crate::exit::{Exit, usage};
 use crate::output::{print, say};
 use crate::run::Signals;
 use crowd::Crowd;
+use laboro_clients::mq::Target;
 use laboro_dialects::rrmq::{Pack, WorkerOptions};
 use member::{Member, Order, Trade};
 use programs::Programs;
@@ -35,7 +36,7 @@ pub(super) fn run(args: &WorkerArgs) -> anyhow::Result<Exit> {
             "--slots: a worker without slots is never asked anything; give it 1 or more",
         ));
     }
-    let target = Target::of(&args.to)?;
+    let target = target(&args.to)?;
     let trade = Trade {
         options: WorkerOptions {
             slots: args.slots,

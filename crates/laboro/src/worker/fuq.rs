@@ -9,12 +9,13 @@ mod tasks;
 use super::args::Worker;
 use super::source::Source;
 use crate::exit::usage;
-use crate::fuq::{Foreman, NodeInfo, trust};
+use laboro_clients::fuq::{Foreman, NodeInfo};
 use laboro_dialects::fuq2::{PlainSettings, PlainWorker};
 use laboro_dialects::websocket;
+use laboro_net::Trust;
 use laboro_worker::agent::{AgentOptions, Link};
 use persistent::Persistent;
-pub(crate) use persistent::open as open_websocket;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// `fuq+wss://` or `fuq+https://`.
@@ -34,7 +35,7 @@ pub(super) fn open(
         return Err(usage("a foreman of fuq wants a password: give its file with --auth-file"));
     };
     let trust = trust(args.ca.clone(), args.pin.clone(), args.insecure).map_err(usage)?;
-    let password = laboro_hub::fuq::read_password(auth_file)?;
+    let password = laboro_net::secret_file::read_password(auth_file)?;
     let node = NodeInfo {
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         pid: std::process::id(),
@@ -57,5 +58,16 @@ pub(super) fn open(
             let connect = Box::new(move || Link::new(bridge::Bridge(foreman)));
             Ok(Source { side, connect, front: None })
         }
+    }
+}
+
+/// Whom to trust, as it was typed.
+fn trust(ca: Option<PathBuf>, pin: Option<String>, insecure: bool) -> Result<Trust, &'static str> {
+    match (ca, pin, insecure) {
+        (Some(path), None, false) => Ok(Trust::File(path)),
+        (None, Some(pin), false) => Ok(Trust::Pin(pin)),
+        (None, None, true) => Ok(Trust::Anyone),
+        _ => Err("say whom to trust: --ca FILE with the foreman's certificate or its authority, \
+                  --pin with its SHA-256, or --insecure for whoever answers"),
     }
 }

@@ -99,7 +99,7 @@ fn elsewhere(url: &str, args: &Worker, options: &mut AgentOptions) -> anyhow::Re
     }
     if scheme == "dwork" {
         // A port may be left out, as with `laboro dwork`.
-        let parsed = address.parse::<crate::dwork::link::Address>();
+        let parsed = address.parse::<laboro_clients::dwork::Address>();
         address = parsed.map_err(|why| usage(format!("--from {url}: {why}")))?.to_string();
     }
     let has_port = address.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));

@@ -5,6 +5,5 @@ mod dialogue;
 mod door;
 mod faults;
 mod libzmq;
-mod measured;
 mod programs;
 pub mod rig;

@@ -1,11 +1,11 @@
 //! `laboro mq client send`: a command of the user's own, for workers that know it.
 
 use super::super::args::ClientArgs;
-use super::super::link::Link;
-use super::super::target::Target;
+use super::super::target::open;
 use crate::exit::{Exit, usage};
 use crate::output::{print, say};
 use bytes::Bytes;
+use laboro_clients::mq::{Link, Target};
 use laboro_core::Name;
 use laboro_dialects::rrmq::{Command, Envelope, Parts};
 use laboro_net::Clock;
@@ -26,7 +26,7 @@ pub(super) async fn run(
     let frames = frames.iter().map(|frame| Bytes::copy_from_slice(frame.as_bytes()));
     let id = Bytes::copy_from_slice(&1u64.to_le_bytes());
     let command = if untracked { Command::Exec } else { Command::TrackExec };
-    let mut link = Link::open(target, Clock::start()).await?;
+    let mut link = open(target, Clock::start()).await?;
     link.say(&Envelope::new(command, id.clone(), frames).to_message());
     if untracked {
         link.flush().await?;

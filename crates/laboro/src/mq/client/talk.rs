@@ -1,8 +1,8 @@
 //! The client's conversation with its server, over as many connections as it takes. Its name stays the same,
 //! so answers to what was asked before a connection broke still find it.
 
-use super::super::link::Link;
-use super::super::target::Target;
+use super::super::target::open_as;
+use laboro_clients::mq::{Link, Target};
 use laboro_core::Time;
 use laboro_dialects::rrmq::{Answer, Client};
 use laboro_dialects::zmtp::{Message, Options};
@@ -32,7 +32,7 @@ impl Talk {
         let answer_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         let clock = Clock::start();
         let options = target.options();
-        let link = Link::open_as(&target, options.clone(), clock).await?;
+        let link = open_as(&target, options.clone(), clock).await?;
         let mut talk = Talk {
             target,
             options,
@@ -111,7 +111,7 @@ impl Talk {
     }
 
     async fn connect(&mut self) {
-        let opening = Link::open_as(&self.target, self.options.clone(), self.clock);
+        let opening = open_as(&self.target, self.options.clone(), self.clock);
         match tokio::time::timeout(CONNECT, opening).await {
             Ok(Ok(link)) => {
                 self.link = Some(link);

@@ -1,7 +1,7 @@
 //! The workers that `bulk` adds to a console's own: each with a connection and a name of its own.
 
-use super::super::target::Target;
 use super::member::{Member, Order, Trade};
+use laboro_clients::mq::Target;
 use laboro_dialects::rrmq::WorkerTally;
 use std::time::Duration;
 

@@ -2,10 +2,10 @@
 //! registers again. When it leaves it says so first, and stays until everything that was already on its way
 //! to it is done.
 
-use super::super::link::{Broken, Link};
-use super::super::target::Target;
+use super::super::target::open_as;
 use super::programs::Programs;
 use bytes::Bytes;
+use laboro_clients::mq::{Broken, Link, Target};
 use laboro_core::Time;
 use laboro_dialects::rrmq::{Command, Envelope, Parts, Worker, WorkerOptions, WorkerTally};
 use laboro_dialects::zmtp::{Message, Options};
@@ -135,7 +135,7 @@ impl Life {
     /// `None` when it was told to leave meanwhile.
     async fn connect(&mut self) -> Option<anyhow::Result<Link>> {
         let (target, options) = (self.target.clone(), self.options.clone());
-        let mut opening = std::pin::pin!(Link::open_as(&target, options, self.clock));
+        let mut opening = std::pin::pin!(open_as(&target, options, self.clock));
         loop {
             tokio::select! {
                 opened = &mut opening => return Some(opened),

@@ -2,8 +2,8 @@
 //! becomes an HTTP request here, and answers come back as lines. Trouble ends the connection, and all begins anew.
 
 use super::persistent::{PATIENCE, late, told};
-use crate::fuq::{Foreman, Trouble, Wire};
 use hyper::StatusCode;
+use laboro_clients::fuq::{Foreman, Trouble, Wire};
 use laboro_worker::agent::{ByteStream, Connect, Connecting};
 use serde_json::Value;
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! One connection of the load: asks, waits for the answer, notes how long it took, asks again.
 
-use crate::dwork::link::Link;
 use anyhow::{Context, bail};
 use bytes::BytesMut;
+use laboro_clients::dwork::Link;
 use laboro_dialects::dwork::{Dep, Kind, QueryWriter, Reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,13 +2,13 @@
 
 use super::super::figures::{Figures, weigh};
 use super::super::hub::Hub;
-use super::{NativeBench, access, array, submit};
-use crate::dwork::link::{Address, Link};
-use crate::exit::{Exit, usage};
-use crate::hub_client::{self, talk};
+use super::{NativeBench, array, client, submit};
+use crate::exit::usage;
 use anyhow::bail;
 use bytes::{Bytes, BytesMut};
-use laboro_api::AddTasks;
+use laboro_api::client::{Client, Upload};
+use laboro_api::{AddTasks, Submitted};
+use laboro_clients::dwork::{Address, Link};
 use laboro_dialects::dwork::{Kind, QueryWriter};
 use laboro_dialects::zmtp::Mechanism;
 use serde_json::json;
@@ -23,35 +23,29 @@ const ADDED: usize = 200;
 /// Tasks in a piece of what is sent.
 const PIECE: usize = 1000;
 
-pub(super) fn run(program: &Path, args: &NativeBench) -> anyhow::Result<Exit> {
+pub(super) async fn run(program: &Path, args: &NativeBench) -> anyhow::Result<()> {
+    let tasks = args.tasks as usize;
     let hub = Hub::start_native(program, &args.durability)?;
-    talk(&access(&hub)?, async |there| {
-        let empty = hub.memory();
-        let mut waiting = array("waiting", args.tasks as usize);
-        waiting["held"] = true.into();
-        submit(there, waiting).await?;
-        weigh("array that waits", args.tasks as usize, empty, hub.memory(), args.json)?;
-        Ok(Exit::Done)
-    })?;
+    let empty = hub.memory();
+    let mut waiting = array("waiting", tasks);
+    waiting["held"] = true.into();
+    submit(&client(&hub)?, waiting).await?;
+    weigh("array that waits", tasks, empty, hub.memory(), args.json)?;
     drop(hub);
+
     let hub = Hub::start_with_dwork(program, &args.durability)?;
-    talk(&access(&hub)?, async |there| {
-        let empty = hub.memory();
-        submit(there, array("half", args.tasks as usize)).await?;
-        complete_half(&hub, "half", args.tasks as usize).await?;
-        let case = "array of which half is done, far and wide";
-        weigh(case, args.tasks as usize, empty, hub.memory(), args.json)?;
-        Ok(Exit::Done)
-    })?;
+    let empty = hub.memory();
+    submit(&client(&hub)?, array("half", tasks)).await?;
+    complete_half(&hub, "half", tasks).await?;
+    weigh("array of which half is done, far and wide", tasks, empty, hub.memory(), args.json)?;
     drop(hub);
+
     let hub = Hub::start_native(program, &args.durability)?;
-    talk(&access(&hub)?, async |there| {
-        let empty = hub.memory();
-        let job = submit_named(there, args.tasks as usize).await?;
-        weigh("named tasks that wait", args.tasks as usize, empty, hub.memory(), args.json)?;
-        add_one_by_one(&hub, there, job, args).await?;
-        Ok(Exit::Done)
-    })
+    let there = client(&hub)?;
+    let empty = hub.memory();
+    let job = submit_named(&there, tasks).await?;
+    weigh("named tasks that wait", tasks, empty, hub.memory(), args.json)?;
+    add_one_by_one(&hub, &there, job, args).await
 }
 
 /// One half of the elements in an order that has nothing to do with their numbers. Nobody has taken them; whoever
@@ -91,31 +85,34 @@ fn scattered(count: usize) -> impl Iterator<Item = usize> {
 }
 
 /// An open job that is held, so that nothing of it ever starts.
-async fn submit_named(there: &hub_client::Hub, tasks: usize) -> anyhow::Result<u32> {
-    let submitted = there
-        .submit_stream(async |pieces| {
-            let job = json!({"name": "named", "open": true, "held": true});
-            let mut piece = format!("{job}\n");
-            for first in (0..tasks).step_by(PIECE) {
-                for number in first..(first + PIECE).min(tasks) {
-                    writeln!(
-                        piece,
-                        r#"{{"name":"task-{number:011}","command":["./sim","{number}"]}}"#
-                    )?;
-                }
-                if pieces.send(Bytes::from(std::mem::take(&mut piece))).await.is_err() {
-                    break;
-                }
+async fn submit_named(there: &Client, tasks: usize) -> anyhow::Result<u32> {
+    let (pieces, upload) = Upload::new();
+    let answer = there.upload::<Submitted>("jobs/stream", upload);
+    let fed = async {
+        let job = json!({"name": "named", "open": true, "held": true});
+        let mut piece = format!("{job}\n");
+        for first in (0..tasks).step_by(PIECE) {
+            for number in first..(first + PIECE).min(tasks) {
+                writeln!(
+                    piece,
+                    r#"{{"name":"task-{number:011}","command":["./sim","{number}"]}}"#
+                )?;
             }
-            Ok(())
-        })
-        .await?;
-    Ok(submitted.job)
+            if pieces.send(Bytes::from(std::mem::take(&mut piece))).await.is_err() {
+                break;
+            }
+        }
+        drop(pieces);
+        anyhow::Ok(())
+    };
+    let (submitted, fed) = tokio::join!(answer, fed);
+    fed?;
+    Ok(submitted?.job)
 }
 
 async fn add_one_by_one(
     hub: &Hub,
-    there: &hub_client::Hub,
+    there: &Client,
     job: u32,
     args: &NativeBench,
 ) -> anyhow::Result<()> {
@@ -125,7 +122,7 @@ async fn add_one_by_one(
         let one = json!({"tasks": [{"name": format!("added-{number}"), "command": ["true"]}]});
         let one: AddTasks = serde_json::from_value(one)?;
         let asked = Instant::now();
-        there.add(job, &one).await?;
+        there.post::<_, Submitted>(&format!("jobs/{job}/tasks"), &one).await?;
         latencies.push(asked.elapsed());
     }
     let took = began.elapsed();

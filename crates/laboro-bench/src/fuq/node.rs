@@ -1,21 +1,19 @@
 //! The node of the load: says and hears what a real one does, and every task is over as soon as it was taken.
 
-use crate::fuq::Foreman;
-use crate::worker::open_websocket;
 use anyhow::{Context, bail};
 use bytes::{Buf, BytesMut};
+use laboro_clients::fuq::{Foreman, WebsocketStream, open_websocket};
 use laboro_core::{Outcome, Time};
 use laboro_dialects::fuq2::{PlainSettings, PlainWorker};
 use laboro_dialects::websocket::Client;
 use laboro_dialects::worker::{Ended, News, Order, Orders, Used, WorkerSide};
 use laboro_net::Linger;
-use laboro_worker::agent::ByteStream;
 use std::future::poll_fn;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 
 pub(super) struct Node {
-    stream: Box<dyn ByteStream>,
+    stream: WebsocketStream,
     linger: Linger,
     side: Client<PlainWorker>,
     input: BytesMut,

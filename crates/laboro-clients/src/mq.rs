@@ -1,10 +1,13 @@
-//! One connection to a server: messages in, messages out. Connecting again is its owner's business.
+//! One connection to a server of the rrmq message queue: messages in, messages out. Connecting again is its owner's
+//! business.
 
-use super::target::Target;
-use crate::curve::{closed, explained};
-use anyhow::{Context, anyhow};
+mod target;
+
+pub use target::Target;
+
+use crate::LinkError;
 use bytes::{Buf, BytesMut};
-use laboro_dialects::zmtp::{Connection, Message, ZmtpError};
+use laboro_dialects::zmtp::{Connection, Message, Options, ZmtpError};
 use laboro_net::{Clock, dial};
 use std::io;
 use std::time::Duration;
@@ -14,7 +17,8 @@ use tokio::net::TcpStream;
 const READ_BYTES: usize = 64 << 10;
 const CONNECT: Duration = Duration::from_secs(10);
 
-pub(crate) struct Link {
+/// A connection whose handshake is over.
+pub struct Link {
     stream: TcpStream,
     connection: Connection,
     input: BytesMut,
@@ -26,7 +30,7 @@ pub(crate) struct Link {
 
 /// How a connection ended.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Broken {
+pub enum Broken {
     #[error("the server has closed the connection")]
     Closed,
     #[error(transparent)]
@@ -37,22 +41,24 @@ pub(crate) enum Broken {
 
 impl Link {
     /// Until both sides know who the other is.
-    pub(crate) async fn open(target: &Target, clock: Clock) -> anyhow::Result<Link> {
+    pub async fn open(target: &Target, clock: Clock) -> Result<Link, LinkError> {
         let options = target.options();
         Link::open_as(target, options, clock).await
     }
 
-    pub(super) async fn open_as(
+    /// With a name that the caller keeps, for one that comes again.
+    pub async fn open_as(
         target: &Target,
-        options: laboro_dialects::zmtp::Options,
+        options: Options,
         clock: Clock,
-    ) -> anyhow::Result<Link> {
-        let mechanism = options.mechanism.clone();
-        let connecting = dial(&target.host);
-        let stream = tokio::time::timeout(CONNECT, connecting)
-            .await
-            .map_err(|_| anyhow!("{target} does not answer"))?
-            .with_context(|| format!("{target} cannot be reached; is a server running there?"))?;
+    ) -> Result<Link, LinkError> {
+        let address = || target.to_string();
+        let stream = match tokio::time::timeout(CONNECT, dial(&target.host)).await {
+            Ok(dialled) => {
+                dialled.map_err(|source| LinkError::Unreachable { address: address(), source })?
+            }
+            Err(_) => return Err(LinkError::Silent { address: address(), patience: CONNECT }),
+        };
         let mut link = Link {
             stream,
             connection: Connection::new(options),
@@ -64,31 +70,30 @@ impl Link {
         link.connection.open(clock.now(), &mut link.unsent);
         let mut early = Vec::new();
         while !link.connection.is_ready() {
-            let failed = match link.turn(&mut early).await {
-                Ok(()) => continue,
-                Err(Broken::Zmtp(error)) => explained(&mechanism, error),
-                Err(Broken::Closed) if let Some(advice) = closed(&mechanism) => anyhow!(advice),
-                Err(other) => other.into(),
-            };
-            return Err(failed.context(format!("{target}: no handshake")));
+            link.turn(&mut early).await.map_err(|broken| match broken {
+                Broken::Closed => LinkError::Closed { address: address() },
+                Broken::Io(source) => LinkError::Unreachable { address: address(), source },
+                Broken::Zmtp(source) => LinkError::Zmtp { address: address(), source },
+            })?;
         }
         // A worker that comes back under its name may be given something at once.
         link.early = early;
         Ok(link)
     }
 
-    pub(crate) fn say(&mut self, message: &Message) {
+    /// Goes out with the next `hear` or `flush`.
+    pub fn say(&mut self, message: &Message) {
         self.connection.send(message.slices(), &mut self.unsent);
     }
 
     /// Takes all of these.
-    pub(super) fn say_all(&mut self, messages: &mut Vec<Message>) {
+    pub fn say_all(&mut self, messages: &mut Vec<Message>) {
         messages.drain(..).for_each(|message| self.say(&message));
     }
 
     /// Waits until the server has said something. What was said here goes out meanwhile. Nothing is lost
     /// when it is dropped half way.
-    pub(crate) async fn hear(&mut self, messages: &mut Vec<Message>) -> Result<(), Broken> {
+    pub async fn hear(&mut self, messages: &mut Vec<Message>) -> Result<(), Broken> {
         messages.append(&mut self.early);
         while messages.is_empty() {
             self.turn(messages).await?;
@@ -97,7 +102,7 @@ impl Link {
     }
 
     /// Sends everything that was said.
-    pub(crate) async fn flush(&mut self) -> Result<(), Broken> {
+    pub async fn flush(&mut self) -> Result<(), Broken> {
         while !self.unsent.is_empty() {
             self.stream.writable().await?;
             self.write()?;
@@ -151,5 +156,11 @@ impl Link {
             }
         }
         Ok(())
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link").field("stream", &self.stream).finish_non_exhaustive()
     }
 }

@@ -1,10 +1,10 @@
 //! One client and ten workers, each side on a thread of its own. They say as little as can be said.
 
 use super::broker::Broker;
-use crate::mq::link::{Broken, Link};
-use crate::mq::target::Target;
+use crate::exit::usage;
 use anyhow::Context;
 use bytes::Bytes;
+use laboro_clients::mq::{Broken, Link, Target};
 use laboro_dialects::zmtp::Message;
 use laboro_net::Clock;
 use std::sync::mpsc::channel;
@@ -35,7 +35,7 @@ impl Load {
     /// Workers work until the program ends.
     pub(super) fn start(broker: &Broker) -> anyhow::Result<Load> {
         let (told, ready) = channel();
-        let back = Target::at(&broker.back)?;
+        let back = Target::at(&broker.back).map_err(usage)?;
         let has_slots = broker.has_slots;
         std::thread::Builder::new().name("workers".into()).spawn(move || {
             let worked = runtime().map_err(anyhow::Error::from).and_then(|runtime| {
@@ -54,11 +54,11 @@ impl Load {
                 })
             });
             if let Err(error) = worked {
-                crate::output::say(format_args!("laboro: the workers have ended: {error:#}"));
+                crate::exit::say(format_args!("laboro-bench: the workers have ended: {error:#}"));
             }
         })?;
         ready.recv().context("the workers cannot begin")?;
-        Ok(Load { front: Target::at(&broker.front)? })
+        Ok(Load { front: Target::at(&broker.front).map_err(usage)? })
     }
 
     pub(super) fn run(

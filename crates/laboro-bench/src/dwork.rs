@@ -6,14 +6,14 @@ mod graph;
 
 use super::figures::{self, Figures, heading};
 use super::hub::Hub;
-use crate::dwork::link::{Address, Link};
-use crate::exit::{Exit, usage};
+use crate::exit::usage;
+use crate::program::Program;
 use anyhow::bail;
 use clap::Args;
 use client::{Act, Work, Worker};
+use laboro_clients::dwork::{Address, Link};
 use laboro_dialects::zmtp::Mechanism;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -44,10 +44,6 @@ pub(crate) struct DworkBench {
     #[arg(long)]
     graphs: bool,
 
-    /// The program that is started as the hub. Default: this one.
-    #[arg(long, value_name = "PATH", hide = true, conflicts_with = "server")]
-    hub_program: Option<PathBuf>,
-
     /// One JSON object a case.
     #[arg(long)]
     json: bool,
@@ -59,16 +55,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How many tasks stand side by side in the layered graph; each comes after one of the layer before.
 const LAYER: usize = 1000;
 
-pub(super) fn run(args: &DworkBench) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &DworkBench, program: &Program) -> anyhow::Result<()> {
     if args.tasks == 0 {
         return Err(usage("--tasks 0: there is nothing to measure"));
     }
     let hub = match &args.server {
         Some(address) => Hub::at(address.clone(), args.hub_pid),
-        None => {
-            let this = std::env::current_exe()?;
-            Hub::start(args.hub_program.as_deref().unwrap_or(&this), "dwork", &args.durability)?
-        }
+        None => Hub::start(&program.path()?, "dwork", &args.durability)?,
     };
     let address: Address = hub.address.parse().map_err(usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -83,7 +76,7 @@ pub(super) fn run(args: &DworkBench) -> anyhow::Result<Exit> {
             false => bench.all().await,
         }
     })?;
-    Ok(Exit::Done)
+    Ok(())
 }
 
 struct Bench<'a> {
@@ -107,7 +100,7 @@ impl Bench<'_> {
     }
 
     async fn connect(&self) -> anyhow::Result<Link> {
-        Link::connect(&self.address, Mechanism::Null, PATIENCE).await
+        Ok(Link::connect(&self.address, Mechanism::Null, PATIENCE).await?)
     }
 
     async fn all(&self) -> anyhow::Result<()> {

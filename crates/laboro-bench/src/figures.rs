@@ -1,6 +1,6 @@
 //! What a case came to, as a line of a table or of JSON. The words are the same for all doors.
 
-use crate::output::print;
+use crate::exit::print;
 use serde_json::json;
 use std::time::Duration;
 

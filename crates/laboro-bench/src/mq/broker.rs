@@ -1,6 +1,6 @@
 //! What is measured: a server of ours, one that is there, or a proxy of libzmq.
 
-use crate::bench::process;
+use crate::process;
 use anyhow::Context;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -33,8 +33,8 @@ impl Broker {
         Broker { name: "rrmq", front, back, has_slots: true, child: None }
     }
 
-    pub(super) fn ours() -> anyhow::Result<Broker> {
-        let mut command = Command::new(std::env::current_exe()?);
+    pub(super) fn ours(program: &Path) -> anyhow::Result<Broker> {
+        let mut command = Command::new(program);
         command.args(["mq", "server", "--listen", "127.0.0.1:0", "--debug", "0"]);
         let (child, addresses) = start(command, "rrmq on ")?;
         Ok(Broker { child: Some(child), ..Broker::at(addresses.trim()) })

@@ -1,12 +1,12 @@
-//! One connection to a dwork hub over TCP: asks, waits, and gives up in time with words that say what to do.
+//! One connection to a dwork hub over TCP: asks, waits, and gives up in time.
 
-use crate::curve::{closed, explained};
-use anyhow::{Context, bail};
+use crate::LinkError;
 use bytes::BytesMut;
 use laboro_dialects::dwork::{Client, ClientError, Reply};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_net::{Clock, Linger, dial};
 use std::future::poll_fn;
+use std::io;
 use std::str::FromStr;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 /// Host and port as a person wrote them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
+pub struct Address {
     host: String,
     port: u16,
 }
@@ -60,8 +60,9 @@ impl std::fmt::Display for Address {
     }
 }
 
+/// One conversation: a question, then its answer.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub struct Link {
     stream: TcpStream,
     linger: Linger,
     client: Client,
@@ -73,23 +74,24 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) async fn connect(
+    /// Until both sides know who the other is. `wait` is how long that, and later each answer, may take.
+    pub async fn connect(
         address: &Address,
         mechanism: Mechanism,
         wait: Duration,
-    ) -> anyhow::Result<Link> {
-        let connected = timeout(wait, dial((&address.host[..], address.port))).await;
-        let stream = match connected {
-            Ok(stream) => stream.with_context(|| {
-                format!("no dwork hub at {address}: is it running? Use -s to say where")
-            })?,
-            Err(_) => bail!("nobody at {address} within {wait:?}"),
+    ) -> Result<Link, LinkError> {
+        let dialled = timeout(wait, dial((&address.host[..], address.port))).await;
+        let stream = match dialled {
+            Ok(stream) => stream.map_err(|source| unreachable(address, source))?,
+            Err(_) => {
+                return Err(LinkError::Silent { address: address.to_string(), patience: wait });
+            }
         };
         let clock = Clock::start();
         let mut link = Link {
             stream,
             linger: Linger::default(),
-            client: Client::new(mechanism.clone()),
+            client: Client::new(mechanism),
             clock,
             input: BytesMut::with_capacity(CHUNK),
             unsent: BytesMut::new(),
@@ -99,15 +101,9 @@ impl Link {
         link.client.open(clock.now(), &mut link.unsent);
         link.within(async |link| {
             while !link.client.is_ready() {
-                if !link.exchange().await? {
-                    bail!(closed(&mechanism).unwrap_or(CLOSED));
-                }
-                let now = link.clock.now();
-                match link.client.receive(now, &mut link.input, &mut link.unsent) {
-                    Ok(None) => {}
-                    Ok(Some(_)) => bail!("it answers before it is asked"),
-                    Err(ClientError::Zmtp(error)) => return Err(explained(&mechanism, error)),
-                    Err(error) => return Err(error.into()),
+                link.exchange().await?;
+                if link.receive()?.is_some() {
+                    return Err(LinkError::Unasked { address: link.address.to_string() });
                 }
             }
             Ok(())
@@ -117,20 +113,13 @@ impl Link {
     }
 
     /// Asks one thing and waits for its answer.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> anyhow::Result<Reply> {
+    pub async fn ask(&mut self, request: &[u8]) -> Result<Reply, LinkError> {
         self.client.ask(request, &mut self.unsent);
-        self.next().await
-    }
-
-    /// The next answer to anything that was asked.
-    async fn next(&mut self) -> anyhow::Result<Reply> {
         self.within(async |link| {
             loop {
-                let now = link.clock.now();
-                match link.client.receive(now, &mut link.input, &mut link.unsent)? {
+                match link.receive()? {
                     Some(reply) => return Ok(reply),
-                    None if link.exchange().await? => {}
-                    None => bail!(CLOSED),
+                    None => link.exchange().await?,
                 }
             }
         })
@@ -139,30 +128,52 @@ impl Link {
 
     async fn within<T>(
         &mut self,
-        what: impl AsyncFnOnce(&mut Link) -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
-        let (wait, address) = (self.timeout, self.address.clone());
-        match timeout(wait, what(self)).await {
-            Ok(done) => done.with_context(|| format!("the hub at {address}")),
-            Err(_) => bail!("the hub at {address} did not answer within {wait:?}"),
+        what: impl AsyncFnOnce(&mut Link) -> Result<T, LinkError>,
+    ) -> Result<T, LinkError> {
+        let patience = self.timeout;
+        match timeout(patience, what(self)).await {
+            Ok(done) => done,
+            Err(_) => Err(LinkError::Silent { address: self.address.to_string(), patience }),
         }
     }
 
-    /// Sends all that is to be sent, then reads what comes first. `false` when nothing will come any more.
-    async fn exchange(&mut self) -> anyhow::Result<bool> {
+    /// What can be understood of what was read.
+    fn receive(&mut self) -> Result<Option<Reply>, LinkError> {
+        let now = self.clock.now();
+        self.client.receive(now, &mut self.input, &mut self.unsent).map_err(|error| {
+            let address = self.address.to_string();
+            match error {
+                ClientError::Zmtp(source) => LinkError::Zmtp { address, source },
+                source => LinkError::Dialect { address, source },
+            }
+        })
+    }
+
+    /// Sends all that is to be sent, then reads what comes first.
+    async fn exchange(&mut self) -> Result<(), LinkError> {
+        match self.send_and_read().await {
+            Ok(0) => Err(LinkError::Closed { address: self.address.to_string() }),
+            Ok(_) => Ok(()),
+            Err(source) => Err(unreachable(&self.address, source)),
+        }
+    }
+
+    async fn send_and_read(&mut self) -> io::Result<usize> {
         if !self.unsent.is_empty() {
             self.stream.write_all_buf(&mut self.unsent).await?;
             self.linger.said();
         }
         self.input.reserve(CHUNK);
         let (stream, input) = (&mut self.stream, &mut self.input);
-        let read = poll_fn(|context| self.linger.poll_read(context, stream, input)).await?;
-        Ok(read > 0)
+        poll_fn(|context| self.linger.poll_read(context, stream, input)).await
     }
 }
 
+fn unreachable(address: &Address, source: io::Error) -> LinkError {
+    LinkError::Unreachable { address: address.to_string(), source }
+}
+
 const CHUNK: usize = 32 << 10;
-const CLOSED: &str = "it closed the connection: is it a dwork hub?";
 
 #[cfg(test)]
 mod tests;

@@ -1,25 +1,27 @@
 //! The HTTPS of fuq from a node's side: connections to a foreman, requests on them, and the login that all of them
 //! show. What is asked for is somebody else's affair.
 
-use anyhow::Context;
+mod websocket;
+
+pub use websocket::{WebsocketStream, open_websocket};
+
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_TYPE, COOKIE, HOST};
 use hyper::{Method, Request, Response, StatusCode};
-use laboro_net::{Trust, dial, http, web_client_config};
+use laboro_net::{SecurityError, Trust, dial, http, web_client_config};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use serde_json::{Value, json};
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
-use tokio_rustls::rustls::pki_types::ServerName;
 
 /// A foreman, and who we are to it.
-pub(crate) struct Foreman {
+pub struct Foreman {
     /// `host:port`.
-    pub(crate) address: String,
+    pub address: String,
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
     password: String,
@@ -30,23 +32,23 @@ pub(crate) struct Foreman {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct NodeInfo {
-    pub(crate) host: String,
-    pub(crate) pid: u32,
-    pub(crate) slots: u32,
-    pub(crate) tags: Vec<String>,
+pub struct NodeInfo {
+    pub host: String,
+    pub pid: u32,
+    pub slots: u32,
+    pub tags: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Login {
-    pub(crate) name: String,
+pub struct Login {
+    pub name: String,
     session: String,
-    pub(crate) cookie: String,
+    pub cookie: String,
 }
 
 /// Why a foreman could not be asked.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub enum Trouble {
     /// Perhaps it can later.
     #[error("{0}")]
     Link(#[from] io::Error),
@@ -60,38 +62,25 @@ pub(crate) enum Trouble {
 }
 
 /// One connection, for one request after the other.
-pub(crate) type Wire = SendRequest<Full<Bytes>>;
+pub type Wire = SendRequest<Full<Bytes>>;
 
 /// An answer is no larger.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
-/// Whom to trust, as it was typed.
-pub(crate) fn trust(
-    ca: Option<PathBuf>,
-    pin: Option<String>,
-    insecure: bool,
-) -> Result<Trust, &'static str> {
-    match (ca, pin, insecure) {
-        (Some(path), None, false) => Ok(Trust::File(path)),
-        (None, Some(pin), false) => Ok(Trust::Pin(pin)),
-        (None, None, true) => Ok(Trust::Anyone),
-        _ => Err("say whom to trust: --ca FILE with the foreman's certificate or its authority, \
-                  --pin with its SHA-256, or --insecure for whoever answers"),
-    }
-}
-
 impl Foreman {
-    pub(crate) fn new(
+    pub fn new(
         address: String,
         trust: &Trust,
         cert_name: Option<&str>,
         password: String,
         node: NodeInfo,
-    ) -> anyhow::Result<Foreman> {
+    ) -> Result<Foreman, SecurityError> {
         let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
         let host = cert_name.unwrap_or(host.trim_start_matches('[').trim_end_matches(']'));
         let name = ServerName::try_from(host.to_owned());
-        let name = name.with_context(|| format!("{host} is no name of a machine"))?;
+        let name = name.map_err(|_| SecurityError::Certificate {
+            reason: format!("{host} is not the name of a machine"),
+        })?;
         let config = Arc::new(web_client_config(trust)?);
         Ok(Foreman {
             address,
@@ -104,7 +93,7 @@ impl Foreman {
         })
     }
 
-    pub(crate) async fn dial(&self) -> Result<Wire, Trouble> {
+    pub async fn dial(&self) -> Result<Wire, Trouble> {
         let stream = dial(&self.address).await?;
         let connector = TlsConnector::from(Arc::clone(&self.config));
         let stream = connector.connect(self.name.clone(), stream).await?;
@@ -112,7 +101,7 @@ impl Foreman {
     }
 
     /// The login that stands, or a new one.
-    pub(crate) async fn log_in(&self, wire: &mut Wire) -> Result<Login, Trouble> {
+    pub async fn log_in(&self, wire: &mut Wire) -> Result<Login, Trouble> {
         let _alone = self.logging_in.lock().await;
         if let Some(login) = self.login() {
             return Ok(login);
@@ -121,11 +110,7 @@ impl Foreman {
     }
 
     /// The foreman does not know the cookie any more: it is renewed, or else all begins anew.
-    pub(crate) async fn log_in_again(
-        &self,
-        wire: &mut Wire,
-        old: &Login,
-    ) -> Result<Login, Trouble> {
+    pub async fn log_in_again(&self, wire: &mut Wire, old: &Login) -> Result<Login, Trouble> {
         let _alone = self.logging_in.lock().await;
         if let Some(login) = self.login().filter(|login| login.cookie != old.cookie) {
             return Ok(login);
@@ -188,7 +173,7 @@ impl Foreman {
     }
 
     /// Asks, and reads the answer if it is a good one.
-    pub(crate) async fn post(
+    pub async fn post(
         &self,
         wire: &mut Wire,
         path: &str,
@@ -212,7 +197,7 @@ impl Foreman {
     }
 
     /// Asks for a websocket. What else is answered is given back.
-    pub(crate) async fn upgrade(
+    pub async fn upgrade(
         &self,
         wire: &mut Wire,
         login: &Login,
@@ -249,4 +234,11 @@ const JSON: &str = "application/json";
 
 fn unsayable(error: hyper::http::Error) -> Trouble {
     Trouble::Answer(format!("a cookie of the foreman cannot be shown: {error}"))
+}
+
+impl std::fmt::Debug for Foreman {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The password stays out of logs.
+        f.debug_struct("Foreman").field("address", &self.address).finish_non_exhaustive()
+    }
 }

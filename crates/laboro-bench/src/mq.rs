@@ -4,8 +4,9 @@
 mod broker;
 mod load;
 
-use crate::exit::{Exit, usage};
-use crate::output::print;
+use crate::exit::print;
+use crate::exit::usage;
+use crate::program::Program;
 use anyhow::Context;
 use broker::Broker;
 use clap::Args;
@@ -45,7 +46,7 @@ pub(crate) struct MqBench {
 const AT_ONCE: [usize; 3] = [1, 10, 100];
 const BYTES: [usize; 2] = [0, 1024];
 
-pub(super) fn run(args: &MqBench) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &MqBench, program: &Program) -> anyhow::Result<()> {
     let seconds = Duration::try_from_secs_f64(args.seconds).context("--seconds: not a time")?;
     let mut measured = Measured::default();
     if let Some(python) = &args.compare {
@@ -54,19 +55,19 @@ pub(super) fn run(args: &MqBench) -> anyhow::Result<Exit> {
         }
         // In turn, so that whatever else the machine does troubles both.
         for _ in 0..args.runs {
-            measured.all(&Broker::ours()?, seconds, |_, _| Ok(()))?;
+            measured.all(&Broker::ours(&program.path()?)?, seconds, |_, _| Ok(()))?;
             measured.all(&Broker::proxy(python)?, seconds, |_, _| Ok(()))?;
         }
         measured.cases().try_for_each(|(case, figures)| show(args.json, case, figures))?;
-        return Ok(Exit::Done);
+        return Ok(());
     }
     let broker = match (&args.server, &args.proxy) {
         (Some(address), _) => Broker::at(address),
         (None, Some(python)) => Broker::proxy(python)?,
-        (None, None) => Broker::ours()?,
+        (None, None) => Broker::ours(&program.path()?)?,
     };
     measured.all(&broker, seconds, |case, figures| show(args.json, case, figures))?;
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// All runs of all cases.

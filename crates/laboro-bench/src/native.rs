@@ -5,12 +5,12 @@ mod memory;
 
 use super::figures::{Figures, heading};
 use super::hub::Hub;
-use crate::args::hub::HubArgs;
-use crate::exit::Exit;
-use crate::hub_client::{self, talk};
+use crate::program::Program;
 use anyhow::{Context, ensure};
 use clap::Args;
-use laboro_api::SubmitJob;
+use laboro_api::access::Access;
+use laboro_api::client::{Client, Target};
+use laboro_api::{Doors, SubmitJob, Submitted, Waited};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -45,42 +45,43 @@ const LINKS: usize = 1000;
 /// Longer than any case takes on a machine that is worth measuring.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-pub(super) fn run(args: &NativeBench) -> anyhow::Result<Exit> {
-    let program = std::env::current_exe().context("this program does not know where it is")?;
+pub(super) fn run(args: &NativeBench, program: &Program) -> anyhow::Result<()> {
+    let program = program.path()?;
     if !args.json {
         heading()?;
     }
-    let exit = rates(&program, args)?;
-    match exit {
-        Exit::Done if !args.rates => memory::run(&program, args),
-        exit => Ok(exit),
-    }
-}
-
-fn rates(program: &Path, args: &NativeBench) -> anyhow::Result<Exit> {
-    let hub = Hub::start_native(program, &args.durability)?;
-    let to = access(&hub)?;
-    let _worker = Worker::start(program, &hub, args.slots)?;
-    talk(&to, async |there| {
-        let bench = Measured { hub: &hub, there, args };
-        bench.warm_up().await?;
-        bench.array().await?;
-        bench.named().await?;
-        bench.singles().await?;
-        bench.chain().await?;
-        Ok(Exit::Done)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        rates(&program, args).await?;
+        if !args.rates {
+            memory::run(&program, args).await?;
+        }
+        Ok(())
     })
 }
 
-/// How other commands find this hub.
-fn access(hub: &Hub) -> anyhow::Result<HubArgs> {
-    let dir = hub.dir().context("the hub is our own")?.to_owned();
-    Ok(HubArgs { access: None, dir: Some(dir) })
+async fn rates(program: &Path, args: &NativeBench) -> anyhow::Result<()> {
+    let hub = Hub::start_native(program, &args.durability)?;
+    let there = client(&hub)?;
+    let _worker = Worker::start(program, &hub, args.slots)?;
+    let bench = Measured { hub: &hub, there: &there, args };
+    bench.warm_up().await?;
+    bench.array().await?;
+    bench.named().await?;
+    bench.singles().await?;
+    bench.chain().await
+}
+
+/// As commands on the hub's machine speak to it.
+fn client(hub: &Hub) -> anyhow::Result<Client> {
+    let dir = hub.dir().context("the hub is our own")?;
+    let access = Access::read(&Access::path_in(dir))?;
+    Ok(Client::new(Target::of_access(&access)?))
 }
 
 struct Measured<'a> {
     hub: &'a Hub,
-    there: &'a hub_client::Hub,
+    there: &'a Client,
     args: &'a NativeBench,
 }
 
@@ -160,22 +161,23 @@ impl Measured<'_> {
     /// Messages of the worker so far. Nearly all of them say what has ended, so that they tell how many
     /// tasks travel together.
     async fn said(&self) -> anyhow::Result<u64> {
-        let doors = self.there.doors().await?.doors;
+        let Doors { doors, .. } = self.there.get("doors").await?;
         Ok(doors.iter().find(|door| door.dialect == "native").map_or(0, |door| door.messages_in))
     }
 
     /// Submits and waits until all of it is done.
     async fn finish(&self, job: Value) -> anyhow::Result<()> {
         let job = submit(self.there, job).await?;
-        let waited = self.there.wait(&[job], PATIENCE).await?;
+        let path = format!("wait?until=idle&jobs={job}&timeout_ms={}", PATIENCE.as_millis());
+        let waited: Waited = self.there.get_within(&path, PATIENCE).await?;
         ensure!(waited.finished, "the tasks are not done after {PATIENCE:?}");
         Ok(())
     }
 }
 
-async fn submit(there: &hub_client::Hub, job: Value) -> anyhow::Result<u32> {
+async fn submit(there: &Client, job: Value) -> anyhow::Result<u32> {
     let job: SubmitJob = serde_json::from_value(job).context("a job of this program")?;
-    Ok(there.submit(&job).await?.job)
+    Ok(there.post::<_, Submitted>("jobs", &job).await?.job)
 }
 
 fn array(name: &str, count: usize) -> Value {

@@ -5,13 +5,14 @@ mod node;
 
 use super::figures::{Figures, heading};
 use super::hub::Hub;
-use crate::exit::{Exit, usage};
-use crate::fuq::{Foreman, NodeInfo, Wire, trust};
+use crate::exit::usage;
+use crate::program::Program;
 use anyhow::{Context, bail};
 use clap::Args;
 use hyper::StatusCode;
-use laboro_hub::fuq::read_password;
+use laboro_clients::fuq::{Foreman, NodeInfo, Wire};
 use laboro_net::Trust;
+use laboro_net::secret_file::read_password;
 use node::Node;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -50,28 +51,22 @@ pub(crate) struct FuqBench {
     #[arg(long, value_name = "N", default_value_t = 8)]
     slots: u32,
 
-    /// The program that is started as the hub. Default: this one.
-    #[arg(long, value_name = "PATH", hide = true, conflicts_with = "server")]
-    hub_program: Option<PathBuf>,
-
     /// One JSON object a case.
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(args: &FuqBench) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &FuqBench, program: &Program) -> anyhow::Result<()> {
     if args.tasks.contains(&0) || args.slots == 0 {
         return Err(usage("--tasks 0 or --slots 0: there is nothing to measure"));
     }
     let (hub, password, trusted) = match (&args.server, &args.auth_file) {
         (Some(address), Some(auth_file)) => {
-            let trusted = trust(args.ca.clone(), None, args.ca.is_none()).map_err(usage)?;
+            let trusted = args.ca.clone().map_or(Trust::Anyone, Trust::File);
             (Hub::at(address.clone(), args.hub_pid), read_password(auth_file)?, trusted)
         }
         _ => {
-            let this = std::env::current_exe()?;
-            let program = args.hub_program.as_deref().unwrap_or(&this);
-            let hub = Hub::start(program, "fuq", &args.durability)?;
+            let hub = Hub::start(&program.path()?, "fuq", &args.durability)?;
             let dir = hub.dir().context("it was started here")?;
             let password = read_password(&dir.join("fuq.auth"))?;
             let trusted = Trust::File(dir.join("tls.pem"));
@@ -94,7 +89,7 @@ pub(super) fn run(args: &FuqBench) -> anyhow::Result<Exit> {
         }
         bench.all().await
     })?;
-    Ok(Exit::Done)
+    Ok(())
 }
 
 struct Bench<'a> {

@@ -3,9 +3,10 @@
 //! start of a shell; the manager's promise is that of its result files, which are not synced.
 
 use super::figures::{Figures, heading};
-use crate::exit::{Exit, usage};
-use crate::output::{print, say};
-use crate::runexp::timings::Timings;
+use crate::exit::usage;
+use crate::exit::{print, say};
+use crate::program::Program;
+use crate::timings::Timings;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::json;
@@ -38,13 +39,14 @@ pub(crate) struct RunexpBench {
     json: bool,
 }
 
-pub(super) fn run(args: &RunexpBench) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RunexpBench, program: &Program) -> anyhow::Result<()> {
     if args.jobs.contains(&0) || args.slots.contains(&0) || args.repeat == 0 {
         return Err(usage("--jobs, --slots or --repeat 0: there is nothing to measure"));
     }
     if !args.json {
         heading()?;
     }
+    let program = program.path()?;
     let dir = Scratch::new(args.dir.as_deref())?;
     say(format_args!("scripts and results are in {}", dir.0.display()));
     for &jobs in &args.jobs {
@@ -56,19 +58,25 @@ pub(super) fn run(args: &RunexpBench) -> anyhow::Result<Exit> {
             std::fs::write(runs.join(format!("{number:06}.sh")), "echo RES:ok\n")?;
         }
         for &slots in &args.slots {
-            compare(args, &base, jobs, slots)?;
+            compare(args, &program, &base, jobs, slots)?;
         }
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// One case: ours and xargs in turns.
-fn compare(args: &RunexpBench, dir: &Path, jobs: usize, slots: u32) -> anyhow::Result<()> {
+fn compare(
+    args: &RunexpBench,
+    program: &Path,
+    dir: &Path,
+    jobs: usize,
+    slots: u32,
+) -> anyhow::Result<()> {
     let mut ours = Vec::new();
     let mut others = Vec::new();
     for round in 0..args.repeat {
         let outputs = dir.join(format!("outputs-{slots}-{round}"));
-        ours.push(manage(dir, &outputs, jobs, slots)?);
+        ours.push(manage(program, dir, &outputs, jobs, slots)?);
         others.push(xargs(dir, slots)?);
     }
     ours.sort_by_key(|figures| figures.took);
@@ -133,10 +141,15 @@ impl Drop for Own {
 }
 
 /// From the start of the runner to the last result.
-fn manage(dir: &Path, outputs: &Path, jobs: usize, slots: u32) -> anyhow::Result<Figures> {
-    let this = std::env::current_exe()?;
+fn manage(
+    program: &Path,
+    dir: &Path,
+    outputs: &Path,
+    jobs: usize,
+    slots: u32,
+) -> anyhow::Result<Figures> {
     let timings = dir.join("timings");
-    let mut manager = Own(Command::new(&this)
+    let mut manager = Own(Command::new(program)
         .args(["runexp", "manage", "--port", "0", "--timings"])
         .arg(&timings)
         .arg("--outputs")
@@ -151,7 +164,7 @@ fn manage(dir: &Path, outputs: &Path, jobs: usize, slots: u32) -> anyhow::Result
     let address = line.strip_prefix("runexp on ").and_then(|rest| rest.split(',').next());
     let Some(address) = address else { bail!("the manager did not start: {}", line.trim()) };
     let began = SystemTime::now();
-    let mut runner = Own(Command::new(&this)
+    let mut runner = Own(Command::new(program)
         .args(["worker", "--quiet", "--from", &format!("runexp://{address}")])
         .args(["--slots", &slots.to_string()])
         .stdin(Stdio::null())
