@@ -185,9 +185,14 @@ impl Subscription {
         self.queue().try_recv().ok()
     }
 
+    /// For somebody else who asks in the name of this session and does not wait for the answers either.
+    pub fn asker(&self) -> Asker {
+        Asker { session: self.session, letters: self.handle.letters.clone() }
+    }
+
     /// As many as are there, up to `most`, for whoever waits for other things too. Ready with nothing: the
     /// hub has stopped or has cut this session off.
-    pub(crate) fn poll_next(
+    pub fn poll_next(
         &mut self,
         context: &mut Context<'_>,
         deliveries: &mut Vec<Delivery>,
@@ -213,6 +218,21 @@ impl Subscription {
 
     fn queue(&mut self) -> &mut mpsc::Receiver<Delivery> {
         self.queue.as_mut().expect("the queue is taken when nobody can ask for it any more")
+    }
+}
+
+/// Asks in the name of a session; the answers go to its subscription.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    pub session: SessionId,
+    letters: mpsc::Sender<Letter>,
+}
+
+impl Asker {
+    /// Does not wait: a hub whose inbox is full counts as lost, so this is for those who ask little.
+    pub fn ask(&self, tag: u64, command: Command) -> Result<(), Lost> {
+        let letter = Letter::SessionAsk { session: self.session, tag, command };
+        self.letters.try_send(letter).map_err(|_| Lost)
     }
 }
 

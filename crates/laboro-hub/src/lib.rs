@@ -18,5 +18,5 @@ mod transport;
 pub mod tunnel;
 
 pub use self::ring::{World, run};
-pub use inbox::{Handle, Lost, Server, ServerOptions, Subscription, server};
+pub use inbox::{Asker, Handle, Lost, Server, ServerOptions, Subscription, server};
 pub use laboro_dialects::session::Delivery;

@@ -24,7 +24,8 @@ use tokio::time::sleep_until;
 
 pub use confine::LimitBy;
 pub use crew::Crew;
-pub use link::{ByteStream, Connect, ConnectError, Connecting, Link, Several, Tcp, Tls};
+pub use link::{ByteStream, Connect, ConnectError, Connecting, Inbox, Link, Several, Tcp, Tls};
+pub use scratch::ScratchPlace;
 
 use crate::{Common, Maker, MemoryGuard, RunnerError, Until};
 use confine::Confinement;
@@ -43,10 +44,9 @@ pub struct AgentOptions {
     pub slots: u32,
     /// Reads lines of commands.
     pub shell: PathBuf,
-    /// Where tasks run that do not say where.
-    pub dir: PathBuf,
-    /// Where a directory for their directories is made.
-    pub scratch: PathBuf,
+    /// Where tasks run that do not say where. `None`: where the program was started.
+    pub dir: Option<PathBuf>,
+    pub scratch: ScratchPlace,
     /// Each task finds one there that is its own.
     pub task_dirs: bool,
     /// What runs for a task that is only a name; `{}` stands for it.
@@ -54,8 +54,14 @@ pub struct AgentOptions {
     pub nice: Option<i32>,
     /// How long a task has between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// How long what runs may go on after the first signal.
-    pub drain: Duration,
+    /// How long what runs may go on after the first signal. `None`: as long as it takes.
+    pub drain: Option<Duration>,
+    /// The same as `grace` after the second signal.
+    pub haste: Duration,
+    /// At most so many tasks wait at the guardian for a slot.
+    pub launch_ahead: u32,
+    /// So many are sent ahead before it is known how long they take.
+    pub ahead: u32,
     /// Nothing starts while less memory is available.
     pub memory_free: Option<u64>,
     /// Leaves after so long without work.
@@ -128,6 +134,10 @@ pub struct Agent {
     /// Tasks in a row that may take longer than this worker has.
     misfits: u32,
     stage: Stage,
+    /// How often somebody wanted an end to it.
+    signals: u32,
+    /// People do not know yet how much is waited for.
+    has_to_say_it_stops: bool,
     /// Gone by then, whatever is left to tell.
     gone_by: Option<Instant>,
     idle_since: Instant,
@@ -159,8 +169,9 @@ impl Agent {
         mut say: Box<dyn FnMut(&str)>,
     ) -> Result<Agent, AgentError> {
         let runner = crew.as_ref().map(|crew| crew.runner.nonce());
-        let scratch = Scratch::open(&options.scratch, runner)
-            .map_err(|source| AgentError::Scratch { path: options.scratch.clone(), source })?;
+        let scratch = Scratch::open(&options.scratch, runner).map_err(|source| {
+            AgentError::Scratch { path: options.scratch.path().to_owned(), source }
+        })?;
         let (confinement, words) = match &crew {
             Some(_) => {
                 Confinement::choose(options.limit_by).map_err(|why| AgentError::Cgroups { why })?
@@ -174,7 +185,7 @@ impl Agent {
         Ok(Agent {
             maker: Maker::new(Common {
                 shell: options.shell.clone(),
-                dir: Some(options.dir.clone()),
+                dir: options.dir.clone(),
                 command: options.command.clone(),
                 worker: Some(options.name.clone()),
                 grace: options.grace,
@@ -182,6 +193,7 @@ impl Agent {
                 until: options.until,
             }),
             memory: MemoryGuard::new(options.memory_free),
+            pace: Pace::new(options.ahead),
             slots: options.slots,
             options,
             side,
@@ -195,7 +207,6 @@ impl Agent {
             is_starved: false,
             has_told_no_room: false,
             held_until: None,
-            pace: Pace::default(),
             waiting: VecDeque::new(),
             running: HashMap::new(),
             slots_used: 0,
@@ -204,6 +215,8 @@ impl Agent {
             last_moved: now,
             misfits: 0,
             stage: Stage::Working,
+            signals: 0,
+            has_to_say_it_stops: false,
             gone_by: None,
             idle_since: now,
             started: now,
@@ -254,6 +267,7 @@ impl Agent {
             self.obey();
             self.start_more();
             self.give_back_the_stuck();
+            self.say_once_that_it_stops();
             self.advance(link);
             if self.orders.orders.is_empty() {
                 break;

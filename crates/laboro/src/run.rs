@@ -1,18 +1,21 @@
 //! Runs a plan on this machine: an embedded hub with a durable journal and one local worker, both on this
 //! thread. Everything that is recorded survives whatever ends the program.
 
-mod agent;
+mod attempt;
 mod attempts;
+mod desk;
 mod files;
+mod finish;
 mod layout;
 mod order;
 pub(crate) mod results;
-mod running;
 mod show;
+mod side;
 mod signals;
 mod state;
 mod summary;
 mod tee;
+mod worker;
 
 pub(crate) use files::make_room_for;
 pub(crate) use signals::Signals;
@@ -21,8 +24,8 @@ pub(crate) use tee::Tee;
 
 use crate::exit::{Exit, usage};
 use crate::output::say;
-use agent::{Agent, Ended, Setup, launch_ahead};
 use anyhow::{Context, anyhow};
+use desk::{Desk, Ended, Setup};
 use laboro_core::{
     Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
     Selection, Which,
@@ -33,9 +36,11 @@ use laboro_net::Clock;
 use laboro_plan::Plan;
 use layout::Layout;
 use show::Display;
+use side::SharedDesk;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use worker::Hands;
 
 pub(crate) struct Options {
     pub(crate) slots: u32,
@@ -76,30 +81,29 @@ pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> 
     let started = Instant::now();
     let fails_max = plan.job.fails_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     options.max_fails = options.max_fails.or(fails_max);
-    let plan = Rc::new(plan);
+    let plan = Arc::new(plan);
     let layout = Layout::new(&plan, &options).map_err(usage)?;
     if layout.count() == 0 {
         say(format_args!("{}: no tasks, nothing to do", plan.source));
         return Ok(Exit::Done);
     }
-    let ahead = files::make_room(&options, launch_ahead(&options)).map_err(usage)?;
     // The guardian starts while the state is being read.
-    let agent = Agent::start(&layout, &options, ahead)?;
-    let dir = RunDir::open(&options.state, &plan, &options, agent.nonce())?;
+    let hands = Hands::start(&layout, &options)?;
+    let dir = RunDir::open(&options.state, &plan, &options, hands.nonce())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, drive(plan, layout, options, dir, agent, started))
+    local.block_on(&runtime, drive(plan, layout, options, dir, hands, started))
 }
 
 async fn drive(
-    plan: Rc<Plan>,
+    plan: Arc<Plan>,
     mut layout: Layout,
     options: Options,
     dir: RunDir,
-    starting: agent::Starting,
+    hands: Hands,
     started: Instant,
 ) -> anyhow::Result<Exit> {
-    let RunDir { path, mut journal, ledger, outputs, .. } = dir;
+    let RunDir { path, mut journal, ledger, mut outputs, .. } = dir;
     let clock = Clock::start();
     let seed = layout::seed();
     let config = Config {
@@ -115,12 +119,17 @@ async fn drive(
     let work = async {
         let before = submit(&handle, &mut layout, &options).await?;
         let display = Display::new(options.show, &plan, &before, started);
-        let handle = handle.clone();
-        let setup = Setup { starting, layout, options, handle, outputs, display, path };
-        let mut agent = Agent::new(setup).await?;
-        let how = agent.run().await?;
-        let after = agent.job_view().await?;
-        agent.finish(how, &before, &after).await
+        worker::end_lost_outputs(&mut outputs)?;
+        let subscription = handle.open_session().await?;
+        let mut setup =
+            Setup::open(layout, options, subscription.asker(), outputs, display, &path)?;
+        if setup.options.show.keep_order {
+            setup.order = Some(worker::begin_order(&setup, &handle, &path).await?);
+        }
+        let hands = hands.options(&setup, &path);
+        let desk = SharedDesk::new(Desk::new(setup));
+        worker::work(hands, &desk, subscription).await?;
+        finish::finish(&desk, &handle, &before, &path).await
     };
     // Whichever ends first: the work, or the hub because the journal failed.
     tokio::select! {

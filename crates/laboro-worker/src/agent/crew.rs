@@ -26,6 +26,11 @@ impl Crew {
         Ok(Crew { runner, source, readiness: None })
     }
 
+    /// The mark of its processes.
+    pub fn nonce(&self) -> &str {
+        self.runner.nonce()
+    }
+
     /// The next events. May be dropped and called again.
     pub(super) async fn events(&mut self) -> Result<Vec<RunnerEvent>, RunnerError> {
         if self.readiness.is_none() {

@@ -42,8 +42,14 @@ pub(super) enum Next {
     Steady,
 }
 
+/// What a hub in the same process has for its worker: no bytes, and nothing that could be lost.
+pub trait Inbox {
+    /// Ready when the worker's side of the conversation has something to take. False: the hub is gone.
+    fn poll_heard(&mut self, context: &mut Context<'_>) -> Poll<bool>;
+}
+
 pub struct Link {
-    connect: Box<dyn Connect>,
+    connect: Option<Box<dyn Connect>>,
     state: State,
     backoff: Backoff,
     input: BytesMut,
@@ -57,6 +63,7 @@ enum State {
     Pausing(Pin<Box<Sleep>>),
     Connecting(Connecting),
     Up { wire: Wire, since: Instant },
+    Within { inbox: Box<dyn Inbox>, is_met: bool },
 }
 
 /// A connection that lasted so long was a good one: the next try need not wait.
@@ -66,11 +73,23 @@ impl Link {
     pub fn new(connect: impl Connect + 'static) -> Link {
         Link {
             state: State::Connecting(connect.connect()),
-            connect: Box::new(connect),
+            connect: Some(Box::new(connect)),
             backoff: Backoff::default(),
             input: BytesMut::new(),
             next: Next::Soon,
             lingers: true,
+        }
+    }
+
+    /// To a hub in this process.
+    pub fn within_process(inbox: impl Inbox + 'static) -> Link {
+        Link {
+            state: State::Within { inbox: Box::new(inbox), is_met: false },
+            connect: None,
+            backoff: Backoff::default(),
+            input: BytesMut::new(),
+            next: Next::Soon,
+            lingers: false,
         }
     }
 
@@ -88,11 +107,15 @@ impl Link {
 
     /// Where it leads, for people.
     pub(super) fn target(&self) -> String {
-        self.connect.target()
+        self.connect.as_ref().map_or("this process".to_owned(), |connect| connect.target())
     }
 
     pub(super) fn is_up(&self) -> bool {
-        matches!(&self.state, State::Up { wire, .. } if !wire.is_closing())
+        match &self.state {
+            State::Up { wire, .. } => !wire.is_closing(),
+            State::Within { .. } => true,
+            State::Closed | State::Pausing(_) | State::Connecting(_) => false,
+        }
     }
 
     /// It was hung up, and what was said before is still on its way.
@@ -142,9 +165,21 @@ impl Link {
         loop {
             match &mut self.state {
                 State::Closed => return Poll::Pending,
+                State::Within { is_met, .. } if !*is_met => {
+                    *is_met = true;
+                    return Poll::Ready(Met::Up);
+                }
+                State::Within { inbox, .. } => {
+                    if ready!(inbox.poll_heard(context)) {
+                        return Poll::Ready(Met::Heard);
+                    }
+                    self.state = State::Closed;
+                    return Poll::Ready(Met::Down("the hub stopped".to_owned()));
+                }
                 State::Pausing(pause) => {
                     ready!(pause.as_mut().poll(context));
-                    self.state = State::Connecting(self.connect.connect());
+                    let connect = self.connect.as_ref().expect("only connections are made again");
+                    self.state = State::Connecting(connect.connect());
                 }
                 State::Connecting(connecting) => {
                     return Poll::Ready(match ready!(connecting.as_mut().poll(context)) {
@@ -199,6 +234,6 @@ impl Link {
 
 impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").field("target", &self.connect.target()).finish_non_exhaustive()
+        f.debug_struct("Link").field("target", &self.target()).finish_non_exhaustive()
     }
 }

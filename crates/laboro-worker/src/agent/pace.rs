@@ -21,6 +21,11 @@ pub(super) struct Pace {
 }
 
 impl Pace {
+    /// The hub sends so many before anything is known.
+    pub(super) fn new(told: u32) -> Pace {
+        Pace { mean: None, told }
+    }
+
     /// A task took so long.
     pub(super) fn took(&mut self, wall: Duration) {
         let wall = wall.as_secs_f64();
@@ -29,6 +34,7 @@ impl Pace {
 
     /// The number to tell the hub, if it is not about the one it knows.
     pub(super) fn news(&mut self, slots: u32) -> Option<u32> {
+        self.mean?;
         let ahead = self.ahead(slots);
         let (less, more) = (ahead.min(self.told), ahead.max(self.told));
         // Half as much again is worth a message, a little more is not.

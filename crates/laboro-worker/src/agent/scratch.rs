@@ -15,19 +15,47 @@ use crate::scripts::Scripts;
 const PREFIX: &str = "laboro-scratch-";
 const LOCK: &str = "lock";
 const RUNNER: &str = "runner";
+const SCRIPTS: &str = "scripts";
+
+/// Where directories and files for tasks are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScratchPlace {
+    /// In a directory of this worker's own, which is made here beside those of others.
+    Among(PathBuf),
+    /// In this one, which nobody else uses. Who owns it looks after what a killed worker left.
+    In(PathBuf),
+}
+
+impl ScratchPlace {
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            ScratchPlace::Among(path) | ScratchPlace::In(path) => path,
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Scratch {
     path: PathBuf,
     pub(super) scripts: Scripts,
-    /// Held as long as we live; whoever can take it knows that we do not.
-    _lock: File,
+    /// Held as long as we live; whoever can take it knows that we do not. `None`: the directory is not ours.
+    lock: Option<File>,
     cleaner: Option<Cleaner>,
 }
 
 impl Scratch {
     /// `runner` is the mark of this worker's processes, for the next one to find should this one be killed.
-    pub(super) fn open(base: &Path, runner: Option<&str>) -> io::Result<Scratch> {
+    pub(super) fn open(place: &ScratchPlace, runner: Option<&str>) -> io::Result<Scratch> {
+        match place {
+            ScratchPlace::Among(base) => Scratch::open_among(base, runner),
+            ScratchPlace::In(path) => {
+                let scripts = Scripts::in_dir(&path.join(SCRIPTS));
+                Ok(Scratch { path: path.clone(), scripts, lock: None, cleaner: None })
+            }
+        }
+    }
+
+    fn open_among(base: &Path, runner: Option<&str>) -> io::Result<Scratch> {
         remove_abandoned(base);
         let nonce = RandomState::new().build_hasher().finish();
         let path = base.join(format!("{PREFIX}{}-{nonce:016x}", std::process::id()));
@@ -41,8 +69,8 @@ impl Scratch {
             fs::write(unlocked.join(RUNNER), runner)?;
         }
         fs::rename(&unlocked, &path)?;
-        let scripts = Scripts::in_dir(&path.join("scripts"));
-        Ok(Scratch { path, scripts, _lock: lock, cleaner: None })
+        let scripts = Scripts::in_dir(&path.join(SCRIPTS));
+        Ok(Scratch { path, scripts, lock: Some(lock), cleaner: None })
     }
 
     /// A new directory for this task.
@@ -70,8 +98,12 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         drop(self.cleaner.take());
+        let own = match &self.lock {
+            Some(_) => self.path.clone(),
+            None => self.path.join(SCRIPTS),
+        };
         // What a task made unreadable stays, and costs nothing but room.
-        let _ = fs::remove_dir_all(&self.path);
+        let _ = fs::remove_dir_all(own);
     }
 }
 

@@ -41,31 +41,41 @@ impl Agent {
     /// third time nothing is waited for.
     pub(super) fn signalled(&mut self) {
         let now = Instant::now();
-        match (self.stage, self.gone_by) {
-            (Stage::Working | Stage::Draining { until: None }, _) => {
-                let running = self.running.len();
-                if running > 0 {
-                    let drain = self.options.drain.as_secs();
-                    self.note(&format!(
-                        "stopping: {running} running tasks are waited for, at most {drain} s; \
-                         once more ends them now"
-                    ));
+        self.signals += 1;
+        match (self.signals, self.stage) {
+            (1, Stage::Working | Stage::Draining { .. }) => {
+                let drain = self.options.drain;
+                self.has_to_say_it_stops = true;
+                self.drain(drain.and_then(|drain| now.checked_add(drain)));
+                if let Some(drain) = drain {
+                    self.be_gone_after(drain + self.options.grace + GOODBYE);
                 }
-                self.drain(now.checked_add(self.options.drain));
-                self.be_gone_after(self.options.drain + self.options.grace + GOODBYE);
             }
-            (Stage::Draining { .. } | Stage::Ending, _) if !self.is_hasty() => {
-                self.end_tasks(Duration::ZERO);
+            (1 | 2, _) => {
+                let grace = self.options.haste;
+                self.end_tasks(grace);
                 self.gone_by = None;
-                self.be_gone_after(HASTE);
+                self.be_gone_after(grace + HASTE);
             }
             _ => self.gone_by = Some(now),
         }
     }
 
-    /// Has somebody asked twice already?
-    fn is_hasty(&self) -> bool {
-        self.gone_by.is_some_and(|at| at <= Instant::now() + HASTE)
+    /// When it is true: what was launched ahead has come back, and nothing more begins.
+    pub(super) fn say_once_that_it_stops(&mut self) {
+        if self.unbegun > 0 || !std::mem::take(&mut self.has_to_say_it_stops) {
+            return;
+        }
+        let running = match self.running.len() {
+            0 => return,
+            1 => "1 running task is".to_owned(),
+            running => format!("{running} running tasks are"),
+        };
+        let most = match self.options.drain {
+            Some(drain) => format!(", at most {} s", drain.as_secs()),
+            None => String::new(),
+        };
+        self.note(&format!("stopping: {running} waited for{most}; once more ends them now"));
     }
 
     fn be_gone_after(&mut self, time: Duration) {

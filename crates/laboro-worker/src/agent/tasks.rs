@@ -9,6 +9,7 @@ use laboro_dialects::worker::{Assignment, Key, News};
 use super::Agent;
 use super::running::Running;
 use super::stages::Stage;
+use crate::memory::size;
 use crate::{Ending, Refusal, RunnerEvent, Stream, Usage, no_room_words};
 
 /// What was sent ahead goes back when nothing has moved here for so long.
@@ -53,7 +54,7 @@ impl Agent {
         // The guardian counts tasks, not slots: only tasks of one slot may wait there for their turn.
         let is_simple = self.odd == 0 && slots == 1 && !self.memory.is_set();
         let ahead = match is_simple && self.slots == self.options.slots {
-            true => self.slots.clamp(8, 64),
+            true => self.slots.clamp(8, 64).min(self.options.launch_ahead),
             false => 0,
         };
         self.slots_used.saturating_add(slots) <= self.slots.saturating_add(ahead)
@@ -63,9 +64,9 @@ impl Agent {
         let shortage = self.memory.shortage();
         self.is_short_of_memory = shortage.is_some();
         if let Some(shortage) = shortage.filter(|shortage| shortage.is_news) {
-            let [available, wanted] = [shortage.available, shortage.wanted].map(|n| n >> 20);
+            let [available, wanted] = [shortage.available, shortage.wanted].map(size);
             self.note(&format!(
-                "nothing more starts: {available} MiB of memory available, {wanted} MiB wanted"
+                "nothing more starts: {available} of memory available, {wanted} wanted"
             ));
         }
         shortage.is_some()

@@ -1,23 +1,22 @@
 //! How the parts of a plan are numbered in their job: first the arrays, then the tasks, each in the order of the plan. The
-//! hub knows numbers, names and needs; what a task runs is made from the plan when its turn comes, as a hub would send
-//! it, because the plan may be newer than the job.
+//! hub is given all of it; what is asked here later is what a task is called, and what the plan says now of how long it
+//! may take.
 
 use crate::output::{bytes, safe};
 use crate::run::{GROUP, Options};
 use crate::submit::{millis, spec};
 use laboro_api::{self as api, Converter};
-use laboro_core::{ArraySpec, Grant, JobOptions, Needs, Profile, Submit, SubmitTo, TaskSpec, Work};
-use laboro_dialects::worker::{Assignment, Key, Value};
-use laboro_plan::{Part, Plan};
+use laboro_core::{
+    ArraySpec, Grant, JobOptions, Needs, Profile, Submit, SubmitTo, TaskSpec, Values,
+};
+use laboro_plan::{Array, Part, Plan};
 use laboro_worker::memory_total;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct Layout {
-    plan: Rc<Plan>,
-    converter: Converter,
+    plan: Arc<Plan>,
     arrays: Vec<Placed>,
     /// The number of the first task, and the part of each.
     tasks_from: u32,
@@ -35,11 +34,10 @@ struct Placed {
     /// Its first number.
     first: u32,
     part: usize,
-    work: Arc<Work>,
 }
 
 impl Layout {
-    pub(crate) fn new(plan: &Rc<Plan>, options: &Options) -> Result<Layout, String> {
+    pub(crate) fn new(plan: &Arc<Plan>, options: &Options) -> Result<Layout, String> {
         let count = plan.task_count();
         let count = u32::try_from(count).ok().filter(|&count| count < 1 << 31);
         let count = count.ok_or("more than 2147483647 tasks: split the job")?;
@@ -51,9 +49,9 @@ impl Layout {
             ..api::TaskSpec::default()
         };
         let converter = Converter::new(Some(Box::new(defaults)));
+        let mut converter = converter.map_err(|error| error.to_string())?;
         let mut layout = Layout {
-            plan: Rc::clone(plan),
-            converter: converter.map_err(|error| error.to_string())?,
+            plan: Arc::clone(plan),
             arrays: Vec::new(),
             tasks_from: 0,
             tasks: Vec::new(),
@@ -64,10 +62,9 @@ impl Layout {
             one_slot_each: true,
         };
         let mut known: HashMap<Profile, u32> = HashMap::new();
-        let unknown = Arc::new(Work::Named);
         let mut next = 1;
         for (at, part) in plan.parts.iter().enumerate() {
-            let mut batch = converted(&mut layout.converter, part)?;
+            let mut batch = converted(&mut converter, part)?;
             let profile = batch.profiles.pop().expect("every task has a profile");
             layout.one_slot_each &= profile.needs == Needs::default();
             if !known.contains_key(&profile) {
@@ -79,14 +76,13 @@ impl Layout {
             });
             layout.profile_of.push(profile);
             if let Some(array) = batch.arrays.pop() {
-                layout.arrays.push(Placed { first: next, part: at, work: array.work });
+                layout.arrays.push(Placed { first: next, part: at });
                 next += array.count;
-                let work = Arc::clone(&unknown);
-                layout.specs.0.push(ArraySpec { profile, work, ..array });
+                layout.specs.0.push(ArraySpec { profile, ..array });
             }
             if let Some(task) = batch.tasks.pop() {
                 layout.tasks.push(at);
-                layout.specs.1.push(TaskSpec { profile, work: None, ..task });
+                layout.specs.1.push(TaskSpec { profile, ..task });
             }
         }
         layout.tasks_from = next;
@@ -109,35 +105,10 @@ impl Layout {
         }
     }
 
-    /// What a worker would be sent for this grant.
-    pub(crate) fn assignment(&mut self, key: Key, attempt: u16, grant: &Grant) -> Assignment {
-        let index = grant.task.index;
-        let (part, place) = self.find(index).expect("the hub grants only what was submitted");
-        let (work, value) = match &self.plan.parts[part] {
-            Part::Array(array) => {
-                let value = array.carried_value(u64::from(place)).expect("it is in the array");
-                let value = Value { position: place, bytes: value.into() };
-                (Arc::clone(&self.placed(index).work), Some(value))
-            }
-            Part::Task(_) => {
-                let batch = converted(&mut self.converter, &self.plan.parts[part]);
-                let task = batch.ok().and_then(|mut batch| batch.tasks.pop());
-                (task.and_then(|task| task.work).expect("it was converted before"), None)
-            }
-        };
-        Assignment {
-            key,
-            name: self.name(index).expect("it was found"),
-            job: 1,
-            index: place + 1,
-            attempt,
-            work,
-            value,
-            slots: grant.profile.needs.slots,
-            memory: grant.profile.needs.memory,
-            time_limit_ms: self.profiles[self.profile_of[part] as usize].time_limit_ms,
-            resources: share(grant),
-        }
+    /// How long an attempt at this task may take, by the plan as it is now.
+    pub(crate) fn time_limit_ms(&self, index: u32) -> Option<u64> {
+        let (part, _) = self.find(index)?;
+        self.profiles[self.profile_of[part] as usize].time_limit_ms
     }
 
     /// What the task with this number is called.
@@ -195,17 +166,29 @@ impl Layout {
 fn converted(converter: &mut Converter, part: &Part) -> Result<api::Batch, String> {
     let mut spec = spec(part);
     if let Part::Array(array) = part {
-        // The values stay in the plan.
         spec.count = Some(u32::try_from(array.count()).expect("checked before"));
     }
     converter.push(spec).map_err(|error| error.to_string())?;
-    Ok(converter.take())
+    let mut batch = converter.take();
+    if let (Part::Array(array), Some(spec)) = (part, batch.arrays.last_mut()) {
+        spec.values = values(array);
+    }
+    Ok(batch)
 }
 
-fn share(grant: &Grant) -> Vec<(String, Vec<u32>)> {
-    let indices = grant.share.iter().flat_map(|share| &share.indices);
-    let bits = |bits: u128| (0..128).filter(|bit| bits >> bit & 1 == 1).collect();
-    indices.map(|(name, mask)| (name.to_string(), bits(*mask))).collect()
+/// What the elements stand for, in one step from the plan: a list may be long.
+fn values(array: &Array) -> Values {
+    let numbers = array.range().and_then(|numbers| {
+        i64::try_from(numbers.last()).ok()?;
+        Some((i64::try_from(numbers.first()).ok()?, i64::try_from(numbers.step()).ok()?))
+    });
+    match numbers {
+        Some((first, step)) => Values::Numbers { first, step },
+        None => {
+            let value = |i| array.carried_value(i).expect("it is in the array").into_boxed_slice();
+            Values::List((0..array.count()).map(value).collect())
+        }
+    }
 }
 
 /// What this machine can never run is said before anything runs.

@@ -1,21 +1,21 @@
 //! Result files of scripts, as the runexp programs write them: `outputs/NAME.res` and the table
 //! `outputs/runexp.am`. What a result looks like and when it is good is the dialect's affair.
 
-use super::running::Running;
+use super::attempt::Attempt;
 use crate::exit::usage;
 use crate::files::make_dir;
 use anyhow::Context;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
-use laboro_dialects::runexp::result::{Header, ResLine, summary};
+use laboro_core::Outcome;
+use laboro_dialects::runexp::result::{Header, ResLine, summary, to_wait_status};
 use laboro_journal::outputs::{Reader, Stream, Streams};
-use laboro_worker::{Ending, Usage};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Writes result files and the table.
 pub(crate) struct Results {
@@ -49,14 +49,13 @@ impl Results {
     /// The attempt's output was flushed before.
     pub(crate) fn write(
         &mut self,
-        running: &Running,
+        attempt: &Attempt,
         good: bool,
-        ending: &Ending,
-        started: SystemTime,
-        usage: &Usage,
+        outcome: Outcome,
+        (started, took): (SystemTime, Duration),
     ) -> anyhow::Result<()> {
         self.outputs.refresh()?;
-        let name = &running.name;
+        let name = &attempt.name;
         let path = self.dir.join(format!("{name}.res"));
         let wrong = || format!("{} cannot be written", path.display());
         if let Some(parent) = path.parent() {
@@ -71,14 +70,14 @@ impl Results {
             began: &date(started),
             host: &self.host,
             name: name.as_bytes(),
-            command: &running.command,
-            ended: &date(started + usage.wall),
-            wait_status: wait_status(ending),
+            command: &attempt.command,
+            ended: &date(started + took),
+            wait_status: to_wait_status(outcome),
         };
         header.write(&mut head);
         file.write_all(&head).with_context(wrong)?;
         for streams in [Streams::Stdout, Streams::Stderr] {
-            for chunk in self.outputs.read(running.key(), streams) {
+            for chunk in self.outputs.read(attempt.key(), streams) {
                 let (_, bytes): (Stream, Vec<u8>) = chunk?;
                 file.write_all(&bytes).with_context(wrong)?;
             }
@@ -274,13 +273,4 @@ fn verdict(path: &Path) -> std::io::Result<Option<bool>> {
 fn date(time: SystemTime) -> String {
     let stamp = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
     Zoned::new(stamp, TimeZone::system()).strftime("%a %b %e %H:%M:%S %Z %Y").to_string()
-}
-
-/// The number that wait(2) gives.
-fn wait_status(ending: &Ending) -> i32 {
-    match ending {
-        Ending::Exited(code) => code << 8,
-        Ending::Signalled(signal) => *signal,
-        other => other.exit_code() << 8,
-    }
 }

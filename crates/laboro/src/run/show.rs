@@ -7,8 +7,8 @@ use super::tee::Tee;
 use crate::output::{duration, safe, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use laboro_core::{JobView, Outcome, State};
+use laboro_dialects::worker::Used;
 use laboro_plan::Plan;
-use laboro_worker::Usage;
 use serde_json::json;
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
@@ -47,7 +47,7 @@ pub(crate) struct EndView {
     pub(crate) again: bool,
     /// It printed more than is kept.
     pub(crate) truncated: bool,
-    pub(crate) usage: Usage,
+    pub(crate) used: Used,
     pub(crate) stderr_tail: Vec<u8>,
 }
 
@@ -174,9 +174,9 @@ impl Display {
             "message": end.message,
             "again": end.again,
             "truncated": end.truncated,
-            "wall_s": end.usage.wall.as_secs_f64(),
-            "cpu_s": (end.usage.user + end.usage.system).as_secs_f64(),
-            "max_rss_kib": end.usage.max_rss_kib,
+            "wall_s": end.used.wall_us as f64 / 1e6,
+            "cpu_s": (end.used.user_us + end.used.system_us) as f64 / 1e6,
+            "max_rss_kib": end.used.peak_kib,
         }));
     }
 
@@ -184,7 +184,7 @@ impl Display {
         let tried = if end.again { ", will be tried again" } else { "" };
         let why =
             end.message.as_ref().map_or(String::new(), |message| format!(": {}", safe(message)));
-        let took = duration(end.usage.wall);
+        let took = duration(Duration::from_micros(end.used.wall_us));
         let mut words =
             format!("{} failed ({}) after {took}{tried}{why}", safe(&end.name), end.outcome);
         let tail = String::from_utf8_lossy(&end.stderr_tail);

@@ -1,6 +1,6 @@
 //! What a run came to: counts, time, the slowest, the failed and how to run them again.
 
-use super::agent::Ended;
+use super::desk::Ended;
 use super::show::{EndView, per_second};
 use crate::exit::Exit;
 use crate::output::{bytes, duration, safe, shell_word};
@@ -33,8 +33,8 @@ impl Tally {
     }
 
     pub(crate) fn add(&mut self, end: &EndView) {
-        self.cpu += end.usage.user + end.usage.system;
-        self.max_rss_kib = self.max_rss_kib.max(end.usage.max_rss_kib);
+        self.cpu += Duration::from_micros(end.used.user_us.saturating_add(end.used.system_us));
+        self.max_rss_kib = self.max_rss_kib.max(end.used.peak_kib);
         self.truncated += u64::from(end.truncated);
         if end.outcome.is_success() {
             self.done += 1;
@@ -44,7 +44,7 @@ impl Tally {
                 self.failures.push((end.name.clone(), end.outcome.to_string()));
             }
         }
-        let wall = end.usage.wall;
+        let wall = Duration::from_micros(end.used.wall_us);
         if self.slowest.len() < SLOWEST
             || self.slowest.last().is_some_and(|(least, _)| wall > *least)
         {

@@ -5,7 +5,7 @@ use crate::exit::usage;
 use anyhow::Context;
 use laboro_plan::{QuantityError, parse_duration, parse_size};
 use laboro_worker::Until;
-use laboro_worker::agent::AgentOptions;
+use laboro_worker::agent::{AgentOptions, ScratchPlace};
 use std::time::Duration;
 
 /// More of one resource than a hub can count.
@@ -21,13 +21,16 @@ pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
         name: name(args),
         slots: slots(args)?,
         shell: args.shell.clone(),
-        dir,
-        scratch: args.scratch.clone().unwrap_or_else(std::env::temp_dir),
+        dir: Some(dir),
+        scratch: ScratchPlace::Among(args.scratch.clone().unwrap_or_else(std::env::temp_dir)),
         task_dirs: true,
         command: if args.ssh.is_empty() { args.words.clone() } else { Vec::new() },
         nice: args.nice,
         grace: quantity("--grace", &args.grace, parse_duration)?,
-        drain: quantity("--drain", &args.drain, parse_duration)?,
+        drain: Some(quantity("--drain", &args.drain, parse_duration)?),
+        haste: Duration::ZERO,
+        launch_ahead: u32::MAX,
+        ahead: 0,
         memory_free: optional(memory_option(args), args.memory.as_deref(), parse_size)?,
         idle_timeout: optional("--idle-timeout", args.idle_timeout.as_deref(), parse_duration)?,
         time_limit: optional("--time-limit", args.time_limit.as_deref(), parse_duration)?,

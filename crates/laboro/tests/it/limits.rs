@@ -66,7 +66,7 @@ fn nothing_starts_while_too_little_memory_is_free() {
     let rig = Rig::new();
     rig.write("jobs.txt", "touch ran\n");
     let live = rig.laboro(["run", "--memory", "900T", "jobs.txt"]).start();
-    until("it is said why", || live.err().contains("--memory wants 900.0 TiB"));
+    until("it is said why", || live.err().contains("900.0 TiB wanted"));
     live.signal(Signal::INT);
     live.wait().expect(130).says("0 of 1 tasks done, 1 not run");
     assert!(!rig.at("ran").exists());

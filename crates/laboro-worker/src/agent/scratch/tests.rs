@@ -12,7 +12,7 @@ fn base(name: &str) -> PathBuf {
 #[test]
 fn a_tasks_directory_is_there_while_it_runs_and_gone_with_all_in_it_after() {
     let base = base("come-and-go");
-    let mut scratch = Scratch::open(&base, None).unwrap();
+    let mut scratch = Scratch::open(&ScratchPlace::Among(base.clone()), None).unwrap();
     let (empty, full) = (scratch.make(1).unwrap(), scratch.make(2).unwrap());
     fs::create_dir(full.join("deep")).unwrap();
     fs::write(full.join("deep/file"), "x").unwrap();
@@ -33,8 +33,8 @@ fn what_a_killed_worker_left_is_removed_and_what_a_living_one_has_is_not() {
     fs::write(dead.join(LOCK), "").unwrap();
     let other = base.join("somebody-elses");
     fs::create_dir(&other).unwrap();
-    let living = Scratch::open(&base, None).unwrap();
-    let next = Scratch::open(&base, None).unwrap();
+    let living = Scratch::open(&ScratchPlace::Among(base.clone()), None).unwrap();
+    let next = Scratch::open(&ScratchPlace::Among(base.clone()), None).unwrap();
     assert!(!dead.exists());
     assert!(other.exists());
     assert!(living.path.exists() && next.path.exists());

@@ -35,7 +35,8 @@ fn a_signal_lets_what_runs_finish() {
 
 #[test]
 fn what_does_not_finish_in_time_after_a_signal_is_ended_and_goes_back() {
-    let mut rig = Rig::new("signal-drain", |options| options.drain = Duration::from_millis(50));
+    let mut rig =
+        Rig::new("signal-drain", |options| options.drain = Some(Duration::from_millis(50)));
     rig.say("start 1 1 trap 'echo asked > asked; exit 0' TERM; echo $$ > pid; while :; do sleep 0.01; done");
     let life = Life::of(&rig.line_of("pid"));
     rig.signal();
@@ -73,7 +74,7 @@ fn who_has_results_that_nobody_takes_leaves_in_the_end_all_the_same() {
 #[test]
 fn a_worker_that_leaves_while_its_hub_is_silent_waits_asleep() {
     let mut rig = Rig::new("silent", |options| {
-        options.drain = Duration::from_millis(50);
+        options.drain = Some(Duration::from_millis(50));
         options.grace = Duration::ZERO;
     });
     rig.say("start 1 1 true");

@@ -17,7 +17,9 @@ use bytes::{Buf, BytesMut};
 use laboro_core::{CommandWork, Program, Setting, Time, Work};
 use laboro_dialects::worker::{Assignment, Key, News, Order, Orders, Parting, Value, WorkerSide};
 use laboro_worker::Until;
-use laboro_worker::agent::{Agent, AgentError, AgentOptions, Crew, Farewell, LimitBy, Link, Tcp};
+use laboro_worker::agent::{
+    Agent, AgentError, AgentOptions, Crew, Farewell, LimitBy, Link, ScratchPlace, Tcp,
+};
 use tokio::sync::mpsc;
 
 use crate::rig::{Dir, PATIENCE, options};
@@ -215,13 +217,16 @@ impl Rig {
             name: "tester".into(),
             slots: 2,
             shell: "/bin/sh".into(),
-            dir: dir.0.clone(),
-            scratch: dir.0.clone(),
+            dir: Some(dir.0.clone()),
+            scratch: ScratchPlace::Among(dir.0.clone()),
             task_dirs: true,
             command: Vec::new(),
             nice: None,
             grace: Duration::from_secs(5),
-            drain: PATIENCE,
+            drain: Some(PATIENCE),
+            haste: Duration::ZERO,
+            launch_ahead: u32::MAX,
+            ahead: 0,
             memory_free: None,
             idle_timeout: None,
             time_limit: None,

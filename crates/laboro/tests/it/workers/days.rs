@@ -14,7 +14,7 @@ fn a_worker_that_is_told_to_end_finishes_what_runs_and_leaves_the_rest() {
     let job = hub.submit(2, WAITS, Profile::default());
     hub.line_of("pids");
     worker.signal(Signal::TERM);
-    until("it says so", || worker.err().contains("1 running tasks are waited for"));
+    until("it says so", || worker.err().contains("1 running task is waited for"));
     std::fs::remove_file(hub.rig.at("go")).unwrap();
     worker.wait().expect(0);
     let counts = hub.counts(job);

@@ -1,26 +1,26 @@
-//! One attempt while it runs: what it printed last, the files it is copied to, how its end is to be read.
+//! One attempt at a task of a run: what it printed last, the files it is copied to, how its end is to be read.
 
 use super::{JOB, Options};
 use crate::output::shell_word;
 use anyhow::Context;
 use laboro_core::{Grant, LeaseNo, LeaseRef, Outcome, Profile, Returned, TaskId};
 use laboro_dialects::runexp::result::ResLine;
-use laboro_journal::outputs::{Ending as StoredEnding, Key};
-use laboro_worker::{Ending, Made, Script, Usage};
+use laboro_journal::outputs::Key;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub(crate) struct Running {
+pub(crate) struct Attempt {
     pub(crate) task: TaskId,
-    /// It may have been launched before there was room for it.
+    /// It may have been given to the worker before there was room for it.
     pub(crate) has_begun: bool,
+    /// The hub has taken it back: its result does not count.
+    pub(crate) is_revoked: bool,
     pub(crate) name: String,
     /// Counted over all runs of the job.
-    pub(crate) attempt: u16,
+    pub(crate) number: u16,
     /// As a person would type it, for result files.
     pub(crate) command: String,
     lease: LeaseNo,
@@ -28,8 +28,6 @@ pub(crate) struct Running {
     profile: Arc<Profile>,
     stderr_tail: Vec<u8>,
     res_line: Option<ResLine>,
-    /// Nobody else's as long as this runs.
-    _script: Option<Script>,
     /// Copies of stdout and stderr.
     files: Option<[File; 2]>,
 }
@@ -37,37 +35,41 @@ pub(crate) struct Running {
 /// How much of the end of stderr is shown with a failure.
 const TAIL_BYTES: usize = 2048;
 
-impl Running {
-    pub(crate) fn new(
-        grant: &Grant,
-        name: String,
-        attempt: u16,
-        made: &mut Made,
-        options: &Options,
-    ) -> anyhow::Result<Running> {
-        let copies = |dir: &PathBuf| copies(dir, &name, grant.task.index);
-        Ok(Running {
-            files: options.output_dir.as_ref().map(copies).transpose()?,
+impl Attempt {
+    pub(crate) fn new(grant: &Grant, name: String, number: u16, options: &Options) -> Attempt {
+        Attempt {
             task: grant.task,
             has_begun: false,
+            is_revoked: false,
             name,
-            attempt,
-            command: typed(&made.launch.argv),
+            number,
+            command: String::new(),
             lease: grant.lease,
             fails: grant.fails,
             profile: Arc::clone(&grant.profile),
             stderr_tail: Vec::new(),
             res_line: options.res_line.then(ResLine::default),
-            _script: made.script.take(),
-        })
+            files: None,
+        }
     }
 
-    pub(crate) fn slots(&self) -> u32 {
-        self.profile.needs.slots
+    /// These words are about to be run.
+    pub(crate) fn launching(
+        &mut self,
+        words: &[OsString],
+        options: &Options,
+    ) -> anyhow::Result<()> {
+        if options.results_dir.is_some() {
+            self.command = typed(words);
+        }
+        if let Some(dir) = &options.output_dir {
+            self.files = Some(copies(dir, &self.name, self.task.index)?);
+        }
+        Ok(())
     }
 
     pub(crate) fn key(&self) -> Key {
-        Key { job: JOB.0, index: self.task.index, attempt: self.attempt }
+        Key { job: JOB.0, index: self.task.index, attempt: self.number }
     }
 
     pub(crate) fn lease(&self) -> LeaseRef {
@@ -92,17 +94,13 @@ impl Running {
         &self.stderr_tail
     }
 
-    pub(crate) fn outcome(&self, ending: &Ending) -> Outcome {
-        match (ending, &self.res_line) {
-            (Ending::Exited(_), Some(line)) if line.is_good() => Outcome::Success,
-            (Ending::Exited(0), None) => Outcome::Success,
-            // Its words decide, and said no: the status would say yes.
-            (Ending::Exited(0), Some(_)) => Outcome::Error,
-            (Ending::Exited(code), _) => Outcome::Exit(*code),
-            (Ending::Signalled(signal), _) => Outcome::Signal(*signal),
-            (Ending::TimedOut { .. }, _) => Outcome::TimedOut,
-            (Ending::NotStarted { .. }, _) => Outcome::Error,
-            (Ending::Stopped { .. } | Ending::GuardianLost, _) => Outcome::Lost,
+    /// What it comes to, where its words decide and not its status.
+    pub(crate) fn verdict(&self, outcome: Outcome) -> Outcome {
+        match (&self.res_line, outcome) {
+            (Some(line), Outcome::Success | Outcome::Exit(_)) if line.is_good() => Outcome::Success,
+            // Its words said no: the status would say yes.
+            (Some(_), Outcome::Success) => Outcome::Error,
+            (_, outcome) => outcome,
         }
     }
 
@@ -150,28 +148,6 @@ fn file_name(name: &str, index: u32) -> String {
         safe.push_str(&format!("%~{index}"));
     }
     safe
-}
-
-pub(crate) fn stored_ending(ending: &Ending, usage: &Usage, started: SystemTime) -> StoredEnding {
-    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    let (kind, code) = match ending {
-        Ending::Exited(code) => (StoredEnding::EXITED, *code),
-        Ending::Signalled(signal) => (StoredEnding::SIGNALLED, *signal),
-        Ending::TimedOut { .. } => (StoredEnding::TIMED_OUT, 0),
-        Ending::NotStarted { .. } => (StoredEnding::NOT_STARTED, ending.exit_code()),
-        Ending::Stopped { .. } => (StoredEnding::STOPPED, 0),
-        Ending::GuardianLost => (StoredEnding::LOST, 0),
-    };
-    let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    StoredEnding {
-        kind,
-        code,
-        started_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
-        wall_us: micros(usage.wall),
-        user_us: micros(usage.user),
-        sys_us: micros(usage.system),
-        max_rss_kib: usage.max_rss_kib,
-    }
 }
 
 #[cfg(test)]

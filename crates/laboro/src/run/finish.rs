@@ -1,0 +1,70 @@
+//! The end of a run: what is left to be printed and written, how it went, and the exit status.
+
+use super::desk::{Desk, OUTPUTS_TROUBLE};
+use super::order::Order;
+use super::side::SharedDesk;
+use super::summary::{FAILURES, Summary};
+use super::{Ended, JOB, RunDir, exit_of, job_view};
+use crate::exit::Exit;
+use anyhow::{Context, anyhow};
+use laboro_core::{Command, JobView, Query, Reply, State, TaskView};
+use laboro_hub::Handle;
+use std::path::Path;
+
+pub(super) async fn finish(
+    desk: &SharedDesk,
+    handle: &Handle,
+    before: &JobView,
+    path: &Path,
+) -> anyhow::Result<Exit> {
+    let after = job_view(handle).await?;
+    let failed = failed_tasks(handle).await?;
+    let mut desk = desk.lock();
+    let Desk { layout, display, outputs, order, results, tally, .. } = &mut *desk;
+    let failed = failed.iter().map(|task| {
+        let name = layout.name(task.task.index).unwrap_or_else(|| task.name.to_string());
+        let outcome = task.attempts.last().and_then(|attempt| attempt.outcome);
+        let outcome = outcome.map(|outcome| outcome.to_string());
+        let outcome = outcome.or_else(|| tally.outcome_of(&name).map(str::to_owned));
+        (name, outcome.unwrap_or_else(|| "in an earlier run".to_owned()))
+    });
+    let failed = failed.collect();
+    outputs.flush().context(OUTPUTS_TROUBLE)?;
+    if let Some(order) = order {
+        display.above(|| order.print_rest())?;
+    }
+    if let Some(results) = results {
+        results.close()?;
+    }
+    let cut = order.as_ref().map_or(0, Order::cut);
+    let how = desk.how(&after);
+    if how == Ended::Finished {
+        desk.outputs.seal().context(OUTPUTS_TROUBLE)?;
+    }
+    let exit = exit_of(how, &after.counts);
+    let Desk { display, tally, .. } = &mut *desk;
+    display.finish(&Summary { how, before, after: &after, tally, failed, path, exit });
+    RunDir::leaves_nothing(path);
+    if let Some(error) = display.take_trouble() {
+        return Err(anyhow::Error::new(error).context(
+            "what happened cannot be written to standard output; the run itself is recorded",
+        ));
+    }
+    if cut > 0 && exit == Exit::Done {
+        let tasks = if cut == 1 { "1 task".to_owned() } else { format!("{cut} tasks") };
+        return Err(anyhow!(
+            "the output of {tasks} was printed only in part: --output-limit kept no more"
+        ));
+    }
+    Ok(exit)
+}
+
+/// The first few that have failed, in this run or an earlier one.
+async fn failed_tasks(handle: &Handle) -> anyhow::Result<Vec<TaskView>> {
+    let state = Some(State::Failed);
+    let query = Query::Tasks { job: JOB, state, from: 1, most: FAILURES as u32 };
+    match handle.ask(Command::Query(query)).await? {
+        Reply::Tasks { tasks, .. } => Ok(tasks),
+        other => Err(anyhow!("the hub answered {other:?}")),
+    }
+}

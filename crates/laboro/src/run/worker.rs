@@ -1,0 +1,138 @@
+//! The worker of a run: the same agent that works for hubs elsewhere, with a hub in this process.
+
+use super::desk::{OUTPUTS_TROUBLE, Setup};
+use super::order::Order;
+use super::side::{Mail, SharedDesk, Side};
+use super::signals::Signals;
+use super::{JOB, Layout, Options, files};
+use crate::exit::usage;
+use anyhow::Context;
+use laboro_core::{Command, Query, Reply, State};
+use laboro_hub::{Handle, Subscription};
+use laboro_journal::outputs::{Ending, Key, Writer};
+use laboro_worker::Until;
+use laboro_worker::agent::{Agent, AgentOptions, Crew, LimitBy, Link, ScratchPlace};
+use std::path::Path;
+
+/// A guardian on its way up.
+pub(super) struct Hands {
+    crew: Crew,
+    launch_ahead: u32,
+}
+
+/// The same with how it works.
+pub(super) struct ReadyHands {
+    crew: Crew,
+    options: AgentOptions,
+}
+
+/// Enough at the guardian that no slot stands empty.
+fn launch_ahead(options: &Options) -> u32 {
+    options.slots.clamp(8, 64)
+}
+
+/// And enough behind them that the disk is not waited for, until it is known how long tasks take.
+pub(super) fn grant_ahead(slots: u32) -> u32 {
+    slots.saturating_mul(4).clamp(64, 256)
+}
+
+impl Hands {
+    pub(super) fn start(layout: &Layout, options: &Options) -> anyhow::Result<Hands> {
+        let room = files::make_room(options, launch_ahead(options)).map_err(usage)?;
+        let launch_ahead = if may_look_ahead(layout, options) { room } else { 0 };
+        let crew = Crew::start(Default::default(), options.slots)?;
+        Ok(Hands { crew, launch_ahead })
+    }
+
+    pub(super) fn nonce(&self) -> &str {
+        self.crew.nonce()
+    }
+
+    pub(super) fn options(self, setup: &Setup, path: &Path) -> ReadyHands {
+        let options = &setup.options;
+        let agent = AgentOptions {
+            name: "local".to_owned(),
+            slots: options.slots,
+            shell: options.shell.clone(),
+            dir: None,
+            scratch: ScratchPlace::In(path.to_owned()),
+            task_dirs: false,
+            command: Vec::new(),
+            nice: None,
+            grace: options.grace,
+            drain: None,
+            haste: options.grace,
+            launch_ahead: self.launch_ahead,
+            ahead: setup.ahead,
+            memory_free: options.memory_free,
+            idle_timeout: None,
+            time_limit: None,
+            // The store has the limit: what is shown as it comes has none.
+            output_limit: u64::MAX,
+            until: Until::default(),
+            limit_by: LimitBy::Nothing,
+        };
+        ReadyHands { crew: self.crew, options: agent }
+    }
+}
+
+/// Tasks of one slot wait for their room at the guardian, which starts the next the moment one ends. With a limit of
+/// failures or a memory to watch, nothing may start that is not asked for.
+pub(super) fn may_look_ahead(layout: &Layout, options: &Options) -> bool {
+    layout.one_slot_each && options.max_fails.is_none() && options.memory_free.is_none()
+}
+
+/// Works until all is done, or somebody wants an end to it.
+pub(super) async fn work(
+    hands: ReadyHands,
+    desk: &SharedDesk,
+    subscription: Subscription,
+) -> anyhow::Result<()> {
+    let ReadyHands { crew, options } = hands;
+    let words = {
+        let desk = desk.clone();
+        move |words: &str| desk.lock().display.note(words)
+    };
+    let side = Box::new(Side(desk.clone()));
+    let agent = Agent::new(options, side, Some(crew), Box::new(words))?;
+    let mail = Mail { subscription, desk: desk.clone(), deliveries: Vec::new() };
+    let mut signals = Signals::listen()?;
+    agent.run(Link::within_process(mail), async || signals.next().await).await?;
+    match desk.lock().take_fatal() {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// Attempts that a killed run left open in the store.
+pub(super) fn end_lost_outputs(outputs: &mut Writer) -> anyhow::Result<()> {
+    let open: Vec<Key> = outputs.running().collect();
+    for key in open {
+        outputs.end(key, Ending { kind: Ending::LOST, ..Ending::default() })?;
+    }
+    outputs.flush().context(OUTPUTS_TROUBLE)
+}
+
+/// What ended in an earlier run is printed too, so that the whole output is there in order.
+pub(super) async fn begin_order(
+    setup: &Setup,
+    handle: &Handle,
+    path: &Path,
+) -> anyhow::Result<Order> {
+    let mut order = Order::new(&path.join("outputs"), setup.layout.input_order())?;
+    for state in [State::Done, State::Failed] {
+        let mut from = Some(1);
+        while let Some(index) = from {
+            let query = Query::Tasks { job: JOB, state: Some(state), from: index, most: 1000 };
+            let Reply::Tasks { tasks, next } = handle.ask(Command::Query(query)).await? else {
+                break;
+            };
+            for task in tasks {
+                order.ended_before(task.task.index)?;
+            }
+            from = next;
+        }
+    }
+    setup.display.above(|| order.print_ready())?;
+    Ok(order)
+}
