@@ -9,7 +9,7 @@ mod events;
 mod places;
 
 pub use body::{Download, Upload};
-pub use events::{EventStream, Told};
+pub use events::{EventStream, ServerEvent};
 
 use crate::Problem;
 use crate::access::{Access, client_config};

@@ -53,11 +53,11 @@ pub struct JobHistory {
     pub durations: Durations,
     /// Every so many-th attempt is in `spans`.
     pub every: u64,
-    pub spans: Vec<Ended>,
+    pub spans: Vec<EndedAttempt>,
     /// The slowest first.
-    pub slowest: Vec<Ended>,
+    pub slowest: Vec<EndedAttempt>,
     /// The newest first.
-    pub failures: Vec<Ended>,
+    pub failures: Vec<EndedAttempt>,
     pub workers: Vec<Share>,
 }
 
@@ -95,7 +95,7 @@ pub struct Bucket {
 
 /// One attempt that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Ended {
+pub struct EndedAttempt {
     pub job: u32,
     pub task: u32,
     pub worker: u32,

@@ -4,6 +4,8 @@
 //! What a client sends is strict: an unknown field is refused by its name. What the hub sends may grow: a client
 //! ignores fields it does not know and takes an unknown word as `Unknown`.
 
+#![forbid(unsafe_code)]
+
 pub mod access;
 mod broker;
 pub mod client;
@@ -27,9 +29,9 @@ mod worker;
 pub use broker::{Broker, BrokerTable, BrokerWorker, Brokers};
 pub use convert::{BadTask, Batch, Converter};
 pub use event::{Event, EventKind};
-pub use history::{Bucket, Durations, Ended, History, JobHistory, Rate, Sample, Share};
+pub use history::{Bucket, Durations, EndedAttempt, History, JobHistory, Rate, Sample, Share};
 pub use job::{Counts, Failure, Group, Groups, Job, JobState, Jobs, Waited};
-pub use operation::{AuditEntry, AuditPage, Door, Doors, Health, Version};
+pub use operation::{AuditEntry, AuditPage, DoorStatus, Doors, Health, Version};
 pub use overview::{Disk, Fleet, Me, Overview, Warning};
 pub use packed::{List, Packed};
 pub use part::{Part, Parts};

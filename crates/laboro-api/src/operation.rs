@@ -23,7 +23,7 @@ pub struct Health {
 /// A dialect listening at an address, and what happened there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
-pub struct Door {
+pub struct DoorStatus {
     pub dialect: String,
     pub address: String,
     #[schema(value_type = Option<String>)]
@@ -54,7 +54,7 @@ pub struct Door {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Doors {
-    pub doors: Vec<Door>,
+    pub doors: Vec<DoorStatus>,
 }
 
 /// One line of the audit log.

@@ -1,6 +1,6 @@
 //! The hub at a glance: who is there, what failed, what a person should look at.
 
-use super::history::Ended;
+use super::history::EndedAttempt;
 use super::worker::Standing;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -23,7 +23,7 @@ pub struct Overview {
     pub at_ms: u64,
     pub workers: Fleet,
     /// The newest first.
-    pub failures: Vec<Ended>,
+    pub failures: Vec<EndedAttempt>,
     pub warnings: Vec<Warning>,
     /// Only for tokens that see all groups.
     #[serde(skip_serializing_if = "Option::is_none")]

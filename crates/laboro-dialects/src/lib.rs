@@ -1,6 +1,8 @@
 //! Translates: what peers say into commands, and what the hub does into what peers understand. Codecs and
 //! sessions only: bytes come in and go out as values, time is an argument, and no socket is ever opened here.
 
+#![forbid(unsafe_code)]
+
 pub mod dwork;
 pub mod rrmq;
 pub mod session;

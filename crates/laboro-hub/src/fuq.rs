@@ -5,6 +5,7 @@ mod absence;
 mod answer;
 mod client;
 mod jobs;
+mod message;
 mod nodes;
 mod numbers;
 mod pace;
@@ -12,7 +13,6 @@ mod password;
 mod persistent;
 mod poller;
 mod register;
-mod said;
 mod serve;
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ pub(crate) struct Settings {
 }
 
 /// What the connections of one door share.
-pub(crate) struct Door {
+pub(crate) struct FuqDoor {
     password: Password,
     failures: Mutex<Failures>,
     tls: TlsAcceptor,
@@ -79,14 +79,14 @@ pub(crate) struct Door {
 const COOKIE_LIFE: Duration = Duration::from_secs(14 * 24 * 3600);
 const QUIET_MS: u64 = 300_000;
 
-impl Door {
+impl FuqDoor {
     /// `number` tells the doors of one hub apart, from 1.
     pub fn open(
         dir: &Path,
         number: usize,
         identity: &Identity,
         settings: &Settings,
-    ) -> Result<Door, SecurityError> {
+    ) -> Result<FuqDoor, SecurityError> {
         let password = match &settings.auth {
             Some(path) => Password::read(path)?,
             None => Password::read_or_make(&dir.join("fuq.auth"))?,
@@ -101,7 +101,7 @@ impl Door {
         };
         let file = |kind: &str| dir.join(format!("{name}.{kind}"));
         let cookie_ms = settings.cookie_ms.unwrap_or(COOKIE_LIFE.as_millis() as u64);
-        Ok(Door {
+        Ok(FuqDoor {
             password,
             failures: Mutex::new(Failures::new(settings.logins)),
             tls: TlsAcceptor::from(Arc::new(config)),
@@ -119,7 +119,7 @@ impl Door {
     }
 
     /// Looks after nodes that nobody hears of any more.
-    pub fn watch(self: &Arc<Door>, reception: &Reception) {
+    pub fn watch(self: &Arc<FuqDoor>, reception: &Reception) {
         self.tasks.spawn(absence::watch(Arc::clone(self), reception.clone()));
     }
 
@@ -173,8 +173,8 @@ impl Door {
     }
 }
 
-impl std::fmt::Debug for Door {
+impl std::fmt::Debug for FuqDoor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door").field("numbering", &self.numbering).finish_non_exhaustive()
+        f.debug_struct("FuqDoor").field("numbering", &self.numbering).finish_non_exhaustive()
     }
 }

@@ -4,10 +4,10 @@
 //! `Observed` stands between the engine and its journal and notes what was made durable; the recorder, on
 //! another thread, makes sums of the notes. The engine neither waits for it nor wakes it.
 
-mod desk;
 mod durations;
+mod history_file;
 mod job;
-mod kept;
+mod note_queue;
 mod observe;
 mod recorder;
 mod series;
@@ -18,11 +18,11 @@ mod tests;
 pub use observe::Observed;
 
 use crate::Handle;
-use desk::Desk;
-use kept::Kept;
+use history_file::HistoryFile;
 use laboro_api as api;
 use laboro_core::{GroupId, JobId, Time};
 use laboro_net::Clock;
+use note_queue::NoteQueue;
 use observe::{Note, Notes};
 use recorder::Past;
 use std::path::PathBuf;
@@ -37,28 +37,28 @@ pub struct History {
 #[derive(Debug)]
 struct Shared {
     past: Mutex<Past>,
-    desk: Desk,
+    notes: NoteQueue,
 }
 
-/// Whoever takes the notes from the desk. Dropped: nobody does any more.
+/// Whoever takes the notes from the queue. Dropped: nobody does any more.
 #[derive(Debug)]
 pub struct Recorder {
     history: History,
-    kept: Option<Kept>,
+    file: Option<HistoryFile>,
 }
 
 impl History {
     /// The history, who listens to the engine for it, and who must be run for it to grow.
     pub fn new<J>(journal: J) -> (History, Observed<J>, Recorder) {
-        let shared = Shared { past: Mutex::default(), desk: Desk::default() };
+        let shared = Shared { past: Mutex::default(), notes: NoteQueue::default() };
         let history = History { shared: Arc::new(shared) };
         let observed = Observed::new(journal, history.clone());
-        (history.clone(), observed, Recorder { history, kept: None })
+        (history.clone(), observed, Recorder { history, file: None })
     }
 
     /// Notes that were left out since the start, because more happened than could be followed.
     pub fn missed(&self) -> u64 {
-        self.shared.desk.missed()
+        self.shared.notes.missed()
     }
 
     /// Throughput and queues over time, of one group or of all.
@@ -72,7 +72,7 @@ impl History {
     }
 
     /// The newest failures, newest first, of one group or of all.
-    pub(crate) fn failures(&self, group: Option<GroupId>) -> Vec<api::Ended> {
+    pub(crate) fn failures(&self, group: Option<GroupId>) -> Vec<api::EndedAttempt> {
         self.lock().failures(group)
     }
 
@@ -90,8 +90,8 @@ impl Recorder {
     /// Goes on with the charts of a file, and keeps them there. Where that cannot be, it is said and done without.
     pub fn keeping(mut self, path: PathBuf, now: Time) -> Recorder {
         let shown = path.display().to_string();
-        match Kept::open(path, &mut self.history.lock(), now) {
-            Ok(kept) => self.kept = Some(kept),
+        match HistoryFile::open(path, &mut self.history.lock(), now) {
+            Ok(file) => self.file = Some(file),
             Err(error) => tracing::warn!("{shown}: the charts are not kept: {error}"),
         }
         self
@@ -105,9 +105,9 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.history.shared.desk.desert();
-        if let Some(kept) = &mut self.kept
-            && let Err(error) = kept.finish(&self.history.lock())
+        self.history.shared.notes.desert();
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.finish(&self.history.lock())
         {
             tracing::warn!("the charts of the last minutes are not kept: {error}");
         }

@@ -36,7 +36,7 @@ mod quiet;
 mod reading;
 mod seats;
 mod serve;
-mod signpost;
+mod standby_redirect;
 mod standing;
 mod stream;
 mod strict;
@@ -52,7 +52,7 @@ pub use limits::Limits;
 pub use local::serve_local;
 pub use places::ServeStats;
 pub use serve::serve;
-pub(crate) use signpost::Signpost;
+pub(crate) use standby_redirect::StandbyRedirect;
 
 use crate::Handle;
 use crate::history::History;
@@ -89,7 +89,7 @@ pub struct Services {
     /// `None`: nobody is told who did what.
     pub audit: Option<Arc<Audit>>,
     /// The doors that are open, with their counters as of now.
-    pub doors: Arc<dyn Fn() -> Vec<api::Door> + Send + Sync>,
+    pub doors: Arc<dyn Fn() -> Vec<api::DoorStatus> + Send + Sync>,
     /// What happened lately. `None`: nobody remembers.
     pub history: Option<History>,
     /// Where the hub writes, to see how much room is left.

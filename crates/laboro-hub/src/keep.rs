@@ -86,7 +86,7 @@ enum Piece {
         permits: u32,
         answer: Answer,
     },
-    Ended(Vec<Ended>),
+    Ended(Vec<AttemptOutcome>),
     Ends(ends::Batch),
     /// Those of these that are still open will never end by themselves.
     Abandoned(Vec<Key>),
@@ -103,7 +103,7 @@ enum Piece {
 type Answer = oneshot::Sender<Result<(), Vec<Chunk>>>;
 
 #[derive(Debug, Clone, Copy)]
-struct Ended {
+struct AttemptOutcome {
     task: TaskId,
     /// `None`: whichever this task is running under.
     lease: Option<LeaseNo>,
@@ -220,9 +220,9 @@ impl Outputs {
                     }
                 }
             };
-            Some(Ended { task, lease, outcome: result.outcome })
+            Some(AttemptOutcome { task, lease, outcome: result.outcome })
         });
-        match ended.collect::<Vec<Ended>>() {
+        match ended.collect::<Vec<AttemptOutcome>>() {
             none if none.is_empty() => Ok(()),
             ended => self.send(Piece::Ended(ended)).await,
         }

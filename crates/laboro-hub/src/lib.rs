@@ -2,6 +2,8 @@
 //! world is whatever brings commands and takes effects; `ring` turns them round. `process` starts all of it:
 //! doors, their transports and sessions, tokens, and the store of what tasks print.
 
+#![forbid(unsafe_code)]
+
 pub mod config;
 pub mod fuq;
 pub mod history;

@@ -99,7 +99,7 @@ pub(crate) struct Reception {
 #[derive(Clone)]
 pub(crate) enum DoorState {
     Native,
-    Fuq(Arc<fuq::Door>),
+    Fuq(Arc<fuq::FuqDoor>),
     Fuq2(Numbering),
     Fuq1,
     Dwork(Arc<dwork::Door>),

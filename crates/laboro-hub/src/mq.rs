@@ -17,7 +17,7 @@ pub use table::TABLE_ADDRESS;
 
 use crate::listen::DoorStats;
 use bytes::Bytes;
-use door::Door;
+use door::BrokerDoor;
 use laboro_api::BrokerTable;
 use laboro_core::BrokerConfig;
 use laboro_dialects::zmtp;
@@ -128,7 +128,8 @@ pub fn serve_then(
     }
     let address = listener.local_addr().map_err(MqError::Begin)?;
     let (asks, asked): (Sender<Ask>, Receiver<Ask>) = channel();
-    let door = Door::new(listener, settings, Clock::start(), asked).map_err(MqError::Begin)?;
+    let door =
+        BrokerDoor::new(listener, settings, Clock::start(), asked).map_err(MqError::Begin)?;
     let observer = Observer { asks, bell: door.bell() };
     let run = move || {
         let ran = door.run();

@@ -8,9 +8,9 @@ mod engine;
 mod http;
 mod journal;
 mod own_access;
-mod papers;
-mod signpost;
+mod shared_identity;
 mod socket;
+mod standby_redirect;
 
 use crate::config::{BadDoor, DoorSettings, Listen, Settings};
 use crate::history::History;
@@ -22,7 +22,7 @@ use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
 use crate::tunnel;
 use engine::Engine;
-use journal::Kept;
+use journal::HubJournal;
 use laboro_core::Hub;
 use laboro_dialects::fuq2::WORKER_PROTOCOL;
 use laboro_dialects::runexp;
@@ -120,7 +120,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     }
     make_dir(&settings.dir)?;
     // First of all: it is what two hubs must not share.
-    let (mut journal, ledger, front) = Kept::open(settings)?;
+    let (mut journal, ledger, front) = HubJournal::open(settings)?;
 
     let clock = Clock::start();
     let identity = Identity::open(&settings.dir, &settings.names)?;

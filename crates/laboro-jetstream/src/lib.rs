@@ -3,6 +3,8 @@
 //! each is taken only if it comes right after the last one its writer knows. So there is one writer at a
 //! time, whatever was paused or cut off. What NATS does itself, replication above all, is not done here.
 
+#![forbid(unsafe_code)]
+
 mod message;
 mod stream;
 

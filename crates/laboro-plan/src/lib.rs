@@ -1,6 +1,8 @@
 //! What a person may give to be run: files of commands, flows, JSON tasks, directories of scripts and argument
 //! lists, all turned into one `Plan`. Reads what it is asked to read; starts nothing and knows no hub.
 
+#![forbid(unsafe_code)]
+
 mod arguments;
 mod carried;
 mod decode;

@@ -6,7 +6,7 @@ use crate::Event;
 
 /// One event, and the id to resume after.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ServerEvent {
     pub id: Option<String>,
     pub event: Event,
 }
@@ -28,7 +28,7 @@ impl EventStream {
     }
 
     /// `None`: the hub has ended the stream.
-    pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<ServerEvent>, ClientError> {
         loop {
             while let Some(end) = self.buffer.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
@@ -47,12 +47,12 @@ impl EventStream {
         }
     }
 
-    fn take(&mut self, line: &str) -> Option<Told> {
+    fn take(&mut self, line: &str) -> Option<ServerEvent> {
         if line.is_empty() {
             let data = std::mem::take(&mut self.data);
             // What this program cannot read comes from a newer hub and is no event for it.
             let event = serde_json::from_str(&data).ok()?;
-            return Some(Told { id: self.id.clone(), event });
+            return Some(ServerEvent { id: self.id.clone(), event });
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);

@@ -1,8 +1,8 @@
 //! Answers with the status codes, words and JSON of the original. A reason follows where it helps and the
 //! original says nothing.
 
+use super::message::Unclear;
 use super::poller::Unasked;
-use super::said::Unclear;
 use crate::inbox::Lost;
 use crate::security::SecurityError;
 use bytes::Bytes;

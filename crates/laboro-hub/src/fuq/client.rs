@@ -3,9 +3,9 @@
 
 use super::answer::{Answer, Refused, done, json};
 use super::jobs::{JobStatus, NodeInfo, StateChange, description, is_over, node_info, status};
+use super::message::Message;
 use super::register::Node;
-use super::said::Said;
-use super::serve::Desk;
+use super::serve::FuqConnection;
 use laboro_core::{
     ArraySpec, Command, Drain, JobId, JobOptions, JobView, Name, Query, Refusal, Reply, Selection,
     State, Submit, SubmitTo, TaskView, Which, Work, WorkerRef,
@@ -26,8 +26,8 @@ const JOBS_MAX: usize = 10_000;
 const TASKS_MAX: usize = 100_000;
 const PAGE: u32 = 1000;
 
-impl Desk {
-    pub(super) async fn client(&self, path: &str, said: &Said) -> Result<Answer, Refused> {
+impl FuqConnection {
+    pub(super) async fn client(&self, path: &str, said: &Message) -> Result<Answer, Refused> {
         let now = self.reception.hall.clock.now();
         self.door.admit(&said.inner("auth")?.text("password")?, self.peer, now)?;
         let said = said.inner("msg")?;
@@ -47,7 +47,7 @@ impl Desk {
         }
     }
 
-    async fn new_job(&self, said: &Said) -> Result<Answer, Refused> {
+    async fn new_job(&self, said: &Message) -> Result<Answer, Refused> {
         let (name, command) = (said.text("name")?, said.text("command")?);
         let (dir, log_dir) = (said.text("working_dir")?, said.text("logging_dir")?);
         let (tasks, status) = (said.number("num_tasks")?, said.text("status")?);
@@ -86,7 +86,7 @@ impl Desk {
         }
     }
 
-    async fn list_jobs(&self, said: &Said) -> Result<Answer, Refused> {
+    async fn list_jobs(&self, said: &Message) -> Result<Answer, Refused> {
         let (name, wanted) = (said.text("name")?, said.text("status")?);
         let is_wanted = |job: &JobView| {
             let status = status(job);
@@ -110,7 +110,7 @@ impl Desk {
         Ok(json(&shown))
     }
 
-    async fn change_jobs(&self, said: &Said) -> Result<Answer, Refused> {
+    async fn change_jobs(&self, said: &Message) -> Result<Answer, Refused> {
         let (numbers, action) = (said.jobs("job_ids")?, said.text("action")?);
         if numbers.is_empty() {
             return Err(Refused::Bad("job_ids: which jobs?".into()));
@@ -158,7 +158,7 @@ impl Desk {
         Ok(done())
     }
 
-    fn list_nodes(&self, said: &Said) -> Result<Answer, Refused> {
+    fn list_nodes(&self, said: &Message) -> Result<Answer, Refused> {
         let nodes = match said.flag("cookie_list")? {
             true => self.door.register().nodes(self.reception.hall.clock.now()),
             false => self.nodes_here(),
@@ -176,7 +176,7 @@ impl Desk {
         nodes
     }
 
-    async fn stop_nodes(&self, said: &Said) -> Result<Answer, Refused> {
+    async fn stop_nodes(&self, said: &Message) -> Result<Answer, Refused> {
         for name in said.texts("uniq_names")? {
             if !self.door.register().knows(&name) {
                 // Workers of other kinds in the group are not for fuq's clients to stop.

@@ -5,9 +5,9 @@ use super::answer::{
     ACCESS, Answer, COOKIE, COOKIE_NAME, Refused, SESSION, done, json, set_cookie,
 };
 use super::jobs::{Task, stop_task, task};
+use super::message::Message;
 use super::register::{COOKIE_BYTES_MAX, Login, Node};
-use super::said::Said;
-use super::serve::Desk;
+use super::serve::FuqConnection;
 use hyper::HeaderMap;
 use hyper::header::COOKIE as COOKIE_HEADER;
 use laboro_core::{
@@ -27,12 +27,12 @@ const TAGS_MAX: usize = 64;
 const NAME_BYTES_MAX: usize = 256;
 const SLOTS_MAX: i64 = 65_534;
 
-impl Desk {
+impl FuqConnection {
     pub(super) async fn node(
-        self: &Arc<Desk>,
+        self: &Arc<FuqConnection>,
         path: &str,
         headers: &HeaderMap,
-        said: &Said,
+        said: &Message,
     ) -> Result<Answer, Refused> {
         match path {
             "hello" => self.hello(said),
@@ -56,7 +56,7 @@ impl Desk {
         }
     }
 
-    fn hello(&self, said: &Said) -> Result<Answer, Refused> {
+    fn hello(&self, said: &Message) -> Result<Answer, Refused> {
         let (node, now) = (node_of(said), self.reception.hall.clock.now());
         self.door.admit(&said.text("auth")?, self.peer, now)?;
         let node = node?;
@@ -72,7 +72,7 @@ impl Desk {
     }
 
     /// The cookie is old, the node the same.
-    fn reauth(&self, said: &Said) -> Result<Answer, Refused> {
+    fn reauth(&self, said: &Message) -> Result<Answer, Refused> {
         let hello = said.inner("msg")?;
         let (shown, cookie) = (node_of(&hello)?, said.text("cookie")?);
         let now = self.reception.hall.clock.now();
@@ -113,7 +113,7 @@ impl Desk {
     }
 
     /// The node, and what it says without the envelope that older ones put around it.
-    fn known_with(&self, headers: &HeaderMap, said: &Said) -> Result<(Node, Said), Refused> {
+    fn known_with(&self, headers: &HeaderMap, said: &Message) -> Result<(Node, Message), Refused> {
         if !said.has("msg") {
             return Ok((self.known(headers, None)?, said.clone()));
         }
@@ -122,14 +122,18 @@ impl Desk {
     }
 
     /// What it was given and has not told the end of goes to others.
-    async fn let_go(self: &Arc<Desk>, node: &Node) -> Result<Answer, Refused> {
+    async fn let_go(self: &Arc<FuqConnection>, node: &Node) -> Result<Answer, Refused> {
         let poller = self.poller(node);
         let leave = Leave { worker: poller.worker(), session: None, how: Leaving::Gone };
         poller.ask(Command::Leave(leave)).await?;
         Ok(done())
     }
 
-    async fn give_work(self: &Arc<Desk>, node: &Node, wanted: i64) -> Result<Answer, Refused> {
+    async fn give_work(
+        self: &Arc<FuqConnection>,
+        node: &Node,
+        wanted: i64,
+    ) -> Result<Answer, Refused> {
         let most = u32::try_from(wanted).unwrap_or(1).clamp(1, node.slots.max(1));
         if self.door.register().leaves(&node.name) {
             return self.send_away(node, most).await;
@@ -148,7 +152,11 @@ impl Desk {
     }
 
     /// A node that hears it ends what its other slots run. So it is said when nothing runs there.
-    async fn send_away(self: &Arc<Desk>, node: &Node, slots: u32) -> Result<Answer, Refused> {
+    async fn send_away(
+        self: &Arc<FuqConnection>,
+        node: &Node,
+        slots: u32,
+    ) -> Result<Answer, Refused> {
         let poller = self.poller(node);
         tokio::select! {
             () = poller.runs_nothing(&self.reception, slots, node.slots) => {
@@ -161,9 +169,9 @@ impl Desk {
     /// A node that says how something ended does not say it again with a new cookie. So an old one will do, if it says
     /// how something ended that the node holds. For more work it has to renew it.
     async fn update_late(
-        self: &Arc<Desk>,
+        self: &Arc<FuqConnection>,
         headers: &HeaderMap,
-        said: &Said,
+        said: &Message,
         refused: Refused,
     ) -> Result<Answer, Refused> {
         let is_wrapped = said.has("msg");
@@ -189,7 +197,11 @@ impl Desk {
         Ok(none())
     }
 
-    async fn update(self: &Arc<Desk>, node: &Node, said: &Said) -> Result<Answer, Refused> {
+    async fn update(
+        self: &Arc<FuqConnection>,
+        node: &Node,
+        said: &Message,
+    ) -> Result<Answer, Refused> {
         let wanted = match said.has("newjob") {
             true => Some(said.inner("newjob")?.number("nproc")?),
             false => None,
@@ -201,7 +213,7 @@ impl Desk {
         }
     }
 
-    async fn report(self: &Arc<Desk>, node: &Node, said: &Said) -> Result<(), Refused> {
+    async fn report(self: &Arc<FuqConnection>, node: &Node, said: &Message) -> Result<(), Refused> {
         let (job, number) = (said.job("job_id")?, said.number("task")?);
         let (success, status) = (said.flag("success")?, said.text("status")?);
         let task = fuq2::task_id(job, number);
@@ -249,7 +261,7 @@ fn none() -> Answer {
     json::<[Task; 0]>(&[])
 }
 
-fn node_of(said: &Said) -> Result<Node, Refused> {
+fn node_of(said: &Message) -> Result<Node, Refused> {
     let (host, name, tags) = (said.text("node")?, said.text("unique_name")?, said.texts("tags")?);
     let slots = said.number("nproc")?;
     if host.is_empty() || host.len() > NAME_BYTES_MAX || name.len() > 2 * NAME_BYTES_MAX {

@@ -4,7 +4,7 @@
 use super::answer::{Answer, Refused};
 use super::pace::Paced;
 use super::register::Node;
-use super::serve::Desk;
+use super::serve::FuqConnection;
 use crate::transport::{Parting, drive_known};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -71,9 +71,13 @@ fn is_of_host(origin: &HeaderValue, host: Option<&HeaderValue>) -> bool {
     origin.zip(host).is_some_and(|((_, origin), host)| origin.eq_ignore_ascii_case(host))
 }
 
-impl Desk {
+impl FuqConnection {
     /// The conversation, to its end.
-    pub(super) async fn persist(self: &Arc<Desk>, upgrade: OnUpgrade, node: Node) -> Parting {
+    pub(super) async fn persist(
+        self: &Arc<FuqConnection>,
+        upgrade: OnUpgrade,
+        node: Node,
+    ) -> Parting {
         let Ok(upgraded) = upgrade.await else { return Parting::Left };
         let Ok(parts) = upgraded.downcast::<TokioIo<Paced<TlsStream<TcpStream>>>>() else {
             return Parting::Left;
@@ -125,12 +129,12 @@ impl Desk {
 
 /// The node is in the list for as long as this is kept.
 struct Connected<'a> {
-    desk: &'a Desk,
+    desk: &'a FuqConnection,
     number: u64,
 }
 
 impl<'a> Connected<'a> {
-    fn new(desk: &'a Desk, number: u64, node: &Node) -> Connected<'a> {
+    fn new(desk: &'a FuqConnection, number: u64, node: &Node) -> Connected<'a> {
         desk.door.connected().insert(number, node.clone());
         Connected { desk, number }
     }

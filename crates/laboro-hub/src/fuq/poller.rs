@@ -2,7 +2,7 @@
 //! login is good, since one that works has no reason to say anything. What it runs cannot be ended from here, for
 //! there is no way to tell it.
 
-use super::Door;
+use super::FuqDoor;
 use super::register::Node;
 use crate::inbox::{Lost, Subscription};
 use crate::listen::Reception;
@@ -78,7 +78,7 @@ const PATIENCE_MS: u64 = 3_600_000;
 
 impl Poller {
     /// The one that stands, or a new one.
-    pub(super) fn of(door: &Arc<Door>, reception: &Reception, node: &Node) -> Arc<Poller> {
+    pub(super) fn of(door: &Arc<FuqDoor>, reception: &Reception, node: &Node) -> Arc<Poller> {
         let mut pollers = door.pollers();
         let standing = pollers.get(&node.name).and_then(std::sync::Weak::upgrade);
         if let Some(poller) = standing.filter(|poller| !poller.has_ended()) {

@@ -2,11 +2,11 @@
 //! what is said here, and what it does elsewhere.
 
 use super::answer::{Answer, Refused};
+use super::message::Message;
 use super::pace::{Pace, Paced};
 use super::poller::Poller;
 use super::register::Node;
-use super::said::Said;
-use super::{Door, client, nodes, persistent};
+use super::{FuqDoor, client, nodes, persistent};
 use crate::listen::Reception;
 use crate::listen::stats::count;
 use crate::transport::Parting;
@@ -32,8 +32,8 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 const HEADERS_MAX: usize = 64;
 
 /// What whoever answers on one connection knows.
-pub(super) struct Desk {
-    pub door: Arc<Door>,
+pub(super) struct FuqConnection {
+    pub door: Arc<FuqDoor>,
     pub reception: Reception,
     pub peer: IpAddr,
     pace: Pace,
@@ -52,7 +52,7 @@ struct AtHand {
 /// Serves the connection to its end, and counts how it ended.
 pub(crate) async fn receive(
     reception: &Reception,
-    door: &Arc<Door>,
+    door: &Arc<FuqDoor>,
     stream: TcpStream,
     peer: IpAddr,
 ) -> Parting {
@@ -71,7 +71,7 @@ pub(crate) async fn receive(
     };
     let pace = Pace::new();
     let stream = Paced::new(stream, pace.clone(), limit, Arc::clone(stats));
-    let desk = Arc::new(Desk {
+    let desk = Arc::new(FuqConnection {
         door: Arc::clone(door),
         reception: reception.clone(),
         peer,
@@ -88,10 +88,10 @@ pub(crate) async fn receive(
     }
 }
 
-impl Desk {
+impl FuqConnection {
     /// Requests, until there are no more.
     async fn converse(
-        self: &Arc<Desk>,
+        self: &Arc<FuqConnection>,
         stream: Paced<TlsStream<TcpStream>>,
     ) -> Result<(), Parting> {
         let desk = Arc::clone(self);
@@ -128,7 +128,7 @@ impl Desk {
         })
     }
 
-    async fn answer(self: &Arc<Desk>, request: Request<Incoming>) -> Answer {
+    async fn answer(self: &Arc<FuqConnection>, request: Request<Incoming>) -> Answer {
         self.pace.busy();
         let stats = &self.reception.door.stats;
         let answered = self.route(request).await;
@@ -158,7 +158,10 @@ impl Desk {
         answer
     }
 
-    async fn route(self: &Arc<Desk>, request: Request<Incoming>) -> Result<Answer, Refused> {
+    async fn route(
+        self: &Arc<FuqConnection>,
+        request: Request<Incoming>,
+    ) -> Result<Answer, Refused> {
         let path = request.uri().path().trim_start_matches('/').to_owned();
         if path == "node/persistent" && request.method() == Method::GET {
             let node = self.known(request.headers(), None)?;
@@ -176,7 +179,7 @@ impl Desk {
         if head.method != Method::POST || path == "node/persistent" {
             return Err(Refused::Method(head.method));
         }
-        let said = Said::parse(&body)?;
+        let said = Message::parse(&body)?;
         match is_clients {
             true => self.client(&path, &said).await,
             false => self.node(&path, &head.headers, &said).await,
@@ -204,7 +207,7 @@ impl Desk {
     }
 
     /// The node as a worker, for as long as one of its connections stands.
-    pub(super) fn poller(self: &Arc<Desk>, node: &Node) -> Arc<Poller> {
+    pub(super) fn poller(self: &Arc<FuqConnection>, node: &Node) -> Arc<Poller> {
         let mut at_hand = self.at_hand();
         if let Some(poller) = at_hand.pollers.get(&node.name).filter(|poller| !poller.has_ended()) {
             return Arc::clone(poller);

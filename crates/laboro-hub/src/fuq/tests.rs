@@ -1,8 +1,8 @@
 //! The parts of the door that need no connection. Whole conversations are tried from outside.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use super::message::Message;
 use super::register::{Login, Node, Register};
-use super::said::Said;
 use laboro_core::Time;
 use laboro_net::secret_file::password_in;
 use laboro_net::websocket::accept_of;
@@ -108,7 +108,7 @@ fn a_node_that_logs_in_all_the_time_does_not_fill_the_disk() {
 
 #[test]
 fn json_is_read_as_the_original_reads_it() {
-    let said = |text: &str| Said::parse(text.as_bytes());
+    let said = |text: &str| Message::parse(text.as_bytes());
     let job =
         said(r#"{"Job_ID": 7, "NAME": "x", "tags": null, "more": [1], "msg": {"A": 1}} rubbish"#);
     let job = job.unwrap();

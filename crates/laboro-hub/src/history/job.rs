@@ -27,8 +27,8 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub fn view(&self) -> api::Ended {
-        api::Ended {
+    pub fn view(&self) -> api::EndedAttempt {
+        api::EndedAttempt {
             job: self.job,
             task: self.task,
             worker: self.worker,

@@ -77,7 +77,7 @@ impl<J: Journal + Send> Observed<J> {
         let notes = self.history.notes_of(&batch);
         let effects = self.journal.commit(batch).await?;
         if let Some(notes) = notes {
-            self.history.shared.desk.put(notes);
+            self.history.shared.notes.put(notes);
         }
         Ok(effects)
     }
@@ -86,7 +86,7 @@ impl<J: Journal + Send> Observed<J> {
 impl History {
     fn notes_of(&self, batch: &Batch) -> Option<Notes> {
         // Nobody records where nobody can look.
-        if self.shared.desk.is_deserted() {
+        if self.shared.notes.is_deserted() {
             return None;
         }
         let list: Vec<Note> = batch.events.iter().filter_map(note).collect();

@@ -1,8 +1,8 @@
 //! Makes sums of the notes, and samples the queues once a second. Runs beside the HTTP API; what it remembers is
 //! bounded in jobs, groups and attempts that run.
 
+use super::history_file::Step;
 use super::job::{JobPast, Span};
-use super::kept::Step;
 use super::series::{Queues, Series, Tally};
 use super::{Note, Notes, Recorder};
 use crate::Handle;
@@ -74,16 +74,16 @@ impl Recorder {
     fn sample(&mut self, at_ms: u64, groups: &[GroupView]) {
         let mut past = self.history.lock();
         let minutes = past.sample(at_ms, groups);
-        let Some(kept) = self.kept.as_mut().filter(|_| !minutes.is_empty()) else { return };
+        let Some(file) = self.file.as_mut().filter(|_| !minutes.is_empty()) else { return };
         let is_shorter = std::mem::take(&mut past.is_shorter);
-        if let Err(error) = kept.add(&past, &minutes, is_shorter) {
+        if let Err(error) = file.add(&past, &minutes, is_shorter) {
             tracing::warn!("the charts are not kept any more: {error}");
-            self.kept = None;
+            self.file = None;
         }
     }
 
     async fn catch_up(&self, handle: &Handle) {
-        for notes in self.history.shared.desk.take() {
+        for notes in self.history.shared.notes.take() {
             let strangers = self.history.lock().strangers(&notes);
             for job in strangers {
                 let found = handle.ask(Command::Query(Query::Job(job))).await;
@@ -307,7 +307,7 @@ impl Past {
         self.jobs.get(&job).map(|past| past.view(job.0))
     }
 
-    pub(super) fn failures(&self, group: Option<GroupId>) -> Vec<api::Ended> {
+    pub(super) fn failures(&self, group: Option<GroupId>) -> Vec<api::EndedAttempt> {
         let wanted =
             self.failures.iter().rev().filter(|(of, _)| group.is_none_or(|own| own == *of));
         wanted.take(FAILURES_SHOWN).map(|(_, span)| span.view()).collect()

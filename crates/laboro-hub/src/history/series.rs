@@ -1,7 +1,7 @@
 //! Numbers over time in bounded room: the hub's last minutes by the second and its last day by the minute, and
 //! a job's whole life in a fixed number of steps that grow as it does.
 
-use super::kept::Step;
+use super::history_file::Step;
 use laboro_api as api;
 use laboro_core::{Counts, State};
 use std::collections::VecDeque;

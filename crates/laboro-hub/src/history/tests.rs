@@ -1,8 +1,8 @@
 //! Sums that stay right in bounded room.
 
 use super::durations::Durations;
+use super::history_file::{HistoryFile, Step};
 use super::job::{JobPast, Span};
-use super::kept::{Kept, Step};
 use super::observe::{Note, Notes};
 use super::recorder::Past;
 use super::series::Folding;
@@ -103,7 +103,7 @@ fn of_very_many_jobs_the_last_ones_heard_of_are_known() {
 }
 
 /// A minute and a bit of a hub with one group, from this second on.
-fn lives(past: &mut Past, kept: &mut Kept, from_s: u64) {
+fn lives(past: &mut Past, file: &mut HistoryFile, from_s: u64) {
     let (job, worker) = (JobId(1), WorkerId(7));
     let task = TaskId::new(job, 1);
     let group = GroupView {
@@ -118,7 +118,7 @@ fn lives(past: &mut Past, kept: &mut Kept, from_s: u64) {
         let made = Note::Made { job, group: group.group };
         past.take(&batch(second * 1000, vec![made, Note::Started { task, worker }, end]));
         let minutes = past.sample(second * 1000, std::slice::from_ref(&group));
-        kept.add(past, &minutes, false).unwrap();
+        file.add(past, &minutes, false).unwrap();
     }
 }
 
@@ -150,34 +150,34 @@ fn charts_outlive_a_restart_and_what_is_too_old_does_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("charts.jsonl");
     let mut past = Past::default();
-    let mut kept = Kept::open(path.clone(), &mut past, Time(0)).unwrap();
-    lives(&mut past, &mut kept, 1000);
-    kept.finish(&past).unwrap();
+    let mut file = HistoryFile::open(path.clone(), &mut past, Time(0)).unwrap();
+    lives(&mut past, &mut file, 1000);
+    file.finish(&past).unwrap();
 
     // What a hub leaves that was killed, and what somebody wrote by hand.
     let mut text = std::fs::read(&path).unwrap();
     text.extend_from_slice(b"{}\n[1]\n\xff\n{\"at_ms\":1069000,\"do");
     std::fs::write(&path, text).unwrap();
     let mut again = Past::default();
-    let mut kept = Kept::open(path.clone(), &mut again, Time(1_080_000)).unwrap();
+    let mut file = HistoryFile::open(path.clone(), &mut again, Time(1_080_000)).unwrap();
     for group in [None, Some(GroupId(3))] {
         assert_eq!(done(&again, Step::Minute, group), [60], "{group:?}");
         assert_eq!(done(&again, Step::Second, group), [1; 70], "{group:?}");
     }
-    lives(&mut again, &mut kept, 1080);
-    drop(kept);
+    lives(&mut again, &mut file, 1080);
+    drop(file);
 
     let mut killed = Past::default();
-    Kept::open(path.clone(), &mut killed, Time(1_200_000)).unwrap();
+    HistoryFile::open(path.clone(), &mut killed, Time(1_200_000)).unwrap();
     assert_eq!(done(&killed, Step::Minute, None), [60, 60]);
     assert!(done(&killed, Step::Second, None).is_empty(), "only an orderly end keeps these");
 
     let mut tomorrow = Past::default();
     let day_ms = 24 * 3_600_000;
-    Kept::open(path.clone(), &mut tomorrow, Time(1_100_000 + day_ms)).unwrap();
+    HistoryFile::open(path.clone(), &mut tomorrow, Time(1_100_000 + day_ms)).unwrap();
     assert_eq!(done(&tomorrow, Step::Minute, None), [60], "the second of them");
     let mut set_back = Past::default();
-    Kept::open(path, &mut set_back, Time(500)).unwrap();
+    HistoryFile::open(path, &mut set_back, Time(500)).unwrap();
     assert!(done(&set_back, Step::Minute, None).is_empty());
 }
 
@@ -186,15 +186,15 @@ fn the_file_of_the_charts_does_not_grow_for_ever() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("charts.jsonl");
     let mut past = Past::default();
-    let mut kept = Kept::open(path.clone(), &mut past, Time(0)).unwrap();
+    let mut file = HistoryFile::open(path.clone(), &mut past, Time(0)).unwrap();
     for minute in 0..50_000 {
         let sample = api::Sample { at_ms: minute * 60_000, ..api::Sample::default() };
         past.restore(None, Step::Minute, sample.clone(), Time(minute * 60_000));
-        kept.add(&past, &[(None, sample)], false).unwrap();
+        file.add(&past, &[(None, sample)], false).unwrap();
     }
     let bytes = std::fs::metadata(&path).unwrap().len();
     assert!(bytes < 2_000_000, "{bytes}");
     let mut again = Past::default();
-    Kept::open(path, &mut again, Time(50_000 * 60_000)).unwrap();
+    HistoryFile::open(path, &mut again, Time(50_000 * 60_000)).unwrap();
     assert_eq!(again.samples(Step::Minute).count(), 1440);
 }

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
-use super::extract::{At, Said};
+use super::extract::{At, JsonBody};
 use super::submit::nothing_would_run;
 use axum::Json;
 use axum::extract::State;
@@ -18,7 +18,7 @@ pub(super) async fn hold(
     State(api): Shared,
     visitor: Visitor,
     At(job): At<u32>,
-    Said(selection): Said<Selection>,
+    JsonBody(selection): JsonBody<Selection>,
 ) -> Answer<Changed> {
     api.change(&visitor, job, &selection, Command::Hold).await.map(Json)
 }
@@ -31,7 +31,7 @@ pub(super) async fn release(
     State(api): Shared,
     visitor: Visitor,
     At(job): At<u32>,
-    Said(selection): Said<Selection>,
+    JsonBody(selection): JsonBody<Selection>,
 ) -> Answer<Changed> {
     api.change(&visitor, job, &selection, Command::Release).await.map(Json)
 }
@@ -44,7 +44,7 @@ pub(super) async fn cancel(
     State(api): Shared,
     visitor: Visitor,
     At(job): At<u32>,
-    Said(selection): Said<Selection>,
+    JsonBody(selection): JsonBody<Selection>,
 ) -> Answer<Changed> {
     api.change(&visitor, job, &selection, Command::Cancel).await.map(Json)
 }
@@ -57,7 +57,7 @@ pub(super) async fn retry(
     State(api): Shared,
     visitor: Visitor,
     At(job): At<u32>,
-    Said(selection): Said<Selection>,
+    JsonBody(selection): JsonBody<Selection>,
 ) -> Answer<Changed> {
     api.change(&visitor, job, &selection, Command::Retry).await.map(Json)
 }
@@ -70,7 +70,7 @@ pub(super) async fn priority(
     State(api): Shared,
     visitor: Visitor,
     At(job): At<u32>,
-    Said(asked): Said<Prioritise>,
+    JsonBody(asked): JsonBody<Prioritise>,
 ) -> Answer<Changed> {
     let selection = Selection { tasks: asked.tasks, state: asked.state };
     let prioritise = |selection| Command::Prioritise(selection, asked.priority);
@@ -85,7 +85,7 @@ pub(super) async fn limit(
     State(api): Shared,
     visitor: Visitor,
     At(job): At<u32>,
-    Said(asked): Said<Limit>,
+    JsonBody(asked): JsonBody<Limit>,
 ) -> Answer<Job> {
     visitor.must_submit()?;
     api.job(&visitor, job).await?;

@@ -3,7 +3,7 @@
 //! does nothing. A token bound to a group does not learn that there are others.
 
 use super::answer::Refused;
-use super::standing::{Ended, Standing};
+use super::standing::{Standing, TokenEnded};
 use super::{Api, Shared};
 use crate::security::{Denied, Role, Who};
 use axum::Extension;
@@ -67,7 +67,7 @@ pub(super) async fn enter(
     // Once its body is here a request is carried out, and its answer says so.
     let answer = next.run(request.map(|body| standing.hold(body))).await;
     let response = if standing.is_over() {
-        (Extension(Ended), standing.refusal()).into_response()
+        (Extension(TokenEnded), standing.refusal()).into_response()
     } else {
         answer.map(|body| standing.hold(body))
     };

@@ -3,7 +3,7 @@
 use super::answer::Refused;
 use super::entry::Visitor;
 use super::extract::Asked;
-use super::feed::{News, Viewer};
+use super::feed::{FeedUpdate, Viewer};
 use super::{Api, Shared};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -80,12 +80,12 @@ impl Show {
             };
             let mut text = String::new();
             match news {
-                News::Over => return None,
-                News::Gap => {
+                FeedUpdate::Over => return None,
+                FeedUpdate::Gap => {
                     let gap = Event::bare(EventKind::Gap, self.api.services.clock.now().0);
                     put(&mut text, &self.viewer.id(), &gap);
                 }
-                News::Events(events) => {
+                FeedUpdate::Events(events) => {
                     for (number, event) in events {
                         if self.is_wanted(&event).await {
                             put(&mut text, &self.api.feed.id(number), &event);

@@ -14,19 +14,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A selection of tasks is the longest of them, and is read at once.
-const SAID_BYTES_MAX: usize = 256 << 10;
+const JSON_BODY_BYTES_MAX: usize = 256 << 10;
 
 /// A small JSON body. No body at all is `{}`.
-pub(super) struct Said<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Said<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<Api>> for JsonBody<T> {
     type Rejection = Refused;
 
-    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Said<T>, Refused> {
-        let bytes_max = api.services.limits.body_bytes.min(SAID_BYTES_MAX);
+    async fn from_request(request: Request, api: &Arc<Api>) -> Result<JsonBody<T>, Refused> {
+        let bytes_max = api.services.limits.body_bytes.min(JSON_BODY_BYTES_MAX);
         let sent = Sent::receive(request, api, bytes_max).await?;
         let json: &[u8] = if sent.bytes.is_empty() { b"{}" } else { &sent.bytes };
-        object(json).map(Said)
+        object(json).map(JsonBody)
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) struct Viewer {
 }
 
 /// What a viewer is told.
-pub(super) enum News {
+pub(super) enum FeedUpdate {
     Events(Vec<(u64, Arc<Event>)>),
     /// Something before the next event is missing.
     Gap,
@@ -250,28 +250,28 @@ enum Carried {
 
 impl Viewer {
     /// Waits for something to tell.
-    pub(super) async fn next(&mut self) -> News {
+    pub(super) async fn next(&mut self) -> FeedUpdate {
         loop {
             self.news.borrow_and_update();
             {
                 let ring = self.feed.lock();
                 if self.at < ring.first {
                     self.at = ring.first;
-                    return News::Gap;
+                    return FeedUpdate::Gap;
                 }
                 if self.at < ring.next() {
                     let from = usize::try_from(self.at - ring.first).unwrap_or(usize::MAX);
                     let piece = ring.events.iter().skip(from).take(PIECE).cloned();
                     let numbered: Vec<_> = (self.at..).zip(piece).collect();
                     self.at += numbered.len() as u64;
-                    return News::Events(numbered);
+                    return FeedUpdate::Events(numbered);
                 }
             }
             if *self.feed.watching.borrow() == Watching::No {
-                return News::Over;
+                return FeedUpdate::Over;
             }
             if self.news.changed().await.is_err() {
-                return News::Over;
+                return FeedUpdate::Over;
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
-use super::extract::{Asked, At, Said};
+use super::extract::{Asked, At, JsonBody};
 use super::output::{self, OutputQuery};
 use axum::Json;
 use axum::extract::State;
@@ -106,7 +106,7 @@ pub(super) async fn act(
     State(api): Shared,
     visitor: Visitor,
     At((group, name, action)): At<(String, String, String)>,
-    Said(body): Said<serde_json::Value>,
+    JsonBody(body): JsonBody<serde_json::Value>,
 ) -> Answer<Changed> {
     let what: Box<dyn FnOnce(laboro_core::Selection) -> Command + Send> = match action.as_str() {
         "priority" => {

@@ -26,12 +26,12 @@ pub(super) struct JobsQuery {
     limit: Option<u32>,
     #[serde(default)]
     #[param(inline)]
-    order: Order,
+    order: JobOrder,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
+pub(super) enum JobOrder {
     #[default]
     Oldest,
     Newest,
@@ -62,8 +62,8 @@ pub(super) async fn jobs(
     let filters = asked.state.is_some() || asked.name.is_some();
     let mut found = Jobs::default();
     let mut at = asked.from.unwrap_or(match asked.order {
-        Order::Oldest => 0,
-        Order::Newest => u32::MAX - 1,
+        JobOrder::Oldest => 0,
+        JobOrder::Newest => u32::MAX - 1,
     });
     for _ in 0..PAGES_LOOKED_THROUGH_MAX {
         let wanted = limit - u32::try_from(found.jobs.len()).unwrap_or(limit);
@@ -85,8 +85,8 @@ pub(super) async fn jobs(
             }
         }
         let beyond = match asked.order {
-            Order::Oldest => at.checked_add(1),
-            Order::Newest => at.checked_sub(1),
+            JobOrder::Oldest => at.checked_add(1),
+            JobOrder::Newest => at.checked_sub(1),
         };
         match beyond {
             Some(next) if !is_last => at = next,
@@ -97,10 +97,10 @@ pub(super) async fn jobs(
     Ok(Json(found))
 }
 
-fn page(group: Option<Name>, order: Order, at: u32, most: u32) -> Command {
+fn page(group: Option<Name>, order: JobOrder, at: u32, most: u32) -> Command {
     Command::Query(match order {
-        Order::Oldest => Query::Jobs { group, from: JobId(at), most },
-        Order::Newest => Query::JobsBefore { group, before: JobId(at.saturating_add(1)), most },
+        JobOrder::Oldest => Query::Jobs { group, from: JobId(at), most },
+        JobOrder::Newest => Query::JobsBefore { group, before: JobId(at.saturating_add(1)), most },
     })
 }
 

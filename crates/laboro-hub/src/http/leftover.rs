@@ -3,7 +3,7 @@
 //! the cut instead of the answer.
 
 use super::extract::drain;
-use super::standing::Ended;
+use super::standing::TokenEnded;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::Version;
@@ -26,7 +26,7 @@ pub(super) async fn take(request: Request, next: Next) -> Response {
     let left = Lent(Arc::new(Mutex::new(body)));
     let response = next.run(Request::from_parts(parts, Body::new(left.clone()))).await;
     // Whose token ended has no time left.
-    if response.extensions().get::<Ended>().is_none() {
+    if response.extensions().get::<TokenEnded>().is_none() {
         drain(Body::new(left), LEFTOVER_BYTES_MAX).await;
     }
     response

@@ -3,7 +3,7 @@
 
 use super::limits::Limits;
 use super::places::ServeStats;
-use super::serve::{ACCEPT_PAUSE, Desk};
+use super::serve::{ACCEPT_PAUSE, HttpService};
 use axum::Router;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,7 +21,8 @@ pub async fn serve_local(
 ) {
     // The list is for networks.
     let limits = Limits { allow: Vec::new(), ..limits };
-    let desk = Arc::new(Desk { tls: None, router, limits, closing: CancellationToken::new() });
+    let desk =
+        Arc::new(HttpService { tls: None, router, limits, closing: CancellationToken::new() });
     // Counted as what it is: somebody on this machine.
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut connections = JoinSet::new();

@@ -8,7 +8,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use laboro_api::{self as api, Broker, Door};
+use laboro_api::{self as api, Broker, DoorStatus};
 use laboro_core::{Command, Dropped, GroupView, Query, Reply, State as TaskState, WorkerId};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
@@ -149,7 +149,7 @@ async fn register_workers(
 }
 
 /// Name of the metric, what it is, and the count.
-type DoorMetric = (&'static str, &'static str, fn(&Door) -> u64);
+type DoorMetric = (&'static str, &'static str, fn(&DoorStatus) -> u64);
 
 /// All of these only grow; the text adds `_total` to their names.
 const DOOR_COUNTERS: [DoorMetric; 11] = [
@@ -166,9 +166,10 @@ const DOOR_COUNTERS: [DoorMetric; 11] = [
     ("door_slow", "Cut off for not reading", |door| door.slow),
 ];
 
-fn register_doors(registry: &mut Registry, doors: &[Door]) {
-    let labels =
-        |door: &Door| vec![("dialect", door.dialect.clone()), ("address", door.address.clone())];
+fn register_doors(registry: &mut Registry, doors: &[DoorStatus]) {
+    let labels = |door: &DoorStatus| {
+        vec![("dialect", door.dialect.clone()), ("address", door.address.clone())]
+    };
     let connections = Gauges::default();
     doors.iter().for_each(|door| set(&connections, labels(door), door.connections));
     registry.register("door_connections", "Connections now", connections);

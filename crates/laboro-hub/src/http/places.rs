@@ -34,7 +34,7 @@ struct Connection {
 }
 
 /// One connection's place among them.
-pub(super) struct Place {
+pub(super) struct ConnectionPlace {
     stats: Arc<ServeStats>,
     address: IpAddr,
     number: u64,
@@ -61,7 +61,11 @@ impl ServeStats {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn admit(self: &Arc<ServeStats>, address: IpAddr, limits: &Limits) -> Option<Place> {
+    pub(super) fn admit(
+        self: &Arc<ServeStats>,
+        address: IpAddr,
+        limits: &Limits,
+    ) -> Option<ConnectionPlace> {
         let mut open = self.open();
         if !allows(&limits.allow, address) || !self.make_room(&mut open, address, limits) {
             self.refuse();
@@ -75,7 +79,7 @@ impl ServeStats {
         open.addresses.entry(address).or_default().insert(number, connection);
         drop(open);
         self.connections_total.fetch_add(1, Ordering::Relaxed);
-        Some(Place { stats: self.clone(), address, number, quiet, go })
+        Some(ConnectionPlace { stats: self.clone(), address, number, quiet, go })
     }
 
     fn make_room(&self, open: &mut Open, address: IpAddr, limits: &Limits) -> bool {
@@ -116,14 +120,14 @@ impl Open {
     }
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Comes when another connection needs it.
     pub(super) async fn must_go(&self) {
         self.go.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         // Unless it was taken away before.
         self.stats.open().remove(self.address, self.number);

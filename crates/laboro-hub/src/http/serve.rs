@@ -3,7 +3,7 @@
 
 use super::entry::Peer;
 use super::limits::Limits;
-use super::places::{Place, ServeStats};
+use super::places::{ConnectionPlace, ServeStats};
 use super::quiet::Quiet;
 use crate::transport::Stall;
 use axum::Router;
@@ -35,7 +35,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let closing = CancellationToken::new();
-    let desk = Arc::new(Desk { tls: tls.map(acceptor), router, limits, closing });
+    let desk = Arc::new(HttpService { tls: tls.map(acceptor), router, limits, closing });
     let mut connections = JoinSet::new();
     tokio::pin!(stop);
     loop {
@@ -71,7 +71,7 @@ fn acceptor(tls: Arc<ServerConfig>) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-pub(super) struct Desk {
+pub(super) struct HttpService {
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) router: Router,
     pub(super) limits: Limits,
@@ -79,9 +79,14 @@ pub(super) struct Desk {
     pub(super) closing: CancellationToken,
 }
 
-impl Desk {
+impl HttpService {
     /// Until it ends, or has to make room for another one.
-    async fn keep(self: Arc<Desk>, stream: TcpStream, peer: SocketAddr, place: Place) {
+    async fn keep(
+        self: Arc<HttpService>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: ConnectionPlace,
+    ) {
         tokio::select! {
             () = self.receive(stream, peer, &place.quiet) => {}
             () = place.must_go() => tracing::debug!(%peer, "a silent connection made room"),
@@ -104,8 +109,12 @@ impl Desk {
     }
 
     /// Without TLS, over whatever keeps strangers out.
-    pub(super) async fn converse_plainly<S>(&self, stream: S, peer: SocketAddr, place: Place)
-    where
+    pub(super) async fn converse_plainly<S>(
+        &self,
+        stream: S,
+        peer: SocketAddr,
+        place: ConnectionPlace,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let stream = Stall::new(stream, self.limits.stall);

@@ -27,7 +27,7 @@ pub(super) struct Standing {
 /// On its way out as an error, and as a mark on the answer.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the token was revoked or ran out")]
-pub(super) struct Ended;
+pub(super) struct TokenEnded;
 
 impl Standing {
     pub(super) fn new(api: &Api, who: Arc<Who>) -> Arc<Standing> {
@@ -71,12 +71,12 @@ impl Standing {
         Body::new(Held { body, standing: self.clone(), look_at, alarm: None })
     }
 
-    fn look(&self) -> Result<(), Ended> {
+    fn look(&self) -> Result<(), TokenEnded> {
         if !self.is_over() && self.doorman.still_holds(&self.who, self.clock.now()) {
             return Ok(());
         }
         self.is_over.store(true, Ordering::Relaxed);
-        Err(Ended)
+        Err(TokenEnded)
     }
 }
 
@@ -90,7 +90,7 @@ struct Held {
 
 impl Held {
     /// There is a piece, or the end.
-    fn glance(&mut self, is_end: bool) -> Result<(), Ended> {
+    fn glance(&mut self, is_end: bool) -> Result<(), TokenEnded> {
         let now = Instant::now();
         // A body that was waited for is not whole before its token was looked at.
         let is_late_end = is_end && self.alarm.is_some();
@@ -102,7 +102,7 @@ impl Held {
     }
 
     /// There is nothing yet. Whoever waits for it is woken to look at the token.
-    fn watch(&mut self, context: &mut Context<'_>) -> Result<(), Ended> {
+    fn watch(&mut self, context: &mut Context<'_>) -> Result<(), TokenEnded> {
         let look_at = self.look_at;
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(look_at)));
         while alarm.as_mut().poll(context).is_ready() {

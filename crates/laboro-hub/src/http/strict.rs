@@ -3,7 +3,7 @@
 
 use super::Shared;
 use super::answer::Refused;
-use super::extract::{Asked, Said};
+use super::extract::{Asked, JsonBody};
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, MatchedPath, Request};
 use axum::http::Method;
@@ -78,8 +78,8 @@ pub(super) async fn check(
     }
     if !is_reading && !takers.bodies.contains(&route) {
         let (parts, body) = request.into_parts();
-        let said: Result<Said<Option<Nothing>>, Refused> =
-            Said::from_request(Request::new(body), &api).await;
+        let said: Result<JsonBody<Option<Nothing>>, Refused> =
+            JsonBody::from_request(Request::new(body), &api).await;
         if let Err(refused) = said {
             return refused.into_response();
         }

@@ -3,7 +3,7 @@
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::Asked;
-use super::feed::News;
+use super::feed::FeedUpdate;
 use super::{Api, Shared};
 use axum::Json;
 use axum::extract::State;
@@ -72,9 +72,9 @@ pub(super) async fn wait(
                 news = viewer.next() => news,
             };
             match news {
-                News::Over => return Err(crate::Lost.into()),
-                News::Gap => break,
-                News::Events(events) => {
+                FeedUpdate::Over => return Err(crate::Lost.into()),
+                FeedUpdate::Gap => break,
+                FeedUpdate::Events(events) => {
                     let is_about = |event: &laboro_api::Event| {
                         event.kind == EventKind::Gap
                             || event.job.is_some_and(|job| numbers.contains(&job))

@@ -4,7 +4,7 @@
 use super::Shared;
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
-use super::extract::{Asked, At, Said};
+use super::extract::{Asked, At, JsonBody};
 use super::jobs::{PAGE, PAGE_USUAL};
 use axum::Json;
 use axum::extract::State;
@@ -108,7 +108,7 @@ pub(super) async fn stop(
     visitor: Visitor,
     At(worker): At<String>,
     Asked(asked): Asked<WorkerQuery>,
-    Said(stop): Said<StopSlots>,
+    JsonBody(stop): JsonBody<StopSlots>,
 ) -> Answer<Worker> {
     let worker = meant(&visitor, &worker, asked.group)?;
     let how = match stop.slots {
@@ -144,7 +144,7 @@ pub(super) async fn eject(
     visitor: Visitor,
     At(worker): At<String>,
     Asked(asked): Asked<WorkerQuery>,
-    Said(eject): Said<Eject>,
+    JsonBody(eject): JsonBody<Eject>,
 ) -> Answer<Worker> {
     let worker = meant(&visitor, &worker, asked.group)?;
     let reason = eject.reason.unwrap_or_else(|| "ejected by an admin".to_owned());

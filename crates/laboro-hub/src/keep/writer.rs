@@ -5,7 +5,7 @@ mod room;
 
 use super::recent::Recent;
 use super::reserve::Reserve;
-use super::{Answer, Ended, KeepError, OnWriteError, Piece, Shared};
+use super::{Answer, AttemptOutcome, KeepError, OnWriteError, Piece, Shared};
 use laboro_core::{LeaseNo, Outcome, TaskId};
 use laboro_dialects::session::{self, AttemptEnd, Chunk, Ends};
 use laboro_journal::outputs::{self, End, Ending, Error, Key, NotTaken, Reader, Stream, Writer};
@@ -330,7 +330,7 @@ impl Writing {
     }
 
     /// An end without an attempt to it: whatever is open ends.
-    fn note_end(&mut self, ended: &Ended) {
+    fn note_end(&mut self, ended: &AttemptOutcome) {
         let Some(open) = self.open.get(&ended.task) else { return };
         let is_other = ended.lease.is_some_and(|lease| open.lease != lease);
         // After a restart the lease of an attempt is not known until it prints again.

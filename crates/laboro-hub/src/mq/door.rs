@@ -40,7 +40,7 @@ const OUT_OF_SOCKETS_MS: u64 = 100;
 /// A peer whose machine does not answer for so long is gone. Workers are asked for a sign of life earlier.
 const LOST_AFTER: Duration = Duration::from_secs(120);
 
-pub(super) struct Door {
+pub(super) struct BrokerDoor {
     listener: TcpListener,
     settings: Settings,
     clock: Clock,
@@ -61,19 +61,19 @@ pub(super) struct Door {
     slow: u64,
 }
 
-impl Door {
+impl BrokerDoor {
     pub fn new(
         listener: TcpListener,
         settings: Settings,
         clock: Clock,
         asked: Receiver<Ask>,
-    ) -> io::Result<Door> {
+    ) -> io::Result<BrokerDoor> {
         listener.set_nonblocking(true)?;
         let poll = Poll::new()?;
         poll.add(&listener, LISTENER)?;
         // Names come from peers, and must not be made to collide.
         let seed = RandomState::new().hash_one(0);
-        Ok(Door {
+        Ok(BrokerDoor {
             listener,
             server: Server::new(settings.broker, seed),
             settings,

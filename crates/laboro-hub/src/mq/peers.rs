@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 #[derive(Default)]
 pub(super) struct Peers {
-    places: Vec<Place>,
+    places: Vec<PeerPlace>,
     unused: Vec<u32>,
     count: usize,
     timers: BTreeSet<(Time, u64)>,
@@ -15,7 +15,7 @@ pub(super) struct Peers {
 }
 
 #[derive(Default)]
-struct Place {
+struct PeerPlace {
     uses: u32,
     peer: Option<Box<Peer>>,
 }
@@ -29,7 +29,7 @@ impl Peers {
     pub fn next_id(&mut self) -> PeerId {
         if self.unused.is_empty() {
             let place = u32::try_from(self.places.len()).expect("fewer than 2^32 connections");
-            self.places.push(Place::default());
+            self.places.push(PeerPlace::default());
             self.unused.push(place);
         }
         let place = *self.unused.last().expect("one was just made");

@@ -26,7 +26,7 @@ pub(super) fn state(
         DoorKind::Native(_) => DoorState::Native,
         DoorKind::Fuq(door) => {
             let own = fuq_settings(door, settings)?;
-            DoorState::Fuq(Arc::new(fuq::Door::open(&settings.dir, number, identity, &own)?))
+            DoorState::Fuq(Arc::new(fuq::FuqDoor::open(&settings.dir, number, identity, &own)?))
         }
         DoorKind::Fuq2(Fuq2Door { numbering }) => {
             DoorState::Fuq2(numbering_of(dialect, numbering.as_deref())?)

@@ -2,8 +2,8 @@
 //! costs more than most of what is said. Ends in order: doors, then the loop, then the files.
 
 use super::HubError;
-use super::journal::Kept;
-use super::papers;
+use super::journal::HubJournal;
+use super::shared_identity;
 use crate::config::DoorsThread;
 use crate::history::Observed;
 use crate::inbox::{Handle, Server};
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Engine {
     pub hub: Hub,
     pub server: Server,
-    pub journal: Observed<Kept>,
+    pub journal: Observed<HubJournal>,
     pub keeper: Keeper,
     pub handle: Handle,
     pub receptions: Vec<(TcpListener, Reception)>,
@@ -46,7 +46,7 @@ impl Engine {
         let patience = Duration::from_millis(self.stop_ms);
         let outputs = keeper.outputs();
         let kept = outputs.clone();
-        let ring: Result<Ended, HubError> = runtime.block_on(async {
+        let ring: Result<RingEnd, HubError> = runtime.block_on(async {
             let mut helpers = JoinSet::new();
             let doors = serve(receptions);
             let doors_ended = match doors_thread {
@@ -74,7 +74,7 @@ impl Engine {
                 }
             };
             if let Some(sharer) = journal.journal().sharer() {
-                helpers.spawn(papers::share(dir, sharer.clone()));
+                helpers.spawn(shared_identity::share(dir, sharer.clone()));
                 let (asked, stop) = (journal.journal().asked_to_leave(), stop.clone());
                 helpers.spawn(hand_over(asked, sharer, stop));
             }
@@ -92,7 +92,7 @@ impl Engine {
             // much as the rest of a small request.
             let ring = tokio::spawn(async move {
                 let ran = ring::run(&mut hub, &mut server, &mut journal).await;
-                Ended { ran, journal }
+                RingEnd { ran, journal }
             });
             ring.await.map_err(|error| match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
@@ -103,7 +103,7 @@ impl Engine {
         stop.cancel();
         drop(runtime);
         keeper.close();
-        let Ended { ran, journal } = ring?;
+        let RingEnd { ran, journal } = ring?;
         let closed: Result<(), JournalError> = journal.into_journal().close();
         ran?;
         closed?;
@@ -115,9 +115,9 @@ impl Engine {
 }
 
 /// What is left of the loop.
-struct Ended {
+struct RingEnd {
     ran: Result<(), JournalError>,
-    journal: Observed<Kept>,
+    journal: Observed<HubJournal>,
 }
 
 /// Those who follow look every 100 ms.

@@ -101,9 +101,9 @@ fn local_routes(
     }
 }
 
-fn view(door: &Door) -> api::Door {
+fn view(door: &Door) -> api::DoorStatus {
     let counts = door.stats.counts();
-    api::Door {
+    api::DoorStatus {
         dialect: door.dialect.word().into(),
         address: door.address.to_string(),
         group: Some(Text::from(door.group.as_str())),

@@ -1,8 +1,8 @@
-//! Which journal a hub has: in its directory, or in NATS. While it waits to lead there, a signpost stands at its doors.
+//! Which journal a hub has: in its directory, or in NATS. While it waits to lead there, its doors redirect to the one that leads.
 
 use super::bind::Front;
-use super::signpost::Signpost;
-use super::{HubError, papers};
+use super::standby_redirect::StandbyRedirect;
+use super::{HubError, shared_identity};
 use crate::config::Settings;
 use laboro_core::{Batch, Effect, Ledger};
 use laboro_jetstream::{JetStreamJournal, Mirror, Opening, Options, Sharer, Wish};
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(super) enum HubJournal {
     File(FileJournal),
     Stream(Stream),
 }
@@ -28,22 +28,22 @@ pub(super) struct Stream {
     _lock: File,
 }
 
-impl Kept {
+impl HubJournal {
     /// Blocks until this hub may write. Sockets that were needed meanwhile come along.
-    pub fn open(settings: &Settings) -> Result<(Kept, Ledger, Front), HubError> {
+    pub fn open(settings: &Settings) -> Result<(HubJournal, Ledger, Front), HubError> {
         let Some(options) = settings.stream() else {
             let dir = settings.dir.join("journal");
             let (journal, ledger, recovery) = FileJournal::open(&dir, settings.journal_log())?;
             recovery.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-            return Ok((Kept::File(journal), ledger, Front::default()));
+            return Ok((HubJournal::File(journal), ledger, Front::default()));
         };
-        Kept::open_stream(settings, options)
+        HubJournal::open_stream(settings, options)
     }
 
     fn open_stream(
         settings: &Settings,
         options: Options,
-    ) -> Result<(Kept, Ledger, Front), HubError> {
+    ) -> Result<(HubJournal, Ledger, Front), HubError> {
         let lock = lock(&settings.dir)?;
         let wish = if settings.standby { Wish::Follow } else { Wish::Lead };
         let front = Front::bind(settings)?;
@@ -58,11 +58,12 @@ impl Kept {
             false => None,
         };
         let opening = Opening::begin(options, wish)?;
-        let signpost = Signpost::put_up(settings, &front, opening.following(), opening.papers())?;
+        let redirect =
+            StandbyRedirect::put_up(settings, &front, opening.following(), opening.papers())?;
         let opened = opening.wait();
-        signpost.take_down();
+        redirect.take_down();
         let (journal, ledger, found) = opened?;
-        papers::take(&settings.dir, &found.papers)?;
+        shared_identity::take(&settings.dir, &found.papers)?;
         mirror.iter_mut().for_each(Mirror::lead);
         tracing::info!(
             "journal in NATS: {} records, {} messages read after a snapshot of {} bytes, in {:?}",
@@ -71,19 +72,19 @@ impl Kept {
             found.snapshot_bytes,
             found.elapsed
         );
-        Ok((Kept::Stream(Stream { journal, mirror, _lock: lock }), ledger, front))
+        Ok((HubJournal::Stream(Stream { journal, mirror, _lock: lock }), ledger, front))
     }
 
     pub fn commit_blocking(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
         match self {
-            Kept::File(journal) => journal.commit_blocking(batch),
-            Kept::Stream(stream) => stream.journal.commit_blocking(batch),
+            HubJournal::File(journal) => journal.commit_blocking(batch),
+            HubJournal::Stream(stream) => stream.journal.commit_blocking(batch),
         }
     }
 
     /// The store of outputs is open: what is added to it may be copied.
     pub fn copy_outputs(&self) {
-        if let Kept::Stream(Stream { mirror: Some(mirror), .. }) = self {
+        if let HubJournal::Stream(Stream { mirror: Some(mirror), .. }) = self {
             mirror.ship();
         }
     }
@@ -91,35 +92,35 @@ impl Kept {
     /// Told when this hub must stop although it has nothing to write.
     pub fn lost(&self) -> Option<impl Future<Output = JournalError> + Send + use<>> {
         match self {
-            Kept::File(_) => None,
-            Kept::Stream(stream) => Some(stream.journal.lost()),
+            HubJournal::File(_) => None,
+            HubJournal::Stream(stream) => Some(stream.journal.lost()),
         }
     }
 
     /// Told when somebody asks this hub to let another one lead.
     pub fn asked_to_leave(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
         match self {
-            Kept::File(_) => None,
-            Kept::Stream(stream) => Some(stream.journal.asked_to_leave()),
+            HubJournal::File(_) => None,
+            HubJournal::Stream(stream) => Some(stream.journal.asked_to_leave()),
         }
     }
 
     /// Tells hubs to come what they need to be this hub.
     pub fn sharer(&self) -> Option<Sharer> {
         match self {
-            Kept::File(_) => None,
-            Kept::Stream(stream) => Some(stream.journal.sharer()),
+            HubJournal::File(_) => None,
+            HubJournal::Stream(stream) => Some(stream.journal.sharer()),
         }
     }
 
     pub fn close(self) -> Result<(), JournalError> {
         match self {
-            Kept::File(mut journal) => {
+            HubJournal::File(mut journal) => {
                 let warnings = journal.take_warnings();
                 warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
                 journal.close()
             }
-            Kept::Stream(stream) => {
+            HubJournal::Stream(stream) => {
                 // Before the good-bye, after which another hub reads it.
                 if let Some(mirror) = stream.mirror {
                     mirror.close();
@@ -130,11 +131,11 @@ impl Kept {
     }
 }
 
-impl Journal for Kept {
+impl Journal for HubJournal {
     async fn commit(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
         match self {
-            Kept::File(journal) => journal.commit(batch).await,
-            Kept::Stream(stream) => stream.journal.commit(batch).await,
+            HubJournal::File(journal) => journal.commit(batch).await,
+            HubJournal::Stream(stream) => stream.journal.commit(batch).await,
         }
     }
 }

@@ -189,7 +189,7 @@ struct Talk<'a, I, S> {
 
 /// What a turn begins with.
 #[derive(Default)]
-struct News {
+struct TurnInput {
     heard: usize,
     is_closed: bool,
     delivered: usize,
@@ -198,7 +198,7 @@ struct News {
     stops: bool,
 }
 
-impl News {
+impl TurnInput {
     fn is_some(&self) -> bool {
         self.heard + self.delivered > 0
             || self.is_closed
@@ -235,7 +235,7 @@ where
     }
 
     /// Gives the session all that is new.
-    fn take_in(&mut self, news: &News) -> Option<Parting> {
+    fn take_in(&mut self, news: &TurnInput) -> Option<Parting> {
         let now = self.hall.clock.now();
         if news.stops {
             self.session.last_words(now, &mut self.out);
@@ -377,8 +377,8 @@ where
         }
     }
 
-    fn poll_news(&mut self, context: &mut Context<'_>) -> Poll<News> {
-        let mut news = News::default();
+    fn poll_news(&mut self, context: &mut Context<'_>) -> Poll<TurnInput> {
+        let mut news = TurnInput::default();
         match self.stream.poll_send(context) {
             Ok(0) => {}
             Ok(sent) => {

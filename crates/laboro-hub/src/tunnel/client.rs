@@ -64,7 +64,7 @@ enum Entered {
 const SENT_ON_MAX: usize = 3;
 
 /// What there was to hear.
-enum Said {
+enum TunnelReply {
     Answer(Box<TlsStream<TcpStream>>, String),
     Leader(String),
     Nothing,
@@ -80,21 +80,23 @@ async fn enter_at(access: &Access, door: &str, address: String) -> Result<Entere
         let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
         match stream.get_ref().1.alpn_protocol() {
             Some(PROTOCOL) => {}
-            Some(SIGNPOST_PROTOCOL) => return Ok(Said::Leader(read_line(&mut stream).await?)),
-            _ => return Ok(Said::Nothing),
+            Some(SIGNPOST_PROTOCOL) => {
+                return Ok(TunnelReply::Leader(read_line(&mut stream).await?));
+            }
+            _ => return Ok(TunnelReply::Nothing),
         }
         stream.write_all(format!("{} {door}\n", access.token.expose()).as_bytes()).await?;
         stream.flush().await?;
         let answer = read_line(&mut stream).await?;
-        Ok(Said::Answer(Box::new(stream), answer))
+        Ok(TunnelReply::Answer(Box::new(stream), answer))
     };
     let unreachable = |source| TunnelError::Unreachable { address: address.clone(), source };
     match within(CONNECT_TIME_MAX, entering).await.map_err(unreachable)? {
-        Said::Nothing => Err(TunnelError::Unknown { address }),
-        Said::Leader(leader) if leader.is_empty() => Err(TunnelError::Follows { address }),
-        Said::Leader(leader) => Ok(Entered::SentTo { leader, by: address }),
-        Said::Answer(stream, answer) if answer == "ok" => Ok(Entered::Door(stream)),
-        Said::Answer(_, answer) => {
+        TunnelReply::Nothing => Err(TunnelError::Unknown { address }),
+        TunnelReply::Leader(leader) if leader.is_empty() => Err(TunnelError::Follows { address }),
+        TunnelReply::Leader(leader) => Ok(Entered::SentTo { leader, by: address }),
+        TunnelReply::Answer(stream, answer) if answer == "ok" => Ok(Entered::Door(stream)),
+        TunnelReply::Answer(_, answer) => {
             let words = answer.strip_prefix("no ").unwrap_or(&answer);
             Err(TunnelError::Refused(words.to_owned()))
         }

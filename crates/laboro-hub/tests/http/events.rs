@@ -1,7 +1,7 @@
 //! Events as they happen, resumed and with gaps, and waiting for jobs.
 
 use crate::rig::{Rig, json_of};
-use laboro_api::client::{EventStream, Told};
+use laboro_api::client::{EventStream, ServerEvent};
 use laboro_api::{self as api, EventKind, TaskState};
 use laboro_core::Outcome;
 use std::time::Duration;
@@ -12,7 +12,7 @@ async fn next(events: &mut EventStream, wanted: impl Fn(&api::Event) -> bool) ->
 }
 
 /// The same with its id.
-async fn next_told(events: &mut EventStream, wanted: impl Fn(&api::Event) -> bool) -> Told {
+async fn next_told(events: &mut EventStream, wanted: impl Fn(&api::Event) -> bool) -> ServerEvent {
     let found = async {
         loop {
             let told = events.next().await.unwrap().expect("the stream goes on");

@@ -80,7 +80,12 @@ impl Rig {
             audit: Some(Arc::new(audit)),
             doors: Arc::new(|| {
                 let (dialect, address) = ("dwork".to_owned(), "127.0.0.1:6125".to_owned());
-                vec![api::Door { dialect, address, malformed: 3, ..api::Door::default() }]
+                vec![api::DoorStatus {
+                    dialect,
+                    address,
+                    malformed: 3,
+                    ..api::DoorStatus::default()
+                }]
             }),
             history: Some(history),
             dir: Some(dir.path().to_owned()),

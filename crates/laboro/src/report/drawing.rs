@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use super::html::escape;
 use crate::output::duration;
-use laboro_api::{Durations, Ended, OutcomeKind, Rate};
+use laboro_api::{Durations, EndedAttempt, OutcomeKind, Rate};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ pub(super) fn timeline(facts: &Facts) -> String {
     const NAMES: f64 = 130.0;
     let spans = &facts.past.spans;
     let first = spans.iter().map(|span| span.started_ms).min().unwrap_or(0);
-    let end = |span: &Ended| span.started_ms + span.took_ms;
+    let end = |span: &EndedAttempt| span.started_ms + span.took_ms;
     let last = spans.iter().map(end).max().unwrap_or(1).max(first + 1);
     let x = |at: u64| NAMES + (at - first) as f64 / (last - first) as f64 * (WIDTH - NAMES);
     let rows = rows(spans);
@@ -126,12 +126,12 @@ pub(super) fn timeline(facts: &Facts) -> String {
 struct Row<'a> {
     worker: u32,
     is_first: bool,
-    spans: Vec<&'a Ended>,
+    spans: Vec<&'a EndedAttempt>,
     until: u64,
 }
 
-fn rows(spans: &[Ended]) -> Vec<Row<'_>> {
-    let mut sorted: Vec<&Ended> = spans.iter().collect();
+fn rows(spans: &[EndedAttempt]) -> Vec<Row<'_>> {
+    let mut sorted: Vec<&EndedAttempt> = spans.iter().collect();
     sorted.sort_by_key(|span| (span.started_ms, span.task));
     let mut workers: BTreeMap<u32, Vec<Row<'_>>> = BTreeMap::new();
     for span in sorted {

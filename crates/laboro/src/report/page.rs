@@ -3,7 +3,7 @@
 use super::drawing::{self, took};
 use super::facts::Facts;
 use super::html::{escape, section, table};
-use laboro_api::Ended;
+use laboro_api::EndedAttempt;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -130,7 +130,7 @@ fn failures(facts: &Facts) -> String {
 }
 
 fn slowest(facts: &Facts) -> String {
-    let row = |span: &Ended| {
+    let row = |span: &EndedAttempt| {
         vec![
             span.task.to_string(),
             escape(facts.worker(span.worker)),

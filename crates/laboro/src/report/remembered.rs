@@ -2,7 +2,7 @@
 //! hub's own history is better where there is one.
 
 use laboro_api::{
-    Attempt, Bucket, Durations, Ended, JobHistory, OutcomeKind, Rate, Share, Task, TaskState,
+    Attempt, Bucket, Durations, EndedAttempt, JobHistory, OutcomeKind, Rate, Share, Task, TaskState,
 };
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const SLOWEST_MAX: usize = 20;
 const STEPS: u64 = 100;
 
 pub(super) fn remembered(job: u32, tasks: &[Task]) -> JobHistory {
-    let mut ended: Vec<Ended> = tasks
+    let mut ended: Vec<EndedAttempt> = tasks
         .iter()
         .filter(|task| task.state != TaskState::Leased)
         .flat_map(|task| task.attempts.iter().filter_map(|one| end(job, task.task, one)))
@@ -35,18 +35,18 @@ pub(super) fn remembered(job: u32, tasks: &[Task]) -> JobHistory {
     }
 }
 
-fn end(job: u32, task: u32, attempt: &Attempt) -> Option<Ended> {
+fn end(job: u32, task: u32, attempt: &Attempt) -> Option<EndedAttempt> {
     let (end, outcome) = (attempt.ended_ms?, attempt.outcome?);
     let (started_ms, worker) = (attempt.started_ms, attempt.worker);
     let took_ms = end.saturating_sub(started_ms);
-    Some(Ended { job, task, worker, started_ms, took_ms, outcome })
+    Some(EndedAttempt { job, task, worker, started_ms, took_ms, outcome })
 }
 
-fn is_good(one: &Ended) -> bool {
+fn is_good(one: &EndedAttempt) -> bool {
     one.outcome.kind == OutcomeKind::Success
 }
 
-fn shares(ended: &[Ended]) -> Vec<Share> {
+fn shares(ended: &[EndedAttempt]) -> Vec<Share> {
     let mut workers: BTreeMap<u32, Share> = BTreeMap::new();
     for one in ended {
         let share = workers.entry(one.worker).or_default();
@@ -58,8 +58,8 @@ fn shares(ended: &[Ended]) -> Vec<Share> {
     workers.into_values().collect()
 }
 
-fn rate(ended: &[Ended]) -> Rate {
-    let at = |one: &Ended| one.started_ms.saturating_add(one.took_ms);
+fn rate(ended: &[EndedAttempt]) -> Rate {
+    let at = |one: &EndedAttempt| one.started_ms.saturating_add(one.took_ms);
     let Some(start_ms) = ended.iter().map(|one| one.started_ms).min() else {
         return Rate::default();
     };
@@ -76,7 +76,7 @@ fn rate(ended: &[Ended]) -> Rate {
 }
 
 /// Exact, since all of them are here; in buckets each twice as long as the one before.
-fn durations(ended: &[Ended]) -> Durations {
+fn durations(ended: &[EndedAttempt]) -> Durations {
     let mut took: Vec<u64> = ended.iter().map(|one| one.took_ms).collect();
     took.sort_unstable();
     let (Some(&min_ms), Some(&max_ms)) = (took.first(), took.last()) else {

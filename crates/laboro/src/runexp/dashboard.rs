@@ -104,15 +104,15 @@ impl Drop for Dashboard {
 }
 
 impl Entrance {
-    fn view(&self) -> api::Door {
+    fn view(&self) -> api::DoorStatus {
         let counts = self.stats.counts();
-        api::Door {
+        api::DoorStatus {
             dialect: Dialect::Runexp.word().into(),
             address: self.address.to_string(),
             group: Some(self.group.into()),
             connections: counts.connections,
             connections_total: counts.connections_total,
-            ..api::Door::default()
+            ..api::DoorStatus::default()
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Clone)]
-pub(crate) struct Signpost {
+pub(crate) struct StandbyRedirect {
     pub following: watch::Receiver<Following>,
     /// Where this hub is, to which people are sent once it leads itself.
     pub own: String,
@@ -26,7 +26,7 @@ pub(crate) struct Signpost {
 /// A takeover after a good-bye is quicker than this.
 const WAIT: Duration = Duration::from_secs(5);
 
-impl Signpost {
+impl StandbyRedirect {
     pub fn routes(self) -> Router {
         Router::new()
             .fallback(show)
@@ -55,17 +55,17 @@ impl Signpost {
     }
 }
 
-async fn show(State(mut signpost): State<Signpost>, uri: Uri) -> Response {
+async fn show(State(mut redirect): State<StandbyRedirect>, uri: Uri) -> Response {
     let unavailable = StatusCode::SERVICE_UNAVAILABLE;
     if uri.path().strip_prefix(BASE) == Some("/health") {
         // Whoever spreads requests over several hubs asks this, and shall use the other one.
-        let detail = match signpost.leader() {
+        let detail = match redirect.leader() {
             Some(leader) => format!("this hub follows; the one at {leader} leads"),
             None => "this hub follows, and none leads at the moment".to_owned(),
         };
         return Refused::new(unavailable, "not_leader", detail).into_response();
     }
-    let Some(leader) = signpost.leader_soon().await else {
+    let Some(leader) = redirect.leader_soon().await else {
         let detail = "no hub leads at the moment, and this one only follows";
         return Refused::new(unavailable, "no_leader", detail)
             .hint("try again in a moment")

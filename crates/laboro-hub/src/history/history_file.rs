@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct HistoryFile {
     path: PathBuf,
     file: File,
     bytes: u64,
@@ -43,16 +43,16 @@ const READ_BYTES_MAX: u64 = 64 << 20;
 /// Not worth being written anew.
 const SPARE_BYTES: u64 = 1 << 20;
 
-impl Kept {
+impl HistoryFile {
     /// Reads what is there into the past, and begins the file anew with it.
-    pub fn open(path: PathBuf, past: &mut Past, now: Time) -> io::Result<Kept> {
+    pub fn open(path: PathBuf, past: &mut Past, now: Time) -> io::Result<HistoryFile> {
         match File::open(&path) {
             Ok(file) => read(file, past, now)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
         let (file, bytes) = write_anew(&path, past)?;
-        Ok(Kept { path, file, bytes, bytes_most: 2 * bytes + SPARE_BYTES })
+        Ok(HistoryFile { path, file, bytes, bytes_most: 2 * bytes + SPARE_BYTES })
     }
 
     /// Minutes that are over; they are in the past already. `anew`: the file has some that are not any more.

@@ -12,9 +12,10 @@ const FILES: [&str; 5] = ["tls.pem", "tokens.toml", "access.toml", "curve.key", 
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Makes the files what the last hub that led had.
-pub(super) fn take(dir: &Path, papers: &[(String, Vec<u8>)]) -> Result<(), SecurityError> {
-    for (file, (_, text)) in
-        FILES.iter().filter_map(|file| Some((file, papers.iter().find(|(k, _)| *k == key(file))?)))
+pub(super) fn take(dir: &Path, identity: &[(String, Vec<u8>)]) -> Result<(), SecurityError> {
+    for (file, (_, text)) in FILES
+        .iter()
+        .filter_map(|file| Some((file, identity.iter().find(|(k, _)| *k == key(file))?)))
     {
         let path = dir.join(file);
         let text = String::from_utf8_lossy(text);
@@ -46,8 +47,8 @@ pub(super) async fn share(dir: PathBuf, sharer: Sharer) {
 }
 
 /// Whether there is all that it takes to be known as this hub.
-pub(super) fn is_known(papers: &[(String, Vec<u8>)]) -> bool {
-    papers.iter().any(|(known, _)| *known == key(FILES[0]))
+pub(super) fn is_known(identity: &[(String, Vec<u8>)]) -> bool {
+    identity.iter().any(|(known, _)| *known == key(FILES[0]))
 }
 
 /// Without dots, which mean something in NATS.

@@ -2,7 +2,7 @@
 //! thread of its own, and is gone, with all its connections, before the hub opens the same doors itself.
 
 use super::bind::{Bound, Front};
-use super::{HubError, papers};
+use super::{HubError, shared_identity};
 use crate::config::Settings;
 use crate::http::{self, Limits, ServeStats, serve};
 use crate::listen::{Network, allows};
@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-pub(super) struct Signpost {
+pub(super) struct StandbyRedirect {
     stop: CancellationToken,
     thread: JoinHandle<()>,
 }
@@ -34,14 +34,14 @@ const FAREWELL: Duration = Duration::from_millis(300);
 const VISITORS_MAX: usize = 256;
 const PAUSE: Duration = Duration::from_millis(100);
 
-impl Signpost {
+impl StandbyRedirect {
     /// Stands as soon as the certificate of the hubs is known.
     pub fn put_up(
         settings: &Settings,
         front: &Front,
         following: watch::Receiver<Following>,
-        mut papers: watch::Receiver<Papers>,
-    ) -> Result<Signpost, HubError> {
+        mut identity: watch::Receiver<Papers>,
+    ) -> Result<StandbyRedirect, HubError> {
         let clone = |bound: &Option<Bound>| {
             let cloned = bound.as_ref().map(|(listener, _)| listener.try_clone());
             cloned.transpose().map_err(HubError::Thread)
@@ -54,21 +54,21 @@ impl Signpost {
         let runtime = runtime.map_err(HubError::Thread)?;
         let work = move || {
             runtime.block_on(async {
-                if let Some(tls) = certificate(&settings, &mut papers, &told).await {
+                if let Some(tls) = certificate(&settings, &mut identity, &told).await {
                     let leads = told.clone();
-                    let shown = http::Signpost { following: following.clone(), own, leads };
+                    let shown = http::StandbyRedirect { following: following.clone(), own, leads };
                     let web = show_http(&settings, http, &tls, shown);
                     let workers = show_native(native, &tls, &settings.native_allow, following);
                     tokio::select! {
                         () = web => {}
                         () = workers => {}
-                        () = keep_up(&settings, &mut papers) => {}
+                        () = keep_up(&settings, &mut identity) => {}
                     }
                 }
             });
         };
-        let thread = std::thread::Builder::new().name("laboro-signpost".into()).spawn(work);
-        Ok(Signpost { stop, thread: thread.map_err(HubError::Thread)? })
+        let thread = std::thread::Builder::new().name("laboro-standby".into()).spawn(work);
+        Ok(StandbyRedirect { stop, thread: thread.map_err(HubError::Thread)? })
     }
 
     pub fn take_down(self) {
@@ -81,34 +81,34 @@ impl Signpost {
 /// The one that all hubs of this name have, once it is known. `None`: it is not needed any more.
 async fn certificate(
     settings: &Settings,
-    papers: &mut watch::Receiver<Papers>,
+    identity: &mut watch::Receiver<Papers>,
     stop: &CancellationToken,
 ) -> Option<Arc<ServerConfig>> {
     loop {
         tokio::select! {
             () = stop.cancelled() => return None,
-            changed = papers.changed() => changed.ok()?,
+            changed = identity.changed() => changed.ok()?,
         }
-        if let Some(tls) = identify(settings, &papers.borrow_and_update()) {
+        if let Some(tls) = identify(settings, &identity.borrow_and_update()) {
             return Some(tls);
         }
     }
 }
 
 /// So that commands on this machine know of the others too. Never returns.
-async fn keep_up(settings: &Settings, papers: &mut watch::Receiver<Papers>) {
-    while papers.changed().await.is_ok() {
-        identify(settings, &papers.borrow_and_update());
+async fn keep_up(settings: &Settings, identity: &mut watch::Receiver<Papers>) {
+    while identity.changed().await.is_ok() {
+        identify(settings, &identity.borrow_and_update());
     }
     std::future::pending::<()>().await;
 }
 
 /// Makes this hub the same as the others, as far as it is known.
-fn identify(settings: &Settings, papers: &Papers) -> Option<Arc<ServerConfig>> {
-    if !papers::is_known(papers) {
+fn identify(settings: &Settings, identity: &Papers) -> Option<Arc<ServerConfig>> {
+    if !shared_identity::is_known(identity) {
         return None;
     }
-    let known = papers::take(&settings.dir, papers).and_then(|()| {
+    let known = shared_identity::take(&settings.dir, identity).and_then(|()| {
         let identity = Identity::open(&settings.dir, &settings.names)?;
         identity.server_config()
     });
@@ -122,7 +122,7 @@ async fn show_http(
     settings: &Settings,
     listener: Option<TcpListener>,
     tls: &Arc<ServerConfig>,
-    shown: http::Signpost,
+    shown: http::StandbyRedirect,
 ) {
     let stop = shown.leads.clone();
     let Some(listener) = listener.and_then(into_tokio) else { return stop.cancelled().await };
@@ -132,7 +132,7 @@ async fn show_http(
     serve(listener, Some(Arc::clone(tls)), shown.routes(), limits, stats, stop.cancelled()).await;
 }
 
-/// Never returns. Workers and tunnels: whoever knows of signposts says so in the handshake and is told in a line.
+/// Never returns. Workers and tunnels: whoever knows of redirects says so in the handshake and is told in a line.
 async fn show_native(
     listener: Option<TcpListener>,
     tls: &ServerConfig,

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 const NOTES_MAX: usize = 1_000_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct NoteQueue {
     pile: Mutex<Pile>,
     missed: AtomicU64,
     is_deserted: AtomicBool,
@@ -21,7 +21,7 @@ struct Pile {
     notes: usize,
 }
 
-impl Desk {
+impl NoteQueue {
     pub(super) fn put(&self, notes: Notes) {
         let count = notes.list.len();
         let mut pile = self.pile.lock().unwrap_or_else(PoisonError::into_inner);

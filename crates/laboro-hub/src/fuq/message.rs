@@ -5,27 +5,27 @@ use serde_json::{Map, Value};
 
 /// One object of what was said.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Said(Map<String, Value>);
+pub(super) struct Message(Map<String, Value>);
 
 /// In words for the peer: what was wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Unclear(pub String);
 
-impl Said {
-    pub(super) fn parse(body: &[u8]) -> Result<Said, Unclear> {
+impl Message {
+    pub(super) fn parse(body: &[u8]) -> Result<Message, Unclear> {
         let mut values = serde_json::Deserializer::from_slice(body).into_iter::<Value>();
         match values.next() {
-            Some(Ok(value)) => Said::of(value),
+            Some(Ok(value)) => Message::of(value),
             Some(Err(error)) => Err(Unclear(format!("this is no JSON: {error}"))),
             None => Err(Unclear("the body is empty".into())),
         }
     }
 
-    fn of(value: Value) -> Result<Said, Unclear> {
+    fn of(value: Value) -> Result<Message, Unclear> {
         match value {
-            Value::Object(fields) => Ok(Said(fields)),
-            Value::Null => Ok(Said::default()),
+            Value::Object(fields) => Ok(Message(fields)),
+            Value::Null => Ok(Message::default()),
             _ => Err(Unclear("an object is wanted".into())),
         }
     }
@@ -91,8 +91,8 @@ impl Said {
     }
 
     /// An object within; an empty one where there is none.
-    pub(super) fn inner(&self, key: &str) -> Result<Said, Unclear> {
-        Said::of(self.get(key).cloned().unwrap_or_default())
+    pub(super) fn inner(&self, key: &str) -> Result<Message, Unclear> {
+        Message::of(self.get(key).cloned().unwrap_or_default())
             .map_err(|_| Unclear(format!("{key} is to be an object")))
     }
 }
