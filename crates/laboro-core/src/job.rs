@@ -47,6 +47,11 @@ impl Counts {
         State::ALL.iter().filter(|s| !s.is_finished()).map(|&s| u64::from(self.of(s))).sum()
     }
 
+    /// Tasks of which something may come yet: all but those that finished or are blocked.
+    pub fn not_over(&self) -> u64 {
+        self.unfinished() - u64::from(self.of(State::Blocked))
+    }
+
     pub(crate) fn add(&mut self, state: State, count: u32) {
         self.0[state as usize] += count;
     }

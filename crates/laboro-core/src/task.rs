@@ -10,7 +10,8 @@ use std::sync::Arc;
 pub use crate::profile::{Backoff, Needs, Profile};
 pub use crate::setting::{Setting, Stdin, Variable};
 
-/// Where a task is. `Held` and `Blocked` wait for a person, `Delayed` for a time, `Waiting` for other tasks.
+/// Where a task is. `Held` waits for a person, `Delayed` for a time, `Waiting` for other tasks. `Blocked` comes after
+/// tasks that are all over, and not all of them well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -60,6 +61,16 @@ impl State {
     /// Is the task over?
     pub fn is_finished(self) -> bool {
         matches!(self, State::Done | State::Failed | State::Cancelled)
+    }
+
+    /// Nothing comes of it unless a person steps in. What runs whatever happened before it need not wait any longer.
+    pub fn is_over(self) -> bool {
+        self.is_finished() || self == State::Blocked
+    }
+
+    /// What its successors go by: whether it is over, and well.
+    pub(crate) fn verdict(self) -> Option<bool> {
+        self.is_over().then_some(self == State::Done)
     }
 }
 

@@ -231,8 +231,10 @@ impl Oracle {
             Event::Leased { task, lease, .. } if self.model.tasks.contains_key(task) => {
                 let promise = match self.model.state(*task) {
                     State::Ready => return Ok(()),
-                    // Which of the two it is depends on what was forgotten since.
-                    State::Blocked if self.model.is_unclear(*task) => return Ok(()),
+                    // Which of them it is depends on what was forgotten since.
+                    State::Blocked | State::Waiting if self.model.is_unclear(*task) => {
+                        return Ok(());
+                    }
                     State::Leased => Promise::OneLease,
                     State::Done | State::Failed | State::Cancelled => Promise::NoSecondRun,
                     State::Waiting | State::Blocked => Promise::PredecessorsFirst,

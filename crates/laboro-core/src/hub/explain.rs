@@ -8,9 +8,12 @@ use crate::ledger::{Phase, Record};
 use crate::presence::OfferKind;
 use crate::task::{Demand, Needs, Profile, State, WorkKind};
 use crate::view::Standing;
+use std::collections::{BTreeSet, VecDeque};
 
 /// How many predecessors are named.
 const NAMED: usize = 3;
+/// How many tasks are looked at to find what failed.
+const CAUSES: usize = 1000;
 /// How many workers are looked at to say why none fits.
 const WORKERS: usize = 1000;
 
@@ -47,18 +50,8 @@ impl Hub {
                     wait as f64 / 1000.0
                 )
             }
-            State::Waiting => {
-                let preds = self.name_preds(id, false, sight);
-                format!("it waits for {}", preds.unwrap_or_else(|| "others".into()))
-            }
-            State::Blocked => match self.name_preds(id, true, sight) {
-                Some(preds) => format!(
-                    "it is blocked: {preds} failed or was cancelled; a retry of that releases it"
-                ),
-                None => "it is blocked: what it comes after failed and is forgotten; \
-                    cancel it, or submit it anew"
-                    .into(),
-            },
+            State::Waiting => self.explain_waiting(id, sight),
+            State::Blocked => self.explain_blocked(id, sight),
             State::Ready => self.explain_ready(id),
         }
     }
@@ -100,63 +93,101 @@ impl Hub {
         format!("it failed{how}; `retry` runs it again")
     }
 
-    /// The first few predecessors that stand in the way. `None`: they are forgotten.
-    fn name_preds(&self, id: TaskId, failed: bool, sight: Sight) -> Option<String> {
+    /// What it waits for, and what has failed already where it will not run because of that.
+    fn explain_waiting(&self, id: TaskId, sight: Sight) -> String {
+        let preds = self.name_preds(id, sight, |verdict| verdict.is_none());
+        let preds = preds.unwrap_or_else(|| "others".into());
+        match self.name_preds(id, sight, |verdict| verdict == Some(false)) {
+            Some(failed) if !self.runs_anyway(id) => {
+                format!("it waits for {preds}, and will not run: {failed} did not end well")
+            }
+            _ => format!("it waits for {preds}"),
+        }
+    }
+
+    /// Behind blocked tasks there is one that failed or was cancelled, and that is the one to know of.
+    fn explain_blocked(&self, id: TaskId, sight: Sight) -> String {
+        let (mut open, mut seen) = (VecDeque::from([id]), BTreeSet::new());
+        let mut causes = Causes::default();
+        while let Some(here) = open.pop_front() {
+            for pred in self.preds_of(here) {
+                if self.verdict(pred) != Some(false) || seen.len() == CAUSES || !seen.insert(pred) {
+                    continue;
+                }
+                if self.is_only_blocked(pred) {
+                    open.push_back(pred);
+                } else {
+                    causes.add(self, id, pred, sight);
+                }
+            }
+        }
+        match causes.words() {
+            Some(causes) => format!(
+                "it is blocked: {causes} failed or was cancelled; a retry of that releases it"
+            ),
+            None => "it is blocked: what it comes after failed and is forgotten; \
+                cancel it, or submit it anew"
+                .into(),
+        }
+    }
+
+    /// The first few predecessors of this kind, in words.
+    fn name_preds(
+        &self,
+        id: TaskId,
+        sight: Sight,
+        wanted: impl Fn(Option<bool>) -> bool,
+    ) -> Option<String> {
+        let mut causes = Causes::default();
+        for pred in self.preds_of(id).into_iter().filter(|&pred| wanted(self.verdict(pred))) {
+            causes.add(self, id, pred, sight);
+        }
+        causes.words()
+    }
+
+    /// Whatever a task or a whole array comes after: its own predecessors, its array's, and those of its element.
+    fn preds_of(&self, id: TaskId) -> Vec<TaskId> {
         let ledger = self.ledger();
-        let in_the_way = |phase: Option<State>| match phase {
-            Some(State::Failed | State::Cancelled) => failed,
-            Some(phase) => !failed && !phase.is_finished(),
-            None => true,
-        };
-        let group_of = |job| ledger.find_job(job).map(|handle| ledger.job(handle).group);
-        let own_group = group_of(id.job);
-        let is_hidden = |pred: TaskId| sight == Sight::OwnGroup && group_of(pred.job) != own_group;
-        let mut names = Vec::new();
-        let (mut more, mut hidden) = (0u32, 0u32);
-        let gate = ledger.array(id).map(|(_, array)| array.gate);
-        for handle in ledger.record_of(id).into_iter().chain(gate) {
-            for pred in ledger.graph().preds_of(ledger.task(handle).preds) {
-                let record = ledger.task(pred);
-                let pred_id = ledger.id_of(pred);
-                let stands = match record.state() {
-                    Some(phase) => in_the_way(Some(phase)),
-                    None => {
-                        let (_, array) = ledger.array(pred_id).expect("a gate stands for an array");
-                        if failed { array.bad > 0 } else { array.unfinished > 0 }
-                    }
-                };
-                if stands && is_hidden(pred_id) {
-                    hidden += 1;
-                } else if stands && names.len() < NAMED {
-                    names.push(ledger.shown_name(pred_id).to_string());
-                } else if stands {
-                    more += 1;
-                }
-            }
+        let array = ledger.array(id).map(|(_, array)| array);
+        let gate = array.map(|array| array.gate);
+        let own = ledger.record_of(id).filter(|&handle| Some(handle) != gate);
+        let records = own.into_iter().chain(gate);
+        let mut preds: Vec<TaskId> = records
+            .flat_map(|handle| ledger.graph().preds_of(ledger.task(handle).preds))
+            .map(|pred| ledger.id_of(pred))
+            .collect();
+        for &each in array.iter().flat_map(|array| &array.each) {
+            let (Some((_, other)), Some(own)) = (ledger.array(each), array) else { continue };
+            preds.push(match id.is_whole() {
+                true => each,
+                false => TaskId::new(each.job, other.first + (id.index - own.first)),
+            });
         }
-        if let Some((_, array)) = ledger.array(id) {
-            for &each in &array.each {
-                let Some((_, other)) = ledger.array(each) else { continue };
-                let pred = TaskId::new(each.job, other.first + (id.index - array.first));
-                let job = ledger.job(ledger.find_job(each.job).expect("the array was found"));
-                let stands = in_the_way(job.state_of(pred.index));
-                if stands && is_hidden(pred) {
-                    hidden += 1;
-                } else if stands && names.len() < NAMED {
-                    names.push(ledger.shown_name(pred).to_string());
-                }
-            }
+        preds
+    }
+
+    /// Whether it is over, and well. What is forgotten ended somehow.
+    fn verdict(&self, id: TaskId) -> Option<bool> {
+        let ledger = self.ledger();
+        match ledger.array(id) {
+            Some((_, array)) if id.is_whole() => array.verdict(),
+            _ => ledger.state_of(id).map_or(Some(false), State::verdict),
         }
-        match hidden {
-            0 => {}
-            1 => names.push("a task of another group".into()),
-            hidden => names.push(format!("{hidden} tasks of other groups")),
+    }
+
+    fn is_only_blocked(&self, id: TaskId) -> bool {
+        let ledger = self.ledger();
+        match ledger.array(id) {
+            Some((_, array)) if id.is_whole() => array.bad == 0,
+            _ => ledger.state_of(id) == Some(State::Blocked),
         }
-        match (names.is_empty(), more) {
-            (true, _) => None,
-            (false, 0) => Some(names.join(", ")),
-            (false, more) => Some(format!("{} and {more} more", names.join(", "))),
-        }
+    }
+
+    fn runs_anyway(&self, id: TaskId) -> bool {
+        let ledger = self.ledger();
+        let own = ledger.record_of(id).map(|handle| ledger.task(handle).profile);
+        let profile = own.or_else(|| ledger.array(id).map(|(_, array)| array.profile));
+        profile.is_some_and(|profile| ledger.profiles().get(profile).runs_anyway)
     }
 
     fn explain_ready(&self, id: TaskId) -> String {
@@ -251,6 +282,41 @@ impl Hub {
         format!(
             "it is ready and waits its turn: {free} workers can run it and are busy with others"
         )
+    }
+}
+
+/// Tasks that stand in the way of one: the first few by name, the others by number.
+#[derive(Default)]
+struct Causes {
+    names: Vec<String>,
+    more: u32,
+    hidden: u32,
+}
+
+impl Causes {
+    fn add(&mut self, hub: &Hub, task: TaskId, cause: TaskId, sight: Sight) {
+        let ledger = hub.ledger();
+        let group_of = |job| ledger.find_job(job).map(|handle| ledger.job(handle).group);
+        if sight == Sight::OwnGroup && group_of(cause.job) != group_of(task.job) {
+            self.hidden += 1;
+        } else if self.names.len() < NAMED {
+            self.names.push(ledger.shown_name(cause).to_string());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn words(mut self) -> Option<String> {
+        match self.hidden {
+            0 => {}
+            1 => self.names.push("a task of another group".into()),
+            hidden => self.names.push(format!("{hidden} tasks of other groups")),
+        }
+        match (self.names.is_empty(), self.more) {
+            (true, _) => None,
+            (false, 0) => Some(self.names.join(", ")),
+            (false, more) => Some(format!("{} and {more} more", self.names.join(", "))),
+        }
     }
 }
 

@@ -16,6 +16,9 @@ impl Ledger {
     /// Applies one event that happened at this time. Events of a journal come in their order.
     pub fn apply(&mut self, at: Time, event: &Event) {
         let before = std::mem::replace(&mut self.at, at);
+        if self.has_old_counts && !matches!(event, Event::Restored(_)) {
+            self.settle_old_counts();
+        }
         match event {
             Event::Began { life, seed } => self.began(*life, *seed, before),
             Event::GroupMade { group, name } => {
@@ -42,7 +45,7 @@ impl Ledger {
             Event::JobClosed { job } => {
                 let handle = self.live_job(*job);
                 self.job_mut(handle).options.open = false;
-                self.end_if_finished(handle);
+                self.end_if_over(handle);
             }
             Event::JobHeld { job, held } => self.change_job(*job, |job| job.options.held = *held),
             Event::JobStopped { job, stopped } => self.change_job(*job, |job| {

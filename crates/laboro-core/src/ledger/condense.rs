@@ -29,6 +29,9 @@ impl Ledger {
             front: turns.front,
             back: turns.back,
         });
+        if !self.has_old_counts {
+            emit(Restore::BlockedIsOver);
+        }
         for group in self.groups() {
             let (group, name) = (group, group.name.clone());
             let (paused, ever_used) = (group.paused, group.ever_used);

@@ -3,7 +3,7 @@
 
 use super::handle::{JobHandle, LaneHandle, TaskHandle};
 use super::lanes::End;
-use super::moves::News;
+use super::moves::{Word, stricter};
 use super::reading::Ledger;
 use super::record::{Phase, Record};
 use crate::id::Name;
@@ -16,14 +16,7 @@ impl Ledger {
     pub(in crate::ledger) fn update_array(&mut self, gate: TaskHandle, end: End) {
         let (job, at) = self.array_of(gate);
         let array = &self.job(job).arrays[at];
-        let range = (array.first, array.last());
-        match self.gate_fate(gate) {
-            State::Ready => self.update_elements(job, at, range, end),
-            fate => {
-                self.move_idle(job, at, range, fate, end);
-                self.update_idle_records(job, range, end);
-            }
-        }
+        self.update_elements(job, at, (array.first, array.last()), end);
     }
 
     /// Puts elements where the elements they wait for let them be: those without a record as runs.
@@ -38,7 +31,9 @@ impl Ledger {
         for from in [State::Waiting, State::Blocked, State::Ready] {
             let is_there = self.job(job).set(from).runs(range.0, range.1).next().is_some();
             if from != to && is_there {
-                self.move_fresh(job, at, range, from, to, end);
+                for run in self.move_fresh(job, at, range, from, to, end) {
+                    self.elements_moved(job, at, run, Some(from), to);
+                }
             }
         }
     }
@@ -51,7 +46,8 @@ impl Ledger {
         }
     }
 
-    /// What the elements of other arrays allow these, as runs: an array of millions is a few of them.
+    /// What the predecessors of the array and the elements of other arrays allow these, as runs: an array of millions
+    /// is a few of them.
     fn element_fates(
         &self,
         job: JobHandle,
@@ -61,7 +57,11 @@ impl Ledger {
         let array = &self.job(job).arrays[at];
         let runs_anyway = self.profiles.get(array.profile).runs_anyway;
         let mut runs: SmallVec<[(u32, u32, State); 2]> = SmallVec::new();
-        runs.push((first, last, State::Ready));
+        let all = self.gate_fate(array.gate);
+        runs.push((first, last, all));
+        if all == State::Waiting {
+            return runs;
+        }
         for &pred in &array.each {
             // An array that is forgotten was finished.
             let Some((pred_job, pred_array)) = self.array(pred) else { continue };
@@ -71,15 +71,9 @@ impl Ledger {
                 let mut from = first;
                 while from <= last {
                     let here = pred_first + (from - array.first);
-                    let (allowed, length) = pred_job.ended_run(here, last - from + 1);
-                    let to = match allowed {
-                        Some(true) => fate,
-                        Some(false) if runs_anyway => fate,
-                        Some(false) => State::Blocked,
-                        None if fate == State::Blocked => fate,
-                        None => State::Waiting,
-                    };
-                    split.push((from, from + (length - 1), to));
+                    let (verdict, length) = pred_job.verdict_run(here, last - from + 1);
+                    let to = allowed(verdict, runs_anyway);
+                    split.push((from, from + (length - 1), stricter(fate, to)));
                     from += length;
                 }
             }
@@ -88,26 +82,17 @@ impl Ledger {
         runs
     }
 
-    /// What the elements of other arrays allow this one.
+    /// What the predecessors of its array and the elements of other arrays allow this one.
     pub(crate) fn element_fate(&self, job: JobHandle, at: usize, index: u32) -> State {
         let array = &self.job(job).arrays[at];
         let runs_anyway = self.profiles.get(array.profile).runs_anyway;
-        let mut fate = State::Ready;
+        let mut fate = self.gate_fate(array.gate);
         for &pred in &array.each {
             // An array that is forgotten was finished.
             let Some((pred_job, pred_array)) = self.array(pred) else { continue };
             let pred_index = pred_array.first + (index - array.first);
-            let pred_job = self.job(pred_job);
-            if pred_job.set(State::Done).contains(pred_index) {
-                continue;
-            }
-            let ended = pred_job.set(State::Failed).contains(pred_index)
-                || pred_job.set(State::Cancelled).contains(pred_index);
-            match (ended, runs_anyway) {
-                (true, true) => {}
-                (true, false) => return State::Blocked,
-                (false, _) => fate = State::Waiting,
-            }
+            let (verdict, _) = self.job(pred_job).verdict_run(pred_index, 1);
+            fate = stricter(fate, allowed(verdict, runs_anyway));
         }
         fate
     }
@@ -203,11 +188,8 @@ impl Ledger {
                 End::Front => link.prev == TaskHandle::NONE,
                 End::Back => link.next == TaskHandle::NONE && array.fresh.next(index).is_none(),
             };
-        let fate = match self.gate_fate(array.gate) {
-            State::Ready => self.element_fate(job, at, index),
-            other => other,
-        };
-        if fate == State::Ready && !stands_right {
+        let fate = self.element_fate(job, at, index);
+        if fate == State::Blocked || (fate == State::Ready && !stands_right) {
             return false;
         }
         self.fold(handle);
@@ -226,65 +208,75 @@ impl Ledger {
         self.job_mut(record.job).pages.remove(record.index);
     }
 
-    /// Elements of an array have ended, well or not.
-    pub(in crate::ledger) fn elements_ended(
+    /// Elements of an array went from one state to another: counts it in the array, and tells who comes after them.
+    pub(in crate::ledger) fn elements_moved(
         &mut self,
         job: JobHandle,
         at: usize,
         (first, last): (u32, u32),
-        good: bool,
+        from: Option<State>,
+        to: State,
     ) {
         let count = last - first + 1;
         let this = self.job_mut(job);
-        if good {
-            this.done_elements += count;
-        }
         let array = &mut this.arrays[at];
-        array.unfinished -= count;
-        if !good {
-            array.bad += count;
+        let (gate, before) = (array.gate, array.verdict());
+        match from {
+            Some(State::Failed | State::Cancelled) => {
+                array.unfinished += count;
+                array.bad -= count;
+            }
+            Some(State::Blocked) => array.blocked -= count,
+            _ => {}
         }
-        let (gate, all_ended, bad) = (array.gate, array.unfinished == 0, array.bad > 0);
-        self.tell_followers(job, at, (first, last));
-        if all_ended {
-            self.tell_succs(gate, if bad { News::Failed } else { News::Done });
+        match to {
+            State::Done => {
+                array.unfinished -= count;
+                this.done_elements += count;
+            }
+            State::Failed | State::Cancelled => {
+                array.unfinished -= count;
+                array.bad += count;
+            }
+            State::Blocked => array.blocked += count,
+            _ => {}
         }
+        let after = this.arrays[at].verdict();
+        let has_followers = !this.arrays[at].followers.is_empty();
+        if has_followers && from.and_then(State::verdict) != to.verdict() {
+            self.spread(Word::Followers(job, at, (first, last)));
+        }
+        self.tell_verdict(gate, before, after);
     }
 
-    /// Elements of an array that had failed or were cancelled run again.
-    pub(in crate::ledger) fn elements_reopened(
+    /// Elements that come after these, one by one, are put where they may be now.
+    pub(in crate::ledger) fn tell_followers(
         &mut self,
         job: JobHandle,
         at: usize,
-        (first, last): (u32, u32),
+        range: (u32, u32),
     ) {
-        let count = last - first + 1;
-        let array = &mut self.job_mut(job).arrays[at];
-        let (gate, all_had_ended) = (array.gate, array.unfinished == 0);
-        array.unfinished += count;
-        array.bad -= count;
-        if all_had_ended {
-            self.tell_succs(gate, News::Reopened);
-        }
-        self.tell_followers(job, at, (first, last));
-    }
-
-    fn tell_followers(&mut self, job: JobHandle, at: usize, (first, last): (u32, u32)) {
-        if self.job(job).arrays[at].followers.is_empty() {
-            return;
-        }
         let followers = self.job(job).arrays[at].followers.clone();
         let start = self.job(job).arrays[at].first;
         for follower in followers {
             let Some(gate) = self.record_of(follower) else { continue };
-            if self.gate_fate(gate) != State::Ready {
+            if self.gate_fate(gate) == State::Waiting {
                 continue; // All its elements wait anyway, and are settled when the gate opens.
             }
             let (their_job, their_at) = self.array_of(gate);
             let their = |index: u32| follower.number() + (index - start);
-            let range = (their(first), their(last));
+            let range = (their(range.0), their(range.1));
             self.update_elements(their_job, their_at, range, End::Front);
         }
+    }
+}
+
+/// What one predecessor allows.
+fn allowed(verdict: Option<bool>, runs_anyway: bool) -> State {
+    match verdict {
+        None => State::Waiting,
+        Some(false) if !runs_anyway => State::Blocked,
+        Some(_) => State::Ready,
     }
 }
 

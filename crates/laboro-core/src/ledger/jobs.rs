@@ -60,6 +60,7 @@ pub(crate) struct Array {
     pub(crate) fresh: IndexSet,
     pub(crate) unfinished: u32,
     pub(crate) bad: u32,
+    pub(crate) blocked: u32,
     /// Element i of this waits for element i of these.
     pub(crate) each: Vec<TaskId>,
     /// Element i of these waits for element i of this.
@@ -69,6 +70,11 @@ pub(crate) struct Array {
 impl Array {
     pub(crate) fn last(&self) -> u32 {
         self.first + (self.count - 1)
+    }
+
+    /// What comes after all of it goes by this: whether all elements are over, and well.
+    pub(crate) fn verdict(&self) -> Option<bool> {
+        (self.unfinished == self.blocked).then_some(self.bad + self.blocked == 0)
     }
 }
 
@@ -163,15 +169,15 @@ impl Job {
         (0..self.arrays.len()).map(count).sum()
     }
 
-    /// Whether the task ended, and well; and for how many of the next `most` tasks that is so.
-    pub(crate) fn ended_run(&self, index: u32, most: u32) -> (Option<bool>, u32) {
-        let ends = [(State::Done, true), (State::Failed, false), (State::Cancelled, false)];
-        for (state, good) in ends {
+    /// Whether the task is over, and well; and for how many of the next `most` tasks that is so.
+    pub(crate) fn verdict_run(&self, index: u32, most: u32) -> (Option<bool>, u32) {
+        let over = State::ALL.into_iter().filter(|state| state.is_over());
+        for state in over.clone() {
             if self.set(state).contains(index) {
-                return (Some(good), (self.set(state).next_gap(index) - index).min(most));
+                return (state.verdict(), (self.set(state).next_gap(index) - index).min(most));
             }
         }
-        let next = ends.into_iter().filter_map(|(state, _)| self.set(state).next(index)).min();
+        let next = over.filter_map(|state| self.set(state).next(index)).min();
         (None, next.map_or(most, |next| (next - index).min(most)))
     }
 

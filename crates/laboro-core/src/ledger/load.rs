@@ -118,11 +118,12 @@ impl Ledger {
         Some(handle)
     }
 
-    /// A job of it is forgotten.
-    pub(in crate::ledger) fn disown(&mut self, owner: Option<OwnerHandle>, bytes: u64) {
+    /// A job of it is forgotten, with what was blocked there.
+    pub(in crate::ledger) fn disown(&mut self, owner: Option<OwnerHandle>, queued: Load) {
         let Some(handle) = owner else { return };
         let owner = &mut self.owners[handle];
-        owner.load.bytes -= bytes;
+        owner.load.tasks -= queued.tasks;
+        owner.load.bytes -= queued.bytes;
         owner.jobs -= 1;
         if owner.jobs == 0 {
             let gone = self.owners.remove(handle, Owner::vacant());

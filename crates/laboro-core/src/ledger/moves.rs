@@ -16,12 +16,29 @@ const LANES_KEPT: usize = 16;
 const CLASSES_KEPT: usize = 64;
 
 /// What the successors of a task or an array are told.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ledger) enum News {
     Done,
+    /// Or cancelled, or blocked.
     Failed,
-    /// It had failed and runs again.
+    /// It had failed and runs again, or is not blocked any more.
     Reopened,
+}
+
+/// Who is to be told something.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::ledger) enum Word {
+    Succs(TaskHandle, News),
+    /// Those that come element by element after these of an array.
+    Followers(JobHandle, usize, (u32, u32)),
+}
+
+/// What two that both have a say allow a task: nothing is decided while one of them waits.
+pub(in crate::ledger) fn stricter(one: State, other: State) -> State {
+    [State::Waiting, State::Blocked]
+        .into_iter()
+        .find(|&state| one == state || other == state)
+        .unwrap_or(State::Ready)
 }
 
 impl Ledger {
@@ -60,9 +77,7 @@ impl Ledger {
             if crosses {
                 self.refresh_lanes(job);
             }
-            if to.is_finished() {
-                self.end_if_finished(job);
-            }
+            self.end_or_unend(job, to);
         }
         self.note_if_idle(group_at);
     }
@@ -90,10 +105,17 @@ impl Ledger {
         group.counts.add(to, count);
         let id = this.id;
         self.push_task_change(id, first, last, to);
-        if to.is_finished() {
-            self.end_if_finished(job);
-        }
+        self.end_or_unend(job, to);
         self.note_if_idle(group_at);
+    }
+
+    /// One of its tasks is in this state now.
+    fn end_or_unend(&mut self, job: JobHandle, to: State) {
+        if to.is_over() {
+            self.end_if_over(job);
+        } else {
+            self.unend(job);
+        }
     }
 
     /// Who waits for its end is told when the command is done, if it is still so then.
@@ -111,11 +133,11 @@ impl Ledger {
         }
     }
 
-    /// A closed job whose tasks are all finished has ended.
-    pub(in crate::ledger) fn end_if_finished(&mut self, job: JobHandle) {
+    /// A closed job has ended when all its tasks are over. One with blocked tasks may go on some day.
+    pub(in crate::ledger) fn end_if_over(&mut self, job: JobHandle) {
         let at = self.at;
         let this = self.job_mut(job);
-        if this.ended.is_none() && !this.options.open && this.counts.unfinished() == 0 {
+        if this.ended.is_none() && !this.options.open && this.counts.not_over() == 0 {
             this.ended = Some(at);
             let id = this.id;
             self.ended.insert((at, id));
@@ -261,6 +283,10 @@ impl Ledger {
         }
         if from != Some(to) {
             self.count(job, index, from, Some(to));
+            self.tell_change(handle, from, to);
+            if let Some(at) = self.job(job).array_at(index) {
+                self.elements_moved(job, at, (index, index), from, to);
+            }
         }
     }
 
@@ -270,13 +296,8 @@ impl Ledger {
         let (job, index) = (record.job, record.index);
         let own = self.own_fate(handle);
         match self.job(job).array_at(index) {
-            Some(at) if own == State::Ready => {
-                match self.gate_fate(self.job(job).arrays[at].gate) {
-                    State::Ready => self.element_fate(job, at, index),
-                    other => other,
-                }
-            }
-            _ => own,
+            Some(at) => stricter(own, self.element_fate(job, at, index)),
+            None => own,
         }
     }
 
@@ -286,31 +307,73 @@ impl Ledger {
         self.keep_order(pred, succ);
         match self.verdict(pred) {
             None => self.tasks[succ].waiting += 1,
-            Some(News::Failed) => self.tasks[succ].failed += 1,
-            Some(_) => {}
+            Some(false) => self.tasks[succ].failed += 1,
+            Some(true) => {}
         }
     }
 
-    /// How a task or an array ended, if it has.
-    fn verdict(&self, handle: TaskHandle) -> Option<News> {
+    /// Whether a task or an array is over, and well.
+    pub(in crate::ledger) fn verdict(&self, handle: TaskHandle) -> Option<bool> {
         let record = &self.tasks[handle];
-        if record.is_gate() {
-            let (job, at) = self.array_of(handle);
-            let array = &self.job(job).arrays[at];
-            return match (array.unfinished, array.bad) {
-                (0, 0) => Some(News::Done),
-                (0, _) => Some(News::Failed),
-                _ => None,
-            };
-        }
-        match record.state()? {
-            State::Done => Some(News::Done),
-            State::Failed | State::Cancelled => Some(News::Failed),
-            _ => None,
+        match record.state() {
+            Some(state) => state.verdict(),
+            None => {
+                let (job, at) = self.array_of(handle);
+                self.job(job).arrays[at].verdict()
+            }
         }
     }
 
-    pub(in crate::ledger) fn tell_succs(&mut self, handle: TaskHandle, news: News) {
+    /// Tells its successors what has become of a task or an array, if that is news.
+    pub(in crate::ledger) fn tell_change(
+        &mut self,
+        handle: TaskHandle,
+        from: Option<State>,
+        to: State,
+    ) {
+        self.tell_verdict(handle, from.and_then(State::verdict), to.verdict());
+    }
+
+    pub(in crate::ledger) fn tell_verdict(
+        &mut self,
+        handle: TaskHandle,
+        before: Option<bool>,
+        after: Option<bool>,
+    ) {
+        match (before, after) {
+            (None, Some(true)) => self.spread(Word::Succs(handle, News::Done)),
+            (None, Some(false)) => self.spread(Word::Succs(handle, News::Failed)),
+            (Some(false), None) => self.spread(Word::Succs(handle, News::Reopened)),
+            // A late result of a task that is blocked by now.
+            (Some(false), Some(true)) => {
+                self.spread(Word::Succs(handle, News::Reopened));
+                self.spread(Word::Succs(handle, News::Done));
+            }
+            _ => {}
+        }
+    }
+
+    /// A word may block tasks, or set them free, and so lead to more words: they wait for their turn here, because a
+    /// chain of tasks may be longer than the stack is deep.
+    pub(in crate::ledger) fn spread(&mut self, word: Word) {
+        self.words.push_back(word);
+        if !self.is_spreading {
+            self.spread_all();
+        }
+    }
+
+    pub(in crate::ledger) fn spread_all(&mut self) {
+        self.is_spreading = true;
+        while let Some(word) = self.words.pop_front() {
+            match word {
+                Word::Succs(handle, news) => self.tell_succs(handle, news),
+                Word::Followers(job, at, range) => self.tell_followers(job, at, range),
+            }
+        }
+        self.is_spreading = false;
+    }
+
+    fn tell_succs(&mut self, handle: TaskHandle, news: News) {
         let tail = self.tasks[handle].succs;
         let mut edge = self.graph.first_succ(tail);
         while let Some(here) = edge {
@@ -361,10 +424,10 @@ impl Ledger {
     /// What the predecessors of a record itself allow it.
     fn own_fate(&self, handle: TaskHandle) -> State {
         let record = &self.tasks[handle];
-        if record.failed > 0 && !self.profiles.get(record.profile).runs_anyway {
-            State::Blocked
-        } else if record.waiting > 0 {
+        if record.waiting > 0 {
             State::Waiting
+        } else if record.failed > 0 && !self.profiles.get(record.profile).runs_anyway {
+            State::Blocked
         } else {
             State::Ready
         }

@@ -5,6 +5,7 @@ use super::handle::{JobHandle, LeaseHandle, OwnerHandle, TaskHandle, WorkerHandl
 use super::jobs::{Array, Job};
 use super::lanes::Lanes;
 use super::load::Owner;
+use super::moves::Word;
 use super::names::Names;
 use super::order::Levels;
 use super::profiles::Profiles;
@@ -16,7 +17,7 @@ use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::Counts;
 use crate::task::{Outcome, State};
 use hashbrown::HashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What a hub knows: start with `Ledger::default()` and apply every event of a journal, in order.
@@ -56,6 +57,11 @@ pub struct Ledger {
     pub(in crate::ledger) idle_groups: BTreeSet<GroupId>,
     /// Groups in which nothing is left; and these.
     pub(in crate::ledger) unused_groups: BTreeSet<GroupId>,
+    /// What tasks have yet to be told of others, and whether somebody is at it.
+    pub(in crate::ledger) words: VecDeque<Word>,
+    pub(in crate::ledger) is_spreading: bool,
+    /// A snapshot was read that was made when only what finished was over.
+    pub(in crate::ledger) has_old_counts: bool,
     /// When the event being applied happened, or the last one did, and who did it how.
     pub(in crate::ledger) at: Time,
     pub(in crate::ledger) actor: (Option<WorkerId>, Option<Outcome>),

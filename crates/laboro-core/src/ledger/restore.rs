@@ -18,6 +18,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Restore {
+    /// What follows was written by the rule that blocked tasks are over. Earlier versions say nothing.
+    BlockedIsOver,
     Counters {
         life: u32,
         seed: u64,
@@ -195,7 +197,9 @@ impl Ledger {
                 self.next_job = *next_job;
                 self.workers.next = *next_worker;
                 self.lanes.set_turns(Turns { front: *front, back: *back });
+                self.has_old_counts = true;
             }
+            Restore::BlockedIsOver => self.has_old_counts = false,
             Restore::Group { group, name, paused, ever_used } => {
                 let made = self.add_group(*group, name);
                 (made.paused, made.ever_used) = (*paused, *ever_used);
@@ -306,9 +310,11 @@ impl Ledger {
             this.sets[state as usize].insert_range(first, last);
             this.counts.add(state, count);
             group.counts.add(state, count);
-            if state == State::Ready {
-                let at = this.array_at(first).expect("elements belong to an array");
-                this.arrays[at].fresh.insert_range(first, last);
+            let at = this.array_at(first).expect("elements belong to an array");
+            match state {
+                State::Ready => this.arrays[at].fresh.insert_range(first, last),
+                State::Blocked => this.arrays[at].blocked += count,
+                _ => {}
             }
         }
     }
@@ -345,9 +351,42 @@ impl Ledger {
             let this = self.jobs[job].as_mut().expect("a job in use is there");
             this.pages.put(task.index, handle);
             this.sets[state as usize].insert(task.index);
+            if state == State::Blocked
+                && let Some(at) = this.array_at(task.index)
+            {
+                this.arrays[at].blocked += 1;
+            }
             this.counts.add(state, 1);
             self.group_mut(group).counts.add(state, 1);
             self.register_name(group, handle);
+        }
+    }
+
+    /// A snapshot of an earlier version: who came after a blocked task counted it among those that it waits for. Now
+    /// it counts as over, everybody is put where that leads, and jobs end that had nothing but blocked tasks left.
+    pub(in crate::ledger) fn settle_old_counts(&mut self) {
+        self.has_old_counts = false;
+        let mut slots = Vec::new();
+        for job in self.jobs_from(JobId(0)).collect::<Vec<_>>() {
+            slots.extend(self.job(job).arrays.iter().map(|array| array.gate));
+            slots.extend(self.job(job).pages.range(1, u32::MAX).map(|(_, slot)| slot));
+        }
+        for &slot in &slots {
+            let preds = self.graph.preds_of(self.tasks[slot].preds);
+            let waiting = preds.filter(|&pred| self.verdict(pred).is_none()).count() as u32;
+            let record = &mut self.tasks[slot];
+            record.failed += record.waiting.saturating_sub(waiting);
+            record.waiting = waiting;
+        }
+        for slot in slots {
+            if self.tasks[slot].is_gate() {
+                self.update_array(slot, End::Back);
+            } else {
+                self.update_idle_record(slot, End::Back);
+            }
+        }
+        for job in self.jobs_from(JobId(0)).collect::<Vec<_>>() {
+            self.end_if_over(job);
         }
     }
 

@@ -81,16 +81,24 @@ pub struct Worker {
 
 impl Model {
     pub fn state(&self, id: TaskId) -> State {
-        let task = &self.tasks[&id];
-        match task.phase {
-            Phase::Idle => self.fate(id),
+        self.state_by(id, &mut BTreeMap::new())
+    }
+
+    fn state_by(&self, id: TaskId, known: &mut BTreeMap<TaskId, State>) -> State {
+        if let Some(&state) = known.get(&id) {
+            return state;
+        }
+        let state = match self.tasks[&id].phase {
+            Phase::Idle => self.fate(id, known),
             Phase::Delayed(_) => State::Delayed,
             Phase::Held => State::Held,
             Phase::Leased { .. } => State::Leased,
             Phase::Done => State::Done,
             Phase::Failed => State::Failed,
             Phase::Cancelled => State::Cancelled,
-        }
+        };
+        known.insert(id, state);
+        state
     }
 
     /// Tasks of these jobs that have not ended.
@@ -104,56 +112,83 @@ impl Model {
         queued.count() as u64
     }
 
-    /// Where its predecessors let a task be: its own first, then its array's, then those of its element.
-    fn fate(&self, id: TaskId) -> State {
+    /// Where its predecessors let a task be: its own, its array's, those of its element.
+    fn fate(&self, id: TaskId, known: &mut BTreeMap<TaskId, State>) -> State {
         let task = &self.tasks[&id];
-        let own = self.allowed(&task.deps, task.profile.runs_anyway);
-        let Some(array_id) = task.array.filter(|_| own == State::Ready) else { return own };
-        let array = &self.arrays[&array_id];
-        let all = self.allowed(&array.deps, array.runs_anyway);
-        if all != State::Ready {
-            return all;
+        let mut fates = vec![self.allowed(&task.deps, task.profile.runs_anyway, known)];
+        if let Some(array) = task.array.map(|array| &self.arrays[&array]) {
+            fates.push(self.allowed(&array.deps, array.runs_anyway, known));
+            fates.push(self.allowed(&self.each_before(id), array.runs_anyway, known));
         }
+        // Nothing is decided before all of them are over.
+        let strictest = [State::Waiting, State::Blocked].into_iter().find(|s| fates.contains(s));
+        strictest.unwrap_or(State::Ready)
+    }
+
+    fn each_before(&self, id: TaskId) -> Vec<Dep> {
+        let Some(array_id) = self.tasks[&id].array else { return Vec::new() };
         let position = id.index - array_id.number();
-        let each: Vec<Dep> = (array.each.iter())
-            .map(|other| TaskId::new(other.job, other.number() + position))
+        let each = self.arrays[&array_id].each.iter();
+        each.map(|other| TaskId::new(other.job, other.number() + position))
             // An array that is forgotten stands in nobody's way.
             .filter(|pred| self.tasks.contains_key(pred))
             .map(Dep::On)
-            .collect();
-        self.allowed(&each, array.runs_anyway)
+            .collect()
     }
 
     /// Element by element after an array that is forgotten: if that one had failed, its follower is blocked
-    /// until it is looked at again, so both are right.
+    /// until it is looked at again, so both are right; and so it is for all that come after it.
     pub fn is_unclear(&self, id: TaskId) -> bool {
-        let array = self.tasks[&id].array.map(|array| &self.arrays[&array]);
-        array.is_some_and(|array| array.each.iter().any(|other| !self.arrays.contains_key(other)))
+        let (mut open, mut seen) = (vec![id], BTreeSet::new());
+        while let Some(here) = open.pop() {
+            let Some(task) = self.tasks.get(&here).filter(|_| seen.insert(here)) else { continue };
+            if here != id && task.phase != Phase::Idle {
+                continue;
+            }
+            let array = task.array.map(|array| &self.arrays[&array]);
+            if array.is_some_and(|own| own.each.iter().any(|it| !self.arrays.contains_key(it))) {
+                return true;
+            }
+            let of_array = array.map(|array| array.deps.clone()).unwrap_or_default();
+            for dep in task.deps.iter().copied().chain(of_array).chain(self.each_before(here)) {
+                match dep {
+                    Dep::On(pred) if pred.is_whole() => open.extend(self.elements(pred)),
+                    Dep::On(pred) => open.push(pred),
+                    Dep::Broken => {}
+                }
+            }
+        }
+        false
     }
 
-    fn allowed(&self, deps: &[Dep], runs_anyway: bool) -> State {
-        let ends: Vec<Option<bool>> = deps.iter().map(|&dep| self.ended_well(dep)).collect();
-        if !runs_anyway && ends.contains(&Some(false)) {
-            State::Blocked
-        } else if ends.contains(&None) {
+    fn allowed(
+        &self,
+        deps: &[Dep],
+        runs_anyway: bool,
+        known: &mut BTreeMap<TaskId, State>,
+    ) -> State {
+        let ends: Vec<Option<bool>> = deps.iter().map(|&dep| self.over(dep, known)).collect();
+        if ends.contains(&None) {
             State::Waiting
+        } else if !runs_anyway && ends.contains(&Some(false)) {
+            State::Blocked
         } else {
             State::Ready
         }
     }
 
-    /// `None` while it has not ended.
-    fn ended_well(&self, dep: Dep) -> Option<bool> {
+    /// `None` while something may still come of it, else whether it ended well. What is blocked did not.
+    fn over(&self, dep: Dep, known: &mut BTreeMap<TaskId, State>) -> Option<bool> {
         let Dep::On(id) = dep else { return Some(false) };
         if !id.is_whole() {
-            return match self.tasks[&id].phase {
-                Phase::Done => Some(true),
-                Phase::Failed | Phase::Cancelled => Some(false),
+            return match self.state_by(id, known) {
+                State::Done => Some(true),
+                State::Failed | State::Cancelled | State::Blocked => Some(false),
                 _ => None,
             };
         }
         let ends: Vec<Option<bool>> =
-            self.elements(id).map(|element| self.ended_well(Dep::On(element))).collect();
+            self.elements(id).map(|element| self.over(Dep::On(element), known)).collect();
         if ends.contains(&None) { None } else { Some(!ends.contains(&Some(false))) }
     }
 
@@ -261,7 +296,8 @@ impl Model {
             }
             Event::Leased { task, lease, worker, share, .. } => {
                 assert!(self.is_open(task.job), "{task} of a parked job is leased");
-                assert_eq!(self.state(*task), State::Ready, "{task} is leased");
+                let state = self.state(*task);
+                assert!(state == State::Ready || self.is_unclear(*task), "{task} is {state:?}");
                 assert!(self.leases_seen.insert(*lease), "lease {lease} is used twice");
                 let (lease, worker) = (*lease, *worker);
                 let beside: Vec<TaskId> = (self.leases().into_iter())
@@ -439,7 +475,8 @@ impl Model {
             if let Dep::On(id) = dep
                 && is_gone(id)
             {
-                let ended = self.ended_well(*dep).expect("only what ended is forgotten");
+                // What is unclear may have been blocked.
+                let ended = self.over(*dep, &mut BTreeMap::new()).unwrap_or(false);
                 verdicts.insert(*id, ended);
             }
         }

@@ -50,6 +50,7 @@ scenarios! {
     a_crowd_of_names_leaves_room: "crowd.txt",
     one_group_does_not_take_the_room_of_another: "tables.txt",
     tasks_come_after_their_predecessors: "after.txt",
+    what_is_blocked_is_over: "blocked.txt",
     only_what_closes_a_cycle_is_refused: "cycles.txt",
     a_peer_may_know_nothing_but_names: "names.txt",
     a_task_is_done_whoever_says_so: "anyones.txt",

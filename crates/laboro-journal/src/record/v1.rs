@@ -66,6 +66,7 @@ pub(super) mod tag {
     pub const RESTORED_ARRAY_TAGGED: u8 = 80;
     pub const RESTORED_TASKS_TAGGED: u8 = 81;
     pub const RESTORED_LANE_TAGGED: u8 = 82;
+    pub const RESTORED_BLOCKED_IS_OVER: u8 = 83;
 }
 
 /// How an event has its profiles and settings.

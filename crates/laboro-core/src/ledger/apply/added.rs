@@ -5,7 +5,6 @@ use crate::id::{GroupId, TaskId, WorkerId};
 use crate::ledger::handle::{JobHandle, ProfileHandle, TaskHandle};
 use crate::ledger::jobs::Array;
 use crate::ledger::lanes::End;
-use crate::ledger::moves::News;
 use crate::ledger::reading::Ledger;
 use crate::ledger::record::{Link, Phase, Record};
 use crate::task::{NewArray, NewTask, State};
@@ -41,6 +40,9 @@ impl Ledger {
             self.link_all(handle, &task.preds);
         }
 
+        // A job does not end, and nobody is told of others, before the last of them is counted.
+        self.is_spreading = true;
+        let is_open = std::mem::replace(&mut self.job_mut(job).options.open, true);
         for at in arrays {
             let gate = self.job(job).arrays[at].gate;
             self.update_array(gate, End::Back);
@@ -48,6 +50,9 @@ impl Ledger {
         for handle in handles {
             self.place(handle, None, End::Back);
         }
+        self.spread_all();
+        self.job_mut(job).options.open = is_open;
+        self.end_if_over(job);
     }
 
     /// One look-up for each profile of the event, however many tasks share it.
@@ -117,6 +122,7 @@ impl Ledger {
             fresh: Default::default(),
             unfinished: array.count,
             bad: 0,
+            blocked: 0,
             each: array.each.clone(),
             followers: Vec::new(),
         });
@@ -214,9 +220,7 @@ impl Ledger {
 
     pub(super) fn renewed(&mut self, task: TaskId, preds: &[TaskId], memo: Option<&Arc<[u8]>>) {
         let Some(handle) = self.record_of(task) else { return };
-        let job = self.tasks[handle].job;
         let from = self.pull_out(handle);
-        self.unend(job);
         self.uncount_failure(handle);
         self.remember_attempt(handle);
         if from == State::Done {
@@ -232,8 +236,5 @@ impl Ledger {
         }
         self.link_all(handle, preds);
         self.place(handle, Some(from), End::Back);
-        if matches!(from, State::Failed | State::Cancelled) {
-            self.tell_succs(handle, News::Reopened);
-        }
     }
 }

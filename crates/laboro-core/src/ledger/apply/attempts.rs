@@ -4,7 +4,6 @@ use crate::event::{ReturnReason, Share, Then, Words};
 use crate::id::{LeaseNo, TaskId, Time, WorkerId};
 use crate::ledger::handle::{LaneHandle, TaskHandle};
 use crate::ledger::lanes::End;
-use crate::ledger::moves::News;
 use crate::ledger::reading::{Ledger, Timer};
 use crate::ledger::record::{Past, Phase, Record};
 use crate::ledger::workers::NewLease;
@@ -115,7 +114,7 @@ impl Ledger {
                 if !good {
                     *self.job_mut(job).failures.entry(outcome).or_default() += 1;
                 }
-                self.ended_for_good(handle, good);
+                self.ended_for_good(handle, from, to);
             }
             Then::Again(until) => {
                 count_attempt(record, outcome);
@@ -141,18 +140,18 @@ impl Ledger {
 
     /// Tells whoever waits, and folds an element back into its array. One that ended badly keeps its
     /// record if it has predecessors or successors of its own: a retry must find them.
-    pub(in crate::ledger) fn ended_for_good(&mut self, handle: TaskHandle, good: bool) {
+    pub(in crate::ledger) fn ended_for_good(&mut self, handle: TaskHandle, from: State, to: State) {
         let record = &self.tasks[handle];
         let (job, index) = (record.job, record.index);
-        self.tell_succs(handle, if good { News::Done } else { News::Failed });
+        self.tell_change(handle, Some(from), to);
         if let Some(at) = self.job(job).array_at(index) {
             let record = &self.tasks[handle];
             let succs = self.graph.succs_of(record.succs).next();
             let preds = self.graph.preds_of(record.preds).next();
-            if good || (succs.is_none() && preds.is_none() && record.failed == 0) {
+            if to == State::Done || (succs.is_none() && preds.is_none() && record.failed == 0) {
                 self.fold_ended(handle);
             }
-            self.elements_ended(job, at, (index, index), good);
+            self.elements_moved(job, at, (index, index), Some(from), to);
         }
     }
 

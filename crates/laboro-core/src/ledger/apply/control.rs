@@ -5,7 +5,6 @@ use crate::event::Ranges;
 use crate::id::JobId;
 use crate::ledger::handle::{JobHandle, LaneHandle, ProfileHandle, TaskHandle};
 use crate::ledger::lanes::End;
-use crate::ledger::moves::News;
 use crate::ledger::reading::Ledger;
 use crate::ledger::record::Phase;
 use crate::task::{Outcome, Profile, State};
@@ -28,13 +27,13 @@ impl Ledger {
             let index = self.tasks[handle].index;
             self.tasks[handle].phase = Phase::Cancelled;
             self.count(job, index, Some(from), Some(State::Cancelled));
-            self.ended_for_good(handle, false);
+            self.ended_for_good(handle, from, State::Cancelled);
         }
         self.each_array_part(job, ranges, |state, at, range| {
             for from in IDLE {
-                let runs = state.move_fresh(job, at, range, from, State::Cancelled, End::Back);
-                for run in runs {
-                    state.elements_ended(job, at, run, false);
+                let to = State::Cancelled;
+                for run in state.move_fresh(job, at, range, from, to, End::Back) {
+                    state.elements_moved(job, at, run, Some(from), to);
                 }
             }
         });
@@ -52,10 +51,17 @@ impl Ledger {
             let index = self.tasks[handle].index;
             self.tasks[handle].phase = Phase::Held;
             self.count(job, index, Some(from), Some(State::Held));
+            self.tell_change(handle, Some(from), State::Held);
+            if let Some(at) = self.job(job).array_at(index) {
+                self.elements_moved(job, at, (index, index), Some(from), State::Held);
+            }
         }
         self.each_array_part(job, ranges, |state, at, range| {
+            let to = State::Held;
             for from in [State::Waiting, State::Blocked, State::Ready] {
-                state.move_fresh(job, at, range, from, State::Held, End::Back);
+                for run in state.move_fresh(job, at, range, from, to, End::Back) {
+                    state.elements_moved(job, at, run, Some(from), to);
+                }
             }
         });
     }
@@ -79,7 +85,6 @@ impl Ledger {
 
     pub(super) fn retried(&mut self, job: JobId, ranges: &Ranges) {
         let job = self.live_job(job);
-        self.unend(job);
         for handle in self.records_in(job, ranges) {
             let state = self.tasks[handle].state();
             let Some(from @ (State::Failed | State::Cancelled)) = state else { continue };
@@ -87,25 +92,19 @@ impl Ledger {
             self.remember_attempt(handle);
             let record = &mut self.tasks[handle];
             (record.fails, record.lost) = (0, 0);
-            let index = record.index;
             self.place(handle, Some(from), End::Back);
-            self.tell_succs(handle, News::Reopened);
-            if let Some(at) = self.job(job).array_at(index) {
-                self.elements_reopened(job, at, (index, index));
-            }
         }
         self.each_array_part(job, ranges, |state, at, range| {
             state.forget_failures(job, range);
             for from in [State::Failed, State::Cancelled] {
-                let runs = state.move_fresh(job, at, range, from, State::Waiting, End::Back);
-                for run in runs {
-                    state.elements_reopened(job, at, run);
+                let to = State::Waiting;
+                for run in state.move_fresh(job, at, range, from, to, End::Back) {
+                    state.elements_moved(job, at, run, Some(from), to);
                 }
             }
             let gate = state.job(job).arrays[at].gate;
             state.update_array(gate, End::Back);
         });
-        self.end_if_finished(job);
     }
 
     /// Elements of arrays that failed are not counted as failed any more.

@@ -3,16 +3,17 @@
 use crate::event::Ranges;
 use crate::id::JobId;
 use crate::ledger::handle::TaskHandle;
+use crate::ledger::load::Load;
 use crate::ledger::reading::Ledger;
 use crate::ledger::record::Record;
 use crate::task::State;
 
 impl Ledger {
-    /// Finished tasks with records. They leave the counts too.
+    /// Tasks with records that are over. They leave the counts too.
     pub(super) fn tasks_forgotten(&mut self, job: JobId, ranges: &Ranges) {
         let job = self.live_job(job);
         for handle in self.records_in(job, ranges) {
-            if let Some(state) = self.tasks[handle].state().filter(|state| state.is_finished()) {
+            if let Some(state) = self.tasks[handle].state().filter(|state| state.is_over()) {
                 let index = self.tasks[handle].index;
                 if self.job(job).array_at(index).is_some() {
                     // Elements cost next to nothing and are forgotten with their job.
@@ -60,7 +61,8 @@ impl Ledger {
         for state in State::ALL {
             group.counts.subtract(state, gone.counts.of(state));
         }
-        self.disown(gone.owner, gone.queued_bytes);
+        let queued = Load { tasks: gone.counts.unfinished(), bytes: gone.queued_bytes };
+        self.disown(gone.owner, queued);
         if let Some(key) = gone.options.key {
             let key = (gone.group, key);
             if self.keys.get(&key) == Some(&id) {

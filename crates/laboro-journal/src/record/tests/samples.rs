@@ -116,6 +116,7 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 back: 9,
             }),
         ),
+        ("restored-blocked-is-over", piece(Restore::BlockedIsOver)),
         (
             "restored-group",
             piece(Restore::Group {

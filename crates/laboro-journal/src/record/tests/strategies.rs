@@ -146,6 +146,7 @@ fn restore() -> impl Strategy<Value = Restore> {
         counters.prop_map(|(life, seed, next_lease, next_job, next_worker, front, back)| {
             Restore::Counters { life, seed, next_lease, next_job, next_worker, front, back }
         }),
+        Just(Restore::BlockedIsOver),
         (group(), name(), any::<bool>(), any::<bool>()).prop_map(
             |(group, name, paused, ever_used)| Restore::Group { group, name, paused, ever_used }
         ),

@@ -38,6 +38,7 @@ impl Encoder {
                 self.out.i64(*front);
                 self.out.i64(*back);
             }
+            Restore::BlockedIsOver => self.out.u8(tag::RESTORED_BLOCKED_IS_OVER),
             Restore::Group { group, name, paused, ever_used } => {
                 self.out.u8(tag::RESTORED_GROUP);
                 self.out.u32(group.0);
@@ -256,6 +257,7 @@ impl Decoder<'_> {
                 front: self.from.i64()?,
                 back: self.from.i64()?,
             },
+            tag::RESTORED_BLOCKED_IS_OVER => Restore::BlockedIsOver,
             tag::RESTORED_GROUP => Restore::Group {
                 group: self.group()?,
                 name: self.name()?,
