@@ -87,7 +87,8 @@ impl JobState {
     fn of(view: &JobView) -> JobState {
         let count = |state| view.counts.of(state);
         match view.ended {
-            Some(_) if count(State::Failed) > 0 => JobState::Failed,
+            // What is blocked comes after a failure, if not in this job.
+            Some(_) if count(State::Failed) + count(State::Blocked) > 0 => JobState::Failed,
             Some(_) if count(State::Cancelled) > 0 => JobState::Cancelled,
             Some(_) => JobState::Done,
             None if view.stopped => JobState::Stopped,
@@ -174,15 +175,15 @@ impl From<JobView> for Job {
 
 impl Job {
     /// Nothing of it goes on unless a person does something: it has ended, or is closed and what is left of
-    /// it is held, or stopped, or blocked by a failure, or waits for such.
+    /// it is held or stopped, or waits for such.
     pub fn is_idle(&self) -> bool {
         let (counts, is_halted) = (&self.counts, self.held || self.stopped);
         let moving = match is_halted {
             true => counts.leased,
             false => counts.leased + counts.ready + counts.delayed,
         };
-        // Tasks that wait while none is blocked or held wait for another job's.
-        let has_reason = is_halted || counts.waiting == 0 || counts.blocked + counts.held > 0;
+        // Tasks that wait while none is held wait for another job's.
+        let has_reason = is_halted || counts.waiting == 0 || counts.held > 0;
         self.ended_ms.is_some() || (!self.open && moving == 0 && has_reason)
     }
 }

@@ -89,7 +89,12 @@ impl Hub {
                 (found.map(|(outcome, _)| *outcome), String::new())
             }
         };
-        let how = outcome.map_or_else(String::new, |outcome| format!(" ({outcome}{by})"));
+        let ledger = self.ledger();
+        let job = ledger.job(ledger.find_job(id.job).expect("the task was found"));
+        let extra = self.task_record(id).and_then(|record| record.extra.as_ref());
+        let why = extra.and_then(|extra| extra.message.as_deref()).or(job.why_failed(id.index));
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        let how = outcome.map_or_else(String::new, |outcome| format!(" ({outcome}{why}{by})"));
         format!("it failed{how}; `retry` runs it again")
     }
 

@@ -147,7 +147,7 @@ impl Hub {
             lease: None,
             delayed_until: None,
             memo: None,
-            message: None,
+            message: job.why_failed(id.index).map(Box::from),
             preds: Ties::default(),
             succs: Ties::default(),
             work: None,

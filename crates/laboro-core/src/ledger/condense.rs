@@ -104,6 +104,11 @@ impl Ledger {
                 emit(Restore::FailedElements { job: job.id, outcome, ranges });
             }
         }
+        for (why, set) in &job.failed_because {
+            for ranges in pieces(set.all_runs()) {
+                emit(Restore::FailedBecause { job: job.id, why: why.clone(), ranges });
+            }
+        }
     }
 
     fn condense_tasks(&self, handle: JobHandle, emit: &mut impl FnMut(Restore)) {

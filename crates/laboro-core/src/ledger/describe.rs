@@ -102,6 +102,9 @@ impl Ledger {
         for (outcome, set) in &job.failed_elements {
             writeln!(out, "  {outcome} {:?}", set.all_runs().collect::<Vec<_>>())?;
         }
+        for (why, set) in &job.failed_because {
+            writeln!(out, "  {why:?} {:?}", set.all_runs().collect::<Vec<_>>())?;
+        }
         for array in &job.arrays {
             let mut followers = array.followers.clone();
             followers.sort();

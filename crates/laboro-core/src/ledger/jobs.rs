@@ -10,6 +10,9 @@ use crate::task::{Outcome, State, Values, Work};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// So many different reasons why elements of arrays failed are kept with a job.
+const REASONS_MAX: usize = 64;
+
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) id: JobId,
@@ -31,6 +34,8 @@ pub(crate) struct Job {
     pub(crate) lanes: Vec<LaneHandle>,
     /// Failed elements of arrays, which keep no record, by how they failed.
     pub(crate) failed_elements: BTreeMap<Outcome, IndexSet>,
+    /// Those of them of which more is known: why they could not be started, say. Mostly the same for all.
+    pub(crate) failed_because: BTreeMap<Box<str>, IndexSet>,
     /// How many tasks failed which way and have not been retried.
     pub(crate) failures: BTreeMap<Outcome, u32>,
     /// Elements of arrays that are done.
@@ -95,6 +100,7 @@ impl Job {
             arrays: Vec::new(),
             lanes: Vec::new(),
             failed_elements: BTreeMap::new(),
+            failed_because: BTreeMap::new(),
             failures: BTreeMap::new(),
             done_elements: 0,
             good: 0,
@@ -179,6 +185,29 @@ impl Job {
         }
         let next = over.filter_map(|state| self.set(state).next(index)).min();
         (None, next.map_or(most, |next| (next - index).min(most)))
+    }
+
+    /// An element that failed loses its record. Why it did is kept, for as many reasons as there is room.
+    pub(crate) fn remember_why(&mut self, index: u32, why: &str) {
+        if let Some(set) = self.failed_because.get_mut(why) {
+            set.insert(index);
+        } else if self.failed_because.len() < REASONS_MAX {
+            self.failed_because.entry(why.into()).or_default().insert(index);
+        }
+    }
+
+    /// Why an element without a record failed.
+    pub(crate) fn why_failed(&self, index: u32) -> Option<&str> {
+        let mut reasons = self.failed_because.iter();
+        reasons.find(|(_, set)| set.contains(index)).map(|(why, _)| &**why)
+    }
+
+    /// These elements are run again, or have a record that knows.
+    pub(crate) fn forget_why(&mut self, first: u32, last: u32) {
+        for set in self.failed_because.values_mut() {
+            set.extract_range(first, last);
+        }
+        self.failed_because.retain(|_, set| !set.is_empty());
     }
 
     /// Nothing of it may start: a person or too many failures say so, or enough of it runs.

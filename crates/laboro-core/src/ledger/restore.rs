@@ -49,6 +49,12 @@ pub enum Restore {
         outcome: Outcome,
         ranges: Ranges,
     },
+    /// Why they failed, where more is known than how.
+    FailedBecause {
+        job: JobId,
+        why: Box<str>,
+        ranges: Ranges,
+    },
     Tasks(Box<RestoredTasks>),
     /// An array, and one whose elements each wait for its.
     Followers(Vec<(TaskId, TaskId)>),
@@ -221,6 +227,11 @@ impl Ledger {
             Restore::FailedElements { job, outcome, ranges } => {
                 let job = self.live_job(*job);
                 let set = self.job_mut(job).failed_elements.entry(*outcome).or_default();
+                ranges.iter().for_each(|&(first, last)| set.insert_range(first, last));
+            }
+            Restore::FailedBecause { job, why, ranges } => {
+                let job = self.live_job(*job);
+                let set = self.job_mut(job).failed_because.entry(why.clone()).or_default();
                 ranges.iter().for_each(|&(first, last)| set.insert_range(first, last));
             }
             Restore::Tasks(tasks) => self.restore_tasks(tasks),

@@ -343,6 +343,8 @@ fn report(words: &[&str]) -> Parsed<Command> {
     let mut results = Vec::new();
     for word in &words[1..] {
         let (lease, outcome) = word.split_once('=').ok_or("a result is task=outcome")?;
+        let (outcome, why) = outcome.split_once(':').unwrap_or((outcome, ""));
+        let message = (!why.is_empty()).then(|| why.replace('_', " ").into());
         let outcome = match outcome {
             "ok" => Outcome::Success,
             "timeout" => Outcome::TimedOut,
@@ -355,7 +357,7 @@ fn report(words: &[&str]) -> Parsed<Command> {
         };
         for lease in elements(lease)? {
             let lease = lease_ref(&lease)?;
-            results.push(TaskResult { lease, outcome, message: None, memo: None });
+            results.push(TaskResult { lease, outcome, message: message.clone(), memo: None });
         }
     }
     Ok(Command::Report(Report { worker: worker(words)?, results }))

@@ -67,6 +67,7 @@ pub(super) mod tag {
     pub const RESTORED_TASKS_TAGGED: u8 = 81;
     pub const RESTORED_LANE_TAGGED: u8 = 82;
     pub const RESTORED_BLOCKED_IS_OVER: u8 = 83;
+    pub const RESTORED_FAILED_BECAUSE: u8 = 84;
 }
 
 /// How an event has its profiles and settings.

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::resolve;
 use crate::view::{bar_of, state_of_job};
 use anyhow::Context;
-use laboro_api::{Fleet, Job, Overview};
+use laboro_api::{Fleet, Job, JobState, Overview};
 use laboro_plan::parse_duration;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -81,16 +81,15 @@ pub(crate) async fn until_over(
         if left.is_some_and(|left| left.is_zero()) {
             drop(progress);
             say("laboro: the time is over and the jobs are not");
-            return tell(&waited.jobs, shown, Duration::ZERO).map(|_| Exit::SomeFailed);
+            return tell(&waited.jobs, shown).map(|_| Exit::SomeFailed);
         }
         if progress.is_seen() {
             let seen = hub.get::<Overview>("overview").await.ok();
             show(&mut progress, &waited.jobs, seen.map(|seen| seen.workers));
         }
     };
-    let took = progress.elapsed();
     drop(progress);
-    tell(&ended, shown, took)
+    tell(&ended, shown)
 }
 
 /// Who stops waiting may think that the jobs stop too.
@@ -125,11 +124,11 @@ fn at_workers(given: u64, workers: Option<Fleet>) -> String {
     }
 }
 
-fn tell(jobs: &[Job], shown: Shown, took: Duration) -> anyhow::Result<Exit> {
+fn tell(jobs: &[Job], shown: Shown) -> anyhow::Result<Exit> {
     for job in jobs {
         match shown {
             Shown::Json => print(serde_json::to_string(job)?)?,
-            Shown::Words { quiet: false } => say(summary(job, took)),
+            Shown::Words { quiet: false } => say(summary(job)),
             Shown::Words { quiet: true } => {}
         }
     }
@@ -137,11 +136,18 @@ fn tell(jobs: &[Job], shown: Shown, took: Duration) -> anyhow::Result<Exit> {
     Ok(if all_done { Exit::Done } else { Exit::SomeFailed })
 }
 
-fn summary(job: &Job, took: Duration) -> String {
-    let (number, tasks) = (job.job, bar_of(&job.counts));
-    let (state, _) = state_of_job(job);
-    let waited = if took.is_zero() { String::new() } else { format!(" after {}", duration(took)) };
-    let mut words = format!("job {number} {state}{waited}: {tasks}");
+/// The time is the job's own, from its submit to its end, whenever the wait began.
+fn summary(job: &Job) -> String {
+    let (number, counts) = (job.job, bar_of(&job.counts));
+    let took = job.ended_ms.map_or_else(String::new, |ended| {
+        let took = Duration::from_millis(ended.saturating_sub(job.submitted_ms));
+        format!(" in {}", duration(took))
+    });
+    let mut words = match job.state {
+        JobState::Done if job.tasks == 1 => format!("job {number}: 1 task done{took}"),
+        JobState::Done => format!("job {number}: {} tasks done{took}", job.tasks),
+        _ => format!("job {number} {}{took}: {counts}", state_of_job(job).0),
+    };
     if job.counts.failed > 0 {
         words.push_str(&format!(
             "\nsee them: laboro tasks {number}/failed   run them again: laboro retry {number}"

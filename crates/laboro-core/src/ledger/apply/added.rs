@@ -168,8 +168,14 @@ impl Ledger {
         let handle = match this.state_of(pred.index) {
             Some(State::Done) | None => return,
             Some(State::Failed) => {
+                let why = this.why_failed(pred.index).map(Box::from);
                 let phase = self.unfold_failure(job, pred.index);
-                self.make_record(job, at, pred.index, phase)
+                let handle = self.make_record(job, at, pred.index, phase);
+                if why.is_some() {
+                    self.job_mut(job).forget_why(pred.index, pred.index);
+                    self.tasks[handle].extra_mut().message = why;
+                }
+                handle
             }
             Some(State::Cancelled) => self.make_record(job, at, pred.index, Phase::Cancelled),
             Some(state) => self.materialise(job, at, pred.index, state),

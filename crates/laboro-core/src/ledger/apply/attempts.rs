@@ -161,7 +161,12 @@ impl Ledger {
         if let Phase::Finished { outcome, .. } = phase
             && !outcome.is_success()
         {
-            self.job_mut(job).failed_elements.entry(outcome).or_default().insert(index);
+            let extra = self.tasks[handle].extra.clone();
+            let this = self.job_mut(job);
+            this.failed_elements.entry(outcome).or_default().insert(index);
+            if let Some(why) = extra.as_ref().and_then(|extra| extra.message.as_deref()) {
+                this.remember_why(index, why);
+            }
         }
         self.graph.detach(&mut self.tasks, handle);
         self.fold(handle);

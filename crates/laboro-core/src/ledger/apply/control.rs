@@ -115,6 +115,7 @@ impl Ledger {
             uncount(&mut this.failures, *outcome, count);
         }
         this.failed_elements.retain(|_, set| !set.is_empty());
+        this.forget_why(first, last);
     }
 
     pub(super) fn uncount_failure(&mut self, handle: TaskHandle) {

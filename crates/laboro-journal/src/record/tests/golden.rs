@@ -90,7 +90,7 @@ fn every_kind_of_event_has_a_golden_record() {
     ];
     let all: BTreeSet<u8> = (tag::BEGAN..=tag::JUDGED)
         .chain(tag::RESTORED_COUNTERS..=tag::RESTORED_LEASE)
-        .chain(tag::RESTORED_ARRAY_TAGGED..=tag::RESTORED_BLOCKED_IS_OVER)
+        .chain(tag::RESTORED_ARRAY_TAGGED..=tag::RESTORED_FAILED_BECAUSE)
         .chain(later)
         .filter(|&tag| Form::of(tag) == Form::Tagged)
         .collect();

@@ -144,6 +144,14 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 .into(),
         ),
         (
+            "restored-failed-because",
+            piece(Restore::FailedBecause {
+                job,
+                why: "program /no/such not found".into(),
+                ranges: vec![(21, 29)],
+            }),
+        ),
+        (
             "restored-failed-elements",
             piece(Restore::FailedElements {
                 job,

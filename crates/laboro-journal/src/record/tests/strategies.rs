@@ -158,6 +158,11 @@ fn restore() -> impl Strategy<Value = Restore> {
             state,
             ranges
         }),
+        (job(), ".{0,20}", ranges()).prop_map(|(job, why, ranges)| Restore::FailedBecause {
+            job,
+            why: why.into(),
+            ranges
+        }),
         (job(), outcome(), ranges()).prop_map(|(job, outcome, ranges)| Restore::FailedElements {
             job,
             outcome,

@@ -57,6 +57,10 @@ impl Encoder {
                 self.job_ranges(tag::RESTORED_FAILED_ELEMENTS, *job, ranges);
                 self.outcome(*outcome);
             }
+            Restore::FailedBecause { job, why, ranges } => {
+                self.job_ranges(tag::RESTORED_FAILED_BECAUSE, *job, ranges);
+                self.out.string(why.as_bytes());
+            }
             Restore::Tasks(tasks) => self.restored_tasks(tasks),
             Restore::Followers(pairs) => self.pairs(tag::RESTORED_FOLLOWERS, pairs),
             Restore::Edges(pairs) => self.pairs(tag::RESTORED_EDGES, pairs),
@@ -279,6 +283,10 @@ impl Decoder<'_> {
             tag::RESTORED_FAILED_ELEMENTS => {
                 let (job, ranges) = (self.job()?, self.ranges()?);
                 Restore::FailedElements { job, outcome: self.outcome()?, ranges }
+            }
+            tag::RESTORED_FAILED_BECAUSE => {
+                let (job, ranges) = (self.job()?, self.ranges()?);
+                Restore::FailedBecause { job, why: self.from.text()?.into(), ranges }
             }
             tag::RESTORED_TASKS | tag::RESTORED_TASKS_TAGGED => {
                 Restore::Tasks(Box::new(self.restored_tasks()?))
