@@ -71,10 +71,6 @@ impl Progress {
             Form::Quiet => false,
         }
     }
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
 }
 
 impl Drop for Progress {

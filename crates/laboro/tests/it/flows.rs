@@ -88,9 +88,17 @@ fn a_failure_blocks_what_waits_for_it_unless_that_runs_anyway() {
         after = ["bad"]
         even_if_failed = true
         command = "echo anyway"
+        [[task]]
+        name = "last"
+        after = ["blocked"]
+        even_if_failed = true
+        command = "echo last"
         "#,
     );
-    assert_eq!(rig.run(["-k", "flow.toml"]).expect(1).out(), "anyway\n");
+    let ran = rig.run(["-k", "flow.toml"]);
+    ran.expect(1);
+    assert_eq!(ran.out(), "anyway\nlast\n");
+    ran.says("2 of 4 tasks done, 1 failed, 1 blocked");
 }
 
 #[test]

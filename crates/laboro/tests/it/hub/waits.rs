@@ -12,7 +12,7 @@ fn a_wait_ends_with_its_jobs_and_has_the_exit_status_of_a_run() {
     let waiting = place.laboro(&["wait", "1", "2"]).start();
     let worker = place.worker("w", 10);
     assert_eq!(worker.work_off(&[]), 4);
-    waiting.wait().expect(0).says("job 1 done").says("3 done");
+    waiting.wait().expect(0).says("job 1: 3 tasks done in ");
     place.out(&["submit", "--array", "1-3", "--", "echo", "{}"]);
     worker.work_off(&[2]);
     place.run(&["wait"]).expect(1).says("job 3 failed").says("laboro retry 3");
@@ -51,6 +51,8 @@ fn what_waits_for_a_person_is_not_waited_for() {
     place.worker("w", 1).work_off(&[1]);
     place.run(&["wait"]).expect(1).says("1 failed, 1 blocked");
     assert!(place.out(&["explain", "b"]).contains("it is blocked: a failed"));
+    place.out(&["forget", "1"]);
+    assert!(!place.out(&["jobs"]).contains("blocked"));
     place.out(&["submit", "--hold", "--", "true"]);
     place.run(&["wait"]).expect(1).says("laboro release 2");
 }

@@ -87,7 +87,7 @@ fn a_flow_runs_at_a_worker_and_its_output_comes_back() {
         script = "echo \"got $1 in {}\""
         "#,
     );
-    whole.run(&["submit", "--wait", "flow.toml"]).expect(0).says("job 1 done");
+    whole.run(&["submit", "--wait", "flow.toml"]).expect(0).says("job 1: ");
     let texts: Vec<String> =
         (1..=4).map(|n| whole.rig.read(&format!("out/copy-{n}.txt"))).collect();
     let expected =
@@ -193,7 +193,7 @@ fn who_waits_or_follows_waits_for_a_hub_that_starts_again() {
     }
     whole.start_hub();
     whole.rig.write("go", "");
-    wait.wait().expect(0).says("the hub is back").says("job 1 done");
+    wait.wait().expect(0).says("the hub is back").says("done in ");
     let followed = follow.wait();
     assert_eq!(followed.expect(0).out(), "one\ntwo\n");
     assert!(!followed.err().contains("://docs"), "{}", followed.err());
