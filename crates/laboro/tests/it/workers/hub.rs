@@ -1,6 +1,6 @@
 //! A hub in a directory of its own, and workers of the real program.
 
-use crate::rig::{Live, Rig, until};
+use crate::rig::{Call, Live, Rig, until};
 use laboro_core::*;
 use laboro_hub::config::{Durability, Listen, Settings};
 use laboro_hub::listen::DoorCounts;
@@ -88,13 +88,17 @@ impl HubRig {
     }
 
     pub fn worker_unmet(&self, name: &str, options: &[&str]) -> Live {
+        self.worker_call(name, options).start()
+    }
+
+    pub fn worker_call(&self, name: &str, options: &[&str]) -> Call {
         let access = self.access();
         let mut words = vec!["worker", "--access", &access, "--name", name, "--scratch", "."];
         if !options.contains(&"--slots") {
             words.extend(["--slots", "1"]);
         }
         words.extend(options);
-        self.rig.laboro(words).start()
+        self.rig.laboro(words)
     }
 
     pub fn ask(&self, command: Command) -> Reply {
