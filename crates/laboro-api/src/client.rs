@@ -70,9 +70,14 @@ impl ClientError {
     }
 }
 
+/// Opens a connection to a hub in the same process.
+pub type Dial = Arc<dyn Fn() -> io::Result<tokio::net::UnixStream> + Send + Sync>;
+
 /// Where a hub is and how it is spoken to.
 #[derive(Clone)]
 pub struct Target {
+    /// A hub in this very process: gives the other end of a connection. Nothing else is tried then.
+    pub within: Option<Dial>,
     /// The socket of a hub on this machine, tried before the addresses.
     pub local: Option<PathBuf>,
     pub host: String,
@@ -97,6 +102,7 @@ impl Target {
     pub fn new(host: impl Into<String>, port: u16) -> Target {
         let patience = Duration::from_secs(60);
         Target {
+            within: None,
             local: None,
             host: host.into(),
             port,
@@ -122,6 +128,7 @@ impl Target {
         let (host, port) =
             places.next().ok_or_else(|| refuse("it names no address of a hub".into()))?;
         Ok(Target {
+            within: None,
             local: access.local_socket().map(Path::to_owned),
             others: places.collect(),
             tls: Some(Arc::new(client_config(access)?)),

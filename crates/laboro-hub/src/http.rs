@@ -49,7 +49,7 @@ mod workers;
 pub use audit::{Audit, AuditError, AuditOptions};
 pub use entry::Peer;
 pub use limits::Limits;
-pub use local::serve_local;
+pub use local::{serve_local, serve_within};
 pub use places::ServeStats;
 pub use serve::serve;
 pub(crate) use standby_redirect::StandbyRedirect;
@@ -76,6 +76,9 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+/// Gives the link, or why there is none.
+pub type OpenDashboard = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
+
 /// What the API stands on.
 #[derive(Clone)]
 pub struct Services {
@@ -98,6 +101,8 @@ pub struct Services {
     pub dashboard_dir: Option<PathBuf>,
     /// The request brokers behind the doors, with where they listen.
     pub brokers: Arc<dyn Fn() -> Vec<(SocketAddr, Observer)> + Send + Sync>,
+    /// Opens a dashboard for a browser and gives its link, where it is not open from the start.
+    pub open_dashboard: Option<OpenDashboard>,
     /// The counters of `serve`, for the metrics.
     pub serving: Arc<ServeStats>,
     pub limits: Limits,
@@ -124,6 +129,7 @@ impl Services {
             dir: None,
             dashboard_dir: None,
             brokers: Arc::new(Vec::new),
+            open_dashboard: None,
             serving: Arc::default(),
             limits: Limits::default(),
         }
@@ -169,6 +175,7 @@ pub fn router(services: Services) -> Router {
     routes
         .merge(dashboard::routes())
         .merge(usual_metrics(&api))
+        .merge(own_dashboard(&api))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn_with_state(api.clone(), head::check))
@@ -183,6 +190,28 @@ fn usual_metrics(api: &Arc<Api>) -> Router<Arc<Api>> {
     let metrics = axum::routing::get(metrics::metrics);
     Router::new()
         .route("/metrics", metrics)
+        .route_layer(from_fn_with_state(api.clone(), entry::enter))
+}
+
+/// For the user of a run, who asks its socket for a link that a browser can open. No part of the API: a hub has a
+/// dashboard where its API is.
+fn own_dashboard(api: &Arc<Api>) -> Router<Arc<Api>> {
+    let open = async |axum::extract::State(api): Shared| {
+        let opened = api.services.open_dashboard.as_ref().map(|open| open());
+        match opened {
+            Some(Ok(link)) => Ok(axum::Json(link)),
+            Some(Err(why)) => {
+                Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no_dashboard", why))
+            }
+            None => Err(Refused::new(
+                StatusCode::NOT_FOUND,
+                "no_dashboard",
+                "the dashboard is where the API is".to_owned(),
+            )),
+        }
+    };
+    Router::new()
+        .route(&format!("{}/dashboard", api::BASE), axum::routing::post(open))
         .route_layer(from_fn_with_state(api.clone(), entry::enter))
 }
 

@@ -59,6 +59,8 @@ pub struct Outputs {
 #[derive(Debug)]
 struct Shared {
     dir: PathBuf,
+    /// Somebody else writes, and nobody tells when there is more.
+    only_reads: bool,
     pieces: mpsc::Sender<Piece>,
     room: Semaphore,
     /// Pieces with output on their way to the writer, which counts them down when `open` knows of them.
@@ -125,20 +127,7 @@ impl Keeper {
         life: u32,
         on_error: OnWriteError,
     ) -> Result<Keeper, KeepError> {
-        let (pieces, queue) = mpsc::channel(PIECES_MAX);
-        let shared = Arc::new(Shared {
-            dir: dir.to_owned(),
-            pieces,
-            room: Semaphore::new(BYTES_MAX),
-            coming: AtomicUsize::new(0),
-            open: AtomicUsize::new(0),
-            lost: AtomicU64::new(0),
-            trouble: Trouble::new(on_error),
-            has_lost: AtomicBool::new(false),
-            ends: Waiting::default(),
-            flushed: watch::Sender::new(0),
-            reader: Mutex::new(None),
-        });
+        let (shared, queue) = Shared::new(dir, on_error, false);
         let writer = writer::Writing::open(dir, config, life, Arc::clone(&shared))?;
         let thread = std::thread::Builder::new()
             .name("laboro-outputs".into())
@@ -172,7 +161,38 @@ impl Drop for Keeper {
     }
 }
 
+impl Shared {
+    fn new(
+        dir: &Path,
+        on_error: OnWriteError,
+        only_reads: bool,
+    ) -> (Arc<Shared>, mpsc::Receiver<Piece>) {
+        let (pieces, queue) = mpsc::channel(PIECES_MAX);
+        let shared = Shared {
+            dir: dir.to_owned(),
+            only_reads,
+            pieces,
+            room: Semaphore::new(BYTES_MAX),
+            coming: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            lost: AtomicU64::new(0),
+            trouble: Trouble::new(on_error),
+            has_lost: AtomicBool::new(false),
+            ends: Waiting::default(),
+            flushed: watch::Sender::new(0),
+            reader: Mutex::new(None),
+        };
+        (Arc::new(shared), queue)
+    }
+}
+
 impl Outputs {
+    /// Of a store that somebody else writes, or has written.
+    pub fn reading(dir: &Path) -> Outputs {
+        let (shared, _) = Shared::new(dir, OnWriteError::Stop, true);
+        Outputs { shared }
+    }
+
     /// Waits until all of it is in its file, or, where that is the setting, counted as lost. A caller that does not
     /// want to wait for a full disk drops this: what was taken until then is known when it comes again.
     pub async fn keep(&self, mut chunks: Vec<Chunk>) -> Result<(), KeepError> {
@@ -290,6 +310,9 @@ impl Outputs {
 
     /// Everything that was kept so far can be read afterwards.
     async fn settle(&self) -> Result<(), KeepError> {
+        if self.shared.only_reads {
+            return Ok(());
+        }
         let (done, settled) = oneshot::channel();
         self.pass_on().await?;
         self.send(Piece::Settle(done)).await?;

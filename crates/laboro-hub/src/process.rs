@@ -12,6 +12,8 @@ mod shared_identity;
 mod socket;
 mod standby_redirect;
 
+pub use socket::{LocalSocket, SocketFile, socket_places};
+
 use crate::config::{BadDoor, DoorSettings, Listen, Settings};
 use crate::history::History;
 use crate::http::Services;
@@ -153,7 +155,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     // Of several hubs one leads. A socket takes a request also while its hub stands still, so that nobody would look for
     // the one that has taken over.
     let is_alone = http.is_some() && settings.journal.is_none();
-    let local = if is_alone { socket::open(&settings.dir, &identity) } else { None };
+    let local = if is_alone { socket::open(&settings.dir, &identity.socket_name()) } else { None };
     let socket = local.as_ref().and_then(|local| local.file.text());
     let access = own_access::write(settings, &identity, (socket, http, native), clock.now())?;
     let tokens = Tokens::open(&settings.dir)?.with_logins(settings.logins.limits());

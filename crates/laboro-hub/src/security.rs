@@ -4,6 +4,7 @@ mod certificate;
 mod curve;
 mod failures;
 mod one_token;
+mod own_user;
 mod tokens;
 
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod tests;
 pub use certificate::{Identity, host_name};
 pub use curve::{CurveKey, curve_keys, make_curve_keys, read_curve_keys};
 pub use one_token::OneToken;
+pub use own_user::OwnUser;
 pub use tokens::{NewToken, Token, TokenBook, Tokens};
 
 pub(crate) use failures::{Failures, LoginLimits};

@@ -220,6 +220,10 @@ pub(crate) struct Run {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
+    /// Open a dashboard for a browser on this machine while the run lasts, and print its link.
+    #[arg(long)]
+    pub(crate) dashboard: bool,
+
     /// One JSON event a line on standard output.
     #[arg(long, conflicts_with_all = ["tee", "keep_order"])]
     pub(crate) json: bool,
@@ -301,18 +305,14 @@ pub(crate) enum Durability {
 }
 
 const LOGS_HELP: &str = "\
-Looks into .laboro here, if there is one, or where --state says. Asks the hub if there is no run here but a hub
-is known, or with --hub, --access or --dir; then TASK may also be JOB/N.";
+Looks into .laboro here, if there is one, or where --state says. Asks the hub if there is no run here or the
+environment names one, or with --hub, --access or --dir; then TASK may also be JOB/N.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = LOGS_HELP)]
 pub(crate) struct Logs {
     /// The task's name or number; at a hub also 12/5 or last/5.
     pub(crate) task: String,
-
-    /// Ask the hub, also if there is a .laboro here.
-    #[arg(long, conflicts_with_all = ["state", "run"])]
-    pub(crate) hub: bool,
 
     /// At a hub: the group of a task that is given by its name.
     #[arg(long, value_name = "GROUP")]
@@ -334,32 +334,20 @@ pub(crate) struct Logs {
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u16>,
 
-    /// Where the state is. Default: .laboro here.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-
-    /// Which run, by the first letters of its id. Default: the latest.
-    #[arg(long, value_name = "ID")]
-    pub(crate) run: Option<String>,
-
     /// The task's record and output as JSON.
     #[arg(long, conflicts_with = "follow")]
     pub(crate) json: bool,
 
     // Last, since what follows would stand under its heading.
     #[command(flatten)]
-    pub(crate) hub_args: hub::HubArgs,
+    pub(crate) place: hub::WhereArgs,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Graph {
-    /// A job file; or the number of a job at the hub, or `last`, if there is no such file.
-    #[arg(value_name = "FILE|JOB")]
+    /// A job file; or a job of a run or a hub: its number, or `last`, if there is no such file.
+    #[arg(value_name = "FILE|JOB", default_value = "last")]
     pub(crate) file: PathBuf,
-
-    /// A job of the hub is meant, also if there is a file of that name.
-    #[arg(long)]
-    pub(crate) hub: bool,
 
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,
@@ -369,7 +357,7 @@ pub(crate) struct Graph {
     pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) hub_args: hub::HubArgs,
+    pub(crate) place: hub::WhereArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

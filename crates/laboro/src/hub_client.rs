@@ -5,15 +5,18 @@ mod access;
 mod away;
 mod follow;
 mod pages;
+mod place;
 
 pub(crate) use access::{is_known, path as access_path};
 pub(crate) use away::Away;
 pub(crate) use follow::Follow;
 pub(crate) use pages::{Newest, TaskPages, WorkerPages};
+pub(crate) use place::{RunPlace, is_hub_meant};
 
-use crate::args::hub::HubArgs;
-use crate::exit::{Exit, refused};
+use crate::args::hub::{HubArgs, WhereArgs};
+use crate::exit::{Exit, refused, usage};
 use crate::resolve::Chosen;
+use crate::run::Past;
 use anyhow::Context;
 use bytes::Bytes;
 use laboro_api::client::{Client, ClientError, Download, Upload, segment};
@@ -21,6 +24,7 @@ use laboro_api::{
     AddTasks, Changed, Eject, Explained, Groups, Job, Prioritise, StopSlots, SubmitJob, Submitted,
     Task, Waited, Worker,
 };
+use place::Place;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -30,6 +34,8 @@ pub(crate) struct Hub {
     client: Client,
     /// The group meant when none is named.
     group: String,
+    /// It is a run on this machine that is asked, by the same API.
+    run: Option<RunPlace>,
 }
 
 /// Speaks with the hub that is meant. A signal ends it, whatever it waits for.
@@ -38,9 +44,39 @@ pub(crate) fn talk(
     conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let (target, group) = access::target(args)?;
+    converse(Place::Hub(Box::new(target), group), conversation)
+}
+
+/// The same with a run or a hub, to look at something.
+pub(crate) fn look(
+    args: &WhereArgs,
+    conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    converse(place::to_look(args)?, conversation)
+}
+
+/// The same, to change something.
+pub(crate) fn change(
+    args: &WhereArgs,
+    conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    let place = place::to_change(args)?;
+    if let Place::Run(run @ RunPlace { socket: None, .. }) = &place {
+        return Err(refused(format!(
+            "{} is not running: only a run that is under way can be changed",
+            run.name()
+        )));
+    }
+    converse(place, conversation)
+}
+
+fn converse(
+    place: Place,
+    conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let hub = Hub { client: Client::new(target), group };
+        let hub = Hub::at(place).await?;
         let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
         let mut terminate = signal(SignalKind::terminate()).context("signals cannot be caught")?;
         tokio::select! {
@@ -52,11 +88,17 @@ pub(crate) fn talk(
     })
 }
 
-/// The address of the hub's dashboard with the token that goes with it. Asks nobody.
-pub(crate) fn link(args: &HubArgs) -> anyhow::Result<Option<String>> {
-    let (target, _) = access::target(args)?;
-    let address = target.address();
-    Ok(target.token.map(|token| format!("https://{address}/#token={token}")))
+/// The address of the hub's dashboard with the token that goes with it. Asks nobody. `None`: a run is meant.
+pub(crate) fn dashboard_link(args: &WhereArgs) -> anyhow::Result<Option<String>> {
+    match place::to_look(args)? {
+        Place::Run(_) => Ok(None),
+        Place::Hub(target, _) => {
+            let token = target.token.as_ref();
+            let token = token
+                .ok_or_else(|| usage("the access file has no token: ask for one at the hub"))?;
+            Ok(Some(format!("https://{}/#token={token}", target.address())))
+        }
+    }
 }
 
 /// What is done to tasks of a job.
@@ -131,8 +173,40 @@ impl Printed {
 }
 
 impl Hub {
+    async fn at(place: Place) -> anyhow::Result<Hub> {
+        let (target, group, run) = match place {
+            Place::Hub(target, group) => (*target, group, None),
+            Place::Run(run) => {
+                let target = match &run.socket {
+                    Some(socket) => run.target(socket),
+                    None => Past::open(&run.dir).await?.target(run.name()),
+                };
+                (target, crate::run::GROUP.to_owned(), Some(run))
+            }
+        };
+        Ok(Hub { client: Client::new(target), group, run })
+    }
+
+    /// The run that is asked, if it is one.
+    pub(crate) fn run(&self) -> Option<&RunPlace> {
+        self.run.as_ref()
+    }
+
+    /// Nothing happens there any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.socket.is_none())
+    }
+
+    /// A link to a dashboard of a run that lives.
+    pub(crate) async fn open_dashboard(&self) -> anyhow::Result<String> {
+        self.client.post("dashboard", &json!({})).await.map_err(told)
+    }
+
     pub(crate) fn address(&self) -> String {
-        self.client.target().address()
+        match &self.run {
+            Some(run) => run.name(),
+            None => self.client.target().address(),
+        }
     }
 
     pub(crate) fn group(&self) -> &str {
@@ -323,7 +397,7 @@ impl Hub {
     }
 
     pub(crate) async fn follow(&self, job: Option<u32>) -> anyhow::Result<Follow<'_>> {
-        Follow::start(&self.client, job).await
+        Follow::start(&self.client, job, self.run.is_none()).await
     }
 }
 

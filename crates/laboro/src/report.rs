@@ -13,13 +13,13 @@ mod tests;
 use crate::args::hub::Report;
 use crate::exit::Exit;
 use crate::files::write_output;
-use crate::hub_client::talk;
+use crate::hub_client::look;
 use crate::output::say;
 use crate::resolve;
 use facts::Facts;
 
 pub(crate) fn run(args: &Report) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+    look(&args.place, async |hub| {
         let job = resolve::job(hub, &args.job).await?;
         let facts = Facts::gather(hub, job).await?;
         if facts.job.ended_ms.is_none() {

@@ -4,9 +4,10 @@
 use crate::exit::{refused, usage};
 use crate::hub_client::{Hub, Newest};
 use crate::output::safe;
-use crate::selector::{JobRef, Selector};
+use crate::selector::{self, JobRef, Selector};
 use laboro_api::{Parts, Selection, Task, TaskState};
 use laboro_core::State;
+use std::borrow::Cow;
 
 /// Tasks of one job, or the job itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +65,7 @@ pub(crate) async fn job(hub: &Hub, text: &str) -> anyhow::Result<u32> {
 
 /// Jobs and tasks alike. `group` is where a name is looked for.
 pub(crate) async fn any(hub: &Hub, text: &str, group: Option<&str>) -> anyhow::Result<Chosen> {
+    let text = &*in_run(hub, text);
     let (found, job) = match Selector::parse(text).map_err(usage)? {
         Selector::Job(job) => (Which::Job, job),
         Selector::Ranges(job, ranges) => (Which::Ranges(ranges), job),
@@ -83,8 +85,17 @@ pub(crate) async fn any(hub: &Hub, text: &str, group: Option<&str>) -> anyhow::R
     Err(no_job(&job))
 }
 
+/// A run has one job, so a number, several, or a state mean tasks of it.
+fn in_run<'a>(hub: &Hub, text: &'a str) -> Cow<'a, str> {
+    match hub.run() {
+        Some(_) if selector::is_tasks(text) => Cow::Owned(format!("last/{text}")),
+        _ => Cow::Borrowed(text),
+    }
+}
+
 /// One task.
 pub(crate) async fn task(hub: &Hub, text: &str, group: Option<&str>) -> anyhow::Result<(u32, u32)> {
+    let text = &*in_run(hub, text);
     // A task is wanted, so its name comes before that of a job.
     if let Selector::Name(name) = Selector::parse(text).map_err(usage)? {
         if let Some(task) = hub.task_named(group, &name).await? {

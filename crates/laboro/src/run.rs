@@ -8,7 +8,9 @@ mod files;
 mod finish;
 mod layout;
 mod order;
+mod past;
 pub(crate) mod results;
+mod serve;
 mod show;
 mod side;
 mod signals;
@@ -18,6 +20,8 @@ mod tee;
 mod worker;
 
 pub(crate) use files::make_room_for;
+pub(crate) use past::Past;
+pub(crate) use serve::sockets;
 pub(crate) use signals::Signals;
 pub(crate) use state::RunDir;
 pub(crate) use tee::Tee;
@@ -30,11 +34,13 @@ use laboro_core::{
     Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
     Selection, Which,
 };
+use laboro_hub::history::{History, Observed};
 use laboro_hub::{Handle, Server, ServerOptions};
 use laboro_journal::{FileJournal, Journal, log};
 use laboro_net::Clock;
 use laboro_plan::Plan;
 use layout::Layout;
+use serve::{Shown, Watchers};
 use show::Display;
 use side::SharedDesk;
 use std::path::PathBuf;
@@ -63,6 +69,8 @@ pub(crate) struct Options {
     pub(crate) durability: log::Durability,
     pub(crate) retry_failed: bool,
     pub(crate) fresh: bool,
+    /// A browser can look on.
+    pub(crate) dashboard: bool,
     pub(crate) show: Show,
 }
 
@@ -73,6 +81,9 @@ pub(crate) struct Show {
     pub(crate) tee: bool,
     pub(crate) keep_order: bool,
 }
+
+/// The name of a run's only worker.
+const WORKER: &str = "local";
 
 /// The group of a run's only job.
 pub(crate) const GROUP: &str = "default";
@@ -106,15 +117,20 @@ async fn drive(
     let RunDir { path, mut journal, ledger, mut outputs, .. } = dir;
     let clock = Clock::start();
     let seed = layout::seed();
-    let config = Config {
-        limits: Limits { tasks_a_submit: usize::MAX, ..Limits::default() },
-        keep: Keep { age_ms: u64::MAX, ..Keep::default() },
-        conduct: laboro_core::Conduct { rule: laboro_core::ConductRule::Off, ..Default::default() },
-        ..Config::default()
-    };
-    let (mut hub, first) = Hub::begin(ledger, config, clock.now(), seed);
+    let (mut hub, first) = Hub::begin(ledger, config(), clock.now(), seed);
     journal.commit(first).await.context("the state cannot be written")?;
     let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
+    let (history, mut journal, recorder) = History::new(journal);
+    // Charts are for browsers; without a recorder nothing is noted.
+    let (history, recorder) = match options.dashboard {
+        true => (Some(history), Some(recorder)),
+        false => (None, None),
+    };
+    let shown = Shown { handle: handle.clone(), clock, dir: path.clone(), history };
+    let mut watchers = Watchers::listen(shown, recorder);
+    if options.dashboard {
+        say(format_args!("dashboard: {}", watchers.open_dashboard()?));
+    }
 
     let work = async {
         let before = submit(&handle, &mut layout, &options).await?;
@@ -136,10 +152,25 @@ async fn drive(
         biased;
         exit = work => exit,
         failed = turn(&mut hub, &mut server, &mut journal) => Err(failed),
+        () = watchers.attend() => unreachable!("it never ends by itself"),
     }
 }
 
-async fn turn(hub: &mut Hub, server: &mut Server, journal: &mut FileJournal) -> anyhow::Error {
+/// How the hub of a run differs from others: it takes whatever the plan has, forgets nothing, and judges nobody.
+fn config() -> Config {
+    Config {
+        limits: Limits { tasks_a_submit: usize::MAX, ..Limits::default() },
+        keep: Keep { age_ms: u64::MAX, ..Keep::default() },
+        conduct: laboro_core::Conduct { rule: laboro_core::ConductRule::Off, ..Default::default() },
+        ..Config::default()
+    }
+}
+
+async fn turn(
+    hub: &mut Hub,
+    server: &mut Server,
+    journal: &mut Observed<FileJournal>,
+) -> anyhow::Error {
     match laboro_hub::run(hub, server, journal).await {
         Ok(()) => anyhow!("the hub stopped"),
         Err(error) => anyhow::Error::new(error)
@@ -155,7 +186,11 @@ async fn submit(
 ) -> anyhow::Result<JobView> {
     let known = matches!(handle.ask(Command::Query(Query::Job(JOB))).await?, Reply::Jobs(_));
     if !known {
-        let job = JobOptions { max_fails: options.max_fails, ..JobOptions::default() };
+        let job = JobOptions {
+            name: layout.job_name().into(),
+            max_fails: options.max_fails,
+            ..JobOptions::default()
+        };
         match handle.ask(Command::Submit(layout.submit(job))).await? {
             Reply::Submitted { .. } => {}
             Reply::Refused(refusal) => return Err(usage(refusal)),

@@ -106,6 +106,11 @@ pub(crate) fn state(word: &str) -> Option<State> {
     State::ALL.into_iter().find(|state| state.word() == word)
 }
 
+/// What stands for tasks behind the slash of a job.
+pub(crate) fn is_tasks(text: &str) -> bool {
+    is_ranges(text) || state(text).is_some()
+}
+
 /// Digits, dashes and commas, and nothing that would have to be guessed at.
 fn is_ranges(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -11,7 +11,7 @@ mod tests;
 
 use crate::args::hub::Top;
 use crate::exit::{Exit, usage};
-use crate::hub_client::{Hub, talk};
+use crate::hub_client::{Hub, look};
 use crate::resolve::{Chosen, Which};
 use keyboard::Keyboard;
 use laboro_plan::parse_duration;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Top) -> anyhow::Result<Exit> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(usage("`laboro top` needs a terminal; `laboro status` prints the same once"));
     }
-    talk(&args.hub, async |hub| {
+    look(&args.place, async |hub| {
         // A hub that is not there is told of in plain words, not on a screen.
         let _: laboro_api::Me = hub.get("me").await?;
         let mut screen = Screen::open()?;

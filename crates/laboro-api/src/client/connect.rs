@@ -22,6 +22,11 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// To the first place that answers. Only where there are several is it worth trying again.
 pub(super) async fn connect(target: &Target, places: &Places) -> Result<Sender, ClientError> {
+    if let Some(dial) = &target.within {
+        let address = target.address();
+        let unreachable = |source| ClientError::Unreachable { address: address.clone(), source };
+        return shake_hands(dial().map_err(unreachable)?, &address).await;
+    }
     if let Some(sender) = connect_here(target).await {
         return Ok(sender);
     }

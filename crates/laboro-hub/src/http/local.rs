@@ -53,6 +53,20 @@ pub async fn serve_local(
     desk.end(connections).await;
 }
 
+/// One connection, made within this process.
+pub async fn serve_within(
+    stream: UnixStream,
+    router: Router,
+    limits: Limits,
+    stats: Arc<ServeStats>,
+) {
+    let service = HttpService { tls: None, router, limits, closing: CancellationToken::new() };
+    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    if let Some(place) = stats.admit(peer.ip(), &service.limits) {
+        service.converse_plainly(stream, peer, place).await;
+    }
+}
+
 /// The mode of the file says the same, but not everywhere and not from the first moment.
 fn is_own(stream: &UnixStream) -> bool {
     let own = rustix::process::geteuid().as_raw();

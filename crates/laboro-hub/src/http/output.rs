@@ -17,7 +17,6 @@ use laboro_core::{JobId, Name, TaskId};
 use laboro_journal::outputs::{Key, Streams};
 use serde::Deserialize;
 use std::sync::Arc;
-use std::time::Duration;
 use utoipa::{IntoParams, ToSchema};
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -238,9 +237,6 @@ struct Following {
     key: Key,
 }
 
-/// Without news the task itself is looked at: an attempt that was lost or printed nothing has no end here.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
 impl Following {
     async fn next(mut self) -> Result<Option<(Bytes, Following)>, KeepError> {
         let mut is_last_look = false;
@@ -252,7 +248,10 @@ impl Following {
             if is_last_look || self.reading.cursor.is_over() {
                 return Ok(None);
             }
-            if tokio::time::timeout(LOOK_AGAIN, self.reading.cursor.news()).await.is_err() {
+            if tokio::time::timeout(self.reading.cursor.patience(), self.reading.cursor.news())
+                .await
+                .is_err()
+            {
                 is_last_look = self.is_past().await;
             }
         }

@@ -22,6 +22,11 @@ const PIECE_BYTES: usize = 256 << 10;
 /// Someone who follows need not see more often than this that there is more.
 const BREATH: Duration = Duration::from_millis(20);
 
+/// Without news the task itself is looked at: an attempt that was lost or printed nothing has no end here.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Where nobody brings news.
+const LOOK_SOON: Duration = Duration::from_millis(100);
+
 impl Cursor {
     pub(super) fn new(outputs: Outputs, follow: Follow, flushed: watch::Receiver<u64>) -> Cursor {
         Cursor { outputs, follow: Some(follow), flushed, trouble: None }
@@ -63,6 +68,14 @@ impl Cursor {
         self.flushed.changed().await.map_err(|_| KeepError::Closed)?;
         tokio::time::sleep(BREATH).await;
         Ok(())
+    }
+
+    /// How long to wait for news before looking again all the same.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.outputs.shared.only_reads {
+            true => LOOK_SOON,
+            false => LOOK_AGAIN,
+        }
     }
 
     /// Everything was given out, and nothing more will come. An attempt that was lost may have no end here:

@@ -1,7 +1,6 @@
 //! Where a hub serves its API to its own user: a unix socket in its directory, or, where that cannot hold one, in the user's
 //! runtime directory. A hub without a socket is a hub all the same.
 
-use crate::security::Identity;
 use rustix::process::geteuid;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -11,20 +10,23 @@ use std::path::{Path, PathBuf};
 
 /// Bound and listening; the file goes when this does.
 #[derive(Debug)]
-pub(super) struct LocalSocket {
+pub struct LocalSocket {
+    /// Does not block.
     pub listener: UnixListener,
+    /// Removed with this.
     pub file: SocketFile,
 }
 
+/// The name of a socket in the file system.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub struct SocketFile {
     path: PathBuf,
     inode: u64,
 }
 
 impl SocketFile {
     /// As it stands in access files, which are text.
-    pub fn text(&self) -> Option<String> {
+    pub(super) fn text(&self) -> Option<String> {
         self.path.to_str().map(str::to_owned)
     }
 }
@@ -38,14 +40,32 @@ impl Drop for SocketFile {
     }
 }
 
-pub(super) fn open(dir: &Path, identity: &Identity) -> Option<LocalSocket> {
-    let name = identity.socket_name();
-    let here = fs::canonicalize(dir).and_then(|dir| bind(dir.join(&name)));
-    let bound = here.or_else(|why| {
-        tracing::debug!("no socket in {}: {why}", dir.display());
-        bind(runtime_dir()?.join(&name))
-    });
-    match bound {
+impl LocalSocket {
+    /// In the first place that can have one.
+    pub fn open(places: &[PathBuf]) -> io::Result<LocalSocket> {
+        let mut failed = io::Error::from(io::ErrorKind::NotFound);
+        for path in places {
+            match bind(path.clone()) {
+                Ok(bound) => return Ok(bound),
+                Err(why) => {
+                    tracing::debug!("no socket at {}: {why}", path.display());
+                    failed = why;
+                }
+            }
+        }
+        Err(failed)
+    }
+}
+
+/// Where a socket of this name may be: in its directory, or, under a name that no other has, in the runtime directory. The
+/// path of a socket has at most 108 bytes, and not every file system can have one.
+pub fn socket_places(dir: &Path, name: &str, elsewhere: &str) -> Vec<PathBuf> {
+    let here = fs::canonicalize(dir).map(|dir| dir.join(name));
+    here.into_iter().chain(runtime_dir().map(|dir| dir.join(elsewhere))).collect()
+}
+
+pub(super) fn open(dir: &Path, name: &str) -> Option<LocalSocket> {
+    match LocalSocket::open(&socket_places(dir, name, name)) {
         Ok(bound) => Some(bound),
         Err(error) => {
             tracing::warn!("no local socket, commands use the address of http: {error}");

@@ -1,7 +1,7 @@
 //! What can be typed to a hub. Only shapes and help texts, as in `args`.
 
+use super::Input;
 use super::task::TaskArgs;
-use super::{Input, Logs};
 use crate::exit::usage;
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
@@ -23,6 +23,36 @@ impl HubArgs {
     /// What was said here, else what was said before a subcommand.
     pub(crate) fn or<'a>(&'a self, before: &'a HubArgs) -> &'a HubArgs {
         if self.access.is_some() || self.dir.is_some() { self } else { before }
+    }
+}
+
+/// A run here, or a hub.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "Which run or hub")]
+pub(crate) struct WhereArgs {
+    /// A run in .laboro here: the latest, or the one whose id starts so. Default, if there is one and no hub is named.
+    #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with_all = ["ask_hub", "access", "dir"])]
+    pub(crate) run: Option<Option<String>>,
+
+    /// Where runs keep their state, if not in .laboro here.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["ask_hub", "access", "dir"])]
+    pub(crate) state: Option<PathBuf>,
+
+    /// The hub, also if there is a run here.
+    #[arg(long = "hub")]
+    pub(crate) ask_hub: bool,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+impl WhereArgs {
+    /// Whether the person said that a hub is meant, or that it is not.
+    pub(crate) fn says_hub(&self) -> Option<bool> {
+        if self.ask_hub || self.hub.access.is_some() || self.hub.dir.is_some() {
+            return Some(true);
+        }
+        (self.state.is_some() || self.run.is_some()).then_some(false)
     }
 }
 
@@ -145,7 +175,7 @@ pub(crate) struct ListArgs {
     pub(crate) limit: Option<u64>,
 
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
+    pub(crate) place: WhereArgs,
 }
 
 impl ListArgs {
@@ -172,7 +202,7 @@ pub(crate) struct Status {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
+    pub(crate) place: WhereArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -223,7 +253,7 @@ pub(crate) struct Show {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
+    pub(crate) place: WhereArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -265,7 +295,7 @@ pub(crate) struct Control {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
+    pub(crate) place: WhereArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -368,7 +398,7 @@ pub(crate) struct Events {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
+    pub(crate) place: WhereArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -384,17 +414,7 @@ pub(crate) struct Explain {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
-}
-
-impl Logs {
-    /// Whether the person said that a hub is meant, or that it is not.
-    pub(crate) fn says_hub(&self) -> Option<bool> {
-        if self.hub || self.hub_args.access.is_some() || self.hub_args.dir.is_some() {
-            return Some(true);
-        }
-        (self.state.is_some() || self.run.is_some()).then_some(false)
-    }
+    pub(crate) place: WhereArgs,
 }
 
 const REPORT_HELP: &str = "\
@@ -405,6 +425,7 @@ slowest tasks, workers. The hub remembers how the tasks of its last 500 jobs wen
 #[command(after_help = REPORT_HELP)]
 pub(crate) struct Report {
     /// A job: its number, its name, or `last`.
+    #[arg(default_value = "last")]
     pub(crate) job: String,
 
     /// Write to this file; - is standard output, the default.
@@ -412,7 +433,7 @@ pub(crate) struct Report {
     pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
+    pub(crate) place: WhereArgs,
 }
 
 const DASHBOARD_HELP: &str = "\
@@ -423,7 +444,7 @@ token: `laboro access --role watch > viewer.toml` makes one that only looks, for
 #[command(after_help = DASHBOARD_HELP)]
 pub(crate) struct Dashboard {
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
+    pub(crate) place: WhereArgs,
 }
 
 const TOP_HELP: &str = "\
@@ -439,5 +460,5 @@ pub(crate) struct Top {
     pub(crate) every: String,
 
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
+    pub(crate) place: WhereArgs,
 }

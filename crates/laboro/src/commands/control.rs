@@ -2,7 +2,7 @@
 
 use crate::args::hub::{Control, Priority};
 use crate::exit::{Exit, usage};
-use crate::hub_client::{Hub, Verb, talk};
+use crate::hub_client::{self, Hub, Verb};
 use crate::output::{counted, print, safe};
 use crate::resolve::{self, Chosen, Which};
 use serde_json::json;
@@ -45,7 +45,7 @@ async fn choose(hub: &Hub, args: &Control) -> anyhow::Result<Vec<(String, Chosen
 }
 
 fn change(args: &Control, verb: Verb) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+    hub_client::change(&args.place, async |hub| {
         for (text, chosen) in choose(hub, args).await? {
             let changed = hub.change(&chosen, verb).await?;
             if args.json {
@@ -83,7 +83,7 @@ fn each_job(
     done: &str,
     act: impl AsyncFn(&Hub, u32) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+    hub_client::change(&args.place, async |hub| {
         let chosen = choose(hub, args).await?;
         if let Some((text, _)) = chosen.iter().find(|(_, chosen)| chosen.which != Which::Job) {
             return Err(usage(format!("{text}: this goes with whole jobs only")));

@@ -3,21 +3,32 @@
 
 use crate::args::hub::Events;
 use crate::exit::Exit;
-use crate::hub_client::talk;
-use crate::output::print;
+use crate::hub_client::look;
+use crate::output::{print, say};
 use crate::resolve;
 use crate::view::{clock, task_word};
 use laboro_api::{Event, EventKind};
 
 pub(crate) fn run(args: &Events) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+    look(&args.place, async |hub| {
         let job = match &args.job {
             Some(job) => Some(resolve::job(hub, job).await?),
             None => None,
         };
+        if let Some(run) = hub.run().filter(|_| hub.is_over()) {
+            say(format_args!("{} is over: nothing happens any more", run.name()));
+            return Ok(Exit::Done);
+        }
         let mut events = hub.follow(job).await?;
         loop {
-            let event = events.next().await?;
+            let event = match (events.next().await, hub.run()) {
+                (Ok(event), _) => event,
+                (Err(_), Some(run)) => {
+                    say(format_args!("{} is over", run.name()));
+                    return Ok(Exit::Done);
+                }
+                (Err(error), None) => return Err(error),
+            };
             match args.json {
                 true => print(serde_json::to_string(&event)?)?,
                 false => print(line(&event))?,

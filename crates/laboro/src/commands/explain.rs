@@ -2,12 +2,12 @@
 
 use crate::args::hub::Explain;
 use crate::exit::Exit;
-use crate::hub_client::talk;
+use crate::hub_client::look;
 use crate::output::{print, safe};
 use crate::resolve;
 
 pub(crate) fn run(args: &Explain) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+    look(&args.place, async |hub| {
         let (job, task) = resolve::task(hub, &args.task, args.group.as_deref()).await?;
         let explained = hub.explain(job, task).await?;
         match args.json {

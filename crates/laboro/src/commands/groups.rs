@@ -2,7 +2,7 @@
 
 use crate::args::hub::{GroupArgs, Groups, GroupsCommand, ListArgs};
 use crate::exit::Exit;
-use crate::hub_client::talk;
+use crate::hub_client::{look, talk};
 use crate::listing::Listing;
 use crate::output::table::{Column, Mood};
 use crate::output::{print, safe};
@@ -56,7 +56,7 @@ pub(crate) fn group_row(group: &Group) -> [(String, Mood); 10] {
 }
 
 fn list(args: &ListArgs) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+    look(&args.place, async |hub| {
         let mut listing = Listing::new(args, GROUP_COLUMNS);
         for group in hub.groups().await?.groups {
             if !listing.add(&group, || group_row(&group))? {
@@ -69,7 +69,7 @@ fn list(args: &ListArgs) -> anyhow::Result<Exit> {
 
 fn pause(said_before: &ListArgs, args: &GroupArgs, paused: bool) -> anyhow::Result<Exit> {
     said_before.refuse_with(if paused { "pause" } else { "resume" })?;
-    talk(args.hub.or(&said_before.hub), async |hub| {
+    talk(args.hub.or(&said_before.place.hub), async |hub| {
         hub.pause(&args.name, paused).await?;
         let now = if paused { "is paused; what runs goes on" } else { "goes on" };
         print(format_args!("group {} {now}", safe(&args.name)))?;

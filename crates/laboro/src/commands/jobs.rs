@@ -2,12 +2,12 @@
 
 use crate::args::hub::Jobs;
 use crate::exit::Exit;
-use crate::hub_client::{Newest, talk};
+use crate::hub_client::{Newest, look};
 use crate::listing::Listing;
 use crate::view::{JOB_COLUMNS, job_row, now_ms};
 
 pub(crate) fn run(args: &Jobs) -> anyhow::Result<Exit> {
-    talk(&args.list.hub, async |hub| {
+    look(&args.list.place, async |hub| {
         let mut listing = Listing::new(&args.list, JOB_COLUMNS);
         let mut jobs = Newest::new(hub, args.group.as_deref(), listing.page());
         let now = now_ms();

@@ -7,10 +7,11 @@ pub(crate) use hub::tail;
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
-use crate::hub_client::is_known;
+use crate::hub_client::{is_hub_meant, is_known};
 use crate::output::{print, say};
 use crate::run::{GROUP, JOB, RunDir};
 use anyhow::Context;
+use laboro_api as api;
 use laboro_core::{Ledger, Name, State, TaskId};
 use laboro_journal::outputs::{End, Ending, Key, Reader, Stream, Streams};
 use laboro_journal::read_ledger;
@@ -23,12 +24,13 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
-    let root = args.state.clone().unwrap_or_else(|| PathBuf::from(".laboro"));
-    if args.says_hub().unwrap_or_else(|| !root.exists() && is_known(&args.hub_args)) {
+    let place = &args.place;
+    let root = place.state.clone().unwrap_or_else(|| PathBuf::from(".laboro"));
+    if is_hub_meant(place) && (place.says_hub().is_some() || is_known(&place.hub)) {
         return hub::run(args);
     }
-    let dir = RunDir::find(&root, args.run.as_deref())?;
-    let task = find(&dir, &args.task, is_known(&args.hub_args))?;
+    let dir = RunDir::find(&root, place.run.as_ref().and_then(Option::as_deref))?;
+    let task = find(&dir, &args.task, is_known(&place.hub))?;
     let reader = Reader::open(dir.join("outputs")).context("the outputs cannot be read")?;
     match args.json {
         true => as_json(&reader, &dir, args, task),
@@ -164,7 +166,8 @@ fn say_truncated(end: Option<&End>) {
 
 fn as_json(reader: &Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::Result<Exit> {
     let state = ledger(dir)?.state_of(task).map(State::word);
-    let mut record = json!({ "task": args.task, "index": task.index, "state": state });
+    let mut record =
+        json!({ "job": task.job.0, "task": task.index, "name": args.task, "state": state });
     let Some(key) = key(reader, args, task)? else {
         record["attempt"] = Value::Null;
         print(record)?;
@@ -177,23 +180,24 @@ fn as_json(reader: &Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::Re
         }
         Ok(String::from_utf8_lossy(&all).into_owned())
     };
-    let end = reader.end(key)?;
-    let ending = end.as_ref().map(|end| {
-        json!({
-            "exit_code": (end.ending.kind == Ending::EXITED).then_some(end.ending.code),
-            "signal": (end.ending.kind == Ending::SIGNALLED).then_some(end.ending.code),
-            "timed_out": end.ending.kind == Ending::TIMED_OUT,
-            "started_ms": end.ending.started_ms,
-            "wall_s": end.ending.wall_us as f64 / 1e6,
-            "cpu_s": (end.ending.user_us + end.ending.sys_us) as f64 / 1e6,
-            "max_rss_kib": end.ending.max_rss_kib,
-            "truncated": end.truncated(),
-        })
-    });
+    let ending = reader.end(key)?.map(|end| ended(&end));
     record["attempt"] = key.attempt.into();
     record["ended"] = ending.into();
     record["stdout"] = text(Streams::Stdout)?.into();
     record["stderr"] = text(Streams::Stderr)?.into();
     print(record)?;
     Ok(Exit::Done)
+}
+
+/// How an attempt ended, in the words of the API.
+fn ended(end: &End) -> Value {
+    let Ending { started_ms, wall_us, user_us, sys_us, max_rss_kib, .. } = end.ending;
+    let peak_memory_bytes = max_rss_kib.saturating_mul(1024);
+    json!({
+        "outcome": api::Outcome::from(end.ending.outcome()),
+        "started_ms": started_ms,
+        "ended_ms": started_ms.saturating_add(wall_us / 1000),
+        "used": api::Used { wall_us, user_us, system_us: sys_us, peak_memory_bytes },
+        "truncated": end.truncated(),
+    })
 }

@@ -58,6 +58,7 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         },
         retry_failed: args.retry_failed,
         fresh: args.fresh,
+        dashboard: args.dashboard,
         show: Show {
             quiet: args.quiet,
             json: args.json,

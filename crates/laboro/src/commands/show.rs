@@ -3,7 +3,7 @@
 use super::logs::tail;
 use crate::args::hub::Show;
 use crate::exit::{Exit, usage};
-use crate::hub_client::{Hub, TaskPages, talk};
+use crate::hub_client::{Hub, TaskPages, look};
 use crate::output::table::{Column, Mood, Table};
 use crate::output::{bytes, counted, print, safe, shell_word};
 use crate::resolve::{self, Which};
@@ -15,7 +15,7 @@ use laboro_api::{After, Attempt, Job, Line, Stdin, Task, TaskState, TaskWork, Te
 use laboro_plan::ScriptKind;
 
 pub(crate) fn run(args: &Show) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+    look(&args.place, async |hub| {
         let chosen = resolve::any(hub, &args.what, args.group.as_deref()).await?;
         if let Some(number) = chosen.one_task() {
             let task = hub.task(chosen.job, number).await?;

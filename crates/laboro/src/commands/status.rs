@@ -3,7 +3,7 @@
 use super::groups::{GROUP_COLUMNS, group_row};
 use crate::args::hub::Status;
 use crate::exit::Exit;
-use crate::hub_client::{Hub, Newest, WorkerPages, talk};
+use crate::hub_client::{Hub, Newest, WorkerPages, look};
 use crate::output::table::{Mood, Table};
 use crate::output::{counted, print, safe};
 use crate::view::{JOB_COLUMNS, job_row, now_ms};
@@ -11,11 +11,11 @@ use laboro_api::{self as api, Group, Job, JobState, Standing, Warning};
 use serde_json::json;
 
 pub(crate) fn run(args: &Status) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+    look(&args.place, async |hub| {
         let overview = Overview::look(hub, args.group.as_deref()).await?;
         match args.json {
             true => print(overview.json())?,
-            false => print(overview.text(&hub.address()))?,
+            false => print(overview.text(hub))?,
         }
         Ok(Exit::Done)
     })
@@ -111,8 +111,12 @@ impl Overview {
         })
     }
 
-    fn text(&self, address: &str) -> String {
-        let mut text = format!("hub at {address}\n{}\n", self.workers.text());
+    fn text(&self, hub: &Hub) -> String {
+        let mut text = match hub.run() {
+            Some(run) if hub.is_over() => format!("{}, not running\n", run.name()),
+            Some(run) => format!("{}\n{}\n", run.name(), self.workers.text()),
+            None => format!("hub at {}\n{}\n", hub.address(), self.workers.text()),
+        };
         // Those about workers, groups and jobs are seen below.
         let is_of_hub = |warning: &&Warning| {
             warning.worker.is_none() && warning.job.is_none() && warning.group.is_none()

@@ -2,14 +2,14 @@
 
 use crate::args::hub::Tasks;
 use crate::exit::Exit;
-use crate::hub_client::{Hub, TaskPages, talk};
+use crate::hub_client::{Hub, TaskPages, look};
 use crate::listing::Listing;
 use crate::resolve::{self, Which};
 use crate::view::{TASK_COLUMNS, now_ms, task_row};
 use laboro_api::TaskState;
 
 pub(crate) fn run(args: &Tasks) -> anyhow::Result<Exit> {
-    talk(&args.list.hub, async |hub| {
+    look(&args.list.place, async |hub| {
         let chosen = resolve::any(hub, &args.tasks, None).await?;
         let mut listing = Listing::new(&args.list, TASK_COLUMNS);
         match chosen.which {

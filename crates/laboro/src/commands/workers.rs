@@ -2,7 +2,7 @@
 
 use crate::args::hub::{ListArgs, WorkerArgs, Workers, WorkersCommand};
 use crate::exit::{Exit, refused, usage};
-use crate::hub_client::{Hub, WorkerPages, WorkerVerb, talk};
+use crate::hub_client::{Hub, WorkerPages, WorkerVerb, look, talk};
 use crate::listing::Listing;
 use crate::output::{print, safe};
 use crate::view::{WORKER_COLUMNS, now_ms, worker_row};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Workers) -> anyhow::Result<Exit> {
 }
 
 fn list(args: &ListArgs, group: Option<&str>) -> anyhow::Result<Exit> {
-    talk(&args.hub, async |hub| {
+    look(&args.place, async |hub| {
         let mut listing = Listing::new(args, WORKER_COLUMNS);
         let mut workers = WorkerPages::new(hub, group, listing.page());
         let now = now_ms();
@@ -37,7 +37,7 @@ fn list(args: &ListArgs, group: Option<&str>) -> anyhow::Result<Exit> {
 
 fn act(said_before: &Workers, args: &WorkerArgs, verb: &WorkerVerb) -> anyhow::Result<Exit> {
     let group = args.group.as_deref().or(said_before.group.as_deref());
-    talk(args.hub.or(&said_before.list.hub), async |hub| {
+    talk(args.hub.or(&said_before.list.place.hub), async |hub| {
         let worker = find(hub, &args.name, group).await?;
         hub.tell_worker(worker.worker, verb).await?;
         let (name, number) = (&worker.name, worker.worker);

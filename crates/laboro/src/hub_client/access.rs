@@ -24,6 +24,12 @@ pub(super) fn target(args: &HubArgs) -> anyhow::Result<(Target, String)> {
     Ok((target, access.group.unwrap_or_else(|| DEFAULT_GROUP.to_owned())))
 }
 
+/// Whether the environment names a hub.
+pub(super) fn is_in_environment() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    is_set("LABORO_ACCESS") || is_set("LABORO_DIR")
+}
+
 /// Whether there is a hub to ask, as far as can be told without asking.
 pub(crate) fn is_known(args: &HubArgs) -> bool {
     path(args).is_ok_and(|path| path.exists())

@@ -10,6 +10,8 @@ pub(crate) struct Follow<'a> {
     path: String,
     stream: Option<EventStream>,
     last: Option<String>,
+    /// A hub comes back, a run does not.
+    comes_back: bool,
 }
 
 /// A hub that starts anew is back within this; whoever waits longer wants to be told.
@@ -17,10 +19,14 @@ const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl<'a> Follow<'a> {
-    pub(super) async fn start(client: &'a Client, job: Option<u32>) -> anyhow::Result<Follow<'a>> {
+    pub(super) async fn start(
+        client: &'a Client,
+        job: Option<u32>,
+        comes_back: bool,
+    ) -> anyhow::Result<Follow<'a>> {
         let path = job.map_or("events".to_owned(), |job| format!("events?job={job}"));
         let stream = client.events(&path, None).await.map_err(told)?;
-        Ok(Follow { client, path, stream: Some(stream), last: None })
+        Ok(Follow { client, path, stream: Some(stream), last: None, comes_back })
     }
 
     pub(crate) async fn next(&mut self) -> anyhow::Result<Event> {
@@ -45,7 +51,7 @@ impl<'a> Follow<'a> {
             match self.client.events(&self.path, self.last.as_deref()).await {
                 Ok(stream) => return Ok(stream),
                 Err(ClientError::Unreachable { .. } | ClientError::Broken { .. })
-                    if tries < TRIES =>
+                    if self.comes_back && tries < TRIES =>
                 {
                     tries += 1;
                     tokio::time::sleep(PAUSE).await;

@@ -31,7 +31,11 @@ const TASKS_MAX: usize = 10_000;
 impl Facts {
     pub(super) async fn gather(hub: &Hub, number: u32) -> anyhow::Result<Facts> {
         let job = hub.job(number).await?;
-        let mut past: JobHistory = hub.get(&format!("jobs/{number}/history")).await?;
+        // A run keeps no history.
+        let mut past: JobHistory = match hub.run() {
+            Some(_) => JobHistory::default(),
+            None => hub.get(&format!("jobs/{number}/history")).await?,
+        };
         if past.durations.count == 0 {
             // Since a restart nothing of it has run; what is remembered of tasks tells how they went.
             let mut tasks = Vec::new();

@@ -11,7 +11,7 @@ use super::results::Results;
 use super::show::{Display, EndView, Progress};
 use super::summary::Tally;
 use super::worker::{grant_ahead, may_look_ahead};
-use super::{GROUP, JOB, Layout, Options};
+use super::{GROUP, JOB, Layout, Options, WORKER};
 use crate::files::make_dir;
 use anyhow::anyhow;
 use laboro_core::{
@@ -465,9 +465,6 @@ impl Desk {
         }
     }
 }
-
-/// The name of a run's only worker.
-const WORKER: &str = "local";
 
 fn share(grant: &Grant) -> Vec<(String, Vec<u32>)> {
     let indices = grant.share.iter().flat_map(|share| &share.indices);

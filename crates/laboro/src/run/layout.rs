@@ -93,6 +93,11 @@ impl Layout {
         self.count
     }
 
+    /// What people call the job.
+    pub(crate) fn job_name(&self) -> &str {
+        self.plan.job.name.as_deref().unwrap_or(&self.plan.source)
+    }
+
     /// The job as the hub takes it.
     pub(crate) fn submit(&mut self, options: JobOptions) -> Submit {
         let (arrays, tasks) = std::mem::take(&mut self.specs);

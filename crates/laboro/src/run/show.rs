@@ -1,11 +1,12 @@
 //! What a person sees while it runs: a bar on a terminal, a line now and then elsewhere, JSON events for
 //! programs, failures at once with the end of what they said.
 
-use super::Show;
 use super::summary::Summary;
 use super::tee::Tee;
+use super::{JOB, Show};
 use crate::output::{duration, safe, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use laboro_api as api;
 use laboro_core::{JobView, Outcome, State};
 use laboro_dialects::worker::Used;
 use laboro_plan::Plan;
@@ -51,6 +52,34 @@ pub(crate) struct EndView {
     pub(crate) stderr_tail: Vec<u8>,
 }
 
+impl EndView {
+    /// In the words of the API, so that whoever reads one can read the other.
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "event": "end",
+            "job": JOB.0,
+            "task": self.index,
+            "name": self.name,
+            "attempt": self.attempt,
+            "outcome": api::Outcome::from(self.outcome),
+            "message": self.message,
+            "will_retry": self.again,
+            "truncated": self.truncated,
+            "used": used(&self.used),
+        })
+    }
+}
+
+/// What was used, in the words of the API.
+pub(crate) fn used(used: &Used) -> api::Used {
+    api::Used {
+        wall_us: used.wall_us,
+        user_us: used.user_us,
+        system_us: used.system_us,
+        peak_memory_bytes: used.peak_kib.saturating_mul(1024),
+    }
+}
+
 /// How many lines of stderr are shown with a failure.
 const TAIL_LINES: usize = 5;
 
@@ -85,8 +114,9 @@ impl Display {
         };
         let source = safe(&plan.source);
         if show.json {
+            let counts = api::Counts::from(before.counts);
             display
-                .json(&json!({ "event": "begin", "tasks": total, "done": done, "failed": failed }));
+                .json(&json!({ "event": "begin", "job": JOB.0, "tasks": total, "counts": counts }));
         } else if !show.quiet && before.counts.unfinished() < total {
             let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             display
@@ -136,9 +166,9 @@ impl Display {
 
     pub(crate) fn started(&mut self, name: &str, index: u32, attempt: u16) {
         if self.show.json {
-            self.json(
-                &json!({ "event": "start", "task": name, "index": index, "attempt": attempt }),
-            );
+            self.json(&json!({
+                "event": "start", "job": JOB.0, "task": index, "name": name, "attempt": attempt,
+            }));
         }
     }
 
@@ -157,27 +187,7 @@ impl Display {
     }
 
     fn json_end(&self, end: &EndView) {
-        let (code, signal) = match end.outcome {
-            Outcome::Success => (Some(0), None),
-            Outcome::Exit(code) => (Some(code), None),
-            Outcome::Signal(signal) => (None, Some(signal)),
-            _ => (None, None),
-        };
-        self.json(&json!({
-            "event": "end",
-            "task": end.name,
-            "index": end.index,
-            "attempt": end.attempt,
-            "outcome": end.outcome.to_string(),
-            "exit_code": code,
-            "signal": signal,
-            "message": end.message,
-            "again": end.again,
-            "truncated": end.truncated,
-            "wall_s": end.used.wall_us as f64 / 1e6,
-            "cpu_s": (end.used.user_us + end.used.system_us) as f64 / 1e6,
-            "max_rss_kib": end.used.peak_kib,
-        }));
+        self.json(&end.json());
     }
 
     fn failure(&self, end: &EndView) {

@@ -1,9 +1,11 @@
 //! What a run came to: counts, time, the slowest, the failed and how to run them again.
 
+use super::JOB;
 use super::desk::Ended;
 use super::show::{EndView, per_second};
 use crate::exit::Exit;
 use crate::output::{bytes, duration, safe, shell_word};
+use laboro_api as api;
 use laboro_core::{JobView, State};
 use serde_json::json;
 use std::path::Path;
@@ -162,26 +164,29 @@ impl Summary<'_> {
         }
     }
 
+    /// In the words and units of the API.
     pub(crate) fn json(&self, wall: Duration) -> serde_json::Value {
-        let counts = &self.after.counts;
-        let mut by_state = serde_json::Map::new();
-        for state in State::ALL {
-            by_state.insert(state.word().to_owned(), counts.of(state).into());
-        }
         json!({
             "event": "summary",
-            "tasks": counts.total(),
-            "counts": by_state,
+            "job": JOB.0,
+            "tasks": self.after.counts.total(),
+            "counts": api::Counts::from(self.after.counts),
             "ran_done": self.tally.done,
             "ran_failed": self.tally.failed,
-            "wall_s": wall.as_secs_f64(),
-            "cpu_s": self.tally.cpu.as_secs_f64(),
-            "max_rss_kib": self.tally.max_rss_kib,
+            "used": {
+                "wall_us": micros(wall),
+                "cpu_us": micros(self.tally.cpu),
+                "peak_memory_bytes": self.tally.max_rss_kib * 1024,
+            },
             "truncated": self.tally.truncated,
             "stopped": self.after.stopped,
             "interrupted": self.how == Ended::Interrupted,
             "ok": self.exit == Exit::Done,
-            "state": self.path.display().to_string(),
+            "dir": self.path.display().to_string(),
         })
     }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -36,7 +36,7 @@ fn slow_forty_kills_lose_nothing_and_repeat_nothing_that_was_recorded() {
         let whole = &out[..out.rfind('\n').map_or(0, |end| end + 1)];
         let ended = events(whole).into_iter().filter(|event| event["event"] == "end");
         let ended: Vec<String> =
-            ended.map(|end| end["task"].as_str().unwrap().to_owned()).collect();
+            ended.map(|end| end["name"].as_str().unwrap().to_owned()).collect();
         let lines = rig.lines("ran");
         for task in ended {
             assert!(recorded.insert(task.clone()), "round {round}: {task} ended twice");

@@ -18,7 +18,7 @@ fn one_stream_or_both_or_all_as_json() {
     let record: Value =
         serde_json::from_str(&rig.laboro(["logs", "--json", "2"]).run().out()).unwrap();
     assert_eq!(record["state"], "failed");
-    assert_eq!(record["ended"]["exit_code"], 4);
+    assert_eq!(record["ended"]["outcome"]["code"], 4);
     assert_eq!(
         (record["stdout"].as_str(), record["stderr"].as_str()),
         (Some("out\n"), Some("err\n"))
@@ -91,7 +91,7 @@ fn the_run_can_be_chosen() {
     rig.write("two.txt", "echo two\n");
     let state = |name: &str| {
         let events = rig.run(["--json", name]).events();
-        let path = events.last().unwrap()["state"].as_str().unwrap().to_owned();
+        let path = events.last().unwrap()["dir"].as_str().unwrap().to_owned();
         path.rsplit('/').next().unwrap().to_owned()
     };
     let (one, two) = (state("one.txt"), state("two.txt"));

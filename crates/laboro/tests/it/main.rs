@@ -20,6 +20,7 @@ mod interrupts;
 mod kills;
 mod limits;
 mod logs;
+mod looks;
 mod mq;
 mod nats;
 mod outputs;

@@ -1,6 +1,7 @@
 //! What is said while a job runs and when it is over, where there is no terminal.
 
 use crate::rig::{Rig, events, of_kind, until};
+use serde_json::json;
 
 #[test]
 fn quiet_says_nothing_of_tasks_and_leaves_it_to_the_exit_status() {
@@ -80,15 +81,15 @@ fn json_is_one_event_a_line_and_nothing_else() {
     assert_eq!(of_kind(&events, "start").len(), 9);
     let ends = of_kind(&events, "end");
     assert_eq!(ends.len(), 9);
-    let end = |task: &str, attempt: u64| {
+    let end = |task: u64, attempt: u64| {
         *ends.iter().find(|end| end["task"] == task && end["attempt"] == attempt).unwrap()
     };
-    assert_eq!(end("1", 1)["exit_code"], 0);
-    assert_eq!((&end("2", 1)["exit_code"], &end("2", 1)["again"]), (&2.into(), &true.into()));
-    assert_eq!(end("2", 2)["again"], false);
-    assert_eq!(end("3", 2)["signal"], 15);
-    assert_eq!(end("4", 2)["outcome"], "timed out");
-    assert!(end("5", 2)["message"].as_str().unwrap().contains("/no/such/program"));
+    assert_eq!(end(1, 1)["outcome"], json!({"kind": "success"}));
+    assert_eq!(end(2, 1)["outcome"], json!({"kind": "exit", "code": 2}));
+    assert_eq!((&end(2, 1)["will_retry"], &end(2, 2)["will_retry"]), (&true.into(), &false.into()));
+    assert_eq!(end(3, 2)["outcome"], json!({"kind": "signal", "code": 15}));
+    assert_eq!(end(4, 2)["outcome"], json!({"kind": "timed_out"}));
+    assert!(end(5, 2)["message"].as_str().unwrap().contains("/no/such/program"));
     let summary = events.last().unwrap();
     assert_eq!(summary["event"], "summary");
     assert_eq!(summary["counts"]["done"], 1);

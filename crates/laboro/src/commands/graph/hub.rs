@@ -3,7 +3,7 @@
 
 use crate::args::Graph;
 use crate::exit::usage;
-use crate::hub_client::{Hub, talk};
+use crate::hub_client::{Hub, look};
 use crate::resolve;
 use laboro_api::{self as api, After};
 use laboro_plan::{
@@ -20,7 +20,7 @@ const PARTS_MAX: usize = 100_000;
 pub(super) fn plan(args: &Graph, job: &str) -> anyhow::Result<Plan> {
     let mut plan = Plan::new(format!("job {job}"));
     let drawn = &mut plan;
-    talk(&args.hub_args, async |hub| {
+    look(&args.place, async |hub| {
         let job = resolve::job(hub, job).await?;
         drawn.parts = parts(job, &read(hub, job).await?);
         Ok(crate::exit::Exit::Done)

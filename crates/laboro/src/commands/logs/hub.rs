@@ -6,13 +6,13 @@ use crate::hub_client::{Away, Hub, Printed, talk};
 use crate::output::{counted, print, safe, say};
 use crate::resolve;
 use laboro_api::client::Download;
-use laboro_api::{Attempt, OutcomeKind, Task, TaskState};
+use laboro_api::{Attempt, Task, TaskState};
 use serde_json::json;
 use std::io::Write;
 use std::time::Duration;
 
 pub(super) fn run(args: &Logs) -> anyhow::Result<Exit> {
-    talk(&args.hub_args, async |hub| {
+    talk(&args.place.hub, async |hub| {
         let (job, number) = resolve::task(hub, &args.task, args.group.as_deref()).await?;
         if args.json {
             return as_json(hub, &hub.task(job, number).await?, args.attempt).await;
@@ -169,8 +169,8 @@ async fn as_json(hub: &Hub, task: &Task, attempt: Option<u16>) -> anyhow::Result
     }
     print(json!({
         "job": task.job,
-        "task": task.name.to_string(),
-        "index": task.task,
+        "task": task.task,
+        "name": task.name.to_string(),
         "state": task.state.word(),
         "attempt": attempt.or(shown.map(|shown| shown.attempt)),
         "ended": shown.and_then(ended),
@@ -182,24 +182,13 @@ async fn as_json(hub: &Hub, task: &Task, attempt: Option<u16>) -> anyhow::Result
     Ok(say_lost(task, attempt))
 }
 
-/// How an attempt ended, in the words that a run on this machine has for it.
+/// How an attempt ended, as `laboro logs` of a run has it.
 fn ended(attempt: &Attempt) -> Option<serde_json::Value> {
-    let outcome = attempt.outcome?;
-    let code = |kind| (outcome.kind == kind).then_some(outcome.code).flatten();
-    let exit_code = match outcome.kind {
-        OutcomeKind::Success => Some(0),
-        _ => code(OutcomeKind::Exit),
-    };
-    let wall_ms = attempt.ended_ms.map(|ended| ended.saturating_sub(attempt.started_ms));
-    let used = attempt.used;
     Some(json!({
-        "exit_code": exit_code,
-        "signal": code(OutcomeKind::Signal),
-        "timed_out": outcome.kind == OutcomeKind::TimedOut,
+        "outcome": attempt.outcome?,
         "started_ms": attempt.started_ms,
-        "wall_s": used.map(|used| used.wall_us as f64 / 1e6).or(wall_ms.map(|ms| ms as f64 / 1e3)),
-        "cpu_s": used.map(|used| (used.user_us + used.system_us) as f64 / 1e6),
-        "max_rss_kib": used.map(|used| used.peak_memory_bytes / 1024),
+        "ended_ms": attempt.ended_ms,
+        "used": attempt.used,
     }))
 }
 

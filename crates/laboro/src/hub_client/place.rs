@@ -1,0 +1,82 @@
+//! Which of the two is meant, a run here or a hub. What only looks takes a run that is here, unless a hub is named; what
+//! changes something takes no guess.
+
+use super::access;
+use crate::args::hub::WhereArgs;
+use crate::exit::usage;
+use crate::run::{RunDir, sockets};
+use laboro_api::client::Target;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug)]
+pub(super) enum Place {
+    Hub(Box<Target>, String),
+    Run(RunPlace),
+}
+
+/// The directory of a run, and the socket of the process that runs it, if it lives.
+#[derive(Debug, Clone)]
+pub(crate) struct RunPlace {
+    pub(crate) dir: PathBuf,
+    pub(crate) socket: Option<PathBuf>,
+}
+
+impl RunPlace {
+    fn find(args: &WhereArgs) -> anyhow::Result<RunPlace> {
+        let dir = RunDir::find(&root(args), args.run.as_ref().and_then(Option::as_deref))?;
+        let socket = sockets(&dir).into_iter().find(|path| UnixStream::connect(path).is_ok());
+        Ok(RunPlace { dir, socket })
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        format!("run {}", self.dir.file_name().unwrap_or_default().to_string_lossy())
+    }
+
+    pub(super) fn target(&self, socket: &Path) -> Target {
+        let token = Some("run".to_owned());
+        Target { local: Some(socket.to_owned()), token, ..Target::new(self.name(), 0) }
+    }
+}
+
+fn root(args: &WhereArgs) -> PathBuf {
+    args.state.clone().unwrap_or_else(|| PathBuf::from(".laboro"))
+}
+
+/// Said by an option, else by the environment, else because there is no run here.
+pub(crate) fn is_hub_meant(args: &WhereArgs) -> bool {
+    let is_said = args.says_hub();
+    is_said.unwrap_or_else(|| access::is_in_environment() || !root(args).exists())
+}
+
+/// For what only looks.
+pub(super) fn to_look(args: &WhereArgs) -> anyhow::Result<Place> {
+    match !is_hub_meant(args) {
+        true => RunPlace::find(args).map(Place::Run),
+        false => hub(args),
+    }
+}
+
+/// For what changes something.
+pub(super) fn to_change(args: &WhereArgs) -> anyhow::Result<Place> {
+    let is_here = root(args).exists();
+    let is_run = match args.says_hub() {
+        Some(says_hub) => !says_hub,
+        None if is_here && access::is_known(&args.hub) => {
+            return Err(usage(
+                "there is a run here (.laboro) and a hub is known: say --run or --hub",
+            ));
+        }
+        None => is_here,
+    };
+    match is_run {
+        true => RunPlace::find(args).map(Place::Run),
+        false => hub(args),
+    }
+}
+
+fn hub(args: &WhereArgs) -> anyhow::Result<Place> {
+    let (target, group) = access::target(&args.hub)?;
+    Ok(Place::Hub(Box::new(target), group))
+}
