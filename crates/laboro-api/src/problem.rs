@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// Why a request was refused: `application/problem+json` as in RFC 9457. `type` is always `about:blank` and left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// The status in words.
     pub title: String,
+    /// The HTTP status.
     pub status: u16,
     /// A stable word for programs, such as `no_such_job`.
     pub reason: String,

@@ -10,7 +10,11 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Selection {
+    /// Numbers and ranges of numbers: `1-100,200`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(
+        pattern = r"^[1-9][0-9]{0,6}(-[1-9][0-9]{0,6})?(,[1-9][0-9]{0,6}(-[1-9][0-9]{0,6})?)*$"
+    )]
     pub tasks: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<TaskState>,
@@ -20,7 +24,11 @@ pub struct Selection {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prioritise {
+    /// Numbers and ranges of numbers: `1-100,200`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(
+        pattern = r"^[1-9][0-9]{0,6}(-[1-9][0-9]{0,6})?(,[1-9][0-9]{0,6}(-[1-9][0-9]{0,6})?)*$"
+    )]
     pub tasks: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<TaskState>,

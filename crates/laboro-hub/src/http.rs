@@ -14,6 +14,7 @@ mod brokers;
 mod budget;
 mod control;
 mod dashboard;
+mod document;
 mod entry;
 mod events;
 mod extract;
@@ -168,7 +169,7 @@ pub fn router(services: Services) -> Router {
         services,
     });
     let (routes, mut document) = all_routes(&api).split_for_parts();
-    operation::add_common_answers(&mut document);
+    document::complete(&mut document);
     api.takers.set(strict::Takers::of(&document)).expect("they are set once");
     let document = document.to_json().expect("the document is made of strings");
     api.document.set(document.into()).expect("it is set once");
@@ -262,7 +263,7 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .route_layer(from_fn_with_state(api.clone(), entry::enter));
     let open =
         OpenApiRouter::new().routes(routes!(operation::health)).routes(routes!(operation::version));
-    OpenApiRouter::with_openapi(operation::Document::openapi()).nest(api::BASE, guarded.merge(open))
+    OpenApiRouter::with_openapi(document::Document::openapi()).nest(api::BASE, guarded.merge(open))
 }
 
 async fn no_such_path(uri: axum::http::Uri) -> Refused {

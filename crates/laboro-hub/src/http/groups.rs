@@ -49,7 +49,7 @@ pub(super) async fn resume(
 }
 
 /// One task by its name; `array.7` is an element.
-#[utoipa::path(get, path = "/groups/{group}/tasks/{name}", tag = "groups",
+#[utoipa::path(get, path = "/groups/{group}/tasks/{name}", operation_id = "named_task", tag = "groups",
     params(("group" = String, Path), ("name" = String, Path)),
     responses((status = 200, body = Task), (status = 404, body = Problem)))]
 pub(super) async fn task(
@@ -64,7 +64,7 @@ pub(super) async fn task(
 }
 
 /// Why a task is not running, in plain words.
-#[utoipa::path(get, path = "/groups/{group}/tasks/{name}/explain", tag = "groups",
+#[utoipa::path(get, path = "/groups/{group}/tasks/{name}/explain", operation_id = "explain_named_task", tag = "groups",
     params(("group" = String, Path), ("name" = String, Path)),
     responses((status = 200, body = Explained), (status = 404, body = Problem)))]
 pub(super) async fn explain(
@@ -79,11 +79,11 @@ pub(super) async fn explain(
 }
 
 /// What a task printed; see the same below `jobs`.
-#[utoipa::path(get, path = "/groups/{group}/tasks/{name}/output", tag = "groups",
+#[utoipa::path(get, path = "/groups/{group}/tasks/{name}/output", operation_id = "named_task_output", tag = "groups",
     params(("group" = String, Path), ("name" = String, Path), OutputQuery,
         ("range" = Option<String>, Header, description = "bytes=0-99, bytes=100- or bytes=-100")),
     responses((status = 200, content_type = "application/octet-stream"),
-        (status = 206, description = "the range asked for"), (status = 404, body = Problem),
+        (status = 206, content_type = "application/octet-stream"), (status = 404, body = Problem),
         (status = 416, body = Problem)))]
 pub(super) async fn output(
     State(api): Shared,
@@ -98,7 +98,7 @@ pub(super) async fn output(
 }
 
 /// `hold`, `release`, `cancel`, `retry` or `priority` of one task by its name.
-#[utoipa::path(post, path = "/groups/{group}/tasks/{name}/{action}", tag = "groups",
+#[utoipa::path(post, path = "/groups/{group}/tasks/{name}/{action}", operation_id = "change_named_task", tag = "groups",
     params(("group" = String, Path), ("name" = String, Path), ("action" = String, Path)),
     request_body(content = Option<Prioritise>, description = "for `priority` only"),
     responses((status = 200, body = Changed), (status = 404, body = Problem)))]

@@ -1,4 +1,4 @@
-//! What is said about the hub itself: health, version, doors, the audit log, and this API's own description.
+//! What is said about the hub itself: health, version, doors, the audit log; and the document of `document` is served.
 
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
@@ -13,66 +13,6 @@ use laboro_core::{Command, Query};
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{
-    ContentBuilder, OpenApi, Ref, RefOr, Response as OpenApiResponse, ResponseBuilder,
-};
-
-/// The frame of the OpenAPI document; paths and types are added with the routes.
-#[derive(utoipa::OpenApi)]
-#[openapi(
-    info(
-        title = "Laboro",
-        description = "Submit jobs to a hub, watch them, control them. Wherever a string is bytes of a \
-            program (names, commands, values), {\"base64\": \"...\"} is taken too, and given where the bytes \
-            are not UTF-8. Errors are application/problem+json with a stable `reason`."
-    ),
-    components(schemas(laboro_api::Problem, laboro_api::Event)),
-    modifiers(&Bearer),
-    security(("token" = []))
-)]
-pub(super) struct Document;
-
-struct Bearer;
-
-impl utoipa::Modify for Bearer {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        document.info.version = api::API_VERSION.to_owned();
-        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
-        let components = document.components.get_or_insert_default();
-        components.add_security_scheme("token", SecurityScheme::Http(scheme));
-    }
-}
-
-/// What every route may answer that is behind a token, and 404 where something is named.
-pub(super) fn add_common_answers(document: &mut OpenApi) {
-    for (path, item) in &mut document.paths.paths {
-        let operations = [&mut item.get, &mut item.post, &mut item.put, &mut item.delete];
-        // Where no token is needed, that is said.
-        for operation in operations.into_iter().flatten().filter(|one| one.security.is_none()) {
-            let named = path.contains('{').then_some(("404", "there is none, or none to be seen"));
-            for (status, words) in COMMON_ANSWERS.into_iter().chain(named) {
-                let answers = &mut operation.responses.responses;
-                answers.entry(status.to_owned()).or_insert_with(|| problem(words));
-            }
-        }
-    }
-}
-
-const COMMON_ANSWERS: [(&str, &str); 5] = [
-    ("400", "a parameter, a field or a value that makes no sense"),
-    ("401", "no token, an unknown one, or one that has expired"),
-    ("403", "the role or the group of the token does not allow it"),
-    ("429", "too many wrong tokens from this address"),
-    ("503", "the hub stops"),
-];
-
-fn problem(words: &str) -> RefOr<OpenApiResponse> {
-    let schema = Ref::from_schema_name("Problem");
-    let content = ContentBuilder::new().schema(Some(schema)).build();
-    let response = ResponseBuilder::new().description(words);
-    RefOr::T(response.content("application/problem+json", content).build())
-}
 
 /// Is the hub there and does its engine answer? Needs no token.
 #[utoipa::path(get, path = "/health", tag = "hub", security(()),

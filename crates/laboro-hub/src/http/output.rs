@@ -51,7 +51,7 @@ pub(super) enum Which {
     params(("job" = u32, Path), ("task" = u32, Path), OutputQuery,
         ("range" = Option<String>, Header, description = "bytes=0-99, bytes=100- or bytes=-100")),
     responses((status = 200, content_type = "application/octet-stream"),
-        (status = 206, description = "the range asked for"), (status = 404, body = Problem),
+        (status = 206, content_type = "application/octet-stream"), (status = 404, body = Problem),
         (status = 416, body = Problem)))]
 pub(super) async fn output(
     State(api): Shared,

@@ -6,6 +6,7 @@
 mod rig;
 
 mod checks;
+mod contract;
 mod curve;
 mod dashboard;
 mod doors;
