@@ -1,6 +1,7 @@
 //! From the words of a request to the core's: tasks and arrays with their settings, shared wherever several have
 //! the same. Names, predecessors and limits are checked by the core.
 
+use super::needs::Variant;
 use super::reference::{Line, Reach};
 use super::streams::{Output, Stdin};
 use super::submit::{IfTaken, Span, TaskSpec, UnknownAfter};
@@ -175,11 +176,16 @@ impl Converter {
         resources.extend(spec.resources.clone());
         let tags = if spec.tags.is_empty() { &defaults.tags } else { &spec.tags };
         let retry_on = if spec.retry_on.is_empty() { &defaults.retry_on } else { &spec.retry_on };
+        let variants = if spec.variants.is_empty() { &defaults.variants } else { &spec.variants };
         let mut needs = Needs {
             slots: spec.slots.or(defaults.slots).unwrap_or(1),
             memory: spec.memory_bytes.or(defaults.memory_bytes).unwrap_or(0),
-            resources: resources.into_iter().map(|(name, count)| (name.into(), count)).collect(),
+            resources: resources
+                .into_iter()
+                .map(|(name, wanted)| (name.into(), wanted.0))
+                .collect(),
             tags: tags.iter().map(Text::name).collect(),
+            variants: variants.iter().map(Variant::needs).collect(),
         };
         needs.tidy();
         let most_ms = spec.backoff_most_ms.or(defaults.backoff_most_ms);
@@ -194,6 +200,7 @@ impl Converter {
             },
             retry_on: retry_on.clone(),
             time_limit_ms: spec.timeout_ms.or(defaults.timeout_ms),
+            time_request_ms: spec.time_request_ms.or(defaults.time_request_ms),
             runs_anyway: spec.runs_anyway.or(defaults.runs_anyway).unwrap_or(false),
         }
     }
@@ -335,6 +342,9 @@ fn check_settings(spec: &TaskSpec, task: &Text) -> Result<(), BadTask> {
     if spec.attempts == Some(0) {
         return bad("attempts", 0, "a task has at least one");
     }
+    if spec.variants.iter().any(|variant| variant.slots == Some(0)) {
+        return bad("slots", 0, "a task takes at least one");
+    }
     if spec.timeout_ms == Some(0) {
         return bad("timeout_ms", 0, "the task could never run");
     }
@@ -346,8 +356,11 @@ fn check_settings(spec: &TaskSpec, task: &Text) -> Result<(), BadTask> {
     }
     let is_label =
         |name: &str| !name.is_empty() && !name.chars().any(|c| c.is_whitespace() || c.is_control());
-    let resources = spec.resources.keys().map(|name| ("resources", name.clone()));
-    let tags = spec.tags.iter().map(|tag| ("tags", tag.to_string()));
+    let variants = || spec.variants.iter();
+    let resources = spec.resources.keys().chain(variants().flat_map(|one| one.resources.keys()));
+    let resources = resources.map(|name| ("resources", name.clone()));
+    let tags = spec.tags.iter().chain(variants().flat_map(|one| &one.tags));
+    let tags = tags.map(|tag| ("tags", tag.to_string()));
     match resources.chain(tags).find(|(_, name)| !is_label(name)) {
         None => Ok(()),
         Some((field, name)) => Err(BadTask::BadLabel { task: task.clone(), field, name }),

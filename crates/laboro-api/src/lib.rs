@@ -13,6 +13,7 @@ mod convert;
 mod event;
 mod history;
 mod job;
+mod needs;
 mod operation;
 mod overview;
 mod packed;
@@ -31,6 +32,7 @@ pub use convert::{BadTask, Batch, Converter};
 pub use event::{Event, EventKind};
 pub use history::{Bucket, Durations, EndedAttempt, History, JobHistory, Rate, Sample, Share};
 pub use job::{Counts, Failure, Group, Groups, Job, JobState, Jobs, Waited};
+pub use needs::{Missing, MissingNeed, ResourceRequest, Variant, advice};
 pub use operation::{AuditEntry, AuditPage, DoorStatus, Doors, Health, Version};
 pub use overview::{Disk, Fleet, Me, Overview, Warning};
 pub use packed::{List, Packed};
@@ -42,7 +44,7 @@ pub use streams::{Output, Stdin};
 pub use submit::{AddTasks, IfTaken, Script, Span, SubmitJob, Submitted, TaskSpec, UnknownAfter};
 pub use task::{Attempt, Explained, Outcome, OutcomeKind, Task, TaskState, TaskWork, Tasks, Used};
 pub use text::Text;
-pub use worker::{Conduct, Held, Standing, Worker, Workers};
+pub use worker::{Conduct, Held, Resource, Standing, Worker, Workers};
 
 #[cfg(test)]
 mod tests;

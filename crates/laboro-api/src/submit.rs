@@ -1,5 +1,6 @@
 //! What a client sends to have something run: a job, its tasks and arrays.
 
+use super::needs::{ResourceRequest, Variant};
 use super::packed::{List, few, few_named};
 use super::reference::{After, Line};
 use super::streams::{Output, Stdin};
@@ -133,9 +134,16 @@ pub struct TaskSpec {
     pub slots: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Countable things such as `gpu`.
+    /// Countable things such as `gpu`: a number, a fraction of one, or `all`.
     #[serde(default, deserialize_with = "few_named", skip_serializing_if = "BTreeMap::is_empty")]
-    pub resources: BTreeMap<String, u32>,
+    #[schema(value_type = BTreeMap<String, Value>)]
+    pub resources: BTreeMap<String, ResourceRequest>,
+    /// Other ways to run it, each with needs of its own: the first that fits is taken, that of the task before all.
+    #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
+    /// How long a worker must still be there for it to start; as long as it may take when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_request_ms: Option<u64>,
     /// What a worker must be to get it.
     #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]

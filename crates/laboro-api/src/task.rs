@@ -1,5 +1,6 @@
 //! Tasks as the hub shows them.
 
+use super::needs::{Missing, ResourceRequest, Variant, requests};
 use super::reference::{After, Line};
 use super::streams::Stdin;
 use super::text::Text;
@@ -111,7 +112,12 @@ pub struct TaskWork {
     pub slots: u32,
     pub memory_bytes: u64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub resources: BTreeMap<String, u32>,
+    #[schema(value_type = BTreeMap<String, Value>)]
+    pub resources: BTreeMap<String, ResourceRequest>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_request_ms: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub tags: Vec<Text>,
@@ -278,11 +284,14 @@ pub struct Tasks {
 }
 
 /// Why a task is not running, in plain words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Explained {
     pub job: u32,
     pub task: u32,
     pub explanation: String,
+    /// What no worker has, where that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Missing>,
 }
 
 impl From<TaskView> for Task {
@@ -349,7 +358,9 @@ impl TaskWork {
             kind: "named".to_owned(),
             slots: needs.slots,
             memory_bytes: needs.memory,
-            resources: needs.resources.iter().map(|(n, count)| (n.to_string(), *count)).collect(),
+            resources: requests(needs),
+            variants: needs.variants.iter().map(Variant::from).collect(),
+            time_request_ms: view.profile.time_request_ms,
             tags: needs.tags.iter().map(Text::from).collect(),
             attempts: view.profile.attempts,
             timeout_ms: view.profile.time_limit_ms,

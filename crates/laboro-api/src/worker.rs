@@ -1,11 +1,11 @@
 //! Workers as the hub shows them.
 
 use super::text::Text;
-use laboro_core::WorkerView;
+use laboro_core::{Amount, ResourceView, WorkerView};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Worker {
     pub worker: u32,
     #[schema(value_type = String)]
@@ -24,6 +24,23 @@ pub struct Worker {
     /// What it was given ahead waits there until a slot is free, and takes so many then.
     #[serde(default)]
     pub slots_ahead: u32,
+    /// In bytes, as the next one; nothing where it does not say, or is away.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    #[serde(default)]
+    pub memory_used_bytes: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<Resource>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub tags: Vec<Text>,
+    /// The machine it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub host: Option<Text>,
+    /// It leaves then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaves_ms: Option<u64>,
     /// How many tasks it holds.
     #[serde(default)]
     pub lease_count: u32,
@@ -38,6 +55,21 @@ pub struct Worker {
     pub conduct: Conduct,
     #[serde(default)]
     pub seen_ms: u64,
+}
+
+/// Something countable that a worker has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Resource {
+    #[schema(value_type = String)]
+    pub name: Text,
+    pub count: u64,
+    /// What is given out, with fractions.
+    #[serde(default)]
+    pub used: f64,
+    /// What they are called, where they have names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub items: Vec<Text>,
 }
 
 /// A task that a worker has.
@@ -100,6 +132,12 @@ impl From<WorkerView> for Worker {
             slots: view.slots,
             slots_used: view.slots_used - ahead,
             slots_ahead: ahead,
+            memory_bytes: view.memory,
+            memory_used_bytes: view.memory_used,
+            resources: view.resources.iter().map(Resource::from).collect(),
+            tags: view.tags.iter().map(Text::from).collect(),
+            host: (!view.host.is_empty()).then(|| (&view.host).into()),
+            leaves_ms: view.leaves.map(|time| time.0),
             lease_count: view.lease_count,
             leases: leases.collect(),
             succeeded: view.succeeded,
@@ -114,8 +152,19 @@ impl From<WorkerView> for Worker {
     }
 }
 
+impl From<&ResourceView> for Resource {
+    fn from(view: &ResourceView) -> Resource {
+        Resource {
+            name: (&view.name).into(),
+            count: view.supply.count,
+            used: view.used.parts() as f64 / Amount::PARTS as f64,
+            items: view.supply.items.iter().map(Text::from).collect(),
+        }
+    }
+}
+
 /// One page. `next` is the `from` of the next page, where there is one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Workers {
     pub workers: Vec<Worker>,
     #[serde(default)]

@@ -104,8 +104,11 @@ impl WorkCheck {
 }
 
 pub(crate) fn check_needs(needs: &Needs) -> Result<(), Excess> {
-    at_most("different resources for a task", needs.resources.len(), FEATURES_MAX)?;
-    at_most("tags for a task", needs.tags.len(), FEATURES_MAX)
+    for (_, way) in needs.ways() {
+        at_most("different resources for a task", way.resources.len(), FEATURES_MAX)?;
+        at_most("tags for a task", way.tags.len(), FEATURES_MAX)?;
+    }
+    Ok(())
 }
 
 /// Each piece has a head of up to five bytes.

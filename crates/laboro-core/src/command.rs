@@ -2,6 +2,7 @@
 
 use crate::id::{JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
 use crate::job::JobOptions;
+use crate::resources::Supply;
 use crate::task::{Kinds, NewArray, Outcome, Profile, State, Values, Work};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -216,6 +217,8 @@ pub struct Join {
     /// It says what has arrived (`Command::Acknowledge`), and starts it in order as its slots become free. Of one
     /// that does not, whatever it was given may have been started.
     pub acknowledges: bool,
+    /// The machine it is on, for people. Empty: it does not say.
+    pub host: Name,
 }
 
 impl Join {
@@ -238,6 +241,7 @@ impl Join {
             period_ms: None,
             running: None,
             acknowledges: false,
+            host: Name::default(),
         }
     }
 }
@@ -248,8 +252,8 @@ impl Join {
 pub struct Capacity {
     pub slots: u32,
     pub memory: u64,
-    /// At most 128 of each; a task is told which ones it got.
-    pub resources: Vec<(Name, u32)>,
+    /// A task is told which ones it got.
+    pub resources: Vec<(Name, Supply)>,
     /// It leaves after so long: tasks that may take longer are not for it. `None`: it stays.
     pub time_left_ms: Option<u64>,
 }

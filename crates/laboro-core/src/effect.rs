@@ -100,6 +100,7 @@ pub struct Grant {
     /// How many attempts have failed before.
     pub fails: u16,
     pub work: Option<Arc<Work>>,
+    /// Of a task with variants, with the needs of the one that was taken.
     pub profile: Arc<Profile>,
     pub share: Option<Box<Share>>,
     pub memo: Option<Arc<[u8]>>,

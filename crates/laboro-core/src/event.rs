@@ -4,6 +4,7 @@
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::JobOptions;
 use crate::ledger::restore::Restore;
+use crate::resources::Portion;
 use crate::task::{NewArray, NewTask, Outcome, Profile};
 use crate::view::Standing;
 use std::sync::Arc;
@@ -155,11 +156,21 @@ pub struct Added {
     pub tasks: Vec<NewTask>,
 }
 
-/// Which ones of its worker's countable resources a lease has: a bit for each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
+/// What a lease has of its worker's resources, and which of the ways to run its task it goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    pub indices: Vec<(Name, u128)>,
+    /// In the order of their names.
+    pub portions: Vec<(Name, Portion)>,
+    /// 0 is the first of its needs, and then come its variants.
+    pub variant: u8,
+}
+
+impl Share {
+    /// Whole items and nothing else, as before there was more.
+    pub fn of_items(items: Vec<(Name, u128)>) -> Share {
+        let portion = |(name, items)| (name, Portion::of_items(items));
+        Share { portions: items.into_iter().map(portion).collect(), variant: 0 }
+    }
 }
 
 /// What a worker says beside the outcome.

@@ -15,6 +15,7 @@ mod command;
 mod config;
 mod effect;
 mod event;
+mod explanation;
 mod fields;
 mod hub;
 mod id;
@@ -24,6 +25,7 @@ mod presence;
 mod profile;
 mod refusal;
 mod reply;
+mod resources;
 mod setting;
 mod task;
 mod view;
@@ -38,6 +40,7 @@ pub use command::*;
 pub use config::{Conduct, Config, Keep, Limits, Quotas};
 pub use effect::{Archive, Batch, Change, Effect, Element, Grant, Receipt};
 pub use event::{Added, Event, Ranges, ReturnReason, Share, Then, Words};
+pub use explanation::{Before, Explanation, Lack, Prospect, Shortfall};
 pub use fields::{FieldError, Fields};
 pub use hub::Hub;
 pub use id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
@@ -46,7 +49,9 @@ pub use ledger::restore;
 pub use ledger::{Ledger, Load};
 pub use refusal::{Quota, QuotaOf, Refusal};
 pub use reply::{Idle, Reply};
+pub use resources::{Amount, Portion, Request, Supply};
 pub use task::*;
 pub use view::{
-    AttemptView, ConductView, GroupView, JobView, PartView, Standing, TaskView, Ties, WorkerView,
+    AttemptView, ConductView, GroupView, JobView, PartView, ResourceView, Standing, TaskView, Ties,
+    WorkerView,
 };

@@ -42,6 +42,7 @@ pub(crate) struct Member {
     /// Sorted.
     pub(crate) tags: Vec<Name>,
     pub(crate) capacity: Capacity,
+    pub(crate) host: Name,
     /// What it is given must be over by then, as far as its time is limited.
     pub(crate) until: Option<Time>,
     /// It was given work, or gave something back, since it came.
@@ -140,6 +141,7 @@ impl Presence {
                 kinds: Kinds::ALL.understanding(Fields::NONE),
                 tags: Vec::new(),
                 capacity: Capacity::default(),
+                host: Name::default(),
                 until: None,
                 engaged: false,
                 draining: false,

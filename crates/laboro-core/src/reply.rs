@@ -1,6 +1,7 @@
 //! Answers to commands, one for each.
 
 use crate::effect::Grant;
+use crate::explanation::Explanation;
 use crate::id::{JobId, LeaseNo, TaskId, WorkerId};
 use crate::refusal::Refusal;
 use crate::view::{GroupView, JobView, PartView, TaskView, WorkerView};
@@ -43,7 +44,7 @@ pub enum Reply {
         next: Option<u32>,
     },
     Task(Box<TaskView>),
-    Explained(String),
+    Explained(Box<Explanation>),
     Workers(Vec<WorkerView>),
     Watching,
 }

@@ -3,6 +3,7 @@
 use crate::effect::Element;
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::Counts;
+use crate::resources::{Amount, Supply};
 use crate::task::{Outcome, Profile, State, Work};
 use std::sync::Arc;
 
@@ -168,10 +169,29 @@ pub struct WorkerView {
     pub draining: bool,
     pub slots: u32,
     pub slots_used: u32,
+    /// In bytes, as the next one.
+    pub memory: u64,
+    pub memory_used: u64,
+    /// Of one that is connected, as the tags, the host and the time.
+    pub resources: Vec<ResourceView>,
+    pub tags: Vec<Name>,
+    /// Empty: it does not say.
+    pub host: Name,
+    /// It leaves then.
+    pub leaves: Option<Time>,
     pub leases: Vec<(TaskId, LeaseNo)>,
     pub lease_count: u32,
     pub succeeded: u64,
     pub failed: u64,
     pub conduct: ConductView,
     pub seen: Time,
+}
+
+/// How much of a resource a worker has, and how much of it is given out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ResourceView {
+    pub name: Name,
+    pub supply: Supply,
+    pub used: Amount,
 }

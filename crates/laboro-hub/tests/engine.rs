@@ -57,6 +57,7 @@ fn join(session: SessionId, name: &str, slots: u32) -> Command {
         period_ms: None,
         running: None,
         acknowledges: false,
+        host: Default::default(),
     })
 }
 

@@ -206,6 +206,7 @@ async fn worker(handle: &Handle, name: &str, until_empty: bool) {
         period_ms: None,
         running: Some(Vec::new()),
         acknowledges: false,
+        host: Default::default(),
     };
     handle.ask(Command::Join(join)).await.unwrap();
     loop {

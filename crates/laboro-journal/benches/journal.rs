@@ -94,6 +94,7 @@ fn complete(hub: &mut Hub, take: &mut dyn FnMut(Batch)) {
         period_ms: None,
         running: None,
         acknowledges: false,
+        host: Default::default(),
     };
     take(hub.step(Time(3), vec![ask(Command::Join(join))]));
     let worker = WorkerRef::Id(WorkerId(0));

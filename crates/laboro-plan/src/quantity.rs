@@ -10,6 +10,51 @@ pub enum QuantityError {
     Duration(String),
     #[error("`{0}` is not a size: write 512M, 2G, 1.5T or a number of bytes")]
     Size(String),
+    #[error("`{0}` is not an amount: write 2, 0.5 (at most four decimals) or all")]
+    Amount(String),
+}
+
+/// What a task wants of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestedAmount {
+    /// In ten-thousandths of one.
+    Parts(u64),
+    /// Whatever the worker has.
+    All,
+}
+
+const PARTS: u64 = 10_000;
+/// More than anybody counts; keeps every sum far from overflow.
+const COUNT_MAX: u64 = 1_000_000_000_000;
+
+pub fn parse_amount(text: &str) -> Result<RequestedAmount, QuantityError> {
+    let refused = || QuantityError::Amount(text.to_owned());
+    if text == "all" {
+        return Ok(RequestedAmount::All);
+    }
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(decimals) || decimals.len() > 4 {
+        return Err(refused());
+    }
+    let whole = whole.parse().ok().filter(|&whole: &u64| whole <= COUNT_MAX).ok_or_else(refused)?;
+    let fraction: u64 = format!("{decimals:0<4}").parse().map_err(|_| refused())?;
+    Ok(RequestedAmount::Parts(whole * PARTS + fraction))
+}
+
+impl std::fmt::Display for RequestedAmount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RequestedAmount::All => f.write_str("all"),
+            RequestedAmount::Parts(parts) => match parts % PARTS {
+                0 => write!(f, "{}", parts / PARTS),
+                fraction => {
+                    let digits = format!("{fraction:04}");
+                    write!(f, "{}.{}", parts / PARTS, digits.trim_end_matches('0'))
+                }
+            },
+        }
+    }
 }
 
 /// Longer than any job; keeps every sum of durations far from overflow.

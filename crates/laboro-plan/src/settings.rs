@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::quantity::{show_duration, show_size};
+use crate::quantity::{RequestedAmount, show_duration, show_size};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings<T = OsString> {
@@ -18,7 +18,11 @@ pub struct Settings<T = OsString> {
     pub slots: Option<u32>,
     pub memory_bytes: Option<u64>,
     /// Countable things such as `gpu`, by name.
-    pub resources: Vec<(String, u64)>,
+    pub resources: Vec<(String, RequestedAmount)>,
+    /// Other ways to run it: the first that fits is taken.
+    pub variants: Vec<Variant>,
+    /// How long a worker must still be there for it to start.
+    pub time_request: Option<Duration>,
     /// What a worker must be to get this task.
     pub tags: Vec<String>,
     pub priority: Option<i32>,
@@ -29,6 +33,25 @@ pub struct Settings<T = OsString> {
     pub timeout: Option<Duration>,
     /// Runs once its predecessors have ended, however they ended.
     pub even_if_failed: Option<bool>,
+}
+
+/// Another way to run a task, with needs of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Variant {
+    pub slots: Option<u32>,
+    pub memory_bytes: Option<u64>,
+    pub resources: Vec<(String, RequestedAmount)>,
+    pub tags: Vec<String>,
+}
+
+impl Variant {
+    fn shown(&self) -> String {
+        let mut needs = vec![format!("{} slots", self.slots.unwrap_or(1))];
+        needs.extend(self.memory_bytes.map(|bytes| format!("{} of memory", show_size(bytes))));
+        needs.extend(self.resources.iter().map(|(name, wanted)| format!("{wanted} {name}")));
+        needs.extend(self.tags.iter().map(|tag| format!("tag {tag}")));
+        needs.join(", ")
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +80,8 @@ impl<T> Default for Settings<T> {
             slots: None,
             memory_bytes: None,
             resources: Vec::new(),
+            variants: Vec::new(),
+            time_request: None,
             tags: Vec::new(),
             priority: None,
             attempts: None,
@@ -83,6 +108,10 @@ impl<T> Settings<T> {
     {
         self.env = merged(&defaults.env, self.env);
         self.resources = merged(&defaults.resources, self.resources);
+        if self.variants.is_empty() {
+            self.variants.clone_from(&defaults.variants);
+        }
+        self.time_request = self.time_request.or(defaults.time_request);
         if self.tags.is_empty() {
             self.tags.clone_from(&defaults.tags);
         }
@@ -124,6 +153,8 @@ impl<T> Settings<T> {
             slots: self.slots,
             memory_bytes: self.memory_bytes,
             resources: self.resources.clone(),
+            variants: self.variants.clone(),
+            time_request: self.time_request,
             tags: self.tags.clone(),
             priority: self.priority,
             attempts: self.attempts,
@@ -175,6 +206,10 @@ impl Settings {
         for (name, count) in &self.resources {
             say("needs", Some(format!("{count} {name}")));
         }
+        for variant in &self.variants {
+            say("or", Some(variant.shown()));
+        }
+        say("time request", self.time_request.map(show_duration));
         say("tags", (!self.tags.is_empty()).then(|| self.tags.join(", ")));
         say("priority", self.priority.map(|priority| priority.to_string()));
         say("attempts", self.attempts.map(|attempts| attempts.to_string()));

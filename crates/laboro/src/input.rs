@@ -4,9 +4,11 @@
 use crate::args::Input;
 use crate::exit::{Exit, usage};
 use crate::output::{counted, say};
+use laboro_core::Supply;
 use laboro_plan::{
-    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, QuantityError, Separator,
-    Settings, Source, ValueSource, parse_lines, read_runs,
+    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, QuantityError,
+    RequestedAmount, Separator, Settings, Source, ValueSource, parse_amount, parse_lines,
+    read_runs,
 };
 use std::io::{BufReader, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -173,15 +175,29 @@ pub(crate) fn slots(text: &str) -> Result<u32, String> {
     slots.ok_or_else(|| "write a number, 50% of the cores, or +2 or -1 than there are".to_owned())
 }
 
-/// The values of `--resource`.
-pub(crate) fn resources(texts: &[String]) -> anyhow::Result<Vec<(String, u32)>> {
+/// What a machine has.
+pub(crate) fn supplies(texts: &[String]) -> anyhow::Result<Vec<(String, Supply)>> {
     let parse = |text: &String| {
         let parsed = text.split_once('=').and_then(|(name, count)| {
-            let count: u32 = count.parse().ok().filter(|count| (1..=128).contains(count))?;
+            let count: u32 = count.parse().ok().filter(|&count| count > 0)?;
             let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
-            is_name.then(|| (name.to_owned(), count))
+            is_name.then(|| (name.to_owned(), Supply::of(count.into())))
         });
-        parsed.ok_or_else(|| usage(format!("--resource {text}: write NAME=N with N from 1 to 128")))
+        parsed.ok_or_else(|| usage(format!("--resource {text}: write NAME=N")))
+    };
+    texts.iter().map(parse).collect()
+}
+
+/// The values of `--resource`.
+pub(crate) fn resources(texts: &[String]) -> anyhow::Result<Vec<(String, RequestedAmount)>> {
+    let parse = |text: &String| {
+        let parsed = text.split_once('=').and_then(|(name, wanted)| {
+            let wanted = parse_amount(wanted).ok()?;
+            let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
+            (is_name && wanted != RequestedAmount::Parts(0)).then(|| (name.to_owned(), wanted))
+        });
+        let wrong = || usage(format!("--resource {text}: write gpu=2, gpu=0.5 or gpu=all"));
+        parsed.ok_or_else(wrong)
     };
     texts.iter().map(parse).collect()
 }

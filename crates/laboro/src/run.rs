@@ -32,7 +32,7 @@ use anyhow::{Context, anyhow};
 use desk::{Desk, Ended, Setup};
 use laboro_core::{
     Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
-    Selection, Which,
+    Selection, Supply, Which,
 };
 use laboro_hub::history::{History, Observed};
 use laboro_hub::{Handle, Server, ServerOptions};
@@ -50,7 +50,7 @@ use worker::Hands;
 
 pub(crate) struct Options {
     pub(crate) slots: u32,
-    pub(crate) resources: Vec<(String, u32)>,
+    pub(crate) resources: Vec<(String, Supply)>,
     pub(crate) tags: Vec<String>,
     /// Nothing more starts while less memory is available.
     pub(crate) memory_free: Option<u64>,

@@ -1,7 +1,7 @@
 //! What is written is read back, what is not known is skipped or refused as it says of itself, and no bytes panic.
 
 use super::{FieldError, Fields, Writer};
-use crate::{Backoff, Needs, Profile, Setting, Stdin};
+use crate::{Amount, Backoff, Name, Needs, Profile, Request, Setting, Stdin};
 use proptest::prelude::*;
 
 fn text() -> impl Strategy<Value = Box<[u8]>> {
@@ -31,19 +31,33 @@ fn setting() -> impl Strategy<Value = Setting> {
 fn profile() -> impl Strategy<Value = Profile> {
     let labels = || prop::collection::vec("[a-z]{1,3}", 0..3);
     let needs = (any::<u32>(), any::<u64>(), labels(), labels());
+    let requests = prop::collection::vec(0u64..30_000, 3);
+    let needs = (needs, requests, 0usize..3);
     let numbers = (any::<i32>(), any::<u16>(), any::<u16>(), any::<[u64; 2]>());
-    let rest = (prop::collection::vec(any::<i32>(), 0..3), any::<Option<u64>>(), any::<bool>());
+    let limits = (any::<Option<u64>>(), any::<Option<u64>>());
+    let rest = (prop::collection::vec(any::<i32>(), 0..3), limits, any::<bool>());
     (needs, numbers, rest).prop_map(
         |(
-            (slots, memory, resources, tags),
+            ((slots, memory, resources, tags), requests, variants),
             (priority, attempts, lost_max, [first_ms, most_ms]),
-            (retry_on, time_limit_ms, runs_anyway),
+            (retry_on, (time_limit_ms, time_request_ms), runs_anyway),
         )| Profile {
-            needs: Needs {
-                slots,
-                memory,
-                resources: resources.into_iter().map(|name| (name.as_str().into(), 7)).collect(),
-                tags: tags.iter().map(|tag| tag.as_str().into()).collect(),
+            needs: {
+                let request = |parts| match parts {
+                    0 => Request::All,
+                    parts => Request::Some(Amount::of_parts(parts)),
+                };
+                let names = resources.iter().map(|name| Name::from(name.as_str()));
+                let mut needs = Needs {
+                    slots,
+                    memory,
+                    resources: names.zip(requests.into_iter().map(request)).collect(),
+                    tags: tags.iter().map(|tag| tag.as_str().into()).collect(),
+                    variants: Vec::new(),
+                };
+                needs.resources.sort();
+                needs.variants = vec![needs.clone(); variants];
+                needs
             },
             priority,
             attempts,
@@ -51,6 +65,7 @@ fn profile() -> impl Strategy<Value = Profile> {
             backoff: Backoff { first_ms, most_ms },
             retry_on,
             time_limit_ms,
+            time_request_ms,
             runs_anyway,
         },
     )

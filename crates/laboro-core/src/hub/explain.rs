@@ -1,12 +1,14 @@
-//! "Why is this task not running?" in plain words, for any task.
+//! "Why is this task not running?" for any task, as data.
 
 use super::Hub;
-use super::loss::times;
-use super::policy::{self, Fit, Room};
+use super::policy::{self, supply};
+use crate::explanation::{Before, Explanation, Lack, Prospect, Shortfall};
+use crate::fields::Fields;
 use crate::id::{GroupId, TaskId, WorkerId};
 use crate::ledger::{Phase, Record};
-use crate::presence::OfferKind;
-use crate::task::{Demand, Needs, Profile, State, WorkKind};
+use crate::presence::Member;
+use crate::resources::Amount;
+use crate::task::{Demand, Kinds, Needs, Profile, State};
 use crate::view::Standing;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -27,31 +29,27 @@ pub(super) enum Sight {
 
 impl Hub {
     /// Of a task that is there.
-    pub(super) fn explain(&self, id: TaskId, sight: Sight) -> String {
+    pub(super) fn explain(&self, id: TaskId, sight: Sight) -> Explanation {
         let ledger = self.ledger();
         let job = ledger.job(ledger.find_job(id.job).expect("the task was found"));
         match job.state_of(id.index).expect("the task was found") {
             State::Leased => self.explain_leased(id),
-            State::Done => "it is done".into(),
-            State::Cancelled => "it was cancelled; `retry` runs it again".into(),
+            State::Done => Explanation::Done,
+            State::Cancelled => Explanation::Cancelled,
             State::Failed => self.explain_failed(id),
-            State::Held => match self.task_record(id).and_then(Record::held_because) {
-                Some(why) => format!("it is held: {why}; `release` lets it go on"),
-                None => "it is held; `release` lets it go on".into(),
-            },
+            State::Held => {
+                let reason = self.task_record(id).and_then(Record::held_because);
+                Explanation::Held { reason: reason.map(Box::from) }
+            }
             State::Delayed => {
-                let until = self.record_phase(id).and_then(|phase| match phase {
-                    Phase::Delayed { until } => Some(until),
-                    _ => None,
-                });
-                let wait = until.map_or(0, |until| until.since_ms(self.ledger.now()));
-                format!(
-                    "its last attempt failed; the next one starts in {:.1} s",
-                    wait as f64 / 1000.0
-                )
+                let wait_ms = match self.record_phase(id) {
+                    Some(Phase::Delayed { until }) => until.since_ms(self.ledger.now()),
+                    _ => 0,
+                };
+                Explanation::Delayed { wait_ms }
             }
             State::Waiting => self.explain_waiting(id, sight),
-            State::Blocked => self.explain_blocked(id, sight),
+            State::Blocked => Explanation::Blocked(self.causes(id, sight)),
             State::Ready => self.explain_ready(id),
         }
     }
@@ -64,56 +62,55 @@ impl Hub {
         self.ledger().record_of(id).map(|handle| self.ledger().task(handle))
     }
 
-    fn explain_leased(&self, id: TaskId) -> String {
-        let Some(Phase::Leased { lease }) = self.record_phase(id) else { return "it runs".into() };
+    fn explain_leased(&self, id: TaskId) -> Explanation {
+        let Some(Phase::Leased { lease }) = self.record_phase(id) else {
+            unreachable!("a leased task has a lease")
+        };
         let lease = self.ledger().workers().lease(lease);
-        let worker = self.ledger().workers().get(lease.worker);
-        let since = self.ledger.now().since_ms(lease.started) as f64 / 1000.0;
-        let away = match self.presence.member(lease.worker) {
-            Some(member) if member.session.is_some() => "",
-            _ => ", which is away: the task goes back when it stays so",
-        };
-        format!("it runs on {} for {since:.1} s{away}", worker.name)
-    }
-
-    fn explain_failed(&self, id: TaskId) -> String {
-        let (outcome, by) = match self.record_phase(id) {
-            Some(Phase::Finished { outcome, worker, .. }) if worker != WorkerId::UNKNOWN => {
-                (Some(outcome), format!(" on {}", self.worker_name(worker)))
-            }
-            Some(Phase::Finished { outcome, .. }) => (Some(outcome), String::new()),
-            _ => {
-                let ledger = self.ledger();
-                let job = ledger.job(ledger.find_job(id.job).expect("the task was found"));
-                let found = job.failed_elements.iter().find(|(_, set)| set.contains(id.index));
-                (found.map(|(outcome, _)| *outcome), String::new())
-            }
-        };
-        let ledger = self.ledger();
-        let job = ledger.job(ledger.find_job(id.job).expect("the task was found"));
-        let extra = self.task_record(id).and_then(|record| record.extra.as_ref());
-        let why = extra.and_then(|extra| extra.message.as_deref()).or(job.why_failed(id.index));
-        let why = why.map_or_else(String::new, |why| format!(": {why}"));
-        let how = outcome.map_or_else(String::new, |outcome| format!(" ({outcome}{why}{by})"));
-        format!("it failed{how}; `retry` runs it again")
-    }
-
-    /// What it waits for, and what has failed already where it will not run because of that.
-    fn explain_waiting(&self, id: TaskId, sight: Sight) -> String {
-        let preds = self.name_preds(id, sight, |verdict| verdict.is_none());
-        let preds = preds.unwrap_or_else(|| "others".into());
-        match self.name_preds(id, sight, |verdict| verdict == Some(false)) {
-            Some(failed) if !self.runs_anyway(id) => {
-                format!("it waits for {preds}, and will not run: {failed} did not end well")
-            }
-            _ => format!("it waits for {preds}"),
+        let member = self.presence.member(lease.worker);
+        Explanation::Running {
+            worker: self.ledger().workers().get(lease.worker).name.clone(),
+            since_ms: self.ledger.now().since_ms(lease.started),
+            is_away: member.is_none_or(|member| member.session.is_none()),
         }
     }
 
+    fn explain_failed(&self, id: TaskId) -> Explanation {
+        let ledger = self.ledger();
+        let job = ledger.job(ledger.find_job(id.job).expect("the task was found"));
+        let (outcome, worker) = match self.record_phase(id) {
+            Some(Phase::Finished { outcome, worker, .. }) => {
+                let worker = (worker != WorkerId::UNKNOWN).then(|| self.worker_name(worker));
+                (Some(outcome), worker)
+            }
+            _ => {
+                let found = job.failed_elements.iter().find(|(_, set)| set.contains(id.index));
+                (found.map(|(outcome, _)| *outcome), None)
+            }
+        };
+        let extra = self.task_record(id).and_then(|record| record.extra.as_ref());
+        let why = extra.and_then(|extra| extra.message.as_deref()).or(job.why_failed(id.index));
+        Explanation::Failed { outcome, why: why.map(Box::from), worker }
+    }
+
+    /// What it waits for, and what has failed already where it will not run because of that.
+    fn explain_waiting(&self, id: TaskId, sight: Sight) -> Explanation {
+        let before = |wanted: fn(Option<bool>) -> bool| {
+            let mut before = Before::default();
+            for pred in self.preds_of(id).into_iter().filter(|&pred| wanted(self.verdict(pred))) {
+                self.add_before(&mut before, id, pred, sight);
+            }
+            before
+        };
+        let failed = before(|verdict| verdict == Some(false));
+        let failed = (!failed.is_empty() && !self.runs_anyway(id)).then_some(failed);
+        Explanation::Waiting { before: before(|verdict| verdict.is_none()), failed }
+    }
+
     /// Behind blocked tasks there is one that failed or was cancelled, and that is the one to know of.
-    fn explain_blocked(&self, id: TaskId, sight: Sight) -> String {
+    fn causes(&self, id: TaskId, sight: Sight) -> Before {
         let (mut open, mut seen) = (VecDeque::from([id]), BTreeSet::new());
-        let mut causes = Causes::default();
+        let mut causes = Before::default();
         while let Some(here) = open.pop_front() {
             for pred in self.preds_of(here) {
                 if self.verdict(pred) != Some(false) || seen.len() == CAUSES || !seen.insert(pred) {
@@ -122,32 +119,23 @@ impl Hub {
                 if self.is_only_blocked(pred) {
                     open.push_back(pred);
                 } else {
-                    causes.add(self, id, pred, sight);
+                    self.add_before(&mut causes, id, pred, sight);
                 }
             }
         }
-        match causes.words() {
-            Some(causes) => format!(
-                "it is blocked: {causes} failed or was cancelled; a retry of that releases it"
-            ),
-            None => "it is blocked: what it comes after failed and is forgotten; \
-                cancel it, or submit it anew"
-                .into(),
-        }
+        causes
     }
 
-    /// The first few predecessors of this kind, in words.
-    fn name_preds(
-        &self,
-        id: TaskId,
-        sight: Sight,
-        wanted: impl Fn(Option<bool>) -> bool,
-    ) -> Option<String> {
-        let mut causes = Causes::default();
-        for pred in self.preds_of(id).into_iter().filter(|&pred| wanted(self.verdict(pred))) {
-            causes.add(self, id, pred, sight);
+    fn add_before(&self, before: &mut Before, task: TaskId, pred: TaskId, sight: Sight) {
+        let ledger = self.ledger();
+        let group_of = |job| ledger.find_job(job).map(|handle| ledger.job(handle).group);
+        if sight == Sight::OwnGroup && group_of(pred.job) != group_of(task.job) {
+            before.hidden += 1;
+        } else if before.names.len() < NAMED {
+            before.names.push(ledger.shown_name(pred));
+        } else {
+            before.more += 1;
         }
-        causes.words()
     }
 
     /// Whatever a task or a whole array comes after: its own predecessors, its array's, and those of its element.
@@ -195,28 +183,23 @@ impl Hub {
         profile.is_some_and(|profile| ledger.profiles().get(profile).runs_anyway)
     }
 
-    fn explain_ready(&self, id: TaskId) -> String {
+    fn explain_ready(&self, id: TaskId) -> Explanation {
         let ledger = self.ledger();
-        let handle = ledger.find_job(id.job).expect("the task was found");
-        let job = ledger.job(handle);
+        let job = ledger.job(ledger.find_job(id.job).expect("the task was found"));
         if job.options.held {
-            return format!("job {} is held; `release` lets it go on", job.id);
+            return Explanation::JobHeld(job.id);
         }
         if job.stopped {
-            let fails = job.failed_now();
-            return format!(
-                "job {} was stopped after {fails} failures; `release` lets it go on",
-                job.id
-            );
+            return Explanation::JobStopped { job: job.id, failures: job.failed_now() };
         }
         if let Some(most) = job.options.max_running
             && job.counts.of(State::Leased) >= most
         {
-            return format!("job {} already runs as many tasks as it may ({most})", job.id);
+            return Explanation::JobFull { job: job.id, most };
         }
         let group = ledger.group(job.group);
         if group.paused {
-            return format!("group {} is paused; `resume` lets it go on", group.name);
+            return Explanation::GroupPaused(group.name.clone());
         }
         let (profile, kind) = match ledger.record_of(id) {
             Some(handle) => {
@@ -229,119 +212,100 @@ impl Hub {
             }
         };
         let profile = ledger.profiles().get(profile);
-        let why = self.explain_no_worker(job.group, profile, kind);
-        match self.task_record(id).filter(|record| record.is_suspect(profile)) {
-            Some(record) => format!(
-                "{why}; its worker was lost {}, so it runs only on a worker that has nothing else",
-                times(record.lost.into())
-            ),
-            None => why,
+        let suspect = self.task_record(id).filter(|record| record.is_suspect(profile));
+        Explanation::Ready {
+            group: group.name.clone(),
+            prospect: self.prospect(job.group, profile, kind),
+            lost: suspect.map(|record| record.lost),
         }
     }
 
-    fn explain_no_worker(&self, group: GroupId, profile: &Profile, kind: Demand) -> String {
-        let (ledger, needs) = (self.ledger(), &profile.needs);
+    fn prospect(&self, group: GroupId, profile: &Profile, demand: Demand) -> Prospect {
+        let ledger = self.ledger();
         let (mut there, mut could, mut barred, mut late) = (0, 0, 0, 0);
-        let all = ledger.workers().from(Default::default());
-        for handle in
-            all.filter(|&handle| ledger.workers().get(handle).group == group).take(WORKERS)
-        {
+        let mut closest: Option<(WorkerId, Vec<Lack>)> = None;
+        // What every worker that was looked at lacks.
+        let mut general: Option<Vec<Lack>> = None;
+        let all = ledger.workers().from(WorkerId::default());
+        for handle in all.filter(|&one| ledger.workers().get(one).group == group).take(WORKERS) {
             let Some(member) = self.presence.member(handle).filter(|m| m.session.is_some()) else {
                 continue;
             };
             there += 1;
             let worker = ledger.workers().get(handle);
-            let offer = OfferKind::Push;
-            let fits = Room::of(member, worker, offer).fit(member, worker, offer, needs, false)
-                != Fit::Never
-                && member.kinds.has(kind);
-            could += u32::from(fits);
-            let has_time = policy::has_time(member, profile.time_limit_ms, self.ledger.now());
-            late += u32::from(fits && !has_time);
+            let lacks = fewest_lacks(member, &profile.needs, demand);
+            if !lacks.is_empty() {
+                match &mut general {
+                    Some(general) => general.retain(|one| lacks.iter().any(|lack| lack.is_of(one))),
+                    None => general = Some(lacks.clone()),
+                }
+                if closest.as_ref().is_none_or(|(_, best)| is_closer(&lacks, best)) {
+                    closest = Some((worker.id, lacks));
+                }
+                continue;
+            }
+            could += 1;
+            let wanted_ms = profile.time_request_ms.or(profile.time_limit_ms);
+            let has_time = policy::has_time(member, wanted_ms, self.ledger.now());
             let off = member.draining
                 || matches!(worker.record.standing, Standing::OnHold | Standing::Ejected);
-            barred += u32::from(fits && has_time && off);
+            late += u32::from(!has_time);
+            barred += u32::from(has_time && off);
         }
-        let name = &ledger.group(group).name;
-        if there == 0 {
-            return format!("it is ready, but no worker is connected to group {name}");
+        if let (0, Some((worker, lacks))) = (could, closest) {
+            let is_general = general.is_some_and(|all| all.iter().any(|one| one.is_of(&lacks[0])));
+            let closest = self.worker_name(worker);
+            return Prospect::Lacking(Shortfall { workers: there, closest, lacks, is_general });
         }
-        if could == 0 {
-            let needs = say_needs(needs, kind);
-            return format!(
-                "it is ready, but none of the {there} workers of group {name} has {needs}"
-            );
-        }
-        if late > 0 && could == late {
-            return format!(
-                "it is ready, but all {could} workers that could run it leave before its time limit is over"
-            );
-        }
-        let could = could - late;
-        if could == barred {
-            return format!(
-                "it is ready, but all {could} workers that could run it are on hold, ejected or draining"
-            );
-        }
-        let free = could - barred;
-        format!(
-            "it is ready and waits its turn: {free} workers can run it and are busy with others"
-        )
-    }
-}
-
-/// Tasks that stand in the way of one: the first few by name, the others by number.
-#[derive(Default)]
-struct Causes {
-    names: Vec<String>,
-    more: u32,
-    hidden: u32,
-}
-
-impl Causes {
-    fn add(&mut self, hub: &Hub, task: TaskId, cause: TaskId, sight: Sight) {
-        let ledger = hub.ledger();
-        let group_of = |job| ledger.find_job(job).map(|handle| ledger.job(handle).group);
-        if sight == Sight::OwnGroup && group_of(cause.job) != group_of(task.job) {
-            self.hidden += 1;
-        } else if self.names.len() < NAMED {
-            self.names.push(ledger.shown_name(cause).to_string());
-        } else {
-            self.more += 1;
-        }
-    }
-
-    fn words(mut self) -> Option<String> {
-        match self.hidden {
-            0 => {}
-            1 => self.names.push("a task of another group".into()),
-            hidden => self.names.push(format!("{hidden} tasks of other groups")),
-        }
-        match (self.names.is_empty(), self.more) {
-            (true, _) => None,
-            (false, 0) => Some(self.names.join(", ")),
-            (false, more) => Some(format!("{} and {more} more", self.names.join(", "))),
+        match could - late {
+            _ if there == 0 => Prospect::NoWorker,
+            0 => Prospect::TooLate { workers: late },
+            left if left == barred => Prospect::Barred { workers: left },
+            left => Prospect::Busy { workers: left - barred },
         }
     }
 }
 
-fn say_needs(needs: &Needs, demand: Demand) -> String {
-    let mut words = vec![format!("{} slots", needs.slots)];
-    if needs.memory > 0 {
-        words.push(format!("{} MiB of memory", needs.memory >> 20));
+/// What a worker lacks for the way that suits it best; nothing where it could run the task.
+fn fewest_lacks(member: &Member, needs: &Needs, demand: Demand) -> Vec<Lack> {
+    let mut ways = needs.ways().map(|(_, way)| lacks(member, way, demand));
+    let first = ways.next().unwrap_or_default();
+    ways.fold(first, |best, other| if is_closer(&other, &best) { other } else { best })
+}
+
+fn is_closer(one: &[Lack], other: &[Lack]) -> bool {
+    let least = |lacks: &[Lack]| lacks.iter().map(Lack::permille).min().unwrap_or(1000);
+    (one.len(), 1000 - least(one).min(1000)) < (other.len(), 1000 - least(other).min(1000))
+}
+
+fn lacks(member: &Member, needs: &Needs, demand: Demand) -> Vec<Lack> {
+    let mut lacks = Vec::new();
+    let has = member.capacity.slots.saturating_sub(member.fewer_slots);
+    if needs.slots > has {
+        lacks.push(Lack::Slots { wanted: needs.slots, has });
     }
-    words.extend(needs.resources.iter().map(|(name, count)| format!("{count} {name}")));
-    words.extend(needs.tags.iter().map(|tag| format!("the tag {tag}")));
-    let kind = match demand.kind {
-        WorkKind::Named => "tasks known by name",
-        WorkKind::Command => "commands",
-        WorkKind::Script => "scripts",
-        WorkKind::Indexed => "numbered tasks of a program",
-    };
-    words.push(format!("a way to run {kind}"));
-    let fields: Vec<&str> = demand.fields.words().collect();
-    if !fields.is_empty() {
-        words.push(format!("support for a {} (newer workers have it)", fields.join(", a ")));
+    if needs.memory > member.capacity.memory {
+        lacks.push(Lack::Memory { wanted: needs.memory, has: member.capacity.memory });
     }
-    words.join(", ")
+    for (name, wanted) in &needs.resources {
+        let supply = supply(&member.capacity, name);
+        if !supply.is_enough(*wanted) {
+            let (name, has) = (name.clone(), Amount::whole(supply.count));
+            lacks.push(Lack::Resource { name, wanted: *wanted, has });
+        }
+    }
+    let missing = needs.tags.iter().filter(|tag| member.tags.binary_search(tag).is_err());
+    lacks.extend(missing.cloned().map(Lack::Tag));
+    if !member.kinds.has(Demand::of(demand.kind)) {
+        lacks.push(Lack::Kind(demand.kind));
+    } else if !member.kinds.has(demand) {
+        lacks.push(Lack::Fields(unknown(member.kinds, demand)));
+    }
+    lacks
+}
+
+/// The fields of a task that a worker does not understand.
+fn unknown(kinds: Kinds, demand: Demand) -> Fields {
+    let is_known = |tag: u32| kinds.has(Demand { fields: Fields::NONE.with(tag), ..demand });
+    demand.fields.tags().filter(|&tag| !is_known(tag)).fold(Fields::NONE, Fields::with)
 }

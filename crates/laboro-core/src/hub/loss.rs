@@ -9,6 +9,7 @@ use super::Hub;
 use super::lease::Claim;
 use crate::command::{Decline, WorkerRef};
 use crate::event::{Event, ReturnReason};
+use crate::explanation::times;
 use crate::id::{LeaseNo, TaskId};
 use crate::ledger::{HELD_BECAUSE, Phase, WorkerHandle};
 use crate::presence::Arrivals;
@@ -93,7 +94,8 @@ impl Hub {
             if slots >= u64::from(arrivals.slots.max(1)) || !arrivals.has(lease.no) {
                 break;
             }
-            slots += u64::from(ledger.profiles().get(ledger.task(lease.task).profile).needs.slots);
+            let needs = &ledger.profiles().get(ledger.task(lease.task).profile).needs;
+            slots += u64::from(needs.way(lease.variant()).slots);
             last = lease.no;
         }
         last
@@ -144,12 +146,5 @@ impl Hub {
         }
         self.judge(handle);
         Ok(Reply::Ok)
-    }
-}
-
-pub(super) fn times(count: u32) -> String {
-    match count {
-        1 => "once".into(),
-        count => format!("{count} times"),
     }
 }

@@ -9,10 +9,11 @@ use crate::id::{GroupId, TaskId};
 use crate::ledger::{ClassHandle, LaneHandle, OfferHandle, Phase, WorkerHandle};
 use crate::presence::OfferKind;
 use crate::reply::{Idle, Reply};
-use crate::task::State;
+use crate::task::{Profile, State};
 use crate::view::Standing;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How often classes were passed over by smaller tasks since they last got something.
 #[derive(Debug, Default)]
@@ -136,7 +137,8 @@ impl Hub {
             && this.record.standing == Standing::Good
             && member.kinds.has(class.kind)
             && policy::has_time(member, class.limit_ms, self.ledger.now())
-            && room.fit(member, this, OfferKind::Push, &class.needs, class.is_alone) != Fit::Never
+            && room.fit_any(member, this, OfferKind::Push, &class.needs, class.is_alone).0
+                != Fit::Never
     }
 
     /// Gives the tasks of a class that woke up to those who wait, least recently served first, and about
@@ -248,7 +250,7 @@ impl Hub {
                     member.expect("who takes is a member").kept_for = Some(serial);
                     break;
                 }
-                Choice::Take(class) => {
+                Choice::Take(class, variant) => {
                     self.passes.overtaken();
                     if let Some(keeper) = self.passes.served(class)
                         && let Some(member) = self.presence.member_mut(keeper)
@@ -258,7 +260,7 @@ impl Hub {
                             self.ledger.note_room(keeper);
                         }
                     }
-                    self.lease_from(class, taker, &mut room, &mut left, &mut grants);
+                    self.lease_from((class, variant), taker, &mut room, &mut left, &mut grants);
                 }
             }
         }
@@ -271,7 +273,7 @@ impl Hub {
     /// Leases tasks of the best lane of a class while they fit.
     fn lease_from(
         &mut self,
-        class: ClassHandle,
+        (class, variant): (ClassHandle, u8),
         taker: Taker,
         room: &mut Room,
         left: &mut u32,
@@ -284,17 +286,18 @@ impl Hub {
             let class = self.ledger().lanes().class(class);
             (class.needs.clone(), class.is_alone)
         };
+        let needs = needs.way(variant);
         loop {
             let task = self.head_of(lane);
             let share = {
                 let member = self.presence.member(taker.worker).expect("who takes is a member");
                 let worker = self.ledger.read().workers().get(taker.worker);
-                policy::share(member, worker, &needs)
+                policy::share(member, worker, needs, variant)
             };
             grants.push(self.grant(task, taker.worker, taker.lease_ms, share));
-            room.reserve(&needs, is_alone);
+            room.reserve(needs, is_alone);
             *left -= 1;
-            let fits = *left > 0 && room.has_slots(&needs) && needs.memory == 0;
+            let fits = *left > 0 && room.has_slots(needs) && needs.memory == 0;
             if !fits || !needs.resources.is_empty() || !self.ledger().lanes().lane(lane).listed {
                 return;
             }
@@ -340,6 +343,14 @@ impl Hub {
                 (array.name.clone(), Some(Element { position, count, values }))
             }
         };
+        let profile = ledger.profiles().get(record.profile);
+        let profile = match &share {
+            Some(share) if share.variant > 0 => {
+                let needs = profile.needs.way(share.variant).clone();
+                Arc::new(Profile { needs, ..Profile::clone(profile) })
+            }
+            _ => Arc::clone(profile),
+        };
         Grant {
             lease,
             task,
@@ -349,7 +360,7 @@ impl Hub {
             attempt: record.attempt(),
             fails: record.fails,
             work: record.work.clone(),
-            profile: ledger.profiles().get(record.profile).clone(),
+            profile,
             share,
             memo: record.memo().cloned(),
         }

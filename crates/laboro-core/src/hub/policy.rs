@@ -11,6 +11,7 @@ use crate::event::Share;
 use crate::id::{Name, Time};
 use crate::ledger::{ClassHandle, Ledger, Worker, WorkerHandle};
 use crate::presence::{Member, OfferKind, Presence};
+use crate::resources::{Request, Supply};
 use crate::task::Needs;
 use crate::view::Standing;
 
@@ -66,7 +67,27 @@ impl Room {
         self.memory = self.memory.saturating_sub(needs.memory);
     }
 
-    pub(super) fn fit(
+    /// The first way to run it that fits now; else whether any will.
+    pub(super) fn fit_any(
+        &self,
+        member: &Member,
+        worker: &Worker,
+        kind: OfferKind,
+        needs: &Needs,
+        is_alone: bool,
+    ) -> (Fit, u8) {
+        let mut best = Fit::Never;
+        for (variant, way) in needs.ways() {
+            match self.fit(member, worker, kind, way, is_alone) {
+                Fit::Yes => return (Fit::Yes, variant),
+                Fit::Later => best = Fit::Later,
+                Fit::Never => {}
+            }
+        }
+        (best, 0)
+    }
+
+    fn fit(
         &self,
         member: &Member,
         worker: &Worker,
@@ -82,17 +103,16 @@ impl Room {
         if needs.slots > slots_ever
             || needs.memory > all.memory
             || !needs.tags.iter().all(|tag| member.tags.binary_search(tag).is_ok())
-            || !needs.resources.iter().all(|(name, count)| total(all, name) >= *count)
+            || !needs.resources.iter().all(|(name, wanted)| supply(all, name).is_enough(*wanted))
         {
             return Fit::Never;
         }
         let free_now = self.has_slots(needs)
             && (!is_alone || worker.leases == 0)
             && needs.memory <= self.memory
-            && needs
-                .resources
-                .iter()
-                .all(|(name, count)| free_bits(all, worker, name).count_ones() >= *count);
+            && needs.resources.iter().all(|(name, wanted)| {
+                supply(all, name).portion(worker.used.resource(name), *wanted).is_some()
+            });
         if free_now { Fit::Yes } else { Fit::Later }
     }
 }
@@ -102,37 +122,32 @@ fn is_small(needs: &Needs) -> bool {
     needs.slots == 1 && needs.memory == 0 && needs.resources.is_empty()
 }
 
-/// Which ones of its resources a task gets: the lowest that are free.
-pub(super) fn share(member: &Member, worker: &Worker, needs: &Needs) -> Option<Box<Share>> {
-    if needs.resources.is_empty() {
+/// What of its worker's resources a task gets that goes this way.
+pub(super) fn share(
+    member: &Member,
+    worker: &Worker,
+    needs: &Needs,
+    variant: u8,
+) -> Option<Box<Share>> {
+    if needs.resources.is_empty() && variant == 0 {
         return None;
     }
-    let pick = |(name, count): &(Name, u32)| {
-        let mut free = free_bits(&member.capacity, worker, name);
-        let mut picked = 0u128;
-        for _ in 0..*count {
-            let lowest = free & free.wrapping_neg();
-            picked |= lowest;
-            free &= !lowest;
-        }
-        (name.clone(), picked)
+    let portion = |(name, wanted): &(Name, Request)| {
+        let portion = supply(&member.capacity, name).portion(worker.used.resource(name), *wanted);
+        (name.clone(), portion.expect("what is leased fits"))
     };
-    Some(Box::new(Share { indices: needs.resources.iter().map(pick).collect() }))
+    let portions = needs.resources.iter().map(portion).collect();
+    Some(Box::new(Share { portions, variant }))
 }
 
-fn total(capacity: &Capacity, name: &Name) -> u32 {
-    let found = capacity.resources.iter().find(|(n, _)| n == name);
-    found.map_or(0, |(_, count)| (*count).min(128))
+static NOTHING: Supply = Supply { count: 0, items: Vec::new() };
+
+pub(super) fn supply<'a>(capacity: &'a Capacity, name: &Name) -> &'a Supply {
+    let found = capacity.resources.iter().find(|(known, _)| known == name);
+    found.map_or(&NOTHING, |(_, supply)| supply)
 }
 
-fn free_bits(capacity: &Capacity, worker: &Worker, name: &Name) -> u128 {
-    let count = total(capacity, name);
-    let all = if count == 128 { u128::MAX } else { (1u128 << count) - 1 };
-    let used = worker.used.resources.iter().find(|(n, _)| n == name).map_or(0, |(_, bits)| *bits);
-    all & !used
-}
-
-/// Whether a task with this limit is over before the worker leaves. One without a limit may be.
+/// Whether the worker is there long enough for a task that asks for so much time. One that does not ask takes what is left.
 pub(super) fn has_time(member: &Member, limit_ms: Option<u64>, now: Time) -> bool {
     match (member.until, limit_ms) {
         (Some(until), Some(limit)) => now.after_ms(limit) <= until,
@@ -174,9 +189,10 @@ pub(super) fn choose(
         if !member.kinds.has(this.kind) || !has_time(member, this.limit_ms, now) {
             continue;
         }
-        match room.fit(member, worker, taker.kind, &this.needs, this.is_alone) {
+        let (fit, variant) = room.fit_any(member, worker, taker.kind, &this.needs, this.is_alone);
+        match fit {
             Fit::Never => {}
-            Fit::Yes => return Choice::Take(class),
+            Fit::Yes => return Choice::Take(class, variant),
             Fit::Later if taker.kind != OfferKind::Push => {}
             Fit::Later if member.kept_for == Some(this.serial) => return Choice::Wait(class),
             Fit::Later => {
@@ -191,7 +207,8 @@ pub(super) fn choose(
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    Take(ClassHandle),
+    /// By this of its variants.
+    Take(ClassHandle, u8),
     /// Stay free for this class.
     Wait(ClassHandle),
     Nothing,

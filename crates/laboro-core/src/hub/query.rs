@@ -6,11 +6,16 @@ use super::explain::Sight;
 use crate::command::{Query, TaskRef};
 use crate::effect::Element;
 use crate::id::{GroupId, JobId, Name, TaskId, WorkerId};
+use crate::ledger::Worker;
 use crate::ledger::{JobHandle, LeaseHandle, Ledger, Phase, Record, TaskHandle, WorkerHandle};
+use crate::presence::Member;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::resources::Supply;
 use crate::task::{Outcome, State};
-use crate::view::{AttemptView, ConductView, GroupView, JobView, TaskView, Ties, WorkerView};
+use crate::view::{
+    AttemptView, ConductView, GroupView, JobView, ResourceView, TaskView, Ties, WorkerView,
+};
 use std::sync::Arc;
 
 impl Hub {
@@ -63,7 +68,7 @@ impl Hub {
                     TaskRef::Own(_) => Sight::OwnGroup,
                     TaskRef::Id(_) | TaskRef::Name(_) => Sight::All,
                 };
-                Ok(Reply::Explained(self.explain(id, sight)))
+                Ok(Reply::Explained(Box::new(self.explain(id, sight))))
             }
             Query::Workers { group, from, most } => {
                 let group = group.as_ref().map(|group| self.find_group(group)).transpose()?;
@@ -273,6 +278,12 @@ impl Hub {
             slots: member
                 .map_or(0, |member| member.capacity.slots.saturating_sub(member.fewer_slots)),
             slots_used: u32::try_from(worker.used.slots).unwrap_or(u32::MAX),
+            memory: member.map_or(0, |member| member.capacity.memory),
+            memory_used: u64::try_from(worker.used.memory).unwrap_or(u64::MAX),
+            resources: member.map_or(Vec::new(), |member| resource_views(member, worker)),
+            tags: member.map_or(Vec::new(), |member| member.tags.clone()),
+            host: member.map_or(Name::default(), |member| member.host.clone()),
+            leaves: member.and_then(|member| member.until),
             leases: leases.map(|lease| lease_of(ledger, lease)).collect(),
             lease_count: worker.leases,
             succeeded: record.good,
@@ -309,6 +320,15 @@ fn number_attempts(record: &Record, view: &mut TaskView) {
     }
     let runs = matches!(record.phase, Phase::Leased { .. });
     view.attempt = if runs { last } else { last.saturating_add(1) };
+}
+
+fn resource_views(member: &Member, worker: &Worker) -> Vec<ResourceView> {
+    let view = |(name, supply): &(Name, Supply)| ResourceView {
+        name: name.clone(),
+        supply: supply.clone(),
+        used: worker.used.resource(name).total(),
+    };
+    member.capacity.resources.iter().map(view).collect()
 }
 
 fn lease_of(ledger: &Ledger, lease: LeaseHandle) -> (TaskId, crate::id::LeaseNo) {

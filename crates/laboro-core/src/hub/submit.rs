@@ -14,6 +14,7 @@ use crate::command::{ArraySpec, Command, IfTaken, Submit, SubmitTo, TaskSpec};
 use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId};
 use crate::job::JobOptions;
+use crate::profile::VARIANTS_MAX;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 pub(super) use cycle::{Check, Node, Verdict};
@@ -52,6 +53,10 @@ impl Hub {
         for profile in &mut submit.profiles {
             profile.needs.tidy();
             profile.attempts = profile.attempts.max(1);
+            if profile.needs.variants.len() > VARIANTS_MAX {
+                let most = VARIANTS_MAX as u64;
+                return Err(Refusal::Limit { what: "variants of a task", most }.into());
+            }
         }
         let count = self.check_numbers(first, &submit)?;
         check_profiles(&submit)?;

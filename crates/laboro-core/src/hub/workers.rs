@@ -76,6 +76,7 @@ impl Hub {
         member.fewer_slots = member.fewer_slots.saturating_sub(given_up);
         member.until = join.capacity.time_left_ms.map(|ms| now.after_ms(ms));
         member.capacity = join.capacity;
+        member.host = join.host;
         member.kept_for = None;
         member.ahead = 0;
         self.presence.set_alive_until(handle, join.period_ms.map(|ms| now.after_ms(ms)));

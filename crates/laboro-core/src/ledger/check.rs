@@ -147,13 +147,14 @@ impl Ledger {
         let worker = self.workers.get(handle);
         let (mut count, mut slots, mut alone) = (0, 0u64, 0);
         for lease in self.workers.leases_of(handle) {
-            let task = self.workers.lease(lease).task;
+            let (task, variant) =
+                (self.workers.lease(lease).task, self.workers.lease(lease).variant());
             if self.tasks[task].phase != (Phase::Leased { lease }) {
                 return Err(format!("worker {} holds {} twice", worker.name, self.id_of(task)));
             }
             count += 1;
             let profile = self.profiles.get(self.tasks[task].profile);
-            slots += u64::from(profile.needs.slots);
+            slots += u64::from(profile.needs.way(variant).slots);
             alone += u32::from(self.tasks[task].is_suspect(profile));
         }
         if (count, slots, alone) != (worker.leases, worker.used.slots, worker.used.alone) {

@@ -37,7 +37,7 @@ impl Ledger {
         for handle in self.workers.from(WorkerId(0)) {
             let worker = self.workers.get(handle);
             let mut used = worker.used.clone();
-            used.resources.retain(|(_, bits)| *bits != 0);
+            used.resources.retain(|(_, usage)| !usage.is_nothing());
             used.resources.sort();
             writeln!(
                 out,

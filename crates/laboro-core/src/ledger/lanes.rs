@@ -40,7 +40,7 @@ pub(crate) struct Class {
     pub(crate) group: GroupId,
     pub(crate) kind: Demand,
     pub(crate) needs: Arc<Needs>,
-    /// None of its tasks may take longer.
+    /// How long a worker must still be there.
     pub(crate) limit_ms: Option<u64>,
     /// Its tasks want a worker that has nothing else.
     pub(crate) is_alone: bool,

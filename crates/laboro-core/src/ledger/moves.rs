@@ -189,7 +189,7 @@ impl Ledger {
             kind,
             priority: settings.priority,
             needs: &settings.needs,
-            limit_ms: settings.time_limit_ms,
+            limit_ms: settings.time_request_ms.or(settings.time_limit_ms),
             is_alone,
         });
         if is_new {

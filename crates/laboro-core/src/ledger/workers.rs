@@ -5,6 +5,7 @@ use super::handle::{LeaseHandle, TaskHandle, WorkerHandle};
 use super::slab::Slab;
 use crate::event::Share;
 use crate::id::{GroupId, JobId, LeaseNo, Name, Time, WorkerId};
+use crate::resources::{NOTHING_USED, Usage};
 use crate::task::Needs;
 use crate::view::Standing;
 use hashbrown::HashMap;
@@ -33,7 +34,7 @@ pub(crate) struct Used {
     /// Wider than what one task may need: who pulls may hold more than it has room for.
     pub(crate) slots: u64,
     pub(crate) memory: u128,
-    pub(crate) resources: Vec<(Name, u128)>,
+    pub(crate) resources: Vec<(Name, Usage)>,
     /// Leases of tasks that run alone. One at most, except in journals from before there were any.
     pub(crate) alone: u32,
 }
@@ -194,17 +195,20 @@ impl Workers {
 
     pub(crate) fn grant(&mut self, grant: NewLease, needs: &Needs) -> LeaseHandle {
         let NewLease { no, task, worker, started, until, period_ms, share, is_alone } = grant;
+        let needs = needs.way(variant(share.as_deref()));
         let holder = &mut self.workers[worker];
         let prev = holder.last_lease;
         holder.leases += 1;
         holder.used.slots += u64::from(needs.slots);
         holder.used.memory += u128::from(needs.memory);
         holder.used.alone += u32::from(is_alone);
-        for (name, bits) in share.iter().flat_map(|share| &share.indices) {
-            match holder.used.resources.iter_mut().find(|(n, _)| n == name) {
-                Some((_, used)) => *used |= bits,
-                None => holder.used.resources.push((name.clone(), *bits)),
-            }
+        for (name, portion) in share.iter().flat_map(|share| &share.portions) {
+            let known = holder.used.resources.iter().position(|(n, _)| n == name);
+            let at = known.unwrap_or_else(|| {
+                holder.used.resources.push((name.clone(), Usage::default()));
+                holder.used.resources.len() - 1
+            });
+            holder.used.resources[at].1.add(portion);
         }
         let handle = self.leases.insert(Lease {
             no,
@@ -242,6 +246,7 @@ impl Workers {
             next: LeaseHandle::NONE,
         };
         let lease = self.leases.release(handle, vacant);
+        let needs = needs.way(lease.variant());
         if lease.prev != LeaseHandle::NONE {
             self.leases[lease.prev].next = lease.next;
         }
@@ -259,11 +264,29 @@ impl Workers {
         holder.used.slots -= u64::from(needs.slots);
         holder.used.memory -= u128::from(needs.memory);
         holder.used.alone -= u32::from(lease.is_alone);
-        for (name, bits) in lease.share.iter().flat_map(|share| &share.indices) {
+        for (name, portion) in lease.share.iter().flat_map(|share| &share.portions) {
             let used = holder.used.resources.iter_mut().find(|(n, _)| n == name);
-            used.expect("what is given back was taken").1 &= !bits;
+            used.expect("what is given back was taken").1.remove(portion);
         }
         lease
+    }
+}
+
+impl Lease {
+    /// Which of the ways to run its task it goes.
+    pub(crate) fn variant(&self) -> u8 {
+        variant(self.share.as_deref())
+    }
+}
+
+fn variant(share: Option<&Share>) -> u8 {
+    share.map_or(0, |share| share.variant)
+}
+
+impl Used {
+    pub(crate) fn resource(&self, name: &Name) -> &Usage {
+        let found = self.resources.iter().find(|(known, _)| known == name);
+        found.map_or(&NOTHING_USED, |(_, usage)| usage)
     }
 }
 

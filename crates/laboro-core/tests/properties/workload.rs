@@ -169,12 +169,13 @@ fn join(world: &World, dice: &mut Dice) -> Command {
         capacity: Capacity {
             slots: dice.of(&[1, 2, 4, 8]),
             memory: dice.of(&[0, 30, 100]),
-            resources: vec![("gpu".into(), dice.of(&[0, 1, 4]))],
+            resources: vec![("gpu".into(), Supply::of(dice.of(&[0, 1, 4])))],
             time_left_ms: dice.of(&[None, None, Some(5_000)]),
         },
         period_ms: dice.of(&[None, Some(500), Some(20_000)]),
         running,
         acknowledges: dice.one_in(2),
+        host: Name::default(),
     })
 }
 
@@ -331,12 +332,13 @@ pub fn finish(world: &mut World) {
             capacity: Capacity {
                 slots: 10_000,
                 memory: 1 << 40,
-                resources: vec![("gpu".into(), 128)],
+                resources: vec![("gpu".into(), Supply::of(128))],
                 time_left_ms: None,
             },
             period_ms: None,
             running: None,
             acknowledges: false,
+            host: Name::default(),
         };
         let Some(Reply::Joined { worker, .. }) = world.ask(Command::Join(join.clone())) else {
             panic!("a good worker may join");

@@ -213,25 +213,42 @@ impl World {
     }
 
     pub fn used(&self, worker: WorkerId) -> Used {
-        let mut used = Used::default();
+        let mut used = Used { slots: 0, memory: 0, leases: 0, gpus: [0; 128], pulled: false };
         for task in self.model.tasks.values() {
             let Phase::Leased { worker: holder, share, lease } = &task.phase else { continue };
             if *holder != worker {
                 continue;
             }
-            let needs = &task.profile.needs;
+            let variant = share.as_ref().map_or(0, |share| usize::from(share.variant));
+            let needs = match variant.checked_sub(1) {
+                None => &task.profile.needs,
+                Some(other) => &task.profile.needs.variants[other],
+            };
             used.leases += 1;
             used.pulled |= self.pulled.contains(lease);
             used.slots += needs.slots;
             used.memory += needs.memory;
-            let wanted: u32 = needs.resources.iter().map(|(_, count)| count).sum();
             let mut got = 0;
-            for (_, bits) in share.iter().flat_map(|share| &share.indices) {
-                assert_eq!(used.gpus & bits, 0, "one gpu is given twice");
-                used.gpus |= bits;
-                got += bits.count_ones();
+            for (_, portion) in share.iter().flat_map(|share| &share.portions) {
+                for item in 0..128 {
+                    let whole = (portion.items >> item & 1) as u64 * Amount::PARTS;
+                    let shared = portion.shared.filter(|(one, _)| usize::from(*one) == item);
+                    let parts = whole + shared.map_or(0, |(_, parts)| u64::from(parts));
+                    used.gpus[item] += parts;
+                    got += parts;
+                    assert!(
+                        used.gpus[item] <= Amount::PARTS,
+                        "a gpu is given out beyond one whole"
+                    );
+                }
             }
-            assert_eq!(got, wanted, "a task gets as many gpus as it needs");
+            match needs.resources.first() {
+                None => assert_eq!(got, 0, "a task gets no gpu that it does not need"),
+                Some((_, Request::Some(amount))) => {
+                    assert_eq!(got, amount.parts(), "a task gets as many gpus as it needs");
+                }
+                Some((_, Request::All)) => assert!(got > 0, "all gpus are some"),
+            }
         }
         used
     }
@@ -383,26 +400,27 @@ impl World {
         }
         let has = &crew.join.capacity;
         let memory = has.memory.saturating_sub(used.memory);
-        let gpus = has.resources.first().map_or(0, |(_, count)| *count);
-        let all = u128::MAX.checked_shr(128 - gpus).unwrap_or(0);
-        let gpus_free = (all & !used.gpus).count_ones();
+        let gpus = has.resources.first().map_or(0, |(_, supply)| supply.count);
         for id in ready {
             let task = &self.model.tasks[id];
-            let needs = &task.profile.needs;
+            let ways = [&task.profile.needs].into_iter().chain(&task.profile.needs.variants);
             // The hub may take a limit for a sixteenth more than it is.
-            let has_time = match (crew.until, task.profile.time_limit_ms) {
-                (Some(until), Some(limit)) => self.now.after_ms(limit + limit / 16) <= until,
-                _ => true,
-            };
+            let has_time =
+                match (crew.until, task.profile.time_request_ms.or(task.profile.time_limit_ms)) {
+                    (Some(until), Some(limit)) => self.now.after_ms(limit + limit / 16) <= until,
+                    _ => true,
+                };
             let fits = has_time
                 && (!task.is_suspect() || used.leases == 0)
                 && self.model.jobs[&id.job].group == this.group
                 && crew.join.kinds.has(task.demand)
-                && needs.slots <= slots
-                && needs.slots <= crew.slots.max(1)
-                && needs.memory <= memory
-                && needs.tags.iter().all(|tag| crew.join.tags.contains(tag))
-                && needs.resources.iter().all(|(_, count)| *count <= gpus_free);
+                && ways.into_iter().any(|needs| {
+                    needs.slots <= slots
+                        && needs.slots <= crew.slots.max(1)
+                        && needs.memory <= memory
+                        && needs.tags.iter().all(|tag| crew.join.tags.contains(tag))
+                        && needs.resources.iter().all(|(_, wanted)| used.has_gpus(gpus, *wanted))
+                });
             assert!(
                 !fits,
                 "{id} is ready and {worker:?} waits for it, after {} steps: {task:?} {crew:?} {used:?}",
@@ -412,14 +430,32 @@ impl World {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Used {
     pub slots: u32,
     pub memory: u64,
     pub leases: u32,
-    pub gpus: u128,
+    /// How much of each is given out, in ten-thousandths.
+    pub gpus: [u64; 128],
     /// Some of it was asked for.
     pub pulled: bool,
+}
+
+impl Used {
+    /// Is so much left of so many gpus?
+    fn has_gpus(&self, count: u64, wanted: Request) -> bool {
+        let taken: u64 = self.gpus.iter().sum();
+        let amount = match wanted {
+            Request::All => return count > 0 && taken == 0,
+            Request::Some(amount) => amount,
+        };
+        let own = &self.gpus[..count as usize];
+        let whole = own.iter().filter(|&&parts| parts == 0).count() as u64;
+        let part = u64::from(amount.fraction());
+        let fits_beside = own.iter().any(|&parts| parts > 0 && parts + part <= Amount::PARTS);
+        let spare = amount.wholes() + u64::from(part > 0 && !fits_beside);
+        whole >= spare && taken + amount.parts() <= Amount::PARTS * count
+    }
 }
 
 fn same(live: &str, other: &str, whose: &str) {

@@ -197,7 +197,9 @@ fn setting(
                 "key" => options.key = Some(value.as_bytes().into()),
                 "slots" => profile.needs.slots = number(value)?,
                 "memory" => profile.needs.memory = number(value)?,
-                "gpu" => profile.needs.resources.push(("gpu".into(), number(value)?)),
+                "gpu" | "licence" => profile.needs.resources.push((key.into(), request(value)?)),
+                "or" => profile.needs.variants.push(variant(value)?),
+                "request" => profile.time_request_ms = Some(number(value)?),
                 "tag" => profile.needs.tags.push(value.into()),
                 "priority" => profile.priority = number(value)?,
                 "attempts" => profile.attempts = number(value)?,
@@ -275,6 +277,29 @@ fn large_work(what: &str, count: usize) -> Work {
     }
 }
 
+/// `2`, `0.5` or `all`.
+fn request(text: &str) -> Parsed<Request> {
+    if text == "all" {
+        return Ok(Request::All);
+    }
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let parts: u64 = number(&format!("{whole}{decimals:0<4}"))?;
+    Ok(Request::Some(Amount::of_parts(parts)))
+}
+
+/// `slots:2,gpu:1`
+fn variant(text: &str) -> Parsed<Needs> {
+    let mut needs = Needs::default();
+    for (key, value) in text.split(',').filter_map(|word| word.split_once(':')) {
+        match key {
+            "slots" => needs.slots = number(value)?,
+            "tag" => needs.tags.push(value.into()),
+            _ => needs.resources.push((key.into(), request(value)?)),
+        }
+    }
+    Ok(needs)
+}
+
 fn join(words: &[&str]) -> Parsed<Command> {
     let (group, name) = first(words)?.split_once(':').unwrap_or(("default", first(words)?));
     let mut join = Join::new(group, name, "test", SessionId(1));
@@ -284,7 +309,10 @@ fn join(words: &[&str]) -> Parsed<Command> {
             "slots" => join.capacity.slots = number(value)?,
             "memory" => join.capacity.memory = number(value)?,
             "left" => join.capacity.time_left_ms = Some(number(value)?),
-            "gpu" => join.capacity.resources.push(("gpu".into(), number(value)?)),
+            "gpu" | "licence" => {
+                join.capacity.resources.push((key.into(), Supply::of(number(value)?)));
+            }
+            "host" => join.host = value.into(),
             "tag" => join.tags.push(value.into()),
             "period" => join.period_ms = Some(number(value)?),
             "session" => join.session = SessionId(number(value)?),

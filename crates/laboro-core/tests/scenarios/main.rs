@@ -57,4 +57,5 @@ scenarios! {
     offers_end_with_the_last_task: "last.txt",
     who_knows_one_group_does_not_learn_of_others: "groups.txt",
     no_worker_gets_what_it_does_not_understand: "fields.txt",
+    no_item_is_given_beyond_one_whole: "resources.txt",
 }

@@ -228,11 +228,17 @@ fn show_grants(grants: &[Grant]) -> String {
 }
 
 fn show_share(share: Option<&Share>) -> String {
-    let parts = share.iter().flat_map(|share| &share.indices).map(|(name, bits)| {
-        let set = (0..128).filter(|bit| bits & 1 << bit != 0).map(|bit: u32| bit.to_string());
-        format!(" {name}:{}", set.collect::<Vec<_>>().join("+"))
+    let parts = share.iter().flat_map(|share| &share.portions).map(|(name, portion)| {
+        let set = (0..128).filter(|bit| portion.items & 1 << bit != 0);
+        let mut shown: Vec<String> = set.map(|bit: u32| bit.to_string()).collect();
+        let part = |(item, parts)| format!("{}/{item}", Amount::of_parts(u64::from(parts)));
+        shown.extend(portion.shared.map(part));
+        shown.extend((portion.amount.parts() > 0).then(|| format!("x{}", portion.amount)));
+        format!(" {name}:{}", shown.join("+"))
     });
-    parts.collect()
+    let variant = share.map_or(0, |share| share.variant);
+    let variant = if variant > 0 { format!(" way {variant}") } else { String::new() };
+    parts.collect::<String>() + &variant
 }
 
 fn show_group(view: &GroupView) -> String {

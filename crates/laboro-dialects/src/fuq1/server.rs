@@ -129,6 +129,7 @@ impl Server {
             period_ms: Some(period_ms),
             running: None,
             acknowledges: false,
+            host: Default::default(),
         };
         out.ask(JOIN, Command::Join(join));
     }

@@ -202,6 +202,7 @@ impl Manager {
             // counts all the same if it comes before that.
             running: Some(Vec::new()),
             acknowledges: false,
+            host: Default::default(),
         };
         out.ask(tag::JOIN, Command::Join(join));
         seat.take_up_left(now);

@@ -307,6 +307,7 @@ impl Seat {
             // It does not say what runs there.
             running: None,
             acknowledges: false,
+            host: Default::default(),
         })
     }
 

@@ -7,7 +7,7 @@ use super::extract::{Asked, At};
 use super::jobs::{PAGE, PAGE_USUAL};
 use axum::Json;
 use axum::extract::State;
-use laboro_api::{Explained, Part, Parts, Problem, Task, TaskState, Tasks};
+use laboro_api::{Explained, Missing, Part, Parts, Problem, Task, TaskState, Tasks, advice};
 use laboro_core::{Command, JobId, Name, Query, Refusal, Reply, TaskId, TaskRef, TaskView, Ties};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -177,8 +177,13 @@ impl super::Api {
             None => TaskRef::Id(id),
         };
         match self.ask(Command::Query(Query::Explain { group, task })).await? {
-            Reply::Explained(explanation) => {
-                Ok(Explained { job: id.job.0, task: id.index, explanation })
+            Reply::Explained(why) => {
+                let explanation = match advice(&why) {
+                    Some(advice) => format!("{why}; {advice}"),
+                    None => why.to_string(),
+                };
+                let missing = Missing::of(&why);
+                Ok(Explained { job: id.job.0, task: id.index, explanation, missing })
             }
             reply => Err(Refused::unexpected(&reply)),
         }

@@ -177,6 +177,7 @@ impl Rig {
             period_ms: None,
             running: None,
             acknowledges: false,
+            host: Default::default(),
         };
         match self.handle.ask(Command::Join(join)).await.unwrap() {
             Reply::Joined { worker, .. } => WorkerRef::Id(worker),

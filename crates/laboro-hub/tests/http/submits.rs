@@ -32,7 +32,8 @@ async fn a_job_can_be_submitted_and_looked_at() {
     assert_eq!((work.dir, work.env["A"].clone()), (Some("/data".into()), "1".into()));
     let task: api::Task = client.get("groups/default/tasks/plot.1").await.unwrap();
     let work = task.work.unwrap();
-    assert_eq!((work.script_kind.as_deref(), work.resources["gpu"]), (Some(".sh"), 1));
+    let one = api::ResourceRequest(laboro_core::Request::whole(1));
+    assert_eq!((work.script_kind.as_deref(), work.resources["gpu"]), (Some(".sh"), one));
     let task: api::Task = client.get("groups/default/tasks/prep").await.unwrap();
     assert_eq!((task.task, task.work.unwrap().timeout_ms), (5, Some(5000)));
     let why: api::Explained = client.get("groups/default/tasks/fit.1/explain").await.unwrap();

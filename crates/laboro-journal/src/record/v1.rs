@@ -63,6 +63,8 @@ pub(super) mod tag {
     pub const RESTORED_LANE: u8 = 74;
     pub const RESTORED_LEASE: u8 = 75;
     pub const RESTORED_JOB_BY: u8 = 96;
+    /// A lease with fractions, counts or a variant.
+    pub const RESTORED_LEASE_FULL: u8 = 97;
     pub const RESTORED_ARRAY_TAGGED: u8 = 80;
     pub const RESTORED_TASKS_TAGGED: u8 = 81;
     pub const RESTORED_LANE_TAGGED: u8 = 82;

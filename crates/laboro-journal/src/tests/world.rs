@@ -5,8 +5,8 @@ use laboro_core::{
     ArraySpec, Ask, Batch, Capacity, Command, CommandWork, Config, Drain, Effect, Grant, Hub,
     IfTaken, JobId, JobOptions, Join, Kinds, LeaseRef, Leave, Leaving, Ledger, Name, Offer,
     Outcome, Patience, Place, Profile, Program, Reply, Report, Return, Returned, Route, Selection,
-    SessionId, Setting, State, Submit, SubmitTo, TaskRef, TaskResult, TaskSpec, Time, Token,
-    UnknownPred, Values, Which, Work, WorkerRef,
+    SessionId, Setting, State, Submit, SubmitTo, Supply, TaskRef, TaskResult, TaskSpec, Time,
+    Token, UnknownPred, Values, Which, Work, WorkerRef,
 };
 use std::sync::Arc;
 
@@ -57,12 +57,13 @@ pub(super) fn join(name: &str) -> Command {
         capacity: Capacity {
             slots: 8,
             memory: 1 << 30,
-            resources: vec![("gpu".into(), 4)],
+            resources: vec![("gpu".into(), Supply::of(4))],
             time_left_ms: None,
         },
         period_ms: Some(5000),
         running: None,
         acknowledges: false,
+        host: Default::default(),
     })
 }
 

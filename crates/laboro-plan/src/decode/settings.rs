@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use super::Decoder;
 use crate::node::{Key, Node, Value};
-use crate::quantity::{QuantityError, parse_duration, parse_size, seconds_to_duration};
-use crate::settings::{Output, Settings, Stdin};
+use crate::quantity::{
+    QuantityError, RequestedAmount, parse_amount, parse_duration, parse_size, seconds_to_duration,
+};
+use crate::settings::{Output, Settings, Stdin, Variant};
 
-pub(super) const KEYS: [&str; 16] = [
+pub(super) const KEYS: [&str; 18] = [
     "dir",
     "env",
     "stdin",
@@ -17,6 +19,8 @@ pub(super) const KEYS: [&str; 16] = [
     "slots",
     "memory",
     "resources",
+    "variant",
+    "time_request",
     "tags",
     "priority",
     "attempts",
@@ -48,6 +52,8 @@ impl Decoder<'_> {
             "slots" => settings.slots = self.integer(key, node, 1..=SLOTS_MAX),
             "memory" => settings.memory_bytes = self.size(key, node),
             "resources" => settings.resources = self.resources(key, node),
+            "variant" => settings.variants = self.variants(key, node),
+            "time_request" => settings.time_request = self.duration(key, node),
             "tags" => settings.tags = self.texts(key, node).unwrap_or_default(),
             "priority" => settings.priority = self.integer(key, node, i32::MIN..=i32::MAX),
             "attempts" => settings.attempts = self.integer(key, node, 1..=ATTEMPTS_MAX),
@@ -114,14 +120,39 @@ impl Decoder<'_> {
         output
     }
 
-    fn resources(&mut self, key: &Key, node: &Node) -> Vec<(String, u64)> {
+    fn resources(&mut self, key: &Key, node: &Node) -> Vec<(String, RequestedAmount)> {
         let mut resources = Vec::new();
-        for (name, count) in self.table(&key.text, node) {
-            if let Some(count) = self.integer(name, count, 0..=u64::from(u32::MAX)) {
-                resources.push((name.text.clone(), count));
+        for (name, wanted) in self.table(&key.text, node) {
+            let Some(text) = self.scalar(name, wanted) else { continue };
+            match parse_amount(&text) {
+                Ok(amount) => resources.push((name.text.clone(), amount)),
+                Err(error) => self.note(wanted.at, format!("`{}`: {error}", name.text)),
             }
         }
         resources
+    }
+
+    /// A list of tables of needs.
+    fn variants(&mut self, key: &Key, node: &Node) -> Vec<Variant> {
+        let Value::List(items) = &node.value else {
+            self.wrong_type(key, node, "a list of tables");
+            return Vec::new();
+        };
+        let mut variants = Vec::new();
+        for item in items {
+            let mut variant = Variant::default();
+            for (key, node) in self.table(&key.text, item) {
+                match key.text.as_str() {
+                    "slots" => variant.slots = self.integer(key, node, 1..=SLOTS_MAX),
+                    "memory" => variant.memory_bytes = self.size(key, node),
+                    "resources" => variant.resources = self.resources(key, node),
+                    "tags" => variant.tags = self.texts(key, node).unwrap_or_default(),
+                    _ => self.unknown_key(key, ["slots", "memory", "resources", "tags"]),
+                }
+            }
+            variants.push(variant);
+        }
+        variants
     }
 
     fn exit_codes(&mut self, key: &Key, node: &Node) -> Vec<i32> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{expanded, flow};
+use crate::quantity::RequestedAmount;
 use crate::{On, Output, Part, ScriptKind, Stdin, Work};
 
 #[test]
@@ -91,7 +92,7 @@ fn a_flow_is_tasks_and_arrays_with_defaults() {
         (settings.retry_on, settings.tags),
         (vec![75, 76], vec!["linux".into(), "big".into()])
     );
-    assert_eq!(settings.resources, [("gpu".to_owned(), 1)]);
+    assert_eq!(settings.resources, [("gpu".to_owned(), RequestedAmount::Parts(10_000))]);
     let Part::Array(score) = &plan.parts[2] else { panic!("score is an array") };
     assert_eq!(score.element(1).unwrap().settings.stdin, Some(Stdin::Text("value 2\n".into())));
     let on: Vec<&On> = plan.parts.iter().flat_map(Part::after).map(|after| &after.on).collect();

@@ -37,7 +37,7 @@ fn options(args: &Run) -> anyhow::Result<Options> {
     }
     Ok(Options {
         slots,
-        resources: input::resources(&args.resources)?,
+        resources: input::supplies(&args.resources)?,
         tags: args.tags.clone(),
         memory_free: quantity("--memory", args.memory.as_deref(), parse_size)?,
         timeout: quantity("--timeout", args.timeout.as_deref(), parse_duration)?,

@@ -180,7 +180,9 @@ impl Desk {
             capacity: Capacity {
                 slots: self.options.slots,
                 memory: memory_total(),
-                resources: resources.iter().map(|(name, n)| (name.as_str().into(), *n)).collect(),
+                resources: (resources.iter())
+                    .map(|(name, supply)| (name.as_str().into(), supply.clone()))
+                    .collect(),
                 time_left_ms: None,
             },
             // Whatever an earlier run had on loan is not running any more.
@@ -467,7 +469,8 @@ impl Desk {
 }
 
 fn share(grant: &Grant) -> Vec<(String, Vec<u32>)> {
-    let indices = grant.share.iter().flat_map(|share| &share.indices);
+    let portions = grant.share.iter().flat_map(|share| &share.portions);
     let bits = |bits: u128| (0..128).filter(|bit| bits >> bit & 1 == 1).collect();
-    indices.map(|(name, mask)| (name.to_string(), bits(*mask))).collect()
+    let visible = portions.filter(|(_, portion)| portion.visible() != 0);
+    visible.map(|(name, portion)| (name.to_string(), bits(portion.visible()))).collect()
 }

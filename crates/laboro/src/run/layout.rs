@@ -7,7 +7,8 @@ use crate::run::{GROUP, Options};
 use crate::submit::{millis, spec};
 use laboro_api::{self as api, Converter};
 use laboro_core::{
-    ArraySpec, Grant, JobOptions, Needs, Profile, Submit, SubmitTo, TaskSpec, Values,
+    Amount, ArraySpec, Grant, JobOptions, Needs, Profile, Request, Submit, SubmitTo, TaskSpec,
+    Values,
 };
 use laboro_plan::{Array, Part, Plan};
 use laboro_worker::memory_total;
@@ -198,6 +199,14 @@ fn values(array: &Array) -> Values {
 
 /// What this machine can never run is said before anything runs.
 fn check_fits(part: &Part, needs: &Needs, options: &Options) -> Result<(), String> {
+    let fits = |variant: &Needs| check_one(part, variant, options).is_ok();
+    check_one(part, needs, options).or_else(|why| match needs.variants.iter().any(fits) {
+        true => Ok(()),
+        false => Err(why),
+    })
+}
+
+fn check_one(part: &Part, needs: &Needs, options: &Options) -> Result<(), String> {
     let name = safe(part.name());
     if needs.slots > options.slots {
         let (wants, has) = (needs.slots, options.slots);
@@ -210,10 +219,16 @@ fn check_fits(part: &Part, needs: &Needs, options: &Options) -> Result<(), Strin
     }
     for (resource, wants) in &needs.resources {
         let has = options.resources.iter().find(|(known, _)| resource.bytes() == known.as_bytes());
-        let has = has.map_or(0, |(_, count)| *count);
-        if *wants > has {
+        let has = has.map_or(0, |(_, supply)| supply.count);
+        let (is_enough, enough) = match wants {
+            Request::Some(amount) => {
+                (*amount <= Amount::whole(has), amount.parts().div_ceil(Amount::PARTS))
+            }
+            Request::All => (has > 0, 1),
+        };
+        if !is_enough {
             return Err(format!(
-                "task {name} needs {wants} {resource} and there are {has}: say --resource {resource}={wants}"
+                "task {name} needs {wants} {resource} and there are {has}: say --resource {resource}={enough}"
             ));
         }
     }

@@ -2,8 +2,14 @@
 //! arrays: a range is a range, a list is a list, and placeholders are filled where an element runs. Sends nothing.
 
 use super::terms::Terms;
-use laboro_api::{After, Line, Output, Script, Span, Stdin, TaskSpec, Text};
-use laboro_plan::{Array, On, Part, Settings, Stdin as PlanStdin, Work};
+use laboro_api::{
+    After, Line, Output, ResourceRequest, Script, Span, Stdin, TaskSpec, Text, Variant,
+};
+use laboro_core::{Amount, Request};
+use laboro_plan::{
+    Array, On, Part, RequestedAmount, Settings, Stdin as PlanStdin, Variant as PlanVariant, Work,
+};
+use std::collections::BTreeMap;
 
 /// How many bytes of values one array carries when its list may be cut: with every byte escaped in JSON still
 /// less than a hub takes in one line.
@@ -49,9 +55,9 @@ fn with_settings(settings: Settings<Vec<u8>>) -> TaskSpec {
         umask: settings.umask.map(|umask| format!("{umask:03o}")),
         slots: settings.slots,
         memory_bytes: settings.memory_bytes,
-        resources: (settings.resources.into_iter())
-            .map(|(name, count)| (name, u32::try_from(count).unwrap_or(u32::MAX)))
-            .collect(),
+        resources: requests(settings.resources),
+        variants: settings.variants.into_iter().map(variant).collect(),
+        time_request_ms: settings.time_request.map(millis),
         tags: settings.tags.into_iter().map(Text::from).collect(),
         priority: settings.priority,
         attempts: settings.attempts.map(|most| u16::try_from(most).unwrap_or(u16::MAX)),
@@ -60,6 +66,25 @@ fn with_settings(settings: Settings<Vec<u8>>) -> TaskSpec {
         timeout_ms: settings.timeout.map(millis),
         runs_anyway: settings.even_if_failed,
         ..TaskSpec::default()
+    }
+}
+
+pub(crate) fn requests(
+    resources: Vec<(String, RequestedAmount)>,
+) -> BTreeMap<String, ResourceRequest> {
+    let request = |wanted| match wanted {
+        RequestedAmount::Parts(parts) => Request::Some(Amount::of_parts(parts)),
+        RequestedAmount::All => Request::All,
+    };
+    resources.into_iter().map(|(name, wanted)| (name, ResourceRequest(request(wanted)))).collect()
+}
+
+fn variant(variant: PlanVariant) -> Variant {
+    Variant {
+        slots: variant.slots,
+        memory_bytes: variant.memory_bytes,
+        resources: requests(variant.resources),
+        tags: variant.tags.into_iter().map(Text::from).collect(),
     }
 }
 

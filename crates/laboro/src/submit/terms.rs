@@ -1,7 +1,7 @@
 //! What the command line says of all tasks of a submit besides how they run: what they need, what comes before their
 //! names. It travels once, as the defaults of the job, and so does where they run.
 
-use super::specs::millis;
+use super::specs::{millis, requests};
 use crate::args::hub::Submit;
 use crate::input::{self, quantity};
 use anyhow::Context;
@@ -38,7 +38,7 @@ impl Terms {
                 .collect(),
             slots: args.slots,
             memory_bytes: quantity("--memory", args.memory.as_deref(), parse_size)?,
-            resources: input::resources(&args.resources)?.into_iter().collect(),
+            resources: requests(input::resources(&args.resources)?),
             tags: args.tags.iter().map(|tag| Text::from(tag.as_str())).collect(),
             priority: args.priority,
             attempts: args.attempts,

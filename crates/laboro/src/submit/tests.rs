@@ -73,6 +73,7 @@ fn granted(plan: &Plan, terms: &Terms) -> Vec<Grant> {
         period_ms: None,
         running: None,
         acknowledges: false,
+        host: Default::default(),
     };
     let route = Route::Answer { most: 1000, patience: Patience::None };
     let offer = Offer { worker, route, lease_ms: None };

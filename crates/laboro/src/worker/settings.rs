@@ -8,9 +8,6 @@ use laboro_worker::Until;
 use laboro_worker::agent::{AgentOptions, ScratchPlace};
 use std::time::Duration;
 
-/// More of one resource than a hub can count.
-const RESOURCE_MAX: u32 = 128;
-
 pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
     let here = || std::env::current_dir().context("the current directory is gone");
     let dir = match &args.workdir {
@@ -70,20 +67,6 @@ fn name(args: &Worker) -> String {
     let host = rustix::system::uname();
     let host = host.nodename().to_string_lossy();
     args.name.clone().unwrap_or_else(|| format!("{host}-{}", std::process::id()))
-}
-
-pub(crate) fn resources(args: &Worker) -> anyhow::Result<Vec<(String, u32)>> {
-    let parse = |resource: &String| {
-        let parsed = resource.split_once('=').and_then(|(name, count)| {
-            let count = count.parse().ok().filter(|count| (1..=RESOURCE_MAX).contains(count))?;
-            (!name.is_empty()).then(|| (name.to_owned(), count))
-        });
-        let wrong = || {
-            usage(format!("--resource {resource}: write NAME=N with N from 1 to {RESOURCE_MAX}"))
-        };
-        parsed.ok_or_else(wrong)
-    };
-    args.resources.iter().map(parse).collect()
 }
 
 fn optional<T>(

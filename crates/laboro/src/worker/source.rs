@@ -4,7 +4,7 @@ use super::access;
 use super::args::{OnFailure, Worker};
 use super::front::Front;
 use super::fuq;
-use super::settings::{lease_ms, resources};
+use super::settings::lease_ms;
 use crate::args::Success;
 use crate::exit::usage;
 use crate::runexp::config::Config as Home;
@@ -61,7 +61,7 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
         token: access.token.expose().as_bytes().to_vec(),
         tags: args.tags.clone(),
         memory: memory_total(),
-        resources: resources(args)?,
+        resources: crate::input::supplies(&args.resources)?,
         period_ms: lease_ms(args)?,
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         pid: std::process::id(),

@@ -98,12 +98,34 @@ fn profile(dice: &mut Dice) -> Profile {
     profile.needs.slots = dice.of(&[1, 1, 1, 1, 2, 4]);
     profile.needs.memory = dice.of(&[0, 0, 0, 10, 30]);
     if dice.one_in(5) {
-        profile.needs.resources = vec![("gpu".into(), dice.between(1, 2))];
+        profile.needs.resources = vec![("gpu".into(), some_gpus(dice))];
+    }
+    if dice.one_in(6) {
+        profile.time_request_ms = dice.of(&[Some(500), Some(4_000)]);
+    }
+    if dice.one_in(5) {
+        let mut variant = Needs { slots: dice.of(&[1, 2]), ..Needs::default() };
+        if dice.one_in(2) {
+            variant.resources = vec![("gpu".into(), some_gpus(dice))];
+        }
+        profile.needs.variants = vec![variant];
     }
     if dice.one_in(8) {
         profile.needs.tags = vec!["fast".into()];
     }
     profile
+}
+
+fn some_gpus(dice: &mut Dice) -> Request {
+    let parts = |parts| Request::Some(Amount::of_parts(parts));
+    dice.of(&[
+        Request::whole(1),
+        Request::whole(2),
+        parts(5_000),
+        parts(3_000),
+        parts(12_500),
+        Request::All,
+    ])
 }
 
 fn some_work(dice: &mut Dice) -> Work {

@@ -180,6 +180,7 @@ impl HubSide {
             period_ms: None,
             running: None,
             acknowledges: false,
+            host: Default::default(),
         };
         out.ask(tag(number, Part::Join), Command::Join(join));
         WorkerRef::Of { group, name, dialect: DIALECT }

@@ -454,6 +454,7 @@ fn a_name_that_works_by_another_dialect_is_not_taken_over() {
             period_ms: Some(60_000),
             running: Some(Vec::new()),
             acknowledges: false,
+            host: Default::default(),
         })
     };
     let joined =

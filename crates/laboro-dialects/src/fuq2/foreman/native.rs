@@ -77,6 +77,7 @@ impl Foreman {
             period_ms: self.period_ms,
             running: Some(said),
             acknowledges: true,
+            host: hello.host.into(),
         };
         out.ask(Asked::Join.tag(), Command::Join(join));
         let ahead = hello.ahead.min(AHEAD_MAX);

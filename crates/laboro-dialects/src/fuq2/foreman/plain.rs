@@ -169,6 +169,7 @@ impl Foreman {
             period_ms: Some(period_ms),
             running,
             acknowledges: true,
+            host: Name::default(),
         })
     }
 

@@ -6,9 +6,9 @@ use super::super::pack::{
 use super::super::payload::{self, TASKS_MAX};
 use super::{LABORO, read_lease, text, write_lease};
 use bytes::{Bytes, BytesMut};
-use laboro_core::{FEATURES_MAX, Fields, LeaseNo, Name, TaskId};
+use laboro_core::{FEATURES_MAX, Fields, LeaseNo, Name, Supply, TaskId};
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "Version",
     "Token",
     "Name",
@@ -27,6 +27,7 @@ const KEYS: [&str; 18] = [
     "Left",
     "Life",
     "Fields",
+    "Items",
 ];
 /// Of the fields; readers of another number go on, because they skip what they do not know.
 const VERSION: u64 = 1;
@@ -40,7 +41,7 @@ pub(in super::super) struct Hello {
     pub(in super::super) tags: Vec<Name>,
     pub(in super::super) slots: u32,
     pub(in super::super) memory: u64,
-    pub(in super::super) resources: Vec<(Name, u32)>,
+    pub(in super::super) resources: Vec<(Name, Supply)>,
     pub(in super::super) ahead: u32,
     /// How long the hub waits for a sign of life. 0: as long as it likes.
     pub(in super::super) period_ms: u64,
@@ -86,10 +87,10 @@ impl Hello {
             6 => write_uint(to, self.memory),
             7 => {
                 write_array(to, self.resources.len());
-                for (name, count) in &self.resources {
+                for (name, supply) in &self.resources {
                     write_array(to, 2);
                     write_str(to, name.bytes());
-                    write_uint(to, (*count).into());
+                    write_uint(to, supply.count);
                 }
             }
             8 => write_uint(to, self.ahead.into()),
@@ -104,9 +105,18 @@ impl Hello {
             }
             15 => write_uint(to, self.left_ms),
             16 => write_uint(to, self.life),
-            _ => {
+            17 => {
                 write_array(to, self.fields.tags().count());
                 self.fields.tags().for_each(|tag| write_uint(to, tag.into()));
+            }
+            _ => {
+                let named = || self.resources.iter().filter(|(_, supply)| !supply.items.is_empty());
+                write_array(to, named().count());
+                for (name, supply) in named() {
+                    write_array(to, 1 + supply.items.len());
+                    write_str(to, name.bytes());
+                    supply.items.iter().for_each(|item| write_str(to, item.bytes()));
+                }
             }
         }
     }
@@ -146,21 +156,36 @@ impl Hello {
             14 => self.running = from.list(TASKS_MAX, read_lease)?,
             15 => self.left_ms = from.uint()?,
             16 => self.life = from.uint()?,
-            _ => {
+            17 => {
                 let tags = from.list(FEATURES_MAX, Reader::small)?;
                 self.fields = tags.into_iter().fold(Fields::NONE, Fields::with);
+            }
+            _ => {
+                let most = Supply::ITEMS_MAX as usize + 1;
+                let names =
+                    |from: &mut Reader<'_>| from.list(most, |from| from.bytes().map(Name::new));
+                for mut items in from.list(FEATURES_MAX, names)? {
+                    let Some(name) = (!items.is_empty()).then(|| items.remove(0)) else { continue };
+                    let known = self.resources.iter_mut().find(|(known, _)| *known == name);
+                    // For people only: what does not fit the count is not shown.
+                    if let Some((_, supply)) = known
+                        && supply.count == items.len() as u64
+                    {
+                        supply.items = items;
+                    }
+                }
             }
         }
         Ok(())
     }
 }
 
-fn read_resource(from: &mut Reader<'_>) -> Result<(Name, u32), PackError> {
-    let mut resource = (Name::default(), 0);
+fn read_resource(from: &mut Reader<'_>) -> Result<(Name, Supply), PackError> {
+    let mut resource = (Name::default(), Supply::default());
     from.tuple(2, |at, from| {
         match at {
             0 => resource.0 = Name::new(from.bytes()?),
-            _ => resource.1 = from.small()?,
+            _ => resource.1.count = from.uint()?,
         }
         Ok(())
     })?;

@@ -139,11 +139,13 @@ fn write_task(to: &mut BytesMut, grant: &Grant) {
 
 /// Which ones of each resource: `[[name, bits as 16 bytes], ...]`.
 fn write_share(to: &mut BytesMut, share: &Share) {
-    write_array(to, share.indices.len());
-    for (name, bits) in &share.indices {
+    // Of what is only counted there is nothing to tell.
+    let visible = || share.portions.iter().filter(|(_, portion)| portion.visible() != 0);
+    write_array(to, visible().count());
+    for (name, portion) in visible() {
         write_array(to, 2);
         write_str(to, name.bytes());
-        write_bin(to, &bits.to_be_bytes());
+        write_bin(to, &portion.visible().to_be_bytes());
     }
 }
 

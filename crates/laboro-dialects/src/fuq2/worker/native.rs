@@ -98,7 +98,7 @@ impl NativeWorker {
             slots: self.slots,
             memory: settings.memory,
             resources: (settings.resources.iter())
-                .map(|(name, count)| (Name::from(name.as_str()), *count))
+                .map(|(name, supply)| (Name::from(name.as_str()), supply.clone()))
                 .collect(),
             ahead: if self.drains { 0 } else { settings.ahead },
             period_ms: settings.period_ms,

@@ -1,6 +1,6 @@
 //! What a Laboro worker says of itself, and the limits of its side of the conversation.
 
-use laboro_core::{Fields, MESSAGE_BYTES_MAX, Time};
+use laboro_core::{Fields, MESSAGE_BYTES_MAX, Supply, Time};
 
 /// Everything that a worker tells the hub in its HELLO.
 #[derive(Clone)]
@@ -14,7 +14,8 @@ pub struct WorkerSettings {
     pub slots: u32,
     /// In bytes.
     pub memory: u64,
-    pub resources: Vec<(String, u32)>,
+    /// How many of each, and what they are called.
+    pub resources: Vec<(String, Supply)>,
     /// Small tasks that shall be sent beyond the free slots.
     pub ahead: u32,
     /// Without a sign of life for so long the hub gives the tasks to others. A sign is given three times

@@ -87,6 +87,7 @@ fn every_kind_of_event_has_a_golden_record() {
         tag::ADDED_TAGGED,
         tag::JOB_MADE_BY,
         tag::RESTORED_JOB_BY,
+        tag::RESTORED_LEASE_FULL,
     ];
     let all: BTreeSet<u8> = (tag::BEGAN..=tag::JUDGED)
         .chain(tag::RESTORED_COUNTERS..=tag::RESTORED_LEASE)

@@ -5,9 +5,10 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions, LeaseNo, Name,
-    Needs, NewArray, NewTask, Outcome, Profile, Program, ReturnReason, Setting, Share, Standing,
-    State, Stdin, TaskId, Then, Time, Values, Words, Work, WorkKind, WorkerId,
+    Added, Amount, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions,
+    LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program, Request,
+    ReturnReason, Setting, Share, Standing, State, Stdin, TaskId, Then, Time, Values, Words, Work,
+    WorkKind, WorkerId,
 };
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("added-tagged", vec![Event::Added(Box::new(added()))]),
         ("added-one-by-one-tagged", (1..=3).map(added_alone).collect()),
         ("added-umask", vec![Event::Added(Box::new(added_masked()))]),
+        ("added-needs", vec![Event::Added(Box::new(added_needs()))]),
         ("preds-added", vec![Event::PredsAdded { task: task(9), preds: vec![task(7), array()] }]),
         (
             "renewed",
@@ -61,6 +63,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ),
         ("worker-forgotten", vec![Event::WorkerForgotten { worker }]),
         ("leased", vec![leased(7, Some(share()))]),
+        ("leased-parts", vec![leased(7, Some(parts()))]),
         ("leased-run", (7..=10).map(|number| leased(number, None)).collect()),
         ("finished", vec![finished(7, Outcome::Exit(-1), Then::Again(AT.after_ms(500)))]),
         ("finished-run", (7..=10).map(succeeded).collect()),
@@ -187,6 +190,18 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 share: Some(Box::new(share())),
             }),
         ),
+        (
+            "restored-lease-parts",
+            piece(Restore::Lease {
+                task: task(7),
+                lease: LeaseNo::new(2, 999),
+                worker: WorkerId(5),
+                started: Time(AT.0 - 4000),
+                until: None,
+                period_ms: None,
+                share: Some(Box::new(parts())),
+            }),
+        ),
     ]
 }
 
@@ -223,7 +238,8 @@ fn profile() -> Profile {
         needs: Needs {
             slots: 4,
             memory: 8 << 30,
-            resources: vec![("gpu".into(), 2)],
+            resources: vec![("gpu".into(), Request::whole(2))],
+            variants: Vec::new(),
             tags: vec!["fast".into()],
         },
         priority: -5,
@@ -232,6 +248,7 @@ fn profile() -> Profile {
         backoff: Backoff { first_ms: 100, most_ms: 60_000 },
         retry_on: vec![75, -1],
         time_limit_ms: Some(3_600_000),
+        time_request_ms: None,
         runs_anyway: true,
     }
 }
@@ -256,6 +273,23 @@ fn other_setting() -> Arc<Setting> {
         nice: Some(-5),
         ..Setting::default()
     })
+}
+
+/// Fractions, all there is, other ways to run it, and a time request.
+fn added_needs() -> Added {
+    let half = Request::Some(Amount::of_parts(5_000));
+    let variant =
+        Needs { slots: 2, resources: vec![("cpu".into(), Request::whole(8))], ..Needs::default() };
+    let resources = vec![
+        ("gpu".into(), half),
+        ("licence".into(), Request::whole(3)),
+        ("scratch".into(), Request::All),
+    ];
+    let needs = Needs { resources, variants: vec![variant], ..Needs::default() };
+    let mut added = added_masked();
+    added.profiles = vec![Profile { needs, time_request_ms: Some(60_000), ..Profile::default() }];
+    added.tasks.iter_mut().for_each(|task| task.profile = 0);
+    added
 }
 
 fn added_masked() -> Added {
@@ -346,8 +380,15 @@ fn leased(number: u32, share: Option<Share>) -> Event {
     }
 }
 
+/// A fraction, a count, and the second way to run it.
+fn parts() -> Share {
+    let half = Portion { shared: Some((3, 5_000)), ..Portion::of_items(0b11) };
+    let count = Portion { amount: Amount::whole(200), ..Portion::default() };
+    Share { portions: vec![("gpu".into(), half), ("licence".into(), count)], variant: 1 }
+}
+
 fn share() -> Share {
-    Share { indices: vec![("gpu".into(), 0b101), ("licence".into(), 1 << 127)] }
+    Share::of_items(vec![("gpu".into(), 0b101), ("licence".into(), 1 << 127)])
 }
 
 fn finished(number: u32, outcome: Outcome, then: Then) -> Event {

@@ -5,9 +5,10 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions, LeaseNo, Name,
-    Needs, NewArray, NewTask, Outcome, Profile, Program, Ranges, ReturnReason, Setting, Share,
-    Standing, State, Stdin, TaskId, Then, Time, Values, Words, Work, WorkKind, WorkerId,
+    Added, Amount, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions,
+    LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program, Ranges, Request,
+    ReturnReason, Setting, Share, Standing, State, Stdin, TaskId, Then, Time, Values, Words, Work,
+    WorkKind, WorkerId,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -377,12 +378,29 @@ fn setting() -> impl Strategy<Value = Arc<Setting>> {
     .prop_map(Arc::new)
 }
 
+fn request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        any::<u32>().prop_map(|count| Request::whole(count.into())),
+        (1..=u64::MAX).prop_map(|parts| Request::Some(Amount::of_parts(parts))),
+        Just(Request::All),
+    ]
+}
+
 fn profile() -> impl Strategy<Value = Profile> {
-    let needs = (any::<u32>(), any::<u64>(), vec((name(), any::<u32>()), 0..2), vec(name(), 0..2))
-        .prop_map(|(slots, memory, resources, tags)| Needs { slots, memory, resources, tags });
+    let needs = || {
+        (any::<u32>(), any::<u64>(), vec((name(), request()), 0..2), vec(name(), 0..2)).prop_map(
+            |(slots, memory, mut resources, tags)| {
+                resources.sort();
+                Needs { slots, memory, resources, tags, variants: Vec::new() }
+            },
+        )
+    };
+    let needs =
+        (needs(), vec(needs(), 0..3)).prop_map(|(needs, variants)| Needs { variants, ..needs });
     let tries = (any::<u16>(), any::<u16>(), any::<u64>(), any::<u64>(), vec(any::<i32>(), 0..2));
-    let odd = (needs, any::<i32>(), tries, of(any::<u64>()), any::<bool>()).prop_map(
-        |(needs, priority, tries, time_limit_ms, runs_anyway)| {
+    let times = (of(any::<u64>()), of(any::<u64>()));
+    let odd = (needs, any::<i32>(), tries, times, any::<bool>()).prop_map(
+        |(needs, priority, tries, (time_limit_ms, time_request_ms), runs_anyway)| {
             let (attempts, lost_max, first_ms, most_ms, retry_on) = tries;
             let backoff = Backoff { first_ms, most_ms };
             Profile {
@@ -393,6 +411,7 @@ fn profile() -> impl Strategy<Value = Profile> {
                 backoff,
                 retry_on,
                 time_limit_ms,
+                time_request_ms,
                 runs_anyway,
             }
         },
@@ -416,7 +435,14 @@ fn job_options() -> impl Strategy<Value = JobOptions> {
 }
 
 fn share() -> impl Strategy<Value = Share> {
-    vec((name(), any::<u128>()), 0..3).prop_map(|indices| Share { indices })
+    let shared = of((0u8..128, 0u16..=10_000));
+    let portion = (any::<u128>(), shared, any::<u64>()).prop_map(|(items, shared, parts)| {
+        Portion { items, shared, amount: Amount::of_parts(parts) }
+    });
+    let items = vec((name(), any::<u128>()), 0..3).prop_map(Share::of_items);
+    let full = (vec((name(), portion), 0..3), any::<u8>())
+        .prop_map(|(portions, variant)| Share { portions, variant });
+    prop_oneof![items, full]
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {

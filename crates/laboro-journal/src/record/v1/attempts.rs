@@ -5,7 +5,8 @@ use super::deltas::Line;
 use super::{Decoder, Encoder};
 use crate::record::RecordError;
 use laboro_core::{
-    Event, LeaseNo, Outcome, ReturnReason, Share, TaskId, Then, Time, Words, WorkerId,
+    Amount, Event, LeaseNo, Outcome, Portion, ReturnReason, Share, TaskId, Then, Time, Words,
+    WorkerId,
 };
 
 const TASK_GIVEN: u8 = 1;
@@ -13,10 +14,20 @@ const LEASE_GIVEN: u8 = 2;
 const WORKER_GIVEN: u8 = 4;
 const UNTIL_GIVEN: u8 = 8;
 const SHARE_GIVEN: u8 = 16;
+/// The share has more than whole items.
+const FULL_SHARE: u8 = 32;
+const KNOWN_OF_LEASES: u8 =
+    TASK_GIVEN | LEASE_GIVEN | WORKER_GIVEN | UNTIL_GIVEN | SHARE_GIVEN | FULL_SHARE;
 
 /// Of a result; task and worker as above.
 const OUTCOME_GIVEN: u8 = 2;
 const WORDS_GIVEN: u8 = 8;
+
+/// Is there more than whole items in it?
+pub(super) fn is_full(share: &Share) -> bool {
+    let is_whole = |portion: &Portion| *portion == Portion::of_items(portion.items);
+    share.variant > 0 || !share.portions.iter().all(|(_, portion)| is_whole(portion))
+}
 
 impl Encoder {
     pub(super) fn leased(
@@ -34,6 +45,7 @@ impl Encoder {
         mark(WORKER_GIVEN, worker != self.last.worker);
         mark(UNTIL_GIVEN, until != self.last.until);
         mark(SHARE_GIVEN, share.is_some());
+        mark(FULL_SHARE, share.is_some_and(is_full));
         self.out.u8(flags);
         if flags & TASK_GIVEN != 0 {
             self.task(Line::Leased, task);
@@ -47,8 +59,10 @@ impl Encoder {
         if flags & UNTIL_GIVEN != 0 {
             self.option(until, Encoder::time);
         }
-        if let Some(share) = share {
-            self.share(share);
+        match share {
+            Some(share) if is_full(share) => self.full_share(share),
+            Some(share) => self.share(share),
+            None => {}
         }
         self.last.set_task(Line::Leased, task);
         (self.last.lease, self.last.until) = (lease, until);
@@ -86,10 +100,25 @@ impl Encoder {
         self.last.set_task(Line::Finished, task);
     }
 
+    /// Whole items only.
     pub(super) fn share(&mut self, share: &Share) {
-        self.list(&share.indices, |to, (name, bits)| {
+        self.list(&share.portions, |to, (name, portion)| {
             to.out.string(name.bytes());
-            to.out.u128(*bits);
+            to.out.u128(portion.items);
+        });
+    }
+
+    /// With whatever else it has.
+    pub(super) fn full_share(&mut self, share: &Share) {
+        self.out.u8(share.variant);
+        self.list(&share.portions, |to, (name, portion)| {
+            to.out.string(name.bytes());
+            to.out.u128(portion.items);
+            to.out.u64(portion.amount.parts());
+            to.option(portion.shared, |to, (item, parts)| {
+                to.out.u8(item);
+                to.out.u64(parts.into());
+            });
         });
     }
 
@@ -131,8 +160,7 @@ impl Encoder {
 
 impl Decoder<'_> {
     pub(super) fn leased(&mut self) -> Result<Event, RecordError> {
-        let flags =
-            self.flags(TASK_GIVEN | LEASE_GIVEN | WORKER_GIVEN | UNTIL_GIVEN | SHARE_GIVEN)?;
+        let flags = self.flags(KNOWN_OF_LEASES)?;
         let task = match flags & TASK_GIVEN {
             0 => self.last.next_task(Line::Leased),
             _ => self.task(Line::Leased)?,
@@ -151,6 +179,7 @@ impl Decoder<'_> {
         };
         let share = match flags & SHARE_GIVEN {
             0 => None,
+            _ if flags & FULL_SHARE != 0 => Some(Box::new(self.full_share()?)),
             _ => Some(Box::new(self.share()?)),
         };
         self.last.set_task(Line::Leased, task);
@@ -192,8 +221,27 @@ impl Decoder<'_> {
     }
 
     pub(super) fn share(&mut self) -> Result<Share, RecordError> {
-        let indices = self.list(|from| Ok((from.plain_name()?, from.from.u128()?)))?;
-        Ok(Share { indices })
+        Ok(Share::of_items(self.list(|from| Ok((from.plain_name()?, from.from.u128()?)))?))
+    }
+
+    pub(super) fn full_share(&mut self) -> Result<Share, RecordError> {
+        let variant = self.from.u8()?;
+        let portions = self.list(|from| {
+            let name = from.plain_name()?;
+            let items = from.from.u128()?;
+            let amount = Amount::of_parts(from.from.u64()?);
+            let shared = from.option(|from| {
+                let item = from.from.u8()?;
+                match u16::try_from(from.from.u64()?) {
+                    Ok(parts) if item < 128 && u64::from(parts) <= Amount::PARTS => {
+                        Ok((item, parts))
+                    }
+                    _ => from.from.malformed("more of an item than there is"),
+                }
+            })?;
+            Ok((name, Portion { items, shared, amount }))
+        })?;
+        Ok(Share { portions, variant })
     }
 
     pub(super) fn outcome(&mut self) -> Result<Outcome, RecordError> {

@@ -3,7 +3,7 @@
 
 use super::Decoder;
 use crate::record::RecordError;
-use laboro_core::{Backoff, Needs, Profile, Setting, Stdin};
+use laboro_core::{Backoff, Needs, Profile, Request, Setting, Stdin};
 
 const SAME: u8 = 0;
 const NEW: u8 = 1;
@@ -22,8 +22,11 @@ impl Decoder<'_> {
             needs: Needs {
                 slots: self.from.u32()?,
                 memory: self.from.u64()?,
-                resources: self.list(|from| Ok((from.plain_name()?, from.from.u32()?)))?,
+                resources: self.list(|from| {
+                    Ok((from.plain_name()?, Request::whole(from.from.u32()?.into())))
+                })?,
                 tags: self.list(Decoder::plain_name)?,
+                variants: Vec::new(),
             },
             priority: self.from.i32()?,
             attempts: self.from.u16()?,
@@ -31,6 +34,7 @@ impl Decoder<'_> {
             backoff: Backoff { first_ms: self.from.u64()?, most_ms: self.from.u64()? },
             retry_on: self.list(|from| from.from.i32())?,
             time_limit_ms: self.option(|from| from.from.u64())?,
+            time_request_ms: None,
             runs_anyway: self.from.bool()?,
         };
         // Only one without lists was repeated: a byte that stood for long lists could be there a million times.

@@ -1,6 +1,7 @@
 //! The pieces of a condensed ledger. A task is a byte of flags and what is not as expected, because there
 //! are millions of them and somebody waits for a hub to start.
 
+use super::attempts::is_full;
 use super::deltas::Line;
 use super::{Decoder, Encoder, Form, tag};
 use crate::record::RecordError;
@@ -79,14 +80,20 @@ impl Encoder {
                 self.tasks(Line::Other, tasks);
             }
             Restore::Lease { task, lease, worker, started, until, period_ms, share } => {
-                self.out.u8(tag::RESTORED_LEASE);
+                let full = share.as_deref().filter(|share| is_full(share));
+                let plain = share.as_deref().filter(|share| !is_full(share));
+                let tag = full.map_or(tag::RESTORED_LEASE, |_| tag::RESTORED_LEASE_FULL);
+                self.out.u8(tag);
                 self.task(Line::Leased, *task);
                 self.lease(*lease);
                 self.worker(*worker);
                 self.time(*started);
                 self.option(*until, Encoder::time);
                 self.option(*period_ms, |to, ms| to.out.u64(ms));
-                self.option(share.as_deref(), Encoder::share);
+                match full {
+                    Some(share) => self.full_share(share),
+                    None => self.option(plain, Encoder::share),
+                }
             }
         }
     }
@@ -300,14 +307,17 @@ impl Decoder<'_> {
                 turn: self.from.i64()?,
                 tasks: self.tasks(Line::Other)?,
             },
-            tag::RESTORED_LEASE => Restore::Lease {
+            tag::RESTORED_LEASE | tag::RESTORED_LEASE_FULL => Restore::Lease {
                 task: self.task(Line::Leased)?,
                 lease: self.lease()?,
                 worker: self.worker()?,
                 started: self.time()?,
                 until: self.option(Decoder::time)?,
                 period_ms: self.option(|from| from.from.u64())?,
-                share: self.option(|from| from.share().map(Box::new))?,
+                share: match tag {
+                    tag::RESTORED_LEASE_FULL => Some(Box::new(self.full_share()?)),
+                    _ => self.option(|from| from.share().map(Box::new))?,
+                },
             },
             _ => return Ok(None),
         }))

@@ -90,6 +90,7 @@ impl Place {
             period_ms: None,
             running: None,
             acknowledges: false,
+            host: Default::default(),
         };
         let joined = self.ask(Command::Join(join));
         assert!(matches!(joined, Reply::Joined { .. }), "{joined:?}");
