@@ -7,6 +7,7 @@
 mod durations;
 mod history_file;
 mod job;
+mod log_line;
 mod note_queue;
 mod observe;
 mod recorder;

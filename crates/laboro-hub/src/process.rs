@@ -80,6 +80,12 @@ pub struct Running {
     pub access: Access,
     pub handle: Handle,
     pub outputs: Outputs,
+    /// What it was started with.
+    settings: Settings,
+    identity: Identity,
+    /// On which it serves its own user.
+    socket: Option<String>,
+    clock: Clock,
     stop: CancellationToken,
     ended: CancellationToken,
     thread: Option<JoinHandle<Result<(), HubError>>>,
@@ -89,6 +95,19 @@ impl Running {
     /// Nobody new comes in, conversations end, the journal is closed. Returns at once.
     pub fn stop(&self) {
         self.stop.cancel();
+    }
+
+    /// Looks at the hub's certificate again. A new one is shown to all who connect from now on, and stands in the hub's own
+    /// access file; access files that were made before name the old one. Says whether there was a new one.
+    pub fn reload_certificate(&mut self) -> Result<bool, HubError> {
+        let found = Identity::open(&self.settings.dir, &self.settings.names)?;
+        if found.certificate_pem() == self.access.certificate {
+            return Ok(false);
+        }
+        self.identity.show(&found);
+        let places = (self.socket.clone(), self.http, self.native);
+        self.access = own_access::write(&self.settings, &found, places, self.clock.now())?;
+        Ok(true)
     }
 
     /// Waits until the hub has ended, by itself or because it was told to.
@@ -157,7 +176,8 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let is_alone = http.is_some() && settings.journal.is_none();
     let local = if is_alone { socket::open(&settings.dir, &identity.socket_name()) } else { None };
     let socket = local.as_ref().and_then(|local| local.file.text());
-    let access = own_access::write(settings, &identity, (socket, http, native), clock.now())?;
+    let places = (socket.clone(), http, native);
+    let access = own_access::write(settings, &identity, places, clock.now())?;
     let tokens = Tokens::open(&settings.dir)?.with_logins(settings.logins.limits());
     let tokens = Arc::new(tokens);
     let (server, handle) = server(&settings.server(), clock);
@@ -241,7 +261,21 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             engine.run()
         })
         .map_err(HubError::Thread)?;
-    Ok(Running { http, native, doors, access, handle, outputs, stop, ended, thread: Some(thread) })
+    Ok(Running {
+        http,
+        native,
+        doors,
+        access,
+        handle,
+        outputs,
+        settings: settings.clone(),
+        identity,
+        socket,
+        clock,
+        stop,
+        ended,
+        thread: Some(thread),
+    })
 }
 
 /// Those that were asked for, with the hub's own first.

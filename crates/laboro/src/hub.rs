@@ -1,20 +1,22 @@
 //! `laboro hub`: a hub in the foreground, until a signal or trouble ends it. What it does is in `laboro_hub`;
 //! here are its arguments, its log, its signals, and the lines that say where it listens.
 
+mod install;
+mod log;
 mod others;
+mod service;
+mod signals;
 
 use crate::exit::{Exit, usage};
 use crate::output::print;
-use crate::run::Signals;
 use clap::{Args, ValueEnum};
 use laboro_hub::config::{self, DoorSettings, Listen, LogFormat, LogLevel, Settings};
 use laboro_hub::listen::Network;
 use laboro_hub::process::{HubError, Running, start};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use service::Notifier;
+use signals::{Asked, HubSignals};
 use std::path::PathBuf;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 const HELP: &str = "\
 Examples:
@@ -26,7 +28,7 @@ Examples:
   laboro hub --config hub.toml --print-config     what is in force
 
 `laboro access` makes tokens for others. A first SIGTERM or Ctrl-C ends the hub in order, a second at
-once. Exit status: 0 stopped, 2 wrong usage, 3 disk, journal or network trouble, 130 stopped at once.";
+once. SIGHUP rereads the log level of --config and the certificate. Exit status: 0 stopped, 2 wrong usage, 3 disk, journal or network trouble, 130 stopped at once.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
@@ -138,35 +140,47 @@ pub(crate) fn run(mut args: HubArgs) -> anyhow::Result<Exit> {
         return others::run(others);
     }
     let only_print = args.print_config;
+    let config = args.config.clone();
     let settings = settings(args)?;
     if only_print {
         print(settings.text().trim_end())?;
         return Ok(Exit::Done);
     }
-    log(settings.log_level, settings.log_format);
+    let log = log::Log::start(settings.log_level, settings.log_format);
+    tracing::info!(
+        event = "hub_starting",
+        version = laboro_api::VERSION,
+        dir = %settings.dir.display(),
+        "laboro hub {}",
+        laboro_api::VERSION
+    );
+    let notifier = Notifier::from_environment();
     raise_open_files();
     use_small_pages();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before anything can be asked to end.
-    let mut signals = runtime.block_on(async { Signals::listen() })?;
+    let mut signals = runtime.block_on(async { HubSignals::listen() })?;
     if settings.standby {
         print(format_args!("standby of {}: follows its journal in NATS", settings.name))?;
     }
-    let Some(started) = runtime.block_on(begin(settings, &mut signals))? else {
+    let Some(started) = runtime.block_on(begin(settings.clone(), &mut signals))? else {
         return Ok(Exit::Done);
     };
-    let hub = started.map_err(|error| match error {
+    let mut hub = started.map_err(|error| match error {
         HubError::Door(bad) => usage(bad),
         HubError::Runexp(bad) => usage(bad),
         none @ HubError::NoDoor => usage(none),
         other => other.into(),
     })?;
     announce(&hub)?;
-    match runtime.block_on(serve(&hub, signals)) {
+    notifier.ready("accepting jobs");
+    let reload = Reload { log, config, settings };
+    match runtime.block_on(serve(&mut hub, signals, &notifier, &reload)) {
         // The journal is as safe as ever: it is made for worse ends than this one.
         How::AtOnce => Ok(Exit::Interrupted),
         How::InOrder => {
             hub.wait()?;
+            tracing::info!(event = "hub_stopped", "stopped");
             Ok(Exit::Done)
         }
     }
@@ -175,14 +189,14 @@ pub(crate) fn run(mut args: HubArgs) -> anyhow::Result<Exit> {
 /// A hub that follows another one takes as long to start as that one lives; a signal ends it.
 async fn begin(
     settings: Settings,
-    signals: &mut Signals,
+    signals: &mut HubSignals,
 ) -> std::io::Result<Option<Result<Running, HubError>>> {
     let (tell, started) = tokio::sync::oneshot::channel();
     let work = move || drop(tell.send(start(&settings)));
     std::thread::Builder::new().name("laboro-start".into()).spawn(work)?;
     Ok(tokio::select! {
         started = started => Some(started.unwrap_or(Err(HubError::Died))),
-        () = signals.next() => None,
+        () = signals.end() => None,
     })
 }
 
@@ -236,9 +250,11 @@ fn settings(args: HubArgs) -> anyhow::Result<Settings> {
 /// One line a door, for people and for scripts that want to know a port.
 fn announce(hub: &Running) -> std::io::Result<()> {
     if let Some(address) = hub.http {
+        tracing::info!(event = "door_open", door = "http", %address, "http on {address}");
         print(format_args!("http on https://{address}"))?;
     }
     for door in &hub.doors {
+        tracing::info!(event = "door_open", door = door.dialect.word(), address = %door.address, "{door}");
         print(door)?;
     }
     Ok(())
@@ -249,42 +265,72 @@ enum How {
     AtOnce,
 }
 
-async fn serve(hub: &Running, mut signals: Signals) -> How {
-    tokio::select! {
-        () = hub.ended() => return How::InOrder,
-        () = signals.next() => hub.stop(),
+async fn serve(
+    hub: &mut Running,
+    mut signals: HubSignals,
+    notifier: &Notifier,
+    reload: &Reload,
+) -> How {
+    let handle = hub.handle.clone();
+    loop {
+        tokio::select! {
+            () = hub.ended() => return How::InOrder,
+            asked = signals.next() => match asked {
+                Asked::End => break,
+                Asked::Reload => {}
+            },
+            () = notifier.keep_alive(&handle) => {}
+        }
+        notifier.reloading();
+        reload.apply(hub);
+        notifier.ready("accepting jobs");
     }
+    tracing::info!(event = "hub_stopping", "stopping: a second signal ends it at once");
+    notifier.stopping();
+    hub.stop();
     tokio::select! {
         () = hub.ended() => How::InOrder,
-        () = signals.next() => How::AtOnce,
+        () = signals.end() => How::AtOnce,
     }
 }
 
-fn log(level: LogLevel, format: LogFormat) {
-    let level = match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    };
-    let log = tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(std::io::stderr)
-        .with_target(false);
-    match format {
-        LogFormat::Text => {
-            let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-            log.with_ansi(ansi).finish().with(libraries(level)).init();
+/// What is read again when a signal asks for it.
+struct Reload {
+    log: log::Log,
+    config: Option<PathBuf>,
+    settings: Settings,
+}
+
+impl Reload {
+    /// What cannot be read leaves everything as it is.
+    fn apply(&self, hub: &mut Running) {
+        match hub.reload_certificate() {
+            Ok(true) => tracing::info!(
+                event = "certificate_reloaded",
+                "a new certificate is shown; make new access files for clients"
+            ),
+            Ok(false) => {}
+            Err(error) => tracing::error!(event = "reload_failed", "the certificate: {error}"),
         }
-        LogFormat::Json => log.json().flatten_event(true).finish().with(libraries(level)).init(),
+        let Some(path) = &self.config else {
+            tracing::info!(event = "reloaded", "reloaded; there is no file with settings");
+            return;
+        };
+        match Settings::read(path) {
+            Ok(found) => {
+                self.log.set_level(found.log_level);
+                tracing::info!(event = "reloaded", "{}: reloaded", path.display());
+                let same = Settings { log_level: self.settings.log_level, ..found };
+                if same.text() != self.settings.text() {
+                    tracing::info!(
+                        event = "restart_needed",
+                        "only log_level and the certificate are reread; other settings need a restart"
+                    );
+                }
+            }
+            Err(error) => tracing::error!(event = "reload_failed", "{error}"),
+        }
     }
-}
-
-/// The libraries of HTTP complain of each peer that resets too much, as often as it comes: a hub counts those.
-fn libraries(level: LevelFilter) -> Targets {
-    let quiet = if level >= LevelFilter::DEBUG { level } else { LevelFilter::ERROR.min(level) };
-    Targets::new().with_default(level).with_target("h2", quiet).with_target("hyper", quiet)
 }
 
 /// Memory in pieces of 2 MiB is touched and counted whole, however little of it is used: a million tasks took

@@ -2,6 +2,7 @@
 //! waits: the engine is not slower for being looked at.
 
 use super::History;
+use super::log_line::LogLine;
 use laboro_core::{
     Batch, Effect, Event, GroupId, JobId, Outcome, Ranges, ReturnReason, TaskId, Then, Time,
     WorkerId,
@@ -75,7 +76,10 @@ impl<J: Journal + Send> Journal for Observed<J> {
 impl<J: Journal + Send> Observed<J> {
     async fn commit_noted(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
         let notes = self.history.notes_of(&batch);
+        let lines: Vec<LogLine> = batch.events.iter().filter_map(LogLine::of).collect();
         let effects = self.journal.commit(batch).await?;
+        // What is told is durable.
+        lines.into_iter().for_each(LogLine::write);
         if let Some(notes) = notes {
             self.history.shared.notes.put(notes);
         }

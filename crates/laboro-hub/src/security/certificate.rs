@@ -8,15 +8,27 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 pub struct Identity {
     /// The hub's own first; then those that vouch for it, if somebody put some into the file.
     chain: Vec<CertificateDer<'static>>,
     pem: String,
-    key: PrivateKeyDer<'static>,
+    shown: Arc<ShownCertificate>,
+}
+
+/// What listeners show to whoever connects next. They keep it by reference, so that it can be replaced while they listen.
+#[derive(Debug)]
+struct ShownCertificate(RwLock<Arc<CertifiedKey>>);
+
+impl ResolvesServerCert for ShownCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.read().unwrap_or_else(PoisonError::into_inner).clone())
+    }
 }
 
 impl std::fmt::Debug for Identity {
@@ -68,7 +80,11 @@ impl Identity {
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
         let key = key.map_err(|_| "there is no good key in it")?;
         let pem = first_certificate(certificates).ok_or("there is no certificate in it")?;
-        Ok(Identity { chain, pem, key })
+        let provider = rustls::crypto::ring::default_provider();
+        let certified = CertifiedKey::from_der(chain.clone(), key.clone_key(), &provider);
+        let certified = certified.map_err(|_| "the key is not that of the certificate")?;
+        let shown = Arc::new(ShownCertificate(RwLock::new(Arc::new(certified))));
+        Ok(Identity { chain, pem, shown })
     }
 
     /// For listeners. TLS 1.3 only: nothing that we talk to is older.
@@ -89,12 +105,17 @@ impl Identity {
     ) -> Result<ServerConfig, SecurityError> {
         let refuse =
             |error: rustls::Error| SecurityError::Certificate { reason: error.to_string() };
-        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        Ok(ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_protocol_versions(versions)
             .map_err(refuse)?
             .with_no_client_auth()
-            .with_single_cert(self.chain.clone(), self.key.clone_key())
-            .map_err(refuse)
+            .with_cert_resolver(self.shown.clone()))
+    }
+
+    /// Listeners of this one show that one from now on.
+    pub(crate) fn show(&self, other: &Identity) {
+        let certified = other.shown.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        *self.shown.0.write().unwrap_or_else(PoisonError::into_inner) = certified;
     }
 
     /// SHA-256 of the certificate, as browsers and openssl show it.

@@ -1,5 +1,6 @@
 //! `laboro hub status` and `laboro hub hand-over`: the hubs that share a journal in NATS, and which of them leads.
 
+use super::install;
 use crate::exit::{Exit, usage};
 use crate::nats::NatsArgs;
 use crate::output::{print, say};
@@ -20,6 +21,8 @@ pub(crate) enum Others {
         #[arg(long)]
         json: bool,
     },
+    /// Write a systemd unit that runs a hub as a service.
+    InstallService(install::InstallService),
     /// Ask the hub that leads to stop in order and let one that follows lead.
     HandOver {
         #[command(flatten)]
@@ -48,6 +51,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(crate) fn run(others: Others) -> anyhow::Result<Exit> {
     match others {
         Others::Status { place, json } => status(&place.options()?, json),
+        Others::InstallService(args) => install::run(&args),
         Others::HandOver { place } => hand_over(&place.options()?),
     }
 }

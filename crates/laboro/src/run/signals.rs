@@ -19,6 +19,12 @@ impl Signals {
         Ok(Signals([interrupt?, terminate?, hangup?]))
     }
 
+    /// For a program to which SIGHUP means something else.
+    pub(crate) fn without_hangup() -> std::io::Result<Signals> {
+        let Signals([interrupt, terminate, _]) = Signals::listen()?;
+        Ok(Signals([interrupt, terminate, None]))
+    }
+
     pub(crate) async fn next(&mut self) {
         let [interrupt, terminate, hangup] = &mut self.0;
         tokio::select! {

@@ -30,6 +30,7 @@ mod progress;
 mod room;
 mod runexp;
 mod scripts;
+mod service;
 mod shortage;
 mod state;
 mod surroundings;

@@ -1,0 +1,135 @@
+//! A hub as a service: what it tells its service manager, what a reload does, and the unit that starts it.
+
+use crate::rig::{Live, Rig, until};
+use rustix::process::Signal;
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+/// The manager's end: what it was told, one message after the other.
+struct Manager(UnixDatagram);
+
+impl Manager {
+    fn new(rig: &Rig) -> Manager {
+        let socket = UnixDatagram::bind(rig.at("notify")).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Manager(socket)
+    }
+
+    /// Until a message that begins so.
+    fn hears(&self, beginning: &str) {
+        let mut text = [0; 4096];
+        loop {
+            let length = self.0.recv(&mut text).expect(beginning);
+            if text[..length].starts_with(beginning.as_bytes()) {
+                return;
+            }
+        }
+    }
+}
+
+fn hub(rig: &Rig, more: &[&str]) -> Live {
+    let words = ["hub", "--dir=hub", "--http=127.0.0.1:0", "--native=127.0.0.1:0"];
+    let call = rig.laboro(words.iter().chain(more));
+    let socket = rig.at("notify");
+    call.env("NOTIFY_SOCKET", socket.to_str().unwrap()).env("WATCHDOG_USEC", "600000").start()
+}
+
+#[test]
+fn the_service_manager_is_told_what_a_hub_does() {
+    let rig = Rig::new();
+    let manager = Manager::new(&rig);
+    let hub = hub(&rig, &[]);
+    manager.hears("READY=1");
+    manager.hears("WATCHDOG=1");
+    hub.signal(Signal::HUP);
+    manager.hears("RELOADING=1\nMONOTONIC_USEC=");
+    manager.hears("READY=1");
+    hub.signal(Signal::TERM);
+    manager.hears("STOPPING=1");
+    hub.wait().expect(0).says("event=\"hub_stopped\"");
+}
+
+#[test]
+fn a_reload_rereads_the_log_level_and_the_certificate() {
+    let rig = Rig::new();
+    let manager = Manager::new(&rig);
+    rig.write("hub.toml", "log_level = \"warn\"\n");
+    let hub = hub(&rig, &["--config=hub.toml"]);
+    manager.hears("READY=1");
+    std::fs::copy(rig.at("hub/access.toml"), rig.at("old.toml")).unwrap();
+    rig.laboro(["status", "--dir=hub"]).run().expect(0);
+    assert!(!hub.err().contains("hub_starting"), "{}", hub.err());
+
+    // A hub without a certificate makes one.
+    std::fs::remove_file(rig.at("hub/tls.pem")).unwrap();
+    rig.write("hub.toml", "log_level = \"info\"\n");
+    hub.signal(Signal::HUP);
+    manager.hears("RELOADING=1");
+    manager.hears("READY=1");
+    until("it says so", || hub.err().contains("event=\"reloaded\""));
+    rig.laboro(["status", "--dir=hub"]).run().expect(0);
+    // The socket of the old certificate still leads there; the address does not.
+    let old = rig.read("old.toml");
+    let without: String = old
+        .lines()
+        .filter(|line| !line.starts_with("socket"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    rig.write("old.toml", without);
+    let stranger = rig.laboro(["status", "--access=old.toml"]).run();
+    stranger.expect(3).says("is not the hub of the access file");
+
+    // What makes no sense changes nothing.
+    rig.write("hub.toml", "log_level = 7\n");
+    hub.signal(Signal::HUP);
+    until("it complains", || hub.err().contains("event=\"reload_failed\""));
+    rig.laboro(["status", "--dir=hub"]).run().expect(0);
+    hub.signal(Signal::TERM);
+    hub.wait().expect(0);
+}
+
+#[test]
+fn the_log_tells_of_jobs_and_workers() {
+    let rig = Rig::new();
+    let manager = Manager::new(&rig);
+    let hub = hub(&rig, &["--log-format=json"]);
+    manager.hears("READY=1");
+    let worker = rig.laboro(["worker", "hub", "--name=w1", "--no-op"]).start();
+    rig.laboro(["submit", "--dir=hub", "--name=mine", "--wait", "--", "true"]).run().expect(0);
+    let has = |event: &str, more: &str| {
+        let log = hub.err();
+        log.lines()
+            .any(|line| line.contains(&format!("\"event\":\"{event}\"")) && line.contains(more))
+    };
+    until("the worker is told of", || has("worker_joined", "\"name\":\"w1\""));
+    until("the job is told of", || has("job_submitted", "\"name\":\"mine\""));
+    assert!(has("hub_starting", "\"version\":") && has("door_open", "\"door\":\"native\""));
+    for live in [worker, hub] {
+        live.signal(Signal::TERM);
+        live.wait();
+    }
+}
+
+#[test]
+fn a_unit_can_be_made_for_the_system_and_for_a_user() {
+    let rig = Rig::new();
+    let system = rig.laboro(["hub", "install-service", "--print", "--config=my hub.toml"]).run();
+    let unit = system.expect(0).out();
+    for line in ["Type=notify-reload", "User=laboro", "WantedBy=multi-user.target"] {
+        assert!(unit.lines().any(|there| there == line), "{line}: {unit}");
+    }
+    let start = unit.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
+    assert!(start.contains(" hub --dir /var/lib/laboro --config \"/"), "{start}");
+
+    let home = rig.at("home");
+    let config = home.to_str().unwrap();
+    let install =
+        || rig.laboro(["hub", "install-service", "--user"]).env("XDG_CONFIG_HOME", config);
+    install().run().expect(0).says("is written");
+    let path = home.join("systemd/user/laboro-hub.service");
+    let unit = std::fs::read_to_string(&path).unwrap();
+    assert!(unit.contains("WantedBy=default.target") && !unit.contains("User="), "{unit}");
+    install().run().expect(0);
+    std::fs::write(&path, "[Unit]\n").unwrap();
+    install().run().expect(3).says("--replace");
+}
