@@ -11,6 +11,13 @@ use laboro_plan::ScriptKind;
 /// What every system has.
 pub const DEFAULT_SHELL: &str = "/bin/sh";
 
+/// Where this program lies; a newer one may have taken its place since it was started.
+fn this_program() -> Option<OsString> {
+    let path = std::env::current_exe().ok()?.into_os_string().into_vec();
+    let path = path.strip_suffix(b" (deleted)").unwrap_or(&path).to_vec();
+    Some(OsString::from_vec(path)).filter(|path| Path::new(path).exists())
+}
+
 /// The words that run a line in this shell, or without one where that means the same.
 pub(crate) fn shell_words(shell: &Path, line: OsString) -> Vec<OsString> {
     // Whoever names a shell wants it to see every line.
@@ -24,6 +31,13 @@ pub(crate) fn script_words(kind: &ScriptKind, script: &Path) -> Vec<OsString> {
         ScriptKind::Bash => vec!["bash".into(), script.into()],
         ScriptKind::Program(words) => {
             let mut argv: Vec<OsString> = words.iter().map(OsString::from).collect();
+            // It need not be on the path of a worker.
+            if let [program, ..] = &mut argv[..]
+                && program == "laboro"
+                && let Some(this) = this_program()
+            {
+                *program = this;
+            }
             argv.push(script.into());
             argv
         }

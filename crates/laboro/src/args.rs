@@ -92,6 +92,9 @@ pub(crate) enum Command {
     /// Run what a hub gives to this machine, or to others by ssh.
     #[command(display_order = BESIDE_HUB)]
     Worker(Box<crate::worker::args::Worker>),
+    /// Use Slurm's commands with a hub: sbatch, squeue, sacct, scancel, srun, scontrol, sinfo.
+    #[command(display_order = DIALECTS)]
+    Slurm(crate::slurm::args::Slurm),
     /// Make a door of a hub elsewhere reachable here, over TLS and with a token.
     #[command(display_order = DIALECTS)]
     Tunnel(crate::tunnel::Tunnel),

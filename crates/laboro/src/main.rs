@@ -21,6 +21,7 @@ mod resolve;
 mod run;
 mod runexp;
 mod selector;
+mod slurm;
 mod submit;
 mod top;
 mod tunnel;
@@ -35,6 +36,9 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 fn main() -> std::process::ExitCode {
     // The guardian is this same program, asked to be something else.
     laboro_worker::guardian::main_if_asked();
+    if let Some(status) = slurm::main_if_called() {
+        return status;
+    }
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
@@ -78,6 +82,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Man(man) => commands::man::run(&man),
         args::Command::Runexp(runexp) => runexp::run(&runexp),
         args::Command::Worker(worker) => worker::run(&worker),
+        args::Command::Slurm(slurm) => slurm::run(&slurm),
         args::Command::Tunnel(tunnel) => tunnel::run(&tunnel),
         args::Command::Mq(mq) => mq::run(mq),
         args::Command::Bench { words } => Err(exit::usage(format!(

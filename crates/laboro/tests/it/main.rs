@@ -32,6 +32,7 @@ mod runexp;
 mod scripts;
 mod service;
 mod shortage;
+mod slurm;
 mod state;
 mod surroundings;
 mod terminal;

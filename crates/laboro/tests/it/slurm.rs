@@ -1,0 +1,150 @@
+//! Slurm's commands by their own names, at a hub with a worker. The same scripts on a real Slurm, and the tools that
+//! call these commands, are in `bench/slurm`.
+
+use crate::rig::{Ran, until};
+use crate::workers::hub::HubRig;
+use std::process::Command;
+
+struct Cluster {
+    hub: HubRig,
+    _worker: crate::rig::Live,
+}
+
+impl Cluster {
+    fn new() -> Cluster {
+        let hub = HubRig::with(|settings| {
+            settings.http = "127.0.0.1:0".parse().unwrap();
+        });
+        hub.rig.laboro(["slurm", "install", "bin"]).run().expect(0);
+        let worker = hub.worker("n1", &["--slots", "4"]);
+        Cluster { hub, _worker: worker }
+    }
+
+    /// A line of a shell that finds the commands.
+    fn sh(&self, line: &str) -> Ran {
+        let mut command = Command::new("sh");
+        let path =
+            format!("{}:{}", self.hub.rig.at("bin").display(), std::env::var("PATH").unwrap());
+        command.args(["-c", line]).env("PATH", path);
+        self.hub.rig.call(command).env("LABORO_ACCESS", &self.hub.access()).run()
+    }
+
+    fn says(&self, line: &str) -> String {
+        let ran = self.sh(line);
+        ran.expect(0);
+        String::from_utf8(ran.out.clone()).unwrap().trim().to_owned()
+    }
+
+    fn until_over(&self) {
+        until("nothing runs or waits", || self.says("squeue -h -t pd,r").is_empty());
+    }
+}
+
+#[test]
+fn an_array_of_a_script_with_its_own_options_writes_its_files() {
+    let cluster = Cluster::new();
+    let script = "#!/bin/bash\n#SBATCH --array=1-5:2%1 -J 'my fit' -t 5\n#SBATCH -o %x_%A_%a_%3a.txt\n\
+                  echo $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT in $SLURM_JOB_NAME: $1\n\
+                  [ $SLURM_ARRAY_TASK_ID != 3 ]\n";
+    cluster.hub.rig.write("fit.sh", script);
+    assert_eq!(cluster.says("sbatch fit.sh 'a b'"), "Submitted batch job 1");
+    cluster.until_over();
+    assert_eq!(cluster.hub.rig.read("my fit_1_5_005.txt"), "5 of 3 in my fit: a b\n");
+    assert_eq!(
+        cluster.says("sacct -XnP -o JobID,State,ExitCode -j 1"),
+        "1_1|COMPLETED|0:0\n1_3|FAILED|1:0\n1_5|COMPLETED|0:0"
+    );
+    assert_eq!(cluster.says("squeue -h -t all -j 1_3 -o '%i %t %j|%N'"), "1_3 F my fit|n1");
+    // Each element has a number of its own, and can be meant by it.
+    let raw = cluster.says("sacct -XnP -o JobIDRaw -j 1_5");
+    assert_eq!(cluster.says(&format!("sacct -XnP -o JobID,JobName -j {raw}")), "1_5|my fit");
+}
+
+#[test]
+fn jobs_wait_for_what_their_dependencies_say() {
+    let cluster = Cluster::new();
+    let lines = [
+        "sbatch --parsable -o a.txt --wrap 'exit 3'",
+        "sbatch --parsable -o ok.txt -d afterok:1 --wrap 'echo ran'",
+        "sbatch --parsable -o any.txt -d afterany:1 --wrap 'echo ran'",
+        "sbatch --parsable -o not.txt -d afternotok:1 --wrap 'echo ran'",
+        "sbatch --parsable -o good.txt --wrap 'echo ran'",
+        "sbatch --parsable -o never.txt -d afternotok:5 --wrap 'echo ran'",
+    ];
+    for (at, line) in lines.iter().enumerate() {
+        assert_eq!(cluster.says(line), (at + 1).to_string());
+    }
+    let states = || cluster.says("sacct -XnP -o State -j 1,2,3,4,5,6").replace('\n', " ");
+    let uid = rustix::process::getuid().as_raw();
+    let wanted = format!("FAILED PENDING COMPLETED COMPLETED COMPLETED CANCELLED by {uid}");
+    until("all came to what they should", || states() == wanted);
+    let files =
+        ["ok.txt", "any.txt", "not.txt", "never.txt"].map(|file| cluster.hub.rig.read(file));
+    assert_eq!(files, ["", "ran\n", "ran\n", ""]);
+    assert_eq!(cluster.says("squeue -h -o '%i %r'"), "2 DependencyNeverSatisfied");
+    cluster.says("scancel 2");
+    assert_eq!(cluster.says("squeue -h"), "");
+}
+
+#[test]
+fn the_commands_work_inside_a_job_too() {
+    let cluster = Cluster::new();
+    let line = "sbatch -n2 -o outer.txt --wrap 'srun -o step_%t.txt sh -c \"echo \\$SLURM_PROCID\"; \
+                sbatch --parsable -o inner.txt --wrap \"echo inner\"'";
+    assert_eq!(cluster.says(line), "Submitted batch job 1");
+    until("the inner one is over", || cluster.hub.rig.read("inner.txt") == "inner\n");
+    assert_eq!(cluster.hub.rig.read("outer.txt"), "2\n");
+    assert_eq!(cluster.hub.rig.read("step_1.txt"), "1\n");
+    // Outside of a job, srun is one of its own, and its status is the command's.
+    let ran = cluster.sh("srun -n2 sh -c 'echo $SLURM_PROCID; exit 4'");
+    ran.expect(4);
+    let mut lines: Vec<&str> = std::str::from_utf8(&ran.out).unwrap().lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["0", "1"]);
+}
+
+#[test]
+fn a_job_is_warned_before_its_time_is_over_and_is_ended_then() {
+    let cluster = Cluster::new();
+    let line = "sbatch -t 0-0:0:4 --signal=B:USR1@3 -o w.txt --wrap \
+                'trap \"echo warned\" USR1; while :; do sleep 0.05; done'";
+    cluster.says(line);
+    until("it is over", || cluster.says("sacct -XnP -o State -j 1") == "TIMEOUT");
+    assert_eq!(cluster.hub.rig.read("w.txt"), "warned\n");
+}
+
+#[test]
+fn what_cannot_be_honoured_is_refused_by_name() {
+    let cluster = Cluster::new();
+    for (line, words) in [
+        ("sbatch --colour --wrap true", "sbatch: error: unrecognized option '--colour'"),
+        ("sbatch -N 2 --wrap true", "--nodes=2 cannot be honoured"),
+        ("sbatch --begin=tomorrow --wrap true", "--begin cannot be honoured"),
+        ("sbatch -p nowhere --wrap true", "invalid partition specified: nowhere"),
+        ("sbatch -d afterok:77 --wrap true", "Invalid job id specified"),
+        ("sbatch -d after:1 --wrap true", "Invalid job id specified"),
+        ("sbatch bin/../hub/access.toml", "does not look like a batch script"),
+        ("squeue -o %Y", "there is no column %Y here"),
+        ("squeue -j 77", "Invalid job id specified"),
+        ("scancel --signal=USR1 1", "--signal=USR1 cannot be honoured"),
+        ("scontrol reboot", "invalid keyword: reboot"),
+        ("sacct -o Colour", "Invalid field requested"),
+    ] {
+        let ran = cluster.sh(line);
+        ran.expect(1);
+        assert!(ran.err().contains(words), "{line}: {}", ran.err());
+    }
+    assert_eq!(
+        cluster.says("sbatch -A me --mail-type=END --qos=high --hold --parsable --wrap true"),
+        "1"
+    );
+    assert_eq!(cluster.says("squeue -h -o '%i %t %r'"), "1 PD JobHeldUser");
+    cluster.says("scontrol release 1");
+    cluster.until_over();
+    assert!(cluster.says("scontrol show job 1").contains("JobState=COMPLETED"));
+    assert_eq!(cluster.says("sinfo -h -o '%P %D %t'"), "default* 1 idle");
+    // Links are not put over what is there.
+    cluster.hub.rig.write("taken/sbatch", "");
+    let ran = cluster.hub.rig.laboro(["slurm", "install", "taken"]).run();
+    ran.expect(2).says("is there already");
+}
