@@ -6,6 +6,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::content::Elements;
 use crate::plan::{On, Part, Plan};
 use crate::settings::{Settings, Stdin};
 use crate::template::Template;
@@ -16,6 +17,11 @@ use crate::work::{ScriptKind, Work};
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
+    /// One that was written down.
+    pub fn from_bytes(bytes: [u8; 32]) -> Fingerprint {
+        Fingerprint(bytes)
+    }
+
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -44,6 +50,23 @@ impl fmt::Debug for Fingerprint {
 }
 
 impl Plan {
+    /// Of what the plan runs, whatever it runs over: that of the same command with other values is the same.
+    pub fn template(&self) -> Fingerprint {
+        let mut digest = Digest::new("laboro template 1");
+        for part in &self.parts {
+            digest.word(part.name());
+            match part {
+                Part::Task(task) => {
+                    digest.content(&task.work, &task.settings, |text| text.as_bytes().to_vec());
+                }
+                Part::Array(array) => {
+                    digest.content(&array.template, &array.settings, Template::canonical);
+                }
+            }
+        }
+        digest.finish()
+    }
+
     pub fn fingerprint(&self) -> Fingerprint {
         let mut digest = Digest(blake3::Hasher::new());
         digest.word("laboro plan 1");
@@ -58,15 +81,48 @@ impl Plan {
 }
 
 /// Every field goes in with its length, so that no two plans run together to the same bytes.
-struct Digest(blake3::Hasher);
+pub(crate) struct Digest(blake3::Hasher);
 
 impl Digest {
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn new(what: &str) -> Digest {
+        let mut digest = Digest(blake3::Hasher::new());
+        digest.word(what);
+        digest
+    }
+
+    pub(crate) fn finish(&self) -> Fingerprint {
+        Fingerprint(*self.0.finalize().as_bytes())
+    }
+
+    /// What a task runs and what its process sees.
+    pub(crate) fn content<T>(
+        &mut self,
+        work: &Work<T>,
+        settings: &Settings<T>,
+        text: impl Fn(&T) -> Vec<u8>,
+    ) {
+        self.work(work, &text);
+        self.settings(settings, &text);
+    }
+
+    pub(crate) fn elements(&mut self, elements: &Elements) {
+        match elements {
+            Elements::One => self.word("one"),
+            Elements::Numbers { first, step, count } => {
+                [first, step, count].into_iter().for_each(|number| self.number(*number));
+            }
+            Elements::Hashes(hashes) => {
+                hashes.iter().for_each(|hash| self.bytes(&hash.to_le_bytes()));
+            }
+        }
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.0.update(bytes);
     }
 
-    fn word(&mut self, word: &str) {
+    pub(crate) fn word(&mut self, word: &str) {
         self.bytes(word.as_bytes());
     }
 
@@ -176,6 +232,15 @@ impl Digest {
             }
             Some(Stdin::File(path)) => {
                 self.word("file");
+                self.bytes(&text(path));
+            }
+        }
+        // Most have none, and are known by the fingerprint they always had.
+        for (stream, path) in
+            [("stdout", &settings.output.stdout), ("stderr", &settings.output.stderr)]
+        {
+            if let Some(path) = path {
+                self.word(stream);
                 self.bytes(&text(path));
             }
         }

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod carried;
+mod content;
 mod decode;
 mod fingerprint;
 mod flow;
@@ -30,6 +31,7 @@ pub use arguments::{
     ArgumentError, ArgumentForm, ArgumentOptions, Separator, Source, TableError, ValueSource,
 };
 pub use carried::{Filler, VALUE_AS_LINE};
+pub use content::{Elements, PartContent};
 pub use fingerprint::Fingerprint;
 pub use flow::parse_flow;
 pub use graph::Graph;

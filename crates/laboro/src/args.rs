@@ -203,6 +203,11 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
+    /// Which earlier runs count as this job: those of the same name. Default: those of the job file, or of the command
+    /// in this directory.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
     /// Where the state is kept. Default: .laboro beside the job file, or here.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,

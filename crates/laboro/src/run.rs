@@ -4,12 +4,15 @@
 mod attempt;
 mod attempts;
 mod desk;
+pub(crate) mod earlier;
 mod files;
 mod finish;
+mod foresee;
 mod layout;
 mod order;
 mod past;
 pub(crate) mod results;
+mod resume;
 mod serve;
 mod show;
 mod side;
@@ -20,6 +23,7 @@ mod tee;
 mod worker;
 
 pub(crate) use files::make_room_for;
+pub(crate) use foresee::foresee;
 pub(crate) use past::Past;
 pub(crate) use serve::sockets;
 pub(crate) use signals::Signals;
@@ -40,10 +44,11 @@ use laboro_journal::{FileJournal, Journal, log};
 use laboro_net::Clock;
 use laboro_plan::Plan;
 use layout::Layout;
+use resume::Resume;
 use serve::{Shown, Watchers};
 use show::Display;
 use side::SharedDesk;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use worker::Hands;
@@ -66,12 +71,34 @@ pub(crate) struct Options {
     pub(crate) output_dir: Option<PathBuf>,
     pub(crate) output_limit: u64,
     pub(crate) state: PathBuf,
+    pub(crate) store: StoreOf,
     pub(crate) durability: log::Durability,
     pub(crate) retry_failed: bool,
     pub(crate) fresh: bool,
     /// A browser can look on.
     pub(crate) dashboard: bool,
     pub(crate) show: Show,
+}
+
+/// Whose earlier runs count.
+#[derive(Debug, Clone)]
+pub(crate) enum StoreOf {
+    Name(String),
+    /// A job file, or a directory of scripts.
+    File(PathBuf),
+    /// A command, whatever its values are.
+    Template,
+    /// What was read from a pipe: only the very same again.
+    Nothing,
+}
+
+impl StoreOf {
+    fn path(&self) -> &Path {
+        match self {
+            StoreOf::File(path) => path,
+            _ => Path::new(""),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +141,7 @@ async fn drive(
     hands: Hands,
     started: Instant,
 ) -> anyhow::Result<Exit> {
-    let RunDir { path, mut journal, ledger, mut outputs, .. } = dir;
+    let RunDir { path, mut store, mut journal, ledger, mut outputs } = dir;
     let clock = Clock::start();
     let seed = layout::seed();
     let (mut hub, first) = Hub::begin(ledger, config(), clock.now(), seed);
@@ -133,8 +160,10 @@ async fn drive(
     }
 
     let work = async {
-        let before = submit(&handle, &mut layout, &options).await?;
-        let display = Display::new(options.show, &plan, &before, started);
+        let mut resume = Resume { path: &path, store: &mut store, plan: &plan, new: None };
+        let before = submit(&handle, &mut layout, &options, &mut resume).await?;
+        let new = resume.new;
+        let display = Display::new(options.show, &before, new, started);
         worker::end_lost_outputs(&mut outputs)?;
         let subscription = handle.open_session().await?;
         let mut setup =
@@ -183,9 +212,11 @@ async fn submit(
     handle: &Handle,
     layout: &mut Layout,
     options: &Options,
+    resume: &mut Resume<'_>,
 ) -> anyhow::Result<JobView> {
     let known = matches!(handle.ask(Command::Query(Query::Job(JOB))).await?, Reply::Jobs(_));
     if !known {
+        resume.look(layout, options)?;
         let job = JobOptions {
             name: layout.job_name().into(),
             max_fails: options.max_fails,
@@ -206,6 +237,7 @@ async fn submit(
             handle.ask(Command::Retry(job)).await?;
         }
     }
+    resume.record(handle).await?;
     job_view(handle).await
 }
 

@@ -6,6 +6,7 @@ mod send;
 mod specs;
 mod terms;
 
+pub(crate) use order::order;
 pub(crate) use send::{add, submit};
 pub(crate) use specs::{millis, spec};
 pub(crate) use terms::{Terms, name_of};

@@ -9,7 +9,7 @@ use crate::args::Logs;
 use crate::exit::{Exit, usage};
 use crate::hub_client::{is_hub_meant, is_known};
 use crate::output::{print, say};
-use crate::run::{GROUP, JOB, RunDir};
+use crate::run::{GROUP, JOB, RunDir, earlier};
 use anyhow::Context;
 use laboro_api as api;
 use laboro_core::{Ledger, Name, State, TaskId};
@@ -31,6 +31,11 @@ pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
     }
     let dir = RunDir::find(&root, place.run.as_ref().and_then(Option::as_deref))?;
     let task = find(&dir, &args.task, is_known(&place.hub))?;
+    // It may have been done by an earlier run of the job.
+    let own = dir.file_name().unwrap_or_default().to_string_lossy();
+    let carried = earlier::carried(&dir);
+    let (run, index) = earlier::origin(&carried, &own, task.index);
+    let (dir, task) = (root.join(run), TaskId::new(JOB, index));
     let reader = Reader::open(dir.join("outputs")).context("the outputs cannot be read")?;
     match args.json {
         true => as_json(&reader, &dir, args, task),

@@ -5,7 +5,7 @@ use crate::args::{Durability, Run};
 use crate::exit::{Exit, usage};
 use crate::input::{self, quantity};
 use crate::run::results::check_names;
-use crate::run::{Options, Show, execute};
+use crate::run::{Options, Show, StoreOf, execute, foresee};
 use anyhow::Context;
 use laboro_journal::log;
 use laboro_plan::{parse_duration, parse_size};
@@ -19,10 +19,12 @@ pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
     if args.check {
         return Ok(input::say_checked(&plan));
     }
-    if args.dry_run {
-        return input::preview(&plan);
-    }
     let options = options(&args)?;
+    if args.dry_run {
+        input::preview(&plan)?;
+        foresee(plan, &options)?;
+        return Ok(Exit::Done);
+    }
     execute(plan, options)
 }
 
@@ -51,6 +53,7 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         output_limit: quantity("--output-limit", args.output_limit.as_deref(), parse_size)?
             .unwrap_or(if args.keep_order { u64::MAX } else { OUTPUT_LIMIT }),
         state: state_root(args)?,
+        store: store_of(args),
         durability: match args.durability {
             Durability::Sync => log::Durability::Sync,
             Durability::Os => log::Durability::Os,
@@ -77,14 +80,29 @@ fn beside(runs: &Path) -> anyhow::Result<PathBuf> {
     Ok(runs.parent().unwrap_or(&runs).join("outputs"))
 }
 
+fn store_of(args: &Run) -> StoreOf {
+    let input = &args.input;
+    let file = input.file.as_ref().or(input.lines.as_ref()).or(input.runs.as_ref());
+    match (&args.name, file) {
+        (Some(name), _) => StoreOf::Name(name.clone()),
+        (None, Some(path)) if is_lasting(path) => StoreOf::File(path.clone()),
+        (None, Some(_)) => StoreOf::Nothing,
+        (None, None) if input.words.is_empty() => StoreOf::Nothing,
+        (None, None) => StoreOf::Template,
+    }
+}
+
+/// What is read once, such as /dev/stdin, has no place of its own.
+fn is_lasting(path: &Path) -> bool {
+    !path.starts_with("/dev") && !path.starts_with("/proc")
+}
+
 fn state_root(args: &Run) -> anyhow::Result<PathBuf> {
     if let Some(state) = &args.state {
         return Ok(state.clone());
     }
     let input = &args.input;
-    // What is read once, such as /dev/stdin, has no place of its own.
-    let is_lasting = |path: &&Path| !path.starts_with("/dev") && !path.starts_with("/proc");
-    let file = input.file.as_deref().filter(is_lasting);
+    let file = input.file.as_deref().filter(|path| is_lasting(path));
     let job = file.or(input.runs.as_deref()).and_then(|path| path.parent());
     let here = match job {
         Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),

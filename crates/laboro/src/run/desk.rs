@@ -424,7 +424,9 @@ impl Desk {
             return;
         }
         let (leased, ready) = (job.counts.of(State::Leased), job.counts.of(State::Ready));
-        let is_finished = job.counts.active() == 0 || job.stopped && leased == 0;
+        // What a person holds is waited for.
+        let is_idle = job.counts.active() == 0 && job.counts.of(State::Held) == 0;
+        let is_finished = is_idle || job.stopped && leased == 0;
         if is_finished {
             self.over = Some(Ended::Finished);
             out.hang_up(Parting::Finished);

@@ -94,6 +94,11 @@ impl Layout {
         self.count
     }
 
+    /// The number of each part's first task.
+    pub(crate) fn firsts(&self) -> Vec<u32> {
+        self.input_order().into_iter().map(|(first, _)| first).collect()
+    }
+
     /// What people call the job.
     pub(crate) fn job_name(&self) -> &str {
         self.plan.job.name.as_deref().unwrap_or(&self.plan.source)

@@ -1,15 +1,20 @@
 //! Prints what tasks printed, in the order of the input: the next one as soon as it has ended. What comes
 //! too early waits in the store, not in memory.
 
+use super::earlier::{self, Carried};
 use crate::output::say;
 use anyhow::Context;
 use laboro_journal::outputs::{End, Key, Reader, Stream, Streams};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) struct Order {
     reader: Reader,
+    /// What earlier runs did of this job, and their outputs once they were asked for.
+    carried: Vec<Carried>,
+    root: PathBuf,
+    earlier: HashMap<String, Option<Reader>>,
     /// Ranges of numbers that are still to come, the next one last.
     to_come: Vec<(u32, u32)>,
     /// Ended tasks whose turn has not come, with their last attempt.
@@ -23,12 +28,29 @@ impl Order {
     pub(crate) fn new(outputs: &Path, mut order: Vec<(u32, u32)>) -> anyhow::Result<Order> {
         order.reverse();
         let reader = Reader::open(outputs).context("the outputs cannot be read")?;
-        Ok(Order { reader, to_come: order, ended: BTreeMap::new(), has_no_reader: false, cut: 0 })
+        let dir = outputs.parent().unwrap_or(outputs);
+        Ok(Order {
+            reader,
+            carried: earlier::carried(dir),
+            root: dir.parent().unwrap_or(dir).to_owned(),
+            earlier: HashMap::new(),
+            to_come: order,
+            ended: BTreeMap::new(),
+            has_no_reader: false,
+            cut: 0,
+        })
     }
 
     /// A task that ended in an earlier run.
     pub(crate) fn ended_before(&mut self, index: u32) -> anyhow::Result<()> {
-        let attempts = self.reader.attempts(super::JOB.0, index)?;
+        let (run, there) = earlier::origin(&self.carried, "", index);
+        let attempts = match run {
+            "" => self.reader.attempts(super::JOB.0, index)?,
+            run => match reader_of(&mut self.earlier, &self.root, run) {
+                Some(reader) => reader.attempts(super::JOB.0, there)?,
+                None => Vec::new(),
+            },
+        };
         self.ended.insert(index, attempts.last().copied().unwrap_or(1));
         Ok(())
     }
@@ -78,9 +100,20 @@ impl Order {
         if self.has_no_reader {
             return Ok(());
         }
+        let (run, index) = earlier::origin(&self.carried, "", index);
+        let reader = match run {
+            "" => Some(&self.reader),
+            run => reader_of(&mut self.earlier, &self.root, run),
+        };
+        let Some(reader) = reader else {
+            self.cut += 1;
+            let run = run.to_owned();
+            say(format_args!("laboro: task {index}: its output went with run {run}"));
+            return Ok(());
+        };
         let key = Key { job: super::JOB.0, index, attempt };
         let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
-        for chunk in self.reader.read(key, Streams::Both) {
+        for chunk in reader.read(key, Streams::Both) {
             let (stream, bytes) = chunk?;
             let written = match stream {
                 Stream::Stdout => out.write_all(&bytes).and_then(|()| out.flush()),
@@ -96,7 +129,7 @@ impl Order {
             }
         }
         drop((out, err));
-        if let Some(end) = self.reader.end(key)?.filter(End::truncated) {
+        if let Some(end) = reader.end(key)?.filter(End::truncated) {
             self.cut += 1;
             let dropped = end.stdout.dropped + end.stderr.dropped;
             say(format_args!(
@@ -105,4 +138,14 @@ impl Order {
         }
         Ok(())
     }
+}
+
+/// `None`: somebody has removed it.
+fn reader_of<'a>(
+    earlier: &'a mut HashMap<String, Option<Reader>>,
+    root: &Path,
+    run: &str,
+) -> Option<&'a Reader> {
+    let open = || Reader::open(root.join(run).join("outputs")).ok();
+    earlier.entry(run.to_owned()).or_insert_with(open).as_ref()
 }

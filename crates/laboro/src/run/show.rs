@@ -9,7 +9,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use laboro_api as api;
 use laboro_core::{JobView, Outcome, State};
 use laboro_dialects::worker::Used;
-use laboro_plan::Plan;
 use serde_json::json;
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
@@ -84,7 +83,8 @@ pub(crate) fn used(used: &Used) -> api::Used {
 const TAIL_LINES: usize = 5;
 
 impl Display {
-    pub(crate) fn new(show: Show, plan: &Plan, before: &JobView, started: Instant) -> Display {
+    /// `new` tasks were not there when the job was run before.
+    pub(crate) fn new(show: Show, before: &JobView, new: Option<u64>, started: Instant) -> Display {
         let total = before.counts.total();
         let done = u64::from(before.counts.of(State::Done));
         let failed = u64::from(before.counts.of(State::Failed));
@@ -112,15 +112,14 @@ impl Display {
             line_every,
             trouble: Cell::new(None),
         };
-        let source = safe(&plan.source);
         if show.json {
             let counts = api::Counts::from(before.counts);
             display
                 .json(&json!({ "event": "begin", "job": JOB.0, "tasks": total, "counts": counts }));
         } else if !show.quiet && before.counts.unfinished() < total {
             let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-            display
-                .note(&format!("{source}: going on where it was, {done} of {total} done{failed}"));
+            let new = new.map_or(String::new(), |new| format!(", {new} new"));
+            display.note(&format!("resuming: {done} of {total} tasks already done{new}{failed}"));
         }
         display
     }

@@ -3,9 +3,10 @@
 
 use crate::files::make_dir;
 use crate::output::say;
-use crate::run::Options;
+use crate::run::earlier::Store;
+use crate::run::{JOB, Options, StoreOf};
 use anyhow::{Context, anyhow, bail};
-use laboro_core::Ledger;
+use laboro_core::{Ledger, TaskId};
 use laboro_journal::log::{self, LogError};
 use laboro_journal::outputs::{self, Writer};
 use laboro_journal::{FileJournal, JournalError};
@@ -14,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) struct RunDir {
     pub(crate) path: PathBuf,
+    /// The runs of the same job, as it was before it was changed.
+    pub(crate) store: Store,
     pub(crate) journal: FileJournal,
     pub(crate) ledger: Ledger,
     pub(crate) outputs: Writer,
@@ -35,6 +38,7 @@ impl RunDir {
     ) -> anyhow::Result<RunDir> {
         let id = id(root, plan)?;
         let path = root.join(&id);
+        let mut store = Store::open(root, &store_id(root, plan, options)?);
         make_dir(&path)
             .context("no place for the state of this run; --state DIR puts it elsewhere")?;
         let open = || {
@@ -48,7 +52,17 @@ impl RunDir {
         if options.fresh && !matches!(&opened, Err(JournalError::Log(LogError::Locked { .. }))) {
             // Moved aside while its lock is held, so that nobody begins to use it; damaged or not.
             discard(&path).with_context(|| format!("{} cannot be emptied", path.display()))?;
+            store.begin(&id, true).with_context(|| format!("{}", root.display()))?;
             drop(opened);
+            opened = open();
+        }
+        let has_run = opened.as_ref().is_ok_and(|(_, ledger, _)| has_job(ledger));
+        if has_run && !options.fresh && !store.is_newest(&id) && has_names(plan) {
+            // Meanwhile the job ran with something else under its names: what it did before counts no more.
+            let aside = move_aside(root, &id).with_context(|| format!("{}", path.display()))?;
+            store.rename(&id, &aside).with_context(|| format!("{}", root.display()))?;
+            drop(opened);
+            make_dir(&path)?;
             opened = open();
         }
         let (journal, ledger, recovery) = opened.map_err(explain)?;
@@ -67,7 +81,7 @@ impl RunDir {
                 let root = root.display();
                 format!("{root} cannot be written; --state DIR puts the state elsewhere")
             })?;
-        Ok(RunDir { path, journal, ledger, outputs })
+        Ok(RunDir { path, store, journal, ledger, outputs })
     }
 
     /// All processes of the run in this directory are gone.
@@ -91,6 +105,9 @@ impl RunDir {
             }
             Some(id) => {
                 let entries = std::fs::read_dir(root).map_err(missing)?;
+                if root.join(id).is_dir() {
+                    return Ok(root.join(id));
+                }
                 let mut found: Vec<PathBuf> = entries
                     .filter_map(|entry| Some(entry.ok()?.path()))
                     .filter(|path| path.is_dir())
@@ -111,16 +128,81 @@ impl RunDir {
 
 /// Names the run after what is run and where: typed in another directory, the same words do other things.
 /// A directory that holds its own state may be moved.
-fn id(root: &Path, plan: &Plan) -> anyhow::Result<String> {
+pub(super) fn id(root: &Path, plan: &Plan) -> anyhow::Result<String> {
     let plan = plan.fingerprint();
+    let id = match elsewhere(root)? {
+        None => plan,
+        Some(here) => plan.within(&here),
+    };
+    Ok(id.to_string()[..16].to_owned())
+}
+
+/// The current directory, where the state is not in it.
+fn elsewhere(root: &Path) -> anyhow::Result<Option<PathBuf>> {
     let here = std::env::current_dir()
         .and_then(|here| here.canonicalize())
         .context("the current directory is gone")?;
     let beside =
         root.parent().map(|dir| if dir.as_os_str().is_empty() { here.as_path() } else { dir });
     let is_here = beside.and_then(|dir| dir.canonicalize().ok()).is_some_and(|dir| dir == here);
-    let id = if is_here { plan } else { plan.within(&here) };
-    Ok(id.to_string()[..16].to_owned())
+    Ok((!is_here).then_some(here))
+}
+
+/// The store that the run belongs to: by its name, its job file, or what it runs. What was read once and is gone is a
+/// store of its own.
+pub(super) fn store_id(root: &Path, plan: &Plan, options: &Options) -> anyhow::Result<String> {
+    let mut hash = blake3::Hasher::new();
+    let mut add = |word: &[u8]| {
+        hash.update(&(word.len() as u64).to_le_bytes());
+        hash.update(word);
+    };
+    match &options.store {
+        StoreOf::Name(name) => {
+            add(b"name");
+            add(name.as_bytes());
+        }
+        StoreOf::File(path) => {
+            add(b"file");
+            // Beside its state a file may be moved with it.
+            let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
+            let is_beside = root.parent().and_then(|dir| dir.canonicalize().ok()) == dir;
+            let path = if is_beside { path.file_name().map(Path::new) } else { None };
+            let whole = match path {
+                Some(name) => name.to_owned(),
+                None => options.store.path().canonicalize().unwrap_or_default(),
+            };
+            add(whole.as_os_str().as_encoded_bytes());
+        }
+        StoreOf::Template => {
+            add(b"template");
+            add(plan.template().as_bytes());
+        }
+        StoreOf::Nothing => {
+            add(b"plan");
+            add(plan.fingerprint().as_bytes());
+        }
+    }
+    if let Some(here) = elsewhere(root)? {
+        add(here.as_os_str().as_encoded_bytes());
+    }
+    Ok(hash.finalize().to_hex()[..16].to_owned())
+}
+
+/// A run has one job, and that has a first task.
+pub(super) fn has_job(ledger: &Ledger) -> bool {
+    ledger.state_of(TaskId::new(JOB, 1)).is_some()
+}
+
+pub(super) fn has_names(plan: &Plan) -> bool {
+    plan.parts.iter().any(|part| !part.name().is_empty())
+}
+
+/// Gives the id under which it is found from now on.
+fn move_aside(root: &Path, id: &str) -> std::io::Result<String> {
+    let mut ids = (1..u32::MAX).map(|number| format!("{id}-{number}"));
+    let aside = ids.find(|id| !root.join(id).exists()).expect("some number is free");
+    std::fs::rename(root.join(id), root.join(&aside))?;
+    Ok(aside)
 }
 
 /// A run that was killed together with all that would have ended its tasks leaves them running. Its lock is ours now, so

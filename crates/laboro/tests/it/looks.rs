@@ -97,6 +97,7 @@ fn a_run_is_asked_like_a_hub_while_it_lives_and_after() {
 #[test]
 fn of_a_run_that_was_killed_nothing_runs() {
     let (rig, live) = begun();
+    until("all that can be is over", || states(&rig) == expected("leased"));
     live.signal(Signal::KILL);
     live.wait();
     assert_eq!(states(&rig), expected("ready"));

@@ -84,16 +84,81 @@ fn a_journal_with_a_note_is_not_called_faultless() {
 }
 
 #[test]
-fn a_changed_job_is_another_run() {
+fn of_a_job_that_was_changed_only_what_is_new_runs() {
     let rig = Rig::new();
-    rig.write("jobs.txt", "echo a >> ran\n");
+    rig.write("jobs.txt", "echo a >> ran\necho c >> ran\n");
     rig.run(["jobs.txt"]).expect(0);
-    rig.write("jobs.txt", "echo a >> ran\necho b >> ran\n");
-    rig.run(["jobs.txt"]).expect(0).says("2 of 2 tasks done");
-    assert_eq!(rig.sorted_lines("ran"), ["a", "a", "b"]);
+    rig.write("jobs.txt", "echo a >> ran\necho b >> ran\necho c >> ran\n");
+    let foreseen = rig.run(["--dry-run", "jobs.txt"]);
+    foreseen.expect(0).says("would run: 2 (new").says("2 of 3 tasks already done, 1 to run");
+    rig.run(["jobs.txt"])
+        .expect(0)
+        .says("resuming: 2 of 3 tasks already done, 1 new")
+        .says("3 of 3 tasks done");
+    assert_eq!(rig.sorted_lines("ran"), ["a", "b", "c"]);
     // Comments and blank lines change nothing of what is run.
-    rig.write("jobs.txt", "# a comment\necho a >> ran\n\necho b >> ran\n");
+    rig.write("jobs.txt", "# a comment\necho a >> ran\n\necho b >> ran\necho c >> ran\n");
     rig.run(["jobs.txt"]).expect(0).says("nothing to do");
+    // The same lines in another file are another job.
+    rig.write("other.txt", "echo a >> ran\n");
+    rig.run(["other.txt"]).expect(0).says("1 of 1 tasks done in");
+    // Forgotten is forgotten, also where it was done by an earlier run.
+    rig.run(["--fresh", "jobs.txt"]).expect(0).says("3 of 3 tasks done in");
+    rig.write("jobs.txt", "echo b >> ran\necho d >> ran\n");
+    rig.run(["jobs.txt"]).expect(0).says("resuming: 1 of 2 tasks already done, 1 new");
+    assert_eq!(rig.sorted_lines("ran"), ["a", "a", "a", "b", "b", "c", "c", "d"]);
+}
+
+#[test]
+fn one_more_value_runs_one_more_task_and_all_outputs_are_there_in_order() {
+    let rig = Rig::new();
+    let run = |values: &[&str]| {
+        let words = ["-k", "--", "echo {} >> ran; echo {}", ":::"];
+        rig.run(words.iter().chain(values)).expect(0).out()
+    };
+    assert_eq!(run(&["a", "b"]), "a\nb\n");
+    assert_eq!(run(&["a", "x", "b"]), "a\nx\nb\n");
+    assert_eq!(run(&["b", "x", "b"]), "b\nx\nb\n", "the second b is another task");
+    assert_eq!(run(&["a", "b"]), "a\nb\n");
+    assert_eq!(rig.sorted_lines("ran"), ["a", "b", "b", "x"]);
+    assert_eq!(rig.laboro(["logs", "2"]).run().expect(0).out(), "b\n");
+    let named = rig.run(["--name", "other", "-q", "--", "echo {} >> ran; echo {}", ":::", "a"]);
+    named.expect(0);
+    assert_eq!(rig.lines("ran").len(), 5, "another name is another job");
+}
+
+#[test]
+fn an_edited_step_runs_again_with_all_that_comes_after_it() {
+    let rig = Rig::new();
+    let flow = "[[task]]\nname = \"prep\"\ncommand = \"echo prep >> ran\"\n\
+                [[task]]\nname = \"fit\"\nforeach = [\"a\", \"b\"]\nafter = \"prep\"\n\
+                command = \"echo fit {} >> ran\"\n[[task]]\nname = \"join\"\nafter = \"fit\"\n\
+                command = \"echo join >> ran\"\n";
+    let ran = |flow: &str| {
+        rig.write("ran", "");
+        rig.write("flow.toml", flow);
+        rig.run(["-j1", "flow.toml"]).expect(0);
+        rig.lines("ran").join(",")
+    };
+    assert_eq!(ran(flow), "prep,fit a,fit b,join");
+    assert_eq!(ran(&flow.replace("\"b\"]", "\"b\", \"c\"]")), "fit c,join");
+    assert_eq!(ran(&flow.replace("echo fit", "echo  fit")), "fit a,fit b,join");
+    // What was run under a name later is what it stands for: going back is a change too.
+    assert_eq!(ran(flow), "fit a,fit b,join");
+    assert_eq!(ran(flow), "");
+}
+
+#[test]
+fn a_changed_job_that_is_killed_while_it_begins_counts_what_was_done() {
+    let rig = Rig::new();
+    rig.run(["-q", "--array", "1-500", "--", "echo {} >> ran"]).expect(0);
+    let more = ["run", "--array", "1-501", "--", "echo {} >> ran"];
+    let live = rig.laboro(more).start();
+    live.signal(rustix::process::Signal::KILL);
+    live.wait();
+    rig.laboro(more).run().expect(0);
+    assert!(rig.lines("ran").len() <= 502, "only the last may have run twice");
+    rig.laboro(more).run().expect(0).says("nothing to do: 501 of 501 tasks are done");
 }
 
 #[test]

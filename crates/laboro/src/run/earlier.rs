@@ -1,0 +1,371 @@
+//! What earlier runs of the same store have done, for a plan that was changed since: each run writes down by which keys its
+//! tasks are known, and one that begins looks for its own among those that are done. A store belongs to a name, a job
+//! file, or a command in a directory; its runs are listed in a file, the newest last.
+
+use anyhow::Context;
+use laboro_core::{Ledger, State, TaskId};
+use laboro_journal::read_ledger;
+use laboro_plan::{Elements, Fingerprint, PartContent, Plan};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use super::JOB;
+
+/// The keys of a run's tasks, in its directory.
+const KEYS: &str = "keys";
+/// The hashes of values, beside them.
+const HASHES: &str = "keys.values";
+/// Which of a run's tasks were done by an earlier one.
+const CARRIED: &str = "carried";
+const HEAD: &str = "laboro keys 1";
+
+/// Runs that are looked at; older ones are done again if somebody goes back to them.
+const RUNS_MAX: usize = 20;
+
+/// A part as it is written down.
+struct Known {
+    first: u32,
+    name: String,
+    content: PartContent,
+}
+
+/// Tasks with these numbers were done by another run, under numbers from `from` on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    pub(crate) run: String,
+    pub(crate) from: u32,
+}
+
+/// The runs of a store.
+pub(crate) struct Store {
+    file: PathBuf,
+    runs: Vec<String>,
+}
+
+impl Store {
+    pub(crate) fn open(root: &Path, id: &str) -> Store {
+        let file = root.join(format!("{id}.store"));
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        Store { file, runs: text.lines().map(str::to_owned).collect() }
+    }
+
+    pub(crate) fn is_newest(&self, run: &str) -> bool {
+        self.runs.last().is_none_or(|last| last == run)
+    }
+
+    /// It is the newest from now on. With `fresh` those before it do not count any more.
+    pub(crate) fn begin(&mut self, run: &str, fresh: bool) -> std::io::Result<()> {
+        if self.is_newest(run) && !self.runs.is_empty() && !fresh {
+            return Ok(());
+        }
+        if fresh {
+            self.runs.clear();
+        }
+        self.runs.retain(|known| known != run);
+        self.runs.push(run.to_owned());
+        let over = self.runs.len().saturating_sub(RUNS_MAX);
+        self.runs.drain(..over);
+        self.write()
+    }
+
+    pub(crate) fn rename(&mut self, run: &str, to: &str) -> std::io::Result<()> {
+        self.runs.iter_mut().filter(|known| *known == run).for_each(|known| to.clone_into(known));
+        self.write()
+    }
+
+    fn write(&self) -> std::io::Result<()> {
+        let draft = self.file.with_extension(format!("new-{}", std::process::id()));
+        std::fs::write(&draft, self.runs.join("\n") + "\n")?;
+        std::fs::rename(&draft, &self.file)
+    }
+}
+
+/// Finds what earlier runs of the store have done of a plan whose parts begin at these numbers.
+pub(crate) fn find(
+    root: &Path,
+    store: &Store,
+    own: &str,
+    plan: &Plan,
+    contents: &[PartContent],
+    firsts: &[u32],
+) -> Vec<Carried> {
+    let mut wanted = Wanted::new(plan, contents, firsts);
+    let mut superseded: HashSet<String> = HashSet::new();
+    for run in store.runs.iter().rev().filter(|run| *run != own) {
+        if wanted.is_empty() {
+            break;
+        }
+        let dir = root.join(run);
+        let Some(known) = read(&dir) else { continue };
+        let Ok(ledger) = read_ledger(&dir.join("journal")) else { continue };
+        let names: Vec<String> = known.iter().map(|part| part.name.clone()).collect();
+        let parts = known.into_iter().filter(|part| !superseded.contains(&part.name));
+        wanted.take(run, parts, &ledger, &carried(&dir));
+        // What was run under a name later is what that name stands for.
+        superseded.extend(names.into_iter().filter(|name| !name.is_empty()));
+    }
+    wanted.found
+}
+
+/// Elements of this plan that nobody is known to have done.
+struct Wanted<'a> {
+    /// By key, in the order of the plan: the first number and what tells the elements apart.
+    parts: HashMap<Fingerprint, Vec<(u32, &'a Elements)>>,
+    /// How many there are.
+    count: u64,
+    /// Apart from each other, in order.
+    found: Vec<Carried>,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(plan: &Plan, contents: &'a [PartContent], firsts: &[u32]) -> Wanted<'a> {
+        let mut parts: HashMap<Fingerprint, Vec<(u32, &Elements)>> = HashMap::new();
+        for (content, &first) in contents.iter().zip(firsts) {
+            parts.entry(content.key).or_default().push((first, &content.elements));
+        }
+        Wanted { parts, count: plan.task_count(), found: Vec::new() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn take(
+        &mut self,
+        run: &str,
+        known: impl Iterator<Item = Known>,
+        ledger: &Ledger,
+        before: &[Carried],
+    ) {
+        let mut old: HashMap<Fingerprint, Vec<Known>> = HashMap::new();
+        known.for_each(|part| old.entry(part.content.key).or_default().push(part));
+        let is_done = |index: u32| ledger.state_of(TaskId::new(JOB, index)) == Some(State::Done);
+        let mut found: Vec<Carried> = Vec::new();
+        for (key, wanted) in &self.parts {
+            let Some(known) = old.get(key) else { continue };
+            for ((first, last), theirs) in pairs(wanted, known) {
+                for index in first..=last {
+                    let theirs = theirs + (index - first);
+                    if is_in(&self.found, index) || !is_done(theirs) {
+                        continue;
+                    }
+                    self.count -= 1;
+                    let (by, from) = origin(before, run, theirs);
+                    match found.last_mut() {
+                        // Numbers in a row are a range: there may be millions.
+                        Some(last) if last.goes_on(index, by, from) => last.last = index,
+                        _ => {
+                            let run = by.to_owned();
+                            found.push(Carried { first: index, last: index, run, from });
+                        }
+                    }
+                }
+            }
+        }
+        self.found.append(&mut found);
+        self.found.sort_unstable_by_key(|one| one.first);
+    }
+}
+
+impl Carried {
+    fn goes_on(&self, index: u32, run: &str, from: u32) -> bool {
+        self.last.checked_add(1) == Some(index)
+            && self.run == run
+            && from.checked_sub(self.from) == index.checked_sub(self.first)
+    }
+}
+
+fn is_in(ranges: &[Carried], index: u32) -> bool {
+    let after = ranges.partition_point(|one| one.first <= index);
+    ranges[..after].last().is_some_and(|one| index <= one.last)
+}
+
+/// Which of my numbers are which of theirs: the n-th with a value is the n-th with it.
+fn pairs(wanted: &[(u32, &Elements)], known: &[Known]) -> Vec<((u32, u32), u32)> {
+    if let ([(first, mine)], [theirs]) = (wanted, known)
+        && let Some(pair) = overlap(*first, mine, theirs)
+    {
+        return pair.into_iter().collect();
+    }
+    let mine = wanted.iter().flat_map(|&(first, elements)| {
+        (0..elements.count()).map(move |i| (elements.hash(i), first + i as u32))
+    });
+    let theirs: Vec<(u128, u32)> = known
+        .iter()
+        .flat_map(|part| {
+            let elements = &part.content.elements;
+            (0..elements.count()).map(|i| (elements.hash(i), part.first + i as u32))
+        })
+        .collect();
+    let mut found: Vec<((u32, u32), u32)> = Vec::new();
+    let mut add = |mine: u32, theirs: u32| match found.last_mut() {
+        Some(((first, last), from)) if *last + 1 == mine && *from + (mine - *first) == theirs => {
+            *last = mine;
+        }
+        _ => found.push(((mine, mine), theirs)),
+    };
+    // A list mostly begins as it did.
+    let mut mine = mine.peekable();
+    let mut same = 0;
+    while let (Some(one), Some(other)) = (mine.peek(), theirs.get(same)) {
+        if one.0 != other.0 {
+            break;
+        }
+        add(one.1, other.1);
+        mine.next();
+        same += 1;
+    }
+    let mut rest: HashMap<u128, VecDeque<u32>> = HashMap::new();
+    for (hash, index) in &theirs[same..] {
+        rest.entry(*hash).or_default().push_back(*index);
+    }
+    for (hash, index) in mine {
+        if let Some(theirs) = rest.get_mut(&hash).and_then(VecDeque::pop_front) {
+            add(index, theirs);
+        }
+    }
+    found
+}
+
+/// Ranges of numbers are compared as such. `None`: they have to be looked at one by one.
+fn overlap(first: u32, mine: &Elements, known: &Known) -> Option<Option<((u32, u32), u32)>> {
+    let &Elements::Numbers { first: a, step, count: mine } = mine else { return None };
+    let &Elements::Numbers { first: b, step: other, count: theirs } = &known.content.elements
+    else {
+        return None;
+    };
+    if step != other || a.abs_diff(b) % step != 0 {
+        return None;
+    }
+    let shift = a.abs_diff(b) / step;
+    let (skip_mine, skip_theirs) = if a < b { (shift, 0) } else { (0, shift) };
+    let count = mine.saturating_sub(skip_mine).min(theirs.saturating_sub(skip_theirs));
+    Some((count > 0).then(|| {
+        let begin = first + skip_mine as u32;
+        ((begin, begin + (count as u32 - 1)), known.first + skip_theirs as u32)
+    }))
+}
+
+/// The run that did it, which may have been an earlier one still, and the number it had there.
+pub(crate) fn origin<'a>(carried: &'a [Carried], run: &'a str, index: u32) -> (&'a str, u32) {
+    let after = carried.partition_point(|one| one.first <= index);
+    match carried[..after].last().filter(|one| index <= one.last) {
+        Some(one) => (&one.run, one.from + (index - one.first)),
+        None => (run, index),
+    }
+}
+
+/// Writes down by which keys the tasks of a run are known, and which of them were done before.
+pub(crate) fn write(
+    dir: &Path,
+    plan: &Plan,
+    contents: &[PartContent],
+    firsts: &[u32],
+    carried: &[Carried],
+) -> anyhow::Result<()> {
+    let mut text = format!("{HEAD}\n");
+    let mut hashes: Vec<u8> = Vec::new();
+    for ((part, content), first) in plan.parts.iter().zip(contents).zip(firsts) {
+        let PartContent { key, elements } = content;
+        let elements = match elements {
+            Elements::One => "one".to_owned(),
+            Elements::Numbers { first, step, count } => format!("numbers:{first}:{step}:{count}"),
+            Elements::Hashes(all) => {
+                all.iter().for_each(|hash| hashes.extend_from_slice(&hash.to_le_bytes()));
+                format!("hashes:{}", all.len())
+            }
+        };
+        let _ = writeln!(text, "{first} {key} {elements} {}", part.name());
+    }
+    let put = |name: &str, bytes: &[u8]| {
+        let (path, draft) = (dir.join(name), dir.join(format!("{name}.new")));
+        std::fs::write(&draft, bytes)
+            .and_then(|()| std::fs::rename(&draft, &path))
+            .with_context(|| format!("{} cannot be written", path.display()))
+    };
+    if !hashes.is_empty() {
+        put(HASHES, &hashes)?;
+    }
+    if !carried.is_empty() {
+        let line = |one: &Carried| {
+            let Carried { first, last, run, from } = one;
+            format!("{first} {last} {from} {run}\n")
+        };
+        put(CARRIED, carried.iter().map(line).collect::<String>().as_bytes())?;
+    }
+    // Last: what has keys has all of it.
+    put(KEYS, text.as_bytes())
+}
+
+/// All that were done before are recorded as done in this run too.
+const SETTLED: &str = "carried.recorded";
+
+/// What is still to be recorded of those that were done before.
+pub(crate) fn unrecorded(dir: &Path) -> Vec<Carried> {
+    if dir.join(SETTLED).exists() { Vec::new() } else { carried(dir) }
+}
+
+pub(crate) fn note_recorded(dir: &Path) -> std::io::Result<()> {
+    std::fs::write(dir.join(SETTLED), "")
+}
+
+/// What an earlier run did of those in this directory.
+pub(crate) fn carried(dir: &Path) -> Vec<Carried> {
+    let text = std::fs::read_to_string(dir.join(CARRIED)).unwrap_or_default();
+    let line = |line: &str| {
+        let mut words = line.splitn(4, ' ');
+        let mut number = || words.next()?.parse().ok();
+        let (first, last, from) = (number()?, number()?, number()?);
+        Some(Carried { first, last, from, run: words.next()?.to_owned() })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// `None`: it was written by an earlier version, or not to its end.
+fn read(dir: &Path) -> Option<Vec<Known>> {
+    let text = std::fs::read_to_string(dir.join(KEYS)).ok()?;
+    let mut hashes = std::fs::read(dir.join(HASHES)).unwrap_or_default().into_iter();
+    let mut lines = text.lines();
+    (lines.next() == Some(HEAD)).then_some(())?;
+    let mut known = Vec::new();
+    for line in lines {
+        let mut words = line.splitn(4, ' ');
+        let first = words.next()?.parse().ok()?;
+        let key = fingerprint(words.next()?)?;
+        let mut kind = words.next()?.split(':');
+        let what = kind.next()?;
+        let mut number = || kind.next()?.parse::<u64>().ok();
+        let elements = match what {
+            "one" => Elements::One,
+            "numbers" => Elements::Numbers { first: number()?, step: number()?, count: number()? },
+            _ => {
+                let mut one = || {
+                    let mut bytes = [0; 16];
+                    for byte in &mut bytes {
+                        *byte = hashes.next()?;
+                    }
+                    Some(u128::from_le_bytes(bytes))
+                };
+                Elements::Hashes((0..number()?).map(|_| one()).collect::<Option<_>>()?)
+            }
+        };
+        let name = words.next().unwrap_or_default().to_owned();
+        known.push(Known { first, name, content: PartContent { key, elements } });
+    }
+    Some(known)
+}
+
+fn fingerprint(text: &str) -> Option<Fingerprint> {
+    let mut bytes = [0; 32];
+    (text.len() == 64).then_some(())?;
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(Fingerprint::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Which numbers of a changed plan are which of an earlier one.
+
+use super::*;
+
+fn numbers(first: u64, step: u64, count: u64) -> Elements {
+    Elements::Numbers { first, step, count }
+}
+
+fn hashes(text: &str) -> Elements {
+    Elements::Hashes(text.bytes().map(u128::from).collect())
+}
+
+fn paired(mine: &Elements, theirs: Elements) -> Vec<((u32, u32), u32)> {
+    let key = Fingerprint::from_bytes([0; 32]);
+    let content = PartContent { key, elements: theirs };
+    pairs(&[(1, mine)], &[Known { first: 1, name: String::new(), content }])
+}
+
+#[test]
+fn ranges_are_compared_as_ranges() {
+    let old = || numbers(1, 1, 10_000_000);
+    assert_eq!(paired(&numbers(1, 1, 10_000_001), old()), [((1, 10_000_000), 1)]);
+    assert_eq!(paired(&numbers(3, 1, 4), old()), [((1, 4), 3)]);
+    assert_eq!(paired(&numbers(0, 1, 3), old()), [((2, 3), 1)]);
+    assert_eq!(paired(&numbers(10_000_001, 1, 4), old()), []);
+    assert_eq!(paired(&numbers(1, 2, 2), numbers(1, 1, 3)), [((1, 1), 1), ((2, 2), 3)]);
+}
+
+#[test]
+fn the_nth_with_a_value_is_the_nth_with_it() {
+    assert_eq!(paired(&hashes("abXc"), hashes("abc")), [((1, 2), 1), ((4, 4), 3)]);
+    assert_eq!(paired(&hashes("ba"), hashes("ab")), [((1, 1), 2), ((2, 2), 1)]);
+    assert_eq!(paired(&hashes("aaa"), hashes("aa")), [((1, 2), 1)]);
+    assert_eq!(paired(&hashes("c"), hashes("ab")), []);
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mut plan = Plan::new("test");
+    let key = |byte| Fingerprint::from_bytes([byte; 32]);
+    let contents = [
+        PartContent { key: key(1), elements: hashes("xyz") },
+        PartContent { key: key(2), elements: numbers(5, 5, 7) },
+        PartContent { key: key(3), elements: Elements::One },
+    ];
+    plan.parts = laboro_plan::parse_flow(
+        "flow.toml",
+        "[[task]]\nname = \"one\"\ncommand = \"a\"\n[[task]]\nname = \"two words\"\ncommand = \"b\"\n\
+         [[task]]\nname = \"three\"\ncommand = \"c\"\n",
+        Path::new("."),
+    )
+    .unwrap()
+    .parts;
+    let one = Carried { first: 2, last: 3, run: "abc".to_owned(), from: 7 };
+    write(dir.path(), &plan, &contents, &[1, 4, 11], std::slice::from_ref(&one)).unwrap();
+    let known = read(dir.path()).unwrap();
+    assert_eq!(known.iter().map(|part| part.first).collect::<Vec<_>>(), [1, 4, 11]);
+    assert_eq!(known[1].name, "two words");
+    assert!(known.iter().map(|part| &part.content).eq(&contents));
+    assert_eq!(carried(dir.path()), std::slice::from_ref(&one));
+    assert_eq!(origin(&[one], "own", 3), ("abc", 8));
+    // Cut short, it is as if it were not there.
+    std::fs::write(dir.path().join(HASHES), [0; 40]).unwrap();
+    assert!(read(dir.path()).is_none());
+}
