@@ -7,7 +7,7 @@ use super::streams::{Output, Stdin};
 use super::submit::{IfTaken, Span, TaskSpec, UnknownAfter};
 use super::text::Text;
 use laboro_core::{
-    ArraySpec, Backoff, CommandWork, Name, Needs, Profile, Program, Setting, Values, Work,
+    ArraySpec, Backoff, CallWork, CommandWork, Name, Needs, Profile, Program, Setting, Values, Work,
 };
 use laboro_plan::Settings;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// What makes no sense about a task, whatever the hub knows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTask {
-    #[error("task {0}: give `command` or `script`, not both")]
+    #[error("task {0}: give one of `command`, `script` and `call`")]
     TwoWorks(Text),
     #[error("task {0}: `command` is an empty list: its first word is the program")]
     NoProgram(Text),
@@ -33,11 +33,17 @@ pub enum BadTask {
     TooMany(Text),
     #[error("task {0}: `each` is for arrays: say `after`")]
     EachWithoutArray(Text),
+    #[error("task {0}: a `call` needs a `runner`: the program that takes it")]
+    NoRunner(Text),
+    #[error("task {0}: a `runner` is for a `call`, and its words are not empty")]
+    BadRunner(Text),
+    #[error("task {task}: `{field}` is for programs of their own; a call has none")]
+    NotForCalls { task: Text, field: &'static str },
     #[error("task {task}: `{field}` holds a zero byte, which no process can be given")]
     ZeroByte { task: Text, field: &'static str },
     #[error("task {task}: `{name}` is not the name of a variable")]
     BadVariable { task: Text, name: Text },
-    #[error("task {0}: give `command` or `script`, or a `name` that workers know")]
+    #[error("task {0}: give `command`, `script` or `call`, or a `name` that workers know")]
     NoWork(Text),
     #[error("task {task}: `{field}` is {value}: {why}")]
     BadNumber { task: Text, field: &'static str, value: i64, why: &'static str },
@@ -116,7 +122,8 @@ impl Converter {
         if values.is_none() && !spec.each.is_empty() {
             return Err(BadTask::EachWithoutArray(name));
         }
-        if name.is_empty() && spec.command.is_none() && spec.script.is_none() {
+        let has_work = spec.command.is_some() || spec.script.is_some() || spec.call.is_some();
+        if name.is_empty() && !has_work {
             return Err(BadTask::NoWork(name));
         }
         check_settings(&spec, &name)?;
@@ -215,15 +222,16 @@ impl Converter {
     /// `None`: the worker knows what the name means.
     fn work(&mut self, mut spec: TaskSpec, name: &Text) -> Result<Option<Work>, BadTask> {
         let (command, script) = (spec.command.take(), spec.script.take());
-        match (command, script) {
-            (Some(_), Some(_)) => Err(BadTask::TwoWorks(name.clone())),
-            (None, None) => Ok(None),
-            (Some(line), None) => {
+        match (command, script, spec.call.take()) {
+            (None, None, Some(payload)) => self.call(payload, spec, name).map(Some),
+            _ if spec.runner.is_some() => Err(BadTask::BadRunner(name.clone())),
+            (None, None, None) => Ok(None),
+            (Some(line), None, None) => {
                 let program = program(line, name)?;
                 let setting = self.setting(spec, name)?;
                 Ok(Some(Work::Command(CommandWork { program, setting })))
             }
-            (None, Some(script)) => {
+            (None, Some(script), None) => {
                 if script.kind.is_empty() {
                     return Err(BadTask::NoKind(name.clone()));
                 }
@@ -231,17 +239,41 @@ impl Converter {
                 let body = Arc::from(script.body.into_bytes());
                 Ok(Some(Work::script(script.kind, body, setting)))
             }
+            _ => Err(BadTask::TwoWorks(name.clone())),
         }
     }
 
+    fn call(&mut self, payload: Text, mut spec: TaskSpec, task: &Text) -> Result<Work, BadTask> {
+        let defaults = &self.defaults;
+        let Some(runner) = spec.runner.take().or_else(|| defaults.runner.clone()) else {
+            return Err(BadTask::NoRunner(task.clone()));
+        };
+        let words = &runner.command;
+        if words.is_empty() || words.iter().any(|word| word.bytes().contains(&0)) {
+            return Err(BadTask::BadRunner(task.clone()));
+        }
+        for (field, is_given) in [
+            ("stdin", spec.stdin.is_some() || defaults.stdin.is_some()),
+            ("output", spec.output.is_some() || defaults.output.is_some()),
+        ] {
+            if is_given {
+                return Err(BadTask::NotForCalls { task: task.clone(), field });
+            }
+        }
+        spec.runner = Some(runner);
+        let payload = Arc::from(payload.into_bytes());
+        Ok(Work::Call(CallWork { payload, setting: self.setting(spec, task)? }))
+    }
+
     fn setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
-        let TaskSpec { dir, env, stdin, output, nice, umask, .. } = &spec;
+        let TaskSpec { dir, env, stdin, output, nice, umask, runner, .. } = &spec;
         let is_usual = dir.is_none()
             && env.is_empty()
             && stdin.is_none()
             && output.is_none()
             && nice.is_none()
-            && umask.is_none();
+            && umask.is_none()
+            && runner.is_none();
         if is_usual && let Some(usual) = &self.usual_setting {
             return Ok(Arc::clone(usual));
         }
@@ -287,6 +319,7 @@ impl Converter {
             stderr: file(stderr),
             nice: spec.nice.or(defaults.nice),
             umask,
+            runner: spec.runner.map(|runner| Arc::new(runner.into_core())),
         };
         check_zero(setting.dir.as_deref().unwrap_or_default(), task, "dir")?;
         if let laboro_core::Stdin::File(path) = &setting.stdin {
@@ -391,7 +424,8 @@ fn array_of(spec: &TaskSpec, name: &Text) -> Result<Option<(u32, Values)>, BadTa
                 return Err(BadTask::NoElements(name.clone()));
             }
             let count = u32::try_from(values.len()).map_err(|_| BadTask::TooMany(name.clone()))?;
-            for value in values.words() {
+            // A call is given them as they are.
+            for value in values.words().iter().filter(|_| spec.call.is_none()) {
                 check_zero(value, name, "values")?;
             }
             // In one go, because their number is known.
@@ -415,6 +449,7 @@ fn check_defaults(defaults: &TaskSpec) -> Result<(), BadTask> {
         ("name", defaults.name.is_some()),
         ("command", defaults.command.is_some()),
         ("script", defaults.script.is_some()),
+        ("call", defaults.call.is_some()),
         ("count", defaults.count.is_some()),
         ("range", defaults.range.is_some()),
         ("values", defaults.values.is_some()),

@@ -20,6 +20,8 @@ mod packed;
 mod part;
 mod problem;
 mod reference;
+mod result;
+mod runner;
 mod selection;
 mod streams;
 mod submit;
@@ -39,6 +41,8 @@ pub use packed::{List, Packed};
 pub use part::{Part, Parts};
 pub use problem::Problem;
 pub use reference::{After, Line};
+pub use result::{ResultState, TaskResult};
+pub use runner::Runner;
 pub use selection::{BadSelection, Changed, Eject, Limit, Prioritise, Selection, StopSlots};
 pub use streams::{Output, Stdin};
 pub use submit::{AddTasks, IfTaken, Script, Span, SubmitJob, Submitted, TaskSpec, UnknownAfter};
@@ -54,7 +58,7 @@ pub const BASE: &str = "/api/v1";
 
 /// Which words are spoken. The first number changes when an old client would be misunderstood, the second when
 /// something was added.
-pub const API_VERSION: &str = "1.1";
+pub const API_VERSION: &str = "1.2";
 
 /// Every answer says which words it is in.
 pub const API_VERSION_HEADER: &str = "laboro-api";

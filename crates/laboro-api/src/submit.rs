@@ -3,6 +3,7 @@
 use super::needs::{ResourceRequest, Variant};
 use super::packed::{List, few, few_named};
 use super::reference::{After, Line};
+use super::runner::Runner;
 use super::streams::{Output, Stdin};
 use super::text::Text;
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,7 @@ pub enum UnknownAfter {
 /// A task, or with one of `count`, `range` and `values` an array of them. Within one request arrays get the
 /// first numbers, then come the single tasks, each in the order given.
 ///
-/// With neither `command` nor `script` it is for workers that know what its name means.
+/// With none of `command`, `script` and `call` it is for workers that know what its name means.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSpec {
@@ -97,6 +98,13 @@ pub struct TaskSpec {
     pub command: Option<Line>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
+    /// What its `runner` is given: any bytes, up to 1 MiB with its value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub call: Option<Text>,
+    /// A program that stays and takes one call after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<Box<Runner>>,
     /// How many elements, numbered from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,

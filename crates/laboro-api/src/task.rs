@@ -2,6 +2,7 @@
 
 use super::needs::{Missing, ResourceRequest, Variant, requests};
 use super::reference::{After, Line};
+use super::runner::Runner;
 use super::streams::Stdin;
 use super::text::Text;
 use laboro_core::{AttemptView, Program, ScriptWork, Setting, State, TaskView, Values, Work};
@@ -70,12 +71,17 @@ pub struct LogEntry {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct TaskWork {
-    /// `named`, `command`, `script` or `indexed`.
+    /// `named`, `command`, `script`, `indexed` or `call`.
     pub kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Line>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script_kind: Option<String>,
+    /// What a call takes to its runner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runner: Option<Runner>,
     /// At most 64 KiB of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -406,6 +412,11 @@ impl TaskWork {
                 self.command = Some(Line::Argv(vec![Text::from(&*indexed.program)].into()));
                 self.dir = Some(indexed.dir.as_ref().into());
             }
+            Work::Call(call) => {
+                "call".clone_into(&mut self.kind);
+                self.call_bytes = Some(call.payload.len() as u64);
+                self.add_setting(&call.setting);
+            }
         }
     }
 
@@ -420,6 +431,7 @@ impl TaskWork {
             }
         }
         self.nice = setting.nice;
+        self.runner = setting.runner.as_deref().map(Runner::from);
         self.umask = setting.umask.map(|umask| format!("{umask:03o}"));
         let variables = setting.env.iter();
         self.env = variables

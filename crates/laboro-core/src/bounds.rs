@@ -1,7 +1,9 @@
 //! What a reader of a task takes at most: a worker on the wire, exec on its machine. The readers use these numbers,
 //! and whatever is submitted is checked against them here, so that no task is accepted that no worker could take.
 
-use crate::task::{CommandWork, IndexedWork, Needs, Program, ScriptWork, Setting, Values, Work};
+use crate::task::{
+    CallWork, CommandWork, IndexedWork, Needs, Program, ScriptWork, Setting, Values, Work,
+};
 use std::sync::Arc;
 
 /// Words of a command.
@@ -16,6 +18,8 @@ pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 pub const WORK_BYTES_MAX: usize = MESSAGE_BYTES_MAX - MESSAGE_BYTES_BESIDE;
 /// The name of a task, its resources and the head of its message.
 pub const MESSAGE_BYTES_BESIDE: usize = 64 << 10;
+/// What a call takes to its runner, and what it brings back: more belongs into a file.
+pub const CALL_BYTES_MAX: usize = 1 << 20;
 /// Tags of a worker or a task, and kinds of resources.
 pub const FEATURES_MAX: usize = 1024;
 
@@ -83,6 +87,12 @@ impl WorkCheck {
             Work::Indexed(indexed) => {
                 let IndexedWork { program, dir, log_dir } = &**indexed;
                 program.len() + dir.len() + log_dir.len()
+            }
+            Work::Call(CallWork { payload, setting }) => {
+                let around = self.check_setting(setting)?;
+                at_most("bytes of variables", around.variables, EXEC_BYTES_MAX)?;
+                at_most("bytes for a call", payload.len() + value, CALL_BYTES_MAX)?;
+                payload.len() + around.message
             }
         };
         at_most("bytes", own + value, self.bytes_max)

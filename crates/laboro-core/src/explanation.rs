@@ -194,6 +194,7 @@ impl fmt::Display for Lack {
                 WorkKind::Command => "a way to run commands",
                 WorkKind::Script => "a way to run scripts",
                 WorkKind::Indexed => "a way to run numbered tasks of a program",
+                WorkKind::Call => "a way to run calls",
             }),
             Lack::Fields(fields) => {
                 let words: Vec<&str> = fields.words().collect();

@@ -26,14 +26,15 @@ mod profile;
 mod refusal;
 mod reply;
 mod resources;
+mod runner;
 mod setting;
 mod task;
 mod view;
 
 pub use argv::Argv;
 pub use bounds::{
-    EXEC_BYTES_MAX, Excess, FEATURES_MAX, MESSAGE_BYTES_BESIDE, MESSAGE_BYTES_MAX, VARIABLES_MAX,
-    WORDS_MAX, WORK_BYTES_MAX,
+    CALL_BYTES_MAX, EXEC_BYTES_MAX, Excess, FEATURES_MAX, MESSAGE_BYTES_BESIDE, MESSAGE_BYTES_MAX,
+    VARIABLES_MAX, WORDS_MAX, WORK_BYTES_MAX,
 };
 pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, Rate, WorkerRow};
 pub use command::*;

@@ -2,8 +2,10 @@
 //! it; all it asks of it is which fields a worker must understand.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::fields::{FieldError, Fields, Reader, Writer, put_string};
+use crate::runner::Runner;
 
 /// Name and value.
 pub type Variable = (Box<[u8]>, Box<[u8]>);
@@ -22,6 +24,8 @@ pub struct Setting {
     pub stderr: Option<Box<[u8]>>,
     pub nice: Option<i32>,
     pub umask: Option<u32>,
+    /// The program that takes the task, where it is a call.
+    pub runner: Option<Arc<Runner>>,
 }
 
 /// What a task reads from its standard input.
@@ -45,9 +49,10 @@ const STDOUT: u32 = 6;
 const STDERR: u32 = 7;
 const NICE: u32 = 8;
 const UMASK: u32 = 9;
+const RUNNER: u32 = 10;
 
 /// By their tags, from 1: what they are called, and whether a worker that ignored one would not do what was asked.
-const FIELDS: [(&str, bool); 9] = [
+const FIELDS: [(&str, bool); 10] = [
     ("dir", false),
     ("env", false),
     ("stdin", false),
@@ -57,6 +62,7 @@ const FIELDS: [(&str, bool); 9] = [
     ("stderr file", true),
     ("nice", false),
     ("umask", true),
+    ("runner", true),
 ];
 
 #[derive(Debug)]
@@ -65,6 +71,7 @@ enum Value<'a> {
     Number(u32),
     Signed(i32),
     Variables(&'a [Variable]),
+    Runner(&'a Runner),
 }
 
 /// What is as usual is not told: records of old stay what they are called when a field is added.
@@ -87,13 +94,15 @@ impl Setting {
             Stdin::File(path) => path.len(),
         };
         let paths = [&self.dir, &self.stdout, &self.stderr].into_iter().flatten();
-        stdin + paths.map(|path| path.len()).sum::<usize>()
+        let runner = self.runner.iter().flat_map(|runner| &runner.words);
+        let words = runner.map(|word| word.len() + 5).sum::<usize>();
+        stdin + paths.map(|path| path.len()).sum::<usize>() + words
     }
 
     /// Each field that is not as usual.
     fn each<'a>(&'a self, mut see: impl FnMut(u32, Value<'a>)) {
         use Value::{Bytes, Number, Signed, Variables};
-        let Setting { dir, env, stdin, stdout, stderr, nice, umask } = self;
+        let Setting { dir, env, stdin, stdout, stderr, nice, umask, runner } = self;
         if let Some(dir) = dir {
             see(DIR, Bytes(dir));
         }
@@ -117,6 +126,9 @@ impl Setting {
         if let Some(umask) = umask {
             see(UMASK, Number(*umask));
         }
+        if let Some(runner) = runner {
+            see(RUNNER, Value::Runner(runner));
+        }
     }
 
     fn read_field(&mut self, tag: u32, value: &mut Reader<'_>) -> Result<bool, FieldError> {
@@ -132,6 +144,7 @@ impl Setting {
             STDERR => self.stderr = Some(value.rest().into()),
             NICE => self.nice = Some(value.signed()?),
             UMASK => self.umask = Some(value.small()?),
+            RUNNER => self.runner = Some(Arc::new(Runner::decode(value.rest())?)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -150,7 +163,9 @@ impl Setting {
             },
             stdout: self.stdout.as_deref().map(&text),
             stderr: self.stderr.as_deref().map(&text),
-            ..*self
+            nice: self.nice,
+            umask: self.umask,
+            runner: self.runner.clone(),
         }
     }
 
@@ -195,6 +210,7 @@ impl Setting {
             Value::Bytes(bytes) => to.bytes(tag, bytes),
             Value::Number(number) => to.number(tag, number.into()),
             Value::Signed(number) => to.signed(tag, number),
+            Value::Runner(runner) => to.list(tag, |to| runner.encode(to)),
             Value::Variables(variables) => to.list(tag, |to| {
                 for (name, value) in variables {
                     put_string(to, name);

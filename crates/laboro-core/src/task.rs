@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 pub use crate::profile::{Backoff, Needs, Profile};
+pub use crate::runner::Runner;
 pub use crate::setting::{Setting, Stdin, Variable};
 
 /// Where a task is. `Held` waits for a person, `Delayed` for a time, `Waiting` for other tasks. `Blocked` comes after
@@ -84,6 +85,7 @@ pub enum Work {
     /// Boxed, as the next one: there may be millions of commands, and they need not be larger than they are.
     Script(Box<ScriptWork>),
     Indexed(Box<IndexedWork>),
+    Call(CallWork),
 }
 
 /// A program and how it runs.
@@ -100,6 +102,15 @@ pub struct CommandWork {
 pub struct ScriptWork {
     pub kind: Box<str>,
     pub body: Arc<[u8]>,
+    pub setting: Arc<Setting>,
+}
+
+/// Bytes for the runner of the setting, which takes one call after the other. In an array the element's value goes
+/// with them; nothing has placeholders.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct CallWork {
+    pub payload: Arc<[u8]>,
     pub setting: Arc<Setting>,
 }
 
@@ -136,6 +147,7 @@ impl std::fmt::Debug for Work {
                 let mut told = f.debug_struct("Indexed");
                 told.field("program", program).field("dir", dir).field("log_dir", log_dir).finish()
             }
+            Work::Call(call) => f.debug_tuple("Call").field(call).finish(),
         }
     }
 }
@@ -149,6 +161,7 @@ pub enum WorkKind {
     Command,
     Script,
     Indexed,
+    Call,
 }
 
 impl Work {
@@ -169,6 +182,7 @@ impl Work {
             Work::Command(_) => WorkKind::Command,
             Work::Script(_) => WorkKind::Script,
             Work::Indexed(_) => WorkKind::Indexed,
+            Work::Call(_) => WorkKind::Call,
         }
     }
 
@@ -177,6 +191,7 @@ impl Work {
         match self {
             Work::Command(command) => Some(&command.setting),
             Work::Script(script) => Some(&script.setting),
+            Work::Call(call) => Some(&call.setting),
             Work::Named | Work::Indexed(_) => None,
         }
     }
@@ -215,7 +230,7 @@ pub struct Kinds {
 
 impl Kinds {
     /// All kinds and all fields: of a worker in this same program.
-    pub const ALL: Kinds = Kinds { kinds: 0b1111, fields: Fields::ALL };
+    pub const ALL: Kinds = Kinds { kinds: 0b1_1111, fields: Fields::ALL };
 
     /// Without any field that must be understood.
     pub fn of(kinds: &[WorkKind]) -> Kinds {

@@ -19,6 +19,7 @@ mod entry;
 mod events;
 mod extract;
 mod feed;
+mod finishes;
 mod fold;
 mod groups;
 mod head;
@@ -35,6 +36,7 @@ mod overview;
 mod places;
 mod quiet;
 mod reading;
+mod results;
 mod seats;
 mod serve;
 mod standby_redirect;
@@ -243,6 +245,7 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(tasks::parts))
         .routes(routes!(tasks::task))
         .routes(routes!(tasks::explain))
+        .routes(routes!(results::results))
         .routes(routes!(output::output))
         .routes(routes!(control::hold))
         .routes(routes!(control::release))

@@ -7,6 +7,7 @@ mod ends;
 mod housekeeping;
 mod recent;
 mod reserve;
+mod results;
 mod trouble;
 mod writer;
 
@@ -16,6 +17,7 @@ mod tests;
 pub use cursor::Cursor;
 pub(crate) use ends::pass_on_ends;
 pub(crate) use housekeeping::housekeeping;
+pub(crate) use results::TaskEnd;
 pub use trouble::OnWriteError;
 
 use ends::Waiting;
@@ -292,6 +294,7 @@ impl Outputs {
                     Streams::Stdout => end.stdout.kept,
                     Streams::Stderr => end.stderr.kept,
                     Streams::Both => end.stdout.kept + end.stderr.kept,
+                    Streams::Result => end.result.kept,
                 });
             }
             let chunks = reader.read(key, streams).filter_map(Result::ok);

@@ -14,7 +14,7 @@ mod standby_redirect;
 
 pub use socket::{LocalSocket, SocketFile, socket_places};
 
-use crate::config::{BadDoor, DoorSettings, Listen, Settings};
+use crate::config::{BadDoor, DoorSettings, Durability, Listen, Settings};
 use crate::history::History;
 use crate::http::Services;
 use crate::inbox::{Handle, server};
@@ -29,7 +29,7 @@ use laboro_core::Hub;
 use laboro_dialects::fuq2::WORKER_PROTOCOL;
 use laboro_dialects::runexp;
 use laboro_dialects::zmtp::Mechanism;
-use laboro_journal::JournalError;
+use laboro_journal::{JournalError, outputs};
 use laboro_net::Clock;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{SocketAddr, TcpListener};
@@ -150,7 +150,8 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let mut native_config = rustls::ServerConfig::clone(&server_config);
     native_config.alpn_protocols = [tunnel::PROTOCOL, WORKER_PROTOCOL].map(<[u8]>::to_vec).into();
     let tls = TlsAcceptor::from(Arc::new(native_config));
-    let store = settings.outputs.store();
+    let sync_results = settings.durability == Durability::Sync;
+    let store = outputs::Config { sync_results, ..settings.outputs.store() };
     let on_error = settings.outputs.on_write_error;
     let keeper = Keeper::open(&settings.outputs_dir(), store, ledger.life() + 1, on_error)?;
     journal.copy_outputs();

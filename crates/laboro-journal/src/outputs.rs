@@ -24,6 +24,7 @@ mod recover;
 mod writer;
 
 mod reader;
+mod results;
 mod table;
 mod walk;
 
@@ -32,6 +33,7 @@ mod tests;
 
 pub use error::Error;
 pub use reader::Reader;
+pub use results::{Found, Wanted};
 pub use scan::Damage;
 pub use walk::{Chunks, Follow};
 pub use writer::{Config, NotTaken, Writer};
@@ -59,6 +61,8 @@ impl std::fmt::Display for Key {
 pub enum Stream {
     Stdout,
     Stderr,
+    /// What the attempt gave back.
+    Result,
 }
 
 impl std::fmt::Display for Stream {
@@ -66,6 +70,7 @@ impl std::fmt::Display for Stream {
         f.write_str(match self {
             Stream::Stdout => "stdout",
             Stream::Stderr => "stderr",
+            Stream::Result => "result",
         })
     }
 }
@@ -76,7 +81,9 @@ impl std::fmt::Display for Stream {
 pub enum Streams {
     Stdout,
     Stderr,
+    /// All that was printed.
     Both,
+    Result,
 }
 
 impl Streams {
@@ -84,7 +91,8 @@ impl Streams {
         match self {
             Streams::Stdout => stream == Stream::Stdout,
             Streams::Stderr => stream == Stream::Stderr,
-            Streams::Both => true,
+            Streams::Both => stream != Stream::Result,
+            Streams::Result => stream == Stream::Result,
         }
     }
 }
@@ -190,22 +198,24 @@ impl Amount {
     }
 }
 
-/// The amounts of both streams of an attempt.
+/// The amounts of the streams of an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Amounts {
     stdout: Amount,
     stderr: Amount,
+    result: Amount,
 }
 
 impl Amounts {
     fn has_lost(&self) -> bool {
-        self.stdout.lost + self.stderr.lost > 0
+        self.stdout.lost + self.stderr.lost + self.result.lost > 0
     }
 
     fn of(&self, stream: Stream) -> Amount {
         match stream {
             Stream::Stdout => self.stdout,
             Stream::Stderr => self.stderr,
+            Stream::Result => self.result,
         }
     }
 
@@ -213,6 +223,7 @@ impl Amounts {
         match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
+            Stream::Result => &mut self.result,
         }
     }
 }
@@ -224,18 +235,20 @@ pub struct End {
     pub ending: Ending,
     pub stdout: Amount,
     pub stderr: Amount,
+    pub result: Amount,
 }
 
 impl End {
     /// Whether the attempt wrote more than is kept of a stream.
     #[must_use]
     pub fn truncated(&self) -> bool {
-        self.stdout.dropped + self.stderr.dropped > 0
+        self.stdout.dropped + self.stderr.dropped + self.result.dropped > 0
     }
 
     /// Bytes that should have been kept and were not.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.stdout.lost.saturating_add(self.stderr.lost)
+        let printed = self.stdout.lost.saturating_add(self.stderr.lost);
+        printed.saturating_add(self.result.lost)
     }
 }

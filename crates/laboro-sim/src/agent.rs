@@ -7,7 +7,7 @@ use crate::dice::Dice;
 use crate::peer::{Peer, Turned};
 use crate::plan::{Dialect, WorkerPlan};
 use bytes::{Bytes, BytesMut};
-use laboro_core::{Outcome, Setting, Time};
+use laboro_core::{Outcome, Setting, Time, Work};
 use laboro_dialects::session::Stream;
 use laboro_dialects::worker::{
     Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide,
@@ -46,6 +46,8 @@ struct Run {
     is_stopped: bool,
     /// Its worker does not survive it.
     kills: bool,
+    /// A call: what it gives back if all goes well.
+    gives: Option<Bytes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +193,8 @@ impl Agent {
             }
             let key = next.key;
             let kills = *next.work == crate::clerk::poison() && !self.is_calm;
+            let is_call = matches!(*next.work, Work::Call(_));
+            let gives = is_call.then(|| Bytes::from(vec![b'r'; self.dice.index(2000)]));
             self.waiting.pop_front();
             self.started += 1;
             let takes = if self.is_calm { 5 } else { self.dice.mostly_short(6000) };
@@ -201,7 +205,7 @@ impl Agent {
                 9 => Outcome::TimedOut,
                 _ => Outcome::Success,
             };
-            let run = Run { ends_at: now + takes, slots, outcome, is_stopped: false, kills };
+            let run = Run { ends_at: now + takes, slots, outcome, is_stopped: false, kills, gives };
             self.running.insert(key, run);
             self.tell(now, News::Started(key));
             if self.dice.one_in(3) {
@@ -225,7 +229,14 @@ impl Agent {
                 self.tell(now, News::Returned(key));
                 continue;
             }
-            let message = (!run.outcome.is_success()).then(|| "it went wrong".to_owned());
+            let message = match run.gives {
+                Some(bytes) if run.outcome.is_success() => {
+                    let message = crate::results::gave(bytes.len() as u64);
+                    self.tell(now, News::Wrote { key, stream: Stream::Result, bytes });
+                    Some(message)
+                }
+                _ => (!run.outcome.is_success()).then(|| "it went wrong".to_owned()),
+            };
             let used = Used { wall_us: 1000, ..Used::default() };
             let how = Ended { outcome: run.outcome, message, used };
             self.tell(now, News::Ended { key, how });

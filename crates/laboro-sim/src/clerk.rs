@@ -6,10 +6,10 @@ use crate::now_or_never_pinned;
 use crate::oracle::Oracle;
 use crate::promise::{Broken, Kept, Promise};
 use laboro_core::{
-    ArraySpec, Command, CommandWork, Drain, IfTaken, JobId, JobOptions, LeaseRef, Name, Outcome,
-    Profile, Program, Query, Reply, Report, Scope, Selection, Setting, State, Stdin, Submit,
-    SubmitTo, TaskId, TaskRef, TaskResult, TaskSpec, Token, UnknownPred, Which, Work, WorkerId,
-    WorkerRef,
+    ArraySpec, CallWork, Command, CommandWork, Drain, IfTaken, JobId, JobOptions, LeaseRef, Name,
+    Outcome, Profile, Program, Query, Reply, Report, Runner, Scope, Selection, Setting, State,
+    Stdin, Submit, SubmitTo, TaskId, TaskRef, TaskResult, TaskSpec, Token, UnknownPred, Which,
+    Work, WorkerId, WorkerRef,
 };
 use laboro_core::{Backoff, Needs};
 use laboro_hub::{Handle, Lost};
@@ -359,8 +359,9 @@ impl Clerk {
     }
 
     fn array(&mut self, names: &[Name]) -> ArraySpec {
-        let work = match self.dice.below(4) {
+        let work = match self.dice.below(5) {
             0 => indexed(),
+            4 => call(),
             1 => command(self.setting()),
             2 => script(self.setting()),
             _ => Work::Named,
@@ -389,7 +390,8 @@ impl Clerk {
         if self.dice.one_in(20) {
             return Some(Arc::new(poison()));
         }
-        match self.dice.below(6) {
+        match self.dice.below(7) {
+            6 => Some(Arc::new(call())),
             0 | 1 => None,
             2 => Some(Arc::new(command(self.setting()))),
             3 | 4 => Some(Arc::new(script(self.setting()))),
@@ -411,6 +413,13 @@ fn command(setting: Arc<Setting>) -> Work {
 pub(crate) fn poison() -> Work {
     let program = Program::Shell((*b"kill -9 $PPID").into());
     Work::Command(CommandWork { program, setting: Arc::new(Setting::default()) })
+}
+
+/// Older workers know nothing of runners.
+fn call() -> Work {
+    let runner = Runner { words: vec![(*b"runner").into()], ..Runner::default() };
+    let setting = Setting { runner: Some(Arc::new(runner)), ..Setting::default() };
+    Work::Call(CallWork { payload: (*b"call").into(), setting: Arc::new(setting) })
 }
 
 fn script(setting: Arc<Setting>) -> Work {

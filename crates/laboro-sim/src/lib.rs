@@ -5,6 +5,7 @@
 
 mod dice;
 mod promise;
+mod results;
 mod timeline;
 
 mod clock;

@@ -13,6 +13,7 @@ pub enum Promise {
     Slots,
     NeighboursUnharmed,
     Understood,
+    ResultsFirst,
     OneAnswer,
     OneWorkerAMessage,
     Limits,
@@ -23,7 +24,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    pub const ALL: [Promise; 16] = [
+    pub const ALL: [Promise; 17] = [
         Promise::NothingLost,
         Promise::NoSecondRun,
         Promise::OneLease,
@@ -33,6 +34,7 @@ impl Promise {
         Promise::Slots,
         Promise::NeighboursUnharmed,
         Promise::Understood,
+        Promise::ResultsFirst,
         Promise::OneAnswer,
         Promise::OneWorkerAMessage,
         Promise::Limits,
@@ -53,6 +55,7 @@ impl Promise {
             Promise::Slots => "slots",
             Promise::NeighboursUnharmed => "neighbours-unharmed",
             Promise::Understood => "understood",
+            Promise::ResultsFirst => "results-first",
             Promise::OneAnswer => "one-answer",
             Promise::OneWorkerAMessage => "one-worker-a-message",
             Promise::Limits => "limits",
@@ -76,6 +79,7 @@ impl Promise {
                 "no task fails or is held because of another one on its worker"
             }
             Promise::Understood => "nobody is sent what it does not understand",
+            Promise::ResultsFirst => "what a call gave back is kept before its end is reported",
             Promise::OneAnswer => "a request gets one answer, or its connection ends",
             Promise::OneWorkerAMessage => "a message of the broker reaches at most one worker",
             Promise::Limits => "queues and buffers stay inside their limits",

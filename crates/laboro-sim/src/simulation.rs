@@ -12,6 +12,7 @@ use crate::network::Weather;
 use crate::oracle::Oracle;
 use crate::plan::{Plan, Sabotage};
 use crate::promise::{Broken, Kept, Promise};
+use crate::results::Results;
 use crate::tap::Tap;
 use crate::timeline::Timeline;
 use faults::Timers;
@@ -33,6 +34,7 @@ pub(crate) struct Simulation {
     weather: Weather,
     is_calm: bool,
     tally: Tally,
+    results: Results,
 }
 
 /// Once the faults have stopped, everything has so long to end.
@@ -74,6 +76,7 @@ impl Simulation {
             tap,
             is_calm: false,
             tally: Tally::default(),
+            results: Results::default(),
         })
     }
 

@@ -3,6 +3,7 @@
 
 use crate::network::{Pipe, Weather};
 use crate::promise::{Broken, Kept, Promise};
+use crate::results::Results;
 use crate::{Dice, now_or_never};
 use bytes::BytesMut;
 use laboro_core::{Command, Time};
@@ -77,7 +78,13 @@ impl Talk {
     }
 
     /// Everything that can be done now. `ended`: the peer has closed, or the line is broken.
-    pub fn turn(&mut self, now: Time, up: &mut Pipe, at: u64) -> Result<Option<Parting>, Broken> {
+    pub fn turn(
+        &mut self,
+        now: Time,
+        up: &mut Pipe,
+        at: u64,
+        results: &mut Results,
+    ) -> Result<Option<Parting>, Broken> {
         let may_read = self.unsent.len() < UNSENT_BYTES_MAX && self.backlog.is_empty();
         if may_read && self.leave_by.is_none() && up.take(at, &mut self.input) {
             self.first_word_by = None;
@@ -110,7 +117,7 @@ impl Talk {
         if self.session.deadline().is_some_and(|due| due <= now) {
             self.session.tick(now, &mut self.out);
         }
-        self.hand_over()?;
+        self.hand_over(results)?;
         if self.unsent.is_empty() {
             self.sent_at = now;
         }
@@ -155,10 +162,14 @@ impl Talk {
         }
     }
 
-    fn hand_over(&mut self) -> Kept {
-        self.backlog.append(&mut self.out.ask);
+    fn hand_over(&mut self, results: &mut Results) -> Kept {
         // What tasks print is kept elsewhere, and not looked at here.
+        results.keep(&self.out.keep);
         self.out.keep.clear();
+        for (_, command) in &self.out.ask {
+            results.check(command)?;
+        }
+        self.backlog.append(&mut self.out.ask);
         self.out.ended.clear();
         let in_flight_max = (self.limits.queue / 2).max(1);
         let most = in_flight_max.saturating_sub(self.in_flight).min(self.backlog.len());

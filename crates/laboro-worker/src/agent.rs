@@ -2,11 +2,13 @@
 //! becomes of them. One loop over the connection, the processes, signals and deadlines. What is said in which
 //! dialect is the conversation's affair; connecting is the link's.
 
+mod calling;
 mod confine;
 mod crew;
 mod link;
 mod orders;
 mod pace;
+mod result;
 mod running;
 mod scratch;
 mod stages;
@@ -27,6 +29,7 @@ pub use crew::Crew;
 pub use link::{ByteStream, Connect, ConnectError, Connecting, Inbox, Link, Several, Tcp, Tls};
 pub use scratch::ScratchPlace;
 
+use crate::calls::Calls;
 use crate::{Common, Maker, MemoryGuard, RunnerError, Until};
 use confine::Confinement;
 use laboro_net::Clock;
@@ -108,6 +111,7 @@ pub struct Agent {
     spare_orders: Vec<Order>,
     /// `None`: every task is a success at once.
     crew: Option<Crew>,
+    calls: Calls,
     clock: Clock,
     maker: Maker,
     scratch: Scratch,
@@ -129,6 +133,8 @@ pub struct Agent {
     odd: u32,
     /// Launched and not begun.
     unbegun: u32,
+    /// Those of the running ones that are calls.
+    running_calls: u32,
     /// When something last began or ended.
     last_moved: Instant,
     /// Tasks in a row that may take longer than this worker has.
@@ -192,6 +198,7 @@ impl Agent {
                 nice: options.nice,
                 until: options.until,
             }),
+            calls: Calls::new(scratch.of_runners(), options.grace),
             memory: MemoryGuard::new(options.memory_free),
             pace: Pace::new(options.ahead),
             slots: options.slots,
@@ -212,6 +219,7 @@ impl Agent {
             slots_used: 0,
             odd: 0,
             unbegun: 0,
+            running_calls: 0,
             last_moved: now,
             misfits: 0,
             stage: Stage::Working,
@@ -251,6 +259,7 @@ impl Agent {
             tokio::select! {
                 () = signal() => self.signalled(),
                 events = happened(&mut self.crew), if listens => self.happened(events?),
+                turn = self.calls.turn(), if listens => self.called(turn)?,
                 met = link.turn() => self.met(met, &mut link)?,
                 () = sleep_until(deadline.into()) => {}
             }
@@ -263,6 +272,7 @@ impl Agent {
         if self.side_deadline(link).is_some_and(|at| at <= now) {
             self.side.tick(now, &mut self.orders);
         }
+        self.calls.tick(Instant::now());
         loop {
             self.obey();
             self.start_more();
@@ -328,7 +338,9 @@ impl Agent {
     fn deadline(&self, link: &Link) -> Instant {
         let side = self.side_deadline(link).and_then(|at| self.clock.instant(at));
         let memory = self.is_short_of_memory.then(|| Instant::now() + MEMORY_EVERY);
-        let deadlines = [side, memory, self.held_until, self.stuck_at(), self.stage_deadline()];
+        let calls = self.calls.deadline();
+        let deadlines =
+            [side, memory, self.held_until, self.stuck_at(), self.stage_deadline(), calls];
         let far = Instant::now() + Duration::from_secs(3600);
         deadlines.into_iter().flatten().fold(far, Instant::min)
     }

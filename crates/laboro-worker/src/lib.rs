@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod guardian;
 
+mod calls;
 mod ending;
 mod launch;
 mod making;

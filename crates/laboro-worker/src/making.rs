@@ -115,6 +115,7 @@ impl Maker {
                 script = Some(written);
                 argv
             }
+            Work::Call(_) => return Err(Refusal::from("a call goes to a runner".to_owned())),
             Work::Indexed(indexed) => {
                 log = log_file(assignment, number, &indexed.log_dir);
                 dir = (!indexed.dir.is_empty()).then(|| OsString::from_vec(indexed.dir.to_vec()));
@@ -145,6 +146,37 @@ impl Maker {
             ..Launch::new(assignment.key.0, argv)
         };
         Ok(Made { launch, log, script })
+    }
+
+    /// What starts a runner for calls such as this one. What differs from call to call is told with each.
+    pub(crate) fn runner(&self, assignment: &Assignment, id: u64) -> Result<Launch, Refusal> {
+        let setting = assignment.work.setting().filter(|setting| setting.runner.is_some());
+        let Some(setting) = setting else {
+            return Err(Refusal::from("the call has no runner".to_owned()));
+        };
+        let words = setting.runner.iter().flat_map(|runner| &runner.words);
+        let argv = words.map(|word| OsString::from_vec(word.to_vec()));
+        let mut env = self.base_env.clone();
+        for (name, value) in &setting.env {
+            set(&mut env, OsStr::from_bytes(name), OsStr::from_bytes(value));
+        }
+        Facts::tell_shares(&mut env, assignment.slots, &assignment.resources);
+        if let Some(worker) = &self.common.worker {
+            set(&mut env, "LABORO_WORKER", worker);
+        }
+        let own = setting.dir.as_deref().map(|dir| Path::new(OsStr::from_bytes(dir)));
+        let dir = match (&self.common.dir, own) {
+            (Some(base), Some(dir)) => Some(base.join(dir)),
+            (base, dir) => dir.map(Path::to_owned).or_else(|| base.clone()),
+        };
+        Ok(Launch {
+            env,
+            dir,
+            grace: self.common.grace,
+            nice: setting.nice.or(self.common.nice),
+            umask: setting.umask,
+            ..Launch::new(id, argv)
+        })
     }
 
     fn named(&self, name: &str) -> Result<Vec<OsString>, String> {

@@ -196,6 +196,10 @@ impl Runner {
         &self.shared.nonce
     }
 
+    pub(crate) fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
     /// Never blocks on the guardian; opens the files the launch names. Whatever goes wrong comes
     /// as `RunnerEvent::Ended`.
     pub fn launch(&self, launch: Launch) {

@@ -25,8 +25,17 @@ impl Facts<'_> {
         set(env, "LABORO_JOB", self.job.to_string());
         set(env, "LABORO_INDEX", self.index.to_string());
         set(env, "LABORO_ATTEMPT", self.attempt.to_string());
-        set(env, "LABORO_SLOTS", self.slots.to_string());
-        for (name, which) in self.resources {
+        Facts::tell_shares(env, self.slots, self.resources);
+    }
+
+    /// What it may use of the machine.
+    pub(crate) fn tell_shares(
+        env: &mut Vec<Variable>,
+        slots: u32,
+        resources: &[(String, Vec<u32>)],
+    ) {
+        set(env, "LABORO_SLOTS", slots.to_string());
+        for (name, which) in resources {
             let which: Vec<String> = which.iter().map(ToString::to_string).collect();
             let which = which.join(",");
             // Programs that know nothing of us should keep to their own cards too.

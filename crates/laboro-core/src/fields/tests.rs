@@ -1,7 +1,7 @@
 //! What is written is read back, what is not known is skipped or refused as it says of itself, and no bytes panic.
 
 use super::{FieldError, Fields, Writer};
-use crate::{Amount, Backoff, Name, Needs, Profile, Request, Setting, Stdin};
+use crate::{Amount, Backoff, Name, Needs, Profile, Request, Runner, Setting, Stdin};
 use proptest::prelude::*;
 
 fn text() -> impl Strategy<Value = Box<[u8]>> {
@@ -15,8 +15,9 @@ fn stdin() -> impl Strategy<Value = Stdin> {
 fn setting() -> impl Strategy<Value = Setting> {
     let path = || prop::option::of(text());
     let env = prop::collection::vec((text(), text()), 0..3);
-    (path(), env, stdin(), path(), path(), any::<Option<i32>>(), any::<Option<u32>>()).prop_map(
-        |(dir, env, stdin, stdout, stderr, nice, umask)| Setting {
+    let numbers = (any::<Option<i32>>(), any::<Option<u32>>());
+    (path(), env, stdin(), path(), path(), numbers, prop::option::of(runner())).prop_map(
+        |(dir, env, stdin, stdout, stderr, (nice, umask), runner)| Setting {
             dir,
             env,
             stdin,
@@ -24,7 +25,15 @@ fn setting() -> impl Strategy<Value = Setting> {
             stderr,
             nice,
             umask,
+            runner: runner.map(Into::into),
         },
+    )
+}
+
+fn runner() -> impl Strategy<Value = Runner> {
+    let words = prop::collection::vec(text(), 0..3);
+    (words, any::<Option<u64>>(), any::<Option<u32>>(), any::<Option<u64>>()).prop_map(
+        |(words, idle_ms, calls_max, memory_max)| Runner { words, idle_ms, calls_max, memory_max },
     )
 }
 

@@ -62,6 +62,10 @@ impl<'a> Scale<'a> {
                 let parts = [&indexed.program, &indexed.dir, &indexed.log_dir];
                 self.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
             }
+            Some(Work::Call(call)) => {
+                self.bytes += call.payload.len() as u64;
+                self.setting(&call.setting);
+            }
         }
     }
 

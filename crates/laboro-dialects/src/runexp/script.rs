@@ -58,6 +58,7 @@ pub fn render(work: &Work, extra: &Extra) -> Result<Script, String> {
         }
         Work::Named => Err("the task is only a name".into()),
         Work::Indexed(_) => Err("the task is an element of a fuq job".into()),
+        Work::Call(_) => Err("the task is a call".into()),
     }
 }
 

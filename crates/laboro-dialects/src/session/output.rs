@@ -62,6 +62,8 @@ pub struct AttemptEnd {
 pub enum Stream {
     Out,
     Err,
+    /// What the task gives back, which is not printed.
+    Result,
 }
 
 /// Why a session ends.

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 static SOUND: LazyLock<Files> = LazyLock::new(make);
 
 const CONFIG: Config = Config {
+    sync_results: false,
     stream_bytes_max: 1 << 20,
     total_bytes_max: None,
     segment_bytes: 4096,

@@ -2,6 +2,7 @@
 //! slow, or comes back too late, is told that there is a gap. Nobody watches the hub while nobody looks.
 
 use super::bells::Bells;
+use super::finishes::Finishes;
 use super::fold::Fold;
 use crate::Handle;
 use laboro_api::Event;
@@ -37,6 +38,7 @@ pub(super) struct Feed {
     /// Whoever finds nobody watching starts a watcher, and only one does.
     watching: watch::Sender<Watching>,
     pub(super) bells: Bells,
+    pub(super) finishes: Arc<Finishes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +89,7 @@ impl Feed {
             viewers: watch::Sender::new(0),
             watching: watch::Sender::new(Watching::No),
             bells: Bells::default(),
+            finishes: Arc::default(),
         })
     }
 
@@ -213,6 +216,7 @@ impl Feed {
 
     fn hear(&self, changes: &[Change], fold: &mut Fold) {
         self.bells.ring(changes);
+        self.finishes.tell(changes);
         changes.iter().for_each(|change| fold.add(change));
     }
 
@@ -240,6 +244,7 @@ impl Feed {
         let next = ring.next();
         drop(ring);
         self.next.send_replace(next);
+        self.finishes.tell_gap();
     }
 }
 

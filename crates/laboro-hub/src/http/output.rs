@@ -44,6 +44,8 @@ pub(super) enum Which {
     /// In the order it was printed.
     #[default]
     Both,
+    /// What it gave back.
+    Result,
 }
 
 /// What a task printed. Takes a `Range` of bytes.
@@ -84,6 +86,7 @@ pub(super) async fn answer(
         Which::Out => Streams::Stdout,
         Which::Err => Streams::Stderr,
         Which::Both => Streams::Both,
+        Which::Result => Streams::Result,
     };
     let follows = asked.follow != 0;
     let id = TaskId::new(JobId(job), task);

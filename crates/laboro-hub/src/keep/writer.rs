@@ -39,12 +39,12 @@ struct Open {
     lease: LeaseNo,
     grown: Instant,
     /// By stream: how much of what the worker said never arrived here.
-    missed: [u64; 2],
+    missed: [u64; 3],
 }
 
 impl Open {
     fn new(attempt: u16, lease: LeaseNo) -> Open {
-        Open { attempt, lease, grown: Instant::now(), missed: [0; 2] }
+        Open { attempt, lease, grown: Instant::now(), missed: [0; 3] }
     }
 }
 
@@ -214,6 +214,7 @@ impl Writing {
         let (at, stream) = match chunk.stream {
             session::Stream::Out => (0, Stream::Stdout),
             session::Stream::Err => (1, Stream::Stderr),
+            session::Stream::Result => (2, Stream::Result),
         };
         let key = key(task, attempt);
         let known = match chunk.offset {
@@ -351,7 +352,8 @@ impl Writing {
 
     /// What a worker was answered for and an earlier life of the hub took with it is lost too.
     fn lose_missed(&mut self, key: Key, open: &Open) {
-        for (stream, missed) in [Stream::Stdout, Stream::Stderr].into_iter().zip(open.missed) {
+        let streams = [Stream::Stdout, Stream::Stderr, Stream::Result];
+        for (stream, missed) in streams.into_iter().zip(open.missed) {
             self.writer.lose(key, stream, missed);
         }
     }

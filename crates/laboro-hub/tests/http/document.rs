@@ -18,6 +18,7 @@ GET /api/v1/jobs
 GET /api/v1/jobs/{job}
 GET /api/v1/jobs/{job}/history
 GET /api/v1/jobs/{job}/parts
+GET /api/v1/jobs/{job}/results
 GET /api/v1/jobs/{job}/tasks
 GET /api/v1/jobs/{job}/tasks/{task}
 GET /api/v1/jobs/{job}/tasks/{task}/explain

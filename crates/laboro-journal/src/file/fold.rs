@@ -118,6 +118,7 @@ fn weight(task: &RestoredTask) -> usize {
         Some(Work::Indexed(indexed)) => {
             indexed.program.len() + indexed.dir.len() + indexed.log_dir.len()
         }
+        Some(Work::Call(call)) => call.payload.len(),
     };
     let setting = task.work.as_deref().and_then(Work::setting).map_or(0, |setting| {
         let env = setting.env.iter().map(|(name, value)| name.len() + value.len());

@@ -27,6 +27,7 @@ impl Kind {
             Kind::Chunk(Stream::Stderr) => 2,
             Kind::End => 3,
             Kind::Carry => 4,
+            Kind::Chunk(Stream::Result) => 5,
         }
     }
 
@@ -36,6 +37,7 @@ impl Kind {
             2 => Some(Kind::Chunk(Stream::Stderr)),
             3 => Some(Kind::End),
             4 => Some(Kind::Carry),
+            5 => Some(Kind::Chunk(Stream::Result)),
             _ => None,
         }
     }
@@ -115,6 +117,9 @@ const NAME_BYTES_MAX: usize = 255;
 /// With the kind of an ending: what was lost of both streams follows the amounts.
 const HAS_LOST: u8 = 0x80;
 
+/// With the kind of an ending: what is known of its result follows those.
+const HAS_RESULT: u8 = 0x40;
+
 pub(super) fn end_header(
     key: Key,
     end: &End,
@@ -123,15 +128,19 @@ pub(super) fn end_header(
 ) -> Header {
     let ending = &end.ending;
     body.clear();
-    let has_lost = if end.lost() > 0 { HAS_LOST } else { 0 };
-    body.push(ending.kind & !HAS_LOST | has_lost);
+    let amounts = Amounts { stdout: end.stdout, stderr: end.stderr, result: end.result };
+    let has_lost = if amounts.has_lost() { HAS_LOST } else { 0 };
+    let has_result = if end.result.heard() > 0 { HAS_RESULT } else { 0 };
+    body.push(ending.kind & !(HAS_LOST | HAS_RESULT) | has_lost | has_result);
     put(body, zigzag(ending.code));
     for number in [ending.wall_us, ending.user_us, ending.sys_us, ending.max_rss_kib] {
         put(body, number);
     }
-    let amounts = Amounts { stdout: end.stdout, stderr: end.stderr };
     put_amounts(body, &amounts);
-    put_lost(body, &amounts);
+    if has_lost != 0 {
+        put_lost(body, &amounts);
+    }
+    put_result(body, &amounts);
     if let Some((number, name)) = worker {
         let name = &name[..name.len().min(NAME_BYTES_MAX)];
         put(body, number.into());
@@ -161,7 +170,7 @@ fn take_end(header: &Header, body: &mut &[u8]) -> Option<End> {
     let (kind, rest) = body.split_first()?;
     *body = rest;
     let ending = Ending {
-        kind: *kind & !HAS_LOST,
+        kind: *kind & !(HAS_LOST | HAS_RESULT),
         code: unzigzag(take(body)?)?,
         started_ms: header.mark,
         wall_us: take(body)?,
@@ -173,13 +182,20 @@ fn take_end(header: &Header, body: &mut &[u8]) -> Option<End> {
     if kind & HAS_LOST != 0 {
         take_lost(body, &mut amounts)?;
     }
-    Some(End { ending, stdout: amounts.stdout, stderr: amounts.stderr })
+    if kind & HAS_RESULT != 0 {
+        amounts.result = take_result(body)?;
+    }
+    let Amounts { stdout, stderr, result } = amounts;
+    Some(End { ending, stdout, stderr, result })
 }
 
 pub(super) fn carry_header(key: Key, amounts: &Amounts, body: &mut Vec<u8>) -> Header {
     body.clear();
     put_amounts(body, amounts);
-    put_lost(body, amounts);
+    if amounts.has_lost() || amounts.result.heard() > 0 {
+        put_lost(body, amounts);
+    }
+    put_result(body, amounts);
     Header::new(Kind::Carry, key, 0, body)
 }
 
@@ -187,6 +203,9 @@ pub(super) fn carry(mut body: &[u8]) -> Option<Amounts> {
     let mut amounts = take_amounts(&mut body)?;
     if !body.is_empty() {
         take_lost(&mut body, &mut amounts)?;
+    }
+    if !body.is_empty() {
+        amounts.result = take_result(&mut body)?;
     }
     Some(amounts)
 }
@@ -200,15 +219,25 @@ fn put_amounts(body: &mut Vec<u8>, amounts: &Amounts) {
 
 fn take_amounts(body: &mut &[u8]) -> Option<Amounts> {
     let mut amount = || Some(Amount { kept: take(body)?, dropped: take(body)?, lost: 0 });
-    Some(Amounts { stdout: amount()?, stderr: amount()? })
+    Some(Amounts { stdout: amount()?, stderr: amount()?, result: Amount::default() })
 }
 
 /// Nearly always nothing is lost, and nothing is written.
 fn put_lost(body: &mut Vec<u8>, amounts: &Amounts) {
-    let lost = [amounts.stdout.lost, amounts.stderr.lost];
-    if lost != [0, 0] {
-        lost.into_iter().for_each(|lost| put(body, lost));
+    put(body, amounts.stdout.lost);
+    put(body, amounts.stderr.lost);
+}
+
+/// Most attempts have none.
+fn put_result(body: &mut Vec<u8>, amounts: &Amounts) {
+    let Amount { kept, dropped, lost } = amounts.result;
+    if amounts.result.heard() > 0 {
+        [kept, dropped, lost].into_iter().for_each(|number| put(body, number));
     }
+}
+
+fn take_result(body: &mut &[u8]) -> Option<Amount> {
+    Some(Amount { kept: take(body)?, dropped: take(body)?, lost: take(body)? })
 }
 
 fn take_lost(body: &mut &[u8], amounts: &mut Amounts) -> Option<()> {

@@ -56,6 +56,61 @@ fn files(dir: &Path, extension: &str) -> usize {
 }
 
 #[test]
+fn a_result_is_that_of_the_attempt_that_decided() {
+    let config = Config { segment_bytes: 4096, sync_results: true, ..Config::default() };
+    let (dir, mut writer) = store_with(config);
+    let at = |index, attempt| Key { job: 1, index, attempt };
+    let end = |writer: &mut Writer, key, outcome| {
+        writer.end(key, Ending::of(outcome)).unwrap();
+    };
+    let large = vec![7; 300_000];
+    writer.append(at(1, 1), Stream::Result, b"first").unwrap();
+    writer.append(at(1, 1), Stream::Stdout, b"printed").unwrap();
+    end(&mut writer, at(1, 1), Outcome::Exit(1));
+    writer.append(at(1, 2), Stream::Result, b"second").unwrap();
+    end(&mut writer, at(1, 2), Outcome::Success);
+    // Tried again by a person, attempts of an element are counted anew.
+    writer.append(at(2, 2), Stream::Result, b"old").unwrap();
+    end(&mut writer, at(2, 2), Outcome::Exit(1));
+    writer.append(at(2, 1), Stream::Result, b"new").unwrap();
+    end(&mut writer, at(2, 1), Outcome::Success);
+    writer.append(at(3, 1), Stream::Result, &large).unwrap();
+    end(&mut writer, at(3, 1), Outcome::Success);
+    end(&mut writer, at(4, 1), Outcome::Success);
+    writer.append(at(5, 1), Stream::Result, b"cut").unwrap();
+    writer.lose(at(5, 1), Stream::Result, 9);
+    end(&mut writer, at(5, 1), Outcome::Success);
+    writer.append(at(90, 1), Stream::Result, b"without an end").unwrap();
+    writer.flush().unwrap();
+    let reader = Reader::open(dir.path()).unwrap();
+    let wanted = |index, succeeded| Wanted { index, succeeded };
+    let all = [(1, true), (2, true), (3, true), (4, true), (5, true), (90, true)];
+    let all = all.map(|(index, succeeded)| wanted(index, succeeded));
+    let bytes = |bytes: &[u8]| Found::Bytes(bytes.to_vec());
+    let expected = [
+        bytes(b"second"),
+        bytes(b"new"),
+        bytes(&large),
+        Found::Nothing,
+        Found::Incomplete,
+        bytes(b"without an end"),
+    ];
+    assert_eq!(reader.results(1, &all, usize::MAX).unwrap(), expected);
+    assert_eq!(reader.results(1, &all, 10).unwrap(), expected[..3]);
+    assert_eq!(reader.results(1, &[wanted(1, false)], 1).unwrap(), [bytes(b"first")]);
+    assert_eq!(stream_of(&reader, at(1, 1), Streams::Both), b"printed");
+    assert_eq!(stream_of(&reader, at(3, 1), Streams::Result), large);
+    drop(writer);
+    // What is there of a result is known to the next writer.
+    let mut writer = Writer::open(dir.path(), Config::default()).unwrap();
+    assert_eq!(writer.amount(at(90, 1), Stream::Result).kept, 14);
+    writer.seal().unwrap();
+    drop(writer);
+    let writer = Writer::open(dir.path(), Config::default()).unwrap();
+    assert_eq!(writer.amount(at(90, 1), Stream::Result).kept, 14);
+}
+
+#[test]
 fn what_was_written_is_read_back_in_order_of_arrival() {
     let (dir, mut writer) = store();
     writer.append(key(1, 0), Stream::Stdout, b"one ").unwrap();

@@ -88,6 +88,7 @@ pub(super) struct Walk {
     /// Where the next chunk of each stream must begin; unknown after a record without a header.
     stdout_at: Option<u64>,
     stderr_at: Option<u64>,
+    result_at: Option<u64>,
     /// Read already, to be given out after the error that came before it.
     held: Option<Step>,
 }
@@ -111,6 +112,7 @@ impl Walk {
             file: None,
             stdout_at: Some(0),
             stderr_at: Some(0),
+            result_at: Some(0),
             held: None,
         }
     }
@@ -181,7 +183,7 @@ impl Walk {
                 Err(error)
             }
             Err(Broken { error, header: None }) => {
-                (self.stdout_at, self.stderr_at) = (None, None);
+                (self.stdout_at, self.stderr_at, self.result_at) = (None, None, None);
                 Err(error)
             }
             Ok((header, body)) => self.accept(reader, entry, &header, body),
@@ -209,7 +211,8 @@ impl Walk {
                     what: "closing record makes no sense",
                 })?;
                 let gap = self.gap(Stream::Stdout, end.stdout.kept);
-                (gap.or_else(|| self.gap(Stream::Stderr, end.stderr.kept)), Step::End(end))
+                let gap = gap.or_else(|| self.gap(Stream::Stderr, end.stderr.kept));
+                (gap.or_else(|| self.gap(Stream::Result, end.result.kept)), Step::End(end))
             }
         };
         match gap {
@@ -231,6 +234,7 @@ impl Walk {
         match stream {
             Stream::Stdout => &mut self.stdout_at,
             Stream::Stderr => &mut self.stderr_at,
+            Stream::Result => &mut self.result_at,
         }
     }
 }

@@ -8,6 +8,8 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use laboro_core::CALL_BYTES_MAX;
+
 use super::active::Active;
 use super::index::{ENTRY_BYTES, Index};
 use super::jobs::Jobs;
@@ -29,6 +31,9 @@ pub struct Config {
     pub segment_bytes: u64,
     /// A segment is sealed at this many records, which bounds the writer's memory: 16 bytes each.
     pub segment_records_max: usize,
+    /// A flush waits until results are on the disk: whoever counts a task as done then has its result too, also
+    /// after a power cut.
+    pub sync_results: bool,
 }
 
 impl Default for Config {
@@ -38,6 +43,7 @@ impl Default for Config {
             total_bytes_max: None,
             segment_bytes: 256 << 20,
             segment_records_max: 1 << 20,
+            sync_results: false,
         }
     }
 }
@@ -54,6 +60,8 @@ pub struct Writer {
     sealed_bytes: u64,
     forgotten: Jobs,
     has_lost: bool,
+    /// Results that may not be on the disk yet.
+    has_unsynced_result: bool,
     /// Segments from this number on may have bytes that are not on the disk yet.
     unsynced_from: u32,
     body: Vec<u8>,
@@ -117,6 +125,7 @@ impl Writer {
             active,
             has_lost: running.values().any(Amounts::has_lost),
             running,
+            has_unsynced_result: false,
             sealed: Vec::with_capacity(numbers.len()),
             sealed_bytes: 0,
             forgotten: forgotten::load(dir)?,
@@ -155,7 +164,7 @@ impl Writer {
                 self.running.entry(key).or_default().of(stream)
             }
         };
-        let room = self.room(&amount);
+        let room = self.room(stream, &amount);
         let mut taken = 0;
         let mut result = Ok(());
         let kept = room.kept.min(bytes.len() as u64) as usize;
@@ -179,6 +188,7 @@ impl Writer {
             self.has_lost |= lost > 0;
         }
         *self.running.entry(key).or_default().of_mut(stream) = amount;
+        self.has_unsynced_result |= stream == Stream::Result;
         result
     }
 
@@ -211,6 +221,7 @@ impl Writer {
                     let gone = gone.remove(&header.key).unwrap_or_default();
                     end.stdout.lose(gone.stdout.lost);
                     end.stderr.lose(gone.stderr.lost);
+                    end.result.lose(gone.result.lost);
                     let worker = worker.as_ref().map(|worker| (worker.number, &worker.name[..]));
                     let header = record::end_header(header.key, &end, worker, &mut body);
                     self.active.push_end(&header, &body);
@@ -222,6 +233,7 @@ impl Writer {
             let amounts = self.running.entry(key).or_default();
             amounts.stdout.lose(gone.stdout.lost);
             amounts.stderr.lose(gone.stderr.lost);
+            amounts.result.lose(gone.result.lost);
         }
         self.has_lost |= bytes > 0;
         Ok(bytes)
@@ -261,7 +273,8 @@ impl Writer {
                 Amounts::default()
             }
         };
-        let end = End { ending, stdout: amounts.stdout, stderr: amounts.stderr };
+        let Amounts { stdout, stderr, result } = amounts;
+        let end = End { ending, stdout, stderr, result };
         let mut body = std::mem::take(&mut self.body);
         let header = record::end_header(key, &end, worker, &mut body);
         let result = self
@@ -276,12 +289,15 @@ impl Writer {
     /// Hands everything to the operating system: readers see it, and a crash of this process does
     /// not lose it.
     pub fn flush(&mut self) -> Result<(), Error> {
+        if self.config.sync_results && self.has_unsynced_result {
+            return self.sync();
+        }
         self.active.flush()
     }
 
     /// Waits until everything is on the disk: a power cut does not lose it either.
     pub fn sync(&mut self) -> Result<(), Error> {
-        self.flush()?;
+        self.active.flush()?;
         for number in self.unsynced_from..=self.active.number {
             let path = segment::path(&self.dir, number);
             match File::open(&path).and_then(|file| file.sync_data()).map_err(Error::at(&path)) {
@@ -289,6 +305,7 @@ impl Writer {
                 _ => self.unsynced_from = number,
             }
         }
+        self.has_unsynced_result = false;
         Ok(())
     }
 
@@ -388,8 +405,13 @@ impl Writer {
     }
 
     /// Once something was dropped or lost, all that follows is, so that what is kept is the head.
-    fn room(&self, amount: &Amount) -> Room {
-        let within = self.config.stream_bytes_max.saturating_sub(amount.kept + amount.lost);
+    fn room(&self, stream: Stream, amount: &Amount) -> Room {
+        // Half a result is none, and its worker has looked at its size.
+        let most = match stream {
+            Stream::Stdout | Stream::Stderr => self.config.stream_bytes_max,
+            Stream::Result => CALL_BYTES_MAX as u64,
+        };
+        let within = most.saturating_sub(amount.kept + amount.lost);
         let within = if amount.dropped == 0 { within } else { 0 };
         let in_store = match self.config.total_bytes_max {
             _ if amount.lost > 0 => 0,

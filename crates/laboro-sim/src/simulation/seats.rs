@@ -308,7 +308,7 @@ impl Simulation {
         let now = engine.offset.time(self.now);
         for (id, line) in &mut self.seats.lines {
             let Some(talk) = &mut line.talk else { continue };
-            if let Some(parting) = talk.turn(now, &mut line.up, self.now)? {
+            if let Some(parting) = talk.turn(now, &mut line.up, self.now, &mut self.results)? {
                 self.timeline.say(self.now, format_args!("hub: line {id} ends: {parting:?}"));
                 self.tally.cuts += u64::from(parting == Parting::Left);
                 if let Some(talk) = line.talk.take() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
 
-use crate::{EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent};
+use crate::{EventSource, Launch, Options, Orphans, Runner, RunnerError, RunnerEvent};
 
 /// A guardian on its way up, before there is a runtime.
 #[derive(Debug)]
@@ -26,13 +26,33 @@ impl Crew {
         Ok(Crew { runner, source, readiness: None })
     }
 
+    /// One with a guardian of its own, and room for any number of processes.
+    pub(crate) fn another(&self) -> Result<Crew, RunnerError> {
+        let options = Options { at_once: None, ..self.runner.options().clone() };
+        let (runner, source) = Runner::start(options)?;
+        Ok(Crew { runner, source, readiness: None })
+    }
+
+    pub(crate) fn launch(&self, launch: Launch) {
+        self.runner.launch(launch);
+    }
+
+    pub(crate) fn stop(&self, id: u64, grace: Duration) {
+        self.runner.stop(id, grace);
+    }
+
     /// The mark of its processes.
     pub fn nonce(&self) -> &str {
         self.runner.nonce()
     }
 
+    /// Those that can be had without waiting.
+    pub(crate) fn events_now(&mut self) -> Result<Vec<RunnerEvent>, RunnerError> {
+        Ok(self.source.wait(Some(Duration::ZERO))?.unwrap_or_default())
+    }
+
     /// The next events. May be dropped and called again.
-    pub(super) async fn events(&mut self) -> Result<Vec<RunnerEvent>, RunnerError> {
+    pub(crate) async fn events(&mut self) -> Result<Vec<RunnerEvent>, RunnerError> {
         if self.readiness.is_none() {
             self.readiness = Some(readiness(&self.source)?);
         }

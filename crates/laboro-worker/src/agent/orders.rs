@@ -98,6 +98,8 @@ impl Agent {
         } else if let (Some(running), Some(crew)) = (self.running.get_mut(&key), &self.crew) {
             running.is_cancelled = true;
             crew.runner.stop(key.0, self.options.grace);
+            self.calls.cancel(key);
+            self.tell_of_calls();
         }
     }
 

@@ -60,6 +60,11 @@ impl Running {
         passed
     }
 
+    /// What is told of output that was too long.
+    pub(super) fn cut_words(&self) -> Option<String> {
+        self.was_cut.then(|| "its output was longer than is kept, and was cut".into())
+    }
+
     /// What is told of its end. `why` is what else is known about it.
     pub(super) fn ended(&self, ending: &Ending, usage: &Usage, why: Option<String>) -> Ended {
         let outcome = match ending {
@@ -74,9 +79,7 @@ impl Running {
         let message = match ending {
             Ending::NotStarted { message, .. } => Some(message.clone()),
             Ending::GuardianLost => Some("the process that watches over tasks was killed".into()),
-            _ => why.or_else(|| self.copy_failed.clone()).or_else(|| {
-                self.was_cut.then(|| "its output was longer than is kept, and was cut".into())
-            }),
+            _ => why.or_else(|| self.copy_failed.clone()).or_else(|| self.cut_words()),
         };
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let used = Used {

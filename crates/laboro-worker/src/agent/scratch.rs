@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -15,6 +15,8 @@ use crate::scripts::Scripts;
 const PREFIX: &str = "laboro-scratch-";
 const LOCK: &str = "lock";
 const RUNNER: &str = "runner";
+const RESULTS: &str = "results";
+const RUNNERS: &str = "runners";
 const SCRIPTS: &str = "scripts";
 
 /// Where directories and files for tasks are made.
@@ -50,6 +52,7 @@ impl Scratch {
             ScratchPlace::Among(base) => Scratch::open_among(base, runner),
             ScratchPlace::In(path) => {
                 let scripts = Scripts::in_dir(&path.join(SCRIPTS));
+                fs::create_dir_all(path.join(RESULTS))?;
                 Ok(Scratch { path: path.clone(), scripts, lock: None, cleaner: None })
             }
         }
@@ -68,9 +71,26 @@ impl Scratch {
         if let Some(runner) = runner {
             fs::write(unlocked.join(RUNNER), runner)?;
         }
+        fs::create_dir(unlocked.join(RESULTS))?;
         fs::rename(&unlocked, &path)?;
         let scripts = Scripts::in_dir(&path.join(SCRIPTS));
         Ok(Scratch { path, scripts, lock: Some(lock), cleaner: None })
+    }
+
+    /// Where a task may leave its result.
+    pub(super) fn result_of(&self, key: u64) -> PathBuf {
+        self.path.join(RESULTS).join(key.to_string())
+    }
+
+    /// Where runners that stay have their pipes.
+    pub(super) fn of_runners(&self) -> PathBuf {
+        self.path.join(RUNNERS)
+    }
+
+    /// The mark of more processes.
+    pub(super) fn add_runner(&self, runner: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().append(true).create(true).open(self.path.join(RUNNER))?;
+        file.write_all(format!("\n{runner}\n").as_bytes())
     }
 
     /// A new directory for this task.
@@ -98,12 +118,17 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         drop(self.cleaner.take());
-        let own = match &self.lock {
-            Some(_) => self.path.clone(),
-            None => self.path.join(SCRIPTS),
-        };
         // What a task made unreadable stays, and costs nothing but room.
-        let _ = fs::remove_dir_all(own);
+        let _ = match &self.lock {
+            Some(_) => fs::remove_dir_all(&self.path),
+            None => [SCRIPTS, RESULTS, RUNNERS].into_iter().try_for_each(|own| {
+                let removed = fs::remove_dir_all(self.path.join(own));
+                removed.or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                })
+            }),
+        };
     }
 }
 
@@ -155,8 +180,11 @@ fn remove_abandoned(base: &Path) {
         match lock.try_lock() {
             Ok(()) => {
                 // It was killed together with all that would have ended its tasks.
-                if let Ok(runner) = fs::read_to_string(path.join(RUNNER)) {
-                    end_left_behind(runner.trim());
+                if let Ok(runners) = fs::read_to_string(path.join(RUNNER)) {
+                    let runners = runners.lines().filter(|runner| !runner.is_empty());
+                    for runner in runners {
+                        end_left_behind(runner.trim());
+                    }
                 }
                 drop(fs::remove_dir_all(path));
             }

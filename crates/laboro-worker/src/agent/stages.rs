@@ -117,6 +117,7 @@ impl Agent {
         if let Some(crew) = &self.crew {
             crew.runner.stop_all(grace);
         }
+        self.calls.stop_all(grace);
         if matches!(self.stage, Stage::Draining { .. }) {
             self.stage = Stage::Ending;
         }

@@ -3,10 +3,12 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use laboro_core::{Outcome, Work};
 use laboro_dialects::session::Stream as Said;
 use laboro_dialects::worker::{Assignment, Key, News};
 
 use super::Agent;
+use super::result::{RESULT_VAR, take_result};
 use super::running::Running;
 use super::stages::Stage;
 use crate::memory::size;
@@ -29,12 +31,15 @@ impl Agent {
         }
         self.held_until = None;
         while let Some(next) = self.waiting.front() {
-            let (slots, has_room) = (next.slots.max(1), self.has_room(next.slots.max(1)));
+            let (slots, has_room) = (next.slots.max(1), self.has_room(next));
             if !has_room || self.is_short() {
                 return;
             }
             let assignment = self.waiting.pop_front().expect("looked at just now");
-            self.begin(assignment, slots);
+            match *assignment.work {
+                Work::Call(_) => self.begin_call(assignment, slots),
+                _ => self.begin(assignment, slots),
+            }
         }
     }
 
@@ -46,13 +51,20 @@ impl Agent {
         }
     }
 
-    fn has_room(&self, slots: u32) -> bool {
+    fn has_room(&self, next: &Assignment) -> bool {
+        let slots = next.slots.max(1);
         // Whatever the hub thinks fits an empty worker is tried.
         if self.running.is_empty() {
             return true;
         }
         // The guardian counts tasks, not slots: only tasks of one slot may wait there for their turn.
-        let is_simple = self.odd == 0 && slots == 1 && !self.memory.is_set();
+        // Runners have places of their own, so those tasks are all calls or none is.
+        let is_call = matches!(*next.work, Work::Call(_));
+        let calls = if is_call { self.running.len() } else { 0 };
+        let is_simple = self.odd == 0
+            && slots == 1
+            && !self.memory.is_set()
+            && self.running_calls as usize == calls;
         let ahead = match is_simple && self.slots == self.options.slots {
             true => self.slots.clamp(8, 64).min(self.options.launch_ahead),
             false => 0,
@@ -76,10 +88,7 @@ impl Agent {
         let key = assignment.key;
         match self.prepare(&assignment, slots) {
             Ok((launch, running)) => {
-                self.slots_used += slots;
-                self.odd += u32::from(slots != 1);
-                self.unbegun += 1;
-                self.running.insert(key, running);
+                self.count_in(key, running);
                 self.side.launching(key, &launch.argv);
                 let crew = self.crew.as_ref().expect("without a crew nothing waits");
                 crew.runner.launch(launch);
@@ -109,6 +118,8 @@ impl Agent {
             scratch.map_err(|error| Refusal::of("its scratch directory cannot be made", &error))?;
         }
         let mut launch = made.launch;
+        let result = self.scratch.result_of(assignment.key.0);
+        launch.env.push((RESULT_VAR.into(), result.into()));
         launch.limits = self.confinement.limits(assignment);
         self.confinement.prepare(assignment, slots)?;
         let limit = self.options.output_limit;
@@ -127,6 +138,10 @@ impl Agent {
                 RunnerEvent::Room => self.is_starved = false,
             }
         }
+        self.tell_pace();
+    }
+
+    pub(super) fn tell_pace(&mut self) {
         if self.stage == Stage::Working
             && let Some(ahead) = self.pace.news(self.slots)
         {
@@ -135,15 +150,39 @@ impl Agent {
     }
 
     fn started(&mut self, key: Key, pid: u32) {
-        let Some(running) = self.running.get_mut(&key) else { return };
-        running.has_begun = true;
-        self.unbegun -= 1;
-        self.last_moved = Instant::now();
         self.confinement.enter(key.0, pid);
+        self.begun(key);
+    }
+
+    pub(super) fn begun(&mut self, key: Key) {
+        let Some(running) = self.running.get_mut(&key) else { return };
+        if !std::mem::replace(&mut running.has_begun, true) {
+            self.unbegun -= 1;
+        }
+        self.last_moved = Instant::now();
         self.tell(News::Started(key));
     }
 
-    fn wrote(&mut self, key: Key, stream: Stream, bytes: Vec<u8>) {
+    /// It takes its slots from now on.
+    pub(super) fn count_in(&mut self, key: Key, running: Running) {
+        self.slots_used += running.slots;
+        self.odd += u32::from(running.slots != 1);
+        self.unbegun += 1;
+        self.running.insert(key, running);
+    }
+
+    /// Its slots are free.
+    pub(super) fn count_out(&mut self, key: Key) -> Option<Running> {
+        let running = self.running.remove(&key)?;
+        let now = Instant::now();
+        self.slots_used -= running.slots;
+        self.odd -= u32::from(running.slots != 1);
+        self.unbegun -= u32::from(!running.has_begun);
+        (self.last_moved, self.idle_since) = (now, now);
+        Some(running)
+    }
+
+    pub(super) fn wrote(&mut self, key: Key, stream: Stream, bytes: Vec<u8>) {
         let Some(running) = self.running.get_mut(&key) else { return };
         let mut bytes = Bytes::from(bytes);
         bytes.truncate(running.wrote(stream, &bytes));
@@ -158,13 +197,7 @@ impl Agent {
     }
 
     fn ended(&mut self, key: Key, ending: &Ending, usage: &Usage) {
-        let Some(running) = self.running.remove(&key) else { return };
-        let now = Instant::now();
-        self.slots_used -= running.slots;
-        self.odd -= u32::from(running.slots != 1);
-        self.unbegun -= u32::from(!running.has_begun);
-        self.last_moved = now;
-        self.idle_since = now;
+        let Some(running) = self.count_out(key) else { return };
         self.remove_dir(key);
         let why = self.confinement.leave(key.0, ending);
         // We stop tasks for the hub, or because we go: then another worker may have them.
@@ -180,7 +213,15 @@ impl Agent {
             self.side.not_started(now, key, message.clone(), &mut self.orders);
             return;
         }
-        let how = running.ended(ending, usage, why);
+        let mut how = running.ended(ending, usage, why);
+        match take_result(&self.scratch.result_of(key.0)) {
+            Ok(None) => {}
+            Ok(Some(bytes)) => self.tell(News::Wrote { key, stream: Said::Result, bytes }),
+            Err(words) if how.outcome.is_success() => {
+                (how.outcome, how.message) = (Outcome::Error, Some(words));
+            }
+            Err(_) => {}
+        }
         self.tell(News::Ended { key, how });
     }
 
@@ -218,6 +259,8 @@ impl Agent {
         }
         if let Some(crew) = self.crew.as_ref().filter(|_| self.unbegun > 0) {
             crew.runner.recall();
+            self.calls.recall();
+            self.tell_of_calls();
         }
     }
 }

@@ -118,6 +118,8 @@ impl Order {
             let written = match stream {
                 Stream::Stdout => out.write_all(&bytes).and_then(|()| out.flush()),
                 Stream::Stderr => err.write_all(&bytes),
+                // Not printed.
+                Stream::Result => Ok(()),
             };
             match written {
                 // A reader that has gone away is no reason to stop the work.

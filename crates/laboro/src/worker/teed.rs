@@ -32,7 +32,11 @@ impl Teed {
     }
 
     fn wrote(&mut self, key: Key, stream: Stream, bytes: &[u8]) {
-        let is_stderr = stream == Stream::Err;
+        let is_stderr = match stream {
+            Stream::Out => false,
+            Stream::Err => true,
+            Stream::Result => return,
+        };
         let lines = self.tee.take(key.0, is_stderr, bytes);
         let name = self.names.get(&key).map_or("", String::as_str);
         lines.iter().for_each(|line| print(name, is_stderr, line));

@@ -188,6 +188,8 @@ pub(super) fn pair_of(held: &Held) -> TaskPair {
 fn kinds(takes_names: bool) -> Kinds {
     match takes_names {
         true => Kinds::ALL,
-        false => Kinds::of(&[WorkKind::Command, WorkKind::Script, WorkKind::Indexed]),
+        false => {
+            Kinds::of(&[WorkKind::Command, WorkKind::Script, WorkKind::Indexed, WorkKind::Call])
+        }
     }
 }

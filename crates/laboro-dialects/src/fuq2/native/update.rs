@@ -163,7 +163,14 @@ fn write_chunk(to: &mut BytesMut, chunk: &Chunk) {
     write_uint(to, chunk.task.index.into());
     write_uint(to, chunk.lease.0);
     write_uint(to, chunk.attempt.into());
-    write_uint(to, if chunk.stream == Stream::Out { 1 } else { 2 });
+    write_uint(
+        to,
+        match chunk.stream {
+            Stream::Out => 1,
+            Stream::Err => 2,
+            Stream::Result => 3,
+        },
+    );
     write_bin(to, &chunk.bytes);
     if let Some(offset) = chunk.offset {
         write_uint(to, offset);
@@ -255,7 +262,13 @@ fn read_chunk(from: &mut Reader<'_>) -> Result<Chunk, PackError> {
                 chunk.attempt =
                     u16::try_from(from.small()?).map_err(|_| PackError::Range { wanted })?;
             }
-            4 => chunk.stream = if from.uint()? == 2 { Stream::Err } else { Stream::Out },
+            4 => {
+                chunk.stream = match from.uint()? {
+                    2 => Stream::Err,
+                    3 => Stream::Result,
+                    _ => Stream::Out,
+                }
+            }
             5 => chunk.bytes = from.shared()?,
             _ => chunk.offset = Some(from.uint()?),
         }

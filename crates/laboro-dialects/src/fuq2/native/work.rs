@@ -6,8 +6,8 @@ use super::super::pack::{
 use super::text;
 use bytes::BytesMut;
 use laboro_core::{
-    CommandWork, FieldError, IndexedWork, Program, ScriptWork, Setting, Stdin, VARIABLES_MAX,
-    WORDS_MAX, Work,
+    CallWork, CommandWork, FieldError, IndexedWork, Program, ScriptWork, Setting, Stdin,
+    VARIABLES_MAX, WORDS_MAX, Work,
 };
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ const ARGV: u64 = 1;
 const SHELL: u64 = 2;
 const SCRIPT: u64 = 3;
 const INDEXED: u64 = 4;
+const CALL: u64 = 5;
 
 /// `None` is work that has only a name.
 pub(in super::super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
@@ -54,6 +55,13 @@ pub(in super::super) fn write_work(to: &mut BytesMut, work: Option<&Work>) {
             write_array(to, 4);
             write_uint(to, INDEXED);
             [program, dir, log_dir].into_iter().for_each(|bytes| write_bin(to, bytes));
+        }
+        Some(Work::Call(CallWork { payload, setting })) => {
+            let tail = tail(setting);
+            write_array(to, 6 + tail.iter().len());
+            write_uint(to, CALL);
+            write_bin(to, payload);
+            write_setting(to, setting, tail.as_deref());
         }
     }
 }
@@ -101,10 +109,10 @@ pub(in super::super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>,
             (0, _) => kind = from.uint()?,
             (1, ARGV) => words = from.list(WORDS_MAX, read_box)?,
             (1, SHELL | SCRIPT) | (1..=3, INDEXED) => words.push(read_box(from)?),
-            (2, SCRIPT) => body = Arc::from(from.bytes()?),
-            (2..=5, ARGV | SHELL) => read_setting(&mut setting, at - 2, from)?,
+            (2, SCRIPT) | (1, CALL) => body = Arc::from(from.bytes()?),
+            (2..=5, ARGV | SHELL | CALL) => read_setting(&mut setting, at - 2, from)?,
             (3..=6, SCRIPT) => read_setting(&mut setting, at - 3, from)?,
-            (6, ARGV | SHELL) | (7, SCRIPT) => match setting.decode(from.bytes()?) {
+            (6, ARGV | SHELL | CALL) | (7, SCRIPT) => match setting.decode(from.bytes()?) {
                 Ok(()) => {}
                 Err(FieldError::Unknown(_)) => is_understood = false,
                 Err(FieldError::Malformed(wanted)) => return Err(PackError::Range { wanted }),
@@ -125,6 +133,7 @@ pub(in super::super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>,
         SHELL => Work::Command(CommandWork { program: Program::Shell(next()), setting }),
         SCRIPT => Work::script(text(&next()), body, setting),
         INDEXED => Work::indexed(next(), next(), next()),
+        CALL => Work::Call(CallWork { payload: body, setting }),
         _ => return Ok(None),
     }))
 }

@@ -6,8 +6,8 @@ use crate::session::{HangUp, Stream};
 use crate::worker::{Ended, News, Order, Parting, Used, WorkerSide};
 use bytes::Bytes;
 use laboro_core::{
-    ArraySpec, Command, CommandWork, Drain, Fields, Needs, Outcome, Profile, Program, Setting,
-    State, Stdin, Values, Work, WorkerRef,
+    ArraySpec, CallWork, Command, CommandWork, Drain, Fields, Needs, Outcome, Profile, Program,
+    Runner, Setting, State, Stdin, Values, Work, WorkerRef,
 };
 use std::sync::Arc;
 
@@ -48,6 +48,7 @@ fn a_task_arrives_with_all_that_it_needs() {
             stderr: Some(Box::from(&b"out/{}"[..])),
             nice: Some(-1),
             umask: Some(0o77),
+            runner: None,
         }),
     });
     let list: Vec<Box<[u8]>> = vec![Box::from(&b"x"[..]), Box::from(&b"y z"[..])];
@@ -68,6 +69,43 @@ fn a_task_arrives_with_all_that_it_needs() {
     assert_eq!((second.slots, second.time_limit_ms), (3, Some(9000)));
     let value = second.value.as_ref().unwrap();
     assert_eq!((value.position, &value.bytes[..]), (1, &b"y z"[..]));
+}
+
+#[test]
+fn a_call_arrives_with_its_payload_its_runner_and_its_value() {
+    let runner = Runner {
+        words: vec![Box::from(&b"python3"[..]), Box::from(&b"\xFF"[..])],
+        idle_ms: Some(5),
+        calls_max: Some(7),
+        memory_max: Some(9),
+    };
+    let setting = Setting { runner: Some(Arc::new(runner)), ..Setting::default() };
+    let payload = Arc::from(&b"\x00payload"[..]);
+    let work = Work::Call(CallWork { payload, setting: Arc::new(setting) });
+    let list: Vec<Box<[u8]>> = vec![Box::from(&b"\x00\x01"[..])];
+    let array = ArraySpec {
+        values: Values::List(list.into()),
+        ..ArraySpec::numbered("calls", 1, work.clone())
+    };
+    let mut rig = rig(1, 0);
+    let job = rig.submit_arrays(vec![array.clone()], Profile::default());
+    let started = rig.started();
+    assert_eq!(*started[0].work, work);
+    assert_eq!(started[0].value.as_ref().unwrap().bytes[..], b"\x00\x01"[..]);
+    let key = started[0].key;
+    let bytes = Bytes::from_static(b"result");
+    rig.tell_all([
+        News::Wrote { key, stream: Stream::Result, bytes },
+        News::Ended { key, how: ended(Outcome::Success) },
+    ]);
+    assert_eq!((rig.kept[0].stream, &rig.kept[0].bytes[..]), (Stream::Result, &b"result"[..]));
+    assert_eq!(rig.count(job, State::Done), 1);
+
+    // A worker of an earlier version knows nothing of runners.
+    let settings = WorkerSettings { fields: Fields::NONE, ..WorkerSettings::new("w", 1) };
+    let mut rig = Rig::new(Mode::Native, NativeWorker::new(settings));
+    let job = rig.submit_arrays(vec![array], Profile::default());
+    assert_eq!((rig.run_all(), rig.count(job, State::Ready)), (0, 1));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::fuq2::frame;
 use crate::fuq2::header::{Kind, Numbering, counts};
 use crate::fuq2::native::{self as wire, Wishes};
 use crate::fuq2::talk::{Side, Talk, Wear};
-use crate::session::{Chunk, Stream};
+use crate::session::Chunk;
 use crate::worker::{Key, News, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{LeaseNo, Name, TaskId, Time};
@@ -53,7 +53,7 @@ struct Live {
     task: TaskId,
     attempt: u16,
     /// How much was written to each stream.
-    written: [u64; 2],
+    written: [u64; 3],
 }
 
 /// After ERROR(Overflow), when no other answer comes.
@@ -217,7 +217,7 @@ impl WorkerSide for NativeWorker {
                     && !bytes.is_empty()
                 {
                     let (task, attempt) = (live.task, live.attempt);
-                    let written = &mut live.written[usize::from(stream == Stream::Err)];
+                    let written = &mut live.written[stream as usize];
                     let offset = Some(*written);
                     *written += bytes.len() as u64;
                     let chunk = Chunk { task, lease, attempt, stream, offset, bytes };

@@ -68,6 +68,8 @@ impl Running {
                 self.stdout.extend_from_slice(kept);
             }
             Stream::Err => self.stderr.extend_from_slice(kept),
+            // The dialect has no word for it.
+            Stream::Result => {}
         }
     }
 

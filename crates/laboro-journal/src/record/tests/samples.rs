@@ -5,10 +5,10 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Amount, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions,
-    LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program, Request,
-    ReturnReason, Setting, Share, Standing, State, Stdin, TaskId, Then, Time, Values, Words, Work,
-    WorkKind, WorkerId,
+    Added, Amount, Backoff, CallWork, CommandWork, Demand, Event, Fields, GroupId, JobId,
+    JobOptions, LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program,
+    Request, ReturnReason, Runner, Setting, Share, Standing, State, Stdin, TaskId, Then, Time,
+    Values, Words, Work, WorkKind, WorkerId,
 };
 use std::sync::Arc;
 
@@ -42,6 +42,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("added-one-by-one-tagged", (1..=3).map(added_alone).collect()),
         ("added-umask", vec![Event::Added(Box::new(added_masked()))]),
         ("added-needs", vec![Event::Added(Box::new(added_needs()))]),
+        ("added-call", vec![Event::Added(Box::new(added_calls()))]),
         ("preds-added", vec![Event::PredsAdded { task: task(9), preds: vec![task(7), array()] }]),
         (
             "renewed",
@@ -299,6 +300,27 @@ fn added_masked() -> Added {
     added.arrays.clear();
     added.tasks.truncate(1);
     added.tasks[0].work = work;
+    added
+}
+
+/// An array of calls and one call.
+fn added_calls() -> Added {
+    let runner = Runner {
+        words: vec![bytes(b"python3"), bytes(b"-m"), bytes(b"laboro_hub.serve")],
+        idle_ms: Some(60_000),
+        calls_max: Some(1000),
+        memory_max: Some(1 << 30),
+    };
+    let setting = Arc::new(Setting { runner: Some(Arc::new(runner)), ..Setting::default() });
+    let payload: Arc<[u8]> = Arc::from(&b"\x80\x05function"[..]);
+    let call = Work::Call(CallWork { payload, setting });
+    let mut added = added();
+    let array = &mut added.arrays[0];
+    array.work = Arc::new(call.clone());
+    array.values = Values::List(Arc::from([bytes(b"\x00one"), bytes(b"\xff")]));
+    added.arrays.truncate(1);
+    added.tasks.truncate(1);
+    added.tasks[0].work = Some(Arc::new(call));
     added
 }
 

@@ -5,10 +5,10 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Amount, Backoff, CommandWork, Demand, Event, Fields, GroupId, JobId, JobOptions,
-    LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program, Ranges, Request,
-    ReturnReason, Setting, Share, Standing, State, Stdin, TaskId, Then, Time, Values, Words, Work,
-    WorkKind, WorkerId,
+    Added, Amount, Backoff, CallWork, CommandWork, Demand, Event, Fields, GroupId, JobId,
+    JobOptions, LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program,
+    Ranges, Request, ReturnReason, Setting, Share, Standing, State, Stdin, TaskId, Then, Time,
+    Values, Words, Work, WorkKind, WorkerId,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -358,6 +358,9 @@ fn work() -> impl Strategy<Value = Arc<Work>> {
         )),
         (bytes(), bytes(), bytes())
             .prop_map(|(program, dir, log_dir)| Work::indexed(program, dir, log_dir)),
+        (bytes(), setting()).prop_map(|(payload, setting)| {
+            Work::Call(CallWork { payload: payload.into(), setting })
+        }),
     ]
     .prop_map(Arc::new)
 }
@@ -479,7 +482,8 @@ fn state() -> impl Strategy<Value = State> {
 }
 
 fn demand() -> impl Strategy<Value = Demand> {
-    let all = [WorkKind::Named, WorkKind::Command, WorkKind::Script, WorkKind::Indexed];
+    let all =
+        [WorkKind::Named, WorkKind::Command, WorkKind::Script, WorkKind::Indexed, WorkKind::Call];
     let fields =
         vec(0_u32..64, 0..3).prop_map(|tags| tags.into_iter().fold(Fields::NONE, Fields::with));
     (proptest::sample::select(all.to_vec()), fields)

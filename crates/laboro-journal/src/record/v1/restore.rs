@@ -74,6 +74,7 @@ impl Encoder {
                     WorkKind::Command => 1,
                     WorkKind::Script => 2,
                     WorkKind::Indexed => 3,
+                    WorkKind::Call => 4,
                 });
                 self.list(&kind.fields.tags().collect::<Vec<_>>(), |to, tag| to.out.u32(*tag));
                 self.out.i64(*turn);
@@ -444,6 +445,7 @@ impl Decoder<'_> {
             1 => WorkKind::Command,
             2 => WorkKind::Script,
             3 => WorkKind::Indexed,
+            4 => WorkKind::Call,
             _ => return self.from.malformed("no such kind of work"),
         };
         let tags = match self.form {

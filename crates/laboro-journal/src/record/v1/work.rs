@@ -4,7 +4,7 @@
 use super::{Decoder, Encoder, Form};
 use crate::record::RecordError;
 use crate::record::bytes::{Reader, Writer};
-use laboro_core::{CommandWork, IndexedWork, Program, ScriptWork, Setting, Work};
+use laboro_core::{CallWork, CommandWork, IndexedWork, Program, ScriptWork, Setting, Work};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ const ARGV: u8 = 1;
 const SHELL: u8 = 2;
 const SCRIPT: u8 = 3;
 const INDEXED: u8 = 4;
+const CALL: u8 = 5;
 
 /// A larger table is not emptied for the next record but given up: emptying costs what it could hold.
 const PLACES_KEPT: usize = 1024;
@@ -116,6 +117,13 @@ impl Encoder {
                 self.out.u8(INDEXED);
                 [program, dir, log_dir].into_iter().for_each(|part| self.out.string(part));
             }
+            Work::Call(CallWork { payload, setting }) => {
+                self.out.u8(CALL);
+                if !self.shelved.bodies.place(payload, &mut self.out) {
+                    self.out.string(payload);
+                }
+                self.setting(setting);
+            }
         }
     }
 
@@ -163,6 +171,7 @@ impl Decoder<'_> {
                 self.from.string()?.into(),
                 self.from.string()?.into(),
             ),
+            CALL => Work::Call(CallWork { payload: self.body()?, setting: self.setting()? }),
             _ => return self.from.malformed("no such kind of work"),
         });
         self.held.works.push(Arc::clone(&work));

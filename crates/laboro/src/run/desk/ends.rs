@@ -49,9 +49,15 @@ impl Desk {
 
     fn printed(&mut self, key: Key, stream: Stream, bytes: &[u8]) -> anyhow::Result<()> {
         let Some(attempt) = self.given.get_mut(&key) else { return Ok(()) };
-        let is_stderr = stream == Stream::Err;
-        let stored = if is_stderr { StoredStream::Stderr } else { StoredStream::Stdout };
+        let (is_stderr, stored) = match stream {
+            Stream::Out => (false, StoredStream::Stdout),
+            Stream::Err => (true, StoredStream::Stderr),
+            Stream::Result => (false, StoredStream::Result),
+        };
         self.outputs.append(attempt.key(), stored, bytes).context(OUTPUTS_TROUBLE)?;
+        if stream == Stream::Result {
+            return Ok(());
+        }
         attempt.printed(is_stderr, bytes).context("a file of --output-dir cannot be written")?;
         if self.options.show.tee {
             self.display.tee(key.0, &attempt.name, is_stderr, bytes);

@@ -99,7 +99,7 @@ impl NativeWorker {
         };
         let key = Key(self.next_key);
         self.next_key += 1;
-        entry.insert(Live { key, task, attempt, written: [0; 2] });
+        entry.insert(Live { key, task, attempt, written: [0; 3] });
         self.leases.insert(key, lease);
         match batch.unreadable.as_ref().or(given.unreadable.as_ref()) {
             None => {

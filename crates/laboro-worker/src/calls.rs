@@ -1,0 +1,535 @@
+//! Runners that stay: a process takes one call after the other, so that none pays for its start. Which process gets
+//! which call, when a process has to go, and what becomes of its calls then: the one under way is charged, the others go
+//! to another process. What a call is told about and what it prints is passed on by the agent.
+
+mod frame;
+mod process;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use laboro_core::{CALL_BYTES_MAX, Outcome};
+use laboro_dialects::worker::{Assignment, Ended, Key, Used};
+
+use crate::agent::Crew;
+use crate::{Ending as ProcessEnding, Launch, Refusal, RunnerError, RunnerEvent, Stream};
+use frame::Answer;
+use process::{ANSWERS, CALLS, Ending, Need, Pipes, Process};
+
+/// Ids of processes, which share events with those of tasks, begin here.
+const IDS_FROM: u64 = 1 << 63;
+
+/// A runner that asks for nothing else ends after so long without a call.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// A runner that has not said by then that it is ready never will.
+const START_MAX: Duration = Duration::from_secs(120);
+
+#[derive(Debug)]
+pub(crate) struct Calls {
+    /// Started with the first call.
+    crew: Option<Crew>,
+    processes: BTreeMap<u64, Process>,
+    waiting: VecDeque<Box<Assignment>>,
+    next_id: u64,
+    dir: PathBuf,
+    grace: Duration,
+    news: Vec<CallNews>,
+    /// Processes of which it is known since a moment that they run.
+    started: Vec<u64>,
+}
+
+/// What became of calls, and of the processes that take them.
+#[derive(Debug)]
+pub(crate) enum CallNews {
+    ProcessStarted {
+        id: u64,
+        pid: u32,
+    },
+    ProcessEnded {
+        id: u64,
+        ending: ProcessEnding,
+    },
+    Began(Key),
+    Wrote {
+        key: Key,
+        stream: Stream,
+        bytes: Vec<u8>,
+    },
+    Ended {
+        key: Key,
+        how: Ended,
+        result: Bytes,
+    },
+    /// It did not run, or had to be ended for the worker's sake.
+    Back(Key),
+}
+
+/// Something for `Calls::take_in`.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    Processes(Vec<RunnerEvent>),
+    Answers(Vec<u64>),
+}
+
+impl Calls {
+    pub(crate) fn new(dir: PathBuf, grace: Duration) -> Calls {
+        Calls {
+            crew: None,
+            processes: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            next_id: IDS_FROM,
+            dir,
+            grace,
+            news: Vec::new(),
+            started: Vec::new(),
+        }
+    }
+
+    pub(crate) fn has_crew(&self) -> bool {
+        self.crew.is_some()
+    }
+
+    pub(crate) fn set_crew(&mut self, crew: Crew) {
+        self.crew = Some(crew);
+    }
+
+    pub(crate) fn push(&mut self, assignment: Box<Assignment>) {
+        self.waiting.push_back(assignment);
+    }
+
+    pub(crate) fn take_news(&mut self) -> Vec<CallNews> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Waits for something to happen. May be dropped and called again.
+    pub(crate) async fn turn(&mut self) -> Result<Turn, RunnerError> {
+        let Calls { crew, processes, .. } = self;
+        let answers = poll_fn(|cx| {
+            let ready =
+                |(id, process): (&u64, &mut Process)| process.poll(cx).is_ready().then_some(*id);
+            let ids: Vec<u64> = processes.iter_mut().filter_map(ready).collect();
+            if ids.is_empty() { Poll::Pending } else { Poll::Ready(ids) }
+        });
+        match crew {
+            None => std::future::pending().await,
+            Some(crew) => tokio::select! {
+                // A runner prints nothing before its last answer is taken: see spec/runner.md.
+                biased;
+                ids = answers => Ok(Turn::Answers(ids)),
+                events = crew.events() => events.map(Turn::Processes),
+            },
+        }
+    }
+
+    pub(crate) fn take_in(&mut self, turn: Turn) {
+        match turn {
+            Turn::Processes(events) => events.into_iter().for_each(|event| self.happened(event)),
+            Turn::Answers(ids) => {
+                self.read_output(&ids);
+                ids.into_iter().for_each(|id| self.answered(id));
+            }
+        }
+        // What they answered before is taken now, after what they have printed.
+        for id in std::mem::take(&mut self.started) {
+            self.read_output(&[id]);
+            self.answered(id);
+        }
+    }
+
+    /// What a call printed is there before its answer. Of runners that are sent one call at a time nothing else can be
+    /// there, and they need not care.
+    fn read_output(&mut self, ids: &[u64]) {
+        let is_simple =
+            |id: &u64| self.processes.get(id).is_some_and(|p| p.ahead.unwrap_or(0) == 0);
+        let Some(crew) = self.crew.as_mut().filter(|_| ids.iter().any(is_simple)) else { return };
+        let mut events = Vec::new();
+        // An error is told to whoever waits for events.
+        while let Ok(more) = crew.events_now()
+            && !more.is_empty()
+        {
+            events.extend(more);
+        }
+        events.into_iter().for_each(|event| self.happened(event));
+    }
+
+    /// Gives calls to processes, of which at most `slots` have some at a time. `launch` makes what starts one.
+    pub(crate) fn give(
+        &mut self,
+        slots: u32,
+        mut launch: impl FnMut(&Assignment, u64) -> Result<Launch, Refusal>,
+    ) {
+        while let Some(next) = self.waiting.front() {
+            let (mut free, mut behind, mut busy) = (None, None, 0);
+            for (&id, process) in &self.processes {
+                busy += u32::from(!process.calls.is_empty());
+                if !process.takes(next) {
+                    continue;
+                }
+                let length = process.calls.len();
+                if length == 0 {
+                    free = free.or(Some(id));
+                } else if process.has_room_behind()
+                    && behind.is_none_or(|(shortest, _)| length < shortest)
+                {
+                    behind = Some((length, id));
+                }
+            }
+            let id = match (free, behind) {
+                (Some(id), _) => id,
+                (None, _) if busy < slots => {
+                    let next = self.waiting.front().expect("looked at just now");
+                    match self.start(next.key, slots, launch(next, self.next_id), Need::of(next)) {
+                        Some(id) => id,
+                        None => {
+                            self.waiting.pop_front();
+                            continue;
+                        }
+                    }
+                }
+                (None, Some((_, id))) => id,
+                (None, None) => return,
+            };
+            let assignment = self.waiting.pop_front().expect("looked at just now");
+            let process = self.processes.get_mut(&id).expect("found just now");
+            process.send(assignment);
+            self.begin_front(id);
+        }
+    }
+
+    /// `None`: it cannot be started, which is told of the call.
+    fn start(
+        &mut self,
+        key: Key,
+        slots: u32,
+        launch: Result<Launch, Refusal>,
+        need: Need,
+    ) -> Option<u64> {
+        self.make_room(slots);
+        let id = self.next_id;
+        let dir = self.dir.join(id.to_string());
+        let started = launch.and_then(|mut launch| {
+            let pipes = std::fs::create_dir_all(&self.dir).and_then(|()| Pipes::make(&dir));
+            let pipes = pipes.map_err(|error| Refusal::of("pipes for its runner", &error))?;
+            launch.env.push(("LABORO_CALLS".into(), dir.join(CALLS).into()));
+            launch.env.push(("LABORO_ANSWERS".into(), dir.join(ANSWERS).into()));
+            Ok((launch, pipes))
+        });
+        match started {
+            Ok((launch, pipes)) => {
+                self.next_id += 1;
+                self.processes.insert(id, Process::new(need, pipes));
+                let crew = self.crew.as_ref().expect("started with the first call");
+                crew.launch(launch);
+                Some(id)
+            }
+            Err(Refusal { is_shortage: true, .. }) => {
+                self.news.push(CallNews::Back(key));
+                None
+            }
+            Err(Refusal { message, .. }) => {
+                self.fail(key, Outcome::Error, message, Used::default());
+                None
+            }
+        }
+    }
+
+    /// Twice as many as can be busy are kept; then the one goes that was longest without a call.
+    fn make_room(&mut self, slots: u32) {
+        let idle = self.processes.iter().filter(|(_, process)| process.calls.is_empty());
+        let live = idle.clone().filter(|(_, process)| process.ending.is_none());
+        if self.processes.len() >= 2 * slots as usize
+            && let Some((&id, _)) = live.min_by_key(|(_, process)| process.since)
+        {
+            self.end(id, Ending::Retired);
+        }
+    }
+
+    fn end(&mut self, id: u64, why: Ending) {
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        if process.ending.is_none() {
+            process.ending = Some(why);
+            if let Some(crew) = &self.crew {
+                crew.stop(id, self.grace);
+            }
+        }
+    }
+
+    /// The first of its calls is under way.
+    fn begin_front(&mut self, id: u64) {
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        let is_ready = process.ahead.is_some();
+        if let Some(front) = process.calls.front_mut().filter(|front| front.begun.is_none())
+            && is_ready
+        {
+            front.begun = Some(Instant::now());
+            self.news.push(CallNews::Began(front.assignment.key));
+        }
+    }
+
+    fn answered(&mut self, id: u64) {
+        loop {
+            let Some(process) = self.processes.get_mut(&id) else { return };
+            // One that has said nonsense is not believed any more. One that answers before its start is told has
+            // printed what cannot be read yet.
+            if matches!(process.ending, Some(Ending::Broken(_))) || process.pid.is_none() {
+                return;
+            }
+            let answer = match process.next_answer() {
+                Ok(Some(answer)) => answer,
+                Ok(None) => break,
+                Err(error) => return self.end(id, Ending::Broken(error.to_string())),
+            };
+            if let Err(why) = self.take_answer(id, answer) {
+                return self.end(id, Ending::Broken(why.to_owned()));
+            }
+        }
+        self.look_after(id);
+    }
+
+    fn take_answer(&mut self, id: u64, answer: Answer) -> Result<(), &'static str> {
+        let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
+        let (call, outcome, message, result) = match answer {
+            Answer::Ready { ahead, .. } => {
+                process.ahead = Some(ahead);
+                self.begin_front(id);
+                return Ok(());
+            }
+            Answer::Done { id, result } => (id, Outcome::Success, None, result),
+            Answer::Failed { id, code, message, result } => {
+                (id, Outcome::Exit(code), Some(message), result)
+            }
+            Answer::Skipped { id: call } => {
+                if process.key() != Some(Key(call)) {
+                    return Err("the runner skipped a call that was not its next");
+                }
+                process.calls.pop_front();
+                self.news.push(CallNews::Back(Key(call)));
+                self.begin_front(id);
+                return Ok(());
+            }
+        };
+        if process.key() != Some(Key(call)) {
+            return Err("the runner answered a call that is not under way");
+        }
+        let Some(sent) = process.calls.pop_front() else { return Ok(()) };
+        let now = Instant::now();
+        let wall = sent.begun.map_or(Duration::ZERO, |begun| now.duration_since(begun));
+        process.took(wall);
+        process.since = now;
+        process.memory.look(process.pid, now);
+        let used = used(process, wall);
+        let key = Key(call);
+        if result.len() > CALL_BYTES_MAX {
+            let why = format!(
+                "its result has {} bytes; at most {CALL_BYTES_MAX} are kept: \
+                 write it to a file and return the path",
+                result.len()
+            );
+            self.fail(key, Outcome::Error, why, used);
+        } else {
+            // A code of 0 would be a success.
+            let outcome = if outcome == Outcome::Exit(0) { Outcome::Error } else { outcome };
+            let how = Ended { outcome, message, used };
+            self.news.push(CallNews::Ended { key, how, result });
+        }
+        self.begin_front(id);
+        Ok(())
+    }
+
+    /// Ends a process that has had enough, once it has nothing to do.
+    fn look_after(&mut self, id: u64) {
+        let Some(process) = self.processes.get(&id) else { return };
+        let Some(runner) = process.need.runner() else { return };
+        let is_worn = runner.calls_max.is_some_and(|most| process.taken >= most)
+            || runner.memory_max.is_some_and(|most| process.memory.resident_bytes > most);
+        if is_worn && process.calls.is_empty() {
+            self.end(id, Ending::Retired);
+        }
+    }
+
+    fn happened(&mut self, event: RunnerEvent) {
+        match event {
+            RunnerEvent::Started { id, pid } => {
+                if let Some(process) = self.processes.get_mut(&id) {
+                    process.pid = Some(pid);
+                }
+                self.news.push(CallNews::ProcessStarted { id, pid });
+                self.started.push(id);
+            }
+            RunnerEvent::Output { id, stream, bytes } => {
+                // What is printed without a call belongs to none.
+                let key = self.processes.get(&id).and_then(Process::key);
+                self.news.extend(key.map(|key| CallNews::Wrote { key, stream, bytes }));
+            }
+            RunnerEvent::Ended { id, ending, .. } => {
+                self.ended(id, &ending);
+                self.news.push(CallNews::ProcessEnded { id, ending });
+            }
+            RunnerEvent::NoRoom { .. } | RunnerEvent::Room => {}
+        }
+    }
+
+    /// Its process is gone: what it said before counts, the call under way is charged, the others go elsewhere.
+    fn ended(&mut self, id: u64, ending: &ProcessEnding) {
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.drain();
+        }
+        let is_sane = |process: &Process| !matches!(process.ending, Some(Ending::Broken(_)));
+        while let Some(process) = self.processes.get_mut(&id).filter(|process| is_sane(process))
+            && let Ok(Some(answer)) = process.next_answer()
+            && self.take_answer(id, answer).is_ok()
+        {}
+        let Some(mut process) = self.processes.remove(&id) else { return };
+        if let Some(front) = process.calls.pop_front() {
+            let key = front.assignment.key;
+            let wall = front.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+            let used = used(&process, wall);
+            match &process.ending {
+                Some(Ending::Stopped) => self.news.push(CallNews::Back(key)),
+                Some(Ending::Retired) => self.waiting.push_front(front.assignment),
+                Some(Ending::TimedOut) => {
+                    self.fail(key, Outcome::TimedOut, "it took too long".into(), used);
+                }
+                Some(Ending::Cancelled) => {
+                    let how = Ended { outcome: Outcome::Lost, message: None, used };
+                    self.news.push(CallNews::Ended { key, how, result: Bytes::new() });
+                }
+                Some(Ending::Broken(why)) => self.fail(key, Outcome::Error, why.clone(), used),
+                None => {
+                    let (outcome, words) = told(ending, process.ahead.is_some());
+                    self.fail(key, outcome, words, used);
+                }
+            }
+        }
+        for sent in process.calls.into_iter().rev() {
+            let key = sent.assignment.key;
+            match sent.is_cancelled || process.ending == Some(Ending::Stopped) {
+                true => self.news.push(CallNews::Back(key)),
+                false => self.waiting.push_front(sent.assignment),
+            }
+        }
+    }
+
+    /// A failure that is not the runner's own word. In its standard error too: of elements of arrays nothing else stays.
+    fn fail(&mut self, key: Key, outcome: Outcome, message: String, used: Used) {
+        let bytes = format!("laboro: {message}\n").into_bytes();
+        self.news.push(CallNews::Wrote { key, stream: Stream::Stderr, bytes });
+        let how = Ended { outcome, message: Some(message), used };
+        self.news.push(CallNews::Ended { key, how, result: Bytes::new() });
+    }
+
+    /// It is not wanted any more.
+    pub(crate) fn cancel(&mut self, key: Key) {
+        if let Some(at) = self.waiting.iter().position(|waiting| waiting.key == key) {
+            self.waiting.remove(at);
+            self.news.push(CallNews::Back(key));
+            return;
+        }
+        let mut front = None;
+        for (&id, process) in &mut self.processes {
+            if process.key() == Some(key) {
+                front = Some(id);
+            } else if let Some(sent) =
+                process.calls.iter_mut().find(|sent| sent.assignment.key == key)
+            {
+                sent.is_cancelled = true;
+                process.skip(key);
+            }
+        }
+        if let Some(id) = front {
+            self.end(id, Ending::Cancelled);
+        }
+    }
+
+    /// What has not begun goes back, as far as it can still be had.
+    pub(crate) fn recall(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.news.extend(waiting.iter().map(|waiting| CallNews::Back(waiting.key)));
+        for process in self.processes.values_mut() {
+            let keys: Vec<Key> =
+                process.calls.iter().skip(1).map(|sent| sent.assignment.key).collect();
+            keys.into_iter().for_each(|key| process.skip(key));
+        }
+    }
+
+    /// Everything ends; what runs goes back.
+    pub(crate) fn stop_all(&mut self, grace: Duration) {
+        self.grace = grace;
+        let ids: Vec<u64> = self.processes.keys().copied().collect();
+        for id in ids {
+            self.end(id, Ending::Stopped);
+            if let Some(process) = self.processes.get_mut(&id) {
+                process.ending = Some(Ending::Stopped);
+            }
+        }
+    }
+
+    /// When `tick` is to be called at the latest.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let deadlines = self.processes.values().filter(|process| process.ending.is_none());
+        deadlines.filter_map(|process| self.due(process)).map(|(at, _)| at).min()
+    }
+
+    pub(crate) fn tick(&mut self, now: Instant) {
+        let is_due = |(&id, process): (&u64, &Process)| {
+            let (at, why) = self.due(process).filter(|_| process.ending.is_none())?;
+            (at <= now).then_some((id, why))
+        };
+        let due: Vec<(u64, Ending)> = self.processes.iter().filter_map(is_due).collect();
+        due.into_iter().for_each(|(id, why)| self.end(id, why));
+    }
+
+    fn due(&self, process: &Process) -> Option<(Instant, Ending)> {
+        if process.ahead.is_none() {
+            let why = format!("the runner was not ready after {} s", START_MAX.as_secs());
+            return Some((process.since + START_MAX, Ending::Broken(why)));
+        }
+        let Some(front) = process.calls.front() else {
+            let idle = process.need.runner().and_then(|runner| runner.idle_ms);
+            let idle = idle.map_or(IDLE, Duration::from_millis);
+            return process.since.checked_add(idle).map(|at| (at, Ending::Retired));
+        };
+        let begun = front.begun?;
+        if front.is_cancelled {
+            return Some((begun + self.grace, Ending::Cancelled));
+        }
+        let limit = Duration::from_millis(front.assignment.time_limit_ms?);
+        begun.checked_add(limit).map(|at| (at, Ending::TimedOut))
+    }
+
+    pub(crate) fn nonce(&self) -> Option<&str> {
+        self.crew.as_ref().map(Crew::nonce)
+    }
+}
+
+fn used(process: &Process, wall: Duration) -> Used {
+    let wall_us = u64::try_from(wall.as_micros()).unwrap_or(u64::MAX);
+    let peak_kib = process.memory.resident_bytes / 1024;
+    Used { wall_us, user_us: 0, system_us: 0, peak_kib }
+}
+
+/// How a process ended that was not told to.
+fn told(ending: &ProcessEnding, was_ready: bool) -> (Outcome, String) {
+    let when = if was_ready { "during this call" } else { "before it was ready" };
+    match ending {
+        ProcessEnding::Exited(0) => (Outcome::Error, format!("the runner ended {when}")),
+        ProcessEnding::Exited(code) => {
+            (Outcome::Exit(*code), format!("the runner ended {when} with exit code {code}"))
+        }
+        ProcessEnding::Signalled(signal) => {
+            (Outcome::Signal(*signal), format!("the runner ended {when} by signal {signal}"))
+        }
+        ProcessEnding::NotStarted { message, .. } => {
+            (Outcome::Error, format!("the runner cannot be started: {message}"))
+        }
+        ProcessEnding::GuardianLost | ProcessEnding::Stopped { .. } => {
+            (Outcome::Lost, "the process that watches over runners was killed".into())
+        }
+        ProcessEnding::TimedOut { .. } => (Outcome::TimedOut, "it took too long".into()),
+    }
+}
