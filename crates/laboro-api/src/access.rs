@@ -19,15 +19,21 @@ use std::path::{Path, PathBuf};
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
+    /// Reads.
     Watch,
+    /// Also submits and controls jobs.
     Submit,
+    /// Takes tasks, at the native door only.
     Work,
+    /// Everything.
     Admin,
 }
 
 impl Role {
+    /// From the least to the most.
     pub const ALL: [Role; 4] = [Role::Watch, Role::Submit, Role::Work, Role::Admin];
 
+    /// As it is written.
     pub fn word(self) -> &'static str {
         match self {
             Role::Watch => "watch",
@@ -37,11 +43,13 @@ impl Role {
         }
     }
 
+    /// Whether it may take tasks.
     pub fn may_work(self) -> bool {
         matches!(self, Role::Work | Role::Admin)
     }
 }
 
+/// What a client needs to reach a hub, as it stands in an access file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Access {
     /// The path of a unix socket, for its user on the hub's own machine. Tried before `http`.
@@ -51,12 +59,15 @@ pub struct Access {
     /// door.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
+    /// Where workers connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native: Option<String>,
+    /// What the token allows.
     pub role: Role,
     /// The group that the token is bound to, if to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// The token.
     pub token: Secret,
     /// In PEM. Exactly this certificate is trusted, whatever names and dates stand in it.
     pub certificate: String,
@@ -68,6 +79,7 @@ impl Access {
         dir.join("access.toml")
     }
 
+    /// Reads an access file.
     pub fn read(path: &Path) -> Result<Access, SecurityError> {
         let file = File::open(path).map_err(SecurityError::io(path, "open it"))?;
         let text = secret_file::read_text(file, path)?;
@@ -104,6 +116,7 @@ impl Access {
         (is_meant && path.exists()).then_some(path)
     }
 
+    /// In the form of a file.
     pub fn text(&self) -> String {
         let body = toml::to_string(self).expect("a table of strings has a TOML form");
         format!(

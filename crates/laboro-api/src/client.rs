@@ -29,24 +29,66 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Why a hub gave no answer, or none that helps.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
+    /// Nobody answers there.
     #[error("no hub at {address}: {source}")]
-    Unreachable { address: String, source: io::Error },
+    Unreachable {
+        /// The hub.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The certificate is not that of the access file.
     #[error("whoever answers at {address} is not the hub of the access file: {why}")]
-    Stranger { address: String, why: String },
+    Stranger {
+        /// The hub.
+        address: String,
+        /// What was wrong.
+        why: String,
+    },
+    /// It takes too long.
     #[error("the hub at {address} did not answer within {seconds} seconds")]
-    Silent { address: String, seconds: u64 },
+    Silent {
+        /// The hub.
+        address: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The connection broke.
     #[error("the connection to {address} broke: {why}")]
-    Broken { address: String, why: String },
+    Broken {
+        /// The hub.
+        address: String,
+        /// What was wrong.
+        why: String,
+    },
+    /// The hub refuses.
     #[error("{0}")]
     Refused(Box<Problem>),
+    /// The answer is not that of a hub.
     #[error("{address} answered {status} and not as a hub does: is it one?")]
-    Strange { address: String, status: u16 },
+    Strange {
+        /// The hub.
+        address: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The answer cannot be read.
     #[error("the answer of {address} makes no sense: {why}")]
-    Malformed { address: String, why: String },
+    Malformed {
+        /// The hub.
+        address: String,
+        /// What was wrong.
+        why: String,
+    },
+    /// The request cannot be written.
     #[error("{what} cannot be part of a request")]
-    BadRequest { what: String },
+    BadRequest {
+        /// The part that cannot be sent.
+        what: String,
+    },
 }
 
 impl ClientError {
@@ -80,12 +122,15 @@ pub struct Target {
     pub within: Option<Dial>,
     /// The socket of a hub on this machine, tried before the addresses.
     pub local: Option<PathBuf>,
+    /// Name or address.
     pub host: String,
+    /// Port of the HTTP API.
     pub port: u16,
     /// Further hubs, of which one leads; they are tried when this one does not answer.
     pub others: Vec<(String, u16)>,
     /// `None`: without TLS.
     pub tls: Option<Arc<rustls::ClientConfig>>,
+    /// Sent with every request.
     pub token: Option<String>,
     /// How long an answer may take to begin. Waits and streams have their own time.
     pub patience: Duration,
@@ -99,6 +144,7 @@ impl std::fmt::Debug for Target {
 }
 
 impl Target {
+    /// Without TLS and without a token.
     pub fn new(host: impl Into<String>, port: u16) -> Target {
         let patience = Duration::from_secs(60);
         Target {
@@ -171,11 +217,13 @@ const TRIES_MAX: usize = 5;
 const PAUSE: Duration = Duration::from_millis(300);
 
 impl Client {
+    /// Connects when something is asked.
     pub fn new(target: Target) -> Client {
         let places = Places::of(&target);
         Client { target, idle: Mutex::default(), places }
     }
 
+    /// The hub that is asked.
     pub fn target(&self) -> &Target {
         &self.target
     }
@@ -194,6 +242,7 @@ impl Client {
         self.ask(Method::GET, path, Bytes::new(), self.target.patience + longer).await
     }
 
+    /// Sends a body. It may be sent once only.
     pub async fn post<B: Serialize, T: DeserializeOwned>(
         &self,
         path: &str,
@@ -214,6 +263,7 @@ impl Client {
         self.again(true, asked).await
     }
 
+    /// Removes something.
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         self.ask(Method::DELETE, path, Bytes::new(), self.target.patience).await
     }

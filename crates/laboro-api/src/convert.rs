@@ -17,42 +17,97 @@ use std::sync::Arc;
 /// What makes no sense about a task, whatever the hub knows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTask {
+    /// More than one of `command`, `script` and `call`.
     #[error("task {0}: give one of `command`, `script` and `call`")]
     TwoWorks(Text),
+    /// The command has no words.
     #[error("task {0}: `command` is an empty list: its first word is the program")]
     NoProgram(Text),
+    /// The script names no interpreter.
     #[error("task {0}: `script` has an empty `kind`: say `.sh`, `.m` or an interpreter")]
     NoKind(Text),
+    /// More than one of `count`, `range` and `values`.
     #[error("task {0}: give one of `count`, `range` and `values`")]
     TwoArrays(Text),
+    /// An array of nothing.
     #[error("task {0}: an array without elements")]
     NoElements(Text),
+    /// A range without numbers.
     #[error("task {0}: the range never reaches its last number: check `first`, `last` and `step`")]
     BadRange(Text),
+    /// More elements than an array may have.
     #[error("task {0}: more elements than a job can have")]
     TooMany(Text),
+    /// `each` on a single task.
     #[error("task {0}: `each` is for arrays: say `after`")]
     EachWithoutArray(Text),
+    /// A call that nothing takes.
     #[error("task {0}: a `call` needs a `runner`: the program that takes it")]
     NoRunner(Text),
+    /// A runner without a call, or without a program.
     #[error("task {0}: a `runner` is for a `call`, and its words are not empty")]
     BadRunner(Text),
+    /// A field that only a program of its own can have.
     #[error("task {task}: `{field}` is for programs of their own; a call has none")]
-    NotForCalls { task: Text, field: &'static str },
+    NotForCalls {
+        /// Which task.
+        task: Text,
+        /// Which field.
+        field: &'static str,
+    },
+    /// A NUL byte where the system allows none.
     #[error("task {task}: `{field}` holds a zero byte, which no process can be given")]
-    ZeroByte { task: Text, field: &'static str },
+    ZeroByte {
+        /// Which task.
+        task: Text,
+        /// Which field.
+        field: &'static str,
+    },
+    /// Not the name of a variable.
     #[error("task {task}: `{name}` is not the name of a variable")]
-    BadVariable { task: Text, name: Text },
+    BadVariable {
+        /// Which task.
+        task: Text,
+        /// The name.
+        name: Text,
+    },
+    /// Nothing to run.
     #[error("task {0}: give `command`, `script` or `call`, or a `name` that workers know")]
     NoWork(Text),
+    /// A number out of its range.
     #[error("task {task}: `{field}` is {value}: {why}")]
-    BadNumber { task: Text, field: &'static str, value: i64, why: &'static str },
+    BadNumber {
+        /// Which task.
+        task: Text,
+        /// Which field.
+        field: &'static str,
+        /// The value.
+        value: i64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Not a umask.
     #[error("task {task}: {why}")]
-    BadUmask { task: Text, why: String },
+    BadUmask {
+        /// Which task.
+        task: Text,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Not the name of a resource or a tag.
     #[error("task {task}: {name:?} in `{field}`: a name has no spaces and no control characters")]
-    BadLabel { task: Text, field: &'static str, name: String },
+    BadLabel {
+        /// Which task.
+        task: Text,
+        /// Which field.
+        field: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A field that cannot be a default.
     #[error("`defaults` has a `{0}`, which only a task can have")]
     NotADefault(&'static str),
+    /// The defaults make the tasks too large.
     #[error(
         "task {0}: the variables of `defaults` beside those of so many tasks take more than \
          {MERGED_BYTES_MAX} bytes: give them in one of the two places"
@@ -82,16 +137,21 @@ pub struct Converter {
 /// What was converted since the last `take`.
 #[derive(Debug, Default)]
 pub struct Batch {
+    /// How the hub treats them.
     pub profiles: Vec<Profile>,
+    /// Single tasks.
     pub tasks: Vec<laboro_core::TaskSpec>,
+    /// Arrays.
     pub arrays: Vec<ArraySpec>,
 }
 
 impl Batch {
+    /// How many entries there are.
     pub fn len(&self) -> usize {
         self.tasks.len() + self.arrays.len()
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -104,6 +164,7 @@ const SETTINGS_KEPT_MAX: usize = 10_000;
 const MERGED_BYTES_MAX: usize = 16 << 20;
 
 impl Converter {
+    /// With defaults for tasks that leave fields open.
     pub fn new(defaults: Option<Box<TaskSpec>>) -> Result<Converter, BadTask> {
         let defaults = defaults.map(|defaults| *defaults).unwrap_or_default();
         check_defaults(&defaults)?;
@@ -116,6 +177,7 @@ impl Converter {
         Converter { reach: Reach::OwnGroup, ..self }
     }
 
+    /// Adds a task.
     pub fn push(&mut self, spec: TaskSpec) -> Result<(), BadTask> {
         let name = spec.name.clone().unwrap_or_default();
         let values = array_of(&spec, &name)?;
@@ -153,6 +215,7 @@ impl Converter {
         Ok(())
     }
 
+    /// All that was added.
     pub fn batch(&self) -> &Batch {
         &self.batch
     }

@@ -8,27 +8,35 @@ use utoipa::ToSchema;
 /// One change. The fields that its kind has no use for are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
+    /// What it is about.
     pub kind: EventKind,
     /// When the hub told it, Unix time in milliseconds.
     #[serde(default)]
     pub at_ms: u64,
+    /// The job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<u32>,
     /// First and last task of the range that changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u32>,
+    /// The last task of the range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<u32>,
+    /// The state that the tasks have now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<TaskState>,
+    /// The worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<u32>,
+    /// How the attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// The number of the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
 }
 
+/// What an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -37,7 +45,9 @@ pub enum EventKind {
     /// Something about the job: made, closed, held, ended; or more of its tasks changed than are worth
     /// telling one by one. Look at its counts again.
     Job,
+    /// A worker changed.
     Worker,
+    /// A group changed.
     Group,
     /// Something is missing before the next event: too much happened, or too long ago. Look at everything again.
     Gap,
@@ -47,6 +57,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// As it is written.
     pub fn word(self) -> &'static str {
         match self {
             EventKind::Tasks => "tasks",
@@ -60,6 +71,7 @@ impl EventKind {
 }
 
 impl Event {
+    /// Without anything but its kind and time.
     pub fn bare(kind: EventKind, at_ms: u64) -> Event {
         Event {
             kind,
@@ -74,6 +86,7 @@ impl Event {
         }
     }
 
+    /// A change as the core tells of it.
     pub fn of(change: &Change, at_ms: u64) -> Event {
         match change {
             Change::Tasks { job, first, last, state, worker, outcome } => Event {

@@ -18,6 +18,7 @@ pub struct History {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Sample {
+    /// The end of the period, in Unix time.
     pub at_ms: u64,
     /// Attempts that began.
     pub started: u64,
@@ -33,6 +34,7 @@ pub struct Sample {
     pub queued: u64,
     /// Tasks that wait for others, or for a person.
     pub waiting: u64,
+    /// Tasks that run.
     pub running: u64,
 }
 
@@ -40,24 +42,35 @@ pub struct Sample {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct JobHistory {
+    /// The job.
     pub job: u32,
     /// Everything since it was submitted is in here; otherwise only what happened since `since_ms`.
     pub whole: bool,
+    /// When counting began.
     pub since_ms: u64,
+    /// Attempts started.
     pub started: u64,
+    /// Tasks done.
     pub done: u64,
+    /// Tasks failed.
     pub failed: u64,
+    /// Attempts after which a task was tried again.
     pub again: u64,
+    /// Attempts that were lost with their worker.
     pub lost: u64,
+    /// Ends over time.
     pub rate: Rate,
+    /// How long attempts took.
     pub durations: Durations,
     /// Every so many-th attempt is in `spans`.
     pub every: u64,
+    /// Attempts of late.
     pub spans: Vec<EndedAttempt>,
     /// The slowest first.
     pub slowest: Vec<EndedAttempt>,
     /// The newest first.
     pub failures: Vec<EndedAttempt>,
+    /// Who did how much.
     pub workers: Vec<Share>,
 }
 
@@ -65,42 +78,63 @@ pub struct JobHistory {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Rate {
+    /// The beginning of the first period.
     pub start_ms: u64,
+    /// How long a period is.
     pub width_ms: u64,
+    /// Tasks done in each period.
     pub done: Vec<u32>,
+    /// Tasks failed in each period.
     pub failed: Vec<u32>,
 }
 
+/// How long attempts took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Durations {
+    /// Attempts.
     pub count: u64,
+    /// All of them together.
     pub sum_ms: u64,
+    /// The shortest.
     pub min_ms: u64,
+    /// The longest.
     pub max_ms: u64,
     /// Half of them took no longer than this; as exact as a bucket is wide.
     pub p50_ms: u64,
+    /// Nine of ten took no longer.
     pub p90_ms: u64,
+    /// 99 of 100 took no longer.
     pub p99_ms: u64,
+    /// How many took how long.
     pub buckets: Vec<Bucket>,
 }
 
 /// So many took at least `from_ms` and less than `to_ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Bucket {
+    /// At least so long.
     pub from_ms: u64,
+    /// Less than this.
     pub to_ms: u64,
+    /// Attempts.
     pub count: u64,
 }
 
 /// One attempt that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EndedAttempt {
+    /// The job.
     pub job: u32,
+    /// The task.
     pub task: u32,
+    /// The number of the worker.
     pub worker: u32,
+    /// When it started.
     pub started_ms: u64,
+    /// How long it took.
     pub took_ms: u64,
+    /// How it ended.
     pub outcome: Outcome,
 }
 
@@ -110,7 +144,10 @@ pub struct EndedAttempt {
 pub struct Share {
     /// Without a number: all those that are too many to be told apart.
     pub worker: Option<u32>,
+    /// Tasks done.
     pub done: u64,
+    /// Tasks failed.
     pub failed: u64,
+    /// Time of its slots that attempts took.
     pub busy_ms: u64,
 }

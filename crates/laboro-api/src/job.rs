@@ -6,27 +6,38 @@ use laboro_core::{GroupView, JobView, State};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// A set of tasks that were submitted together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Job {
+    /// Its number.
     pub job: u32,
+    /// The group that it is in.
     #[schema(value_type = String)]
     pub group: Text,
+    /// What it is called; need not be unique.
     #[serde(default)]
     #[schema(value_type = String)]
     pub name: Text,
+    /// Its state.
     pub state: JobState,
+    /// How many tasks it has.
     pub tasks: u64,
+    /// Tasks by state.
     #[serde(default)]
     pub counts: Counts,
+    /// More tasks may be added.
     #[serde(default)]
     pub open: bool,
+    /// Nothing of it is started.
     #[serde(default)]
     pub held: bool,
     /// More tasks failed than `max_fails` allows; a release or a retry lets it go on.
     #[serde(default)]
     pub stopped: bool,
+    /// At most so many of its tasks run at once.
     #[serde(default)]
     pub max_running: Option<u32>,
+    /// It stops when more tasks than this have failed.
     #[serde(default)]
     pub max_fails: Option<u32>,
     /// Unix time in milliseconds, as all times here.
@@ -44,12 +55,19 @@ pub struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
+    /// Nothing of it has started.
     Waiting,
+    /// Some of it runs or has run.
     Running,
+    /// It is held.
     Held,
+    /// Too many tasks have failed.
     Stopped,
+    /// All tasks are done.
     Done,
+    /// Over, and some tasks failed.
     Failed,
+    /// Over, and some tasks were cancelled.
     Cancelled,
     /// A word that this program does not know yet.
     #[serde(other)]
@@ -57,6 +75,7 @@ pub enum JobState {
 }
 
 impl JobState {
+    /// All of them.
     pub const ALL: [JobState; 7] = [
         JobState::Waiting,
         JobState::Running,
@@ -67,6 +86,7 @@ impl JobState {
         JobState::Cancelled,
     ];
 
+    /// As it is written.
     pub fn word(self) -> &'static str {
         match self {
             JobState::Waiting => "waiting",
@@ -80,6 +100,7 @@ impl JobState {
         }
     }
 
+    /// The state that is written so.
     pub fn from_word(word: &str) -> Option<JobState> {
         JobState::ALL.into_iter().find(|state| state.word() == word)
     }
@@ -103,26 +124,38 @@ impl JobState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Counts {
+    /// They wait for other tasks.
     pub waiting: u64,
+    /// A task before them failed.
     pub blocked: u64,
+    /// They wait for a worker.
     pub ready: u64,
+    /// They wait for their next attempt.
     pub delayed: u64,
+    /// They are held.
     pub held: u64,
+    /// A worker has them.
     pub leased: u64,
+    /// They are done.
     pub done: u64,
+    /// They have failed.
     pub failed: u64,
+    /// They were cancelled.
     pub cancelled: u64,
 }
 
 impl Counts {
+    /// All of them.
     pub fn total(&self) -> u64 {
         self.unfinished() + self.finished()
     }
 
+    /// Those that are over.
     pub fn finished(&self) -> u64 {
         self.done + self.failed + self.cancelled
     }
 
+    /// Those that are not.
     pub fn unfinished(&self) -> u64 {
         self.waiting + self.blocked + self.ready + self.delayed + self.held + self.leased
     }
@@ -145,9 +178,12 @@ impl From<laboro_core::Counts> for Counts {
     }
 }
 
+/// How tasks failed, and how many of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Failure {
+    /// How they ended.
     pub outcome: Outcome,
+    /// How many.
     pub count: u64,
 }
 
@@ -191,7 +227,9 @@ impl Job {
 /// One page. `next` is the `from` of the next page, where there is one; a page may be shorter than asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Jobs {
+    /// This page.
     pub jobs: Vec<Job>,
+    /// `from` of the next page; `null` on the last.
     #[serde(default)]
     pub next: Option<u32>,
 }
@@ -201,16 +239,22 @@ pub struct Jobs {
 pub struct Waited {
     /// All of them are where they were waited for; otherwise the time was over.
     pub finished: bool,
+    /// The jobs as they are now.
     pub jobs: Vec<Job>,
 }
 
+/// A named queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Group {
+    /// Its number.
     pub group: u32,
+    /// Its name.
     #[schema(value_type = String)]
     pub name: Text,
+    /// Its tasks by state.
     #[serde(default)]
     pub counts: Counts,
+    /// Nothing of it is started.
     #[serde(default)]
     pub paused: bool,
 }
@@ -226,7 +270,9 @@ impl From<GroupView> for Group {
     }
 }
 
+/// All groups that the token sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Groups {
+    /// In the order of their numbers.
     pub groups: Vec<Group>,
 }

@@ -5,6 +5,7 @@
 //! ignores fields it does not know and takes an unknown word as `Unknown`.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod access;
 mod broker;
@@ -70,6 +71,7 @@ pub const OUTPUT_LOST_HEADER: &str = "laboro-output-lost";
 /// Every answer says which program gave it.
 pub const VERSION_HEADER: &str = "laboro-version";
 
+/// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The group meant when none is named.

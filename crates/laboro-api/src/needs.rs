@@ -63,13 +63,17 @@ fn amount(number: f64) -> Option<Amount> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Variant {
+    /// Slots that it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
+    /// Memory that it needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// Countable things that it needs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, Value>)]
     pub resources: BTreeMap<String, ResourceRequest>,
+    /// Tags that its worker must have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub tags: Vec<Text>,
@@ -116,6 +120,7 @@ pub struct Missing {
     pub needs: Vec<MissingNeed>,
 }
 
+/// Something that no worker has enough of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MissingNeed {
     /// `slots`, `memory_bytes`, `tag`, `kind` or `resource`.
@@ -126,6 +131,7 @@ pub struct MissingNeed {
     /// Of what can be counted; nothing for `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<f64>,
+    /// The most that a worker has of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has: Option<f64>,
 }

@@ -4,6 +4,7 @@ use super::text::Text;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// Which program answers, and in which words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Version {
     /// Of the program.
@@ -12,10 +13,12 @@ pub struct Version {
     pub api: String,
 }
 
+/// Whether the hub works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     /// `ok`, or a word for what is wrong.
     pub status: String,
+    /// Time since the hub started.
     #[serde(default)]
     pub uptime_ms: u64,
 }
@@ -24,15 +27,24 @@ pub struct Health {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct DoorStatus {
+    /// What is spoken there.
     pub dialect: String,
+    /// Where it listens.
     pub address: String,
+    /// The group of its tasks and workers.
     #[schema(value_type = Option<String>)]
     pub group: Option<Text>,
+    /// Connections that stand.
     pub connections: u64,
+    /// Connections so far.
     pub connections_total: u64,
+    /// Messages received.
     pub messages_in: u64,
+    /// Messages sent.
     pub messages_out: u64,
+    /// Bytes received.
     pub bytes_in: u64,
+    /// Bytes sent.
     pub bytes_out: u64,
     /// Connections that went on to another door.
     #[serde(default)]
@@ -52,8 +64,10 @@ pub struct DoorStatus {
     pub slow: u64,
 }
 
+/// All open doors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Doors {
+    /// The native one first.
     pub doors: Vec<DoorStatus>,
 }
 
@@ -63,10 +77,13 @@ pub struct Doors {
 pub struct AuditEntry {
     /// Counts up; never used twice.
     pub number: u64,
+    /// When.
     pub at_ms: u64,
     /// The token's name, never its secret.
     pub token: String,
+    /// The role of the token.
     pub role: String,
+    /// From where.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
     /// What was asked: `POST /jobs/7/cancel`.
@@ -81,7 +98,9 @@ pub struct AuditEntry {
 /// Newest first. `next` is the `before` of the next page, where there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditPage {
+    /// The newest first.
     pub entries: Vec<AuditEntry>,
+    /// `before` of the next page; `null` on the last.
     #[serde(default)]
     pub next: Option<u64>,
 }

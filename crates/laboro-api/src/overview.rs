@@ -17,13 +17,17 @@ pub struct Me {
     pub group: Option<String>,
 }
 
+/// The hub at a glance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Overview {
+    /// The hub's clock.
     pub at_ms: u64,
+    /// Workers by how they are.
     pub workers: Fleet,
     /// The newest first.
     pub failures: Vec<EndedAttempt>,
+    /// What a person should look at.
     pub warnings: Vec<Warning>,
     /// Only for tokens that see all groups.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,19 +38,28 @@ pub struct Overview {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Fleet {
+    /// Connected now.
     pub connected: u64,
+    /// Known, and not connected.
     pub away: u64,
+    /// They get nothing more.
     pub draining: u64,
+    /// They get nothing for a while.
     pub on_hold: u64,
+    /// Their next task decides.
     pub on_probation: u64,
+    /// Sent away for good.
     pub ejected: u64,
+    /// Slots of those that are connected.
     pub slots: u64,
+    /// Slots in use.
     pub slots_used: u64,
     /// Taken by what was given ahead, once there is room for it.
     pub slots_ahead: u64,
 }
 
 impl Fleet {
+    /// Counts one more with this standing.
     pub fn stands(&mut self, standing: Standing) {
         match standing {
             Standing::Good | Standing::Unknown => {}
@@ -60,7 +73,9 @@ impl Fleet {
 /// Where the hub keeps everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Disk {
+    /// Free for the hub.
     pub free_bytes: u64,
+    /// The whole file system.
     pub total_bytes: u64,
 }
 
@@ -72,10 +87,13 @@ pub struct Warning {
     pub kind: String,
     /// In plain words.
     pub words: String,
+    /// The worker it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<u32>,
+    /// The job it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<u32>,
+    /// The group it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }

@@ -12,7 +12,9 @@ use std::marker::PhantomData;
 
 /// What a list can be made of.
 pub trait Packed: Sized {
+    /// Appends its bytes.
     fn pack(&self, into: &mut Vec<u8>);
+    /// Reads what `pack` wrote.
     fn unpack(packed: &[u8]) -> Self;
 }
 
@@ -31,10 +33,12 @@ impl<T> Default for List<T> {
 }
 
 impl<T: Packed> List<T> {
+    /// How many there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -47,10 +51,12 @@ impl<T: Packed> List<T> {
 }
 
 impl List<Text> {
+    /// As the words of a command.
     pub fn words(&self) -> &Argv {
         &self.words
     }
 
+    /// As the words of a command.
     pub fn into_words(self) -> Argv {
         self.words
     }

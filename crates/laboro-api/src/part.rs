@@ -13,13 +13,16 @@ use utoipa::ToSchema;
 pub struct Part {
     /// The number of its first task.
     pub first: u32,
+    /// How many tasks it has.
     pub count: u32,
+    /// Its name.
     #[serde(default)]
     #[schema(value_type = String)]
     pub name: Text,
     /// Of a single task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<TaskState>,
+    /// Tasks that are not over.
     #[serde(default)]
     pub unfinished: u32,
     /// Failed or cancelled.
@@ -39,7 +42,9 @@ pub struct Part {
 /// One page. `next` is the `from` of the next page, where there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Parts {
+    /// This page.
     pub parts: Vec<Part>,
+    /// `from` of the next page; `null` on the last.
     #[serde(default)]
     pub next: Option<u32>,
 }

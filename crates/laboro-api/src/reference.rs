@@ -12,7 +12,9 @@ use std::fmt;
 /// What to run: a string is a line for the shell, a list is a program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
+    /// A line for a shell.
     Shell(Text),
+    /// A program and its arguments.
     Argv(List<Text>),
 }
 
@@ -62,9 +64,22 @@ impl<'de> Visitor<'de> for LineVisitor {
 /// (`{"job": 3, "task": 7}`; `{"job": 3, "array": 1}` is the whole array that starts at task 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum After {
+    /// A task of this group, by its name.
     Name(Text),
-    Task { job: u32, task: u32 },
-    Array { job: u32, first: u32 },
+    /// A task by its numbers.
+    Task {
+        /// The job.
+        job: u32,
+        /// The task.
+        task: u32,
+    },
+    /// An array by the number of its first element.
+    Array {
+        /// The job.
+        job: u32,
+        /// The first element.
+        first: u32,
+    },
 }
 
 impl From<&str> for After {

@@ -16,6 +16,7 @@ pub struct Selection {
         pattern = r"^[1-9][0-9]{0,6}(-[1-9][0-9]{0,6})?(,[1-9][0-9]{0,6}(-[1-9][0-9]{0,6})?)*$"
     )]
     pub tasks: Option<String>,
+    /// All tasks in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<TaskState>,
 }
@@ -30,8 +31,10 @@ pub struct Prioritise {
         pattern = r"^[1-9][0-9]{0,6}(-[1-9][0-9]{0,6})?(,[1-9][0-9]{0,6}(-[1-9][0-9]{0,6})?)*$"
     )]
     pub tasks: Option<String>,
+    /// All tasks in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<TaskState>,
+    /// Higher runs first.
     pub priority: i32,
 }
 
@@ -39,9 +42,11 @@ pub struct Prioritise {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
+    /// At most so many tasks run at once; `null`: no limit.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>)]
     pub max_running: Option<Option<u32>>,
+    /// The job stops when more tasks have failed; `null`: no limit.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>)]
     pub max_fails: Option<Option<u32>>,
@@ -51,13 +56,16 @@ pub struct Limit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StopSlots {
+    /// How many slots are taken away. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
 }
 
+/// Why a worker is sent away.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Eject {
+    /// In words for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -65,17 +73,23 @@ pub struct Eject {
 /// How many tasks a command changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Changed {
+    /// How many tasks were changed.
     pub tasks: u64,
 }
 
+/// Why a selection makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSelection {
+    /// Two ways to select at once.
     #[error("give `tasks` or `state`, not both")]
     Both,
+    /// Not numbers of tasks.
     #[error("`{0}` is not a list of task numbers: write 1-100,200")]
     NotNumbers(String),
+    /// Too many ranges.
     #[error("more than {RANGES_MAX} ranges in `tasks`: select in several requests")]
     TooMany,
+    /// Not the state of a task.
     #[error("`state` is not the state of a task")]
     NotAState,
 }
@@ -84,6 +98,7 @@ pub enum BadSelection {
 const RANGES_MAX: usize = 10_000;
 
 impl Selection {
+    /// As the core takes it.
     pub fn to_core(&self, job: JobId) -> Result<laboro_core::Selection, BadSelection> {
         let which = match (&self.tasks, self.state) {
             (Some(_), Some(_)) => return Err(BadSelection::Both),

@@ -10,8 +10,13 @@ use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields, expecting = "`stdin` is a text or {\"file\": \"PATH\"}")]
 pub enum Stdin {
+    /// This text.
     Text(Text),
-    File { file: Text },
+    /// A file at the worker.
+    File {
+        /// Its path.
+        file: Text,
+    },
 }
 
 /// Files for what a task prints: a string is one for both streams. What has no file is kept for `logs`.
@@ -22,10 +27,14 @@ pub enum Stdin {
     expecting = "`output` is a file or {\"stdout\": \"FILE\", \"stderr\": \"FILE\"}"
 )]
 pub enum Output {
+    /// One file for both streams.
     Both(Text),
+    /// A file for each stream that is named.
     Each {
+        /// For standard output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stdout: Option<Text>,
+        /// For standard error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stderr: Option<Text>,
     },

@@ -28,6 +28,7 @@ pub struct SubmitJob {
     /// Nothing starts until it is released.
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,
+    /// At most so many of its tasks run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_running: Option<u32>,
     /// The job stops when more tasks than this have failed.
@@ -37,13 +38,16 @@ pub struct SubmitJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub key: Option<Text>,
+    /// What to do when a name is taken.
     #[serde(default, skip_serializing_if = "is_default")]
     pub if_taken: IfTaken,
+    /// What to do when a predecessor is not known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unknown_after: UnknownAfter,
     /// Settings for tasks that leave them open. Variables and resources are merged name by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<Box<TaskSpec>>,
+    /// Its tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskSpec>,
 }
@@ -52,12 +56,16 @@ pub struct SubmitJob {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddTasks {
+    /// What to do when a name is taken.
     #[serde(default, skip_serializing_if = "is_default")]
     pub if_taken: IfTaken,
+    /// What to do when a predecessor is not known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unknown_after: UnknownAfter,
+    /// Settings for tasks that leave them open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<Box<TaskSpec>>,
+    /// The tasks.
     pub tasks: Vec<TaskSpec>,
 }
 
@@ -65,6 +73,7 @@ pub struct AddTasks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfTaken {
+    /// Nothing is submitted.
     #[default]
     Refuse,
     /// The same task again is no news; a different one is refused.
@@ -77,6 +86,7 @@ pub enum IfTaken {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownAfter {
+    /// Nothing is submitted.
     #[default]
     Refuse,
     /// It counts as done.
@@ -94,8 +104,10 @@ pub struct TaskSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub name: Option<Text>,
+    /// What it runs: a shell line, or a program and its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Line>,
+    /// What it runs: a script that travels with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
     /// What its `runner` is given: any bytes, up to 1 MiB with its value.
@@ -108,11 +120,14 @@ pub struct TaskSpec {
     /// How many elements, numbered from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
+    /// An array over numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Span>,
+    /// An array over these values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
     pub values: Option<List<Text>>,
+    /// What has to be done before.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     #[schema(value_type = Vec<After>)]
     pub after: List<After>,
@@ -124,12 +139,14 @@ pub struct TaskSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub dir: Option<Text>,
+    /// Variables beside those of the worker.
     #[serde(default, deserialize_with = "few_named", skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, String>)]
     pub env: BTreeMap<String, Text>,
     /// What it reads on its standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<Stdin>,
+    /// Files at the worker instead of the hub's store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
     /// From -20 to 19; as its worker when not given.
@@ -138,8 +155,10 @@ pub struct TaskSpec {
     /// Octal digits such as `027`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<String>,
+    /// Slots that it takes. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
+    /// Memory that must be free at the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Countable things such as `gpu`: a number, a fraction of one, or `all`.
@@ -156,6 +175,7 @@ pub struct TaskSpec {
     #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub tags: Vec<Text>,
+    /// Higher runs first. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
     /// How many attempts may fail before the task has failed.
@@ -185,7 +205,9 @@ pub struct TaskSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
+    /// What interprets it, such as `sh` or `python3`.
     pub kind: String,
+    /// Its text.
     #[schema(value_type = String)]
     pub body: Text,
 }
@@ -194,8 +216,11 @@ pub struct Script {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
+    /// The first number.
     pub first: i64,
+    /// The last number, if the step meets it.
     pub last: i64,
+    /// How far apart they are. Default: 1.
     #[serde(default = "one")]
     pub step: i64,
 }
@@ -203,8 +228,11 @@ pub struct Span {
 /// The answer to a submit: the tasks got the numbers from `first` on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Submitted {
+    /// The number of the job.
     pub job: u32,
+    /// The number of the first task.
     pub first: u32,
+    /// How many tasks were added.
     pub count: u32,
     /// It was there already: the key was used before.
     #[serde(default)]

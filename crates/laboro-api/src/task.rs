@@ -12,18 +12,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
+/// One task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Task {
+    /// The job.
     pub job: u32,
+    /// Its number in the job.
     pub task: u32,
+    /// Its name, if it has one.
     #[serde(default)]
     #[schema(value_type = String)]
     pub name: Text,
+    /// Its state.
     pub state: TaskState,
+    /// Higher runs first.
     #[serde(default)]
     pub priority: i32,
+    /// Attempts that failed.
     #[serde(default)]
     pub failed_attempts: u16,
+    /// Attempts that were lost with their worker.
     #[serde(default)]
     pub lost_attempts: u16,
     /// Those that are remembered, oldest first; the last may still run.
@@ -35,6 +43,7 @@ pub struct Task {
     /// The number of the lease it is given out under.
     #[serde(default)]
     pub lease: Option<String>,
+    /// When it is tried again.
     #[serde(default)]
     pub delayed_until_ms: Option<u64>,
     /// Words that came with a failure.
@@ -51,6 +60,7 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub origin: Option<Text>,
+    /// What happened to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogEntry>,
     /// What it runs; only where one task is asked for.
@@ -62,6 +72,7 @@ pub struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct LogEntry {
+    /// What it became.
     pub state: String,
     /// Microseconds since the epoch.
     pub time_us: i64,
@@ -73,8 +84,10 @@ pub struct LogEntry {
 pub struct TaskWork {
     /// `named`, `command`, `script`, `indexed` or `call`.
     pub kind: String,
+    /// What it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Line>,
+    /// What interprets its script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script_kind: Option<String>,
     /// What a call takes to its runner.
@@ -86,12 +99,15 @@ pub struct TaskWork {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub script: Option<Text>,
+    /// Where it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub dir: Option<Text>,
+    /// Its own variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, String>)]
     pub env: BTreeMap<String, Text>,
+    /// What it reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<Stdin>,
     /// One file for both streams.
@@ -102,48 +118,71 @@ pub struct TaskWork {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub stdout: Option<Text>,
+    /// The file for standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub stderr: Option<Text>,
+    /// Its niceness.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
+    /// Its umask, in octal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub umask: Option<String>,
     /// Of an array's element: its place, from 1, and its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element: Option<u32>,
+    /// The value of this element.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub value: Option<Text>,
+    /// Slots that it takes.
     pub slots: u32,
+    /// Memory that it needs.
     pub memory_bytes: u64,
+    /// Countable things that it needs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, Value>)]
     pub resources: BTreeMap<String, ResourceRequest>,
+    /// Other ways to run it, of which the first that fits is taken.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
+    /// How much time a worker must have left for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_request_ms: Option<u64>,
+    /// Tags that its worker must have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub tags: Vec<Text>,
+    /// How often it may be tried.
     pub attempts: u16,
+    /// How long an attempt may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// It runs also if a task before it failed.
     pub runs_anyway: bool,
 }
 
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
+    /// It waits for other tasks.
     Waiting,
+    /// A task before it failed.
     Blocked,
+    /// It waits for a worker.
     Ready,
+    /// It waits for its next attempt.
     Delayed,
+    /// It is held.
     Held,
+    /// A worker has it.
     Leased,
+    /// It is done.
     Done,
+    /// It has failed.
     Failed,
+    /// It was cancelled.
     Cancelled,
     /// A word that this program does not know yet.
     #[serde(other)]
@@ -151,14 +190,17 @@ pub enum TaskState {
 }
 
 impl TaskState {
+    /// As it is written.
     pub fn word(self) -> &'static str {
         self.to_core().map_or("unknown", State::word)
     }
 
+    /// The state that is written so.
     pub fn from_word(word: &str) -> Option<TaskState> {
         State::ALL.into_iter().find(|state| state.word() == word).map(TaskState::from)
     }
 
+    /// As the core has it; `None` for a word that is not known.
     pub fn to_core(self) -> Option<State> {
         Some(match self {
             TaskState::Waiting => State::Waiting,
@@ -191,18 +233,24 @@ impl From<State> for TaskState {
     }
 }
 
+/// One attempt to run a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Attempt {
     /// Counted from 1.
     #[serde(default)]
     pub attempt: u16,
+    /// The number of the worker.
     pub worker: u32,
+    /// Its name.
     #[serde(default)]
     #[schema(value_type = String)]
     pub worker_name: Text,
+    /// When it started.
     pub started_ms: u64,
+    /// When it ended.
     #[serde(default)]
     pub ended_ms: Option<u64>,
+    /// How it ended.
     #[serde(default)]
     pub outcome: Option<Outcome>,
     /// What it used, where its worker has told.
@@ -222,8 +270,11 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Used {
+    /// Time from start to end.
     pub wall_us: u64,
+    /// Processor time in the program.
     pub user_us: u64,
+    /// Processor time in the kernel.
     pub system_us: u64,
     /// Of the largest of its processes.
     pub peak_memory_bytes: u64,
@@ -232,19 +283,28 @@ pub struct Used {
 /// How an attempt ended. `code` is the exit code or the signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Outcome {
+    /// How it ended.
     pub kind: OutcomeKind,
+    /// Exit code, or number of the signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
 }
 
+/// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
+    /// It succeeded.
     Success,
+    /// It ended with another code than 0.
     Exit,
+    /// A signal ended it.
     Signal,
+    /// It took too long.
     TimedOut,
+    /// It could not be started.
     Error,
+    /// Its worker was lost.
     Lost,
     /// A word that this program does not know yet.
     #[serde(other)]
@@ -284,7 +344,9 @@ impl std::fmt::Display for Outcome {
 /// One page. `next` is the `from` of the next page, where there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Tasks {
+    /// This page.
     pub tasks: Vec<Task>,
+    /// `from` of the next page; `null` on the last.
     #[serde(default)]
     pub next: Option<u32>,
 }
@@ -292,8 +354,11 @@ pub struct Tasks {
 /// Why a task is not running, in plain words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Explained {
+    /// The job.
     pub job: u32,
+    /// The task.
     pub task: u32,
+    /// Why it does not run, in words for people.
     pub explanation: String,
     /// What no worker has, where that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,26 +9,32 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
+/// Bytes of a program: a string, or `{"base64": "…"}` where they are not UTF-8.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(Vec<u8>);
 
 impl Text {
+    /// Of any bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Text {
         Text(bytes.into())
     }
 
+    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
+    /// The bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// As a name of the core.
     pub fn name(&self) -> Name {
         Name::new(&self.0)
     }

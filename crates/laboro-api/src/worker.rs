@@ -5,20 +5,29 @@ use laboro_core::{Amount, ResourceView, WorkerView};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// A worker that the hub knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Worker {
+    /// Its number.
     pub worker: u32,
+    /// Its name.
     #[schema(value_type = String)]
     pub name: Text,
+    /// The group whose tasks it takes.
     #[schema(value_type = String)]
     pub group: Text,
+    /// What it speaks.
     #[serde(default)]
     #[schema(value_type = String)]
     pub dialect: Text,
+    /// Whether it is connected.
     pub connected: bool,
+    /// It gets nothing more.
     #[serde(default)]
     pub draining: bool,
+    /// Its slots.
     pub slots: u32,
+    /// Slots in use.
     #[serde(default)]
     pub slots_used: u32,
     /// What it was given ahead waits there until a slot is free, and takes so many then.
@@ -27,10 +36,13 @@ pub struct Worker {
     /// In bytes, as the next one; nothing where it does not say, or is away.
     #[serde(default)]
     pub memory_bytes: u64,
+    /// What its tasks were given of it.
     #[serde(default)]
     pub memory_used_bytes: u64,
+    /// Countable things that it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
+    /// What it is, for tasks that require it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub tags: Vec<Text>,
@@ -47,12 +59,16 @@ pub struct Worker {
     /// The first 1000 of them; only where one worker is asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leases: Vec<Held>,
+    /// Attempts that succeeded.
     #[serde(default)]
     pub succeeded: u64,
+    /// Attempts that failed.
     #[serde(default)]
     pub failed: u64,
+    /// How it is judged.
     #[serde(default)]
     pub conduct: Conduct,
+    /// When it was last heard of.
     #[serde(default)]
     pub seen_ms: u64,
 }
@@ -60,8 +76,10 @@ pub struct Worker {
 /// Something countable that a worker has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Resource {
+    /// What it is called.
     #[schema(value_type = String)]
     pub name: Text,
+    /// How much of it there is.
     pub count: u64,
     /// What is given out, with fractions.
     #[serde(default)]
@@ -75,26 +93,38 @@ pub struct Resource {
 /// A task that a worker has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Held {
+    /// The job.
     pub job: u32,
+    /// The task.
     pub task: u32,
+    /// The lease.
     pub lease: String,
 }
 
+/// How a worker is judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Conduct {
+    /// Whether it gets tasks.
     pub standing: Standing,
+    /// Why.
     pub reason: Option<String>,
+    /// Until when.
     pub until_ms: Option<u64>,
 }
 
+/// Whether a worker gets tasks, by what it did before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
+    /// Nothing is held against it.
     #[default]
     Good,
+    /// It gets nothing for a while.
     OnHold,
+    /// The next task decides.
     OnProbation,
+    /// It is sent away for good.
     Ejected,
     /// A word that this program does not know yet.
     #[serde(other)]
@@ -166,7 +196,9 @@ impl From<&ResourceView> for Resource {
 /// One page. `next` is the `from` of the next page, where there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Workers {
+    /// This page.
     pub workers: Vec<Worker>,
+    /// `from` of the next page; `null` on the last.
     #[serde(default)]
     pub next: Option<u32>,
 }

@@ -10,11 +10,13 @@ const PREFIX: &str = "laboro_";
 const ID_BYTES: usize = 4;
 const SECRET_BYTES: usize = 32;
 
+/// The secret half of a token.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
+    /// A new one.
     pub fn make() -> Result<Secret, SecurityError> {
         let mut bytes = [0; ID_BYTES + SECRET_BYTES];
         SystemRandom::new().fill(&mut bytes).map_err(|_| SecurityError::NoRandom)?;
@@ -27,10 +29,12 @@ impl Secret {
         &self.0
     }
 
+    /// The part by which the hub finds it; not secret.
     pub fn id(&self) -> Option<&str> {
         id_of(self.0.as_bytes())
     }
 
+    /// What is stored of it.
     pub fn hash(&self) -> Hash {
         hash_of(self.0.as_bytes())
     }
@@ -42,6 +46,7 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What is stored of a secret.
 pub type Hash = [u8; 32];
 
 /// A plain hash is enough: there are 256 random bits in it, which nobody guesses however fast.

@@ -7,10 +7,13 @@ use crate::Event;
 /// One event, and the id to resume after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerEvent {
+    /// Its id, to resume after.
     pub id: Option<String>,
+    /// What happened.
     pub event: Event,
 }
 
+/// Changes as they happen.
 #[derive(Debug)]
 pub struct EventStream {
     download: Download,
