@@ -80,6 +80,9 @@ pub(crate) enum Command {
     Report(hub::Report),
     /// Print a link that signs a browser in to the dashboard of a hub.
     Dashboard(hub::Dashboard),
+    /// Look at this machine and the hub, and say what is wrong.
+    #[command(display_order = LAST)]
+    Doctor(hub::Doctor),
     /// Print completions for a shell.
     #[command(display_order = LAST)]
     Completions(Completions),

@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod control;
 pub(crate) mod dashboard;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod graph;

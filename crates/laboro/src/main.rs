@@ -78,6 +78,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Top(top) => top::run(&top),
         args::Command::Report(report) => report::run(&report),
         args::Command::Dashboard(dashboard) => commands::dashboard::run(&dashboard),
+        args::Command::Doctor(doctor) => commands::doctor::run(&doctor),
         args::Command::Completions(completions) => commands::completions::run(&completions),
         args::Command::Man(man) => commands::man::run(&man),
         args::Command::Runexp(runexp) => runexp::run(&runexp),

@@ -462,3 +462,24 @@ pub(crate) struct Top {
     #[command(flatten)]
     pub(crate) place: WhereArgs,
 }
+
+const DOCTOR_HELP: &str = "\
+Looks at limits, cgroups, disk, the access file, the hub's version, certificate, token and clock, and at NATS where
+--config names it; where no hub is known, at the ports that one would take. Changes nothing.
+
+Exit status: 0 nothing is bad, 3 something is.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = DOCTOR_HELP)]
+pub(crate) struct Doctor {
+    /// The hub's configuration file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// One JSON object per check.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) hub_args: HubArgs,
+}

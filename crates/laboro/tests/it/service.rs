@@ -133,3 +133,38 @@ fn a_unit_can_be_made_for_the_system_and_for_a_user() {
     std::fs::write(&path, "[Unit]\n").unwrap();
     install().run().expect(3).says("--replace");
 }
+
+#[test]
+fn a_doctor_says_what_is_wrong() {
+    let rig = Rig::new();
+    let doctor = |more: &[&str]| {
+        let words = ["doctor", "--dir=hub", "--json"];
+        rig.laboro(words.iter().chain(more)).run()
+    };
+    let verdict = |ran: &crate::rig::Ran, check: &str| {
+        let found = ran.events().into_iter().find(|finding| finding["check"] == check);
+        found.map(|finding| finding["verdict"].as_str().unwrap().to_owned())
+    };
+    // Nobody is there, and one port is taken.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    rig.write("hub.toml", format!("http = \"{address}\"\nnative = \"127.0.0.1:0\"\n"));
+    let ran = doctor(&["--config=hub.toml"]);
+    ran.expect(3);
+    assert_eq!(verdict(&ran, "http port").as_deref(), Some("bad"), "{}", ran.out());
+    assert_eq!(verdict(&ran, "native port").as_deref(), Some("good"));
+
+    let manager = Manager::new(&rig);
+    let hub = hub(&rig, &[]);
+    manager.hears("READY=1");
+    let ran = doctor(&[]);
+    ran.expect(0);
+    for check in ["program", "disk", "access file", "hub", "token", "clock"] {
+        assert_eq!(verdict(&ran, check).as_deref(), Some("good"), "{check}: {}", ran.out());
+    }
+    hub.signal(Signal::TERM);
+    hub.wait();
+    let ran = doctor(&[]);
+    ran.expect(3);
+    assert!(ran.out().contains("start it: laboro hub --dir"), "{}", ran.out());
+}
