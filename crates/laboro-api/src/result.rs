@@ -8,7 +8,9 @@ use utoipa::ToSchema;
 /// A task that has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TaskResult {
+    /// The task.
     pub task: u32,
+    /// How it ended.
     pub state: ResultState,
     /// What it gave back. Missing: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,11 +28,15 @@ pub struct TaskResult {
     pub message: Option<Text>,
 }
 
+/// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultState {
+    /// It is done.
     Done,
+    /// It has failed.
     Failed,
+    /// It was cancelled.
     Cancelled,
 }
 

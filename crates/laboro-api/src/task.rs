@@ -93,6 +93,7 @@ pub struct TaskWork {
     /// What a call takes to its runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_bytes: Option<u64>,
+    /// The program that takes its call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner: Option<Runner>,
     /// At most 64 KiB of it.
