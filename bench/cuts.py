@@ -137,7 +137,7 @@ class Stage:
         return ran.stdout
 
     def worker(self, kind, name, slots, end=FAR):
-        words = ["worker", "--slots", str(slots), "--name", name, "--scratch", self.dir]
+        words = ["worker", "-j", str(slots), "--name", name, "--scratch", self.dir]
         trust = ["--insecure", "--auth-file", f"{self.dir}/{kind}.auth"]
         match kind:
             case "native":

@@ -166,7 +166,7 @@ fn manage(
     let began = SystemTime::now();
     let mut runner = Own(Command::new(program)
         .args(["worker", "--quiet", "--from", &format!("runexp://{address}")])
-        .args(["--slots", &slots.to_string()])
+        .args(["-j", &slots.to_string()])
         .stdin(Stdio::null())
         .spawn()
         .context("no runner could be started")?);

@@ -76,6 +76,8 @@ pub struct AgentOptions {
     /// When a task is over.
     pub until: Until,
     pub limit_by: LimitBy,
+    /// What the items of resources are called here, by their places.
+    pub items: Vec<(String, Vec<String>)>,
 }
 
 /// Why an agent is done.
@@ -197,6 +199,7 @@ impl Agent {
                 grace: options.grace,
                 nice: options.nice,
                 until: options.until,
+                items: options.items.clone(),
             }),
             calls: Calls::new(scratch.of_runners(), options.grace),
             memory: MemoryGuard::new(options.memory_free),

@@ -29,6 +29,6 @@ pub use runner::{
     no_room_words,
 };
 pub use scripts::{Script, Scripts};
-pub use surroundings::inherited;
+pub use surroundings::{GPU_VARIABLES, inherited};
 pub use sys::is_shortage;
 pub use words::DEFAULT_SHELL;

@@ -13,7 +13,7 @@ use laboro_plan::{Filler, ScriptKind, VALUE_AS_LINE};
 
 use crate::launch::{Capture, Launch, Limits, Stdin, Until, WriteMode};
 use crate::scripts::{Script, Scripts};
-use crate::surroundings::{Facts, Variable, inherited, set};
+use crate::surroundings::{Facts, Shares, Variable, inherited, set};
 use crate::sys::is_shortage;
 use crate::words::{DEFAULT_SHELL, script_words, shell_words};
 
@@ -39,6 +39,8 @@ pub struct Common {
     /// Of tasks that ask for none.
     pub nice: Option<i32>,
     pub until: Until,
+    /// What the items of resources are called here, by their places.
+    pub items: Vec<(String, Vec<String>)>,
 }
 
 /// A launch and what belongs to it.
@@ -160,7 +162,9 @@ impl Maker {
         for (name, value) in &setting.env {
             set(&mut env, OsStr::from_bytes(name), OsStr::from_bytes(value));
         }
-        Facts::tell_shares(&mut env, assignment.slots, &assignment.resources);
+        let given = |name: &str| setting.env.iter().any(|(known, _)| **known == *name.as_bytes());
+        let (slots, resources) = (assignment.slots, &assignment.resources[..]);
+        Shares { slots, resources, items: &self.common.items }.tell(&mut env, given);
         if let Some(worker) = &self.common.worker {
             set(&mut env, "LABORO_WORKER", worker);
         }
@@ -238,8 +242,10 @@ impl Maker {
             attempt: assignment.attempt,
             slots: assignment.slots,
             resources: &assignment.resources,
+            items: &self.common.items,
         };
-        facts.tell(&mut env);
+        let given = |name: &str| setting.env.iter().any(|(known, _)| **known == *name.as_bytes());
+        facts.tell(&mut env, given);
         if let Some(worker) = &self.common.worker {
             set(&mut env, "LABORO_WORKER", worker);
         }

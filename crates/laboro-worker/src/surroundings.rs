@@ -16,34 +16,70 @@ pub(crate) struct Facts<'a> {
     pub(crate) slots: u32,
     /// Which ones of each countable resource it got.
     pub(crate) resources: &'a [(String, Vec<u32>)],
+    /// What the items of a resource are called here, by their places; those without names are numbered.
+    pub(crate) items: &'a [(String, Vec<String>)],
 }
 
 impl Facts<'_> {
-    /// Sets the variables by which a task knows itself.
-    pub(crate) fn tell(&self, env: &mut Vec<Variable>) {
+    /// Sets the variables by which a task knows itself. `given` are those that a person chose: which GPUs a program sees
+    /// is their business then.
+    pub(crate) fn tell(&self, env: &mut Vec<Variable>, given: impl Fn(&str) -> bool) {
         set(env, "LABORO_TASK", self.task);
         set(env, "LABORO_JOB", self.job.to_string());
         set(env, "LABORO_INDEX", self.index.to_string());
         set(env, "LABORO_ATTEMPT", self.attempt.to_string());
-        Facts::tell_shares(env, self.slots, self.resources);
+        let Facts { slots, resources, items, .. } = *self;
+        Shares { slots, resources, items }.tell(env, given);
     }
+}
 
-    /// What it may use of the machine.
-    pub(crate) fn tell_shares(
-        env: &mut Vec<Variable>,
-        slots: u32,
-        resources: &[(String, Vec<u32>)],
-    ) {
-        set(env, "LABORO_SLOTS", slots.to_string());
-        for (name, which) in resources {
-            let which: Vec<String> = which.iter().map(ToString::to_string).collect();
+/// What a task may use of the machine.
+#[derive(Debug)]
+pub(crate) struct Shares<'a> {
+    pub(crate) slots: u32,
+    /// Which ones of each countable resource.
+    pub(crate) resources: &'a [(String, Vec<u32>)],
+    /// What the items of a resource are called here, by their places; those without names are numbered.
+    pub(crate) items: &'a [(String, Vec<String>)],
+}
+
+impl Shares<'_> {
+    /// `given` are variables that a person chose: which GPUs a program sees is their business then.
+    pub(crate) fn tell(&self, env: &mut Vec<Variable>, given: impl Fn(&str) -> bool) {
+        set(env, "LABORO_SLOTS", self.slots.to_string());
+        for (name, which) in self.resources {
+            let known = self.items.iter().find(|(known, _)| known == name).map(|(_, items)| items);
+            let called = |&at: &u32| match known.and_then(|items| items.get(at as usize)) {
+                Some(item) => item.clone(),
+                None => at.to_string(),
+            };
+            let which: Vec<String> = which.iter().map(called).collect();
             let which = which.join(",");
             // Programs that know nothing of us should keep to their own cards too.
             if name == "gpu" {
-                set(env, "CUDA_VISIBLE_DEVICES", which.as_str());
+                let variable = gpu_variable(|name| std::env::var_os(name).is_some());
+                if !given(variable) {
+                    set(env, variable, which.as_str());
+                }
             }
             set(env, format!("LABORO_{}", name.to_uppercase().replace('-', "_")), which);
         }
+    }
+}
+
+/// What programs of one vendor or the other read to know which GPUs are theirs.
+pub const GPU_VARIABLES: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"];
+
+/// The one that counts on this machine. Only one is set: programs for AMD read both, the second among what the first
+/// leaves.
+fn gpu_variable(is_set: impl Fn(&str) -> bool) -> &'static str {
+    let [nvidia, amd] = GPU_VARIABLES;
+    let has_driver = |path: &str| std::path::Path::new(path).exists();
+    match (is_set(nvidia), is_set(amd)) {
+        (true, _) => nvidia,
+        (false, true) => amd,
+        (false, false) if has_driver("/dev/kfd") && !has_driver("/dev/nvidiactl") => amd,
+        (false, false) => nvidia,
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod hub;
+pub(crate) mod needs;
 pub(crate) mod task;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -139,13 +140,22 @@ pub(crate) struct Run {
 
     /// How many slots: tasks that run at once. Also 50% of the cores, +2 or -1 than there are. Default: the number
     /// of cores.
-    #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N", allow_hyphen_values = true,
+    #[arg(short = 'j', long = "jobs", value_name = "N", allow_hyphen_values = true,
         value_parser = crate::input::slots)]
-    pub(crate) slots: Option<u32>,
+    pub(crate) jobs: Option<u32>,
+
+    /// Something that this machine has and tasks may need: gpu=2, gpu=4,5, licences=200, or memory=64G for what tasks may
+    /// take together (default: all of it).
+    #[arg(long = "with", value_name = "NAME=VALUE")]
+    pub(crate) with: Vec<String>,
+
+    /// A tag of this machine that tasks may require.
+    #[arg(long = "with-tag", value_name = "TAG")]
+    pub(crate) with_tags: Vec<String>,
 
     /// Start nothing more while less memory than this is available, such as 2G.
     #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    pub(crate) memory_free: Option<String>,
 
     /// End an attempt that takes longer, such as 90s or 2h.
     #[arg(long, value_name = "TIME")]
@@ -166,13 +176,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) task: task::TaskArgs,
 
-    /// Something countable that tasks may need, such as gpu=4.
-    #[arg(long = "resource", value_name = "NAME=N")]
-    pub(crate) resources: Vec<String>,
-
-    /// A tag that tasks may require.
-    #[arg(long = "tag", value_name = "TAG")]
-    pub(crate) tags: Vec<String>,
+    #[command(flatten)]
+    pub(crate) needs: needs::NeedsArgs,
 
     /// The shell for lines of commands.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SHELL)]

@@ -329,6 +329,11 @@ impl Hub {
         answer.map(drop).map_err(told)
     }
 
+    /// With what it holds.
+    pub(crate) async fn worker(&self, worker: u32) -> anyhow::Result<Worker> {
+        self.get(&format!("workers/{worker}")).await
+    }
+
     pub(crate) async fn tell_worker(&self, worker: u32, verb: &WorkerVerb) -> anyhow::Result<()> {
         let path = |word: &str| format!("workers/{worker}/{word}");
         let told_it: Result<Worker, _> = match verb {

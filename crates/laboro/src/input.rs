@@ -4,7 +4,6 @@
 use crate::args::Input;
 use crate::exit::{Exit, usage};
 use crate::output::{counted, say};
-use laboro_core::Supply;
 use laboro_plan::{
     ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, QuantityError,
     RequestedAmount, Separator, Settings, Source, ValueSource, parse_amount, parse_lines,
@@ -173,19 +172,6 @@ pub(crate) fn slots(text: &str) -> Result<u32, String> {
     };
     let slots = slots.and_then(|slots| u32::try_from(slots).ok());
     slots.ok_or_else(|| "write a number, 50% of the cores, or +2 or -1 than there are".to_owned())
-}
-
-/// What a machine has.
-pub(crate) fn supplies(texts: &[String]) -> anyhow::Result<Vec<(String, Supply)>> {
-    let parse = |text: &String| {
-        let parsed = text.split_once('=').and_then(|(name, count)| {
-            let count: u32 = count.parse().ok().filter(|&count| count > 0)?;
-            let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
-            is_name.then(|| (name.to_owned(), Supply::of(count.into())))
-        });
-        parsed.ok_or_else(|| usage(format!("--resource {text}: write NAME=N")))
-    };
-    texts.iter().map(parse).collect()
 }
 
 /// The values of `--resource`.

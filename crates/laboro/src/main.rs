@@ -12,6 +12,7 @@ mod hub;
 mod hub_client;
 mod input;
 mod listing;
+mod machine;
 mod mq;
 mod nats;
 mod output;

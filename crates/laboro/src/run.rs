@@ -31,12 +31,13 @@ pub(crate) use state::RunDir;
 pub(crate) use tee::Tee;
 
 use crate::exit::{Exit, usage};
+use crate::machine::Machine;
 use crate::output::say;
 use anyhow::{Context, anyhow};
 use desk::{Desk, Ended, Setup};
 use laboro_core::{
     Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
-    Selection, Supply, Which,
+    Selection, Which,
 };
 use laboro_hub::history::{History, Observed};
 use laboro_hub::{Handle, Server, ServerOptions};
@@ -55,7 +56,7 @@ use worker::Hands;
 
 pub(crate) struct Options {
     pub(crate) slots: u32,
-    pub(crate) resources: Vec<(String, Supply)>,
+    pub(crate) machine: Machine,
     pub(crate) tags: Vec<String>,
     /// Nothing more starts while less memory is available.
     pub(crate) memory_free: Option<u64>,

@@ -16,6 +16,7 @@ fn common() -> Common {
         grace: Duration::ZERO,
         nice: Some(5),
         until: Until::default(),
+        items: Vec::new(),
     }
 }
 

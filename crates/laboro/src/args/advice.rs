@@ -34,11 +34,11 @@ const OPTIONS: [(&[&str], &str); 46] = [
     (&["--delay"], "there is no pause between starts; -j limits how many run at once"),
     (
         &["--load", "--noswap"],
-        "use -j for how many run at once and --memory SIZE for what must be free",
+        "use -j for how many run at once and --memory-free SIZE for what must be free",
     ),
     (
         &["--memfree", "--memsuspend"],
-        "use --memory SIZE: start nothing more while less than this is available",
+        "use --memory-free SIZE: start nothing more while less than this is available",
     ),
     (&["--shuf"], "shuffle the values first: shuf list.txt | laboro run -- COMMAND {}"),
     (
@@ -84,10 +84,7 @@ const OPTIONS: [(&[&str], &str); 46] = [
     (&["--tagstring", "--tagstr"], "--tee puts the task's name before each line"),
     (&["--tollef", "--gnu", "--fast", "--profile", "-J"], "leave it out: there are no modes"),
     (&["--env"], "tasks of laboro run inherit all variables; in a flow `env` sets more"),
-    (
-        &["--cpus"],
-        "use --slots N in laboro submit, `slots` in a flow; -j is what this machine offers",
-    ),
+    (&["--cpus"], "use --slots N, or `slots` in a flow; -j is what this machine offers"),
     (&["--pin"], "tasks are not pinned to cores: put `taskset` or `numactl` before the command"),
     (&["--stdout", "--stderr"], "use --output-dir DIR, or `output` in a flow"),
     (
@@ -105,7 +102,7 @@ const OPTIONS: [(&[&str], &str); 46] = [
         "use --group GROUP and --tag TAG for where it runs",
     ),
     (&["--dependency"], "use `after` in a flow"),
-    (&["--ntasks", "--cpus-per-task"], "use --slots N in laboro submit, `slots` in a flow"),
+    (&["--ntasks", "--cpus-per-task"], "use --slots N, or `slots` in a flow"),
 ];
 
 /// What to type instead, if that is known.

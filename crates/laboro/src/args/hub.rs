@@ -1,6 +1,7 @@
 //! What can be typed to a hub. Only shapes and help texts, as in `args`.
 
 use super::Input;
+use super::needs::NeedsArgs;
 use super::task::TaskArgs;
 use crate::exit::usage;
 use clap::{Args as ClapArgs, Subcommand};
@@ -120,21 +121,8 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
 
-    /// How many slots a task takes.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) slots: Option<u32>,
-
-    /// How much memory a task needs, such as 2G.
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-
-    /// Something countable that a task needs, such as gpu=1.
-    #[arg(long = "resource", value_name = "NAME=N")]
-    pub(crate) resources: Vec<String>,
-
-    /// What a worker must be to get the tasks.
-    #[arg(long = "tag", value_name = "TAG")]
-    pub(crate) tags: Vec<String>,
+    #[command(flatten)]
+    pub(crate) needs: NeedsArgs,
 
     #[command(flatten)]
     pub(crate) task: TaskArgs,
@@ -312,6 +300,10 @@ pub(crate) struct Priority {
 pub(crate) struct Workers {
     #[command(subcommand)]
     pub(crate) command: Option<WorkersCommand>,
+
+    /// Show all about this worker: by its name or its number.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
 
     /// Only of this group.
     #[arg(long, value_name = "GROUP")]

@@ -4,6 +4,7 @@
 use crate::args::{Durability, Run};
 use crate::exit::{Exit, usage};
 use crate::input::{self, quantity};
+use crate::machine::Machine;
 use crate::run::results::check_names;
 use crate::run::{Options, Show, StoreOf, execute, foresee};
 use anyhow::Context;
@@ -12,7 +13,14 @@ use laboro_plan::{parse_duration, parse_size};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
-    let plan = input::plan(&args.input, &args.task.settings()?, "run")?;
+    if let (Some(slots), None) = (args.needs.slots, args.jobs) {
+        return Err(usage(format!(
+            "--slots {slots} is what each task takes: say with -j how many slots there are \
+             (-j {slots} for so many tasks at once, -j 8 --slots {slots} for both)"
+        )));
+    }
+    let settings = args.task.settings()?.or(&args.needs.settings()?);
+    let plan = input::plan(&args.input, &settings, "run")?;
     if args.input.runs.is_some() {
         check_names(plan.parts.iter().map(|part| part.name().as_ref()))?;
     }
@@ -30,7 +38,7 @@ pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
 
 fn options(args: &Run) -> anyhow::Result<Options> {
     let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let slots = args.slots.unwrap_or_else(cores);
+    let slots = args.jobs.unwrap_or_else(cores);
     if slots == 0 {
         return Err(usage("-j 0: at least one slot is needed"));
     }
@@ -39,9 +47,9 @@ fn options(args: &Run) -> anyhow::Result<Options> {
     }
     Ok(Options {
         slots,
-        resources: input::supplies(&args.resources)?,
-        tags: args.tags.clone(),
-        memory_free: quantity("--memory", args.memory.as_deref(), parse_size)?,
+        machine: Machine::new(&args.with)?,
+        tags: args.with_tags.clone(),
+        memory_free: quantity("--memory-free", args.memory_free.as_deref(), parse_size)?,
         timeout: quantity("--timeout", args.timeout.as_deref(), parse_duration)?,
         grace: quantity("--grace", Some(&args.grace), parse_duration)?.unwrap_or_default(),
         attempts: args.attempts,

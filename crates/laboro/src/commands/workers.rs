@@ -5,11 +5,19 @@ use crate::exit::{Exit, refused, usage};
 use crate::hub_client::{Hub, WorkerPages, WorkerVerb, look, talk};
 use crate::listing::Listing;
 use crate::output::{print, safe};
-use crate::view::{WORKER_COLUMNS, now_ms, worker_row};
+use crate::view::{WORKER_COLUMNS, now_ms, worker_row, worker_text};
 use laboro_api::Worker;
 
 pub(crate) fn run(args: &Workers) -> anyhow::Result<Exit> {
-    let Some(command) = &args.command else { return list(&args.list, args.group.as_deref()) };
+    let Some(command) = &args.command else {
+        return match &args.name {
+            Some(name) => show(&args.list, name, args.group.as_deref()),
+            None => list(&args.list, args.group.as_deref()),
+        };
+    };
+    if let Some(name) = &args.name {
+        return Err(usage(format!("laboro workers {}: say the worker after the word", safe(name))));
+    }
     let (worker, verb) = match command {
         WorkersCommand::Drain(worker) => (worker, WorkerVerb::Drain),
         WorkersCommand::Stop { worker, slots } => (worker, WorkerVerb::Stop(*slots)),
@@ -32,6 +40,18 @@ fn list(args: &ListArgs, group: Option<&str>) -> anyhow::Result<Exit> {
             }
         }
         listing.finish("no workers: start one with `laboro worker`")
+    })
+}
+
+fn show(args: &ListArgs, name: &str, group: Option<&str>) -> anyhow::Result<Exit> {
+    look(&args.place, async |hub| {
+        let worker = find(hub, name, group).await?;
+        let worker = hub.worker(worker.worker).await?;
+        match args.json {
+            true => print(serde_json::to_string(&worker)?)?,
+            false => print(worker_text(&worker, now_ms()))?,
+        }
+        Ok(Exit::Done)
     })
 }
 

@@ -21,7 +21,6 @@ use laboro_core::{
 use laboro_dialects::worker::{Assignment, Key, Order as Told, Orders, Parting, Value};
 use laboro_hub::{Asker, Delivery};
 use laboro_journal::outputs::Writer;
-use laboro_worker::memory_total;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::path::Path;
@@ -173,13 +172,13 @@ impl Desk {
 
     pub(super) fn join(&mut self, now: Time) {
         (self.tick_at, self.flush_at) = (now.after_ms(TICK_MS), now.after_ms(FLUSH_MS));
-        let resources = &self.options.resources;
+        let resources = &self.options.machine.resources;
         let join = Join {
             kinds: Kinds::ALL,
             tags: self.options.tags.iter().map(|tag| tag.as_str().into()).collect(),
             capacity: Capacity {
                 slots: self.options.slots,
-                memory: memory_total(),
+                memory: self.options.machine.memory,
                 resources: (resources.iter())
                     .map(|(name, supply)| (name.as_str().into(), supply.clone()))
                     .collect(),
@@ -434,7 +433,7 @@ impl Desk {
             // Nothing runs and all of this machine is free: it will not fit later either.
             self.fail(anyhow!(
                 "{ready} tasks need more than this machine was said to have when they were first \
-                 run; raise -j or --resource, or use --fresh"
+                 run; raise -j or say --with, or use --fresh"
             ));
         }
     }

@@ -11,7 +11,6 @@ use laboro_core::{
     Values,
 };
 use laboro_plan::{Array, Part, Plan};
-use laboro_worker::memory_total;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -150,9 +149,15 @@ impl Layout {
     /// asked of the hub.
     pub(crate) fn differs(&self, grant: &Grant) -> bool {
         let Some((part, _)) = self.find(grant.task.index) else { return false };
-        let ours = &self.profiles[self.profile_of[part] as usize];
+        let mut ours = self.profiles[self.profile_of[part] as usize].clone();
+        let variant = grant.share.as_ref().map_or(0, |share| usize::from(share.variant));
+        if let Some(at) = variant.checked_sub(1)
+            && let Some(needs) = ours.needs.variants.get(at)
+        {
+            ours.needs = needs.clone();
+        }
         let known = &*grant.profile;
-        known != ours && *known != Profile { time_limit_ms: known.time_limit_ms, ..ours.clone() }
+        *known != ours && *known != Profile { time_limit_ms: known.time_limit_ms, ..ours.clone() }
     }
 
     /// Numbers of all tasks in the order of the input.
@@ -217,13 +222,19 @@ fn check_one(part: &Part, needs: &Needs, options: &Options) -> Result<(), String
         let (wants, has) = (needs.slots, options.slots);
         return Err(format!("task {name} needs {wants} slots and there are {has}: raise -j"));
     }
-    let memory = memory_total();
+    let memory = options.machine.memory;
     if needs.memory > memory {
         let (wants, has) = (bytes(needs.memory), bytes(memory));
-        return Err(format!("task {name} needs {wants} of memory and this machine has {has}"));
+        return Err(format!(
+            "task {name} needs {wants} of memory and this machine has {has}: say --with memory=SIZE if that is wrong"
+        ));
     }
     for (resource, wants) in &needs.resources {
-        let has = options.resources.iter().find(|(known, _)| resource.bytes() == known.as_bytes());
+        let has = options
+            .machine
+            .resources
+            .iter()
+            .find(|(known, _)| resource.bytes() == known.as_bytes());
         let has = has.map_or(0, |(_, supply)| supply.count);
         let (is_enough, enough) = match wants {
             Request::Some(amount) => {
@@ -233,7 +244,7 @@ fn check_one(part: &Part, needs: &Needs, options: &Options) -> Result<(), String
         };
         if !is_enough {
             return Err(format!(
-                "task {name} needs {wants} {resource} and there are {has}: say --resource {resource}={enough}"
+                "task {name} needs {wants} {resource} and there are {has}: say --with {resource}={enough}"
             ));
         }
     }
@@ -243,7 +254,7 @@ fn check_one(part: &Part, needs: &Needs, options: &Options) -> Result<(), String
         .find(|tag| !options.tags.iter().any(|known| known.as_bytes() == tag.bytes()));
     match missing {
         Some(tag) => Err(format!(
-            "task {name} requires the tag {tag}: say --tag {tag} if this machine has it"
+            "task {name} requires the tag {tag}: say --with-tag {tag} if this machine has it"
         )),
         None => Ok(()),
     }

@@ -71,6 +71,7 @@ impl Hands {
             output_limit: u64::MAX,
             until: Until::default(),
             limit_by: LimitBy::Nothing,
+            items: options.machine.items(),
         };
         ReadyHands { crew: self.crew, options: agent }
     }

@@ -21,7 +21,7 @@ pub(crate) enum What {
 const HELP: &str = "\
 Examples:
   laboro runexp manage exp --port 7001                     then, on this machine:
-  laboro worker --from runexp://127.0.0.1:7001 --slots 8
+  laboro worker --from runexp://127.0.0.1:7001 -j 8
   laboro runexp manage exp --port 7001 --listen 0.0.0.0    for runners on other machines
   laboro runexp manage exp --print-jobs                    what is left to do
   laboro runexp manage exp --port 7001 --dashboard=7911    with a page to look at

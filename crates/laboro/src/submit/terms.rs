@@ -3,10 +3,10 @@
 
 use super::specs::{millis, requests};
 use crate::args::hub::Submit;
-use crate::input::{self, quantity};
+use crate::input::quantity;
 use anyhow::Context;
 use laboro_api::{After, TaskSpec, Text};
-use laboro_plan::{Part, parse_duration, parse_size};
+use laboro_plan::{Part, parse_duration};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
@@ -31,15 +31,17 @@ impl Terms {
         let here = std::env::current_dir().context("the current directory is gone")?;
         let timeout = quantity("--timeout", args.timeout.as_deref(), parse_duration)?;
         let dir = args.task.workdir.as_ref().map_or_else(|| here.clone(), |dir| here.join(dir));
+        let needs = args.needs.settings()?;
         let defaults = TaskSpec {
             dir: Some(dir.into_os_string().into_vec().into()),
             env: (args.task.settings()?.env.into_iter())
                 .map(|(name, value)| (name, value.into_vec().into()))
                 .collect(),
-            slots: args.slots,
-            memory_bytes: quantity("--memory", args.memory.as_deref(), parse_size)?,
-            resources: requests(input::resources(&args.resources)?),
-            tags: args.tags.iter().map(|tag| Text::from(tag.as_str())).collect(),
+            slots: needs.slots,
+            memory_bytes: needs.memory_bytes,
+            resources: requests(needs.resources),
+            tags: needs.tags.into_iter().map(Text::from).collect(),
+            time_request_ms: needs.time_request.map(millis),
             priority: args.priority,
             attempts: args.attempts,
             timeout_ms: timeout.map(millis),

@@ -1,6 +1,7 @@
 //! What can be typed after `laboro worker`. Only shapes and help texts.
 
 use crate::curve::CurveArgs;
+use crate::machine::refuse_old;
 use clap::{Args as ClapArgs, ValueEnum};
 use laboro_dialects::fuq2::Numbering;
 use laboro_worker::agent::LimitBy;
@@ -11,17 +12,17 @@ const HELP: &str = "\
 Examples:
   laboro worker                                works for the hub of this machine
   laboro worker --access access.toml           works for the hub that this file is about
-  laboro worker --slots 8 --resource gpu=2 --tag bigmem
+  laboro worker -j 8 --with gpu=2 --with-tag bigmem
   laboro worker --time-limit 4h --idle-timeout 10m      in a batch system's job
-  laboro worker --ssh node1 --ssh node2 -- --slots 16   starts workers on other machines
+  laboro worker --ssh node1 --ssh node2 -- -j 16        starts workers on other machines
 
 A first SIGTERM or Ctrl-C takes nothing more and waits for what runs, as long as --drain says; a second one ends
 what runs. What has not finished goes back to the hub. Without a connection tasks go on, and results are kept
 until the hub has them.
 
 Tasks find LABORO_TASK, LABORO_JOB, LABORO_INDEX, LABORO_ATTEMPT, LABORO_SLOTS, LABORO_WORKER and LABORO_SCRATCH
-(a directory of their own, removed after them) in their environment, and for --resource gpu=2 LABORO_GPU and
-CUDA_VISIBLE_DEVICES.
+(a directory of their own, removed after them) in their environment, and for --with gpu=2 LABORO_GPU and
+CUDA_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES where that is what this machine has.
 
 Exit status: 0 all is finished or given back, 2 wrong usage, 3 the hub could not be told everything, or refused,
 or a task of --from dwork:// could not be started.";
@@ -86,20 +87,24 @@ pub(crate) struct Worker {
     pub(crate) versions: Vec<String>,
 
     /// How many slots: tasks that run at once. Default: the number of cores.
-    #[arg(short = 'j', long = "slots", visible_alias = "jobs", value_name = "N")]
-    pub(crate) slots: Option<u32>,
+    #[arg(short = 'j', long = "jobs", value_name = "N")]
+    pub(crate) jobs: Option<u32>,
 
     /// What the hub calls this worker. Default: the host's name and the process's number.
     #[arg(long, visible_alias = "host", value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// A tag that tasks may require.
-    #[arg(long = "tag", value_name = "TAG")]
-    pub(crate) tags: Vec<String>,
+    /// Something that this machine has and tasks may need: gpu=2, gpu=4,5, licences=200, or memory=64G for what tasks may
+    /// take together (default: all of it).
+    #[arg(long = "with", value_name = "NAME=VALUE")]
+    pub(crate) with: Vec<String>,
 
-    /// Something countable that tasks may need, such as gpu=4.
-    #[arg(long = "resource", value_name = "NAME=N")]
-    pub(crate) resources: Vec<String>,
+    /// A tag that tasks may require.
+    #[arg(long = "with-tag", value_name = "TAG")]
+    pub(crate) with_tags: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) old: OldSpelling,
 
     /// The group whose tasks are taken. Default: that of the access file, else `default`.
     #[arg(long, value_name = "GROUP")]
@@ -127,7 +132,7 @@ pub(crate) struct Worker {
 
     /// Start nothing more while less memory than this is available, such as 2G.
     #[arg(long, visible_alias = "mem", value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    pub(crate) memory_free: Option<String>,
 
     /// What keeps tasks within the memory and the slots they asked for.
     #[arg(long, value_enum, default_value_t = Limits::Best)]
@@ -180,6 +185,48 @@ pub(crate) struct Worker {
     /// What to run for tasks that are only a name, {} being the name; with --ssh, the workers' options.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) words: Vec<OsString>,
+}
+
+/// What a task needs everywhere else. Here they meant what the machine has, so they are refused by a message that says
+/// both.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct OldSpelling {
+    #[arg(long = "slots", value_name = "N", hide = true)]
+    slots: Option<String>,
+
+    #[arg(long = "resource", value_name = "NAME=N", hide = true)]
+    resource: Vec<String>,
+
+    #[arg(long = "tag", value_name = "TAG", hide = true)]
+    tag: Vec<String>,
+
+    #[arg(long = "memory", value_name = "SIZE", hide = true)]
+    memory: Option<String>,
+}
+
+impl OldSpelling {
+    pub(super) fn refuse(&self) -> anyhow::Result<()> {
+        let refused =
+            |option: &str, given: &String, has: String| Err(refuse_old(option, given, &has));
+        if let Some(given) = &self.slots {
+            return refused("slots", given, format!("-j {given}"));
+        }
+        if let Some(given) = self.resource.first() {
+            return refused("resource", given, format!("--with {given}"));
+        }
+        if let Some(given) = self.tag.first() {
+            return refused("tag", given, format!("--with-tag {given}"));
+        }
+        match &self.memory {
+            Some(given) => {
+                let has = format!(
+                    "--with memory={given}, and what must stay free of it with --memory-free {given}"
+                );
+                refused("memory", given, has)
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// The hub has no word for a failure.

@@ -40,7 +40,7 @@ pub(super) fn open(
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         pid: std::process::id(),
         slots: options.slots,
-        tags: args.tags.clone(),
+        tags: args.with_tags.clone(),
     };
     let foreman = Foreman::new(address, &trust, args.cert_name.as_deref(), password, node)?;
     let foreman = Arc::new(foreman);

@@ -2,6 +2,7 @@
 
 use super::args::Worker;
 use crate::exit::usage;
+use crate::machine::Machine;
 use anyhow::Context;
 use laboro_plan::{QuantityError, parse_duration, parse_size};
 use laboro_worker::Until;
@@ -9,6 +10,7 @@ use laboro_worker::agent::{AgentOptions, ScratchPlace};
 use std::time::Duration;
 
 pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
+    args.old.refuse()?;
     let here = || std::env::current_dir().context("the current directory is gone");
     let dir = match &args.workdir {
         Some(dir) => dir.canonicalize().with_context(|| format!("--workdir {}", dir.display()))?,
@@ -28,18 +30,19 @@ pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
         haste: Duration::ZERO,
         launch_ahead: u32::MAX,
         ahead: 0,
-        memory_free: optional(memory_option(args), args.memory.as_deref(), parse_size)?,
+        memory_free: optional(memory_option(args), args.memory_free.as_deref(), parse_size)?,
         idle_timeout: optional("--idle-timeout", args.idle_timeout.as_deref(), parse_duration)?,
         time_limit: optional("--time-limit", args.time_limit.as_deref(), parse_duration)?,
         output_limit: quantity("--output-limit", &args.output_limit, parse_size)?,
         until: Until::default(),
         limit_by: args.limits.into(),
+        items: Machine::new(&args.with)?.items(),
     })
 }
 
 /// By the name that people of its dialect know.
 fn memory_option(args: &Worker) -> &'static str {
-    if args.is_runner() { "--mem" } else { "--memory" }
+    if args.is_runner() { "--mem" } else { "--memory-free" }
 }
 
 /// Shorter, and a busy machine loses its tasks.
@@ -56,7 +59,7 @@ pub(crate) fn lease_ms(args: &Worker) -> anyhow::Result<u64> {
 /// The number of cores is what this process may use of them, also where a cgroup or an affinity gives less.
 fn slots(args: &Worker) -> anyhow::Result<u32> {
     let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    match args.slots {
+    match args.jobs {
         Some(0) => Err(usage("-j 0: at least one slot is needed")),
         slots => Ok(slots.unwrap_or_else(cores)),
     }

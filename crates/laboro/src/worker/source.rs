@@ -7,6 +7,7 @@ use super::fuq;
 use super::settings::lease_ms;
 use crate::args::Success;
 use crate::exit::usage;
+use crate::machine::Machine;
 use crate::runexp::config::Config as Home;
 use crate::view::now_ms;
 use anyhow::Context;
@@ -17,7 +18,7 @@ use laboro_dialects::fuq2::{SIGNPOST_PROTOCOL, WORKER_PROTOCOL};
 use laboro_dialects::worker::WorkerSide;
 use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_worker::agent::{AgentOptions, LimitBy, Link, Several, Tcp, Tls};
-use laboro_worker::{MemoryGuard, Until, memory_total};
+use laboro_worker::{MemoryGuard, Until};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -56,12 +57,13 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
         config: Arc::clone(&config),
     };
     let ways: Vec<Tls> = Access::each(&address).map(way).collect();
+    let machine = Machine::new(&args.with)?;
     let settings = WorkerSettings {
         group: args.group.clone().or_else(|| access.group.clone()),
         token: access.token.expose().as_bytes().to_vec(),
-        tags: args.tags.clone(),
-        memory: memory_total(),
-        resources: crate::input::supplies(&args.resources)?,
+        tags: args.with_tags.clone(),
+        memory: machine.memory,
+        resources: machine.resources,
         period_ms: lease_ms(args)?,
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         pid: std::process::id(),

@@ -68,9 +68,9 @@ fn wrong_usage_says_what_to_type() {
     rig.run(["-j0", "jobs.txt"]).expect(2).says("at least one slot");
     rig.run(["--attempts", "0", "jobs.txt"]).expect(2).says("tried at least once");
     rig.run(["--timeout", "soon", "jobs.txt"]).expect(2).says("--timeout: `soon`");
-    rig.run(["--memory", "lots", "jobs.txt"]).expect(2).says("--memory: `lots`");
+    rig.run(["--memory-free", "lots", "jobs.txt"]).expect(2).says("--memory-free: `lots`");
     rig.run(["--output-limit", "x", "jobs.txt"]).expect(2).says("--output-limit: `x`");
-    rig.run(["--resource", "gpu", "jobs.txt"]).expect(2).says("NAME=N");
+    rig.run(["--resource", "gpu", "jobs.txt"]).expect(2).says("gpu=0.5");
     rig.run(["--nice", "50", "jobs.txt"]).expect(2).says("50 is not in -20..=19");
     rig.run(["--zip", "--", "echo", ":::", "a", "b", ":::", "c"]).expect(2).says("the same number");
     rig.run(["--array", "1-3", "jobs.txt"]).expect(2).says("--array");

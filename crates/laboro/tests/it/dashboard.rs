@@ -18,8 +18,7 @@ fn people_see_and_press_what_they_should_in_a_browser() {
     let address = out.lines().find_map(|line| line.strip_prefix("http on ")).unwrap();
     let access = rig.at("hub/access.toml");
     let worker = |name: &str| {
-        let words =
-            ["worker", "--access", access.to_str().unwrap(), "--name", name, "--slots", "2"];
+        let words = ["worker", "--access", access.to_str().unwrap(), "--name", name, "-j", "2"];
         rig.laboro(words).start()
     };
     let _workers = [worker("plain"), worker("<b>bold</b>")];

@@ -114,7 +114,7 @@ impl<'r> Hub<'r> {
     fn worker(&self, name: &str, more: &[&str]) -> Live {
         let access = self.rig.at("hub/access.toml");
         let always = ["worker", "--access", access.to_str().unwrap(), "--name", name];
-        let words = always.iter().chain(&["--scratch", ".", "--slots", "1"]).chain(more);
+        let words = always.iter().chain(&["--scratch", ".", "-j", "1"]).chain(more);
         self.rig.laboro(words.copied()).start()
     }
 

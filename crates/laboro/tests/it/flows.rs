@@ -236,8 +236,8 @@ fn what_no_machine_like_this_can_run_is_said_before_anything_runs() {
     let task = |needs: &str| format!("[[task]]\nname = \"t\"\ncommand = \"touch ran\"\n{needs}\n");
     for (needs, words) in [
         ("slots = 99", "raise -j"),
-        ("resources = { gpu = 2 }", "--resource gpu=2"),
-        ("tags = [\"fast\"]", "--tag fast"),
+        ("resources = { gpu = 2 }", "--with gpu=2"),
+        ("tags = [\"fast\"]", "--with-tag fast"),
         ("memory = \"900T\"", "900.0 TiB of memory"),
     ] {
         let rig = flow(&task(needs));
@@ -245,5 +245,5 @@ fn what_no_machine_like_this_can_run_is_said_before_anything_runs() {
         assert!(!rig.at("ran").exists());
     }
     let rig = flow(&task("tags = [\"fast\"]"));
-    rig.run(["--tag", "fast", "flow.toml"]).expect(0);
+    rig.run(["--with-tag", "fast", "flow.toml"]).expect(0);
 }

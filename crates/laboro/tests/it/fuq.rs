@@ -171,7 +171,7 @@ fn jobs_of_the_door_are_jobs_of_the_hub() {
     rig.laboro(["hold", "--dir=hub", "1"]).run().expect(0);
     assert_eq!(hub.statuses(), ["paused"]);
     rig.laboro(["release", "--dir=hub", "1"]).run().expect(0);
-    let worker = rig.laboro(["worker", "hub", "--slots=2"]).start();
+    let worker = rig.laboro(["worker", "hub", "-j2"]).start();
     rig.laboro(["wait", "--dir=hub", "1"]).run().expect(0);
     assert_eq!(rig.read("logs/mine_2.log"), "task 2\n");
     hub.queue("mine", 2);
@@ -191,7 +191,7 @@ fn what_our_worker_cannot_finish_has_not_failed() {
         hub.queue("long", 1);
         rig.write("say", "#!/bin/sh\n: > \"$0.runs\"\nexec sleep 600\n");
         let from = format!("--from=fuq+{way}://{}", hub.address);
-        let words = ["--ca=hub/tls.pem", "--auth-file=hub/fuq.auth", "--drain=0s", "--slots=1"];
+        let words = ["--ca=hub/tls.pem", "--auth-file=hub/fuq.auth", "--drain=0s", "-j1"];
         let call = rig.laboro(["worker", &from].iter().chain(&words));
         let worker = call.start();
         until("it runs", || hub.statuses() == ["running"] && rig.at("say.runs").exists());

@@ -65,12 +65,12 @@ fn too_many_failures_stop_the_job_and_the_same_command_goes_on() {
 fn nothing_starts_while_too_little_memory_is_free() {
     let rig = Rig::new();
     rig.write("jobs.txt", "touch ran\n");
-    let live = rig.laboro(["run", "--memory", "900T", "jobs.txt"]).start();
+    let live = rig.laboro(["run", "--memory-free", "900T", "jobs.txt"]).start();
     until("it is said why", || live.err().contains("900.0 TiB wanted"));
     live.signal(Signal::INT);
     live.wait().expect(130).says("0 of 1 tasks done, 1 not run");
     assert!(!rig.at("ran").exists());
-    rig.run(["--memory", "1M", "jobs.txt"]).expect(0);
+    rig.run(["--memory-free", "1M", "jobs.txt"]).expect(0);
     assert!(rig.at("ran").exists());
 }
 

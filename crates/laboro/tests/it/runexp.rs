@@ -30,7 +30,7 @@ impl Rig {
 
     fn runner(&self, port: &str, slots: &str) -> Live {
         let from = format!("runexp://127.0.0.1:{port}");
-        self.laboro(["worker", "--from", &from, "--slots", slots, "--name", "r1"]).start()
+        self.laboro(["worker", "--from", &from, "-j", slots, "--name", "r1"]).start()
     }
 }
 

@@ -16,7 +16,7 @@ impl Cluster {
             settings.http = "127.0.0.1:0".parse().unwrap();
         });
         hub.rig.laboro(["slurm", "install", "bin"]).run().expect(0);
-        let worker = hub.worker("n1", &["--slots", "4"]);
+        let worker = hub.worker("n1", &["-j", "4"]);
         Cluster { hub, _worker: worker }
     }
 

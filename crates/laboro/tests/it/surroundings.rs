@@ -27,7 +27,7 @@ fn a_task_knows_who_it_is() {
         command = "env"
         "#,
     );
-    let resources = ["--resource", "gpu=4", "--resource", "licence-x=1"];
+    let resources = ["--with", "gpu=4", "--with", "licence-x=1"];
     rig.run(["-j2", "flow.toml"].iter().chain(&resources)).expect(0);
     let value = |task: &str, name: &str| {
         let lines = rig.lines(&format!("{task}.env"));
@@ -91,7 +91,41 @@ fn tasks_at_the_same_time_never_share_a_resource() {
         command = "mkdir held.$LABORO_GPU && rmdir held.$LABORO_GPU"
         "#,
     );
-    rig.run(["-j4", "--resource", "gpu=2", "flow.toml"]).expect(0);
+    rig.run(["-j4", "--with", "gpu=2", "flow.toml"]).expect(0);
+}
+
+#[test]
+fn gpus_keep_their_numbers_and_a_persons_choice_stands() {
+    let rig = Rig::new();
+    rig.write(
+        "flow.toml",
+        r#"
+        [[task]]
+        name = "given"
+        resources = { gpu = 0.5 }
+        command = "echo $LABORO_GPU $CUDA_VISIBLE_DEVICES > given"
+        [[task]]
+        name = "chosen"
+        resources = { gpu = "all" }
+        env = { CUDA_VISIBLE_DEVICES = "7" }
+        command = "echo $LABORO_GPU $CUDA_VISIBLE_DEVICES > chosen"
+        [[task]]
+        name = "other"
+        resources = { gpu = 9 }
+        command = "echo ${LABORO_GPU-none} > other"
+        [[task.variant]]
+        slots = 2
+        "#,
+    );
+    let run = rig.laboro(["run", "-j2", "--with", "gpu=2", "flow.toml"]);
+    let ran = run.env("CUDA_VISIBLE_DEVICES", "4,5").run();
+    ran.expect(0);
+    assert!(!ran.err().contains("stay what they were"), "{}", ran.err());
+    assert_eq!(rig.lines("given"), ["4 4"]);
+    assert_eq!(rig.lines("chosen"), ["4,5 7"]);
+    assert_eq!(rig.lines("other"), ["none"]);
+    let run = rig.laboro(["run", "--with", "gpu=3", "flow.toml"]);
+    run.env("CUDA_VISIBLE_DEVICES", "4,5").run().expect(2).says("shows only 2");
 }
 
 #[test]

@@ -233,6 +233,7 @@ impl Rig {
             output_limit: u64::MAX,
             until: Until::default(),
             limit_by: LimitBy::Nothing,
+            items: Vec::new(),
         };
         change(&mut settings);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

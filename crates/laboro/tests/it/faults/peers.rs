@@ -226,7 +226,7 @@ fn what_dwork_peers_say_while_the_hub_stands_still_counts() {
     let line = "echo x >> starts; while test -e go; do sleep 0.02; done; echo x >> done";
     let from = format!("dwork://{door}");
     let worker = |name: &str| {
-        let words = ["worker", "--from", &from, "--name", name, "--slots", "1", "--stay", "--"];
+        let words = ["worker", "--from", &from, "--name", name, "-j", "1", "--stay", "--"];
         rig.laboro(words.iter().copied().chain(["sh", "-c", line])).start()
     };
     let workers = ["first", "second"].map(worker);

@@ -149,7 +149,7 @@ impl Stage {
     }
 
     fn words(&self, name: &str) -> Vec<String> {
-        let mut words = vec!["worker", "--name", name, "--slots", "1", "--scratch", "."];
+        let mut words = vec!["worker", "--name", name, "-j", "1", "--scratch", "."];
         let access = self.hub.access();
         if self.dialect == "native" {
             words.extend(["--access", &access, "--lease", "2s"]);

@@ -39,7 +39,7 @@ fn make_certificate(rig: &Rig) {
 impl Foreman<'_> {
     fn worker(&self, way: &str, more: &[&str]) -> Call {
         let from = format!("--from=fuq+{way}://{}", self.address);
-        let always = ["worker", &from, "--slots=2", "--auth-file=auth"];
+        let always = ["worker", &from, "-j2", "--auth-file=auth"];
         self.rig.laboro(always.iter().chain(more))
     }
 

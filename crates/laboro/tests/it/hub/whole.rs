@@ -21,7 +21,7 @@ impl Whole {
         let free = "127.0.0.1:0";
         let hub = rig.laboro(["hub", "--dir", dir, "--http", free, "--native", free]).start();
         until("the hub has left its access file", || rig.read("hub/access.toml").contains("http"));
-        let worker = rig.laboro(["worker", dir, "--slots", "2", "--scratch", "."]).start();
+        let worker = rig.laboro(["worker", dir, "-j", "2", "--scratch", "."]).start();
         let whole = Whole { rig, hub: Some(hub), _worker: worker };
         until("the worker is there", || whole.run(&["workers", "--json"]).out().contains("true"));
         whole

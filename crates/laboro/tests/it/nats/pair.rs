@@ -85,7 +85,7 @@ impl Pair {
     }
 
     pub fn worker_with(&self, access: &str) -> Live {
-        let words = ["worker", "--access", access, "--slots", "4", "--scratch", "."];
+        let words = ["worker", "--access", access, "-j", "4", "--scratch", "."];
         self.rig.laboro(words).start()
     }
 

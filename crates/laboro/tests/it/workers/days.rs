@@ -146,8 +146,12 @@ fn a_stranger_in_the_hubs_place_is_not_worked_for() {
 fn what_makes_no_sense_is_said_before_anything_starts() {
     let hub = HubRig::new();
     for (words, says) in [
-        (vec!["--slots", "0"], "at least one slot"),
-        (vec!["--resource", "gpu"], "NAME=N"),
+        (vec!["-j", "0"], "at least one slot"),
+        (vec!["--with", "gpu"], "write gpu=2"),
+        (vec!["--slots", "2"], "-j 2"),
+        (vec!["--resource", "gpu=1"], "--with gpu=1"),
+        (vec!["--tag", "fast"], "--with-tag fast"),
+        (vec!["--memory", "2G"], "--memory-free 2G"),
         (vec!["--time-limit", "soon"], "--time-limit"),
         (vec!["--from", "gopher://x:1"], "fuq2+tcp"),
         (vec!["--from", "dwork://127.0.0.1:1"], "-- ./run {}"),

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 #[test]
 fn many_tasks_run_once_each_and_their_placeholders_are_filled() {
     let hub = HubRig::new();
-    let _worker = hub.worker("one", &["--slots", "2"]);
+    let _worker = hub.worker("one", &["-j", "2"]);
     let job = hub.submit(200, "echo {} {name} >> done", Profile::default());
     hub.until_done(job);
     let mut lines = hub.rig.lines("done");
@@ -23,7 +23,7 @@ fn many_tasks_run_once_each_and_their_placeholders_are_filled() {
 fn a_link_that_is_cut_costs_no_task_a_second_run() {
     let hub = HubRig::new();
     let proxy = Proxy::to(hub.address);
-    let _worker = hub.worker("one", &["--slots", "2", &proxy.address.to_string()]);
+    let _worker = hub.worker("one", &["-j", "2", &proxy.address.to_string()]);
     hub.rig.write("go", "");
     let job = hub.submit(2, WAITS, Profile::default());
     until("both run", || hub.rig.lines("starts").len() == 2);
@@ -88,7 +88,7 @@ fn what_a_worker_left_that_was_killed_with_all_that_watches_it_is_ended_by_the_n
 #[test]
 fn a_hub_that_restarts_finds_its_tasks_running_and_takes_their_results() {
     let mut hub = HubRig::new();
-    let _worker = hub.worker("one", &["--slots", "2"]);
+    let _worker = hub.worker("one", &["-j", "2"]);
     hub.rig.write("go", "");
     let job = hub.submit(3, WAITS, Profile::default());
     until("both run", || hub.rig.lines("starts").len() == 2);
@@ -107,7 +107,7 @@ fn a_hub_that_is_killed_and_started_again_loses_nothing_that_runs() {
     let job = hub.submit(3, WAITS, Profile::default());
     hub.stop();
     let first = hub.start_apart();
-    let _worker = hub.worker_unmet("one", &["--slots", "2"]);
+    let _worker = hub.worker_unmet("one", &["-j", "2"]);
     until("both run", || hub.rig.lines("starts").len() == 2);
     first.signal(Signal::KILL);
     first.wait();

@@ -94,8 +94,8 @@ impl HubRig {
     pub fn worker_call(&self, name: &str, options: &[&str]) -> Call {
         let access = self.access();
         let mut words = vec!["worker", "--access", &access, "--name", name, "--scratch", "."];
-        if !options.contains(&"--slots") {
-            words.extend(["--slots", "1"]);
+        if !options.contains(&"-j") {
+            words.extend(["-j", "1"]);
         }
         words.extend(options);
         self.rig.laboro(words)

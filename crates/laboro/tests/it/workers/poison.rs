@@ -45,7 +45,7 @@ fn a_task_that_kills_its_workers_is_held_and_a_hundred_others_are_done() {
     let _worker = loop {
         assert!(killed < 20, "it goes on killing workers: {:?}", task(&hub, poison, 1));
         killed += 1;
-        let call = hub.worker_call("one", &["--slots", "4"]);
+        let call = hub.worker_call("one", &["-j", "4"]);
         let mut worker = call.env("COME", &killed.to_string()).start();
         hub.rig.write(&format!("pid{killed}"), worker.pid().to_string());
         until("it was killed, or the task is held", || {

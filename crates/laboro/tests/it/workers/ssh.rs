@@ -31,7 +31,7 @@ fn front(hub: &HubRig, hosts: &[&str]) -> crate::rig::Live {
     let access = hub.access();
     let mut words = vec!["worker", "--access", &access, "--remote-laboro", crate::rig::LABORO];
     words.extend(hosts.iter().flat_map(|host| ["--ssh", host]));
-    words.extend(["--", "--slots", "1", "--scratch", "."]);
+    words.extend(["--", "-j", "1", "--scratch", "."]);
     hub.rig.laboro(words).env("PATH", &path(hub)).start()
 }
 

@@ -1,0 +1,43 @@
+//! Options about what each task needs of a machine, the same for `run` and `submit`: what a flow says with the keys of
+//! its defaults. What a machine has is said with others.
+
+use crate::input::{quantity, resources};
+use clap::Args as ClapArgs;
+use laboro_plan::{Settings, parse_duration, parse_size};
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct NeedsArgs {
+    /// How many slots a task takes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) slots: Option<u32>,
+
+    /// How much memory a task needs, such as 2G.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+
+    /// Something countable that a task needs: gpu=1, gpu=0.5 or gpu=all.
+    #[arg(long = "resource", value_name = "NAME=N")]
+    pub(crate) resources: Vec<String>,
+
+    /// Run only on workers with this tag.
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+
+    /// Start a task only where a worker stays for so long. Default: its time limit.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time_request: Option<String>,
+}
+
+impl NeedsArgs {
+    /// For `Plan::apply`.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        Ok(Settings {
+            slots: self.slots,
+            memory_bytes: quantity("--memory", self.memory.as_deref(), parse_size)?,
+            resources: resources(&self.resources)?,
+            tags: self.tags.clone(),
+            time_request: quantity("--time-request", self.time_request.as_deref(), parse_duration)?,
+            ..Settings::default()
+        })
+    }
+}
