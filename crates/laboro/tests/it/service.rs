@@ -115,7 +115,7 @@ fn a_unit_can_be_made_for_the_system_and_for_a_user() {
     let rig = Rig::new();
     let system = rig.laboro(["hub", "install-service", "--print", "--config=my hub.toml"]).run();
     let unit = system.expect(0).out();
-    for line in ["Type=notify-reload", "User=laboro", "WantedBy=multi-user.target"] {
+    for line in ["Type=notify", "User=laboro", "WantedBy=multi-user.target"] {
         assert!(unit.lines().any(|there| there == line), "{line}: {unit}");
     }
     let start = unit.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
