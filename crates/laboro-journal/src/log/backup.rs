@@ -23,8 +23,11 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Report, LogError> {
         clear(&partial)?;
         make_dir(&partial)?;
         match copy(&listing, &partial) {
-            // The list may have been made while files changed their names.
-            Err(LogError::Corrupt { .. }) if tries < TRIES && listing.is_stale(dir)? => {}
+            // The list may have been made while files changed their names, or have been too long to be held.
+            Err(error)
+                if (matches!(error, LogError::Corrupt { .. }) || error.is_missing_file())
+                    && tries < TRIES
+                    && listing.is_stale(dir)? => {}
             copied => break copied,
         }
         tries += 1;

@@ -67,17 +67,30 @@ pub fn check_with<T>(
     loop {
         let listing = Listing::read_held(dir)?;
         let mut seen = start();
-        let walked = walk(&listing, u64::MAX, &mut |piece, number, payload| {
-            visit(&mut seen, piece, number, payload)
-        })?;
-        if walked.damage.is_none() || tries == TRIES || !listing.is_stale(dir)? {
-            let reserve = reserve(&listing, &walked)?;
+        let read =
+            read(&listing, &mut |piece, number, payload| visit(&mut seen, piece, number, payload));
+        let may_be_stale = match &read {
+            Ok((walked, _)) => walked.damage.is_some(),
+            // More files than are held.
+            Err(error) => error.is_missing_file(),
+        };
+        if !may_be_stale || tries == TRIES || !listing.is_stale(dir)? {
+            let (walked, reserve) = read?;
             let mut report = report(walked);
             report.notes.extend(reserve);
             return Ok((report, seen));
         }
         tries += 1;
     }
+}
+
+fn read(
+    listing: &Listing,
+    visit: &mut dyn FnMut(Piece, u64, &[u8]) -> Result<(), String>,
+) -> Result<(Walked, Option<String>), LogError> {
+    let walked = walk(listing, u64::MAX, visit)?;
+    let reserve = reserve(listing, &walked)?;
+    Ok((walked, reserve))
 }
 
 /// What is wrong with the files that are kept in case the newest snapshot is damaged one day. Nothing depends on them
