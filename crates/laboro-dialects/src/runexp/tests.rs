@@ -10,5 +10,6 @@ mod replay;
 mod result;
 mod rig;
 mod runner;
+mod runners;
 mod script;
 mod words;
