@@ -4,6 +4,7 @@
 pub(crate) mod args;
 
 mod access;
+mod allocation;
 mod front;
 mod fuq;
 mod settings;
@@ -35,14 +36,18 @@ pub(crate) fn run(args: &Worker) -> anyhow::Result<Exit> {
         }
         return exit;
     }
-    let mut options = settings::agent_options(args)?;
+    let allocation = allocation::Allocation::of_process();
+    let mut options = settings::agent_options(args, allocation.as_ref())?;
+    if let Some(allocation) = allocation.as_ref().filter(|_| !args.quiet) {
+        say(format_args!("{}: {}", safe(&options.name), safe(&allocation.words())));
+    }
     settings::make_room(&options).map_err(usage)?;
     // Before anything else is started, and before there are threads.
     let crew = match args.no_op {
         true => None,
         false => Some(Crew::start(Default::default(), options.slots)?),
     };
-    let mut source = source::open(args, &mut options)?;
+    let mut source = source::open(args, &mut options, allocation.as_ref())?;
     if args.tee {
         source.side = Box::new(teed::Teed::new(source.side));
     }

@@ -1,5 +1,6 @@
 //! From what was typed to how the worker works: numbers, times, names.
 
+use super::allocation::Allocation;
 use super::args::Worker;
 use crate::exit::usage;
 use crate::machine::Machine;
@@ -9,7 +10,11 @@ use laboro_worker::Until;
 use laboro_worker::agent::{AgentOptions, ScratchPlace};
 use std::time::Duration;
 
-pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
+/// A batch job has its say where nothing was typed.
+pub(super) fn agent_options(
+    args: &Worker,
+    allocation: Option<&Allocation>,
+) -> anyhow::Result<AgentOptions> {
     args.old.refuse()?;
     let here = || std::env::current_dir().context("the current directory is gone");
     let dir = match &args.workdir {
@@ -18,7 +23,7 @@ pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
     };
     Ok(AgentOptions {
         name: name(args),
-        slots: slots(args)?,
+        slots: slots(args, allocation)?,
         shell: args.shell.clone(),
         dir: Some(dir),
         scratch: ScratchPlace::Among(args.scratch.clone().unwrap_or_else(std::env::temp_dir)),
@@ -32,7 +37,8 @@ pub(crate) fn agent_options(args: &Worker) -> anyhow::Result<AgentOptions> {
         ahead: 0,
         memory_free: optional(memory_option(args), args.memory_free.as_deref(), parse_size)?,
         idle_timeout: optional("--idle-timeout", args.idle_timeout.as_deref(), parse_duration)?,
-        time_limit: optional("--time-limit", args.time_limit.as_deref(), parse_duration)?,
+        time_limit: optional("--time-limit", args.time_limit.as_deref(), parse_duration)?
+            .or_else(|| allocation.and_then(Allocation::time_limit)),
         output_limit: quantity("--output-limit", &args.output_limit, parse_size)?,
         until: Until::default(),
         limit_by: args.limits.into(),
@@ -57,11 +63,13 @@ pub(crate) fn lease_ms(args: &Worker) -> anyhow::Result<u64> {
 }
 
 /// The number of cores is what this process may use of them, also where a cgroup or an affinity gives less.
-fn slots(args: &Worker) -> anyhow::Result<u32> {
+fn slots(args: &Worker, allocation: Option<&Allocation>) -> anyhow::Result<u32> {
     let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     match args.jobs {
         Some(0) => Err(usage("-j 0: at least one slot is needed")),
-        slots => Ok(slots.unwrap_or_else(cores)),
+        slots => Ok(slots
+            .or_else(|| allocation.and_then(|allocation| allocation.slots))
+            .unwrap_or_else(cores)),
     }
 }
 

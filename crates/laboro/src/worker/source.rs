@@ -1,6 +1,7 @@
 //! Where work comes from: a hub of our own, or another system whose language we speak.
 
 use super::access;
+use super::allocation::Allocation;
 use super::args::{OnFailure, Worker};
 use super::front::Front;
 use super::fuq;
@@ -32,17 +33,25 @@ pub(crate) struct Source {
     pub(crate) front: Option<Front>,
 }
 
-pub(crate) fn open(args: &Worker, options: &mut AgentOptions) -> anyhow::Result<Source> {
+pub(super) fn open(
+    args: &Worker,
+    options: &mut AgentOptions,
+    allocation: Option<&Allocation>,
+) -> anyhow::Result<Source> {
     match &args.from {
         Some(url) => elsewhere(url, args, options),
         None if args.curve.is_given() => Err(usage(
             "--curve-server-key: a hub's own workers need none; it is for --from dwork://",
         )),
-        None => hub(args, options),
+        None => hub(args, options, allocation),
     }
 }
 
-fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
+fn hub(
+    args: &Worker,
+    options: &AgentOptions,
+    allocation: Option<&Allocation>,
+) -> anyhow::Result<Source> {
     let (access, front) = access::find(args)?;
     let address = access.native.clone();
     let address = address.context("the access file names no native door: give HOST:PORT")?;
@@ -62,7 +71,9 @@ fn hub(args: &Worker, options: &AgentOptions) -> anyhow::Result<Source> {
         group: args.group.clone().or_else(|| access.group.clone()),
         token: access.token.expose().as_bytes().to_vec(),
         tags: args.with_tags.clone(),
-        memory: machine.memory,
+        memory: allocation
+            .and_then(|allocation| allocation.memory_bytes)
+            .map_or(machine.memory, |bytes| bytes.min(machine.memory)),
         resources: machine.resources,
         period_ms: lease_ms(args)?,
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
