@@ -1,5 +1,6 @@
 //! Tasks as the hub shows them.
 
+use super::label::{label, words_of};
 use super::needs::{Missing, ResourceRequest, Variant, requests};
 use super::reference::{After, Line};
 use super::runner::Runner;
@@ -23,6 +24,9 @@ pub struct Task {
     #[serde(default)]
     #[schema(value_type = String)]
     pub name: Text,
+    /// What people call it: its name, or the words of its values.
+    #[serde(default)]
+    pub label: String,
     /// Its state.
     pub state: TaskState,
     /// Higher runs first.
@@ -372,6 +376,7 @@ impl From<TaskView> for Task {
             job: view.task.job.0,
             task: view.task.number(),
             name: (&view.name).into(),
+            label: label_of(&view),
             state: view.state.into(),
             priority: view.priority,
             failed_attempts: view.failed_attempts,
@@ -503,6 +508,20 @@ impl TaskWork {
         self.env = variables
             .map(|(name, value)| (Text::from(name.as_ref()).to_string(), value.as_ref().into()))
             .collect();
+    }
+}
+
+fn label_of(view: &TaskView) -> String {
+    let words = view
+        .element
+        .as_ref()
+        .map(|element| words_of(value(&element.values, element.position).bytes()));
+    let number = view.element.as_ref().map_or(view.task.number(), |one| one.position + 1);
+    // One without a name is called by its numbers.
+    let id = format!("{}/{}", view.task.job.0, view.task.number());
+    match view.name.to_string() {
+        name if name == id && words.is_some() => label("", number, words.as_deref()),
+        name => label(&name, number, words.as_deref()),
     }
 }
 

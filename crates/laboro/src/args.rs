@@ -321,8 +321,8 @@ pub(crate) enum Durability {
 }
 
 const LOGS_HELP: &str = "\
-Looks into .laboro here, if there is one, or where --state says. Asks the hub if there is no run here or the
-environment names one, or with --hub, --access or --dir; then TASK may also be JOB/N.";
+Looks into .laboro here, if there is one, or where --state says. Asks the hub if there is no run here but a hub
+is known, or with --hub, --access or --dir; then TASK may also be JOB/N.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = LOGS_HELP)]

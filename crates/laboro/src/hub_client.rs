@@ -11,7 +11,7 @@ pub(crate) use access::{is_known, path as access_path};
 pub(crate) use away::Away;
 pub(crate) use follow::Follow;
 pub(crate) use pages::{Newest, TaskPages, WorkerPages};
-pub(crate) use place::{RunPlace, is_hub_meant};
+pub(crate) use place::RunPlace;
 
 use crate::args::hub::{HubArgs, WhereArgs};
 use crate::exit::{Exit, refused, usage};

@@ -7,7 +7,7 @@ pub(crate) use hub::tail;
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
-use crate::hub_client::{is_hub_meant, is_known};
+use crate::hub_client::is_known;
 use crate::output::{print, say};
 use crate::run::{GROUP, JOB, RunDir, earlier};
 use anyhow::Context;
@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
     let place = &args.place;
     let root = place.state.clone().unwrap_or_else(|| PathBuf::from(".laboro"));
-    if is_hub_meant(place) && (place.says_hub().is_some() || is_known(&place.hub)) {
+    if place.says_hub().unwrap_or_else(|| !root.exists() && is_known(&place.hub)) {
         return hub::run(args);
     }
     let dir = RunDir::find(&root, place.run.as_ref().and_then(Option::as_deref))?;

@@ -45,7 +45,7 @@ fn root(args: &WhereArgs) -> PathBuf {
 }
 
 /// Said by an option, else by the environment, else because there is no run here.
-pub(crate) fn is_hub_meant(args: &WhereArgs) -> bool {
+fn is_hub_meant(args: &WhereArgs) -> bool {
     let is_said = args.says_hub();
     is_said.unwrap_or_else(|| access::is_in_environment() || !root(args).exists())
 }

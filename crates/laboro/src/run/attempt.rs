@@ -19,6 +19,8 @@ pub(crate) struct Attempt {
     /// The hub has taken it back: its result does not count.
     pub(crate) is_revoked: bool,
     pub(crate) name: String,
+    /// What people call it.
+    pub(crate) label: String,
     /// Counted over all runs of the job.
     pub(crate) number: u16,
     /// As a person would type it, for result files.
@@ -36,12 +38,18 @@ pub(crate) struct Attempt {
 const TAIL_BYTES: usize = 2048;
 
 impl Attempt {
-    pub(crate) fn new(grant: &Grant, name: String, number: u16, options: &Options) -> Attempt {
+    pub(crate) fn new(
+        grant: &Grant,
+        (name, label): (String, String),
+        number: u16,
+        options: &Options,
+    ) -> Attempt {
         Attempt {
             task: grant.task,
             has_begun: false,
             is_revoked: false,
             name,
+            label,
             number,
             command: String::new(),
             lease: grant.lease,
@@ -63,9 +71,18 @@ impl Attempt {
             self.command = typed(words);
         }
         if let Some(dir) = &options.output_dir {
-            self.files = Some(copies(dir, &self.name, self.task.index)?);
+            self.files = Some(copies(dir, &self.file_name())?);
         }
         Ok(())
+    }
+
+    /// By its name; where that is a number, with its label. Values may be the same twice, numbers are not.
+    fn file_name(&self) -> String {
+        let is_number = self.name.bytes().all(|byte| byte.is_ascii_digit());
+        match is_number && self.label != self.name {
+            true => file_name(&format!("{}-{}", self.name, self.label), self.task.index),
+            false => file_name(&self.name, self.task.index),
+        }
     }
 
     pub(crate) fn key(&self) -> Key {
@@ -128,9 +145,9 @@ fn typed(argv: &[OsString]) -> String {
 }
 
 /// Both are made when the attempt begins, so that nothing of an earlier attempt is left in them.
-fn copies(dir: &Path, name: &str, index: u32) -> anyhow::Result<[File; 2]> {
+fn copies(dir: &Path, name: &str) -> anyhow::Result<[File; 2]> {
     let make = |ending| {
-        let path = dir.join(format!("{}.{ending}", file_name(name, index)));
+        let path = dir.join(format!("{name}.{ending}"));
         File::create(&path).with_context(|| format!("{} cannot be written", path.display()))
     };
     Ok([make("out")?, make("err")?])

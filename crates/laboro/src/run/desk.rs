@@ -265,7 +265,8 @@ impl Desk {
         let key = Key(self.next_key);
         self.next_key += 1;
         let name = self.layout.name(index).unwrap_or_else(|| grant.name.to_string());
-        let attempt = Attempt::new(&grant, name.clone(), number, &self.options);
+        let label = self.layout.label(index).unwrap_or_else(|| name.clone());
+        let attempt = Attempt::new(&grant, (name.clone(), label), number, &self.options);
         self.given.insert(key, attempt);
         let place = grant.element.as_ref().map_or(0, |element| element.position);
         let value = grant.element.as_ref().map(|element| Value {

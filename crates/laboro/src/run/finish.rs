@@ -3,7 +3,7 @@
 use super::desk::{Desk, OUTPUTS_TROUBLE};
 use super::order::Order;
 use super::side::SharedDesk;
-use super::summary::{FAILURES, Summary};
+use super::summary::{FAILURES, Failure, Summary};
 use super::{Ended, JOB, RunDir, exit_of, job_view};
 use crate::exit::Exit;
 use anyhow::{Context, anyhow};
@@ -22,11 +22,16 @@ pub(super) async fn finish(
     let mut desk = desk.lock();
     let Desk { layout, display, outputs, order, results, tally, .. } = &mut *desk;
     let failed = failed.iter().map(|task| {
-        let name = layout.name(task.task.index).unwrap_or_else(|| task.name.to_string());
+        let index = task.task.index;
+        let name = layout.name(index).unwrap_or_else(|| task.name.to_string());
+        let label = layout.label(index).unwrap_or_else(|| name.clone());
+        let known = tally.failure(index);
         let outcome = task.attempts.last().and_then(|attempt| attempt.outcome);
         let outcome = outcome.map(|outcome| outcome.to_string());
-        let outcome = outcome.or_else(|| tally.outcome_of(&name).map(str::to_owned));
-        (name, outcome.unwrap_or_else(|| "in an earlier run".to_owned()))
+        let outcome = outcome.or_else(|| known.map(|known| known.outcome.clone()));
+        let outcome = outcome.unwrap_or_else(|| "in an earlier run".to_owned());
+        let words = known.map_or_else(Vec::new, |known| known.words.clone());
+        Failure { index, name, label, outcome, words }
     });
     let failed = failed.collect();
     outputs.flush().context(OUTPUTS_TROUBLE)?;

@@ -130,6 +130,28 @@ impl Layout {
         })
     }
 
+    /// What people call it.
+    pub(crate) fn label(&self, index: u32) -> Option<String> {
+        let (part, place) = self.find(index)?;
+        Some(match &self.plan.parts[part] {
+            Part::Task(task) => api::label(&task.name, place + 1, None),
+            Part::Array(array) => {
+                let row = array.values.row(u64::from(place)).unwrap_or_default();
+                let keys = array.values.columns().iter().map(|column| column.key.as_deref());
+                let words = row.iter().zip(keys).map(|(value, key)| {
+                    let value = String::from_utf8_lossy(value);
+                    key.map_or(value.to_string(), |key| format!("{key}={value}"))
+                });
+                let words: Vec<String> = words.collect();
+                let name = match array.name.as_str() {
+                    "" => String::new(),
+                    _ => array.element_name(u64::from(place)),
+                };
+                api::label(&name, place + 1, Some(&words.join(" ")))
+            }
+        })
+    }
+
     fn placed(&self, index: u32) -> &Placed {
         let after = self.arrays.partition_point(|array| array.first <= index);
         &self.arrays[after.saturating_sub(1)]

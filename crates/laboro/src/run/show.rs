@@ -1,6 +1,7 @@
 //! What a person sees while it runs: a bar on a terminal, a line now and then elsewhere, JSON events for
 //! programs, failures at once with the end of what they said.
 
+use super::attempt::Attempt;
 use super::summary::Summary;
 use super::tee::Tee;
 use super::{JOB, Show};
@@ -40,6 +41,7 @@ pub(crate) struct Progress {
 /// An attempt that has ended.
 pub(crate) struct EndView {
     pub(crate) name: String,
+    pub(crate) label: String,
     pub(crate) index: u32,
     pub(crate) attempt: u16,
     pub(crate) outcome: Outcome,
@@ -59,6 +61,7 @@ impl EndView {
             "job": JOB.0,
             "task": self.index,
             "name": self.name,
+            "label": self.label,
             "attempt": self.attempt,
             "outcome": api::Outcome::from(self.outcome),
             "message": self.message,
@@ -163,10 +166,15 @@ impl Display {
         }
     }
 
-    pub(crate) fn started(&mut self, name: &str, index: u32, attempt: u16) {
+    pub(crate) fn started(&mut self, attempt: &Attempt) {
         if self.show.json {
             self.json(&json!({
-                "event": "start", "job": JOB.0, "task": index, "name": name, "attempt": attempt,
+                "event": "start",
+                "job": JOB.0,
+                "task": attempt.task.index,
+                "name": attempt.name,
+                "label": attempt.label,
+                "attempt": attempt.number,
             }));
         }
     }
@@ -178,7 +186,7 @@ impl Display {
             self.failure(end);
         }
         if end.truncated && !self.show.json {
-            self.note(&format!("{} printed more than --output-limit keeps", safe(&end.name)));
+            self.note(&format!("{} printed more than --output-limit keeps", safe(&end.label)));
         }
         if let Some(bar) = &self.bar {
             bar.set_position(self.ended_before + progress.done + progress.failed);
@@ -195,11 +203,9 @@ impl Display {
             end.message.as_ref().map_or(String::new(), |message| format!(": {}", safe(message)));
         let took = duration(Duration::from_micros(end.used.wall_us));
         let mut words =
-            format!("{} failed ({}) after {took}{tried}{why}", safe(&end.name), end.outcome);
-        let tail = String::from_utf8_lossy(&end.stderr_tail);
-        let lines: Vec<&str> = tail.lines().collect();
-        for line in lines.iter().skip(lines.len().saturating_sub(TAIL_LINES)) {
-            words.push_str(&format!("\n    {}", safe(line)));
+            format!("{} failed ({}) after {took}{tried}{why}", safe(&end.label), end.outcome);
+        for line in last_lines(&end.stderr_tail, TAIL_LINES) {
+            words.push_str(&format!("\n    {line}"));
         }
         self.say(&words);
     }
@@ -282,6 +288,13 @@ impl Drop for Display {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Of what was written to standard error.
+pub(super) fn last_lines(tail: &[u8], most: usize) -> Vec<String> {
+    let tail = String::from_utf8_lossy(tail);
+    let lines: Vec<&str> = tail.lines().collect();
+    lines.iter().skip(lines.len().saturating_sub(most)).map(|line| safe(line)).collect()
 }
 
 /// So many of something a second, or a minute where that is easier to read.

@@ -2,7 +2,7 @@
 
 use super::JOB;
 use super::desk::Ended;
-use super::show::{EndView, per_second};
+use super::show::{EndView, last_lines, per_second};
 use crate::exit::Exit;
 use crate::output::{bytes, duration, safe, shell_word};
 use laboro_api as api;
@@ -21,17 +21,27 @@ pub(crate) struct Tally {
     cpu: Duration,
     max_rss_kib: u64,
     slowest: Vec<(Duration, String)>,
-    failures: Vec<(String, String)>,
+    failures: Vec<Failure>,
+}
+
+/// A task that has failed, and its last words where they are known.
+pub(crate) struct Failure {
+    pub(crate) index: u32,
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) outcome: String,
+    pub(crate) words: Vec<String>,
 }
 
 const SLOWEST: usize = 3;
 pub(crate) const FAILURES: usize = 10;
+/// Lines of each of them.
+const WORDS: usize = 2;
 
 impl Tally {
     /// How a task failed in this run.
-    pub(crate) fn outcome_of(&self, name: &str) -> Option<&str> {
-        let found = self.failures.iter().find(|(failed, _)| failed == name);
-        found.map(|(_, outcome)| outcome.as_str())
+    pub(crate) fn failure(&self, index: u32) -> Option<&Failure> {
+        self.failures.iter().find(|failed| failed.index == index)
     }
 
     pub(crate) fn add(&mut self, end: &EndView) {
@@ -43,14 +53,20 @@ impl Tally {
         } else if !end.again {
             self.failed += 1;
             if self.failures.len() < FAILURES {
-                self.failures.push((end.name.clone(), end.outcome.to_string()));
+                self.failures.push(Failure {
+                    index: end.index,
+                    name: end.name.clone(),
+                    label: end.label.clone(),
+                    outcome: end.outcome.to_string(),
+                    words: last_lines(&end.stderr_tail, WORDS),
+                });
             }
         }
         let wall = Duration::from_micros(end.used.wall_us);
         if self.slowest.len() < SLOWEST
             || self.slowest.last().is_some_and(|(least, _)| wall > *least)
         {
-            self.slowest.push((wall, end.name.clone()));
+            self.slowest.push((wall, end.label.clone()));
             self.slowest.sort_by_key(|(took, _)| std::cmp::Reverse(*took));
             self.slowest.truncate(SLOWEST);
         }
@@ -63,7 +79,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) after: &'a JobView,
     pub(crate) tally: &'a Tally,
     /// The first few that have failed, whenever that was, and how.
-    pub(crate) failed: Vec<(String, String)>,
+    pub(crate) failed: Vec<Failure>,
     pub(crate) path: &'a Path,
     pub(crate) exit: Exit,
 }
@@ -137,14 +153,15 @@ impl Summary<'_> {
         if !self.failed.is_empty() {
             text.push_str("failed:\n");
         }
-        for (name, outcome) in &self.failed {
-            text.push_str(&format!("  {}  {outcome}\n", safe(name)));
+        for Failure { label, outcome, words, .. } in &self.failed {
+            text.push_str(&format!("  {}  {outcome}\n", safe(label)));
+            words.iter().for_each(|line| text.push_str(&format!("      {line}\n")));
         }
         let shown = self.failed.len() as u64;
         if u64::from(failed) > shown {
             text.push_str(&format!("  and {} more\n", u64::from(failed) - shown));
         }
-        let name = self.failed.first().map_or("TASK", |(name, _)| name.as_str());
+        let name = self.failed.first().map_or("TASK", |failed| failed.name.as_str());
         text.push_str(&format!(
             "see one: {} {}   run them again: the same command with --retry-failed\n",
             self.logs_command(),

@@ -34,7 +34,7 @@ pub(crate) fn task_row(task: &Task, now_ms: u64) -> [(String, Mood); 8] {
     };
     [
         plain(format!("{}/{}", task.job, task.task)),
-        plain(task.name.to_string()),
+        plain(safe(&called(task))),
         (task_word(task.state).to_owned(), state_of_task(task.state)),
         plain(if tried > 0 { tried.to_string() } else { String::new() }),
         plain(last.map_or(String::new(), worker_of)),
@@ -42,6 +42,14 @@ pub(crate) fn task_row(task: &Task, now_ms: u64) -> [(String, Mood); 8] {
         plain(last.map_or(String::new(), |last| took(last, now_ms))),
         plain(outcome),
     ]
+}
+
+/// A hub of an earlier version tells only names.
+pub(crate) fn called(task: &Task) -> String {
+    match task.label.as_str() {
+        "" => task.name.to_string(),
+        label => label.to_owned(),
+    }
 }
 
 /// Something that it printed was not kept.

@@ -15,7 +15,7 @@ fn a_timeout_ends_grandchildren_that_do_not_listen() {
     let live = rig.laboro(["run", "--timeout", "1s", "--grace", "200ms", "jobs.txt"]).start();
     until("all processes run", || rig.lines("pids").len() == 3);
     let lives: Vec<Life> = rig.lines("pids").iter().map(|pid| Life::of(pid)).collect();
-    live.wait().expect(1).says("1 failed (timed out) after 1.").says("1 of 2 tasks done");
+    live.wait().expect(1).says("failed (timed out) after 1.").says("1 of 2 tasks done");
     assert!(lives.iter().all(Life::is_over));
 }
 

@@ -171,6 +171,7 @@ async fn as_json(hub: &Hub, task: &Task, attempt: Option<u16>) -> anyhow::Result
         "job": task.job,
         "task": task.task,
         "name": task.name.to_string(),
+        "label": task.label,
         "state": task.state.word(),
         "attempt": attempt.or(shown.map(|shown| shown.attempt)),
         "ended": shown.and_then(ended),

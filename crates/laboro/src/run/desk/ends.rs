@@ -43,7 +43,7 @@ impl Desk {
         {
             attempt.has_begun = true;
             self.begun += 1;
-            self.display.started(&attempt.name, attempt.task.index, attempt.number);
+            self.display.started(attempt);
         }
     }
 
@@ -60,7 +60,7 @@ impl Desk {
         }
         attempt.printed(is_stderr, bytes).context("a file of --output-dir cannot be written")?;
         if self.options.show.tee {
-            self.display.tee(key.0, &attempt.name, is_stderr, bytes);
+            self.display.tee(key.0, &attempt.label, is_stderr, bytes);
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Desk {
                 self.begun -= 1;
                 let ending = Ending { kind: Ending::STOPPED, ..stored(now, &Used::default()) };
                 self.outputs.end(attempt.key(), ending).context(OUTPUTS_TROUBLE)?;
-                self.display.tee_end(key.0, &attempt.name);
+                self.display.tee_end(key.0, &attempt.label);
             }
         }
         if !attempt.is_revoked {
@@ -105,7 +105,7 @@ impl Desk {
         };
         let worker = (self.worker_id.0, super::WORKER.as_bytes());
         let kept = self.outputs.end_by(attempt.key(), ending, worker).context(OUTPUTS_TROUBLE)?;
-        self.display.tee_end(key.0, &attempt.name);
+        self.display.tee_end(key.0, &attempt.label);
         if attempt.is_revoked {
             return Ok(());
         }
@@ -136,6 +136,7 @@ impl Desk {
             used,
             stderr_tail: attempt.stderr_tail().to_vec(),
             name: attempt.name,
+            label: attempt.label,
         };
         self.ended.push((result, view));
         self.unreported_since.get_or_insert(now);

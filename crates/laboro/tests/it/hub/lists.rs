@@ -114,7 +114,10 @@ fn what_a_task_printed_comes_from_the_hub_where_no_run_is_here() {
     assert_eq!(place.out(&["logs", "--stdout", "1/1"]), "to out");
     let json = &place.json(&["logs", "--json", "1/1"])[0];
     assert_eq!((&json["stdout"], &json["state"]), (&"to out\n".into(), &"done".into()));
-    assert_eq!((&json["attempt"], &json["ended"]["exit_code"]), (&1.into(), &0.into()));
+    assert_eq!(
+        (&json["attempt"], &json["ended"]["outcome"]["kind"]),
+        (&1.into(), &"success".into())
+    );
     assert_eq!(place.out(&["logs", "--stderr", "last/1"]), "to err", "as it was asked for");
     place.rig.run(["-q", "--", "echo", "from here"]).expect(0);
     assert_eq!(place.out(&["logs", "1"]), "from here");
