@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::hub_client::Verb;
 use crate::resolve::{Chosen, Which};
 use anyhow::{Context, bail};
+use laboro_worker::GPU_VARIABLES;
 use rustix::process::{Pid, kill_process};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -120,7 +121,7 @@ fn environment(
     for (name, value) in std::env::vars_os() {
         let bytes = name.as_bytes();
         let is_told = bytes.starts_with(b"LABORO_") && !bytes.starts_with(VARIABLE.as_bytes());
-        if is_told || bytes == b"CUDA_VISIBLE_DEVICES" || bytes == b"TMPDIR" {
+        if is_told || GPU_VARIABLES.iter().any(|gpus| name == *gpus) || bytes == b"TMPDIR" {
             env.insert(name, value);
         }
     }
