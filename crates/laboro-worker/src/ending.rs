@@ -68,7 +68,7 @@ pub struct Usage {
     pub wall: Duration,
     pub user: Duration,
     pub system: Duration,
-    /// Of the largest single process. Never below the guardian's own few MiB, because a process
-    /// starts as a copy of its spawner.
+    /// Of the largest single process; 0 where that was less than the guardian needs itself, a few MiB: the kernel
+    /// counts the memory of whoever starts a program as the program's, so nothing is known then.
     pub max_rss_kib: u64,
 }

@@ -11,6 +11,7 @@ mod desk;
 mod ear;
 mod keeper;
 mod outbox;
+mod peak;
 mod pool;
 mod program;
 mod request;
@@ -55,6 +56,7 @@ pub fn main_if_asked() {
         let at_once = arguments.next().and_then(|word| word.to_str()?.parse().ok());
         let at_once = at_once.unwrap_or(usize::MAX);
         sys::close_inherited();
+        sys::stay_small();
         let guardian = keeper::stay_behind().and_then(|()| Guardian::new(&nonce, at_once));
         let Err(error) = guardian.and_then(|mut guardian| guardian.run());
         if error.kind() != io::ErrorKind::BrokenPipe {
@@ -119,6 +121,7 @@ impl Guardian {
     /// on senseless. Either way nothing is left running.
     fn run(&mut self) -> io::Result<Infallible> {
         self.pool.lock().desk.outbox.push_end(0, &Report::Ready, Instant::now());
+        sys::shrink();
         let mut packet = vec![0; PACKET_BYTES_MAX];
         let ended = loop {
             if let Err(error) = self.turn(&mut packet) {

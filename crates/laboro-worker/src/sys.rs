@@ -90,6 +90,72 @@ pub(crate) fn reap(pid: pid_t) -> io::Result<Option<Reaped>> {
     }))
 }
 
+/// Keeps this process small until [`shrink`]: memory comes in pages of ordinary size, not in huge ones.
+pub(crate) fn stay_small() {
+    allow_huge_pages(false);
+}
+
+/// Makes this process small, and lets its peak begin anew. The kernel counts the peak of whoever starts a program as
+/// the program's own, so no task can seem smaller than the process that starts it. What is given back is read from
+/// the file again when it is used. Nothing is lost where it cannot be done.
+pub(crate) fn shrink() {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    for mapping in maps.lines().filter_map(Mapping::parse) {
+        let advice = match mapping.kind {
+            MappingKind::Text => libc::MADV_DONTNEED,
+            MappingKind::Heap => libc::MADV_NOHUGEPAGE,
+        };
+        // SAFETY: the range was mapped a moment ago. Program text is private, never written to, and comes from a
+        // file: the next access brings the same bytes back. The other advice changes no contents.
+        unsafe { libc::madvise(mapping.first as *mut libc::c_void, mapping.length, advice) };
+    }
+    // Tasks would inherit it.
+    allow_huge_pages(true);
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+fn allow_huge_pages(allow: bool) {
+    let off = libc::c_ulong::from(!allow);
+    // SAFETY: the call takes numbers only. Kernels that do not know it refuse it.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, off, 0, 0, 0) };
+}
+
+/// A line of `/proc/self/maps` that `shrink` has to do with.
+#[derive(Debug, PartialEq, Eq)]
+struct Mapping {
+    first: usize,
+    length: usize,
+    kind: MappingKind,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum MappingKind {
+    /// Code or constants of a file.
+    Text,
+    /// What threads allocate, and their stacks.
+    Heap,
+}
+
+impl Mapping {
+    fn parse(line: &str) -> Option<Mapping> {
+        let mut words = line.split_ascii_whitespace();
+        let (range, rights, offset) = (words.next()?, words.next()?, words.next()?);
+        let file = words.nth(2).unwrap_or_default();
+        // What was relocated is only read now too, and must stay; but it is never the beginning of its file.
+        let is_first = offset.bytes().all(|digit| digit == b'0');
+        let kind = match rights {
+            "r-xp" if file.starts_with('/') => MappingKind::Text,
+            "r--p" if file.starts_with('/') && is_first => MappingKind::Text,
+            "rw-p" if file.is_empty() => MappingKind::Heap,
+            _ => return None,
+        };
+        let (first, end) = range.split_once('-')?;
+        let first = usize::from_str_radix(first, 16).ok()?;
+        let length = usize::from_str_radix(end, 16).ok()?.checked_sub(first)?;
+        Some(Mapping { first, length, kind })
+    }
+}
+
 /// Waits until some child ends and reaps it; ECHILD when there is none.
 pub(crate) fn reap_any_blocking() -> io::Result<pid_t> {
     // SAFETY: a null status is allowed.

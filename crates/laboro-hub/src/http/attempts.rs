@@ -51,8 +51,9 @@ fn add(attempts: &mut Vec<Attempt>, ended: Ended) {
     let ending = ended.end.ending;
     let number = ended.key.attempt;
     let known = attempts.iter_mut().rfind(|attempt| attempt.attempt == number);
-    // No process is without memory: this worker's dialect has no words for what was used.
-    let used = (ending.max_rss_kib > 0).then(|| Used {
+    // No process runs without any time: this worker's dialect has no words for what was used.
+    let is_told = ending.user_us + ending.sys_us + ending.max_rss_kib > 0;
+    let used = is_told.then(|| Used {
         wall_us: ending.wall_us,
         user_us: ending.user_us,
         system_us: ending.sys_us,

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
+use super::peak::Peak;
 use crate::ending::Usage;
 use crate::sys::{self, Reaped};
 use crate::wire::{Exit, LaunchHead, Report};
 
 #[derive(Default)]
 pub(super) struct Tasks {
+    peak: Peak,
     /// Being spawned; their processes are not known yet.
     starting: BTreeMap<u64, Starting>,
     tasks: BTreeMap<u64, Task>,
@@ -142,7 +144,7 @@ impl Tasks {
             wall: now.saturating_duration_since(task.started),
             user: reaped.user,
             system: reaped.system,
-            max_rss_kib: reaped.max_rss_kib,
+            max_rss_kib: self.peak.of_task(reaped.max_rss_kib),
         };
         let exit = if libc::WIFSIGNALED(reaped.status) {
             Exit::Signal(libc::WTERMSIG(reaped.status))

@@ -116,14 +116,14 @@ impl Summary<'_> {
         let ended = self.tally.done + self.tally.failed;
         let rate = match ended {
             0 => String::new(),
-            _ => per_second(ended as f64 / wall.as_secs_f64().max(0.001), " tasks") + ", ",
+            _ => format!(", {}", per_second(ended as f64 / wall.as_secs_f64().max(0.001), " tasks")),
         };
-        text.push_str(&format!(
-            " in {} ({} of CPU, {rate}largest {})\n",
-            duration(wall),
-            duration(self.tally.cpu),
-            bytes(self.tally.max_rss_kib * 1024)
-        ));
+        let largest = match self.tally.max_rss_kib {
+            0 => String::new(),
+            kib => format!(", largest {}", bytes(kib * 1024)),
+        };
+        let cpu = duration(self.tally.cpu);
+        text.push_str(&format!(" in {} ({cpu} of CPU{rate}{largest})\n", duration(wall)));
         if let Some((longest, _)) = self.tally.slowest.first()
             && *longest >= Duration::from_millis(100)
             && ended > 1
