@@ -94,6 +94,14 @@ pub enum BadTask {
         /// What is wrong with it.
         why: String,
     },
+    /// Its shell is not one.
+    #[error("task {task}: {why}")]
+    BadShell {
+        /// Which task.
+        task: Text,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Not the name of a resource or a tag.
     #[error("task {task}: {name:?} in `{field}`: a name has no spaces and no control characters")]
     BadLabel {
@@ -329,14 +337,15 @@ impl Converter {
     }
 
     fn setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
-        let TaskSpec { dir, env, stdin, output, nice, umask, runner, .. } = &spec;
+        let TaskSpec { dir, env, stdin, output, nice, umask, runner, shell, .. } = &spec;
         let is_usual = dir.is_none()
             && env.is_empty()
             && stdin.is_none()
             && output.is_none()
             && nice.is_none()
             && umask.is_none()
-            && runner.is_none();
+            && runner.is_none()
+            && shell.is_none();
         if is_usual && let Some(usual) = &self.usual_setting {
             return Ok(Arc::clone(usual));
         }
@@ -369,6 +378,9 @@ impl Converter {
         let umask = spec.umask.as_ref().or(defaults.umask.as_ref());
         let umask = umask.map(|text| Settings::parse_umask(text)).transpose();
         let umask = umask.map_err(|why| BadTask::BadUmask { task: task.clone(), why })?;
+        let shell = spec.shell.as_deref().or(defaults.shell.as_deref());
+        let shell = shell.map(Settings::parse_shell).transpose();
+        let shell = shell.map_err(|why| BadTask::BadShell { task: task.clone(), why })?;
         let setting = Setting {
             dir: file(spec.dir.as_ref().or(defaults.dir.as_ref())),
             env: (env.into_iter())
@@ -383,6 +395,7 @@ impl Converter {
             nice: spec.nice.or(defaults.nice),
             umask,
             runner: spec.runner.map(|runner| Arc::new(runner.into_core())),
+            shell: shell.map(|shell| shell.into_bytes().into()),
         };
         check_zero(setting.dir.as_deref().unwrap_or_default(), task, "dir")?;
         if let laboro_core::Stdin::File(path) = &setting.stdin {

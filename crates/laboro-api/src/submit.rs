@@ -155,6 +155,9 @@ pub struct TaskSpec {
     /// Octal digits such as `027`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<String>,
+    /// What reads its line, where it has one: `bash`, say. `/bin/sh` when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
     /// Slots that it takes. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,

@@ -133,6 +133,9 @@ pub struct TaskWork {
     /// Its umask, in octal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub umask: Option<String>,
+    /// What reads its line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
     /// Of an array's element: its place, from 1, and its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element: Option<u32>,
@@ -504,6 +507,8 @@ impl TaskWork {
         self.nice = setting.nice;
         self.runner = setting.runner.as_deref().map(Runner::from);
         self.umask = setting.umask.map(|umask| format!("{umask:03o}"));
+        let shell = setting.shell.as_deref();
+        self.shell = shell.map(|shell| String::from_utf8_lossy(shell).into_owned());
         let variables = setting.env.iter();
         self.env = variables
             .map(|(name, value)| (Text::from(name.as_ref()).to_string(), value.as_ref().into()))

@@ -196,6 +196,8 @@ impl fmt::Display for Lack {
                 WorkKind::Indexed => "a way to run numbered tasks of a program",
                 WorkKind::Call => "a way to run calls",
             }),
+            // A worker without bash does not say that it understands the field.
+            Lack::Fields(fields) if *fields != fields.without_shell() => f.write_str("bash"),
             Lack::Fields(fields) => {
                 let words: Vec<&str> = fields.words().collect();
                 write!(f, "support for a {} (newer workers have it)", words.join(", a "))

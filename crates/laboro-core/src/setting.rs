@@ -26,6 +26,8 @@ pub struct Setting {
     pub umask: Option<u32>,
     /// The program that takes the task, where it is a call.
     pub runner: Option<Arc<Runner>>,
+    /// What reads lines of commands. `None`: the worker's, which is `/bin/sh`.
+    pub shell: Option<Box<[u8]>>,
 }
 
 /// What a task reads from its standard input.
@@ -50,9 +52,10 @@ const STDERR: u32 = 7;
 const NICE: u32 = 8;
 const UMASK: u32 = 9;
 const RUNNER: u32 = 10;
+const SHELL: u32 = 11;
 
 /// By their tags, from 1: what they are called, and whether a worker that ignored one would not do what was asked.
-const FIELDS: [(&str, bool); 10] = [
+const FIELDS: [(&str, bool); 11] = [
     ("dir", false),
     ("env", false),
     ("stdin", false),
@@ -63,6 +66,7 @@ const FIELDS: [(&str, bool); 10] = [
     ("nice", false),
     ("umask", true),
     ("runner", true),
+    ("shell", true),
 ];
 
 #[derive(Debug)]
@@ -93,7 +97,7 @@ impl Setting {
             Stdin::Text(text) => text.len(),
             Stdin::File(path) => path.len(),
         };
-        let paths = [&self.dir, &self.stdout, &self.stderr].into_iter().flatten();
+        let paths = [&self.dir, &self.stdout, &self.stderr, &self.shell].into_iter().flatten();
         let runner = self.runner.iter().flat_map(|runner| &runner.words);
         let words = runner.map(|word| word.len() + 5).sum::<usize>();
         stdin + paths.map(|path| path.len()).sum::<usize>() + words
@@ -102,7 +106,7 @@ impl Setting {
     /// Each field that is not as usual.
     fn each<'a>(&'a self, mut see: impl FnMut(u32, Value<'a>)) {
         use Value::{Bytes, Number, Signed, Variables};
-        let Setting { dir, env, stdin, stdout, stderr, nice, umask, runner } = self;
+        let Setting { dir, env, stdin, stdout, stderr, nice, umask, runner, shell } = self;
         if let Some(dir) = dir {
             see(DIR, Bytes(dir));
         }
@@ -129,6 +133,9 @@ impl Setting {
         if let Some(runner) = runner {
             see(RUNNER, Value::Runner(runner));
         }
+        if let Some(shell) = shell {
+            see(SHELL, Bytes(shell));
+        }
     }
 
     fn read_field(&mut self, tag: u32, value: &mut Reader<'_>) -> Result<bool, FieldError> {
@@ -145,6 +152,7 @@ impl Setting {
             NICE => self.nice = Some(value.signed()?),
             UMASK => self.umask = Some(value.small()?),
             RUNNER => self.runner = Some(Arc::new(Runner::decode(value.rest())?)),
+            SHELL => self.shell = Some(value.rest().into()),
             _ => return Ok(false),
         }
         Ok(true)
@@ -166,6 +174,7 @@ impl Setting {
             nice: self.nice,
             umask: self.umask,
             runner: self.runner.clone(),
+            shell: self.shell.clone(),
         }
     }
 
@@ -237,6 +246,12 @@ impl Fields {
             at += 1;
         }
         fields
+    }
+
+    /// What a worker understands that has not the shell which most lines are for.
+    #[must_use]
+    pub fn without_shell(self) -> Fields {
+        self.tags().filter(|&tag| tag != SHELL).fold(Fields::NONE, Fields::with)
     }
 
     /// What people call them.

@@ -106,6 +106,10 @@ pub struct ArgumentOptions {
     pub has_header: bool,
     /// How many values of the list a command gets.
     pub per_command: usize,
+    /// Commands that are to share all values, each as many as fit: overrides `per_command`.
+    pub spread_over: Option<usize>,
+    /// The values come in another order, always the same.
+    pub is_shuffled: bool,
     /// Texts may hold placeholders.
     pub settings: Settings,
 }
@@ -121,6 +125,8 @@ impl Default for ArgumentOptions {
             separator: None,
             has_header: false,
             per_command: 1,
+            spread_over: None,
+            is_shuffled: false,
             settings: Settings::default(),
         }
     }
@@ -223,8 +229,17 @@ impl ArgumentForm {
             these[0].is_linked = source.is_linked;
             columns.extend(these);
         }
+        if options.is_shuffled {
+            let list = only_list(columns, "--shuf")?;
+            columns = vec![Column::list(list.shuffled()?)];
+        }
+        if let Some(commands) = options.spread_over {
+            let list = only_list(columns, "-m")?;
+            return self.by_turns(options, list.share_of(commands), list).map(Some);
+        }
         if options.per_command > 1 {
-            return self.by_turns(options, only_list(columns, "-n")?).map(Some);
+            let list = only_list(columns, "-n")?;
+            return self.by_turns(options, options.per_command, list).map(Some);
         }
         match Values::new(columns, options.pairing) {
             Ok(values) => Ok(Some(values)),
@@ -234,8 +249,13 @@ impl ArgumentForm {
     }
 
     /// Where a value is called by its number, one that is missing at the end is empty.
-    fn by_turns(&self, options: &ArgumentOptions, list: List) -> Result<Values, ArgumentError> {
-        let all = columns_by_turns(&list, options.per_command, true)?;
+    fn by_turns(
+        &self,
+        options: &ArgumentOptions,
+        per_command: usize,
+        list: List,
+    ) -> Result<Values, ArgumentError> {
+        let all = columns_by_turns(&list, per_command, true)?;
         let values = Values::new(all, Pairing::Zip)?;
         let template =
             |text: &OsString| Template::plain(text.as_bytes(), Vocabulary::Values(&values));
@@ -244,7 +264,7 @@ impl ArgumentForm {
         if names_columns {
             return Ok(values);
         }
-        let ragged = columns_by_turns(&list, options.per_command, false)?;
+        let ragged = columns_by_turns(&list, per_command, false)?;
         Ok(Values::new(ragged, Pairing::ZipLongest)?)
     }
 

@@ -50,12 +50,12 @@ impl Elements {
 
 impl Plan {
     /// What each part runs, in the order of the parts. `order` has each after what it waits for.
-    pub fn contents(&self, shell: &[u8], order: &[u32]) -> Vec<PartContent> {
+    pub fn contents(&self, order: &[u32]) -> Vec<PartContent> {
         let named: HashMap<&str, usize> =
             self.parts.iter().enumerate().map(|(at, part)| (part.name(), at)).collect();
         let mut contents: Vec<Option<PartContent>> = vec![None; self.parts.len()];
         for &at in order {
-            let content = self.content(at as usize, shell, &named, &contents);
+            let content = self.content(at as usize, &named, &contents);
             contents[at as usize] = Some(content);
         }
         contents.into_iter().map(|content| content.expect("every part is in the order")).collect()
@@ -64,13 +64,16 @@ impl Plan {
     fn content(
         &self,
         at: usize,
-        shell: &[u8],
         named: &HashMap<&str, usize>,
         known: &[Option<PartContent>],
     ) -> PartContent {
         let part = &self.parts[at];
         let mut digest = Digest::new("laboro content 1");
-        digest.bytes(shell);
+        let shell = match part {
+            Part::Task(task) => &task.settings.shell,
+            Part::Array(array) => &array.settings.shell,
+        };
+        digest.word(shell.as_deref().unwrap_or("/bin/sh"));
         digest.word(part.name());
         let mut each = Vec::new();
         for after in part.after() {
@@ -149,7 +152,7 @@ mod tests {
         let plan = crate::parse_flow("flow.toml", flow, std::path::Path::new("."))
             .expect("the flow is good");
         let order: Vec<u32> = (0..plan.parts.len() as u32).collect();
-        plan.contents(b"/bin/sh", &order)
+        plan.contents(&order)
     }
 
     const FLOW: &str = r#"

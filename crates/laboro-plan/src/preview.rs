@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::mistake::visible;
 use crate::plan::{Array, On, Part, Plan};
+use crate::settings::Settings;
 use crate::template::{is_shell_syntax, quote};
 use crate::work::Work;
 
@@ -37,12 +38,14 @@ fn write_part(part: &Part, out: &mut dyn Write) -> io::Result<()> {
         Part::Task(task) => {
             writeln!(out, "{}", visible(&task.name))?;
             write_work(&task.work, "  ", out)?;
+            write_shell(matches!(task.work, Work::Shell { .. }), &task.settings, out)?;
             write_list(&task.settings.shown(), out)?;
         }
         Part::Array(array) => {
             let name = if array.name.is_empty() { "array" } else { &array.name };
             writeln!(out, "{}: {}", visible(name), counted(array.count(), "task"))?;
             write_elements(array, out)?;
+            write_shell(matches!(array.template, Work::Shell { .. }), &array.settings, out)?;
             if let Some(first) = array.element(0) {
                 write_list(&first.settings.shown(), out)?;
             }
@@ -50,6 +53,14 @@ fn write_part(part: &Part, out: &mut dyn Write) -> io::Result<()> {
     }
     let after: Vec<String> = part.after().iter().map(|after| after_shown(&after.on)).collect();
     if after.is_empty() { Ok(()) } else { writeln!(out, "  after {}", after.join(", ")) }
+}
+
+/// Who reads the lines.
+fn write_shell<T>(is_line: bool, settings: &Settings<T>, out: &mut dyn Write) -> io::Result<()> {
+    match &settings.shell {
+        Some(shell) if is_line => writeln!(out, "  shell {}", visible(shell)),
+        _ => Ok(()),
+    }
 }
 
 fn write_elements(array: &Array, out: &mut dyn Write) -> io::Result<()> {

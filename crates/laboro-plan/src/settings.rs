@@ -15,6 +15,8 @@ pub struct Settings<T = OsString> {
     pub output: Output<T>,
     pub nice: Option<i32>,
     pub umask: Option<u32>,
+    /// What reads lines of commands: a program such as `bash`.
+    pub shell: Option<String>,
     pub slots: Option<u32>,
     pub memory_bytes: Option<u64>,
     /// Countable things such as `gpu`, by name.
@@ -77,6 +79,7 @@ impl<T> Default for Settings<T> {
             output: Output { stdout: None, stderr: None },
             nice: None,
             umask: None,
+            shell: None,
             slots: None,
             memory_bytes: None,
             resources: Vec::new(),
@@ -125,6 +128,7 @@ impl<T> Settings<T> {
         self.stdin = self.stdin.or_else(|| defaults.stdin.clone());
         self.nice = self.nice.or(defaults.nice);
         self.umask = self.umask.or(defaults.umask);
+        self.shell = self.shell.or_else(|| defaults.shell.clone());
         self.slots = self.slots.or(defaults.slots);
         self.memory_bytes = self.memory_bytes.or(defaults.memory_bytes);
         self.priority = self.priority.or(defaults.priority);
@@ -150,6 +154,7 @@ impl<T> Settings<T> {
             },
             nice: self.nice,
             umask: self.umask,
+            shell: self.shell.clone(),
             slots: self.slots,
             memory_bytes: self.memory_bytes,
             resources: self.resources.clone(),
@@ -172,6 +177,18 @@ impl Settings {
         let is_octal = !text.is_empty() && text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
         let umask = u32::from_str_radix(text, 8).ok().filter(|&umask| is_octal && umask <= 0o777);
         umask.ok_or_else(|| format!("{text} is not a umask: write octal digits such as 027"))
+    }
+
+    /// A program that takes a line after `-c`, as shells do.
+    pub fn parse_shell(text: &str) -> Result<String, String> {
+        let is_program =
+            !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '\0');
+        match is_program {
+            true => Ok(text.to_owned()),
+            false => {
+                Err(format!("{text:?} is not a shell: write a program such as bash or /bin/sh"))
+            }
+        }
     }
 
     /// For people, a line each.

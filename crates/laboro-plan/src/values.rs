@@ -106,6 +106,10 @@ pub struct List {
     ends: Vec<u32>,
 }
 
+/// What one command gets of a list that is shared: words, and their bytes on the average. A system takes more.
+const WORDS_MAX: usize = 4096;
+const WORDS_BYTES_MAX: usize = 100_000;
+
 impl List {
     pub fn push(&mut self, value: &[u8]) -> Result<(), ValuesError> {
         if value.contains(&0) {
@@ -133,6 +137,31 @@ impl List {
     pub fn item(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
         &self.bytes[start..self.ends[i] as usize]
+    }
+
+    /// The same values in an order that looks random and is always the same for them: a run that is typed again finds
+    /// what it has done.
+    pub(crate) fn shuffled(&self) -> Result<List, ValuesError> {
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ self.bytes.len() as u64;
+        for left in (1..order.len()).rev() {
+            // SplitMix64.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut mixed = state;
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            order.swap(left, ((mixed ^ (mixed >> 31)) % (left as u64 + 1)) as usize);
+        }
+        let mut list = List::default();
+        order.iter().try_for_each(|&at| list.push(self.item(at as usize)))?;
+        Ok(list)
+    }
+
+    /// How many values each of so many commands gets, where they share all of them: no more than a command line holds.
+    pub(crate) fn share_of(&self, commands: usize) -> usize {
+        let even = self.len().div_ceil(commands.max(1));
+        let longest = self.bytes.len() / self.len().max(1) + 1;
+        even.min(WORDS_BYTES_MAX / longest).clamp(1, WORDS_MAX)
     }
 
     /// What the list occupies, for those who promise a bound.

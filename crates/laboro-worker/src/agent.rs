@@ -67,6 +67,10 @@ pub struct AgentOptions {
     pub ahead: u32,
     /// Nothing starts while less memory is available.
     pub memory_free: Option<u64>,
+    /// Between two starts.
+    pub delay: Option<Duration>,
+    /// Nothing starts while so many processes run on this machine.
+    pub load_max: Option<u32>,
     /// Leaves after so long without work.
     pub idle_timeout: Option<Duration>,
     /// Is gone after so long, whatever runs.

@@ -31,4 +31,4 @@ pub use runner::{
 pub use scripts::{Script, Scripts};
 pub use surroundings::{GPU_VARIABLES, inherited};
 pub use sys::is_shortage;
-pub use words::DEFAULT_SHELL;
+pub use words::{DEFAULT_SHELL, on_path};

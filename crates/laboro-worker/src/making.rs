@@ -15,7 +15,7 @@ use crate::launch::{Capture, Launch, Limits, Stdin, Until, WriteMode};
 use crate::scripts::{Script, Scripts};
 use crate::surroundings::{Facts, Shares, Variable, inherited, set};
 use crate::sys::is_shortage;
-use crate::words::{DEFAULT_SHELL, script_words, shell_words};
+use crate::words::{DEFAULT_SHELL, Shell, script_words};
 
 /// Makes launches, with what all of them have in common worked out once.
 #[derive(Debug)]
@@ -100,7 +100,9 @@ impl Maker {
         let mut dir = setting.dir.as_deref().map(|dir| filling.text(dir));
         let argv = match &*assignment.work {
             Work::Named => self.named(&assignment.name)?,
-            Work::Command(CommandWork { program, .. }) => self.program(program, &filling)?,
+            Work::Command(CommandWork { program, .. }) => {
+                self.program(program, setting, &filling)?
+            }
             Work::Script(work) => {
                 let ScriptWork { kind, body, .. } = &**work;
                 let kind = ScriptKind::from_kind(kind);
@@ -199,12 +201,22 @@ impl Maker {
         Ok(argv)
     }
 
-    fn program(&self, program: &Program, filling: &Filling<'_>) -> Result<Vec<OsString>, String> {
+    fn program(
+        &self,
+        program: &Program,
+        setting: &Setting,
+        filling: &Filling<'_>,
+    ) -> Result<Vec<OsString>, String> {
+        let own = setting.shell.as_deref().map(|shell| Path::new(OsStr::from_bytes(shell)));
+        let shell = Shell {
+            program: own.unwrap_or(&self.common.shell),
+            has_our_path: setting.env.iter().all(|(name, _)| **name != *b"PATH"),
+        };
         match program {
-            Program::Shell(line) => Ok(shell_words(&self.common.shell, filling.line(line)?)),
+            Program::Shell(line) => Ok(shell.words(filling.line(line)?)),
             // So arrive the lines of a job file.
             Program::Argv(words) if filling.is_element() && words.iter().eq(VALUE_AS_LINE) => {
-                Ok(shell_words(&self.common.shell, filling.text(b"{}")))
+                Ok(shell.words(filling.text(b"{}")))
             }
             Program::Argv(words) => {
                 let mut argv = filling.arguments(words);
@@ -212,7 +224,10 @@ impl Maker {
                 let is_line =
                     matches!(&argv[..], [shell, c, _] if shell == DEFAULT_SHELL && c == "-c");
                 match argv.pop() {
-                    Some(line) if is_line => Ok(shell_words(Path::new(DEFAULT_SHELL), line)),
+                    Some(line) if is_line => {
+                        let program = own.unwrap_or(Path::new(DEFAULT_SHELL));
+                        Ok(Shell { program, ..shell }.words(line))
+                    }
                     Some(last) => {
                         argv.push(last);
                         Ok(argv)

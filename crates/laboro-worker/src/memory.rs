@@ -1,4 +1,5 @@
-//! How much memory the machine has and can still give, for "start no more while less is free".
+//! How much memory the machine has and can still give, for "start no more while less is free"; also how many processes
+//! run on it.
 
 use std::path::Path;
 
@@ -29,6 +30,12 @@ pub fn memory_total() -> u64 {
     let kib: Option<u64> =
         line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
     kib.map_or(u64::MAX, |kib| kib * 1024)
+}
+
+/// Processes and threads that run at this moment or wait for a processor.
+pub(crate) fn processes_running() -> Option<u32> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_ascii_whitespace().nth(3)?.split('/').next()?.parse().ok()
 }
 
 /// Has nothing started while less memory than asked for is available.

@@ -18,11 +18,32 @@ fn this_program() -> Option<OsString> {
     Some(OsString::from_vec(path)).filter(|path| Path::new(path).exists())
 }
 
-/// The words that run a line in this shell, or without one where that means the same.
-pub(crate) fn shell_words(shell: &Path, line: OsString) -> Vec<OsString> {
-    // Whoever names a shell wants it to see every line.
-    let plain = (shell == Path::new(DEFAULT_SHELL)).then(|| plain_words(&line)).flatten();
-    plain.unwrap_or_else(|| vec![shell.into(), "-c".into(), line])
+/// Shells to which a line without any shell syntax means the same: a program and its arguments.
+const ALIKE: [&str; 7] = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
+
+/// What these do themselves, or read otherwise, when it is the first word of a line.
+const BUILTINS: &str = " . : [ [[ ! alias autoload bg bind break builtin bye caller case cd chdir command compgen complete \
+    compopt continue coproc declare dirs disown do done echo elif else emulate enable esac eval exec exit export false fc \
+    fg fi float for function functions getopts hash help history if in integer jobs kill let limit local log logout \
+    mapfile newgrp nocorrect noglob popd print printf pushd pwd read readarray readonly rehash repeat return select set \
+    setopt shift shopt source suspend test then time times trap true type typeset ulimit umask unalias unfunction unlimit \
+    unset unsetopt until vared wait whence where which while zmodload ";
+
+/// Who reads the lines of a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shell<'a> {
+    pub program: &'a Path,
+    /// The task finds programs where this process does.
+    pub has_our_path: bool,
+}
+
+impl Shell<'_> {
+    /// The words that run a line in this shell, or without one where that means the same.
+    pub fn words(self, line: OsString) -> Vec<OsString> {
+        let name = self.program.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let plain = ALIKE.contains(&name).then(|| plain_words(&line, self.has_our_path)).flatten();
+        plain.unwrap_or_else(|| vec![self.program.into(), "-c".into(), line])
+    }
 }
 
 /// The words that run a script from this file.
@@ -71,14 +92,15 @@ pub(crate) fn script_file(id: u64, kind: &ScriptKind) -> String {
     format!("script_{id}.{extension}")
 }
 
-fn on_path(program: &str) -> bool {
+/// Whether there is a program of this name here.
+pub fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// The words of a line that a shell would run as they are: a program given by its path and words without
-/// any character that means something to a shell. Spares the shell, which costs as much as the program.
-fn plain_words(line: &OsStr) -> Option<Vec<OsString>> {
+/// The words of a line that a shell would run as they are: a program and words without any character that means
+/// something to a shell. Spares the shell, which costs as much as the program.
+fn plain_words(line: &OsStr, finds_programs: bool) -> Option<Vec<OsString>> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" _./:,@%+-=".contains(&byte);
     let bytes = line.as_bytes();
     if !bytes.iter().all(|&byte| plain(byte)) {
@@ -88,8 +110,22 @@ fn plain_words(line: &OsStr) -> Option<Vec<OsString>> {
         .filter(|word| !word.is_empty())
         .map(|word| OsStr::from_bytes(word).to_owned())
         .collect();
-    let program = words.first()?.as_bytes();
-    (program.contains(&b'/') && !program.contains(&b'=')).then_some(words)
+    let program = words.first()?.to_str()?;
+    let is_program = match program.contains('/') {
+        true => !program.contains('='),
+        false => finds_programs && is_plain_program(program),
+    };
+    is_program.then_some(words)
+}
+
+/// A shell would find a program by this name, and nothing else: no word of its own, and no function that bash passes
+/// on to the shells it starts (`export -f`).
+fn is_plain_program(name: &str) -> bool {
+    let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.+-".contains(&byte));
+    is_word
+        && !BUILTINS.contains(&format!(" {name} "))
+        && std::env::var_os(format!("BASH_FUNC_{name}%%")).is_none()
+        && on_path(name)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What can be typed. Only shapes and help texts; what it means is in `commands`.
 
 pub(crate) mod advice;
+pub(crate) mod halt;
 pub(crate) mod hub;
 pub(crate) mod needs;
 pub(crate) mod task;
@@ -130,8 +131,6 @@ extension, {/} base name, {//} directory, {ext} extension, {#} index, {name} tas
 
 Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 state or disk trouble, 130 interrupted.";
 
-pub(crate) const DEFAULT_SHELL: &str = "/bin/sh";
-
 #[derive(Debug, ClapArgs)]
 #[command(after_help = RUN_HELP)]
 pub(crate) struct Run {
@@ -173,15 +172,23 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N")]
     pub(crate) max_fails: Option<u32>,
 
+    /// End the run early: now,fail=1 ends what runs at the first failure, soon,fail=10% waits for it; also success=N.
+    #[arg(long, value_name = "WHEN", value_parser = halt::Halt::parse, conflicts_with = "max_fails")]
+    pub(crate) halt: Option<halt::Halt>,
+
+    /// Wait this long between two starts, such as 0.5 or 2s.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) delay: Option<String>,
+
+    /// Start nothing more while this many processes are running on the machine: 8, or 100% of the cores.
+    #[arg(long, value_name = "N", value_parser = crate::input::slots)]
+    pub(crate) load: Option<u32>,
+
     #[command(flatten)]
     pub(crate) task: task::TaskArgs,
 
     #[command(flatten)]
     pub(crate) needs: needs::NeedsArgs,
-
-    /// The shell for lines of commands.
-    #[arg(long, value_name = "PATH", default_value = DEFAULT_SHELL)]
-    pub(crate) shell: PathBuf,
 
     /// With --runs: what makes a run good.
     #[arg(long, value_enum, default_value_t = Success::ResLine, requires = "runs")]
@@ -194,6 +201,14 @@ pub(crate) struct Run {
     /// Show lines as they come, with the task's name before them.
     #[arg(long)]
     pub(crate) tee: bool,
+
+    /// The same without the name: whole lines, as they come.
+    #[arg(long, visible_aliases = ["linebuffer", "lb"], conflicts_with_all = ["tee", "keep_order", "json"])]
+    pub(crate) line_buffer: bool,
+
+    /// Write a line for each attempt that ends to this file, in the columns of GNU parallel.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) joblog: Option<PathBuf>,
 
     /// Print what tasks print, in the order of the input.
     #[arg(short = 'k', long, conflicts_with = "tee")]
@@ -225,7 +240,7 @@ pub(crate) struct Run {
     pub(crate) durability: Durability,
 
     /// Run what failed before once more.
-    #[arg(long)]
+    #[arg(long, visible_alias = "resume-failed")]
     pub(crate) retry_failed: bool,
 
     /// Forget what was done before and run everything.
@@ -281,6 +296,15 @@ pub(crate) struct Input {
     #[arg(short = 'n', visible_short_alias = 'N', long, value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["file", "runs", "colsep", "header"])]
     pub(crate) max_args: Option<u32>,
+
+    /// Give each command as many values as it takes to keep all slots busy, and no more than a command line holds.
+    #[arg(short = 'm', visible_short_alias = 'X', long = "spread",
+        conflicts_with_all = ["file", "runs", "colsep", "header", "max_args", "array"])]
+    pub(crate) spread: bool,
+
+    /// Take the values in a shuffled order, the same each time.
+    #[arg(long, conflicts_with_all = ["file", "runs", "header", "array"])]
+    pub(crate) shuf: bool,
 
     /// Take the values of several lists side by side instead of all combinations.
     #[arg(long)]

@@ -12,15 +12,20 @@ use laboro_plan::{
 use std::io::{BufReader, Write};
 use std::os::unix::fs::FileTypeExt;
 
-/// `options` are for tasks that leave them open; `command` is what was typed after `laboro`, for the hint.
-pub(crate) fn plan(input: &Input, options: &Settings, command: &str) -> anyhow::Result<Plan> {
-    let mut plan = read(input, command)?;
+/// `options` are for tasks that leave them open; `slots` is how many commands share values that are spread; `command` is what was typed after `laboro`, for the hint.
+pub(crate) fn plan(
+    input: &Input,
+    options: &Settings,
+    command: &str,
+    slots: u32,
+) -> anyhow::Result<Plan> {
+    let mut plan = read(input, command, slots)?;
     plan.apply(options);
     plan.validate().map_err(usage)?;
     Ok(plan)
 }
 
-fn read(input: &Input, command: &str) -> anyhow::Result<Plan> {
+fn read(input: &Input, command: &str, slots: u32) -> anyhow::Result<Plan> {
     let array = input.array.as_deref().map(Numbers::parse).transpose().map_err(usage)?;
     if let Some(dir) = &input.runs {
         return read_runs(dir).map_err(usage);
@@ -69,6 +74,8 @@ fn read(input: &Input, command: &str) -> anyhow::Result<Plan> {
         separator: input.colsep.as_deref().map(Separator::parse).transpose().map_err(usage)?,
         has_header: input.header.is_some(),
         per_command: input.max_args.map_or(1, |count| count as usize),
+        spread_over: input.spread.then_some(slots as usize),
+        is_shuffled: input.shuf,
         ending: if input.null { Ending::Zero } else { Ending::Line },
         settings: Default::default(),
     };

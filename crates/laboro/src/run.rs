@@ -8,6 +8,7 @@ pub(crate) mod earlier;
 mod files;
 mod finish;
 mod foresee;
+mod joblog;
 mod layout;
 mod order;
 mod past;
@@ -30,11 +31,13 @@ pub(crate) use signals::Signals;
 pub(crate) use state::RunDir;
 pub(crate) use tee::Tee;
 
+use crate::args::halt::{Halt, HaltWhat};
 use crate::exit::{Exit, usage};
 use crate::machine::Machine;
 use crate::output::say;
 use anyhow::{Context, anyhow};
 use desk::{Desk, Ended, Setup};
+use joblog::JobLog;
 use laboro_core::{
     Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
     Selection, Which,
@@ -64,7 +67,12 @@ pub(crate) struct Options {
     pub(crate) grace: Duration,
     pub(crate) attempts: Option<u32>,
     pub(crate) max_fails: Option<u32>,
-    pub(crate) shell: PathBuf,
+    pub(crate) halt: Option<Halt>,
+    /// Between two starts.
+    pub(crate) delay: Option<Duration>,
+    /// Nothing more starts while so many processes run on this machine.
+    pub(crate) load_max: Option<u32>,
+    pub(crate) joblog: Option<PathBuf>,
     /// A line with `RES:` decides, not the exit code.
     pub(crate) res_line: bool,
     /// Where result files of scripts go.
@@ -107,6 +115,8 @@ pub(crate) struct Show {
     pub(crate) quiet: bool,
     pub(crate) json: bool,
     pub(crate) tee: bool,
+    /// Before each line that is shown as it comes.
+    pub(crate) has_labels: bool,
     pub(crate) keep_order: bool,
 }
 
@@ -169,6 +179,11 @@ async fn drive(
         let subscription = handle.open_session().await?;
         let mut setup =
             Setup::open(layout, options, subscription.asker(), outputs, display, &path)?;
+        setup.total = before.counts.total();
+        if let Some(file) = &setup.options.joblog {
+            let goes_on = before.counts.unfinished() < before.counts.total();
+            setup.joblog = Some(JobLog::open(file, goes_on)?);
+        }
         if setup.options.show.keep_order {
             setup.order = Some(worker::begin_order(&setup, &handle, &path).await?);
         }
@@ -257,6 +272,8 @@ pub(crate) fn exit_of(how: Ended, counts: &Counts) -> Exit {
     use laboro_core::State;
     match how {
         Ended::Interrupted => Exit::Interrupted,
+        Ended::Halted(HaltWhat::Done) => Exit::Done,
+        Ended::Halted(_) => Exit::SomeFailed,
         Ended::Finished if u64::from(counts.of(State::Done)) == counts.total() => Exit::Done,
         Ended::Finished => Exit::SomeFailed,
     }

@@ -16,8 +16,9 @@ fn setting() -> impl Strategy<Value = Setting> {
     let path = || prop::option::of(text());
     let env = prop::collection::vec((text(), text()), 0..3);
     let numbers = (any::<Option<i32>>(), any::<Option<u32>>());
-    (path(), env, stdin(), path(), path(), numbers, prop::option::of(runner())).prop_map(
-        |(dir, env, stdin, stdout, stderr, (nice, umask), runner)| Setting {
+    let programs = (prop::option::of(runner()), path());
+    (path(), env, stdin(), path(), path(), numbers, programs).prop_map(
+        |(dir, env, stdin, stdout, stderr, (nice, umask), (runner, shell))| Setting {
             dir,
             env,
             stdin,
@@ -26,6 +27,7 @@ fn setting() -> impl Strategy<Value = Setting> {
             nice,
             umask,
             runner: runner.map(Into::into),
+            shell,
         },
     )
 }

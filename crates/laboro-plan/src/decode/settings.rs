@@ -9,13 +9,14 @@ use crate::quantity::{
 };
 use crate::settings::{Output, Settings, Stdin, Variant};
 
-pub(super) const KEYS: [&str; 18] = [
+pub(super) const KEYS: [&str; 19] = [
     "dir",
     "env",
     "stdin",
     "output",
     "nice",
     "umask",
+    "shell",
     "slots",
     "memory",
     "resources",
@@ -49,6 +50,7 @@ impl Decoder<'_> {
             "output" => settings.output = self.output(key, node),
             "nice" => settings.nice = self.integer(key, node, -20..=19),
             "umask" => settings.umask = self.umask(key, node),
+            "shell" => settings.shell = self.shell(key, node),
             "slots" => settings.slots = self.integer(key, node, 1..=SLOTS_MAX),
             "memory" => settings.memory_bytes = self.size(key, node),
             "resources" => settings.resources = self.resources(key, node),
@@ -93,6 +95,11 @@ impl Decoder<'_> {
                 None
             }
         }
+    }
+
+    fn shell(&mut self, key: &Key, node: &Node) -> Option<String> {
+        let text = self.text(key, node)?;
+        Settings::parse_shell(&text).map_err(|why| self.note(node.at, why)).ok()
     }
 
     fn umask(&mut self, key: &Key, node: &Node) -> Option<u32> {

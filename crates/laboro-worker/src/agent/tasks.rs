@@ -11,7 +11,7 @@ use super::Agent;
 use super::result::{RESULT_VAR, take_result};
 use super::running::Running;
 use super::stages::Stage;
-use crate::memory::size;
+use crate::memory::{processes_running, size};
 use crate::{Ending, Refusal, RunnerEvent, Stream, Usage, no_room_words};
 
 /// What was sent ahead goes back when nothing has moved here for so long.
@@ -39,6 +39,10 @@ impl Agent {
             match *assignment.work {
                 Work::Call(_) => self.begin_call(assignment, slots),
                 _ => self.begin(assignment, slots),
+            }
+            if let Some(delay) = self.options.delay {
+                self.held_until = Some(Instant::now() + delay);
+                return;
             }
         }
     }
@@ -73,15 +77,19 @@ impl Agent {
     }
 
     fn is_short(&mut self) -> bool {
+        let is_loaded = self.options.load_max.is_some_and(|most| {
+            // This process is one of them.
+            processes_running().is_some_and(|running| running.saturating_sub(1) >= most)
+        });
         let shortage = self.memory.shortage();
-        self.is_short_of_memory = shortage.is_some();
+        self.is_short_of_memory = shortage.is_some() || is_loaded;
         if let Some(shortage) = shortage.filter(|shortage| shortage.is_news) {
             let [available, wanted] = [shortage.available, shortage.wanted].map(size);
             self.note(&format!(
                 "nothing more starts: {available} of memory available, {wanted} wanted"
             ));
         }
-        shortage.is_some()
+        self.is_short_of_memory
     }
 
     fn begin(&mut self, assignment: Box<Assignment>, slots: u32) {

@@ -24,28 +24,31 @@ const OPTIONS: [(&[&str], &str); 46] = [
     ),
     (&["--ungroup", "-u"], "use --tee: lines as they come, with the task's name before them"),
     (&["--group"], "output is never mixed: -k prints it in the order of the input"),
-    (&["--joblog"], "use --json for one event per line, or `laboro logs TASK --json` afterwards"),
+    (
+        &["--joblog"],
+        "laboro run has it; of a hub, `laboro report` and `laboro events` tell the same",
+    ),
     (&["--results", "--res"], "use --output-dir DIR: NAME.out and NAME.err for each task"),
     (
         &["--halt", "--halt-on-error"],
         "use --max-fails N: stop when more than N tasks have failed (0: at the first)",
     ),
     (&["--retries"], "use --attempts N: how often a task may be tried in all"),
-    (&["--delay"], "there is no pause between starts; -j limits how many run at once"),
+    (&["--delay"], "laboro run has it; a hub starts what fits its workers"),
     (
         &["--load", "--noswap"],
-        "use -j for how many run at once and --memory-free SIZE for what must be free",
+        "laboro run has --load N, and --memory-free SIZE for what must be free",
     ),
     (
         &["--memfree", "--memsuspend"],
         "use --memory-free SIZE: start nothing more while less than this is available",
     ),
-    (&["--shuf"], "shuffle the values first: shuf list.txt | laboro run -- COMMAND {}"),
+    (&["--shuf-seed"], "--shuf has the same order each time"),
     (
         &["--pipe", "--block", "--pipepart", "--cat", "--fifo", "--recstart", "--recend"],
         "split the input first (split -l N FILE part.), then: laboro run -- COMMAND {} ::: part.*",
     ),
-    (&["-X", "-m", "--xargs", "--context-replace"], "use -n N: N values for each command"),
+    (&["--xargs", "--context-replace"], "use -m: as many values for each command as fit, or -n N"),
     (&["-I", "-i", "--replace"], "the placeholder is always {}; {{}} is the text {}"),
     (&["-L", "--max-lines", "-l"], "use -n N: N values for each command"),
     (
@@ -71,7 +74,7 @@ const OPTIONS: [(&[&str], &str); 46] = [
         &["--transferfile", "--tf", "--return", "--cleanup", "--trc", "--basefile", "--bf"],
         "files are not copied between hosts: use a shared directory, or copy them in the task",
     ),
-    (&["--wd"], "write the directory into the command: laboro run -- 'cd DIR && COMMAND {}' ::: …"),
+    (&["--tempdir", "--tmpdir"], "use --workdir DIR for where tasks run"),
     (&["--tmux", "--tmuxpane"], "use laboro logs --follow TASK in another terminal"),
     (
         &["--semaphore", "--sem", "--id", "--fg"],

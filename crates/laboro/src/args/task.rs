@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, ClapArgs)]
 pub(crate) struct TaskArgs {
     /// Where tasks run, such as out/{}. Default: this directory.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, visible_alias = "wd", value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
 
     /// A variable for the tasks; without a value, the one it has here.
@@ -25,6 +25,10 @@ pub(crate) struct TaskArgs {
     /// The umask of tasks, such as 027.
     #[arg(long, value_name = "MASK", value_parser = Settings::parse_umask)]
     pub(crate) umask: Option<u32>,
+
+    /// The shell for lines of commands. Default: $LABORO_SHELL, else bash if there is one here, else sh.
+    #[arg(long, value_name = "PROGRAM", value_parser = Settings::parse_shell)]
+    pub(crate) shell: Option<String>,
 }
 
 impl TaskArgs {
@@ -35,8 +39,20 @@ impl TaskArgs {
             env: self.env.iter().map(|given| variable(given)).collect::<Result<_, _>>()?,
             nice: self.nice,
             umask: self.umask,
+            shell: Some(self.shell.clone().map_or_else(usual_shell, Ok)?),
             ..Settings::default()
         })
+    }
+}
+
+/// Fixed where the job is made: what the lines mean must not depend on where they run.
+fn usual_shell() -> anyhow::Result<String> {
+    match std::env::var("LABORO_SHELL") {
+        Ok(shell) if !shell.is_empty() => {
+            Settings::parse_shell(&shell).map_err(|why| usage(format!("LABORO_SHELL: {why}")))
+        }
+        _ if laboro_worker::on_path("bash") => Ok("bash".into()),
+        _ => Ok("sh".into()),
     }
 }
 

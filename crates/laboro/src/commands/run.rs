@@ -20,7 +20,7 @@ pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
         )));
     }
     let settings = args.task.settings()?.or(&args.needs.settings()?);
-    let plan = input::plan(&args.input, &settings, "run")?;
+    let plan = input::plan(&args.input, &settings, "run", slots(&args))?;
     if args.input.runs.is_some() {
         check_names(plan.parts.iter().map(|part| part.name().as_ref()))?;
     }
@@ -36,9 +36,13 @@ pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
     execute(plan, options)
 }
 
-fn options(args: &Run) -> anyhow::Result<Options> {
+fn slots(args: &Run) -> u32 {
     let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let slots = args.jobs.unwrap_or_else(cores);
+    args.jobs.unwrap_or_else(cores)
+}
+
+fn options(args: &Run) -> anyhow::Result<Options> {
+    let slots = slots(args);
     if slots == 0 {
         return Err(usage("-j 0: at least one slot is needed"));
     }
@@ -54,7 +58,10 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         grace: quantity("--grace", Some(&args.grace), parse_duration)?.unwrap_or_default(),
         attempts: args.attempts,
         max_fails: args.max_fails,
-        shell: args.shell.clone(),
+        halt: args.halt,
+        delay: quantity("--delay", args.delay.as_deref(), parse_duration)?,
+        load_max: args.load,
+        joblog: args.joblog.clone(),
         res_line: args.input.runs.is_some() && args.success == crate::args::Success::ResLine,
         results_dir: args.input.runs.as_deref().map(beside).transpose()?,
         output_dir: args.output_dir.clone(),
@@ -73,7 +80,8 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         show: Show {
             quiet: args.quiet,
             json: args.json,
-            tee: args.tee,
+            tee: args.tee || args.line_buffer,
+            has_labels: !args.line_buffer,
             keep_order: args.keep_order,
         },
     })

@@ -219,6 +219,9 @@ fn add_work(facts: &mut Facts, work: &TaskWork) {
     if let Some(umask) = &work.umask {
         facts.add("umask", safe(umask));
     }
+    if let Some(shell) = &work.shell {
+        facts.add("shell", safe(shell));
+    }
     if work.attempts > 1 {
         facts.add("tried", format_args!("up to {} times", work.attempts));
     }

@@ -12,7 +12,7 @@ use laboro_api::{SubmitJob, Submitted, Text};
 use laboro_plan::Plan;
 
 pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
-    let plan = input::plan(&args.input, &args.task.settings()?, "submit")?;
+    let plan = input::plan(&args.input, &args.task.settings()?, "submit", 1)?;
     if args.check {
         return Ok(input::say_checked(&plan));
     }

@@ -29,6 +29,8 @@ pub(crate) struct Attempt {
     fails: u16,
     profile: Arc<Profile>,
     stderr_tail: Vec<u8>,
+    /// Bytes on standard output.
+    pub(crate) printed: u64,
     res_line: Option<ResLine>,
     /// Copies of stdout and stderr.
     files: Option<[File; 2]>,
@@ -56,6 +58,7 @@ impl Attempt {
             fails: grant.fails,
             profile: Arc::clone(&grant.profile),
             stderr_tail: Vec::new(),
+            printed: 0,
             res_line: options.res_line.then(ResLine::default),
             files: None,
         }
@@ -67,7 +70,7 @@ impl Attempt {
         words: &[OsString],
         options: &Options,
     ) -> anyhow::Result<()> {
-        if options.results_dir.is_some() {
+        if options.results_dir.is_some() || options.joblog.is_some() {
             self.command = typed(words);
         }
         if let Some(dir) = &options.output_dir {
@@ -94,6 +97,7 @@ impl Attempt {
     }
 
     pub(crate) fn printed(&mut self, is_stderr: bool, bytes: &[u8]) -> std::io::Result<()> {
+        self.printed += if is_stderr { 0 } else { bytes.len() as u64 };
         if is_stderr {
             self.stderr_tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
             let over = self.stderr_tail.len().saturating_sub(TAIL_BYTES);

@@ -6,12 +6,14 @@ mod ends;
 
 use super::attempt::Attempt;
 use super::attempts::Attempts;
+use super::joblog::JobLog;
 use super::order::Order;
 use super::results::Results;
 use super::show::{Display, EndView, Progress};
 use super::summary::Tally;
 use super::worker::{grant_ahead, may_look_ahead};
 use super::{GROUP, JOB, Layout, Options, WORKER};
+use crate::args::halt::{HaltHow, HaltWhat};
 use crate::files::make_dir;
 use anyhow::anyhow;
 use laboro_core::{
@@ -31,6 +33,8 @@ use std::sync::Arc;
 pub(crate) enum Ended {
     Finished,
     Interrupted,
+    /// By `--halt`.
+    Halted(HaltWhat),
 }
 
 pub(crate) struct Desk {
@@ -45,6 +49,9 @@ pub(crate) struct Desk {
     pub(super) order: Option<Order>,
     pub(super) results: Option<Results>,
     pub(super) tally: Tally,
+    pub(super) joblog: Option<JobLog>,
+    /// All tasks of the job.
+    total: u64,
     /// So many tasks are given beyond the slots, as long as nobody says otherwise.
     pub(super) ahead: u32,
     worker: WorkerRef,
@@ -70,6 +77,7 @@ pub(crate) struct Desk {
     /// Whether all is over is worth a question.
     looks: bool,
     over: Option<Ended>,
+    is_halted: bool,
     fatal: Option<anyhow::Error>,
     has_said_settings_differ: bool,
 }
@@ -98,6 +106,8 @@ pub(crate) struct Setup {
     pub(crate) order: Option<Order>,
     pub(crate) results: Option<Results>,
     pub(crate) ahead: u32,
+    pub(crate) joblog: Option<JobLog>,
+    pub(crate) total: u64,
 }
 
 impl Setup {
@@ -130,14 +140,16 @@ impl Setup {
             order: None,
             results,
             ahead,
+            joblog: None,
+            total: 0,
         })
     }
 }
 
 impl Desk {
     pub(crate) fn new(setup: Setup) -> Desk {
-        let Setup { layout, options, asker, outputs, attempts, display, order, results, ahead } =
-            setup;
+        let Setup { layout, options, asker, outputs, attempts, display, .. } = setup;
+        let Setup { order, results, ahead, joblog, total, .. } = setup;
         Desk {
             layout,
             options,
@@ -149,6 +161,8 @@ impl Desk {
             order,
             results,
             tally: Tally::default(),
+            joblog,
+            total,
             ahead,
             worker: WorkerRef::Name { group: GROUP.into(), name: WORKER.into() },
             worker_id: WorkerId(0),
@@ -165,6 +179,7 @@ impl Desk {
             flush_at: Time(0),
             looks: false,
             over: None,
+            is_halted: false,
             fatal: None,
             has_said_settings_differ: false,
         }
@@ -325,6 +340,7 @@ impl Desk {
                 if let Err(error) = self.recorded() {
                     self.fail(error);
                 }
+                self.halt_if_reached(out);
             }
             (LOOK, Reply::Jobs(jobs)) => {
                 if let Some(job) = jobs.first() {
@@ -332,6 +348,20 @@ impl Desk {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Has the worker stop as a person would, once or twice.
+    fn halt_if_reached(&mut self, out: &mut Orders) {
+        let Some(halt) = self.options.halt.filter(|_| !self.is_halted && !self.is_stopping) else {
+            return;
+        };
+        if halt.is_reached(self.tally.done, self.tally.failed, self.total) {
+            self.is_halted = true;
+            out.order(match halt.how {
+                HaltHow::Soon => Told::Drain,
+                HaltHow::Now => Told::StopNow,
+            });
         }
     }
 
@@ -465,7 +495,10 @@ impl Desk {
         match self.over {
             Some(how) => how,
             None if job.counts.active() == 0 => Ended::Finished,
-            None => Ended::Interrupted,
+            None => match self.options.halt.filter(|_| self.is_halted) {
+                Some(halt) => Ended::Halted(halt.what),
+                None => Ended::Interrupted,
+            },
         }
     }
 }

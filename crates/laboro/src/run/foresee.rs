@@ -10,7 +10,6 @@ use crate::submit::order;
 use laboro_core::{State, TaskId};
 use laboro_journal::read_ledger;
 use laboro_plan::Plan;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// Tasks that are named one by one.
@@ -32,8 +31,7 @@ pub(crate) fn foresee(plan: Plan, options: &Options) -> anyhow::Result<()> {
             _ => Some("has not run yet"),
         }),
         None => {
-            let shell = options.shell.as_os_str().as_bytes();
-            let contents = plan.contents(shell, &order(&plan));
+            let contents = plan.contents(&order(&plan));
             let found = earlier::find(root, &store, &id, &plan, &contents, &layout.firsts());
             Box::new(move |index| match earlier::origin(&found, "", index).0 {
                 "" => Some("new, changed, or after something that is"),

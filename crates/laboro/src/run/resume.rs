@@ -11,7 +11,6 @@ use laboro_core::{
 };
 use laboro_hub::Handle;
 use laboro_plan::Plan;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 pub(super) struct Resume<'a> {
@@ -30,7 +29,7 @@ impl Resume<'_> {
     pub(super) fn look(&mut self, layout: &Layout, options: &Options) -> anyhow::Result<()> {
         let id = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let root = self.path.parent().unwrap_or(self.path);
-        let contents = self.plan.contents(options.shell.as_os_str().as_bytes(), &order(self.plan));
+        let contents = self.plan.contents(&order(self.plan));
         let firsts = layout.firsts();
         let found = match options.fresh {
             true => Vec::new(),

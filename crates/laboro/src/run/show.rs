@@ -51,6 +51,11 @@ pub(crate) struct EndView {
     pub(crate) truncated: bool,
     pub(crate) used: Used,
     pub(crate) stderr_tail: Vec<u8>,
+    pub(crate) started_ms: u64,
+    /// As typed, where somebody wants to know.
+    pub(crate) command: String,
+    /// Bytes on standard output.
+    pub(crate) printed: u64,
 }
 
 impl EndView {
@@ -226,7 +231,10 @@ impl Display {
         let name = safe(name);
         self.above(|| {
             for (is_stderr, line) in lines {
-                let text = format!("{name}: {line}\n");
+                let text = match self.show.has_labels {
+                    true => format!("{name}: {line}\n"),
+                    false => format!("{line}\n"),
+                };
                 if is_stderr {
                     let _ = std::io::stderr().lock().write_all(text.as_bytes());
                 } else {

@@ -116,7 +116,9 @@ impl Summary<'_> {
         let ended = self.tally.done + self.tally.failed;
         let rate = match ended {
             0 => String::new(),
-            _ => format!(", {}", per_second(ended as f64 / wall.as_secs_f64().max(0.001), " tasks")),
+            _ => {
+                format!(", {}", per_second(ended as f64 / wall.as_secs_f64().max(0.001), " tasks"))
+            }
         };
         let largest = match self.tally.max_rss_kib {
             0 => String::new(),
@@ -140,6 +142,8 @@ impl Summary<'_> {
         self.say_failures(&mut text, failed);
         if self.after.stopped {
             text.push_str("stopped after too many failures; the same command goes on\n");
+        } else if matches!(self.how, Ended::Halted(_)) {
+            text.push_str("stopped by --halt; the same command goes on where it was\n");
         } else if self.how == Ended::Interrupted {
             text.push_str("interrupted; the same command goes on where it was\n");
         }

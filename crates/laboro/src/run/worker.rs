@@ -10,8 +10,8 @@ use anyhow::Context;
 use laboro_core::{Command, Query, Reply, State};
 use laboro_hub::{Handle, Subscription};
 use laboro_journal::outputs::{Ending, Key, Writer};
-use laboro_worker::Until;
 use laboro_worker::agent::{Agent, AgentOptions, Crew, LimitBy, Link, ScratchPlace};
+use laboro_worker::{DEFAULT_SHELL, Until};
 use std::path::Path;
 
 /// A guardian on its way up.
@@ -53,7 +53,7 @@ impl Hands {
         let agent = AgentOptions {
             name: "local".to_owned(),
             slots: options.slots,
-            shell: options.shell.clone(),
+            shell: DEFAULT_SHELL.into(),
             dir: None,
             scratch: ScratchPlace::In(path.to_owned()),
             task_dirs: false,
@@ -65,6 +65,8 @@ impl Hands {
             launch_ahead: self.launch_ahead,
             ahead: setup.ahead,
             memory_free: options.memory_free,
+            delay: options.delay,
+            load_max: options.load_max,
             idle_timeout: None,
             time_limit: None,
             // The store has the limit: what is shown as it comes has none.
@@ -80,7 +82,9 @@ impl Hands {
 /// Tasks of one slot wait for their room at the guardian, which starts the next the moment one ends. With a limit of
 /// failures or a memory to watch, nothing may start that is not asked for.
 pub(super) fn may_look_ahead(layout: &Layout, options: &Options) -> bool {
-    layout.one_slot_each && options.max_fails.is_none() && options.memory_free.is_none()
+    let Options { max_fails, memory_free, halt, delay, load_max, .. } = options;
+    let is_watched = memory_free.is_some() || delay.is_some() || load_max.is_some();
+    layout.one_slot_each && max_fails.is_none() && halt.is_none() && !is_watched
 }
 
 /// Works until all is done, or somebody wants an end to it.

@@ -9,6 +9,7 @@ use laboro_core::{Amount, Request};
 use laboro_plan::{
     Array, On, Part, RequestedAmount, Settings, Stdin as PlanStdin, Variant as PlanVariant, Work,
 };
+use laboro_worker::DEFAULT_SHELL;
 use std::collections::BTreeMap;
 
 /// How many bytes of values one array carries when its list may be cut: with every byte escaped in JSON still
@@ -22,6 +23,12 @@ pub(crate) fn spec(part: &Part) -> TaskSpec {
         Part::Array(array) => (array.carried_work(), array.carried_settings()),
     };
     let mut spec = with_settings(settings);
+    let is_line = match part {
+        Part::Task(task) => matches!(task.work, Work::Shell { .. }),
+        Part::Array(array) => matches!(array.template, Work::Shell { .. }),
+    };
+    // Every worker has this one, and takes it when nothing is said.
+    spec.shell = spec.shell.filter(|shell| is_line && shell != "sh" && shell != DEFAULT_SHELL);
     spec.name = Some(part.name()).filter(|name| !name.is_empty()).map(Text::from);
     let is_each = |on: &On| matches!((part, on), (Part::Array(_), On::Each(_)));
     let (each, after): (Vec<&On>, Vec<&On>) =
@@ -53,6 +60,7 @@ fn with_settings(settings: Settings<Vec<u8>>) -> TaskSpec {
         output: Output::new(text(settings.output.stdout), text(settings.output.stderr)),
         nice: settings.nice,
         umask: settings.umask.map(|umask| format!("{umask:03o}")),
+        shell: settings.shell,
         slots: settings.slots,
         memory_bytes: settings.memory_bytes,
         resources: requests(settings.resources),

@@ -27,7 +27,7 @@ fn args(words: &[&str]) -> Box<Submit> {
 fn given(words: &[&str]) -> (Plan, Terms) {
     let args = args(words);
     (
-        crate::input::plan(&args.input, &args.task.settings().unwrap(), "submit").unwrap(),
+        crate::input::plan(&args.input, &args.task.settings().unwrap(), "submit", 1).unwrap(),
         Terms::new(&args).unwrap(),
     )
 }

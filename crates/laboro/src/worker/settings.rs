@@ -36,6 +36,8 @@ pub(super) fn agent_options(
         launch_ahead: u32::MAX,
         ahead: 0,
         memory_free: optional(memory_option(args), args.memory_free.as_deref(), parse_size)?,
+        delay: None,
+        load_max: None,
         idle_timeout: optional("--idle-timeout", args.idle_timeout.as_deref(), parse_duration)?,
         time_limit: optional("--time-limit", args.time_limit.as_deref(), parse_duration)?
             .or_else(|| allocation.and_then(Allocation::time_limit)),

@@ -13,7 +13,7 @@ use crate::runexp::config::Config as Home;
 use crate::view::now_ms;
 use anyhow::Context;
 use laboro_api::access::{Access, client_config};
-use laboro_core::{Setting, Time};
+use laboro_core::{Fields, Setting, Time};
 use laboro_dialects::fuq2::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 use laboro_dialects::fuq2::{SIGNPOST_PROTOCOL, WORKER_PROTOCOL};
 use laboro_dialects::worker::WorkerSide;
@@ -81,6 +81,10 @@ fn hub(
         life: life(),
         takes_names: !options.command.is_empty(),
         until: until(options),
+        fields: match laboro_worker::on_path("bash") {
+            true => Fields::known(),
+            false => Fields::known().without_shell(),
+        },
         ..WorkerSettings::new(options.name.clone(), options.slots)
     };
     let patience = Duration::from_millis(settings.period_ms);

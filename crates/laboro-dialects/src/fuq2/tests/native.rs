@@ -48,6 +48,7 @@ fn a_task_arrives_with_all_that_it_needs() {
             stderr: Some(Box::from(&b"out/{}"[..])),
             nice: Some(-1),
             umask: Some(0o77),
+            shell: Some(b"bash".as_slice().into()),
             runner: None,
         }),
     });

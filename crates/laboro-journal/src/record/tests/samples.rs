@@ -43,6 +43,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("added-umask", vec![Event::Added(Box::new(added_masked()))]),
         ("added-needs", vec![Event::Added(Box::new(added_needs()))]),
         ("added-call", vec![Event::Added(Box::new(added_calls()))]),
+        ("added-shell", vec![Event::Added(Box::new(added_shell()))]),
         ("preds-added", vec![Event::PredsAdded { task: task(9), preds: vec![task(7), array()] }]),
         (
             "renewed",
@@ -290,6 +291,13 @@ fn added_needs() -> Added {
     let mut added = added_masked();
     added.profiles = vec![Profile { needs, time_request_ms: Some(60_000), ..Profile::default() }];
     added.tasks.iter_mut().for_each(|task| task.profile = 0);
+    added
+}
+
+fn added_shell() -> Added {
+    let setting = Arc::new(Setting { shell: Some(bytes(b"bash")), ..Setting::default() });
+    let mut added = added_masked();
+    added.tasks[0].work = Some(Arc::new(Work::script(".sh", bytes(b"true\n"), setting)));
     added
 }
 

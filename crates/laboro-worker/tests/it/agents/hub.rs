@@ -228,6 +228,8 @@ impl Rig {
             launch_ahead: u32::MAX,
             ahead: 0,
             memory_free: None,
+            delay: None,
+            load_max: None,
             idle_timeout: None,
             time_limit: None,
             output_limit: u64::MAX,

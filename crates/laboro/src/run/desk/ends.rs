@@ -135,6 +135,9 @@ impl Desk {
             truncated: kept.truncated(),
             used,
             stderr_tail: attempt.stderr_tail().to_vec(),
+            started_ms: times.started_ms,
+            command: attempt.command,
+            printed: attempt.printed,
             name: attempt.name,
             label: attempt.label,
         };
@@ -148,6 +151,9 @@ impl Desk {
         let ends = self.unrecorded.pop_front().expect("every report is answered once, in order");
         for end in ends {
             self.tally.add(&end);
+            if let Some(log) = &mut self.joblog {
+                log.add(&end)?;
+            }
             self.display.ended(&end, &self.progress());
             if !end.again {
                 self.attempts.ended_for_good(end.index);
