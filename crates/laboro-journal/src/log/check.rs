@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::LogError;
 use super::directory::Listing;
-use super::reader::{Piece, Walked, follow, sound, walk};
+use super::reader::{Piece, Visit, Walked, follow, sound, walk};
 
 /// What a log holds and what is wrong with it.
 #[derive(Debug, Clone, Default)]
@@ -84,10 +84,7 @@ pub fn check_with<T>(
     }
 }
 
-fn read(
-    listing: &Listing,
-    visit: &mut dyn FnMut(Piece, u64, &[u8]) -> Result<(), String>,
-) -> Result<(Walked, Option<String>), LogError> {
+fn read(listing: &Listing, visit: &mut Visit<'_>) -> Result<(Walked, Option<String>), LogError> {
     let walked = walk(listing, u64::MAX, visit)?;
     let reserve = reserve(listing, &walked)?;
     Ok((walked, reserve))
