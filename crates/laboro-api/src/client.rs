@@ -443,7 +443,8 @@ impl Client {
             let mut sender = match kept {
                 Some(sender) if sender.is_closed() => continue,
                 Some(sender) => sender,
-                None => connect::connect(&self.target, &self.places).await?,
+                // Boxed, or every request would carry the room of a TLS handshake.
+                None => Box::pin(connect::connect(&self.target, &self.places)).await?,
             };
             match sender.try_send_request(request).await {
                 Ok(response) => return Ok((response, sender)),

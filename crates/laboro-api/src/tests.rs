@@ -96,7 +96,7 @@ fn ranges_and_counts_become_arrays_of_constant_size() {
 #[test]
 fn what_makes_no_sense_is_refused_with_the_tasks_name() {
     for (json, words) in [
-        (r#"{"name":"x","command":"a","script":{"kind":".sh","body":""}}"#, "not both"),
+        (r#"{"name":"x","command":"a","script":{"kind":".sh","body":""}}"#, "give one of"),
         (r#"{"name":"x","command":[]}"#, "empty list"),
         (r#"{"name":"x","script":{"kind":"","body":""}}"#, "empty `kind`"),
         (r#"{"name":"x","count":3,"values":["a"]}"#, "one of `count`"),
