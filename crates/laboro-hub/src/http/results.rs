@@ -74,7 +74,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// What tasks gave back.
 #[utoipa::path(get, path = "/jobs/{job}/results", tag = "tasks",
     params(("job" = u32, Path), ResultsQuery),
-    responses((status = 200, body = TaskResult, content_type = "application/x-ndjson"),
+    responses((status = 200, content((TaskResult = "application/x-ndjson"), (Vec<u8> = "application/octet-stream"))),
         (status = 404, body = Problem), (status = 503, body = Problem)))]
 pub(super) async fn results(
     State(api): Shared,
