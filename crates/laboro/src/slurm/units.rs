@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// A time limit in milliseconds: minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]].
+/// A time limit in milliseconds: `minutes`, `minutes:seconds`, `hours:minutes:seconds`, `days-hours[:minutes[:seconds]]`.
 /// `None`: there is no limit.
 pub(super) fn time_limit(text: &str) -> Result<Option<u64>, String> {
     if ["unlimited", "infinite", "-1"].contains(&&*text.to_ascii_lowercase()) {
