@@ -293,6 +293,10 @@ impl Agent {
         link.say(self.orders.take_bytes());
         if let Some(parting) = self.orders.hang_up.take() {
             self.part(parting, link);
+            // Within a process that is all: nothing more comes of a link that is closed at once.
+            if link.is_closed() {
+                self.advance(link);
+            }
         }
     }
 
