@@ -113,7 +113,7 @@ pub struct Durations {
 /// So many took at least `from_ms` and less than `to_ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Bucket {
-    /// At least so long.
+    /// The shortest duration in this range.
     pub from_ms: u64,
     /// Less than this.
     pub to_ms: u64,

@@ -11,7 +11,7 @@ pub struct Runner {
     /// The program and its arguments.
     #[schema(value_type = Vec<String>)]
     pub command: Vec<Text>,
-    /// It ends after so long without a call; after 60 s if not given.
+    /// Idle time after which the runner exits; default 60 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
     /// A new process takes its place after so many calls.

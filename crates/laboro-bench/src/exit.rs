@@ -23,7 +23,7 @@ pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {
     ExitCode::from(if error.is::<Usage>() { 2 } else { 3 })
 }
 
-/// Words for people. That nobody reads them is no reason to stop.
+/// Prints a message for people. A closed standard error does not stop the program.
 pub(crate) fn say(words: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{words}");
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// `laboro-bench` with the program beside it: whoever builds the workspace has both.
+/// `laboro-bench` with the program beside it; a build of the workspace makes both.
 fn bench<'a>(words: impl IntoIterator<Item = &'a str>) -> Output {
     let this = Path::new(env!("CARGO_BIN_EXE_laboro-bench"));
     let program = this.with_file_name("laboro");

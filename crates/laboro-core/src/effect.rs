@@ -34,7 +34,7 @@ impl Batch {
     }
 }
 
-/// What keeps batches. Whoever implements it promises that the events of a batch are as safe as they have to be before
+/// What keeps batches. An implementation promises that the events of a batch are as safe as they have to be before
 /// a receipt for it is made; nothing else can make one.
 pub trait Archive {
     /// For one batch that is kept.

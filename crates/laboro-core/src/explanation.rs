@@ -27,7 +27,7 @@ pub enum Explanation {
     Held {
         reason: Option<Box<str>>,
     },
-    /// Its last attempt failed, and the next one starts after so long.
+    /// Its last attempt failed; the next one starts after this time.
     Delayed {
         wait_ms: u64,
     },

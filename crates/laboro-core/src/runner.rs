@@ -8,7 +8,7 @@ use crate::fields::{FieldError, Fields, Reader, Writer, put_string};
 pub struct Runner {
     /// The program and its arguments.
     pub words: Vec<Box<[u8]>>,
-    /// It ends after so long without a call. `None`: as the worker has it.
+    /// Idle time after which the runner exits. `None`: the default of the worker.
     pub idle_ms: Option<u64>,
     /// A new process takes its place after so many calls.
     pub calls_max: Option<u32>,

@@ -1,4 +1,4 @@
-//! What replies show of groups, jobs, tasks and workers. Plain data: whoever shows it chooses the words.
+//! What replies show of groups, jobs, tasks and workers. Plain data: the program that shows it chooses the words.
 
 use crate::effect::Element;
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};

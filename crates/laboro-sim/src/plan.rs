@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     /// Between two things that people ask for.
     pub clerk_ms: u64,
     pub clerk_most: u32,
-    /// A stolen task goes back by itself after so long.
+    /// A stolen task goes back by itself after this time.
     pub dwork_lease_ms: u64,
     /// Only who has a task may say to the dwork door that it is done.
     pub dwork_only_holder: bool,

@@ -1,3 +1,5 @@
+//! The budget for bodies: who has to wait, who gives way, and that room comes back.
+
 use super::*;
 use std::future::Future;
 use std::pin::Pin;
