@@ -186,9 +186,9 @@ impl Converter {
     }
 
     /// Adds a task.
-    pub fn push(&mut self, spec: TaskSpec) -> Result<(), BadTask> {
+    pub fn push(&mut self, mut spec: TaskSpec) -> Result<(), BadTask> {
         let name = spec.name.clone().unwrap_or_default();
-        let values = array_of(&spec, &name)?;
+        let values = array_of(&mut spec, &name)?;
         if values.is_none() && !spec.each.is_empty() {
             return Err(BadTask::EachWithoutArray(name));
         }
@@ -484,9 +484,9 @@ fn check_zero(bytes: &[u8], task: &Text, field: &'static str) -> Result<(), BadT
 }
 
 /// How many elements and what they stand for, if it is an array.
-fn array_of(spec: &TaskSpec, name: &Text) -> Result<Option<(u32, Values)>, BadTask> {
+fn array_of(spec: &mut TaskSpec, name: &Text) -> Result<Option<(u32, Values)>, BadTask> {
     let numbered = |first, step| Values::Numbers { first, step };
-    match (spec.count, spec.range, &spec.values) {
+    match (spec.count, spec.range, spec.values.take()) {
         (None, None, None) => Ok(None),
         (Some(0), None, None) => Err(BadTask::NoElements(name.clone())),
         (Some(count), None, None) => Ok(Some((count, numbered(1, 1)))),
@@ -504,9 +504,7 @@ fn array_of(spec: &TaskSpec, name: &Text) -> Result<Option<(u32, Values)>, BadTa
             for value in values.words().iter().filter(|_| spec.call.is_none()) {
                 check_zero(value, name, "values")?;
             }
-            // In one go, because their number is known.
-            let list = values.iter().map(|value| value.into_bytes().into_boxed_slice()).collect();
-            Ok(Some((count, Values::List(list))))
+            Ok(Some((count, Values::List(Arc::new(values.into_words().into())))))
         }
         _ => Err(BadTask::TwoArrays(name.clone())),
     }

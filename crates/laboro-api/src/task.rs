@@ -536,8 +536,6 @@ fn value(values: &Values, position: u32) -> Text {
             let number = i128::from(*first) + i128::from(*step) * i128::from(position);
             number.to_string().into()
         }
-        Values::List(values) => {
-            values.get(position as usize).map(|value| value.as_ref().into()).unwrap_or_default()
-        }
+        Values::List(values) => values.get(position as usize).map(Text::from).unwrap_or_default(),
     }
 }

@@ -27,6 +27,16 @@ impl Argv {
     pub fn iter(&self) -> Words<'_> {
         Words(&self.0)
     }
+
+    /// The words as they lie in memory.
+    pub(crate) fn packed(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The words from the one on that begins after so many bytes.
+    pub(crate) fn iter_from(&self, place: usize) -> Words<'_> {
+        Words(&self.0[place..])
+    }
 }
 
 impl<W: AsRef<[u8]>> FromIterator<W> for Argv {
@@ -64,6 +74,12 @@ impl fmt::Debug for Argv {
 /// What is left to read.
 #[derive(Clone, Debug)]
 pub struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    pub(crate) fn bytes_left(&self) -> usize {
+        self.0.len()
+    }
+}
 
 impl<'a> Iterator for Words<'a> {
     type Item = &'a [u8];

@@ -59,7 +59,7 @@ impl WorkCheck {
     /// Whether a worker can take the work, with the largest of the values that it is run with.
     pub(crate) fn check(&mut self, work: &Work, values: Option<&Values>) -> Result<(), Excess> {
         let value = match values {
-            Some(Values::List(list)) => list.iter().map(|value| value.len()).max().unwrap_or(0),
+            Some(Values::List(list)) => list.longest(),
             Some(Values::Numbers { .. }) | None => 0,
         };
         let own = match work {

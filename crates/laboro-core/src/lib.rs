@@ -29,6 +29,7 @@ mod resources;
 mod runner;
 mod setting;
 mod task;
+mod value_list;
 mod view;
 
 pub use argv::Argv;
@@ -52,6 +53,7 @@ pub use refusal::{Quota, QuotaOf, Refusal};
 pub use reply::{Idle, Reply};
 pub use resources::{Amount, Portion, Request, Supply};
 pub use task::*;
+pub use value_list::ValueList;
 pub use view::{
     AttemptView, ConductView, GroupView, JobView, PartView, ResourceView, Standing, TaskView, Ties,
     WorkerView,

@@ -4,6 +4,7 @@
 use crate::argv::Argv;
 use crate::fields::Fields;
 use crate::id::{Name, TaskId};
+use crate::value_list::ValueList;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -323,7 +324,13 @@ pub enum Values {
     /// Element i (from 0) stands for the number first + i * step.
     Numbers { first: i64, step: i64 },
     /// Element i stands for the i-th of these, as the submitter wrote them.
-    List(Arc<[Box<[u8]>]>),
+    List(Arc<ValueList>),
+}
+
+impl<V: AsRef<[u8]>> FromIterator<V> for Values {
+    fn from_iter<I: IntoIterator<Item = V>>(values: I) -> Values {
+        Values::List(Arc::new(values.into_iter().collect()))
+    }
 }
 
 impl Values {

@@ -124,13 +124,12 @@ fn main() {
     let program = Program::Argv(["true"].into_iter().collect());
     let command = CommandWork { program, setting: Arc::default() };
     let (work, profile) = (Arc::new(Work::Command(command)), Arc::new(Profile::default()));
-    let list: Vec<Box<[u8]>> =
-        (0..1_000_000).map(|n| Box::from(format!("input-{n}.dat").as_bytes())).collect();
+    let list = (0..1_000_000).map(|n| format!("input-{n}.dat")).collect();
     let cases = [
         ("numbers", Values::Numbers { first: 1, step: 1 }, 1000),
         ("numbers", Values::Numbers { first: 1, step: 1 }, 10),
         ("numbers", Values::Numbers { first: 1, step: 1 }, 1),
-        ("list", Values::List(list.into()), 1000),
+        ("list", list, 1000),
     ];
     for (name, values, batch) in cases {
         let total = if batch == 1 { 200_000 } else { 1_000_000 };

@@ -78,7 +78,7 @@ impl<'a> Scale<'a> {
     ) {
         self.task(name, Some(work), preds);
         if let Values::List(list) = values {
-            self.bytes += list.iter().map(|value| 16 + value.len() as u64).sum::<u64>();
+            self.bytes += list.weight() as u64;
         }
     }
 

@@ -23,10 +23,10 @@ fn a_worker_that_never_reads_is_cut_off_and_others_notice_nothing() {
     settings.limits.write_ms = 500;
     let hub = start(&settings).unwrap();
     visit(async {
-        let values: Vec<Box<[u8]>> = (0..1500).map(|_| vec![b'x'; 32 << 10].into()).collect();
+        let values = (0..1500).map(|_| [b'x'; 32 << 10]).collect();
         let large = |work| {
             let list = ArraySpec::numbered("large", 1500, work);
-            ArraySpec { values: Values::List(values.into()), ..list }
+            ArraySpec { values, ..list }
         };
         let tagged = Needs { tags: vec!["deaf".into()], ..Needs::default() };
         let profile = Profile { needs: tagged, ..Profile::default() };

@@ -6,7 +6,7 @@ use laboro_core::{
     IfTaken, JobId, JobOptions, Join, Kinds, LeaseRef, Leave, Leaving, Ledger, Name, Offer,
     Outcome, Patience, Place, Profile, Program, Reply, Report, Return, Returned, Route, Selection,
     SessionId, Setting, State, Submit, SubmitTo, Supply, TaskRef, TaskResult, TaskSpec, Time,
-    Token, UnknownPred, Values, Which, Work, WorkerRef,
+    Token, UnknownPred, Which, Work, WorkerRef,
 };
 use std::sync::Arc;
 
@@ -202,8 +202,7 @@ impl Peers {
         let count = 1 + self.below(40) as u32;
         let mut spec = ArraySpec::numbered(format!("array-{}", self.named), count, Work::Named);
         if self.below(2) == 0 {
-            let values: Vec<Box<[u8]>> = (0..count).map(|n| n.to_le_bytes().into()).collect();
-            spec.values = Values::List(values.into());
+            spec.values = (0..count).map(u32::to_le_bytes).collect();
         }
         spec
     }

@@ -223,8 +223,8 @@ fn values(array: &Array) -> Values {
     match numbers {
         Some((first, step)) => Values::Numbers { first, step },
         None => {
-            let value = |i| array.carried_value(i).expect("it is in the array").into_boxed_slice();
-            Values::List((0..array.count()).map(value).collect())
+            let value = |i| array.carried_value(i).expect("it is in the array");
+            (0..array.count()).map(value).collect()
         }
     }
 }

@@ -100,7 +100,7 @@ fn run(grant: &Grant) -> String {
         Values::Numbers { first, step } => {
             (first + step * i64::from(element.position)).to_string().into_bytes()
         }
-        Values::List(values) => values[element.position as usize].to_vec(),
+        Values::List(values) => values.get(element.position as usize).unwrap().to_vec(),
     });
     let filler = value.map(|value| {
         let position = grant.element.as_ref().map_or(0, |element| element.position);

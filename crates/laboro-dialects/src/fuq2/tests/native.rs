@@ -7,7 +7,7 @@ use crate::worker::{Ended, News, Order, Parting, Used, WorkerSide};
 use bytes::Bytes;
 use laboro_core::{
     ArraySpec, CallWork, Command, CommandWork, Drain, Fields, Needs, Outcome, Profile, Program,
-    Runner, Setting, State, Stdin, Values, Work, WorkerRef,
+    Runner, Setting, State, Stdin, Work, WorkerRef,
 };
 use std::sync::Arc;
 
@@ -52,9 +52,8 @@ fn a_task_arrives_with_all_that_it_needs() {
             runner: None,
         }),
     });
-    let list: Vec<Box<[u8]>> = vec![Box::from(&b"x"[..]), Box::from(&b"y z"[..])];
     let array = ArraySpec {
-        values: Values::List(list.into()),
+        values: ["x", "y z"].into_iter().collect(),
         ..ArraySpec::numbered("greet", 2, work.clone())
     };
     let needs = Needs { slots: 3, memory: 0, ..Needs::default() };
@@ -83,9 +82,8 @@ fn a_call_arrives_with_its_payload_its_runner_and_its_value() {
     let setting = Setting { runner: Some(Arc::new(runner)), ..Setting::default() };
     let payload = Arc::from(&b"\x00payload"[..]);
     let work = Work::Call(CallWork { payload, setting: Arc::new(setting) });
-    let list: Vec<Box<[u8]>> = vec![Box::from(&b"\x00\x01"[..])];
     let array = ArraySpec {
-        values: Values::List(list.into()),
+        values: [b"\x00\x01"].into_iter().collect(),
         ..ArraySpec::numbered("calls", 1, work.clone())
     };
     let mut rig = rig(1, 0);
@@ -400,9 +398,8 @@ fn a_lost_worker_has_started_no_more_than_it_has_slots_and_has_taken() {
 #[test]
 fn what_is_too_much_for_one_message_goes_in_several() {
     let mut rig = rig(8, 0);
-    let list: Vec<Box<[u8]>> = (0..8).map(|n| Box::from(vec![n; 300 << 10])).collect();
     let array = ArraySpec {
-        values: Values::List(list.into()),
+        values: (0..8).map(|n| vec![n; 300 << 10]).collect(),
         ..ArraySpec::numbered("wide", 8, command(&["true"]))
     };
     let job = rig.submit_arrays(vec![array], Profile::default());

@@ -325,7 +325,7 @@ fn added_calls() -> Added {
     let mut added = added();
     let array = &mut added.arrays[0];
     array.work = Arc::new(call.clone());
-    array.values = Values::List(Arc::from([bytes(b"\x00one"), bytes(b"\xff")]));
+    array.values = [&b"\x00one"[..], b"\xff"].into_iter().collect();
     added.arrays.truncate(1);
     added.tasks.truncate(1);
     added.tasks[0].work = Some(Arc::new(call));
@@ -366,7 +366,7 @@ fn added() -> Added {
         profiles: vec![Profile::default(), profile()],
         arrays: vec![
             new_array(Values::Numbers { first: -10, step: 5 }),
-            new_array(Values::List(vec![bytes(b"red"), bytes(b"green")].into())),
+            new_array(["red", "green"].into_iter().collect()),
         ],
         tasks: tasks.collect(),
     }

@@ -326,7 +326,7 @@ fn new_tasks() -> impl Strategy<Value = Vec<NewTask>> {
 fn new_array() -> impl Strategy<Value = NewArray> {
     let values = prop_oneof![
         any::<(i64, i64)>().prop_map(|(first, step)| Values::Numbers { first, step }),
-        vec(bytes(), 0..4).prop_map(|list| Values::List(list.into())),
+        vec(bytes(), 0..4).prop_map(|list| list.iter().collect()),
     ];
     (name(), any::<u32>(), small(), work(), values, vec(task(), 0..3), vec(task(), 0..3)).prop_map(
         |(name, count, profile, work, values, preds, each)| NewArray {

@@ -3,7 +3,8 @@
 use super::deltas::Line;
 use super::{Decoder, Encoder, Form};
 use crate::record::RecordError;
-use laboro_core::{Added, JobOptions, NewArray, NewTask, Profile, Values};
+use laboro_core::{Added, JobOptions, NewArray, NewTask, Profile, ValueList, Values};
+use std::sync::Arc;
 
 const PROFILE_GIVEN: u8 = 1;
 const WORK_GIVEN: u8 = 2;
@@ -76,7 +77,9 @@ impl Encoder {
             }
             Values::List(list) => {
                 self.out.u8(LIST);
-                self.list(list, |to, value| to.out.string(value));
+                // Strings lie in memory as they lie in a record: long lists cost a copy.
+                self.out.u64(list.len() as u64);
+                self.out.raw(list.packed());
             }
         }
         self.tasks(Line::Pred, preds);
@@ -134,6 +137,11 @@ impl Decoder<'_> {
         })
     }
 
+    fn values(&mut self) -> Result<ValueList, RecordError> {
+        let (count, _) = self.from.entries::<()>()?;
+        (0..count).map(|_| self.from.string()).collect()
+    }
+
     pub(super) fn new_array(&mut self) -> Result<NewArray, RecordError> {
         Ok(NewArray {
             name: self.name()?,
@@ -142,7 +150,7 @@ impl Decoder<'_> {
             work: self.work()?,
             values: match self.from.u8()? {
                 NUMBERS => Values::Numbers { first: self.from.i64()?, step: self.from.i64()? },
-                LIST => Values::List(self.list(|from| Ok(from.from.string()?.into()))?.into()),
+                LIST => Values::List(Arc::new(self.values()?)),
                 _ => return self.from.malformed("no such kind of values"),
             },
             preds: self.tasks(Line::Pred)?,
