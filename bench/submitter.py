@@ -49,7 +49,17 @@ def send(host, port, secret, path, body, share, held):
 
 
 def shape(dice):
-    size = int(2 ** dice.uniform(8, 24))
+    path, body = dice.choice(list(shapes(dice, int(2 ** dice.uniform(8, 24))).values()))()
+    body = body.encode()
+    if dice.random() < 0.1 and body:
+        # Somewhere in it is a byte that does not belong there.
+        at = dice.randrange(len(body))
+        body = body[:at] + bytes([dice.randrange(256)]) + body[at + 1 :]
+    return path, body
+
+
+def shapes(dice, size):
+    """What makes a body of about this size, by what it has too many of."""
     name = f"t{dice.randrange(10**9)}"
 
     def many(item, between=","):
@@ -62,31 +72,24 @@ def shape(dice):
         count = size // len(make(10**6))
         return '{"tasks":[%s]}' % ",".join(make(dice.randrange(10**9)) for _ in range(count))
 
-    shapes = [
-        lambda: ("jobs", '{"tasks":[%s]}' % many("{}")),
-        lambda: ("jobs", '{"tasks":[%s]}' % many('{"command":""}')),
-        lambda: ("jobs", own(lambda n: '{"name":"n%d"}' % n)),
-        lambda: ("jobs", own(lambda n: '{"command":"a","env":{"A":"%d"}}' % n)),
-        lambda: ("jobs", own(lambda n: '{"command":"a","priority":%d}' % (n % 10**6))),
-        lambda: ("jobs", one('"values":[%s]' % many('""'))),
-        lambda: ("jobs", one('"command":[%s]' % many('""'))),
-        lambda: ("jobs", one('"after":[%s]' % many('"a"'))),
-        lambda: ("jobs", one('"tags":[%s]' % many('"a"'))),
-        lambda: ("jobs", one('"script":{"kind":".sh","body":"%s"}' % ("x" * size))),
-        lambda: ("jobs", '{"tasks":%s' % ("[" * size)),
-        lambda: ("jobs", " " * size),
-        lambda: ("jobs/stream", "{}\n" + many('{"command":"a"}', "\n")),
-        lambda: ("jobs/stream", '{}\n{"command":"a","values":[%s]}\n' % many('"b"')),
-        lambda: ("jobs/stream", "{}\n" + "x" * size),
-        lambda: ("jobs/1/cancel", '{"tasks":"%s"}' % many("1")),
-    ]
-    path, body = dice.choice(shapes)()
-    body = body.encode()
-    if dice.random() < 0.1 and body:
-        # Somewhere in it is a byte that does not belong there.
-        at = dice.randrange(len(body))
-        body = body[:at] + bytes([dice.randrange(256)]) + body[at + 1 :]
-    return path, body
+    return {
+        "empty tasks": lambda: ("jobs", '{"tasks":[%s]}' % many("{}")),
+        "tasks": lambda: ("jobs", '{"tasks":[%s]}' % many('{"command":""}')),
+        "names": lambda: ("jobs", own(lambda n: '{"name":"n%d"}' % n)),
+        "settings": lambda: ("jobs", own(lambda n: '{"command":"a","env":{"A":"%d"}}' % n)),
+        "priorities": lambda: ("jobs", own(lambda n: '{"command":"a","priority":%d}' % (n % 10**6))),
+        "values": lambda: ("jobs", one('"values":[%s]' % many('""'))),
+        "words": lambda: ("jobs", one('"command":[%s]' % many('""'))),
+        "predecessors": lambda: ("jobs", one('"after":[%s]' % many('"a"'))),
+        "tags": lambda: ("jobs", one('"tags":[%s]' % many('"a"'))),
+        "script": lambda: ("jobs", one('"script":{"kind":".sh","body":"%s"}' % ("x" * size))),
+        "brackets": lambda: ("jobs", '{"tasks":%s' % ("[" * size)),
+        "blanks": lambda: ("jobs", " " * size),
+        "lines": lambda: ("jobs/stream", "{}\n" + many('{"command":"a"}', "\n")),
+        "values of a line": lambda: ("jobs/stream", '{}\n{"command":"a","values":[%s]}\n' % many('"b"')),
+        "a line": lambda: ("jobs/stream", "{}\n" + "x" * size),
+        "numbers": lambda: ("jobs/1/cancel", '{"tasks":"%s"}' % many("1")),
+    }
 
 
 if __name__ == "__main__":
