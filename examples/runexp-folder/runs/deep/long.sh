@@ -1,0 +1,3 @@
+sleep 0.2
+echo "a longer run"
+echo RES:done

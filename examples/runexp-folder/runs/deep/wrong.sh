@@ -1,0 +1,2 @@
+echo "this one did not converge"
+echo RES:failed

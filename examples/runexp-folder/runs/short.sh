@@ -1,0 +1,2 @@
+echo "a short run"
+echo RES:done
