@@ -25,7 +25,14 @@ macro_rules! pages {
 
 pages! {
     the_readme_is_true: "README.md",
+    the_page_about_exit_status_is_true: "docs/exit-status.md",
+    the_page_for_users_of_gnu_parallel_is_true: "docs/from-gnu-parallel.md",
+    the_page_for_users_of_hyperqueue_is_true: "docs/from-hyperqueue.md",
+    the_page_for_users_of_pueue_is_true: "docs/from-pueue.md",
+    the_page_for_users_of_slurm_arrays_is_true: "docs/from-slurm-arrays.md",
     the_page_about_job_files_is_true: "docs/job-files.md",
+    the_page_about_operating_is_true: "docs/operating.md",
+    the_quickstart_is_true: "docs/quickstart.md",
     the_page_about_run_is_true: "docs/run.md",
     the_page_about_the_state_is_true: "docs/state.md",
     the_dwork_graph_runs: "examples/dwork-graph/README.md",

@@ -23,7 +23,10 @@ pub fn run_page(page: &str) {
     let has_servers = blocks.iter().any(|block| matches!(block.mark, Mark::Stays));
     let network = has_servers.then(Network::make);
     if matches!(network, Some(None)) {
-        return not_tried(page, "no network can be made: root may, or unprivileged users where allowed");
+        return not_tried(
+            page,
+            "no network can be made: root may, or unprivileged users where allowed",
+        );
     }
     let mut place = Place { network: network.flatten(), dir: tempfile::tempdir().unwrap() };
     place.fill(page);

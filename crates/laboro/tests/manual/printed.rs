@@ -53,4 +53,3 @@ fn steady(line: &str, numbers: Numbers) -> String {
 }
 
 const UNITS: [&str; 3] = ["/s", " tasks/s", "s left"];
-
