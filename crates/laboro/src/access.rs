@@ -67,6 +67,7 @@ impl AccessArgs {
 enum AccessCommand {
     /// Show who was given access.
     List {
+        /// One JSON object per token.
         #[arg(long)]
         json: bool,
     },

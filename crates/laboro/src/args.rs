@@ -2,8 +2,11 @@
 
 pub(crate) mod advice;
 pub(crate) mod halt;
+mod headings;
+pub(crate) mod help;
 pub(crate) mod hub;
 pub(crate) mod needs;
+mod overview;
 pub(crate) mod task;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -389,6 +392,7 @@ pub(crate) struct Graph {
     #[arg(value_name = "FILE|JOB", default_value = "last")]
     pub(crate) file: PathBuf,
 
+    /// How to draw it; the ending of --output decides where it is given.
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,
 
@@ -420,6 +424,7 @@ pub(crate) enum JournalCommand {
     Check {
         /// The journal's directory, or nats://HOST:PORT,... .
         dir: PathBuf,
+        /// What was found as one JSON object.
         #[arg(long)]
         json: bool,
         /// A hub's settings, with its login at NATS.
@@ -442,16 +447,21 @@ pub(crate) enum JournalCommand {
     },
     /// Make a consistent copy, also of a running hub's journal.
     Backup {
+        /// The journal's directory, or that of the hub or run it belongs to.
         dir: PathBuf,
         /// A directory that does not exist yet.
         to: PathBuf,
     },
     /// After damage: save what can be saved and say what was lost. Exits with 3 if anything was.
-    Repair { dir: PathBuf },
+    Repair {
+        /// The journal's directory, or that of the hub or run it belongs to.
+        dir: PathBuf,
+    },
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Completions {
+    /// Which shell.
     pub(crate) shell: clap_complete::Shell,
 }
 
@@ -459,4 +469,8 @@ pub(crate) struct Completions {
 pub(crate) struct Man {
     /// Write a page for every command into this directory instead of one to standard output.
     pub(crate) dir: Option<PathBuf>,
+
+    /// Print the help of all commands as one Markdown page: docs/commands.md is made so.
+    #[arg(long, conflicts_with = "dir")]
+    pub(crate) markdown: bool,
 }

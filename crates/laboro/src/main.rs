@@ -47,7 +47,7 @@ fn main() -> std::process::ExitCode {
                 std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
             match args::advice::advice(&error, &typed) {
                 Some(advice) => return exit::of_error(&exit::usage(advice)).into(),
-                None => error.exit(),
+                None => args::help::exit(&error, &typed),
             }
         }
     };

@@ -237,6 +237,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
+    /// All of it as one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -372,6 +373,7 @@ pub(crate) enum GroupsCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GroupArgs {
+    /// The group's name.
     #[arg(value_name = "GROUP")]
     pub(crate) name: String,
 
@@ -402,6 +404,7 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
+    /// The reasons as one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -1,15 +1,19 @@
 //! `laboro man`: manual pages, made from the same words as `--help`.
 
-use crate::args::{Args, Man};
+mod markdown;
+
+use crate::args::Man;
+use crate::args::help::documented;
 use crate::exit::Exit;
 use crate::files::make_dir;
+use crate::output::print;
 use anyhow::Context;
-use clap::CommandFactory;
 use std::io::Write;
 
 pub(crate) fn run(args: &Man) -> anyhow::Result<Exit> {
-    let command = Args::command();
+    let command = documented();
     match &args.dir {
+        None if args.markdown => print(markdown::page(command).trim_end())?,
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;

@@ -57,8 +57,10 @@ pub(crate) enum What {
     Status,
     /// Create a task that comes after others.
     Create {
+        /// The name of the new task.
         #[arg(value_name = "TASK")]
         task: OsString,
+        /// Tasks that it comes after.
         #[arg(value_name = "DEP")]
         deps: Vec<OsString>,
     },
@@ -85,6 +87,7 @@ pub(crate) enum What {
     },
     /// Say that tasks are done.
     Complete {
+        /// The names of the tasks.
         #[arg(value_name = "TASK", required = true)]
         tasks: Vec<OsString>,
         /// Who took them. Default: the name of this machine.
@@ -93,8 +96,10 @@ pub(crate) enum What {
     },
     /// Give a task back, to come after others.
     Transfer {
+        /// The name of the task.
         #[arg(value_name = "TASK")]
         task: OsString,
+        /// Further tasks that it comes after now.
         #[arg(value_name = "DEP")]
         deps: Vec<OsString>,
         /// Who took it. Default: the name of this machine.
@@ -103,6 +108,7 @@ pub(crate) enum What {
     },
     /// Print who has a task.
     Lookup {
+        /// The name of the task.
         #[arg(value_name = "TASK")]
         task: OsString,
     },

@@ -63,9 +63,11 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(super) slot_time: Option<Duration>,
 
+    /// Accept at most this many workers.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(super) workers_max: usize,
 
+    /// Accept at most this many connections.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(super) connections_max: usize,
 
@@ -155,15 +157,23 @@ pub(super) enum Action {
     Pingt,
     /// Data of 1024 ones, or as many as are asked for.
     Data {
+        /// How many ones.
         #[arg(default_value_t = 1024)]
         ones: u32,
     },
     /// So many answered PINGs, ten at once.
-    Bulkping { count: u64 },
+    Bulkping {
+        /// How many.
+        count: u64,
+    },
     /// So many requests for data, all at once.
-    Bulkdata { count: u64 },
+    Bulkdata {
+        /// How many.
+        count: u64,
+    },
     /// A command of your own and its arguments; prints the answer. Options stand before `send`.
     Send {
+        /// The command, then its arguments: one frame each.
         #[arg(required = true, allow_hyphen_values = true)]
         frames: Vec<std::ffi::OsString>,
         /// No answer is wanted.
@@ -191,6 +201,7 @@ pub(super) struct KeysArgs {
 /// Which server.
 #[derive(Debug, Args)]
 pub(super) struct To {
+    /// The address of the server.
     #[arg(
         short,
         long,
