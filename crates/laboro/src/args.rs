@@ -286,7 +286,7 @@ pub(crate) struct Input {
     #[arg(short = 'a', long, value_name = "FILE", conflicts_with_all = ["file", "runs"])]
     pub(crate) arg_file: Vec<PathBuf>,
 
-    /// Split each value into columns {1} {2} … at this text: , or \\t, or \\s+ for any blanks. A .csv or .tsv file
+    /// Split each value into columns {1} {2} … at this text: , or \t, or \s+ for any blanks. A .csv or .tsv file
     /// is split by itself where --header is given.
     #[arg(short = 'C', long, value_name = "TEXT", conflicts_with_all = ["file", "runs"])]
     pub(crate) colsep: Option<String>,

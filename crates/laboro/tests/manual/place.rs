@@ -28,7 +28,8 @@ pub fn run_page(page: &str) {
             "no network can be made: root may, or unprivileged users where allowed",
         );
     }
-    let mut place = Place { network: network.flatten(), dir: tempfile::tempdir().unwrap() };
+    let dir = tempfile::tempdir().unwrap();
+    let mut place = Place { network: network.flatten(), servers: Vec::new(), dir };
     place.fill(page);
     let mut printed: Option<String> = None;
     for block in blocks {
@@ -51,9 +52,18 @@ pub fn run_page(page: &str) {
 }
 
 struct Place {
-    // Dropped first: what runs in it uses the directory.
     network: Option<Network>,
+    servers: Vec<Child>,
     dir: TempDir,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(self.network.take());
+        for server in &mut self.servers {
+            drop(server.wait());
+        }
+    }
 }
 
 impl Place {
@@ -79,7 +89,9 @@ impl Place {
     /// Returns when it is ready: it has said where it listens, or that it is connected.
     fn start(&mut self, at: &str, commands: &str) -> String {
         let seen = NamedTempFile::new().unwrap();
-        let mut child = self.shell(commands, &seen).spawn().unwrap();
+        let child = self.shell(commands, &seen).spawn().unwrap();
+        self.servers.push(child);
+        let child = self.servers.last_mut().expect("it was just pushed");
         let deadline = Instant::now() + PATIENCE;
         loop {
             let printed = read(&seen);
