@@ -95,6 +95,10 @@ pub(crate) struct HubArgs {
     #[command(flatten)]
     nats: crate::nats::NatsArgs,
 
+    /// End when the process with this number has ended, for programs that start a hub of their own.
+    #[arg(long, value_name = "PID")]
+    exit_with: Option<i32>,
+
     /// A file with settings; what is given here counts more.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -141,6 +145,7 @@ pub(crate) fn run(mut args: HubArgs) -> anyhow::Result<Exit> {
     }
     let only_print = args.print_config;
     let config = args.config.clone();
+    let exit_with = args.exit_with;
     let settings = settings(args)?;
     if only_print {
         print(settings.text().trim_end())?;
@@ -159,7 +164,7 @@ pub(crate) fn run(mut args: HubArgs) -> anyhow::Result<Exit> {
     use_small_pages();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before anything can be asked to end.
-    let mut signals = runtime.block_on(async { HubSignals::listen() })?;
+    let mut signals = runtime.block_on(async { HubSignals::listen(exit_with) })?;
     if settings.standby {
         print(format_args!("standby of {}: follows its journal in NATS", settings.name))?;
     }

@@ -16,6 +16,7 @@ mod machine;
 mod mq;
 mod nats;
 mod output;
+mod process_watch;
 mod progress;
 mod report;
 mod resolve;

@@ -14,6 +14,7 @@ mod teed;
 
 use crate::exit::{Exit, usage};
 use crate::output::{safe, say};
+use crate::process_watch::ProcessWatch;
 use crate::run::Signals;
 use anyhow::anyhow;
 use args::Worker;
@@ -64,6 +65,7 @@ async fn work(
     let Source { side, connect, front } = source;
     let mut signals = Signals::listen()?;
     let mut front = front.map(front::Front::listen).transpose()?;
+    let owner = ProcessWatch::open(args.exit_with)?;
     let (name, is_quiet) = (safe(&options.name), args.quiet);
     let words = move |words: &str| {
         if !is_quiet {
@@ -75,6 +77,8 @@ async fn work(
         tokio::select! {
             () = signals.next() => {}
             () = front::asked(&mut front) => {}
+            // Each time that it is asked: nobody waits for what still runs.
+            () = owner.ended() => {}
         }
     };
     match agent.run(connect(), signal).await? {

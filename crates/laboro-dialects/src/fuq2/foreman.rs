@@ -153,6 +153,12 @@ impl Foreman {
         self.period_ms.map(|ms| ms.saturating_mul(2))
     }
 
+    /// How long its tasks wait for a worker whose connection has ended. No longer than the worker itself would have the
+    /// hub wait for a sign of life.
+    fn away_ms(&self) -> u64 {
+        self.period_ms.unwrap_or(u64::MAX).min(self.place.grace_ms)
+    }
+
     fn body_max(&self) -> usize {
         match self.phase {
             Phase::Strange => self.place.message_max.min(HELLO_BYTES_MAX),
@@ -452,7 +458,7 @@ impl Session for Foreman {
         };
         let how = match self.is_lost {
             true => Leaving::Away { grace_ms: 0 },
-            false => Leaving::Away { grace_ms: self.place.grace_ms },
+            false => Leaving::Away { grace_ms: self.away_ms() },
         };
         let leave = Leave { worker: worker.clone(), session: Some(self.place.session), how };
         out.ask(Asked::Nothing.tag(), Command::Leave(leave));

@@ -1,32 +1,39 @@
-//! The signals of a hub: those that end it, and SIGHUP, by which service managers ask a program to read its settings again.
+//! What a hub is asked from outside: signals that end it, the end of the process that it belongs to, and SIGHUP, by which
+//! service managers ask a program to read its settings again.
 
+use crate::process_watch::ProcessWatch;
 use crate::run::Signals;
 use std::io::IsTerminal;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(super) struct HubSignals {
     ends: Signals,
+    owner: ProcessWatch,
     /// `None`: SIGHUP ends it like the others.
     reload: Option<Signal>,
 }
 
 impl HubSignals {
     /// In a terminal SIGHUP says that the terminal is gone.
-    pub(super) fn listen() -> std::io::Result<HubSignals> {
+    pub(super) fn listen(exit_with: Option<i32>) -> anyhow::Result<HubSignals> {
+        let owner = ProcessWatch::open(exit_with)?;
         if std::io::stdin().is_terminal() {
-            return Ok(HubSignals { ends: Signals::listen()?, reload: None });
+            return Ok(HubSignals { ends: Signals::listen()?, owner, reload: None });
         }
         let reload = Some(signal(SignalKind::hangup())?);
-        Ok(HubSignals { ends: Signals::without_hangup()?, reload })
+        Ok(HubSignals { ends: Signals::without_hangup()?, owner, reload })
     }
 
     /// That it is to end. What asks for a reload meanwhile is not heard.
     pub(super) async fn end(&mut self) {
-        self.ends.next().await;
+        tokio::select! {
+            () = self.ends.next() => {}
+            () = self.owner.ended() => {}
+        }
     }
 
     pub(super) async fn next(&mut self) -> Asked {
-        let HubSignals { ends, reload } = self;
+        let HubSignals { ends, owner, reload } = self;
         let reload = async {
             match reload {
                 Some(signal) => drop(signal.recv().await),
@@ -35,6 +42,7 @@ impl HubSignals {
         };
         tokio::select! {
             () = ends.next() => Asked::End,
+            () = owner.ended() => Asked::End,
             () = reload => Asked::Reload,
         }
     }

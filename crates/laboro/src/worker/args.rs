@@ -118,6 +118,10 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "TIME")]
     pub(crate) time_limit: Option<String>,
 
+    /// End, with all that runs, when the process with this number has ended.
+    #[arg(long, value_name = "PID", conflicts_with = "ssh")]
+    pub(crate) exit_with: Option<i32>,
+
     /// How long tasks may go on after the first signal.
     #[arg(long, value_name = "TIME", default_value = "20s")]
     pub(crate) drain: String,

@@ -138,6 +138,43 @@ fn a_killed_worker_takes_its_tasks_along_and_another_does_them() {
 }
 
 #[test]
+fn a_killed_worker_is_waited_for_no_longer_than_its_lease() {
+    let hub = HubRig::with(|settings| settings.grace_ms = 600_000);
+    let first = hub.worker("first", &["--lease", "1s"]);
+    hub.rig.write("go", "");
+    let job = hub.submit(1, WAITS, Profile::default());
+    hub.line_of("pids");
+    let _second = hub.worker("second", &[]);
+    first.signal(Signal::KILL);
+    until("the other runs it", || hub.rig.lines("starts").len() == 2);
+    std::fs::remove_file(hub.rig.at("go")).unwrap();
+    hub.until_done(job);
+}
+
+#[test]
+fn a_worker_and_a_hub_end_with_the_process_that_they_belong_to() {
+    let hub = HubRig::new();
+    let mut sleep = std::process::Command::new("sleep");
+    sleep.arg("1000");
+    let owner = hub.rig.call(sleep).start();
+    let number = owner.pid().to_string();
+    let worker = hub.worker("one", &["--exit-with", &number]);
+    let words = ["hub", "--dir", "other", "--http", "off", "--native", "127.0.0.1:0"];
+    let other = hub.rig.laboro(words.into_iter().chain(["--exit-with", &number])).start();
+    until("it listens", || other.out().contains("127.0.0.1:"));
+    hub.rig.write("go", "");
+    hub.submit(1, WAITS, Profile::default());
+    let life = Life::of(&hub.line_of("pids"));
+    owner.signal(Signal::KILL);
+    owner.wait();
+    worker.wait();
+    other.wait();
+    until("its task is gone", || life.is_over());
+    // Of a process that has ended already.
+    hub.worker_unmet("two", &["--exit-with", &number]).wait();
+}
+
+#[test]
 fn a_second_worker_of_a_name_waits_until_the_first_is_gone() {
     let hub = HubRig::new();
     let first = hub.worker("one", &[]);
