@@ -103,6 +103,9 @@ pub(crate) enum Command {
     /// Use Slurm's commands with a hub: sbatch, squeue, sacct, scancel, srun, scontrol, sinfo.
     #[command(display_order = DIALECTS)]
     Slurm(crate::slurm::args::Slurm),
+    /// Use HyperQueue's `hq` with a hub, for Nextflow and AiiDA.
+    #[command(display_order = DIALECTS)]
+    Hq(crate::hq::args::Hq),
     /// Make a door of a hub elsewhere reachable here, over TLS and with a token.
     #[command(display_order = DIALECTS)]
     Tunnel(crate::tunnel::Tunnel),

@@ -8,6 +8,7 @@ mod curve;
 mod dwork;
 mod exit;
 mod files;
+mod hq;
 mod hub;
 mod hub_client;
 mod input;
@@ -38,7 +39,7 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 fn main() -> std::process::ExitCode {
     // The guardian is this same program, asked to be something else.
     laboro_worker::guardian::main_if_asked();
-    if let Some(status) = slurm::main_if_called() {
+    if let Some(status) = slurm::main_if_called().or_else(hq::main_if_called) {
         return status;
     }
     let args = match args::Args::try_parse() {
@@ -86,6 +87,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Runexp(runexp) => runexp::run(&runexp),
         args::Command::Worker(worker) => worker::run(&worker),
         args::Command::Slurm(slurm) => slurm::run(&slurm),
+        args::Command::Hq(hq) => hq::run(&hq),
         args::Command::Tunnel(tunnel) => tunnel::run(&tunnel),
         args::Command::Mq(mq) => mq::run(mq),
         args::Command::Bench { words } => Err(exit::usage(format!(

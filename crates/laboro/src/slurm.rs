@@ -6,10 +6,10 @@ pub(crate) mod args;
 
 mod depend;
 mod jobs;
-mod options;
+pub(crate) mod options;
 mod pattern;
 mod sacct;
-mod sbatch;
+pub(crate) mod sbatch;
 mod scancel;
 mod scontrol;
 mod sinfo;
@@ -70,19 +70,39 @@ impl From<std::io::Error> for Fault {
 
 /// Called by one of Slurm's names: does what that command does.
 pub(crate) fn main_if_called() -> Option<ExitCode> {
+    let (command, args) = arguments(&COMMANDS)?;
+    Some(ExitCode::from(match args {
+        Ok(args) => call(command, args),
+        Err(fault) => tell(command, fault),
+    }))
+}
+
+/// The name that this program was called by, if it is one of these, and what was typed behind it.
+pub(crate) fn arguments(
+    names: &[&'static str],
+) -> Option<(&'static str, Result<Vec<String>, Fault>)> {
     let mut args = std::env::args_os();
     let called = args.next()?;
     let name = Path::new(&called).file_name().and_then(OsStr::to_str)?;
-    let command = COMMANDS.into_iter().find(|command| *command == name)?;
+    let name = names.iter().find(|known| **known == name)?;
     let args: Result<Vec<String>, _> = args.map(std::ffi::OsString::into_string).collect();
-    let args = match args {
-        Ok(args) => args,
-        Err(word) => {
-            say(format_args!("{command}: error: `{}` is not text", word.to_string_lossy()));
-            return Some(ExitCode::FAILURE);
+    let wrong = |word: std::ffi::OsString| format!("`{}` is not text", word.to_string_lossy());
+    Some((name, args.map_err(|word| Fault::Words(wrong(word)))))
+}
+
+/// Says what went wrong, and gives the exit status for it.
+pub(crate) fn tell(command: &str, fault: Fault) -> u8 {
+    match fault {
+        Fault::Words(words) => say(format_args!("{command}: error: {words}")),
+        Fault::Error(error) => {
+            let io = error.downcast_ref::<std::io::Error>();
+            if io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
+                return 0;
+            }
+            say(format_args!("{command}: error: {error:#}"));
         }
-    };
-    Some(ExitCode::from(call(command, args)))
+    }
+    1
 }
 
 fn call(command: &str, args: Vec<String>) -> u8 {
@@ -111,38 +131,25 @@ fn call(command: &str, args: Vec<String>) -> u8 {
         "scontrol" => scontrol::run(&hub, args),
         _ => sinfo::run(&hub, args),
     };
-    match done {
-        Ok(status) => status,
-        Err(Fault::Words(words)) => {
-            say(format_args!("{command}: error: {words}"));
-            1
-        }
-        Err(Fault::Error(error)) => {
-            let io = error.downcast_ref::<std::io::Error>();
-            if io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
-                return 0;
-            }
-            say(format_args!("{command}: error: {error:#}"));
-            1
-        }
-    }
+    done.unwrap_or_else(|fault| tell(command, fault))
 }
 
 /// `laboro slurm ...`
 pub(crate) fn run(args: &args::Slurm) -> anyhow::Result<Exit> {
     match &args.what {
-        args::What::Install(install) => install_links(&install.dir),
+        args::What::Install(install) => install_links(&install.dir, &COMMANDS),
         args::What::Step(task) => step::run(&task.script, task.value.as_deref()),
     }
 }
 
-fn install_links(dir: &Path) -> anyhow::Result<Exit> {
+/// Links by these names to this program.
+pub(crate) fn install_links(dir: &Path, names: &[&str]) -> anyhow::Result<Exit> {
     use anyhow::Context;
     crate::files::make_dir(dir)?;
     let dir = &dir.canonicalize().with_context(|| format!("{} cannot be used", dir.display()))?;
     let program = std::env::current_exe().context("where this program is is not known")?;
-    for command in COMMANDS {
-        let link = dir.join(command);
+    for name in names {
+        let link = dir.join(name);
         let is_ours = std::fs::read_link(&link).is_ok_and(|to| to == program);
         if is_ours {
             continue;
@@ -158,19 +165,20 @@ fn install_links(dir: &Path) -> anyhow::Result<Exit> {
             .with_context(|| format!("{} cannot be made", link.display()))?;
     }
     say(format_args!(
-        "{} links made; now type: export PATH={}:$PATH",
-        COMMANDS.len(),
+        "{} {} made; now type: export PATH={}:$PATH",
+        names.len(),
+        if names.len() == 1 { "link" } else { "links" },
         dir.display()
     ));
     Ok(Exit::Done)
 }
 
-fn put(text: &str) -> std::io::Result<()> {
+pub(crate) fn put(text: &str) -> std::io::Result<()> {
     std::io::stdout().lock().write_all(text.as_bytes())
 }
 
 /// Speaks with the hub.
-fn ask(
+pub(crate) fn ask(
     args: &HubArgs,
     conversation: impl AsyncFnOnce(&Hub) -> Result<u8, Fault>,
 ) -> Result<u8, Fault> {
@@ -186,7 +194,7 @@ fn ask(
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The exit status is that of the worst task.
-async fn wait_for(hub: &Hub, job: u32) -> Result<u8, Fault> {
+pub(crate) async fn wait_for(hub: &Hub, job: u32) -> Result<u8, Fault> {
     loop {
         let waited = hub.wait(&[job], PATIENCE).await.map_err(anyhow::Error::from)?;
         if waited.finished {

@@ -3,15 +3,15 @@
 
 /// One option of a command.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Opt {
-    pub(super) long: &'static str,
+pub(crate) struct Opt {
+    pub(crate) long: &'static str,
     short: Option<char>,
     takes: Takes,
     honour: Honour,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Takes {
+pub(crate) enum Takes {
     Nothing,
     Value,
     /// Only as `--name=value`.
@@ -28,17 +28,17 @@ enum Honour {
 }
 
 /// An option that means something.
-pub(super) const fn means(long: &'static str, short: Option<char>, takes: Takes) -> Opt {
+pub(crate) const fn means(long: &'static str, short: Option<char>, takes: Takes) -> Opt {
     Opt { long, short, takes, honour: Honour::Means }
 }
 
 /// An option that is accepted and changes nothing.
-pub(super) const fn ignored(long: &'static str, short: Option<char>, takes: Takes) -> Opt {
+pub(crate) const fn ignored(long: &'static str, short: Option<char>, takes: Takes) -> Opt {
     Opt { long, short, takes, honour: Honour::Ignored }
 }
 
 /// An option that is known and cannot be honoured.
-pub(super) const fn refused(
+pub(crate) const fn refused(
     long: &'static str,
     short: Option<char>,
     takes: Takes,
@@ -49,19 +49,19 @@ pub(super) const fn refused(
 
 /// What was typed.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Typed {
+pub(crate) struct Typed {
     options: Vec<(&'static str, String)>,
-    pub(super) words: Vec<String>,
+    pub(crate) words: Vec<String>,
 }
 
 impl Typed {
     /// The last one counts.
-    pub(super) fn value(&self, long: &str) -> Option<&str> {
+    pub(crate) fn value(&self, long: &str) -> Option<&str> {
         self.options.iter().rev().find(|(name, _)| *name == long).map(|(_, value)| &**value)
     }
 
     /// Each one counts; lists are separated by commas.
-    pub(super) fn list(&self, long: &str) -> Vec<&str> {
+    pub(crate) fn list(&self, long: &str) -> Vec<&str> {
         let all = self.options.iter().filter(|(name, _)| *name == long);
         all.flat_map(|(_, value)| value.split(','))
             .map(str::trim)
@@ -69,12 +69,17 @@ impl Typed {
             .collect()
     }
 
-    pub(super) fn has(&self, long: &str) -> bool {
+    /// Each one counts, as it was typed.
+    pub(crate) fn all(&self, long: &str) -> impl Iterator<Item = &str> {
+        self.options.iter().filter(move |(name, _)| *name == long).map(|(_, value)| &**value)
+    }
+
+    pub(crate) fn has(&self, long: &str) -> bool {
         self.value(long).is_some()
     }
 
     /// Those of `first` count less.
-    pub(super) fn over(mut self, first: Typed) -> Typed {
+    pub(crate) fn over(mut self, first: Typed) -> Typed {
         let mut options = first.options;
         options.append(&mut self.options);
         Typed { options, words: self.words }
@@ -83,13 +88,13 @@ impl Typed {
 
 /// Where the words begin that are not options.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Words {
+pub(crate) enum Words {
     /// Behind the first word everything is a word: it is another program's.
     First,
     Anywhere,
 }
 
-pub(super) fn parse(
+pub(crate) fn parse(
     table: &[Opt],
     words: Words,
     args: impl IntoIterator<Item = String>,

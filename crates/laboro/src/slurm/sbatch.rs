@@ -2,7 +2,7 @@
 //! it runs is left to `step`.
 
 mod flags;
-mod script;
+pub(crate) mod script;
 mod size;
 
 pub(super) use flags::OPTIONS;
@@ -98,7 +98,7 @@ impl Batch {
                  interpreter. For instance: #!/bin/sh",
             ));
         }
-        let said = parse(&OPTIONS, Words::Anywhere, directives(&body)?)?;
+        let said = parse(&OPTIONS, Words::Anywhere, directives(&body, "#SBATCH")?)?;
         let arguments = words.collect();
         let typed = typed.over(from_environment()?).over(said);
         Ok(Batch { typed, body, arguments, file, is_step: false })

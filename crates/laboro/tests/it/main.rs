@@ -15,6 +15,7 @@ mod examples;
 mod faults;
 mod flows;
 mod fuq;
+mod hq;
 mod hub;
 mod inputs;
 mod interrupts;

@@ -1,12 +1,12 @@
-//! What a script says of itself in `#SBATCH` lines.
+//! What a script says of itself in lines such as `#SBATCH`.
 
-/// The words of all `#SBATCH` lines before the first line that is neither a comment nor empty.
-pub(super) fn directives(body: &[u8]) -> Result<Vec<String>, String> {
+/// The words of all lines with this `mark` before the first line that is neither a comment nor empty.
+pub(crate) fn directives(body: &[u8], mark: &str) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for line in String::from_utf8_lossy(body).lines() {
-        if let Some(rest) = line.strip_prefix("#SBATCH") {
+        if let Some(rest) = line.strip_prefix(mark) {
             if rest.starts_with(|c: char| c.is_whitespace()) {
-                found.extend(words(rest)?);
+                found.extend(words(rest).map_err(|why| format!("{why} in `{line}`"))?);
             }
         } else if !line.trim_start().starts_with('#') && !line.trim().is_empty() {
             break;
@@ -36,7 +36,7 @@ fn words(line: &str) -> Result<Vec<String>, String> {
         }
     }
     if quote.is_some() {
-        return Err(format!("a quote is not closed in `#SBATCH{line}`"));
+        return Err("a quote is not closed".to_owned());
     }
     words.extend(word);
     Ok(words)
@@ -52,10 +52,10 @@ mod tests {
     fn lines_of_a_script_are_options_until_its_first_command() {
         let body = b"#!/bin/bash\n#SBATCH --job-name=\"my job\" -c 2  # two\n\n# more\n#SBATCH --mem 4G\n#SBATCHED\n\
                      echo\n#SBATCH -n 9\n";
-        let typed = parse(&OPTIONS, Words::Anywhere, directives(body).unwrap()).unwrap();
+        let typed = parse(&OPTIONS, Words::Anywhere, directives(body, "#SBATCH").unwrap()).unwrap();
         assert_eq!(typed.value("job-name"), Some("my job"));
         assert_eq!((typed.value("cpus-per-task"), typed.value("mem")), (Some("2"), Some("4G")));
         assert_eq!(typed.value("ntasks"), None);
-        assert!(directives(b"#!/bin/sh\n#SBATCH --job-name='x\n").is_err());
+        assert!(directives(b"#!/bin/sh\n#SBATCH --job-name='x\n", "#SBATCH").is_err());
     }
 }
