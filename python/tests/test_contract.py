@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import sys
 import threading
 import time
 import unittest
 from concurrent import futures
 
-from laboro_hub import Executor, LaboroError, TaskFailed, task
+from laboro_hub import Executor, LaboroError, PythonMismatch, TaskFailed, _calls, task
 
 
 def square(x):
@@ -131,44 +133,36 @@ class OnAHub(Contract, unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "write it to a file"):
             self.executor.submit(bytes, 2 << 20).result(60)
 
+    def test_calls_may_have_needs_of_their_own(self):
+        wide = self.executor.using(slots=2, timeout=30)
+        self.assertEqual(wide.submit(os.getenv, "LABORO_SLOTS").result(60), "2")
+        self.assertEqual(list(wide.map(square, range(3))), [0, 1, 4])
+        with self.assertRaisesRegex(TaskFailed, "took too long"):
+            self.executor.using(timeout=0.2).submit(nap, 60).result(60)
+
+    def test_a_call_can_be_awaited(self):
+        async def both():
+            return await asyncio.gather(self.executor.submit(square, 3), self.executor.submit(square, 4))
+
+        self.assertEqual(asyncio.run(both()), [9, 16])
+
+    def test_asyncio_runs_in_it(self):
+        async def one():
+            return await asyncio.get_running_loop().run_in_executor(self.executor, square, 5)
+
+        self.assertEqual(asyncio.run(one()), 25)
+
+    def test_another_minor_version_of_python_is_told(self):
+        payload = _calls.dump_function(square).replace(b" %d.%d\n" % sys.version_info[:2], b" 3.7\n", 1)
+        value = _calls.dump_arguments((3,), {})
+        with self.assertRaisesRegex(PythonMismatch, "made with Python 3.7 and the worker runs Python"):
+            self.executor._enqueue(payload, value, self.executor._how).result(60)
+
     def test_a_generator_is_fed_as_room_becomes_free(self):
         taken = []
         results = self.executor.map(square, (taken.append(x) or x for x in range(500)), buffersize=20)
         self.assertLessEqual(len(taken), 20)
         self.assertEqual(sum(results), sum(x * x for x in range(500)))
-
-
-class Faults(unittest.TestCase):
-    def test_every_result_comes_once_whatever_is_killed(self):
-        executor = Executor.local(2)
-        local = executor._local
-        count = int(os.environ.get("LABORO_MAP_CALLS", "1500"))
-        seen = []
-        for result in executor.map(square, range(count), buffersize=400):
-            seen.append(result)
-            if len(seen) == count // 4:
-                local.hub.kill()
-                local.hub.wait()
-                local.start_hub()
-            if len(seen) == count // 2:
-                local.worker.kill()
-                local.worker.wait()
-                local.start_worker()
-        self.assertEqual(seen, [x * x for x in range(count)])
-        executor.shutdown()
-
-    def test_a_key_goes_on_where_it_was(self):
-        first = Executor.local(2, key="sweep")
-        local, first._local = first._local, None
-        try:
-            self.assertEqual(list(first.map(square, range(20))), [x * x for x in range(20)])
-            first.shutdown()
-            again = Executor(dir=local.dir, key="sweep", runner=first._how["runner"]["command"])
-            self.assertEqual(list(again.map(square, range(20))), [x * x for x in range(20)])
-            self.assertEqual((again._numbered, again._total()), (20, 20))
-            again.shutdown()
-        finally:
-            local.stop()
 
 
 if __name__ == "__main__":

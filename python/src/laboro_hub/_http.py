@@ -10,8 +10,7 @@ import socket
 import ssl
 import threading
 import time
-from typing import Any, Iterator, Optional, Tuple
-from urllib.parse import quote
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from ._access import Access
 from .errors import HubError, HubUnreachable
@@ -123,14 +122,20 @@ class Transport:
                 if attempt == 0 and not is_fresh and (method == "GET" or _was_idle(error)):
                     continue
                 raise HubUnreachable(f"the hub at {self.where} did not answer: {error}") from error
+            except BaseException:
+                # Ctrl-C in the middle of an answer: the next request would find the rest of it.
+                self.hang_up()
+                raise
             return _decoded(response, answer)
         raise AssertionError("the second attempt returns or raises")
 
-    def stream(self, path: str, timeout: float = 45.0) -> http.client.HTTPResponse:
+    def stream(
+        self, path: str, timeout: float = 45.0, headers: Optional[Dict[str, str]] = None
+    ) -> http.client.HTTPResponse:
         """An answer that is read bit by bit, over a connection of its own."""
         connection = self.connect(timeout)
         try:
-            connection.request("GET", BASE + path, headers=self._headers())
+            connection.request("GET", BASE + path, headers={**self._headers(), **(headers or {})})
             response = connection.getresponse()
             if response.status != 200:
                 _decoded(response, response.read())
@@ -184,15 +189,16 @@ def _decoded(response: http.client.HTTPResponse, answer: bytes) -> Any:
     return json.loads(answer) if answer else None
 
 
-def segment(name: str) -> str:
-    """A name as a part of a path."""
-    return quote(name, safe="")
-
-
-def lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    for line in response:
-        if line.strip():
-            yield line
+def break_off(response: http.client.HTTPResponse) -> None:
+    """Wakes the thread that reads it."""
+    sock = getattr(response.laboro_connection, "sock", None)  # type: ignore[attr-defined]
+    if sock is None:
+        sock = getattr(getattr(response.fp, "raw", None), "_sock", None)
+    if sock is not None:
+        try:
+            sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
 
 def frames(response: http.client.HTTPResponse) -> Iterator[Tuple[int, int, int, int, int, str, bytes]]:

@@ -1,19 +1,23 @@
-"""A hub and a worker of this process's own, which end with it."""
+"""A hub and a worker of this process's own. They end with it, however it ends, and are started again when they die."""
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import List, Optional
+from typing import Callable, Dict, List
 
 from .errors import LaboroError
+
+_PREFIX = "laboro-local-"
 
 
 def program() -> str:
@@ -36,40 +40,65 @@ class LocalHub:
 
     def __init__(self, slots: int, durability: str = "os") -> None:
         self.program = program()
-        self.dir = Path(tempfile.mkdtemp(prefix="laboro-local-"))
+        _remove_abandoned()
+        self.dir = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock_file = _locked(self.dir)
         self.slots = slots
         self.durability = durability
         # The same after a restart, so that its worker finds it again.
         self.ports = [_free_port(), _free_port()]
-        self.hub: Optional[subprocess.Popen] = None
-        self.worker: Optional[subprocess.Popen] = None
+        self.processes: Dict[str, subprocess.Popen] = {}
+        self._owner = os.getpid()
+        self._is_stopped = threading.Event()
+        self._lock = threading.Lock()
         atexit.register(self.stop)
         try:
-            self.start_hub()
-            self.start_worker()
+            self._keep("hub", self._start_hub)
+            self._await_hub()
+            self._keep("worker", self._start_worker)
         except BaseException:
             self.stop()
             raise
 
-    def start_hub(self) -> None:
+    def _keep(self, name: str, start: Callable[[], subprocess.Popen]) -> None:
+        """Starts a process, and starts it again whenever it dies before its time."""
+        self.processes[name] = start()
+
+        def watch() -> None:
+            pause = 0.1
+            while True:
+                began = time.monotonic()
+                self.processes[name].wait()
+                pause = 0.1 if time.monotonic() - began > 10 else min(2 * pause, 5.0)
+                if self._is_stopped.wait(pause):
+                    return
+                with self._lock:
+                    if self._is_stopped.is_set():
+                        return
+                    self.processes[name] = start()
+
+        threading.Thread(target=watch, name=f"laboro-{name}", daemon=True).start()
+
+    def _start_hub(self) -> subprocess.Popen:
         http, native = (f"127.0.0.1:{port}" for port in self.ports)
-        self.hub = self._start(
-            ["hub", "--dir", str(self.dir), "--http", http, "--native", native, "--durability", self.durability]
-        )
+        where = ["--dir", str(self.dir), "--http", http, "--native", native]
+        return self._start(["hub", *where, "--durability", self.durability])
+
+    def _await_hub(self) -> None:
         access = self.dir / "access.toml"
         give_up = time.monotonic() + 30
         while not access.exists():
-            if self.hub.poll() is not None or time.monotonic() > give_up:
+            if self.processes["hub"].poll() is not None or time.monotonic() > give_up:
                 raise LaboroError(f"the hub did not start: {self._log()}")
             time.sleep(0.01)
 
-    def start_worker(self) -> None:
-        self.worker = self._start(["worker", str(self.dir), "-j", str(self.slots), "--name", "local"])
+    def _start_worker(self) -> subprocess.Popen:
+        return self._start(["worker", str(self.dir), "-j", str(self.slots), "--name", "local"])
 
     def _start(self, words: List[str]) -> subprocess.Popen:
         with open(self.dir / "log", "ab") as log:
             return subprocess.Popen(
-                [self.program, *words],
+                [self.program, *words, "--exit-with", str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -83,9 +112,15 @@ class LocalHub:
             return "it left no words"
 
     def stop(self) -> None:
+        # A child made by fork has the same hub and does not own it.
+        if os.getpid() != self._owner:
+            return
         atexit.unregister(self.stop)
-        for process in (self.worker, self.hub):
-            if process is None or process.poll() is not None:
+        with self._lock:
+            self._is_stopped.set()
+            processes = [self.processes[name] for name in ("worker", "hub") if name in self.processes]
+        for process in processes:
+            if process.poll() is not None:
                 continue
             process.send_signal(signal.SIGTERM)
             process.send_signal(signal.SIGTERM)
@@ -95,3 +130,25 @@ class LocalHub:
                 process.kill()
                 process.wait()
         shutil.rmtree(self.dir, ignore_errors=True)
+        self._lock_file.close()
+
+
+def _locked(directory: Path):
+    """A file that is locked as long as this process lives. It has its name only when it is locked."""
+    file = open(directory / "lock.new", "w")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    os.rename(directory / "lock.new", directory / "lock")
+    return file
+
+
+def _remove_abandoned() -> None:
+    """Directories whose process was killed: nobody holds their lock."""
+    for directory in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
+        try:
+            if directory.stat().st_uid != os.getuid():
+                continue
+            with open(directory / "lock") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(directory, ignore_errors=True)
+        except OSError:
+            continue

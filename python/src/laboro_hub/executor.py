@@ -5,14 +5,15 @@ A call is a task of one open job: it survives a restart of the hub, and the deat
 
 from __future__ import annotations
 
+import atexit
 import collections
+import functools
 import itertools
 import os
 import sys
 import tempfile
 import threading
 import time
-import uuid
 import weakref
 from base64 import b64encode
 from concurrent import futures
@@ -21,8 +22,10 @@ from pathlib import Path
 from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _access, _calls, _http
+from ._futures import CallFuture, copy, dependency_failed, settle
 from ._local import LocalHub
-from .errors import HubError, HubUnreachable, LaboroError, ResultLost, TaskFailed, TooLarge
+from ._open_job import OpenJob
+from .errors import LaboroError, TooLarge
 
 #: Calls of a ``map`` that are under way at a time, unless it says otherwise.
 BUFFER = 10_000
@@ -30,39 +33,16 @@ BUFFER = 10_000
 #: Calls and bytes that one request has at most.
 _BATCH, _BATCH_BYTES = 2000, 4 << 20
 
-_OUTCOMES = {1: "exit", 2: "signal", 3: "timed_out", 4: "error", 5: "lost"}
-
-
-class CallFuture(Future):
-    """The future of a call. ``task`` is what the command line knows it by, such as ``12/345``."""
-
-    def __init__(self, executor: "Executor") -> None:
-        super().__init__()
-        self._executor = weakref.ref(executor)
-        self._number: Optional[int] = None
-
-    @property
-    def task(self) -> Optional[str]:
-        executor = self._executor()
-        if executor is None or self._number is None:
-            return None
-        return f"{executor.job}/{self._number}"
-
-    def cancel(self) -> bool:
-        """Cancels the call, also when it is under way: its runner is ended then."""
-        if not super().cancel():
-            return False
-        executor = self._executor()
-        if executor is not None:
-            executor._cancelled(self)
-        return True
-
-
 class _Pending:
-    __slots__ = ("future", "payload", "value")
+    __slots__ = ("future", "payload", "value", "how")
 
-    def __init__(self, future: CallFuture, payload: bytes, value: bytes) -> None:
-        self.future, self.payload, self.value = future, payload, value
+    def __init__(self, future: CallFuture, payload: bytes, value: bytes, how: Dict[str, Any]) -> None:
+        self.future, self.payload, self.value, self.how = future, payload, value, how
+
+    def goes_with(self, other: "_Pending") -> bool:
+        """Calls of one function that need the same make one array."""
+        same_payload = self.payload is other.payload or self.payload == other.payload
+        return same_payload and (self.how is other.how or self.how == other.how)
 
 
 class Executor(futures.Executor):
@@ -111,23 +91,22 @@ class Executor(futures.Executor):
         command = runner or [python or f"python{sys.version_info[0]}.{sys.version_info[1]}"]
         if runner is None:
             command = command + ["-m", "laboro_hub.serve"]
-        how: Dict[str, Any] = {"runner": {"command": command}, "slots": slots}
+        how: Dict[str, Any] = {"runner": {"command": command}}
         if max_calls is not None:
             how["runner"]["max_calls"] = max_calls
         if idle is not None:
             how["runner"]["idle_ms"] = int(idle * 1000)
-        optional = {
-            "env": env,
-            "dir": cwd,
-            "memory_bytes": memory_bytes,
-            "resources": resources,
-            "tags": list(tags),
-            "priority": priority,
-            "attempts": attempts if attempts != 1 else None,
-            "timeout_ms": int(timeout * 1000) if timeout is not None else None,
-        }
-        how.update({name: value for name, value in optional.items() if value})
-        self._how = how
+        how.update({name: value for name, value in (("env", env), ("dir", cwd)) if value})
+        self._how = _needs(
+            how,
+            slots=slots,
+            memory_bytes=memory_bytes,
+            resources=resources,
+            tags=tags,
+            priority=priority,
+            attempts=attempts,
+            timeout=timeout,
+        )
         self._spill = Path(spill) if spill is not None else None
         self._group, self._name, self._key = group, name, key
         self.job: Optional[int] = None
@@ -144,15 +123,19 @@ class Executor(futures.Executor):
         self._failure: Optional[BaseException] = None
         self._threads: List[threading.Thread] = []
         self._payloads: "weakref.WeakKeyDictionary[Any, bytes]" = weakref.WeakKeyDictionary()
-        self._response: Any = None
+        self._open: Optional[OpenJob] = None
+        # Before the local hub's own: it ends after what it was used for.
+        self._at_exit = functools.partial(_finish, weakref.ref(self))
+        atexit.register(self._at_exit)
 
     @classmethod
-    def local(cls, workers: Optional[int] = None, **options: Any) -> "Executor":
+    def local(cls, workers: Optional[int] = None, *, durability: str = "os", **options: Any) -> "Executor":
         """An executor with a hub and a worker of its own on this machine, which end with it.
 
-        ``workers`` is how many calls run at once: as many as there are processors if not given.
+        ``workers`` is how many calls run at once: as many as there are processors if not given. ``durability="sync"`` waits
+        for the disk.
         """
-        local = LocalHub(workers or os.cpu_count() or 1)
+        local = LocalHub(workers or os.cpu_count() or 1, durability)
         try:
             options.setdefault("runner", [sys.executable, "-m", "laboro_hub.serve"])
             options.setdefault("env", {"PYTHONPATH": _python_path()})
@@ -167,11 +150,7 @@ class Executor(futures.Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CallFuture:
         """A future of ``fn(*args, **kwargs)``. Arguments that are futures are waited for, and stand for their results."""
-        waits = [arg for arg in itertools.chain(args, kwargs.values()) if isinstance(arg, Future)]
-        if waits:
-            return self._submit_after(waits, fn, args, kwargs)
-        payload = self._payload(fn)
-        return self._enqueue(payload, self._fitting(payload, _calls.dump_arguments(args, kwargs)))
+        return self._submit(self._how, fn, args, kwargs)
 
     def map(
         self,
@@ -185,6 +164,54 @@ class Executor(futures.Executor):
 
         At most ``buffersize`` calls are under way (10 000 if not given), so that a million of them take bounded memory.
         """
+        return self._map(self._how, fn, iterables, timeout, chunksize, buffersize)
+
+    def using(self, **needs: Any) -> "Using":
+        """This executor for calls with other needs: ``slots memory_bytes resources tags priority attempts timeout``.
+
+        ``executor.using(slots=4).submit(fit, data)`` is a call of the same job as all others.
+        """
+        return Using(self, _needs(self._how, **needs))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        atexit.unregister(self._at_exit)
+        with self._lock:
+            self._is_shut = True
+            if cancel_futures:
+                for future in [pending.future for pending in self._queue] + list(self._sent.values()):
+                    future.cancel()
+            self._work.notify_all()
+            threads = list(self._threads)
+        if wait:
+            for thread in threads:
+                if thread is not threading.current_thread():
+                    thread.join()
+        if self._local is not None and (wait or not threads):
+            self._local.stop()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Optional[bool]:
+        # Ctrl-C is a wish for an end, not for all that is still to come.
+        self.shutdown(wait=True, cancel_futures=kind is not None and issubclass(kind, KeyboardInterrupt))
+        return False
+
+    # How it goes on.
+
+    def _submit(self, how: Dict[str, Any], fn: Callable[..., Any], args: tuple, kwargs: dict) -> CallFuture:
+        waits = [arg for arg in itertools.chain(args, kwargs.values()) if isinstance(arg, Future)]
+        if waits:
+            return self._submit_after(how, waits, fn, args, kwargs)
+        payload = self._payload(fn)
+        return self._enqueue(payload, self._fitting(payload, _calls.dump_arguments(args, kwargs)), how)
+
+    def _map(
+        self,
+        how: Dict[str, Any],
+        fn: Callable[..., Any],
+        iterables: Tuple[Iterable[Any], ...],
+        timeout: Optional[float],
+        chunksize: int,
+        buffersize: Optional[int],
+    ) -> Iterator[Any]:
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1")
         if buffersize is not None and buffersize < 1:
@@ -206,7 +233,7 @@ class Executor(futures.Executor):
                 if not chunk:
                     return False
                 value = _calls.dump_chunk(chunk)
-            under_way.append(self._enqueue(payload, self._fitting(payload, value)))
+            under_way.append(self._enqueue(payload, self._fitting(payload, value), how))
             return True
 
         # The first ones now, as everybody expects of map: the generator begins when it is asked.
@@ -230,24 +257,6 @@ class Executor(futures.Executor):
                     future.cancel()
 
         return results()
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        with self._lock:
-            self._is_shut = True
-            if cancel_futures:
-                waiting = list(self._queue) and [pending.future for pending in self._queue]
-                for future in list(waiting) + list(self._sent.values()):
-                    future.cancel()
-            self._work.notify_all()
-            threads = list(self._threads)
-        if wait:
-            for thread in threads:
-                if thread is not threading.current_thread():
-                    thread.join()
-        if self._local is not None and (wait or not threads):
-            self._local.stop()
-
-    # How it goes on.
 
     def _payload(self, fn: Callable[..., Any]) -> bytes:
         try:
@@ -276,7 +285,7 @@ class Executor(futures.Executor):
             file.write(value)
         return _calls.dump_path(file.name)
 
-    def _enqueue(self, payload: bytes, value: bytes) -> CallFuture:
+    def _enqueue(self, payload: bytes, value: bytes, how: Dict[str, Any]) -> CallFuture:
         future = CallFuture(self)
         with self._lock:
             if self._is_shut:
@@ -285,12 +294,12 @@ class Executor(futures.Executor):
                 raise self._failure
             if not self._threads:
                 self._start()
-            self._queue.append(_Pending(future, payload, value))
+            self._queue.append(_Pending(future, payload, value, how))
             if len(self._queue) == 1:
                 self._work.notify_all()
         return future
 
-    def _submit_after(self, waits, fn, args, kwargs) -> CallFuture:
+    def _submit_after(self, how, waits, fn, args, kwargs) -> CallFuture:
         outer = CallFuture(self)
         left = [len(waits)]
         lock = threading.Lock()
@@ -303,24 +312,20 @@ class Executor(futures.Executor):
             try:
                 value = lambda arg: arg.result() if isinstance(arg, Future) else arg  # noqa: E731
                 real = [value(arg) for arg in args]
-                inner = self.submit(fn, *real, **{name: value(arg) for name, arg in kwargs.items()})
+                named = {name: value(arg) for name, arg in kwargs.items()}
+                inner = self._submit(how, fn, tuple(real), named)
             except BaseException as error:
-                outer.set_exception(_dependency(error))
+                outer.set_exception(dependency_failed(error))
                 return
-            inner.add_done_callback(lambda done: _copy(done, outer))
+            inner.add_done_callback(lambda done: copy(done, outer))
 
         for future in waits:
             future.add_done_callback(ready)
         return outer
 
     def _start(self) -> None:
-        submit: Dict[str, Any] = {"open": True, "key": self._key or f"python-{uuid.uuid4()}"}
-        if self._group:
-            submit["group"] = self._group
-        submit["name"] = self._name or "python"
-        made = self._transport.retrying("POST", "jobs", submit)
-        self.job = made["job"]
-        self._there = made.get("count", 0) if made.get("again") else 0
+        self._open = OpenJob(self._transport, name=self._name or "python", key=self._key, group=self._group)
+        self.job, self._there = self._open.number, self._open.there
         for target in (self._send, self._receive):
             thread = threading.Thread(target=self._guarded, args=(target,), daemon=True)
             thread.start()
@@ -337,6 +342,8 @@ class Executor(futures.Executor):
                 self._sent.clear()
                 self._is_over = True
                 self._work.notify_all()
+            if self._open is not None:
+                self._open.stop()
             for future in waiting:
                 if not future.done():
                     future.set_exception(self._failure)
@@ -356,15 +363,14 @@ class Executor(futures.Executor):
             if batch:
                 self._send_batch(batch)
             if cancels:
-                self._cancel_at_hub(cancels)
+                self._open.cancel(cancels)
             if is_last and not self._queue and not self._cancels:
-                if self.job is not None:
-                    self._transport.retrying("POST", f"jobs/{self.job}/close", {})
+                self._open.close()
                 with self._lock:
                     self._is_over = not self._sent
                     self._work.notify_all()
-                    response = self._response if self._is_over else None
-                _break(response)
+                if self._is_over:
+                    self._open.stop()
                 return
 
     def _take_batch(self) -> List[_Pending]:
@@ -372,8 +378,7 @@ class Executor(futures.Executor):
         size = 0
         while self._queue and len(batch) < _BATCH and size < _BATCH_BYTES:
             pending = self._queue[0]
-            # Calls of one function make one array.
-            if batch and pending.payload is not batch[0].payload and pending.payload != batch[0].payload:
+            if batch and not pending.goes_with(batch[0]):
                 break
             self._queue.popleft()
             if pending.future.cancelled():
@@ -392,31 +397,10 @@ class Executor(futures.Executor):
         if not batch:
             return
         values = [{"base64": b64encode(pending.value).decode()} for pending in batch]
-        task = {"call": {"base64": b64encode(batch[0].payload).decode()}, "values": values, **self._how}
-        pause = 0.05
-        while True:
-            try:
-                answer = self._transport.request("POST", f"jobs/{self.job}/tasks", {"tasks": [task]})
-                first = answer["first"]
-            except (HubUnreachable, HubError) as error:
-                if isinstance(error, HubError) and error.status not in (502, 503) and error.reason != "quota":
-                    raise
-                time.sleep(pause)
-                pause = min(2 * pause, 2.0)
-                # Nobody else adds to this job, so its size tells whether the hub has them.
-                total = self._total()
-                if total < self._numbered + len(batch):
-                    continue
-                first = self._numbered + 1
-            with self._lock:
-                if first != self._numbered + 1:
-                    raise LaboroError(f"job {self.job} has tasks of somebody else: use another key")
-                self._number(batch)
-            return
-
-    def _total(self) -> int:
-        counts = self._transport.retrying("GET", f"jobs/{self.job}")["counts"]
-        return sum(count for name, count in counts.items() if name != "total")
+        task = {"call": {"base64": b64encode(batch[0].payload).decode()}, "values": values, **batch[0].how}
+        self._open.add([task], len(batch), self._numbered)
+        with self._lock:
+            self._number(batch)
 
     def _number(self, batch: List[_Pending]) -> None:
         for pending in batch:
@@ -425,7 +409,7 @@ class Executor(futures.Executor):
             future._number = number
             early = self._early.pop(number, None)
             if early is not None:
-                _settle(future, *early)
+                settle(future, *early)
             elif future.cancelled():
                 self._cancels.append(number)
             else:
@@ -437,54 +421,23 @@ class Executor(futures.Executor):
                 self._cancels.append(future._number)
                 self._work.notify_all()
 
-    def _cancel_at_hub(self, numbers: List[int]) -> None:
-        for start in range(0, len(numbers), 1000):
-            some = ",".join(map(str, numbers[start : start + 1000]))
-            try:
-                self._transport.retrying("POST", f"jobs/{self.job}/cancel", {"tasks": some})
-            except HubError as error:
-                if error.status != 409 and error.status != 404:
-                    raise
-
     def _receive(self) -> None:
-        """Settles futures as their calls end, whatever becomes of the connection or the hub meanwhile."""
-        pause, lost_since = 0.05, None
-        while True:
-            with self._lock:
-                if self._is_over:
+        """Settles futures as their calls end."""
+        for end in self._open.ends(self._first_awaited):
+            if end is not None:
+                if self._heard(*end):
                     return
-                first = min(self._sent, default=self._numbered + 1) if self._numbered else 1
-            try:
-                path = f"jobs/{self.job}/results?from={first}&follow=1&order=end&format=frames"
-                response = self._transport.stream(path)
-                with self._lock:
-                    self._response = response
-                for frame in _http.frames(response):
-                    pause, lost_since = 0.05, None
-                    if self._heard(*frame):
-                        return
-                # The job has ended.
-                with self._lock:
-                    if not self._sent and (self._is_shut or self._is_over):
-                        self._is_over = True
-                        self._work.notify_all()
-                        return
-            except (HubUnreachable, *_http.BROKEN) as error:
-                lost_since = lost_since or time.monotonic()
-                if time.monotonic() - lost_since > 600:
-                    raise HubUnreachable(f"the hub is away for ten minutes: {error}") from error
-            except HubError as error:
-                if error.status not in (502, 503):
-                    raise
-            except (AttributeError, ValueError):
-                # Closed by whoever shut it down.
-                with self._lock:
-                    if self._is_over:
-                        return
-            finally:
-                _close(self._response)
-            time.sleep(pause)
-            pause = min(2 * pause, 2.0)
+                continue
+            # The job has ended, perhaps because somebody closed it.
+            with self._lock:
+                if self._is_over or (self._is_shut and not self._sent):
+                    self._is_over = True
+                    self._work.notify_all()
+                    return
+
+    def _first_awaited(self) -> int:
+        with self._lock:
+            return min(self._sent, default=self._numbered + 1) if self._numbered else 1
 
     def _heard(self, number: int, *end: Any) -> bool:
         """True: that was the last."""
@@ -495,7 +448,7 @@ class Executor(futures.Executor):
             if self._is_shut and not self._sent and not self._queue and not self._early:
                 self._is_over = True
         if future is not None:
-            _settle(future, *end)
+            settle(future, *end)
         return self._is_over
 
     def __repr__(self) -> str:
@@ -504,71 +457,59 @@ class Executor(futures.Executor):
         return f"<laboro_hub.Executor job {self.job}: {self._numbered} calls sent, {under_way} under way, {waiting} waiting>"
 
 
-def _settle(
-    future: CallFuture, state: int, flags: int, outcome: int, code: int, message: str, data: bytes
-) -> None:
-    if future.done():
-        return
-    try:
-        if state == 0:
-            if flags & 2:
-                raise ResultLost(f"task {future.task} is done, and the hub could not keep its result")
-            future.set_result(_calls.load_result(data) if flags & 1 else None)
-        elif state == 2:
-            Future.cancel(future)
-            future.set_running_or_notify_cancel()
-        elif flags & 1:
-            future.set_exception(_calls.load_error(data))
-        else:
-            how = _OUTCOMES.get(outcome, "failed")
-            words = message.strip() or f"the task ended: {how} {code}"
-            raise TaskFailed(words, how, code, future.task)
-    except futures.InvalidStateError:
-        pass
-    except BaseException as error:
-        if not future.done():
-            future.set_exception(error)
+class Using(futures.Executor):
+    """An executor whose calls have needs of their own; see :meth:`Executor.using`."""
+
+    def __init__(self, executor: Executor, how: Dict[str, Any]) -> None:
+        self.executor = executor
+        self._how = how
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CallFuture:
+        return self.executor._submit(self._how, fn, args, kwargs)
+
+    def map(
+        self,
+        fn: Callable[..., Any],
+        *iterables: Iterable[Any],
+        timeout: Optional[float] = None,
+        chunksize: int = 1,
+        buffersize: Optional[int] = None,
+    ) -> Iterator[Any]:
+        return self.executor._map(self._how, fn, iterables, timeout, chunksize, buffersize)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Nothing: the executor that it was made of goes on."""
 
 
-def _copy(done: Future, outer: Future) -> None:
-    if outer.done():
-        return
-    if done.cancelled():
-        Future.cancel(outer)
-        outer.set_running_or_notify_cancel()
-    elif done.exception() is not None:
-        outer.set_exception(done.exception())
-    else:
-        outer.set_result(done.result())
+def _needs(
+    how: Dict[str, Any],
+    *,
+    slots: Optional[int] = None,
+    memory_bytes: Optional[int] = None,
+    resources: Optional[Dict[str, Any]] = None,
+    tags: Optional[Iterable[str]] = None,
+    priority: Optional[int] = None,
+    attempts: Optional[int] = None,
+    timeout: Optional[float] = None,
+) -> Dict[str, Any]:
+    """What a task of the HTTP API says; what is not given stays as it is."""
+    given = {
+        "slots": slots,
+        "memory_bytes": memory_bytes,
+        "resources": resources,
+        "tags": None if tags is None else list(tags),
+        "priority": priority,
+        "attempts": attempts,
+        "timeout_ms": None if timeout is None else int(timeout * 1000),
+    }
+    return {**how, **{name: value for name, value in given.items() if value is not None}}
 
 
-def _dependency(error: BaseException) -> BaseException:
-    from .errors import DependencyFailed
-
-    failed = DependencyFailed(f"a task that this one depends on failed: {error!r}")
-    failed.__cause__ = error
-    return failed
-
-
-def _break(response: Any) -> None:
-    """Wakes whoever reads it."""
-    connection = getattr(response, "laboro_connection", None)
-    sock = getattr(connection, "sock", None)
-    if sock is None and response is not None:
-        sock = getattr(getattr(getattr(response, "fp", None), "raw", None), "_sock", None)
-    if sock is not None:
-        try:
-            import socket
-
-            sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-
-
-def _close(response: Any) -> None:
-    if response is not None:
-        response.close()
-        response.laboro_connection.close()
+def _finish(reference: "weakref.ref[Executor]") -> None:
+    """At the end of the program, as other executors do: what was submitted is done, unless Ctrl-C ended it."""
+    executor = reference()
+    if executor is not None:
+        executor.shutdown(cancel_futures=getattr(sys, "last_type", None) is KeyboardInterrupt)
 
 
 def _python_path() -> str:

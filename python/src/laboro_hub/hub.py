@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, AsyncIterator, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _access, _http
-from .errors import LaboroError
+from .errors import HubUnreachable, LaboroError
 
 Command = Union[str, List[str]]
 
 
 class Job:
-    """A job at a hub. Its ``repr`` is a small table of how far it is."""
+    """A job at a hub. Its ``repr`` is a small table of how far it is, in a notebook too."""
 
     def __init__(self, hub: "Hub", number: int) -> None:
         self.hub, self.number = hub, number
@@ -31,21 +32,25 @@ class Job:
         try:
             while True:
                 left = 1.0 if deadline is None else min(1.0, deadline - time.monotonic())
-                if left <= 0:
-                    raise TimeoutError(f"job {self.number} has not ended")
-                path = f"wait?jobs={self.number}&timeout_ms={int(left * 1000)}"
-                answer = self.hub.request("GET", path)
-                job = answer["jobs"][0]
-                if bar is not None:
-                    _advance(bar, job["counts"])
-                if answer["finished"]:
-                    return job
+                ended = self._ended_within(left, bar)
+                if ended is not None:
+                    return ended
         except KeyboardInterrupt:
             self.cancel()
             raise
         finally:
             if bar is not None:
                 bar.close()
+
+    def _ended_within(self, seconds: float, bar: Any = None) -> Optional[Dict[str, Any]]:
+        if seconds <= 0:
+            raise TimeoutError(f"job {self.number} has not ended")
+        path = f"wait?jobs={self.number}&timeout_ms={int(seconds * 1000)}"
+        answer = self.hub.transport.retrying("GET", path)
+        job = answer["jobs"][0]
+        if bar is not None:
+            _advance(bar, job["counts"])
+        return job if answer["finished"] else None
 
     def cancel(self, tasks: Optional[str] = None) -> None:
         self.hub.request("POST", f"jobs/{self.number}/cancel", {"tasks": tasks} if tasks else {})
@@ -95,15 +100,82 @@ class Job:
         for task, state, flags, _, _, _, result in _http.frames(self.hub.transport.stream(path)):
             yield task, states[state], result if flags & 1 else None
 
+    def _rows(self) -> List[Tuple[str, Any]]:
+        job = self.refresh()
+        counts = {name: count for name, count in job["counts"].items() if count}
+        return [("job", self.number), ("name", job.get("name") or ""), ("state", job["state"]), *counts.items()]
+
     def __repr__(self) -> str:
         try:
-            job = self.refresh()
+            rows = self._rows()
         except LaboroError as error:
             return f"<job {self.number}: {error}>"
-        counts = {name: count for name, count in job["counts"].items() if count}
-        rows = [("job", self.number), ("name", job.get("name") or ""), ("state", job["state"]), *counts.items()]
-        width = max(len(str(name)) for name, _ in rows)
+        width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        try:
+            rows = self._rows()
+        except LaboroError as error:
+            return f"<p>job {self.number}: {html.escape(str(error))}</p>"
+        cells = "".join(f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>" for name, value in rows)
+        return f"<table>{cells}</table>"
+
+
+class Events:
+    """What happens at a hub, as it happens. After a break it goes on where it was; an event of the kind ``gap`` says that
+    something was missed. ``close()`` ends it, also from another thread."""
+
+    def __init__(self, transport: _http.Transport, job: Optional[int]) -> None:
+        self._transport = transport
+        self._path = "events" + (f"?job={job}" if job is not None else "")
+        self._last: Optional[str] = None
+        self._is_closed = False
+        # Now, so that nothing is missed that happens before the first event is taken.
+        self._response: Any = self._open()
+        self._events = self._read()
+
+    def _open(self) -> Any:
+        headers = {"Last-Event-ID": self._last} if self._last is not None else {}
+        return self._transport.stream(self._path, headers=headers)
+
+    def _read(self) -> Iterator[Dict[str, Any]]:
+        pause, give_up = 0.05, None
+        while not self._is_closed:
+            try:
+                if self._response is None:
+                    self._response = self._open()
+                give_up = None
+                for line in self._response:
+                    if line.startswith(b"id:"):
+                        self._last = line[3:].strip().decode()
+                    elif line.startswith(b"data:"):
+                        pause = 0.05
+                        yield json.loads(line[5:])
+            except (HubUnreachable, *_http.BROKEN, AttributeError, ValueError):
+                give_up = give_up or time.monotonic() + 300
+                if not self._is_closed and time.monotonic() > give_up:
+                    raise
+            if self._response is not None:
+                self._response.close()
+                self._response.laboro_connection.close()
+                self._response = None
+            if not self._is_closed:
+                time.sleep(pause)
+                pause = min(2 * pause, 2.0)
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        return self
+
+    def __next__(self) -> Dict[str, Any]:
+        return next(self._events)
+
+    def close(self) -> None:
+        self._is_closed = True
+        response = self._response
+        if response is not None:
+            _http.break_off(response)
 
 
 class Hub:
@@ -144,22 +216,22 @@ class Hub:
         """The newest jobs."""
         return self.request("GET", f"jobs?order=newest&limit={limit}")["jobs"]
 
-    def watch(self, job: Optional[int] = None) -> Iterator[Dict[str, Any]]:
-        """Events as they happen."""
-        response = self.transport.stream("events" + (f"?job={job}" if job is not None else ""))
-        for line in _http.lines(response):
-            if line.startswith(b"data:"):
-                yield json.loads(line[5:])
+    def watch(self, job: Optional[int] = None) -> Events:
+        """Events as they happen, of one job or of all."""
+        return Events(self.transport, job)
 
     def __repr__(self) -> str:
         return f"<laboro_hub.Hub at {self.transport.where}>"
 
 
 class AsyncHub:
-    """The same for asyncio: every method of :class:`Hub` as a coroutine."""
+    """The same for asyncio. A call of :class:`Executor` can be awaited by itself: ``await executor.submit(f, x)``."""
 
     def __init__(self, access: Union[str, Path, None] = None, *, dir: Union[str, Path, None] = None) -> None:
         self.hub = Hub(access, dir=dir)
+
+    async def request(self, method: str, path: str, body: Any = None) -> Any:
+        return await asyncio.to_thread(self.hub.request, method, path, body)
 
     async def submit(self, command: Command, values: Optional[Iterable[Any]] = None, **settings: Any) -> Job:
         return await asyncio.to_thread(self.hub.submit, command, values, **settings)
@@ -168,13 +240,33 @@ class AsyncHub:
         return await asyncio.to_thread(self.hub.flow, tasks, **job)
 
     async def wait(self, job: Job, timeout: Optional[float] = None) -> Dict[str, Any]:
-        return await asyncio.to_thread(job.wait, timeout)
+        """Waits until it has ended. A wait that is cancelled cancels nothing but itself."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = 1.0 if deadline is None else min(1.0, deadline - time.monotonic())
+            ended = await asyncio.to_thread(job._ended_within, left)
+            if ended is not None:
+                return ended
+
+    async def cancel(self, job: Job, tasks: Optional[str] = None) -> None:
+        await asyncio.to_thread(job.cancel, tasks)
 
     async def jobs(self, limit: int = 100) -> List[Dict[str, Any]]:
         return await asyncio.to_thread(self.hub.jobs, limit)
 
     async def results(self, job: Job) -> List[Tuple[int, str, Optional[bytes]]]:
         return await asyncio.to_thread(lambda: list(job.results(follow=True)))
+
+    async def watch(self, job: Optional[int] = None) -> AsyncIterator[Dict[str, Any]]:
+        events = await asyncio.to_thread(self.hub.watch, job)
+        try:
+            while True:
+                event = await asyncio.to_thread(next, events, None)
+                if event is None:
+                    return
+                yield event
+        finally:
+            events.close()
 
 
 def _bar(title: str) -> Any:
