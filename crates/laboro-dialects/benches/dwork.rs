@@ -3,8 +3,8 @@
 
 use bytes::BytesMut;
 use laboro_core::{Archive, Ask, Command, Config, Effect, Hub, Ledger, SessionId, Time, Token};
-use laboro_dialects::dwork::{Client, Dep, Door, HubSide, Kind, QueryWriter, Settings};
-use laboro_dialects::session::{Delivery, OpenGate, Output, Place, Session};
+use laboro_dialects::dwork::{Client, Dep, HubDoor, HubSide, Kind, QueryWriter, Settings};
+use laboro_dialects::session::{Delivery, OpenAdmission, Output, Session, SessionContext};
 use laboro_dialects::zmtp::Mechanism;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,17 +58,17 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let (hub, _) = Hub::begin(Ledger::default(), Config::default(), NOW, 1);
-        let place = Place {
+        let context = SessionContext {
             session: SessionId(1),
             group: "default".into(),
             peer: None,
             message_max: 16 << 20,
             grace_ms: 0,
-            gate: Arc::new(OpenGate),
+            admission: Arc::new(OpenAdmission),
         };
         let mut bench = Bench {
             hub,
-            side: HubSide::new(place, Door::new(Settings::default())),
+            side: HubSide::new(context, HubDoor::new(Settings::default())),
             client: Client::new(Mechanism::Null),
             out: Output::default(),
             to_hub: BytesMut::new(),

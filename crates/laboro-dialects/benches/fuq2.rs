@@ -8,8 +8,8 @@ use laboro_core::{
     SessionId, TaskId, Time, Values, Work, WorkerId,
 };
 use laboro_dialects::fuq2::{Foreman, Mode, NativeWorker, WorkerSettings};
-use laboro_dialects::session::{Delivery, OpenGate, Output, Place, Session};
-use laboro_dialects::worker::{Ended, News, Order, Orders, Used, WorkerSide};
+use laboro_dialects::session::{Delivery, OpenAdmission, Output, Session, SessionContext};
+use laboro_dialects::worker::{News, Order, Orders, TaskEnd, Used, WorkerSide};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,16 +26,16 @@ struct Pair {
 
 impl Pair {
     fn new() -> Pair {
-        let place = Place {
+        let context = SessionContext {
             session: SessionId(1),
             group: Name::from("default"),
             peer: None,
             message_max: 16 << 20,
             grace_ms: 10_000,
-            gate: Arc::new(OpenGate),
+            admission: Arc::new(OpenAdmission),
         };
         let mut pair = Pair {
-            foreman: Foreman::new(place, Mode::Native),
+            foreman: Foreman::new(context, Mode::Native),
             worker: NativeWorker::new(WorkerSettings::new("w", 64)),
             out: Output::default(),
             orders: Orders::default(),
@@ -80,7 +80,7 @@ impl Pair {
         let work = Delivery::Work { worker: WORKER, grants };
         self.foreman.deliver(NOW, work, &mut self.out);
         let mut reported = self.settle();
-        let how = Ended {
+        let how = TaskEnd {
             outcome: Outcome::Success,
             message: None,
             used: Used { wall_us: 1000, ..Used::default() },

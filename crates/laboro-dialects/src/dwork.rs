@@ -13,7 +13,7 @@ mod tests;
 
 pub use client::{Client, ClientError, Reply};
 pub use codec::{Dep, Kind, Log, Note, Query, QueryWriter, Task, decode, notes};
-pub use door::{Door, Settings};
+pub use door::{HubDoor, Settings};
 pub use hub::HubSide;
 pub use wire::WireError;
 pub use worker::{OnFailure, Template, TemplateError, Worker, WorkerSettings};

@@ -21,7 +21,7 @@ mod probe;
 mod tests;
 
 pub(crate) use foreman::connection_period_ms;
-pub use foreman::{Foreman, Mode, Numbers, Plain};
+pub use foreman::{Foreman, Mode, Plain, SeqNumbers};
 pub use header::Numbering;
 pub use naming::{assignment, task_id, task_of};
 pub use native::{SIGNPOST_PROTOCOL, WORKER_PROTOCOL};
@@ -33,6 +33,6 @@ pub use worker::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 // Version 1 has other headers and the same bodies.
 pub(crate) use frame::FrameError;
 pub(crate) use header::{AT_ONCE, MAGIC};
-pub(crate) use naming::{Held, held_by, held_of};
-pub(crate) use pack::{PackError, Reader};
+pub(crate) use naming::{HeldTask, held_by, held_of};
+pub(crate) use pack::{PackError, PackReader};
 pub(crate) use payload::JobStatusUpdate;

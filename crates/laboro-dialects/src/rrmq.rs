@@ -15,5 +15,5 @@ mod tests;
 pub use client::{Answer, Client, Failure, RequestNo};
 pub use codec::{App, Command, Envelope, EnvelopeError, Parts, Status};
 pub use server::{Effect, Server};
-pub use stream::{Pack, Packet, PacketError, Reader, StreamState, Writer};
+pub use stream::{Pack, Packet, PacketError, StreamReader, StreamState, Writer};
 pub use worker::{Worker, WorkerOptions, WorkerTally};

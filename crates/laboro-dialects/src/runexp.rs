@@ -13,7 +13,7 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-pub use door::{Door, Fill, Filled, Success, Unsayable};
+pub use door::{Fill, Filled, ManagerDoor, Success, Unsayable};
 pub use manager::Manager;
 pub use runner::{Runner, RunnerOptions};
 pub use script::{Extra, MATLAB_OPTIONS, Script, matlab_statement, render};

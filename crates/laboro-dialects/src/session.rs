@@ -89,9 +89,9 @@ pub enum Delivery {
     Replaced,
 }
 
-/// What a session knows about the place where it takes place.
+/// What a session knows of its connection and of the door that it came through.
 #[derive(Clone)]
-pub struct Place {
+pub struct SessionContext {
     pub session: SessionId,
     /// The group that the door is bound to.
     pub group: Name,
@@ -100,12 +100,12 @@ pub struct Place {
     pub message_max: usize,
     /// How long leases run on when a connection is lost.
     pub grace_ms: u64,
-    pub gate: Arc<dyn Gate>,
+    pub admission: Arc<dyn Admission>,
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for SessionContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Place")
+        f.debug_struct("SessionContext")
             .field("session", &self.session)
             .field("group", &self.group)
             .field("peer", &self.peer)
@@ -114,8 +114,8 @@ impl std::fmt::Debug for Place {
 }
 
 /// Who may come in. The hub keeps the tokens; a session only hands over what the peer showed.
-pub trait Gate: Send + Sync {
-    /// May whoever shows this secret work here? Gives the group it is bound to, if to one.
+pub trait Admission: Send + Sync {
+    /// May a peer that shows this secret work here? Gives the group that the secret is bound to, if to one.
     fn admit_worker(
         &self,
         secret: &[u8],
@@ -134,11 +134,11 @@ pub struct Admitted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied(pub String);
 
-/// A gate without a lock, for doors whose dialect has no authentication and for tests.
+/// Everybody may come in: for doors whose dialect has no authentication, and for tests.
 #[derive(Clone, Copy, Debug)]
-pub struct OpenGate;
+pub struct OpenAdmission;
 
-impl Gate for OpenGate {
+impl Admission for OpenAdmission {
     fn admit_worker(&self, _: &[u8], _: Option<IpAddr>, _: Time) -> Result<Admitted, Denied> {
         Ok(Admitted { group: None })
     }

@@ -22,7 +22,7 @@ pub trait WorkerSide: Send {
 
     /// The task could not be started. Where the dialect has a word for failures, that is one of them.
     fn not_started(&mut self, now: Time, key: Key, why: String, out: &mut Orders) {
-        let how = Ended { outcome: Outcome::Error, message: Some(why), used: Used::default() };
+        let how = TaskEnd { outcome: Outcome::Error, message: Some(why), used: Used::default() };
         self.tell(now, News::Ended { key, how }, out);
     }
 
@@ -135,7 +135,7 @@ pub struct Assignment {
     pub attempt: u16,
     pub work: Arc<Work>,
     /// Of an array's element: what its placeholders stand for.
-    pub value: Option<Value>,
+    pub value: Option<ElementValue>,
     pub slots: u32,
     pub memory: u64,
     pub time_limit_ms: Option<u64>,
@@ -145,7 +145,7 @@ pub struct Assignment {
 
 /// What one element of an array stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value {
+pub struct ElementValue {
     /// Counted from 0.
     pub position: u32,
     pub bytes: Bytes,
@@ -162,7 +162,7 @@ pub enum News {
     },
     Ended {
         key: Key,
-        how: Ended,
+        how: TaskEnd,
     },
     /// The worker could not even begin, gives back what it has not begun, or had to end it because it leaves.
     Returned(Key),
@@ -175,7 +175,7 @@ pub enum News {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct TaskEnd {
     pub outcome: Outcome,
     pub message: Option<String>,
     pub used: Used,

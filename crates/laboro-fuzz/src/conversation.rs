@@ -5,17 +5,17 @@ use crate::steps::{Deed, Step, number};
 use bytes::BytesMut;
 use laboro_core::{
     Archive, ArraySpec, Ask, Batch, Command, CommandWork, Config, Drain, Effect, Event, Grant, Hub,
-    IfTaken, JobId, JobOptions, LeaseRef, Ledger, Limits, Name, Place as At, Profile, Program,
-    Reply, Return, Returned, Selection, SessionId, Setting, Submit, SubmitTo, TaskSpec, Time,
-    Token, UnknownPred, Which, Work, WorkerId, WorkerRef,
+    IfTaken, JobId, JobOptions, LeaseRef, Ledger, Limits, Name, Profile, Program, Reply, Return,
+    Returned, Selection, SessionContext as At, SessionId, Setting, Submit, SubmitTo, TaskSpec,
+    Time, Token, UnknownPred, Which, Work, WorkerId, WorkerRef,
 };
-use laboro_dialects::session::{Delivery, OpenGate, Output, Place, Session};
+use laboro_dialects::session::{Delivery, OpenAdmission, Output, Session, SessionContext};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How a dialect is spoken here.
 pub(crate) struct Dialect<'a> {
-    pub(crate) session: &'a dyn Fn(Place) -> Box<dyn Session>,
+    pub(crate) session: &'a dyn Fn(SessionContext) -> Box<dyn Session>,
     /// What the peer says before its first message, so that not every input has to find it.
     pub(crate) greeting: &'a [u8],
     /// Puts around a message what carries it.
@@ -92,15 +92,15 @@ impl<'a> World<'a> {
     fn connect(&mut self) -> Peer {
         let id = SessionId(self.next_session);
         self.next_session += 1;
-        let place = Place {
+        let context = SessionContext {
             session: id,
             group: "default".into(),
             peer: None,
             message_max: MESSAGE_BYTES_MAX,
             grace_ms: 1000,
-            gate: Arc::new(OpenGate),
+            admission: Arc::new(OpenAdmission),
         };
-        let (session, output) = ((self.dialect.session)(place), Output::default());
+        let (session, output) = ((self.dialect.session)(context), Output::default());
         let mut peer = Peer { id, session, output, input: BytesMut::new(), is_open: true };
         peer.session.open(self.now, &mut peer.output);
         peer

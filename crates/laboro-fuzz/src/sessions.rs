@@ -5,7 +5,7 @@ use crate::codecs::rrmq::frames;
 use crate::conversation::{Dialect, MESSAGE_BYTES_MAX, hold, plain};
 use crate::steps::{Deed, number, read};
 use laboro_core::{BrokerConfig, Kinds, Name, PeerId, Time};
-use laboro_dialects::dwork::{Door, HubSide, Settings};
+use laboro_dialects::dwork::{HubDoor, HubSide, Settings};
 use laboro_dialects::fuq2::{Foreman, Mode, Numbering, Plain};
 use laboro_dialects::rrmq::{Effect, Server};
 use laboro_dialects::zmtp::Message;
@@ -60,7 +60,7 @@ fn masked(message: &[u8]) -> Vec<u8> {
 
 pub(crate) fn dwork(bytes: &[u8]) {
     let (first, steps) = split(bytes);
-    let door = Door::new(Settings {
+    let door = HubDoor::new(Settings {
         patience_ms: if first & 1 == 0 { 0 } else { 1000 },
         exit_when_finished: first & 2 == 0,
         lease_ms: (first & 4 != 0).then_some(5000),
@@ -92,7 +92,7 @@ fn request(body: &[u8]) -> Vec<u8> {
 
 pub(crate) fn runexp(bytes: &[u8]) {
     let (first, steps) = split(bytes);
-    let mut door = runexp::Door::new("").expect("the default group can be said");
+    let mut door = runexp::ManagerDoor::new("").expect("the default group can be said");
     if first & 1 != 0 {
         door = door.staying();
     }

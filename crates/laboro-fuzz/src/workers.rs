@@ -8,7 +8,7 @@ use laboro_dialects::dwork::{OnFailure, Template};
 use laboro_dialects::fuq2::{NativeWorker, Numbering, PlainSettings, PlainWorker, WorkerSettings};
 use laboro_dialects::runexp::{Runner, RunnerOptions};
 use laboro_dialects::session::Stream;
-use laboro_dialects::worker::{Ended, Key, News, Order, Orders, Used, WorkerSide};
+use laboro_dialects::worker::{Key, News, Order, Orders, TaskEnd, Used, WorkerSide};
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, fuq1, websocket};
 use std::collections::HashSet;
@@ -220,7 +220,7 @@ impl<W: WorkerSide> Talk<W> {
         let key = self.running[at];
         let ends = |outcome| News::Ended {
             key,
-            how: Ended { outcome, message: Some("so it ended".into()), used: Used::default() },
+            how: TaskEnd { outcome, message: Some("so it ended".into()), used: Used::default() },
         };
         let news = match which & 7 {
             0 => News::Started(key),

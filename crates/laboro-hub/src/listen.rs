@@ -24,12 +24,12 @@ use crate::fuq;
 use crate::inbox::{Handle, Subscription};
 use crate::mq::Observer;
 pub use crate::process::bind::listener;
-use crate::security::{Admission, CurveKey, Tokens};
+use crate::security::{CurveKey, TokenAdmission, Tokens};
 use crate::transport::{Hall, Parting, drive};
 use crate::tunnel;
 use laboro_core::Name;
 use laboro_dialects::fuq2::{Foreman, Mode, Numbering, Plain};
-use laboro_dialects::session::{Gate, OpenGate, Place};
+use laboro_dialects::session::{Admission, OpenAdmission, SessionContext};
 use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_net::set_keepalive;
 use std::net::{IpAddr, SocketAddr};
@@ -102,9 +102,9 @@ pub(crate) enum DoorState {
     Fuq(Arc<fuq::FuqDoor>),
     Fuq2(Numbering),
     Fuq1,
-    Dwork(Arc<dwork::Door>),
+    Dwork(Arc<dwork::HubDoor>),
     Rrmq(BrokerSettings),
-    Runexp(runexp::Door),
+    Runexp(runexp::ManagerDoor),
 }
 
 /// When the system has no more sockets to give, this long until the next try.
@@ -201,16 +201,19 @@ impl Reception {
             DoorState::Fuq(door) => fuq::receive(&self, door, stream, peer).await,
             DoorState::Fuq2(numbering) => {
                 let plain = Plain { numbering: *numbering, ..Plain::tcp() };
-                self.converse(stream, peer, None, |place| Foreman::new(place, Mode::Plain(plain)))
-                    .await
+                self.converse(stream, peer, None, |context| {
+                    Foreman::new(context, Mode::Plain(plain))
+                })
+                .await
             }
             DoorState::Fuq1 => self.converse(stream, peer, None, fuq1::Server::new).await,
             DoorState::Dwork(door) => {
                 let door = Arc::clone(door);
-                self.converse(stream, peer, None, |place| dwork::HubSide::new(place, door)).await
+                self.converse(stream, peer, None, |context| dwork::HubSide::new(context, door))
+                    .await
             }
             DoorState::Runexp(door) => {
-                self.converse(stream, peer, None, |place| door.session(place)).await
+                self.converse(stream, peer, None, |context| door.session(context)).await
             }
         };
         match parting {
@@ -240,8 +243,8 @@ impl Reception {
         if stream.get_ref().1.alpn_protocol() == Some(tunnel::PROTOCOL) {
             return tunnel::receive(stream, peer, self).await;
         }
-        let admission = Arc::new(Admission::new(Arc::clone(&self.tokens)));
-        self.converse(stream, peer, Some(admission), |place| Foreman::new(place, Mode::Native))
+        let admission = Arc::new(TokenAdmission::new(Arc::clone(&self.tokens)));
+        self.converse(stream, peer, Some(admission), |context| Foreman::new(context, Mode::Native))
             .await
     }
 
@@ -249,33 +252,33 @@ impl Reception {
         &self,
         stream: I,
         peer: IpAddr,
-        admission: Option<Arc<Admission>>,
-        session: impl FnOnce(Place) -> S,
+        admission: Option<Arc<TokenAdmission>>,
+        session: impl FnOnce(SessionContext) -> S,
     ) -> Parting
     where
         I: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send,
         S: laboro_dialects::session::Session,
     {
         let Ok(subscription) = self.handle.open_session().await else { return Parting::Stopped };
-        let session = session(self.place(&subscription, peer, admission.clone()));
+        let session = session(self.context(&subscription, peer, admission.clone()));
         drive(stream, session, subscription, admission.as_deref(), &self.hall).await
     }
 
-    pub(crate) fn place(
+    pub(crate) fn context(
         &self,
         subscription: &Subscription,
         peer: IpAddr,
-        admission: Option<Arc<Admission>>,
-    ) -> Place {
-        Place {
+        admission: Option<Arc<TokenAdmission>>,
+    ) -> SessionContext {
+        SessionContext {
             session: subscription.session,
             group: Name::from(self.door.group.as_str()),
             peer: Some(peer),
             message_max: self.hall.limits.message_bytes,
             grace_ms: self.grace_ms,
-            gate: match admission {
-                Some(admission) => admission as Arc<dyn Gate>,
-                None => Arc::new(OpenGate),
+            admission: match admission {
+                Some(admission) => admission as Arc<dyn Admission>,
+                None => Arc::new(OpenAdmission),
             },
         }
     }

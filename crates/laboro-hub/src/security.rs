@@ -20,7 +20,7 @@ pub(crate) use failures::{Failures, LoginLimits};
 pub(crate) use laboro_api::access::{Access, Role, Secret, client_config, hash_of, in_line};
 pub(crate) use laboro_net::SecurityError;
 pub(crate) use laboro_net::secret_file::{make_dir, read as read_secret, replace as write_secret};
-pub(crate) use tokens::Admission;
+pub(crate) use tokens::TokenAdmission;
 
 use laboro_core::{Name, Time};
 use std::net::IpAddr;

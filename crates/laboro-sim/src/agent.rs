@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use laboro_core::{Outcome, Setting, Time, Work};
 use laboro_dialects::session::Stream;
 use laboro_dialects::worker::{
-    Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide,
+    Assignment, Key, News, Order, Orders, Parting, TaskEnd, Used, WorkerSide,
 };
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, fuq1, fuq2, runexp, websocket};
@@ -238,7 +238,7 @@ impl Agent {
                 _ => (!run.outcome.is_success()).then(|| "it went wrong".to_owned()),
             };
             let used = Used { wall_us: 1000, ..Used::default() };
-            let how = Ended { outcome: run.outcome, message, used };
+            let how = TaskEnd { outcome: run.outcome, message, used };
             self.tell(now, News::Ended { key, how });
         }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use laboro_core::{CALL_BYTES_MAX, Outcome};
-use laboro_dialects::worker::{Assignment, Ended, Key, Used};
+use laboro_dialects::worker::{Assignment, Key, TaskEnd, Used};
 
 use crate::agent::Crew;
 use crate::{Ending as ProcessEnding, Launch, Refusal, RunnerError, RunnerEvent, Stream};
@@ -62,7 +62,7 @@ pub(crate) enum CallNews {
     },
     Ended {
         key: Key,
-        how: Ended,
+        how: TaskEnd,
         result: Bytes,
     },
     /// It did not run, or had to be ended for the worker's sake.
@@ -334,7 +334,7 @@ impl Calls {
         } else {
             // A code of 0 would be a success.
             let outcome = if outcome == Outcome::Exit(0) { Outcome::Error } else { outcome };
-            let how = Ended { outcome, message, used };
+            let how = TaskEnd { outcome, message, used };
             self.news.push(CallNews::Ended { key, how, result });
         }
         self.begin_front(id);
@@ -396,7 +396,7 @@ impl Calls {
                     self.fail(key, Outcome::TimedOut, "it took too long".into(), used);
                 }
                 Some(Ending::Cancelled) => {
-                    let how = Ended { outcome: Outcome::Lost, message: None, used };
+                    let how = TaskEnd { outcome: Outcome::Lost, message: None, used };
                     self.news.push(CallNews::Ended { key, how, result: Bytes::new() });
                 }
                 Some(Ending::Broken(why)) => self.fail(key, Outcome::Error, why.clone(), used),
@@ -419,7 +419,7 @@ impl Calls {
     fn fail(&mut self, key: Key, outcome: Outcome, message: String, used: Used) {
         let bytes = format!("laboro: {message}\n").into_bytes();
         self.news.push(CallNews::Wrote { key, stream: Stream::Stderr, bytes });
-        let how = Ended { outcome, message: Some(message), used };
+        let how = TaskEnd { outcome, message: Some(message), used };
         self.news.push(CallNews::Ended { key, how, result: Bytes::new() });
     }
 

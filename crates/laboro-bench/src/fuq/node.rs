@@ -6,7 +6,7 @@ use laboro_clients::fuq::{Foreman, WebsocketStream, open_websocket};
 use laboro_core::{Outcome, Time};
 use laboro_dialects::fuq2::{PlainSettings, PlainWorker};
 use laboro_dialects::websocket::Client;
-use laboro_dialects::worker::{Ended, News, Order, Orders, Used, WorkerSide};
+use laboro_dialects::worker::{News, Order, Orders, TaskEnd, Used, WorkerSide};
 use laboro_net::Linger;
 use std::future::poll_fn;
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ impl Node {
                 if let Order::Start(task) = order {
                     done += 1;
                     let (outcome, used) = (Outcome::Success, Used::default());
-                    let how = Ended { outcome, message: None, used };
+                    let how = TaskEnd { outcome, message: None, used };
                     let news = News::Ended { key: task.key, how };
                     self.side.tell(self.now(), news, &mut self.out);
                 }

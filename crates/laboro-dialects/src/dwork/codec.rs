@@ -2,7 +2,8 @@
 //! into the buffer that leaves. Which fields a request may have is not judged here.
 
 use super::wire::{
-    Fields, Value, WireError, bytes_field_len, put_bytes_field, put_len_field, put_number_field,
+    FieldValue, Fields, WireError, bytes_field_len, put_bytes_field, put_len_field,
+    put_number_field,
 };
 use bytes::BytesMut;
 
@@ -151,16 +152,16 @@ pub fn decode(message: &[u8], tasks_max: usize) -> Result<Query<'_>, WireError> 
     let mut fields = Fields::of(message);
     while let Some((field, value)) = fields.next()? {
         match (field, value) {
-            (query::KIND, Value::Number(n)) => kind = known(&Kind::ALL, n).or(kind),
-            (query::TASK, Value::Bytes(bytes)) => {
+            (query::KIND, FieldValue::Number(n)) => kind = known(&Kind::ALL, n).or(kind),
+            (query::TASK, FieldValue::Bytes(bytes)) => {
                 if found.tasks.len() == tasks_max {
                     return Err(WireError::ManyTasks { most: tasks_max });
                 }
                 found.tasks.push(Task::decode(bytes)?);
             }
-            (query::NAME, Value::Bytes(bytes)) => found.name = Some(bytes),
-            (query::N, Value::Number(n)) => found.n = Some(n as i32),
-            (query::LOCATION, Value::Bytes(bytes)) => found.location = Some(bytes),
+            (query::NAME, FieldValue::Bytes(bytes)) => found.name = Some(bytes),
+            (query::N, FieldValue::Number(n)) => found.n = Some(n as i32),
+            (query::LOCATION, FieldValue::Bytes(bytes)) => found.location = Some(bytes),
             _ => {}
         }
     }
@@ -179,17 +180,17 @@ impl<'a> Task<'a> {
         let mut fields = Fields::of(whole);
         while let Some((field, value)) = fields.next()? {
             match (field, value) {
-                (task::NAME, Value::Bytes(bytes)) => name = Some(bytes),
-                (task::ORIGIN, Value::Bytes(bytes)) => origin = Some(bytes),
-                (task::PRED, Value::Bytes(bytes)) => {
+                (task::NAME, FieldValue::Bytes(bytes)) => name = Some(bytes),
+                (task::ORIGIN, FieldValue::Bytes(bytes)) => origin = Some(bytes),
+                (task::PRED, FieldValue::Bytes(bytes)) => {
                     Dep::decode(bytes)?;
                     has.pred = true;
                 }
-                (task::SUCC, Value::Bytes(bytes)) => {
+                (task::SUCC, FieldValue::Bytes(bytes)) => {
                     Dep::decode(bytes)?;
                     has.succ = true;
                 }
-                (task::LOG, Value::Bytes(bytes)) => {
+                (task::LOG, FieldValue::Bytes(bytes)) => {
                     Log::decode(bytes)?;
                     has.log = true;
                 }
@@ -224,7 +225,7 @@ impl<'a> Task<'a> {
         let mut fields = Fields::of(if any { self.whole } else { &[] });
         std::iter::from_fn(move || {
             while let Some((field, value)) = fields.next().ok()? {
-                if let (true, Value::Bytes(bytes)) = (field == wanted, value) {
+                if let (true, FieldValue::Bytes(bytes)) = (field == wanted, value) {
                     return Some(bytes);
                 }
             }
@@ -255,8 +256,8 @@ impl<'a> Dep<'a> {
         let mut fields = Fields::of(bytes);
         while let Some((field, value)) = fields.next()? {
             match (field, value) {
-                (dep::NAME, Value::Bytes(bytes)) => name = Some(bytes),
-                (dep::LOCATION, Value::Bytes(bytes)) => location = Some(bytes),
+                (dep::NAME, FieldValue::Bytes(bytes)) => name = Some(bytes),
+                (dep::LOCATION, FieldValue::Bytes(bytes)) => location = Some(bytes),
                 _ => {}
             }
         }
@@ -287,8 +288,8 @@ impl Log {
         let mut fields = Fields::of(bytes);
         while let Some((field, value)) = fields.next()? {
             match (field, value) {
-                (log::STATE, Value::Number(n)) => note = known(&Note::ALL, n).or(note),
-                (log::TIME, Value::Number(n)) => at = Some(n as i64),
+                (log::STATE, FieldValue::Number(n)) => note = known(&Note::ALL, n).or(note),
+                (log::TIME, FieldValue::Number(n)) => at = Some(n as i64),
                 _ => {}
             }
         }
@@ -399,8 +400,8 @@ pub fn notes(bytes: &[u8]) -> Option<(&[u8], Vec<Log>)> {
     let (mut fields, mut origin, mut log) = (Fields::of(bytes), &[][..], Vec::new());
     while let Some((field, value)) = fields.next().ok()? {
         match value {
-            Value::Bytes(bytes) if field == task::ORIGIN => origin = bytes,
-            Value::Bytes(bytes) => log.push(Log::decode(bytes).ok()?),
+            FieldValue::Bytes(bytes) if field == task::ORIGIN => origin = bytes,
+            FieldValue::Bytes(bytes) => log.push(Log::decode(bytes).ok()?),
             _ => return None,
         }
     }
@@ -414,11 +415,11 @@ pub(super) fn are_notes(bytes: &[u8]) -> bool {
     let mut only_logs = || {
         while let Some((field, value)) = fields.next().ok()? {
             match value {
-                Value::Bytes(log) if field == task::LOG => Log::decode(log).ok()?,
+                FieldValue::Bytes(log) if field == task::LOG => Log::decode(log).ok()?,
                 _ => return None,
             };
         }
         Some(())
     };
-    matches!(origin, Ok(Some((task::ORIGIN, Value::Bytes(_))))) && only_logs().is_some()
+    matches!(origin, Ok(Some((task::ORIGIN, FieldValue::Bytes(_))))) && only_logs().is_some()
 }

@@ -47,18 +47,18 @@ impl Default for Settings {
 }
 
 #[derive(Debug)]
-pub struct Door {
+pub struct HubDoor {
     pub(super) settings: Settings,
     /// What a steal tells beside the name of a task that has no notes of its own.
     pub(super) host_notes: Bytes,
     workers_left: AtomicU64,
 }
 
-impl Door {
-    pub fn new(settings: Settings) -> Arc<Door> {
+impl HubDoor {
+    pub fn new(settings: Settings) -> Arc<HubDoor> {
         let mut host_notes = BytesMut::new();
         put_notes(settings.host.as_bytes(), std::iter::empty(), &mut host_notes);
-        Arc::new(Door {
+        Arc::new(HubDoor {
             settings,
             host_notes: host_notes.freeze(),
             workers_left: AtomicU64::new(0),

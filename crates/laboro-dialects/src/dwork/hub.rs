@@ -6,13 +6,13 @@ mod answer;
 mod request;
 
 use super::codec::Kind;
-use super::door::Door;
-use crate::session::{Delivery, HangUp, Output, Place, Session};
+use super::door::HubDoor;
+use crate::session::{Delivery, HangUp, Output, Session, SessionContext};
 use crate::zmtp::{Connection, Limits, Message, Options, SocketType, ZmtpError};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
-    Command, Grant, LeaseRef, Name, Place as At, Reply, Return, Returned, Time, Token, WorkerId,
-    WorkerRef,
+    Command, Grant, LeaseRef, Name, Reply, Return, Returned, SessionContext as At, Time, Token,
+    WorkerId, WorkerRef,
 };
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 
 pub struct HubSide {
     connection: Connection,
-    place: Place,
-    door: Arc<Door>,
+    context: SessionContext,
+    door: Arc<HubDoor>,
     /// Requests without an answer, the oldest first.
-    under_way: VecDeque<Request>,
+    under_way: VecDeque<ClientRequest>,
     /// The number of the oldest.
     first: u64,
     workers: Workers,
@@ -34,18 +34,18 @@ pub struct HubSide {
     scratch: BytesMut,
 }
 
-struct Request {
+struct ClientRequest {
     /// The frames before the delimiter, which go back with the answer.
     envelope: SmallVec<[Bytes; 1]>,
     body: Bytes,
-    stage: Stage,
+    stage: RequestStage,
     /// The worker that was made known for this request.
     joining: Option<Name>,
     tries: u8,
 }
 
 /// What a request waits for, with what is needed to go on then.
-enum Stage {
+enum RequestStage {
     /// The requests before it.
     Answered(Bytes),
     Create,
@@ -82,15 +82,15 @@ const SCRATCH_BYTES_KEPT: usize = 256 << 10;
 const ENVELOPE_FRAMES_MAX: usize = 32;
 
 impl HubSide {
-    pub fn new(place: Place, door: Arc<Door>) -> HubSide {
+    pub fn new(context: SessionContext, door: Arc<HubDoor>) -> HubSide {
         let options = Options {
             identity: door.settings.identity.clone(),
             mechanism: door.settings.mechanism.clone(),
             as_server: true,
             limits: Limits {
-                frame_bytes: place.message_max,
+                frame_bytes: context.message_max,
                 leaves_out_long: true,
-                message_bytes: place.message_max.saturating_add(64 << 10),
+                message_bytes: context.message_max.saturating_add(64 << 10),
                 frames_a_message: ENVELOPE_FRAMES_MAX + 2,
                 ..Limits::default()
             },
@@ -99,7 +99,7 @@ impl HubSide {
         HubSide {
             connection: Connection::new(options),
             workers: Workers::new(door.workers_left()),
-            place,
+            context,
             door,
             under_way: VecDeque::new(),
             first: 0,
@@ -124,9 +124,9 @@ impl HubSide {
         frames.truncate(delimiter);
         let envelope = frames.into_iter().collect();
         self.withdraw_last(out);
-        let stage = Stage::Answered(Bytes::new());
+        let stage = RequestStage::Answered(Bytes::new());
         let body = body.unwrap_or_default();
-        self.under_way.push_back(Request { envelope, body, stage, joining: None, tries: 0 });
+        self.under_way.push_back(ClientRequest { envelope, body, stage, joining: None, tries: 0 });
         let number = self.first + self.under_way.len() as u64 - 1;
         if self.is_stopping {
             self.answer_kind(number, Kind::Exit, out);
@@ -139,7 +139,7 @@ impl HubSide {
     fn withdraw_last(&mut self, out: &mut Output) {
         let number = self.first + self.under_way.len() as u64;
         if let Some(last) = self.under_way.back_mut()
-            && let Stage::Steal { until: Some(_), is_withdrawn } = &mut last.stage
+            && let RequestStage::Steal { until: Some(_), is_withdrawn } = &mut last.stage
             && !*is_withdrawn
         {
             *is_withdrawn = true;
@@ -148,7 +148,7 @@ impl HubSide {
         }
     }
 
-    fn request(&mut self, number: u64) -> Option<&mut Request> {
+    fn request(&mut self, number: u64) -> Option<&mut ClientRequest> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.under_way.get_mut(at)
     }
@@ -178,7 +178,7 @@ impl HubSide {
     fn answer(&mut self, number: u64, body: &[u8], out: &mut Output) {
         if number != self.first {
             if let Some(request) = self.request(number) {
-                request.stage = Stage::Answered(Bytes::copy_from_slice(body));
+                request.stage = RequestStage::Answered(Bytes::copy_from_slice(body));
                 request.body = Bytes::new();
             }
             return;
@@ -187,7 +187,9 @@ impl HubSide {
             self.first += 1;
             self.say(&request.envelope, body, out);
         }
-        while let Some(Request { stage: Stage::Answered(body), .. }) = self.under_way.front() {
+        while let Some(ClientRequest { stage: RequestStage::Answered(body), .. }) =
+            self.under_way.front()
+        {
             let body = body.clone();
             if let Some(request) = self.under_way.pop_front() {
                 self.first += 1;
@@ -265,7 +267,9 @@ impl Session for HubSide {
     fn last_words(&mut self, _now: Time, out: &mut Output) {
         self.is_stopping = true;
         self.withdraw_last(out);
-        while let Some(Request { stage: Stage::Steal { .. }, .. }) = self.under_way.front() {
+        while let Some(ClientRequest { stage: RequestStage::Steal { .. }, .. }) =
+            self.under_way.front()
+        {
             self.answer_kind(self.first, Kind::Exit, out);
         }
     }
@@ -324,7 +328,7 @@ fn untag(tag: u64) -> (u64, Part) {
 impl std::fmt::Debug for HubSide {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HubSide")
-            .field("place", &self.place)
+            .field("context", &self.context)
             .field("connection", &self.connection)
             .field("under_way", &self.under_way.len())
             .finish_non_exhaustive()

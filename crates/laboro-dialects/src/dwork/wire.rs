@@ -23,7 +23,7 @@ pub enum WireError {
 
 /// What a field holds, as far as anything here looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub(super) enum FieldValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
     /// Fixed-size numbers and groups: no field of dwork is one.
@@ -42,7 +42,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Number and value of the next field; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
+    pub(super) fn next(&mut self) -> Result<Option<(u32, FieldValue<'a>)>, WireError> {
         if self.0.is_empty() {
             return Ok(None);
         }
@@ -59,17 +59,17 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn value(&mut self, field: u32, kind: u8, deep: u32) -> Result<Value<'a>, WireError> {
+    fn value(&mut self, field: u32, kind: u8, deep: u32) -> Result<FieldValue<'a>, WireError> {
         match kind {
-            0 => self.number(field).map(Value::Number),
-            1 => self.take(field, 8).map(|_| Value::Skipped),
+            0 => self.number(field).map(FieldValue::Number),
+            1 => self.take(field, 8).map(|_| FieldValue::Skipped),
             2 => {
                 let len = self.number(field)?;
                 let len = usize::try_from(len).map_err(|_| WireError::Cut(field))?;
-                self.take(field, len).map(Value::Bytes)
+                self.take(field, len).map(FieldValue::Bytes)
             }
-            3 => self.skip_group(field, deep + 1).map(|()| Value::Skipped),
-            5 => self.take(field, 4).map(|_| Value::Skipped),
+            3 => self.skip_group(field, deep + 1).map(|()| FieldValue::Skipped),
+            5 => self.take(field, 4).map(|_| FieldValue::Skipped),
             _ => Err(WireError::BadType { field, kind }),
         }
     }

@@ -9,11 +9,11 @@ pub use template::{Template, TemplateError};
 
 use super::client::{Client, ClientError, Reply};
 use super::codec::{Kind, Log, Note, QueryWriter, Task, put_notes};
-use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, WorkerSide};
+use crate::worker::{Assignment, Key, News, Order, Orders, Parting, TaskEnd, WorkerSide};
 use crate::zmtp::Mechanism;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Name, Outcome, Time};
-use pending::{Pending, Results, Told};
+use pending::{OpenRequests, ResultReport, Results};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug)]
@@ -42,15 +42,15 @@ pub enum OnFailure {
 pub struct Worker {
     settings: WorkerSettings,
     client: Client,
-    phase: Phase,
+    phase: WorkerPhase,
     /// Stolen and not ended, by key.
-    held: BTreeMap<Key, Held>,
+    held: BTreeMap<Key, StolenTask>,
     /// The same by name: a hub may say a name twice.
     names: BTreeSet<Bytes>,
     next_key: u64,
     ahead: u32,
     results: Results,
-    pending: Pending,
+    pending: OpenRequests,
     /// Not to steal before, because the last steal was in vain.
     steal_at: Time,
     wait_ms: u64,
@@ -61,7 +61,7 @@ pub struct Worker {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum WorkerPhase {
     Working,
     /// Takes nothing more.
     Draining,
@@ -70,7 +70,7 @@ enum Phase {
 }
 
 #[derive(Debug)]
-struct Held {
+struct StolenTask {
     name: Bytes,
     /// Origin and log as the hub told them.
     notes: Bytes,
@@ -86,13 +86,13 @@ impl Worker {
         Worker {
             client: Client::new(settings.mechanism.clone()),
             settings,
-            phase: Phase::Working,
+            phase: WorkerPhase::Working,
             held: BTreeMap::new(),
             names: BTreeSet::new(),
             next_key: 1,
             ahead: 0,
             results: Results::default(),
-            pending: Pending::default(),
+            pending: OpenRequests::default(),
             steal_at: Time(0),
             wait_ms: WAIT_MS_FIRST,
             may_hold_unknown: true,
@@ -113,7 +113,7 @@ impl Worker {
         let is_idle = self.held.is_empty() && self.is_settled();
         if is_idle && self.pending.steal.is_none() && self.pending.exit.is_none() {
             // Also when it may hold something that it never heard of: the hub gives that to others then.
-            if self.phase == Phase::Leaving || self.may_hold_unknown {
+            if self.phase == WorkerPhase::Leaving || self.may_hold_unknown {
                 self.write(Kind::Exit, |query| query);
                 self.pending.exit = Some(self.ask(now, out));
                 return;
@@ -129,7 +129,7 @@ impl Worker {
     /// How many tasks may be stolen now.
     fn room(&self) -> u32 {
         let may_steal = self.client.is_ready()
-            && self.phase == Phase::Working
+            && self.phase == WorkerPhase::Working
             && self.pending.steal.is_none()
             && self.pending.exit.is_none();
         let room = self.settings.slots.saturating_add(self.ahead);
@@ -137,10 +137,10 @@ impl Worker {
         if may_steal { room } else { 0 }
     }
 
-    fn tell_results(&mut self, now: Time, told: Told, out: &mut Orders) {
+    fn tell_results(&mut self, now: Time, told: ResultReport, out: &mut Orders) {
         let (kind, tasks) = match &told {
-            Told::Done(tasks) => (Kind::Complete, tasks),
-            Told::Back(tasks) => (Kind::Transfer, tasks),
+            ResultReport::Done(tasks) => (Kind::Complete, tasks),
+            ResultReport::Back(tasks) => (Kind::Transfer, tasks),
         };
         self.write(kind, |mut query| {
             tasks.iter().for_each(|task| query.noted_task(&task.name, &task.notes, &[]));
@@ -184,8 +184,8 @@ impl Worker {
                 }
                 Kind::NotFound => self.found_nothing(now, asked_at),
                 Kind::Exit if self.settings.stays => self.found_nothing(now, asked_at),
-                Kind::Exit if self.phase == Phase::Working => {
-                    self.phase = Phase::Draining;
+                Kind::Exit if self.phase == WorkerPhase::Working => {
+                    self.phase = WorkerPhase::Draining;
                     out.order(Order::Drain);
                 }
                 Kind::Exit => {}
@@ -194,7 +194,7 @@ impl Worker {
         } else if self.pending.exit.take_if(|asked| *asked == number).is_some() {
             self.may_hold_unknown = false;
             match (query.kind, self.phase) {
-                (Kind::Ok | Kind::NotFound | Kind::Exit, Phase::Leaving) => {
+                (Kind::Ok | Kind::NotFound | Kind::Exit, WorkerPhase::Leaving) => {
                     out.hang_up(Parting::Finished);
                 }
                 (Kind::Ok | Kind::NotFound | Kind::Exit, _) => {}
@@ -204,10 +204,10 @@ impl Worker {
     }
 
     /// The hub has answered what it was told. What it did not find is somebody else's by now.
-    fn told(&mut self, asked: u64, told: Told, kind: Kind, out: &mut Orders) {
+    fn told(&mut self, asked: u64, told: ResultReport, kind: Kind, out: &mut Orders) {
         match (kind, told) {
-            (Kind::Ok, _) | (Kind::NotFound, Told::Done(_)) => {}
-            (Kind::NotFound, Told::Back(tasks)) => {
+            (Kind::Ok, _) | (Kind::NotFound, ResultReport::Done(_)) => {}
+            (Kind::NotFound, ResultReport::Back(tasks)) => {
                 // All or nothing: one by one the others get through.
                 if tasks.len() > 1 {
                     tasks.into_iter().for_each(|task| self.results.back_alone(task));
@@ -226,8 +226,8 @@ impl Worker {
         let name = Bytes::copy_from_slice(task.name);
         let mut notes = BytesMut::new();
         put_notes(task.origin, task.log(), &mut notes);
-        let held = Held { name: name.clone(), notes: notes.freeze(), started_us: None };
-        if self.phase != Phase::Working {
+        let held = StolenTask { name: name.clone(), notes: notes.freeze(), started_us: None };
+        if self.phase != WorkerPhase::Working {
             self.results.back(held.told(&[]));
             return;
         }
@@ -269,7 +269,7 @@ impl Worker {
         self.wait_ms = WAIT_MS_FIRST;
     }
 
-    fn ended(&mut self, now: Time, key: Key, how: &Ended, out: &mut Orders) {
+    fn ended(&mut self, now: Time, key: Key, how: &TaskEnd, out: &mut Orders) {
         if how.outcome == Outcome::Lost {
             // It was not the task that ended it.
             return self.give_back(key);
@@ -302,7 +302,7 @@ impl Worker {
         }
     }
 
-    fn release(&mut self, key: Key) -> Option<Held> {
+    fn release(&mut self, key: Key) -> Option<StolenTask> {
         let held = self.held.remove(&key)?;
         self.names.remove(&held.name);
         Some(held)
@@ -348,11 +348,11 @@ impl WorkerSide for Worker {
             News::Returned(key) => self.give_back(key),
             News::Ahead(ahead) => self.ahead = ahead,
             News::Draining => {
-                if self.phase == Phase::Working {
-                    self.phase = Phase::Draining;
+                if self.phase == WorkerPhase::Working {
+                    self.phase = WorkerPhase::Draining;
                 }
             }
-            News::Leaving => self.phase = Phase::Leaving,
+            News::Leaving => self.phase = WorkerPhase::Leaving,
         }
         self.speak(now, out);
     }
@@ -367,8 +367,8 @@ impl WorkerSide for Worker {
             )));
         }
         self.give_back(key);
-        if self.phase == Phase::Working {
-            self.phase = Phase::Draining;
+        if self.phase == WorkerPhase::Working {
+            self.phase = WorkerPhase::Draining;
         }
         self.speak(now, out);
     }
@@ -410,7 +410,7 @@ impl WorkerSide for Worker {
     }
 }
 
-impl Held {
+impl StolenTask {
     fn told(self, log: &[Log]) -> pending::ToldTask {
         let mut notes = BytesMut::from(&self.notes[..]);
         log.iter().for_each(|log| log.put(&mut notes));

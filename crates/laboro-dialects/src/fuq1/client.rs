@@ -26,14 +26,14 @@ impl ClientSettings {
 #[derive(Debug)]
 pub struct Client {
     settings: ClientSettings,
-    phase: Phase,
+    phase: ClientPhase,
     /// Processors that are not given up.
     slots: u32,
     next_key: u64,
     running: BTreeMap<Key, Task>,
     /// Those of them that were given on an earlier connection: the server of this one does not count them.
     older: BTreeSet<Key>,
-    /// Results without an answer, in order. The first is under way while `Phase::Updating`.
+    /// Results without an answer, in order. The first is under way while `ClientPhase::Updating`.
     results: VecDeque<JobStatusUpdate>,
     /// Said by the server while an OK was waited for.
     kept: VecDeque<Message>,
@@ -42,7 +42,7 @@ pub struct Client {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ClientPhase {
     Away,
     /// Waits for the server's first OK.
     Init0,
@@ -62,7 +62,7 @@ const KEPT_MAX: usize = 65_536;
 impl Client {
     pub fn new(settings: ClientSettings) -> Client {
         Client {
-            phase: Phase::Away,
+            phase: ClientPhase::Away,
             slots: settings.slots,
             next_key: 1,
             running: BTreeMap::new(),
@@ -97,26 +97,26 @@ impl Client {
                 self.leave(out);
             }
             // The number stands for as long as the connection does, so it is that of all slots, whatever runs.
-            (Message::Ok(_), Phase::Init0) => {
+            (Message::Ok(_), ClientPhase::Init0) => {
                 let slots = if self.drains { 0 } else { self.slots };
                 Client::say(&Message::Ok(slots), out);
-                (self.phase, self.asked_at) = (Phase::Init1, now);
+                (self.phase, self.asked_at) = (ClientPhase::Init1, now);
             }
-            (Message::Ok(_), Phase::Init1) => {
-                self.phase = Phase::Loop;
+            (Message::Ok(_), ClientPhase::Init1) => {
+                self.phase = ClientPhase::Loop;
                 out.order(Order::Welcome { name: self.settings.name.clone() });
             }
-            (Message::Ok(room), Phase::Updating) => self.updated(room, out),
+            (Message::Ok(room), ClientPhase::Updating) => self.updated(room, out),
             // An OK that answers nothing, or an error that could only be about an UPDATE.
             (Message::Ok(_) | Message::Error(_), _) => {}
-            (message @ (Message::Job(_) | Message::Stop(_)), Phase::Updating) => {
+            (message @ (Message::Job(_) | Message::Stop(_)), ClientPhase::Updating) => {
                 if self.kept.len() >= KEPT_MAX {
                     return out.hang_up(Parting::Malformed("a server that does not wait".into()));
                 }
                 self.kept.push_back(message);
             }
-            (Message::Job(task), Phase::Loop) => self.take_job(task, out),
-            (Message::Stop(slots), Phase::Loop) => self.take_stop(slots, out),
+            (Message::Job(task), ClientPhase::Loop) => self.take_job(task, out),
+            (Message::Stop(slots), ClientPhase::Loop) => self.take_stop(slots, out),
             (Message::Job(_) | Message::Stop(_), _) => {
                 out.hang_up(Parting::Malformed("work before the greeting is over".into()));
             }
@@ -157,12 +157,12 @@ impl Client {
     /// No room according to the server means: leave. What still runs is finished first.
     fn updated(&mut self, room: u32, out: &mut Orders) {
         self.results.pop_front();
-        self.phase = Phase::Loop;
+        self.phase = ClientPhase::Loop;
         if room == 0 && !self.drains {
             self.drains = true;
             out.order(Order::Drain);
         }
-        while self.phase == Phase::Loop
+        while self.phase == ClientPhase::Loop
             && let Some(message) = self.kept.pop_front()
         {
             match message {
@@ -190,17 +190,17 @@ impl Client {
     }
 
     fn leave(&mut self, out: &mut Orders) {
-        self.phase = Phase::Gone;
+        self.phase = ClientPhase::Gone;
         out.hang_up(Parting::Finished);
     }
 
     fn flush(&mut self, now: Time, out: &mut Orders) {
-        if self.phase != Phase::Loop || out.hang_up.is_some() {
+        if self.phase != ClientPhase::Loop || out.hang_up.is_some() {
             return;
         }
         if let Some(update) = self.results.front() {
             Client::say(&Message::Update(update.clone()), out);
-            (self.phase, self.asked_at) = (Phase::Updating, now);
+            (self.phase, self.asked_at) = (ClientPhase::Updating, now);
         } else if self.free() == 0 && self.running.is_empty() {
             self.leave(out);
         }
@@ -209,12 +209,12 @@ impl Client {
 
 impl WorkerSide for Client {
     fn open(&mut self, now: Time, out: &mut Orders) {
-        if self.phase == Phase::Gone {
+        if self.phase == ClientPhase::Gone {
             return out.hang_up(Parting::Finished);
         }
         self.kept.clear();
         self.older = self.running.keys().copied().collect();
-        (self.phase, self.asked_at) = (Phase::Init0, now);
+        (self.phase, self.asked_at) = (ClientPhase::Init0, now);
     }
 
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
@@ -246,10 +246,10 @@ impl WorkerSide for Client {
 
     fn deadline(&self) -> Option<Time> {
         match self.phase {
-            Phase::Init0 | Phase::Init1 | Phase::Updating => {
+            ClientPhase::Init0 | ClientPhase::Init1 | ClientPhase::Updating => {
                 Some(self.asked_at.after_ms(ANSWER_MS))
             }
-            Phase::Away | Phase::Loop | Phase::Gone => None,
+            ClientPhase::Away | ClientPhase::Loop | ClientPhase::Gone => None,
         }
     }
 
@@ -263,8 +263,8 @@ impl WorkerSide for Client {
     }
 
     fn lost(&mut self, _: Time) {
-        if self.phase != Phase::Gone {
-            self.phase = Phase::Away;
+        if self.phase != ClientPhase::Gone {
+            self.phase = ClientPhase::Away;
         }
     }
 

@@ -2,8 +2,8 @@
 //! what the client has, and sends no more than fits.
 
 use super::codec::Message;
-use crate::fuq2::{AT_ONCE, Held, connection_period_ms, held_by, held_of, outcome_of, task_of};
-use crate::session::{Delivery, HangUp, Output, Place, Session};
+use crate::fuq2::{AT_ONCE, HeldTask, connection_period_ms, held_by, held_of, outcome_of, task_of};
+use crate::session::{Delivery, HangUp, Output, Session, SessionContext};
 use bytes::BytesMut;
 use laboro_core::{
     Capacity, Command, Drain, Grant, Join, Kinds, LeaseRef, Leave, Leaving, Name, Offer, Reply,
@@ -13,13 +13,13 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub struct Server {
-    place: Place,
-    phase: Phase,
+    context: SessionContext,
+    phase: ServerPhase,
     /// Processors that the client has and may use.
     slots: u32,
     ready: VecDeque<Grant>,
     /// What the client has, oldest first.
-    held: Vec<Held>,
+    held: Vec<HeldTask>,
     /// UPDATEs that wait for the hub.
     unanswered: usize,
     /// The client had no room: no JOB until then, or until an UPDATE.
@@ -30,7 +30,7 @@ pub struct Server {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Phase {
+enum ServerPhase {
     /// Waits for OK(nproc).
     Strange,
     Joining(WorkerRef),
@@ -49,10 +49,10 @@ const NO_ROOM_MS: u64 = 50;
 const UNANSWERED_MAX: usize = 16;
 
 impl Server {
-    pub fn new(place: Place) -> Server {
+    pub fn new(context: SessionContext) -> Server {
         Server {
-            place,
-            phase: Phase::Strange,
+            context,
+            phase: ServerPhase::Strange,
             slots: 0,
             ready: VecDeque::new(),
             held: Vec::new(),
@@ -76,29 +76,29 @@ impl Server {
 
     fn hear(&mut self, now: Time, message: Message, out: &mut Output) {
         match (message, &self.phase) {
-            (Message::Ok(slots), Phase::Strange) => self.meet(now, slots, out),
+            (Message::Ok(slots), ServerPhase::Strange) => self.meet(now, slots, out),
             // An OK that answers nothing.
             (Message::Ok(_), _) => {}
-            (Message::Update(update), &Phase::Working(worker)) => {
+            (Message::Update(update), &ServerPhase::Working(worker)) => {
                 self.held_until = None;
                 self.unanswered += 1;
                 if self.unanswered > UNANSWERED_MAX {
                     return out.malformed("a client that does not wait for answers");
                 }
                 let worker = WorkerRef::Id(worker);
-                let Some(Held { task, .. }) = held_of(update.job, update.task) else {
+                let Some(HeldTask { task, .. }) = held_of(update.job, update.task) else {
                     return out.ask(UPDATE, Command::Renew(worker));
                 };
                 let at = self.held.iter().position(|held| held.task == task);
                 let lease = match at.map(|at| self.held.remove(at)) {
-                    Some(Held { lease, .. }) => LeaseRef::Number { task, lease },
+                    Some(HeldTask { lease, .. }) => LeaseRef::Number { task, lease },
                     None => LeaseRef::Held(TaskRef::Id(task)),
                 };
                 let (outcome, message) = outcome_of(update.success, &update.status);
                 let results = vec![TaskResult { lease, outcome, message, memo: None }];
                 out.ask(UPDATE, Command::Report(Report { worker, results }));
             }
-            (Message::Error(_), &Phase::Working(worker)) => self.take_back(now, worker, out),
+            (Message::Error(_), &ServerPhase::Working(worker)) => self.take_back(now, worker, out),
             (Message::Error(code), _) => out.malformed(format!("error {code} from a stranger")),
             (Message::Update(_), _) => out.malformed("an UPDATE before the greeting is over"),
             (Message::Job(_), _) => out.malformed("a JOB from a client"),
@@ -107,21 +107,22 @@ impl Server {
     }
 
     fn meet(&mut self, now: Time, slots: u32, out: &mut Output) {
-        let peer = self.place.peer.map_or("local".to_owned(), |peer| peer.to_string());
-        let name = Name::from(format!("fuq1-{peer}-{}-{}", now.0, self.place.session.0));
-        let group = self.place.group.clone();
-        let period_ms = connection_period_ms(self.place.grace_ms);
+        let peer = self.context.peer.map_or("local".to_owned(), |peer| peer.to_string());
+        let name = Name::from(format!("fuq1-{peer}-{}-{}", now.0, self.context.session.0));
+        let group = self.context.group.clone();
+        let period_ms = connection_period_ms(self.context.grace_ms);
         // A client with none would not come: all of it is busy with what it was given on an earlier connection, and
         // OK(0) would make it leave.
         let slots = slots.max(1);
         self.slots = slots;
         self.renew_at = Some(now.after_ms(period_ms / 3));
-        self.phase = Phase::Joining(WorkerRef::Name { group: group.clone(), name: name.clone() });
+        self.phase =
+            ServerPhase::Joining(WorkerRef::Name { group: group.clone(), name: name.clone() });
         let join = Join {
             group,
             name,
             dialect: "fuq1",
-            session: self.place.session,
+            session: self.context.session,
             life: None,
             kinds: Kinds::of(&[WorkKind::Indexed]),
             tags: Vec::new(),
@@ -136,18 +137,18 @@ impl Server {
 
     /// The version has no sign of life; the connection is one.
     fn renew(&mut self, now: Time, out: &mut Output) {
-        if let Phase::Working(worker) = self.phase
+        if let ServerPhase::Working(worker) = self.phase
             && self.renew_at.is_some_and(|at| at <= now)
         {
             out.ask(RENEW, Command::Renew(WorkerRef::Id(worker)));
-            let period_ms = connection_period_ms(self.place.grace_ms);
+            let period_ms = connection_period_ms(self.context.grace_ms);
             self.renew_at = Some(now.after_ms(period_ms / 3));
         }
     }
 
     /// Which JOB cannot run is not said. Those before it took the room, so it is the last.
     fn take_back(&mut self, now: Time, worker: WorkerId, out: &mut Output) {
-        let Some(Held { task, lease, .. }) = self.held.pop() else { return };
+        let Some(HeldTask { task, lease, .. }) = self.held.pop() else { return };
         self.held_until = Some(now.after_ms(NO_ROOM_MS));
         let lease = LeaseRef::Number { task, lease };
         let tasks = vec![Returned { lease, preds: Vec::new() }];
@@ -156,7 +157,7 @@ impl Server {
     }
 
     fn stop(&mut self, drain: Drain, out: &mut Output) {
-        if !matches!(self.phase, Phase::Working(_)) {
+        if !matches!(self.phase, ServerPhase::Working(_)) {
             return;
         }
         let slots = match drain {
@@ -174,7 +175,7 @@ impl Server {
 
     fn flush(&mut self, now: Time, out: &mut Output) {
         self.held_until.take_if(|until| *until <= now);
-        if !matches!(self.phase, Phase::Working(_)) || self.held_until.is_some() {
+        if !matches!(self.phase, ServerPhase::Working(_)) || self.held_until.is_some() {
             return;
         }
         while (self.held.len() as u64) < u64::from(self.slots)
@@ -194,7 +195,7 @@ impl Session for Server {
 
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Output) {
         while out.hang_up.is_none() {
-            match Message::take(input, self.place.message_max) {
+            match Message::take(input, self.context.message_max) {
                 Ok(Some(message)) => {
                     out.heard += 1;
                     self.hear(now, message, out);
@@ -209,13 +210,13 @@ impl Session for Server {
     fn deliver(&mut self, now: Time, delivery: Delivery, out: &mut Output) {
         match delivery {
             Delivery::Reply { tag: JOIN, reply: Reply::Joined { worker, .. } } => {
-                self.phase = Phase::Working(worker);
+                self.phase = ServerPhase::Working(worker);
                 self.say(&Message::Ok(self.slots), out);
                 let (worker, route) = (WorkerRef::Id(worker), Route::Push { ahead: 0 });
                 out.ask(NOTHING, Command::Offer(Offer { worker, route, lease_ms: None }));
             }
             Delivery::Reply { tag: JOIN, reply: Reply::Refused(refusal) } => {
-                self.phase = Phase::Left;
+                self.phase = ServerPhase::Left;
                 out.hang_up(HangUp::Denied(refusal.to_string()));
             }
             Delivery::Reply { tag: UPDATE, .. } => {
@@ -241,14 +242,14 @@ impl Session for Server {
 
     fn deadline(&self) -> Option<Time> {
         match self.phase {
-            Phase::Strange => Some(self.opened_at.after_ms(GREETING_MS)),
-            Phase::Working(_) => [self.held_until, self.renew_at].into_iter().flatten().min(),
-            Phase::Joining(_) | Phase::Left => self.held_until,
+            ServerPhase::Strange => Some(self.opened_at.after_ms(GREETING_MS)),
+            ServerPhase::Working(_) => [self.held_until, self.renew_at].into_iter().flatten().min(),
+            ServerPhase::Joining(_) | ServerPhase::Left => self.held_until,
         }
     }
 
     fn tick(&mut self, now: Time, out: &mut Output) {
-        if self.phase == Phase::Strange && now >= self.opened_at.after_ms(GREETING_MS) {
+        if self.phase == ServerPhase::Strange && now >= self.opened_at.after_ms(GREETING_MS) {
             out.hang_up(HangUp::Silent);
         }
         self.renew(now, out);
@@ -256,13 +257,13 @@ impl Session for Server {
     }
 
     fn close(&mut self, _: Time, out: &mut Output) {
-        let worker = match std::mem::replace(&mut self.phase, Phase::Left) {
-            Phase::Joining(who) => who,
-            Phase::Working(worker) => WorkerRef::Id(worker),
-            Phase::Strange | Phase::Left => return,
+        let worker = match std::mem::replace(&mut self.phase, ServerPhase::Left) {
+            ServerPhase::Joining(who) => who,
+            ServerPhase::Working(worker) => WorkerRef::Id(worker),
+            ServerPhase::Strange | ServerPhase::Left => return,
         };
-        let how = Leaving::Away { grace_ms: self.place.grace_ms };
-        let leave = Leave { worker, session: Some(self.place.session), how };
+        let how = Leaving::Away { grace_ms: self.context.grace_ms };
+        let leave = Leave { worker, session: Some(self.context.session), how };
         out.ask(NOTHING, Command::Leave(leave));
     }
 }

@@ -12,21 +12,21 @@ mod requests;
 mod waking;
 
 pub(crate) use plain::connection_period_ms;
-pub use plain::{Numbers, Plain};
+pub use plain::{Plain, SeqNumbers};
 
 use super::frame::{self, Message};
-use super::header::{Kind, SAY_HELLO, Trouble, counts};
-use super::naming::{self, Held};
-use super::talk::{Heard, Side, Talk};
+use super::header::{MessageKind, SAY_HELLO, Trouble, counts};
+use super::naming::{self, HeldTask};
+use super::talk::{Meaning, Side, Talk};
 use super::{Numbering, native as wire};
-use crate::session::{Delivery, HangUp, Output, Place, Session};
+use crate::session::{Delivery, HangUp, Output, Session, SessionContext};
 use asked::Asked;
 use bytes::BytesMut;
 use former::Search;
 use laboro_core::{
     Command, Grant, LeaseNo, Leave, Leaving, Refusal, Reply, TaskId, Time, WorkerId, WorkerRef,
 };
-use requests::{Request, Requests};
+use requests::{ForemanRequest, Requests};
 use std::collections::BTreeMap;
 use waking::{QUIET_MS, Waking};
 
@@ -41,13 +41,13 @@ pub enum Mode {
 
 #[derive(Debug)]
 pub struct Foreman {
-    place: Place,
+    context: SessionContext,
     mode: Mode,
     talk: Talk,
-    phase: Phase,
+    phase: ForemanPhase,
     requests: Requests,
     /// What an original has: it knows no leases.
-    held: BTreeMap<TaskId, Held>,
+    held: BTreeMap<TaskId, HeldTask>,
     /// What a Laboro worker has: only the number matters.
     running: u32,
     slots: u32,
@@ -68,14 +68,14 @@ pub struct Foreman {
     /// The hub stops: nothing more is asked.
     stops: bool,
     /// Of a worker without a name.
-    search: Search,
+    search: FormerSearch,
     /// The last lease that the worker has acknowledged, if the hub does not know.
     arrived: Option<LeaseNo>,
     tell_arrived_by: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Phase {
+enum ForemanPhase {
     /// Has not said who it is.
     Strange,
     /// Waits for the hub to know it.
@@ -85,7 +85,7 @@ enum Phase {
         /// Free and running, as it said itself.
         given: (u32, u32),
         ahead: u32,
-        running: Vec<Held>,
+        running: Vec<HeldTask>,
     },
     Working {
         worker: WorkerId,
@@ -109,16 +109,16 @@ const EARLY_BYTES_MAX: usize = 4 << 20;
 const ARRIVED_MS: u64 = 100;
 
 impl Foreman {
-    pub fn new(place: Place, mode: Mode) -> Foreman {
+    pub fn new(context: SessionContext, mode: Mode) -> Foreman {
         let numbering = match &mode {
             Mode::Native => Numbering::Current,
             Mode::Plain(plain) => plain.numbering,
         };
         Foreman {
-            place,
+            context,
             mode,
             talk: Talk::new(Side::Foreman, numbering),
-            phase: Phase::Strange,
+            phase: ForemanPhase::Strange,
             requests: Requests::default(),
             held: BTreeMap::new(),
             running: 0,
@@ -132,7 +132,7 @@ impl Foreman {
             is_lost: false,
             early: Vec::new(),
             stops: false,
-            search: Search::default(),
+            search: FormerSearch::default(),
             arrived: None,
             tell_arrived_by: None,
         }
@@ -156,33 +156,33 @@ impl Foreman {
     /// How long its tasks wait for a worker whose connection has ended. No longer than the worker itself would have the
     /// hub wait for a sign of life.
     fn away_ms(&self) -> u64 {
-        self.period_ms.unwrap_or(u64::MAX).min(self.place.grace_ms)
+        self.period_ms.unwrap_or(u64::MAX).min(self.context.grace_ms)
     }
 
     fn body_max(&self) -> usize {
         match self.phase {
-            Phase::Strange => self.place.message_max.min(HELLO_BYTES_MAX),
-            _ => self.place.message_max,
+            ForemanPhase::Strange => self.context.message_max.min(HELLO_BYTES_MAX),
+            _ => self.context.message_max,
         }
     }
 
     fn take(&mut self, now: Time, message: Message, out: &mut Output) {
         match self.talk.hear(message) {
-            Heard::Request(request) => self.take_request(now, request, out),
-            Heard::Response(response) => self.take_response(now, response, out),
-            Heard::Nothing | Heard::Greeting => {}
-            Heard::Overflow(seq) => {
+            Meaning::Request(request) => self.take_request(now, request, out),
+            Meaning::Response(response) => self.take_response(now, response, out),
+            Meaning::Nothing | Meaning::Greeting => {}
+            Meaning::Overflow(seq) => {
                 self.talk.refuse(&mut out.say, seq, Trouble::Overflow, 0);
                 out.end_message();
             }
-            Heard::BadSeq { seq, why } => {
+            Meaning::BadSeq { seq, why } => {
                 if self.talk.knows_laboro() {
                     self.talk.refuse(&mut out.say, seq, Trouble::BadSeq, 0);
                     out.end_message();
                 }
                 out.malformed(format!("message number {seq} {why}"));
             }
-            Heard::Anew => self.start_anew(out),
+            Meaning::Anew => self.start_anew(out),
         }
         while out.hang_up.is_none()
             && let Some(request) = self.talk.next_queued()
@@ -194,25 +194,25 @@ impl Foreman {
     fn take_request(&mut self, now: Time, request: Message, out: &mut Output) {
         let seq = request.header.seq;
         let result = match (request.header.kind, &self.phase) {
-            (Kind::Hello, Phase::Joining { .. } | Phase::Left) => {
+            (MessageKind::Hello, ForemanPhase::Joining { .. } | ForemanPhase::Left) => {
                 out.malformed("a HELLO while another is not answered, or after the goodbye");
                 return;
             }
-            (Kind::Hello, _) if self.is_native() => self.native_hello(now, &request, out),
-            (Kind::Hello, _) => self.plain_hello(now, &request, out),
-            (Kind::Update, Phase::Working { .. }) if self.is_native() => {
+            (MessageKind::Hello, _) if self.is_native() => self.native_hello(now, &request, out),
+            (MessageKind::Hello, _) => self.plain_hello(now, &request, out),
+            (MessageKind::Update, ForemanPhase::Working { .. }) if self.is_native() => {
                 self.native_update(now, &request, out)
             }
-            (Kind::Update, Phase::Strange) if self.is_native() => {
+            (MessageKind::Update, ForemanPhase::Strange) if self.is_native() => {
                 out.malformed("an UPDATE before the HELLO");
                 return;
             }
-            (Kind::Update, _) if self.is_native() => {
+            (MessageKind::Update, _) if self.is_native() => {
                 self.talk.answer(&mut out.say, seq, SAY_HELLO);
                 out.end_message();
                 return;
             }
-            (Kind::Update, Phase::Joining { .. }) => {
+            (MessageKind::Update, ForemanPhase::Joining { .. }) => {
                 self.early.push(request);
                 if self.early.iter().map(|update| update.body.len()).sum::<usize>()
                     > EARLY_BYTES_MAX
@@ -221,7 +221,7 @@ impl Foreman {
                 }
                 return;
             }
-            (Kind::Update, _) => self.plain_update(&request, out),
+            (MessageKind::Update, _) => self.plain_update(&request, out),
             (kind, _) => {
                 out.malformed(format!("{kind:?} from a worker"));
                 return;
@@ -237,8 +237,8 @@ impl Foreman {
         let Some(request) = self.requests.answered(header.seq) else {
             return self.waking_answered(now, header, out);
         };
-        if header.kind == Kind::Ok {
-            if let Request::Job(grants) = &request {
+        if header.kind == MessageKind::Ok {
+            if let ForemanRequest::Job(grants) = &request {
                 self.arrived = grants.last().map(|grant| grant.lease);
                 self.tell_arrived_by.get_or_insert(now.after_ms(ARRIVED_MS));
             }
@@ -252,7 +252,7 @@ impl Foreman {
                     self.note_gone(task);
                 }
             }
-            (Request::Job(grants), _) => {
+            (ForemanRequest::Job(grants), _) => {
                 // Somebody else may have room; if it comes back here, it waits.
                 self.requests.hold_jobs(now);
                 for grant in grants {
@@ -261,19 +261,19 @@ impl Foreman {
                 }
             }
             // STOP overtook the node's own bookkeeping, as JOB may. It says what it has left.
-            (request @ Request::Stop(_), Trouble::NoProcs) if !self.is_native() => {
+            (request @ ForemanRequest::Stop(_), Trouble::NoProcs) if !self.is_native() => {
                 self.slots = (header.arg0 >> 16) + (header.arg0 & 0xFFFF);
                 self.requests.again(now, request);
             }
             // What it does not run need not be ended.
-            (Request::Cancel(_) | Request::Stop(_), _) => {}
+            (ForemanRequest::Cancel(_) | ForemanRequest::Stop(_), _) => {}
         }
     }
 
     /// The hub is told what the worker has taken, so that it is known what it can have started if it is lost.
     fn tell_arrived(&mut self, out: &mut Output) {
         self.tell_arrived_by = None;
-        let Phase::Working { worker, .. } = self.phase else { return };
+        let ForemanPhase::Working { worker, .. } = self.phase else { return };
         if let Some(lease) = self.arrived.take() {
             let arrived = Command::Acknowledge(WorkerRef::Id(worker), lease);
             out.ask(Asked::Nothing.tag(), arrived);
@@ -308,12 +308,14 @@ impl Foreman {
         if let Reply::Refused(Refusal::NoSuchWorker(_)) = reply {
             self.expect_hello();
         }
-        let is_back = matches!(self.phase, Phase::Again { .. });
+        let is_back = matches!(self.phase, ForemanPhase::Again { .. });
         let waits = is_back && !self.may_say_hello(now);
         let arg0 = match self.phase {
-            Phase::Working { .. } | Phase::Left => self.counts(),
-            Phase::Again { .. } if waits => self.counts(),
-            Phase::Strange | Phase::Joining { .. } | Phase::Again { .. } => SAY_HELLO,
+            ForemanPhase::Working { .. } | ForemanPhase::Left => self.counts(),
+            ForemanPhase::Again { .. } if waits => self.counts(),
+            ForemanPhase::Strange | ForemanPhase::Joining { .. } | ForemanPhase::Again { .. } => {
+                SAY_HELLO
+            }
         };
         self.talk.answer(&mut out.say, seq, arg0);
         out.end_message();
@@ -322,7 +324,7 @@ impl Foreman {
     fn revoke(&mut self, leases: Vec<(TaskId, LeaseNo)>) {
         for (task, lease) in leases {
             let base = self.held.get(&task).map_or(0, |held| held.base);
-            self.requests.revoke(Held { task, lease, base });
+            self.requests.revoke(HeldTask { task, lease, base });
         }
     }
 
@@ -332,7 +334,7 @@ impl Foreman {
             out.end_message();
             self.start_anew(out);
         }
-        if let Phase::Working { worker, .. } = self.phase
+        if let ForemanPhase::Working { worker, .. } = self.phase
             && out.hang_up.is_none()
             && !self.stops
         {
@@ -402,10 +404,10 @@ impl Session for Foreman {
 
     fn deadline(&self) -> Option<Time> {
         let silent = match self.phase {
-            Phase::Joining { .. } => None,
-            Phase::Working { .. } => self.silence_ms().map(|ms| self.heard_at.after_ms(ms)),
-            Phase::Strange | Phase::Again { .. } => self.hello_by(),
-            Phase::Left => Some(self.heard_at.after_ms(HELLO_MS)),
+            ForemanPhase::Joining { .. } => None,
+            ForemanPhase::Working { .. } => self.silence_ms().map(|ms| self.heard_at.after_ms(ms)),
+            ForemanPhase::Strange | ForemanPhase::Again { .. } => self.hello_by(),
+            ForemanPhase::Left => Some(self.heard_at.after_ms(HELLO_MS)),
         };
         let waking = self.waking_deadline();
         let requests = [self.requests.held_until(), self.tell_arrived_by];
@@ -423,13 +425,15 @@ impl Session for Foreman {
         self.look_at_lost(now, out);
         let silent_ms = now.since_ms(self.heard_at);
         match self.phase {
-            Phase::Strange | Phase::Again { .. } if self.hello_by().is_some_and(|by| by <= now) => {
+            ForemanPhase::Strange | ForemanPhase::Again { .. }
+                if self.hello_by().is_some_and(|by| by <= now) =>
+            {
                 out.hang_up(HangUp::Silent);
             }
-            Phase::Working { .. } if self.silence_ms().is_some_and(|ms| silent_ms >= ms) => {
+            ForemanPhase::Working { .. } if self.silence_ms().is_some_and(|ms| silent_ms >= ms) => {
                 out.hang_up(HangUp::Silent);
             }
-            Phase::Left if silent_ms >= HELLO_MS => out.hang_up(HangUp::Finished),
+            ForemanPhase::Left if silent_ms >= HELLO_MS => out.hang_up(HangUp::Finished),
             _ => {}
         }
         self.flush(now, out);
@@ -445,22 +449,22 @@ impl Session for Foreman {
     }
 
     fn answers_late(&self) -> bool {
-        let may_run = !self.held.is_empty() || matches!(self.phase, Phase::Again { .. });
+        let may_run = !self.held.is_empty() || matches!(self.phase, ForemanPhase::Again { .. });
         self.stops && may_run
     }
 
     fn close(&mut self, _: Time, out: &mut Output) {
         self.tell_arrived(out);
-        let worker = match std::mem::replace(&mut self.phase, Phase::Left) {
-            Phase::Joining { who, .. } | Phase::Again { who } => who,
-            Phase::Working { worker, .. } => WorkerRef::Id(worker),
-            Phase::Strange | Phase::Left => return,
+        let worker = match std::mem::replace(&mut self.phase, ForemanPhase::Left) {
+            ForemanPhase::Joining { who, .. } | ForemanPhase::Again { who } => who,
+            ForemanPhase::Working { worker, .. } => WorkerRef::Id(worker),
+            ForemanPhase::Strange | ForemanPhase::Left => return,
         };
         let how = match self.is_lost {
             true => Leaving::Away { grace_ms: 0 },
             false => Leaving::Away { grace_ms: self.away_ms() },
         };
-        let leave = Leave { worker: worker.clone(), session: Some(self.place.session), how };
+        let leave = Leave { worker: worker.clone(), session: Some(self.context.session), how };
         out.ask(Asked::Nothing.tag(), Command::Leave(leave));
         if !self.is_native() && !self.is_lost {
             self.return_unsaid(worker, out);

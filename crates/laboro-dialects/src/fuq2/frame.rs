@@ -1,12 +1,12 @@
 //! Takes whole messages off a stream of bytes. A body is taken as it comes and never allocated ahead of its
 //! bytes; what it says is not looked at here.
 
-use super::header::{HEADER_BYTES, Header, MAGIC, Numbering};
+use super::header::{HEADER_BYTES, MAGIC, MessageHeader, Numbering};
 use bytes::{Buf, Bytes, BytesMut};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message {
-    pub(super) header: Header,
+    pub(super) header: MessageHeader,
     pub(super) body: Bytes,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn take(
     }
     let number = head.get_u8();
     let kind = numbering.kind(number).ok_or(FrameError::Kind(number.into()))?;
-    let header = Header {
+    let header = MessageHeader {
         kind,
         subtype: head.get_u8(),
         seq: head.get_u32_le(),

@@ -13,7 +13,7 @@ pub(crate) const AT_ONCE: u32 = u32::MAX;
 pub(super) const SAY_HELLO: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Ok,
     Hello,
     Job,
@@ -50,18 +50,18 @@ impl std::str::FromStr for Numbering {
 }
 
 impl Numbering {
-    pub(super) fn number(self, kind: Kind) -> u8 {
+    pub(super) fn number(self, kind: MessageKind) -> u8 {
         let oldest = match kind {
-            Kind::Ok => return 1,
-            Kind::Hello => return 2,
-            Kind::Job => return 3,
-            Kind::Update => return 4,
+            MessageKind::Ok => return 1,
+            MessageKind::Hello => return 2,
+            MessageKind::Job => return 3,
+            MessageKind::Update => return 4,
             // Never said where it is unknown, and never understood.
-            Kind::Cancel if self == Numbering::Oldest => return 0,
-            Kind::Cancel => return 5,
-            Kind::Stop => 5,
-            Kind::Error => 6,
-            Kind::Reset => 7,
+            MessageKind::Cancel if self == Numbering::Oldest => return 0,
+            MessageKind::Cancel => return 5,
+            MessageKind::Stop => 5,
+            MessageKind::Error => 6,
+            MessageKind::Reset => 7,
         };
         match self {
             Numbering::Oldest => oldest,
@@ -74,16 +74,16 @@ impl Numbering {
         self != Numbering::Oldest
     }
 
-    pub(super) fn kind(self, number: u8) -> Option<Kind> {
+    pub(super) fn kind(self, number: u8) -> Option<MessageKind> {
         let kinds = [
-            Kind::Ok,
-            Kind::Hello,
-            Kind::Job,
-            Kind::Update,
-            Kind::Cancel,
-            Kind::Stop,
-            Kind::Error,
-            Kind::Reset,
+            MessageKind::Ok,
+            MessageKind::Hello,
+            MessageKind::Job,
+            MessageKind::Update,
+            MessageKind::Cancel,
+            MessageKind::Stop,
+            MessageKind::Error,
+            MessageKind::Reset,
         ];
         kinds.into_iter().filter(|_| number > 0).find(|&kind| self.number(kind) == number)
     }
@@ -132,8 +132,8 @@ impl Trouble {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) kind: Kind,
+pub(super) struct MessageHeader {
+    pub(super) kind: MessageKind,
     /// An error code; 0 in everything else.
     pub(super) subtype: u8,
     pub(super) seq: u32,
@@ -141,7 +141,7 @@ pub(super) struct Header {
     pub(super) arg0: u32,
 }
 
-impl Header {
+impl MessageHeader {
     pub(super) fn write(&self, numbering: Numbering, say: &mut BytesMut) {
         say.put_u16_le(MAGIC);
         say.put_u8(numbering.number(self.kind));
@@ -153,11 +153,13 @@ impl Header {
 
     pub(super) fn has_body(&self) -> bool {
         match self.kind {
-            Kind::Hello | Kind::Job | Kind::Update | Kind::Cancel => true,
-            Kind::Error => {
+            MessageKind::Hello | MessageKind::Job | MessageKind::Update | MessageKind::Cancel => {
+                true
+            }
+            MessageKind::Error => {
                 matches!(Trouble::of(self.subtype), Trouble::Refused | Trouble::NotNow)
             }
-            Kind::Ok | Kind::Stop | Kind::Reset => false,
+            MessageKind::Ok | MessageKind::Stop | MessageKind::Reset => false,
         }
     }
 }

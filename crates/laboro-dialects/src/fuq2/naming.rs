@@ -2,14 +2,14 @@
 //! what such a task is to a Laboro hub and to a Laboro worker.
 
 use super::payload::{JobDescription, RUNNING, Task, TaskPair};
-use crate::worker::{Assignment, Key, Value};
+use crate::worker::{Assignment, ElementValue, Key};
 use bytes::Bytes;
 use laboro_core::{Grant, JobId, LeaseNo, Name, TaskId, Work};
 use std::sync::Arc;
 
 /// One task at a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldTask {
     pub(crate) task: TaskId,
     pub(crate) lease: LeaseNo,
     /// What its number in its job has more than its number in its array, as originals count.
@@ -19,8 +19,8 @@ pub(crate) struct Held {
 /// A task as originals name it is a job and a number in its array, counted from 1. An array that is not the
 /// first of its job starts later: how much is told by the upper half of the job's number, which originals
 /// only repeat.
-pub(crate) fn pair_of(held: &Held) -> TaskPair {
-    let Held { task, base, .. } = *held;
+pub(crate) fn pair_of(held: &HeldTask) -> TaskPair {
+    let HeldTask { task, base, .. } = *held;
     let number = task.index.saturating_sub(base);
     TaskPair { job: job_number(task.job, base), task: number.into(), lease: None }
 }
@@ -30,11 +30,11 @@ fn job_number(job: JobId, base: u32) -> u64 {
 }
 
 /// What a job's number and a task's number mean, if they can mean something.
-pub(crate) fn held_of(job: u64, task: i64) -> Option<Held> {
+pub(crate) fn held_of(job: u64, task: i64) -> Option<HeldTask> {
     let base = (job >> 32) as u32;
     let index = u32::try_from(task).ok().filter(|&task| task > 0)?.checked_add(base)?;
     let task = TaskId::new(JobId(job as u32), index);
-    (!task.is_whole()).then_some(Held { task, lease: LeaseNo(0), base })
+    (!task.is_whole()).then_some(HeldTask { task, lease: LeaseNo(0), base })
 }
 
 /// The task of the hub that originals mean with these numbers.
@@ -42,10 +42,10 @@ pub fn task_id(job: u64, task: i64) -> Option<TaskId> {
     held_of(job, task).map(|held| held.task)
 }
 
-pub(crate) fn held_by(grant: &Grant) -> Held {
+pub(crate) fn held_by(grant: &Grant) -> HeldTask {
     let number = grant.element.as_ref().map_or(1, |element| element.position + 1);
     let base = grant.task.index.saturating_sub(number);
-    Held { task: grant.task, lease: grant.lease, base }
+    HeldTask { task: grant.task, lease: grant.lease, base }
 }
 
 /// As originals are told of it.
@@ -84,7 +84,7 @@ pub fn assignment(key: Key, task: &Task) -> Option<Assignment> {
         index: number,
         attempt: 1,
         work: Arc::new(Work::indexed(program, dir, log_dir)),
-        value: Some(Value { position: number - 1, bytes: Bytes::from(number.to_string()) }),
+        value: Some(ElementValue { position: number - 1, bytes: Bytes::from(number.to_string()) }),
         slots: 1,
         memory: 0,
         time_limit_ms: None,

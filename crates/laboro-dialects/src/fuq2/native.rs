@@ -7,12 +7,12 @@ mod job;
 mod update;
 mod work;
 
-pub(super) use hello::Hello;
+pub(super) use hello::NativeHello;
 pub(super) use job::{Batch, Given, write_job};
 pub(super) use update::{Back, Facts, Item, Update, Wishes, write_update};
 pub(super) use work::{read_work, write_work};
 
-use super::pack::{PackError, Reader, write_array, write_uint};
+use super::pack::{PackError, PackReader, write_array, write_uint};
 use bytes::BytesMut;
 use laboro_core::{JobId, LeaseNo, TaskId};
 
@@ -32,7 +32,7 @@ fn write_lease(to: &mut BytesMut, (task, lease): (TaskId, LeaseNo)) {
     write_uint(to, lease.0);
 }
 
-fn read_lease(from: &mut Reader<'_>) -> Result<(TaskId, LeaseNo), PackError> {
+fn read_lease(from: &mut PackReader<'_>) -> Result<(TaskId, LeaseNo), PackError> {
     let (mut task, mut lease) = (TaskId::default(), LeaseNo(0));
     from.tuple(3, |at, from| {
         match at {

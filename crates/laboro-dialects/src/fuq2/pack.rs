@@ -5,7 +5,7 @@
 mod reader;
 mod writer;
 
-pub(crate) use reader::{PackError, Reader};
+pub(crate) use reader::{PackError, PackReader};
 pub(crate) use writer::{
     write_array, write_bin, write_bool, write_int, write_map, write_nil, write_str, write_uint,
 };

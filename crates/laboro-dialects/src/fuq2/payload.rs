@@ -2,7 +2,7 @@
 //! fields are in `native`. Status words and numbers are carried, not judged.
 
 use super::pack::{
-    PackError, Reader, write_array, write_bool, write_int, write_map, write_nil, write_str,
+    PackError, PackReader, write_array, write_bool, write_int, write_map, write_nil, write_str,
     write_uint,
 };
 use bytes::{Bytes, BytesMut};
@@ -53,7 +53,7 @@ pub(super) struct TaskPair {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Hello {
+pub(super) struct PlainHello {
     pub(super) free: i64,
     pub(super) running: Vec<Task>,
 }
@@ -73,7 +73,7 @@ impl Task {
     }
 
     /// The description is nested, and flat from those who flatten it.
-    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Task, PackError> {
+    pub(crate) fn read(from: &mut PackReader<'_>) -> Result<Task, PackError> {
         const KEYS: [&str; 9] = [
             "Task",
             "JobDescription",
@@ -117,7 +117,7 @@ impl JobDescription {
         write_uint(to, self.status);
     }
 
-    pub(super) fn read(from: &mut Reader<'_>) -> Result<JobDescription, PackError> {
+    pub(super) fn read(from: &mut PackReader<'_>) -> Result<JobDescription, PackError> {
         const KEYS: [&str; 7] =
             ["JobId", "Name", "NumTasks", "WorkingDir", "LoggingDir", "Command", "Status"];
         let mut job = JobDescription::default();
@@ -125,7 +125,7 @@ impl JobDescription {
         Ok(job)
     }
 
-    fn read_field(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+    fn read_field(&mut self, at: usize, from: &mut PackReader<'_>) -> Result<(), PackError> {
         match at {
             0 => self.id = from.uint()?,
             1 => self.name = from.shared()?,
@@ -161,7 +161,7 @@ impl JobStatusUpdate {
         }
     }
 
-    pub(crate) fn read(from: &mut Reader<'_>) -> Result<JobStatusUpdate, PackError> {
+    pub(crate) fn read(from: &mut PackReader<'_>) -> Result<JobStatusUpdate, PackError> {
         const KEYS: [&str; 5] = ["JobId", "Task", "Success", "Status", "NewJob"];
         let mut update = JobStatusUpdate::default();
         from.fields(&KEYS, |at, from| {
@@ -196,7 +196,7 @@ impl TaskPair {
         }
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<TaskPair, PackError> {
+    fn read(from: &mut PackReader<'_>) -> Result<TaskPair, PackError> {
         let mut pair = TaskPair::default();
         from.fields(&["JobId", "Task", "Lease"], |at, from| {
             match at {
@@ -210,7 +210,7 @@ impl TaskPair {
     }
 }
 
-impl Hello {
+impl PlainHello {
     pub(super) fn write(&self, to: &mut BytesMut) {
         write_map(to, 2);
         self.write_fields(to);
@@ -225,12 +225,12 @@ impl Hello {
     }
 
     /// An empty body is a worker that runs nothing and does not say what it has.
-    pub(super) fn read(body: &Bytes) -> Result<Hello, PackError> {
-        let mut hello = Hello::default();
+    pub(super) fn read(body: &Bytes) -> Result<PlainHello, PackError> {
+        let mut hello = PlainHello::default();
         if body.is_empty() {
             return Ok(hello);
         }
-        Reader::new(body).fields(&["NumProcs", "Running"], |at, from| {
+        PackReader::new(body).fields(&["NumProcs", "Running"], |at, from| {
             match at {
                 0 => hello.free = from.int()?,
                 _ => hello.running = from.list(TASKS_MAX, Task::read)?,
@@ -247,7 +247,7 @@ pub(super) fn write_tasks(to: &mut BytesMut, tasks: &[Task]) {
 }
 
 pub(super) fn read_tasks(body: &Bytes) -> Result<Vec<Task>, PackError> {
-    Reader::new(body).list(TASKS_MAX, Task::read)
+    PackReader::new(body).list(TASKS_MAX, Task::read)
 }
 
 pub(super) fn write_pairs(to: &mut BytesMut, pairs: &[TaskPair]) {
@@ -256,5 +256,5 @@ pub(super) fn write_pairs(to: &mut BytesMut, pairs: &[TaskPair]) {
 }
 
 pub(super) fn read_pairs(body: &Bytes) -> Result<Vec<TaskPair>, PackError> {
-    Reader::new(body).list(TASKS_MAX, TaskPair::read)
+    PackReader::new(body).list(TASKS_MAX, TaskPair::read)
 }

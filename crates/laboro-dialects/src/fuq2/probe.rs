@@ -3,7 +3,9 @@
 
 use super::header::Numbering;
 use super::pack::Reader;
-use super::payload::{Hello, JobStatusUpdate, read_pairs, read_tasks, write_pairs, write_tasks};
+use super::payload::{
+    JobStatusUpdate, PlainHello, read_pairs, read_tasks, write_pairs, write_tasks,
+};
 use super::{frame, native};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{LeaseRef, Time};
@@ -27,9 +29,9 @@ pub fn probe_frames(bytes: &[u8]) {
 /// Reads these bytes as each of the bodies that originals know.
 pub fn probe_bodies(bytes: &[u8]) {
     let body = Bytes::copy_from_slice(bytes);
-    if let Ok(hello) = Hello::read(&body) {
+    if let Ok(hello) = PlainHello::read(&body) {
         let again = written(|to| hello.write(to));
-        assert_eq!(Hello::read(&again), Ok(hello));
+        assert_eq!(PlainHello::read(&again), Ok(hello));
     }
     if let Ok(tasks) = read_tasks(&body) {
         let again = written(|to| write_tasks(to, &tasks));
@@ -39,22 +41,22 @@ pub fn probe_bodies(bytes: &[u8]) {
         let again = written(|to| write_pairs(to, &pairs));
         assert_eq!(read_pairs(&again), Ok(pairs));
     }
-    if let Ok(update) = JobStatusUpdate::read(&mut Reader::new(&body)) {
+    if let Ok(update) = JobStatusUpdate::read(&mut PackReader::new(&body)) {
         let again = written(|to| update.write(to));
-        assert_eq!(JobStatusUpdate::read(&mut Reader::new(&again)), Ok(update));
+        assert_eq!(JobStatusUpdate::read(&mut PackReader::new(&again)), Ok(update));
     }
 }
 
 /// Reads these bytes as each of the bodies that only Laboro's own programs say.
 pub fn probe_native(bytes: &[u8]) {
     let body = Bytes::copy_from_slice(bytes);
-    if let Ok(Some(hello)) = native::Hello::read(&body) {
+    if let Ok(Some(hello)) = native::NativeHello::read(&body) {
         let again = written(|to| hello.write(to));
-        assert!(native::Hello::read(&again) == Ok(Some(hello)), "a HELLO is read as it was");
+        assert!(native::NativeHello::read(&again) == Ok(Some(hello)), "a HELLO is read as it was");
     }
-    if let Ok(Some(work)) = native::read_work(&mut Reader::new(&body)) {
+    if let Ok(Some(work)) = native::read_work(&mut PackReader::new(&body)) {
         let again = written(|to| native::write_work(to, Some(&work)));
-        assert_eq!(native::read_work(&mut Reader::new(&again)), Ok(Some(work)));
+        assert_eq!(native::read_work(&mut PackReader::new(&again)), Ok(Some(work)));
     }
     if let Ok(batches) = native::Batch::read_all(&body) {
         for (batch, given) in batches.iter().flat_map(|b| b.tasks.iter().map(move |t| (b, t))) {
@@ -73,7 +75,7 @@ fn probe_update(update: &native::Update) {
     let ends = update.results.iter().zip(&update.facts).filter_map(|(result, facts)| {
         let LeaseRef::Number { task, lease } = result.lease else { return None };
         let message = result.message.as_deref().map(str::to_owned);
-        let how = crate::worker::Ended { outcome: result.outcome, message, used: facts.used };
+        let how = crate::worker::TaskEnd { outcome: result.outcome, message, used: facts.used };
         let at = Time(now.0 - facts.ago_ms);
         Some(native::Item::Ended { task, lease, attempt: facts.attempt, at, how })
     });

@@ -3,7 +3,7 @@
 //! known here, and what was asked is remembered by whoever asked it.
 
 use super::frame::Message;
-use super::header::{AT_ONCE, Header, Kind, LABORO, Numbering, Trouble};
+use super::header::{AT_ONCE, LABORO, MessageHeader, MessageKind, Numbering, Trouble};
 use bytes::BytesMut;
 use std::collections::VecDeque;
 
@@ -67,7 +67,7 @@ pub(super) enum Wear {
 
 /// What a message means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Meaning {
     /// Do it now, then answer.
     Request(Message),
     /// The answer to what was asked under this number.
@@ -126,47 +126,47 @@ impl Talk {
         self.laboro = laboro;
     }
 
-    pub(super) fn hear(&mut self, message: Message) -> Heard {
-        let Header { kind, seq, .. } = message.header;
-        let is_answer = matches!(kind, Kind::Ok | Kind::Error | Kind::Reset);
+    pub(super) fn hear(&mut self, message: Message) -> Meaning {
+        let MessageHeader { kind, seq, .. } = message.header;
+        let is_answer = matches!(kind, MessageKind::Ok | MessageKind::Error | MessageKind::Reset);
         match (self.is_ours(seq), is_answer) {
             (true, true) => self.hear_response(message),
-            (true, false) => Heard::BadSeq { seq, why: "has the wrong parity" },
-            (false, _) if kind == Kind::Ok => Heard::Greeting,
-            (false, _) if kind == Kind::Error => Heard::Nothing,
+            (true, false) => Meaning::BadSeq { seq, why: "has the wrong parity" },
+            (false, _) if kind == MessageKind::Ok => Meaning::Greeting,
+            (false, _) if kind == MessageKind::Error => Meaning::Nothing,
             (false, _) => self.hear_request(message),
         }
     }
 
-    fn hear_response(&mut self, message: Message) -> Heard {
-        let Header { kind, seq, .. } = message.header;
+    fn hear_response(&mut self, message: Message) -> Meaning {
+        let MessageHeader { kind, seq, .. } = message.header;
         let Some(at) = self.asked.iter().position(|&asked| asked == seq) else {
             return match kind {
-                Kind::Ok => Heard::Greeting,
-                Kind::Reset => Heard::BadSeq { seq, why: "answers no RESET" },
-                _ => Heard::Nothing,
+                MessageKind::Ok => Meaning::Greeting,
+                MessageKind::Reset => Meaning::BadSeq { seq, why: "answers no RESET" },
+                _ => Meaning::Nothing,
             };
         };
         let answers_reset = self.resetting == Resetting::Ours(seq);
-        if answers_reset != (kind == Kind::Reset) {
-            return Heard::BadSeq { seq, why: "is answered with the wrong type" };
+        if answers_reset != (kind == MessageKind::Reset) {
+            return Meaning::BadSeq { seq, why: "is answered with the wrong type" };
         }
         self.asked.remove(at);
         self.note_heard(seq);
         if answers_reset {
             self.restart();
-            return Heard::Anew;
+            return Meaning::Anew;
         }
-        Heard::Response(message)
+        Meaning::Response(message)
     }
 
-    fn hear_request(&mut self, message: Message) -> Heard {
-        let Header { kind, seq, arg0, .. } = message.header;
+    fn hear_request(&mut self, message: Message) -> Meaning {
+        let MessageHeader { kind, seq, arg0, .. } = message.header;
         if self.heard.is_some_and(|heard| seq <= heard) {
-            return Heard::BadSeq { seq, why: "does not rise" };
+            return Meaning::BadSeq { seq, why: "does not rise" };
         }
         if let Resetting::Theirs(_) = self.resetting {
-            return Heard::BadSeq { seq, why: "comes after a RESET" };
+            return Meaning::BadSeq { seq, why: "comes after a RESET" };
         }
         self.note_heard(seq);
         if let Resetting::Ours(reset) = self.resetting
@@ -174,32 +174,32 @@ impl Talk {
         {
             // Dropped by rule; the peer says it again when everything has started anew. Of two RESETs
             // the lower counts, so that a higher one of theirs goes the same way.
-            return Heard::Nothing;
+            return Meaning::Nothing;
         }
-        if kind == Kind::Reset {
+        if kind == MessageKind::Reset {
             // One of ours, if there is one, is the higher and is dropped by the peer.
             self.resetting = Resetting::Theirs(seq);
             self.asked.retain(|&asked| asked < seq);
-            return Heard::Nothing;
+            return Meaning::Nothing;
         }
-        let is_stop_at_once = kind == Kind::Stop && arg0 == AT_ONCE;
+        let is_stop_at_once = kind == MessageKind::Stop && arg0 == AT_ONCE;
         if is_stop_at_once {
             self.open.push(seq);
-            return Heard::Request(message);
+            return Meaning::Request(message);
         }
         if self.open.len() + self.queue.len() >= WAITING_MAX {
-            return Heard::Overflow(seq);
+            return Meaning::Overflow(seq);
         }
         if self.queue.is_empty() && !self.waits_before(seq) {
             self.open.push(seq);
-            return Heard::Request(message);
+            return Meaning::Request(message);
         }
         if self.queued_bytes + message.body.len() > WAITING_BYTES_MAX && !self.queue.is_empty() {
-            return Heard::Overflow(seq);
+            return Meaning::Overflow(seq);
         }
         self.queued_bytes += message.body.len();
         self.queue.push_back(message);
-        Heard::Nothing
+        Meaning::Nothing
     }
 
     /// The next request of theirs that waited and need not any more.
@@ -272,14 +272,14 @@ impl Talk {
     pub(super) fn ask_with(
         &mut self,
         say: &mut BytesMut,
-        kind: Kind,
+        kind: MessageKind,
         body: impl FnOnce(&mut BytesMut),
     ) -> u32 {
         let seq = self.next_seq();
         // Whatever the foreman is: originals do not look at it.
-        let padding = if kind == Kind::Hello { LABORO } else { 0 };
+        let padding = if kind == MessageKind::Hello { LABORO } else { 0 };
         let at = say.len();
-        Header { kind, subtype: 0, seq, padding, arg0: 0 }.write(self.numbering, say);
+        MessageHeader { kind, subtype: 0, seq, padding, arg0: 0 }.write(self.numbering, say);
         let start = say.len();
         body(say);
         let length = u32::try_from(say.len() - start).expect("messages stay far below 4 GiB");
@@ -289,7 +289,7 @@ impl Talk {
     }
 
     /// Writes a request that is a number only.
-    pub(super) fn ask(&mut self, say: &mut BytesMut, kind: Kind, arg0: u32) -> u32 {
+    pub(super) fn ask(&mut self, say: &mut BytesMut, kind: MessageKind, arg0: u32) -> u32 {
         let seq = self.next_seq();
         self.write(say, kind, 0, seq, arg0);
         self.asked.push(seq);
@@ -298,7 +298,7 @@ impl Talk {
 
     /// Asks to start anew. Nothing more is asked until that is done.
     pub(super) fn ask_reset(&mut self, say: &mut BytesMut) {
-        let seq = self.ask(say, Kind::Reset, self.answered);
+        let seq = self.ask(say, MessageKind::Reset, self.answered);
         self.resetting = Resetting::Ours(seq);
     }
 
@@ -308,7 +308,7 @@ impl Talk {
         if !(self.asked.is_empty() && self.open.is_empty() && self.queue.is_empty()) {
             return false;
         }
-        self.write(say, Kind::Reset, 0, seq, self.answered);
+        self.write(say, MessageKind::Reset, 0, seq, self.answered);
         self.restart();
         true
     }
@@ -316,29 +316,30 @@ impl Talk {
     /// Says something that asks for no answer, under a number of ours.
     pub(super) fn greet(&mut self, say: &mut BytesMut) {
         let seq = self.next_seq();
-        self.write(say, Kind::Ok, 0, seq, 0);
+        self.write(say, MessageKind::Ok, 0, seq, 0);
     }
 
     pub(super) fn answer(&mut self, say: &mut BytesMut, seq: u32, arg0: u32) {
         self.close(seq);
-        self.write(say, Kind::Ok, 0, seq, arg0);
+        self.write(say, MessageKind::Ok, 0, seq, arg0);
     }
 
     /// An answer to something that was not heard, on this connection at least.
     pub(super) fn answer_unheard(&self, say: &mut BytesMut, seq: u32, arg0: u32) {
-        self.write(say, Kind::Ok, 0, seq, arg0);
+        self.write(say, MessageKind::Ok, 0, seq, arg0);
     }
 
     /// The answer to a HELLO says what kind of peer this is, to those who said it themselves.
     pub(super) fn answer_hello(&mut self, say: &mut BytesMut, seq: u32, arg0: u32) {
         self.close(seq);
         let padding = if self.laboro { LABORO } else { 0 };
-        Header { kind: Kind::Ok, subtype: 0, seq, padding, arg0 }.write(self.numbering, say);
+        MessageHeader { kind: MessageKind::Ok, subtype: 0, seq, padding, arg0 }
+            .write(self.numbering, say);
     }
 
     pub(super) fn refuse(&mut self, say: &mut BytesMut, seq: u32, trouble: Trouble, arg0: u32) {
         self.close(seq);
-        self.write(say, Kind::Error, trouble.code(), seq, arg0);
+        self.write(say, MessageKind::Error, trouble.code(), seq, arg0);
     }
 
     /// Turns a HELLO down, in words. Only for Laboro peers: others do not expect a body here.
@@ -359,8 +360,8 @@ impl Talk {
         self.answered = seq;
     }
 
-    fn write(&self, say: &mut BytesMut, kind: Kind, subtype: u8, seq: u32, arg0: u32) {
-        Header { kind, subtype, seq, padding: 0, arg0 }.write(self.numbering, say);
+    fn write(&self, say: &mut BytesMut, kind: MessageKind, subtype: u8, seq: u32, arg0: u32) {
+        MessageHeader { kind, subtype, seq, padding: 0, arg0 }.write(self.numbering, say);
     }
 
     fn is_ours(&self, seq: u32) -> bool {

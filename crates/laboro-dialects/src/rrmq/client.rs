@@ -3,7 +3,7 @@
 
 use super::codec::{App, Command, Envelope, EnvelopeError, Parts};
 use super::pulse::Pulse;
-use super::stream::{Packet, PacketError, Reader, StreamState};
+use super::stream::{Packet, PacketError, StreamReader, StreamState};
 use crate::zmtp::Message;
 use bytes::Bytes;
 use laboro_core::Time;
@@ -37,13 +37,13 @@ pub struct Client {
     next_id: u64,
     pulse: Pulse,
     /// By the id that the answer will have, which is our own.
-    pending: HashMap<Bytes, Pending>,
+    pending: HashMap<Bytes, PendingRequest>,
     /// All wait equally long. Those that were answered since are skipped.
     deadlines: VecDeque<(Time, Bytes)>,
 }
 
 #[derive(Debug)]
-struct Pending {
+struct PendingRequest {
     request: RequestNo,
     wanted: Wanted,
 }
@@ -53,7 +53,7 @@ enum Wanted {
     Pong,
     Stream {
         host: Bytes,
-        reader: Box<Reader>,
+        reader: Box<StreamReader>,
     },
     /// Nothing: the stream was given up, and its writer told so.
     Nothing,
@@ -102,7 +102,7 @@ impl Client {
         out: &mut Vec<Message>,
     ) -> RequestNo {
         let args = [App::Stream.frame(), host.clone(), Bytes::from(ones.to_string())];
-        let reader = Box::new(Reader::new(self.data_bytes_max));
+        let reader = Box::new(StreamReader::new(self.data_bytes_max));
         self.ask(now, None, Wanted::Stream { host, reader }, Parts::new(), args, out)
     }
 
@@ -154,11 +154,11 @@ impl Client {
     fn answered(
         &mut self,
         now: Time,
-        pending: Pending,
+        pending: PendingRequest,
         said: &Envelope,
         out: &mut Vec<Message>,
     ) -> Option<Answer> {
-        let Pending { request, wanted } = pending;
+        let PendingRequest { request, wanted } = pending;
         match wanted {
             Wanted::Pong => Some(Answer::Ponged(request)),
             Wanted::Nothing => None,
@@ -209,7 +209,7 @@ impl Client {
         let mut envelope = Envelope::new(Command::TrackExec, id.clone(), args);
         envelope.hops = hops;
         out.push(envelope.to_message());
-        self.pending.insert(id.clone(), Pending { request, wanted });
+        self.pending.insert(id.clone(), PendingRequest { request, wanted });
         // The last id that was answered may still stand in front; it is skipped when its time comes.
         self.deadlines.push_back((now.after_ms(self.answer_ms), id));
         while let Some((_, first)) = self.deadlines.front()

@@ -157,7 +157,7 @@ impl Writer {
 
 /// Puts packets together again, up to a limit: a small packet may unpack to a lot.
 #[derive(Debug)]
-pub struct Reader {
+pub struct StreamReader {
     bytes: Vec<u8>,
     bytes_max: usize,
     unpacking: Option<Unpacking>,
@@ -170,9 +170,9 @@ enum Unpacking {
     Zlib { zlib: Box<Decompress>, has_ended: bool },
 }
 
-impl Reader {
-    pub fn new(bytes_max: usize) -> Reader {
-        Reader { bytes: Vec::new(), bytes_max, unpacking: None, is_over: false }
+impl StreamReader {
+    pub fn new(bytes_max: usize) -> StreamReader {
+        StreamReader { bytes: Vec::new(), bytes_max, unpacking: None, is_over: false }
     }
 
     /// All of the data once the last packet is there. An error is the end of the stream.

@@ -5,7 +5,7 @@ use super::DEFAULT_GROUP;
 use super::manager::Manager;
 use super::roll::Roll;
 use super::words::NAME_BYTES_MAX;
-use crate::session::Place;
+use crate::session::SessionContext;
 use bytes::Bytes;
 use laboro_core::{Grant, Work};
 use std::collections::HashSet;
@@ -38,14 +38,14 @@ pub enum Unsayable {
 }
 
 #[derive(Clone)]
-pub struct Door {
+pub struct ManagerDoor {
     pub(super) group: Bytes,
     pub(super) success: Success,
     pub(super) fill: Option<Fill>,
     pub(super) stays: bool,
     pub(super) is_watched: bool,
     pub(super) follows: Option<Former>,
-    pub(super) limits: Limits,
+    pub(super) limits: RunnerLimits,
     pub(super) roll: Arc<Roll>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Former {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Limits {
+pub(super) struct RunnerLimits {
     /// From the connection to JES.
     pub(super) handshake_ms: u64,
     /// A peer that is due to say something and says nothing for so long is dropped.
@@ -67,58 +67,63 @@ pub(super) struct Limits {
     pub(super) lent: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { handshake_ms: 10_000, exchange_ms: 60_000, result_bytes: 4 << 30, lent: 10_000 }
+impl Default for RunnerLimits {
+    fn default() -> RunnerLimits {
+        RunnerLimits {
+            handshake_ms: 10_000,
+            exchange_ms: 60_000,
+            result_bytes: 4 << 30,
+            lent: 10_000,
+        }
     }
 }
 
-impl Door {
+impl ManagerDoor {
     /// Runners are told this group.
-    pub fn new(group: &str) -> Result<Door, Unsayable> {
+    pub fn new(group: &str) -> Result<ManagerDoor, Unsayable> {
         let group = if group.is_empty() { DEFAULT_GROUP } else { group };
         if group.contains(char::is_whitespace) || group.len() > NAME_BYTES_MAX {
             return Err(Unsayable::Group(group.to_owned()));
         }
-        Ok(Door {
+        Ok(ManagerDoor {
             group: Bytes::copy_from_slice(group.as_bytes()),
             success: Success::default(),
             fill: None,
             stays: false,
             is_watched: false,
             follows: None,
-            limits: Limits::default(),
+            limits: RunnerLimits::default(),
             roll: Arc::default(),
         })
     }
 
-    pub fn with_success(mut self, success: Success) -> Door {
+    pub fn with_success(mut self, success: Success) -> ManagerDoor {
         self.success = success;
         self
     }
 
     /// Without it elements of arrays fail with words that say so.
-    pub fn with_fill(mut self, fill: Fill) -> Door {
+    pub fn with_fill(mut self, fill: Fill) -> ManagerDoor {
         self.fill = Some(fill);
         self
     }
 
     /// Runners are not sent home when nothing is left: more may come.
-    pub fn staying(mut self) -> Door {
+    pub fn staying(mut self) -> ManagerDoor {
         self.stays = true;
         self
     }
 
     /// That a runner has gone is told by its connection alone: whoever drives the conversations ends each of them, and
     /// may be slow to call `tick`.
-    pub fn watched(mut self) -> Door {
+    pub fn watched(mut self) -> ManagerDoor {
         self.is_watched = true;
         self
     }
 
     /// Jobs were given out here before, and nobody knows which: results of those that nobody has count, and those of
     /// what was done then are taken once more.
-    pub fn following_another(mut self, done: HashSet<Bytes>) -> Door {
+    pub fn following_another(mut self, done: HashSet<Bytes>) -> ManagerDoor {
         self.follows = Some(Former { done: Arc::new(done) });
         self
     }
@@ -128,13 +133,13 @@ impl Door {
         &self.group
     }
 
-    pub fn session(&self, place: Place) -> Manager {
-        Manager::new(self.clone(), place)
+    pub fn session(&self, context: SessionContext) -> Manager {
+        Manager::new(self.clone(), context)
     }
 }
 
-impl std::fmt::Debug for Door {
+impl std::fmt::Debug for ManagerDoor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door").field("group", &self.group).finish_non_exhaustive()
+        f.debug_struct("ManagerDoor").field("group", &self.group).finish_non_exhaustive()
     }
 }

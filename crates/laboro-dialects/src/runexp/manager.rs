@@ -6,10 +6,10 @@ mod lending;
 mod receipt;
 
 use super::VERSION;
-use super::door::Door;
+use super::door::ManagerDoor;
 use super::roll::{Loan, Seat};
-use super::words::{Heard, MESSAGE_BYTES_MAX, ManagerWord, RunnerWord};
-use crate::session::{Delivery, HangUp, Output, Place, Session};
+use super::words::{MESSAGE_BYTES_MAX, ManagerWord, RunnerWord, WordBuffer};
+use crate::session::{Delivery, HangUp, Output, Session, SessionContext};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
     Capacity, Command, Idle, Join, Kinds, Leave, Leaving, Name, Offer, Patience, Refusal, Reply,
@@ -19,10 +19,10 @@ use receipt::{Announced, Receipt};
 
 #[derive(Debug)]
 pub struct Manager {
-    door: Door,
-    place: Place,
-    heard: Heard,
-    stage: Stage,
+    door: ManagerDoor,
+    context: SessionContext,
+    heard: WordBuffer,
+    stage: ManagerStage,
     /// When the peer must have said something, or it is dropped.
     due: Option<Time>,
     /// Nothing is said before.
@@ -40,7 +40,7 @@ pub struct Manager {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum ManagerStage {
     /// SALUTON comes next.
     Hail,
     /// KOMPRENAS comes next.
@@ -76,12 +76,12 @@ const PERIOD_MS: u64 = 60_000;
 const RENEW_MS: u64 = 20_000;
 
 impl Manager {
-    pub(super) fn new(door: Door, place: Place) -> Manager {
+    pub(super) fn new(door: ManagerDoor, context: SessionContext) -> Manager {
         Manager {
             door,
-            place,
-            heard: Heard::default(),
-            stage: Stage::Hail,
+            context,
+            heard: WordBuffer::default(),
+            stage: ManagerStage::Hail,
             due: None,
             quiet_until: None,
             seat: None,
@@ -102,9 +102,12 @@ impl Manager {
         while out.hang_up.is_none() {
             match &mut self.stage {
                 // It may lose its patience, too.
-                Stage::Offering if self.heard.is_farewell() => self.say_farewell(out),
-                Stage::Offering | Stage::Recalling(_) | Stage::Reporting | Stage::Over => break,
-                Stage::Receiving(receipt) => {
+                ManagerStage::Offering if self.heard.is_farewell() => self.say_farewell(out),
+                ManagerStage::Offering
+                | ManagerStage::Recalling(_)
+                | ManagerStage::Reporting
+                | ManagerStage::Over => break,
+                ManagerStage::Receiving(receipt) => {
                     if receipt.take(&mut self.heard, out) {
                         self.due = Some(now.after_ms(self.door.limits.exchange_ms));
                     }
@@ -113,11 +116,11 @@ impl Manager {
                     }
                     self.report(now, out);
                 }
-                Stage::Hail
-                | Stage::Version
-                | Stage::Group
-                | Stage::Waiting
-                | Stage::Lending(_) => match self.heard.runner_word() {
+                ManagerStage::Hail
+                | ManagerStage::Version
+                | ManagerStage::Group
+                | ManagerStage::Waiting
+                | ManagerStage::Lending(_) => match self.heard.runner_word() {
                     Ok(Some(word)) => {
                         out.heard += 1;
                         self.hear(word, now, out);
@@ -135,7 +138,10 @@ impl Manager {
             out.malformed("it goes on talking while it should wait for an answer");
         }
         // Half a word has to become a whole one.
-        if matches!(self.stage, Stage::Waiting) && self.due.is_none() && !self.heard.is_empty() {
+        if matches!(self.stage, ManagerStage::Waiting)
+            && self.due.is_none()
+            && !self.heard.is_empty()
+        {
             self.due = Some(now.after_ms(self.door.limits.exchange_ms));
         }
     }
@@ -145,22 +151,22 @@ impl Manager {
             self.seat().settle(&name, &loan);
         }
         match (&mut self.stage, word) {
-            (Stage::Hail, RunnerWord::Saluton(host)) => {
-                self.seat = Some(self.door.roll.seat(&host, self.place.peer));
+            (ManagerStage::Hail, RunnerWord::Saluton(host)) => {
+                self.seat = Some(self.door.roll.seat(&host, self.context.peer));
                 say(out, &ManagerWord::Versio(Bytes::from_static(VERSION.as_bytes())));
-                self.stage = Stage::Version;
+                self.stage = ManagerStage::Version;
             }
-            (Stage::Version, RunnerWord::Komprenas) => {
+            (ManagerStage::Version, RunnerWord::Komprenas) => {
                 say(out, &ManagerWord::Aligi(self.door.group.clone()));
-                self.stage = Stage::Group;
+                self.stage = ManagerStage::Group;
             }
-            (Stage::Group, RunnerWord::Jes) => self.join(now, out),
-            (Stage::Waiting, RunnerWord::Peto) => self.ask_for_work(out),
-            (Stage::Waiting, RunnerWord::Rezulto { name, is_good, size }) => {
+            (ManagerStage::Group, RunnerWord::Jes) => self.join(now, out),
+            (ManagerStage::Waiting, RunnerWord::Peto) => self.ask_for_work(out),
+            (ManagerStage::Waiting, RunnerWord::Rezulto { name, is_good, size }) => {
                 self.announced(Announced { name, is_good, size }, now, out);
             }
-            (Stage::Waiting, RunnerWord::FinoAnkau) => self.say_farewell(out),
-            (Stage::Lending(body), RunnerWord::Preta) => {
+            (ManagerStage::Waiting, RunnerWord::FinoAnkau) => self.say_farewell(out),
+            (ManagerStage::Lending(body), RunnerWord::Preta) => {
                 if !body.is_empty() {
                     out.say_message(body);
                 }
@@ -174,7 +180,7 @@ impl Manager {
     }
 
     fn wait(&mut self) {
-        self.stage = Stage::Waiting;
+        self.stage = ManagerStage::Waiting;
         self.due = None;
     }
 
@@ -183,16 +189,16 @@ impl Manager {
     }
 
     fn worker(&self) -> WorkerRef {
-        WorkerRef::Name { group: self.place.group.clone(), name: self.seat().name.clone() }
+        WorkerRef::Name { group: self.context.group.clone(), name: self.seat().name.clone() }
     }
 
     fn join(&mut self, now: Time, out: &mut Output) {
         let seat = self.seat();
         let join = Join {
-            group: self.place.group.clone(),
+            group: self.context.group.clone(),
             name: seat.name.clone(),
             dialect: "runexp",
-            session: self.place.session,
+            session: self.context.session,
             life: None,
             kinds: Kinds::of(&[WorkKind::Script, WorkKind::Command]),
             tags: Vec::new(),
@@ -238,7 +244,7 @@ impl Manager {
         let route = Route::Answer { most: 1, patience };
         let offer = Offer { worker: self.worker(), route, lease_ms: None };
         out.ask(tag::OFFER, Command::Offer(offer));
-        self.stage = Stage::Offering;
+        self.stage = ManagerStage::Offering;
     }
 
     fn answer(&mut self, now: Time, reply: Reply, out: &mut Output) {
@@ -282,13 +288,13 @@ impl Manager {
     fn say_farewell(&mut self, out: &mut Output) {
         self.leave(Leaving::Gone, out);
         self.seat().forget_lent();
-        self.stage = Stage::Over;
+        self.stage = ManagerStage::Over;
         out.hang_up(HangUp::Finished);
     }
 
     fn leave(&mut self, how: Leaving, out: &mut Output) {
         if self.renew_at.take().is_some() {
-            let session = Some(self.place.session);
+            let session = Some(self.context.session);
             let leave = Leave { worker: self.worker(), session, how };
             out.ask(tag::ASIDE, Command::Leave(leave));
         }
@@ -310,15 +316,15 @@ impl Session for Manager {
         // and nothing more is handed out.
         let Delivery::Reply { tag, reply } = delivery else { return };
         match (tag, reply) {
-            (tag::OFFER, reply) if matches!(self.stage, Stage::Offering) => {
+            (tag::OFFER, reply) if matches!(self.stage, ManagerStage::Offering) => {
                 self.answer(now, reply, out);
             }
             // Counted or not, the exchange is completed: the runner has done its part.
-            (tag::REPORT, _) if matches!(self.stage, Stage::Reporting) => {
+            (tag::REPORT, _) if matches!(self.stage, ManagerStage::Reporting) => {
                 say(out, &ManagerWord::Ricevis);
                 self.wait();
             }
-            (tag::RECALL, reply) if matches!(self.stage, Stage::Recalling(_)) => {
+            (tag::RECALL, reply) if matches!(self.stage, ManagerStage::Recalling(_)) => {
                 self.recalled(reply, now, out);
             }
             (tag::JOIN, Reply::Joined { worker, .. }) => self.worker_id = Some(worker),
@@ -361,37 +367,40 @@ impl Session for Manager {
         if let Some(seat) = self.seat.take() {
             seat.leave(now);
         }
-        self.stage = Stage::Over;
+        self.stage = ManagerStage::Over;
         (self.due, self.quiet_until) = (None, None);
     }
 }
 
-impl Stage {
+impl ManagerStage {
     /// What each word begins with that may come now.
     fn words(&self) -> &'static [&'static [u8]] {
         match self {
-            Stage::Hail => &[b"SALUTON; MI "],
-            Stage::Version => &[b"KOMPRENAS"],
-            Stage::Group => &[b"JES"],
-            Stage::Waiting => &[b"PETO", b"REZULTO ", b"FINO ANKAU"],
-            Stage::Lending(_) => &[b"PRETA"],
-            Stage::Offering
-            | Stage::Recalling(_)
-            | Stage::Receiving(_)
-            | Stage::Reporting
-            | Stage::Over => &[],
+            ManagerStage::Hail => &[b"SALUTON; MI "],
+            ManagerStage::Version => &[b"KOMPRENAS"],
+            ManagerStage::Group => &[b"JES"],
+            ManagerStage::Waiting => &[b"PETO", b"REZULTO ", b"FINO ANKAU"],
+            ManagerStage::Lending(_) => &[b"PRETA"],
+            ManagerStage::Offering
+            | ManagerStage::Recalling(_)
+            | ManagerStage::Receiving(_)
+            | ManagerStage::Reporting
+            | ManagerStage::Over => &[],
         }
     }
 
     fn expects(&self) -> &'static str {
         match self {
-            Stage::Hail => "SALUTON",
-            Stage::Version => "KOMPRENAS",
-            Stage::Group => "JES",
-            Stage::Waiting => "PETO, REZULTO or FINO ANKAU",
-            Stage::Lending(_) => "PRETA",
-            Stage::Receiving(_) => "a result",
-            Stage::Offering | Stage::Recalling(_) | Stage::Reporting | Stage::Over => "nothing",
+            ManagerStage::Hail => "SALUTON",
+            ManagerStage::Version => "KOMPRENAS",
+            ManagerStage::Group => "JES",
+            ManagerStage::Waiting => "PETO, REZULTO or FINO ANKAU",
+            ManagerStage::Lending(_) => "PRETA",
+            ManagerStage::Receiving(_) => "a result",
+            ManagerStage::Offering
+            | ManagerStage::Recalling(_)
+            | ManagerStage::Reporting
+            | ManagerStage::Over => "nothing",
         }
     }
 }

@@ -9,7 +9,7 @@ pub const SUMMARY: &str = "runexp summary: ";
 
 /// The lines before what the program printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header<'a> {
+pub struct ResultHeader<'a> {
     pub is_good: bool,
     pub began: &'a str,
     pub host: &'a str,
@@ -20,9 +20,9 @@ pub struct Header<'a> {
     pub wait_status: i32,
 }
 
-impl Header<'_> {
+impl ResultHeader<'_> {
     pub fn write(&self, text: &mut impl BufMut) {
-        let Header { began, host, command, ended, wait_status, .. } = self;
+        let ResultHeader { began, host, command, ended, wait_status, .. } = self;
         let status = if self.is_good { "success" } else { "failure" };
         text.put_slice(format!("{SUMMARY}{status}\n\n{began} -- [{host}] Running ").as_bytes());
         text.put_slice(self.name);

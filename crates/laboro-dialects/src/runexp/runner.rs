@@ -6,7 +6,7 @@ mod incoming;
 mod job;
 
 use super::door::Success;
-use super::words::{Heard, RunnerWord};
+use super::words::{RunnerWord, WordBuffer};
 use super::{DEFAULT_GROUP, VERSION};
 use crate::worker::{Key, News, Order, Orders, Parting, WorkerSide};
 use bytes::{Bytes, BytesMut};
@@ -61,8 +61,8 @@ impl RunnerOptions {
 #[derive(Debug)]
 pub struct Runner {
     options: RunnerOptions,
-    heard: Heard,
-    stage: Stage,
+    heard: WordBuffer,
+    stage: RunnerStage,
     /// When the manager must have answered.
     due: Option<Time>,
     /// Nothing is said before.
@@ -93,7 +93,7 @@ impl std::fmt::Debug for MayAsk {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum RunnerStage {
     Away,
     /// VERSIO comes next.
     Version,
@@ -139,8 +139,8 @@ impl Runner {
     pub fn new(options: RunnerOptions) -> Runner {
         Runner {
             options,
-            heard: Heard::default(),
-            stage: Stage::Away,
+            heard: WordBuffer::default(),
+            stage: RunnerStage::Away,
             due: None,
             quiet_until: None,
             hold_until: None,
@@ -163,16 +163,18 @@ impl Runner {
 
     /// Says the next thing, if it is our turn and there is one.
     fn speak(&mut self, now: Time, out: &mut Orders) {
-        if !matches!(self.stage, Stage::Free) || self.quiet_until.is_some_and(|until| now < until) {
+        if !matches!(self.stage, RunnerStage::Free)
+            || self.quiet_until.is_some_and(|until| now < until)
+        {
             return;
         }
         self.quiet_until = None;
         if let Some(result) = self.results.front() {
             self.say(&result.word(), out);
-            self.expect(Stage::Announced, now);
+            self.expect(RunnerStage::Announced, now);
         } else if self.asks(now) {
             self.say(&RunnerWord::Peto, out);
-            self.stage = Stage::Asked;
+            self.stage = RunnerStage::Asked;
             self.due = self.is_busy().then(|| now.after_ms(self.options.exchange_ms));
         } else if let (Some(end), true) = (self.end, self.running.is_empty()) {
             self.say_farewell(end, out);
@@ -181,7 +183,7 @@ impl Runner {
 
     fn say_farewell(&mut self, end: End, out: &mut Orders) {
         self.say(&RunnerWord::FinoAnkau, out);
-        self.stage = Stage::Away;
+        self.stage = RunnerStage::Away;
         out.hang_up(match end {
             End::Finished if self.given_up > 0 => {
                 let count = self.given_up;
@@ -212,7 +214,7 @@ impl Runner {
         self.end.is_none() && self.running.len() < self.options.slots as usize
     }
 
-    fn expect(&mut self, stage: Stage, now: Time) {
+    fn expect(&mut self, stage: RunnerStage, now: Time) {
         self.stage = stage;
         self.due = Some(now.after_ms(self.options.exchange_ms));
     }
@@ -238,7 +240,7 @@ impl WorkerSide for Runner {
             )));
         }
         self.say(&RunnerWord::Saluton(self.options.host.clone()), out);
-        self.expect(Stage::Version, now);
+        self.expect(RunnerStage::Version, now);
     }
 
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
@@ -266,7 +268,7 @@ impl WorkerSide for Runner {
                     let result = job.end(&how, now, &self.options);
                     self.results.push_back(result);
                     // A manager that was started anew does not know that we have jobs, and lets us wait.
-                    if matches!(self.stage, Stage::Asked) {
+                    if matches!(self.stage, RunnerStage::Asked) {
                         let soon = now.after_ms(ANSWER_MS);
                         self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
                     }
@@ -285,7 +287,7 @@ impl WorkerSide for Runner {
                 self.is_leaving = true;
                 self.finish(End::Finished);
                 // Nobody waits for a job that will not be run; but the answer may be on its way.
-                if matches!(self.stage, Stage::Asked) && !self.is_busy() {
+                if matches!(self.stage, RunnerStage::Asked) && !self.is_busy() {
                     self.due = Some(now.after_ms(FAREWELL_MS));
                 }
             }
@@ -300,7 +302,7 @@ impl WorkerSide for Runner {
     }
 
     fn deadline(&self) -> Option<Time> {
-        let our_turn = matches!(self.stage, Stage::Free);
+        let our_turn = matches!(self.stage, RunnerStage::Free);
         let would_ask = self.results.is_empty() && self.has_room();
         let quiet = self.quiet_until.filter(|_| our_turn);
         let hold = self.hold_until.filter(|_| our_turn && would_ask);
@@ -312,7 +314,7 @@ impl WorkerSide for Runner {
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             match self.end {
-                Some(end) if matches!(self.stage, Stage::Asked) && !self.is_busy() => {
+                Some(end) if matches!(self.stage, RunnerStage::Asked) && !self.is_busy() => {
                     self.say_farewell(end, out);
                 }
                 _ => out.hang_up(Parting::Again("the manager does not answer".into())),
@@ -323,7 +325,7 @@ impl WorkerSide for Runner {
     }
 
     fn lost(&mut self, _: Time) {
-        if matches!(self.stage, Stage::Announced | Stage::Handing)
+        if matches!(self.stage, RunnerStage::Announced | RunnerStage::Handing)
             && let Some(result) = self.results.front_mut()
         {
             result.tries += 1;
@@ -332,8 +334,8 @@ impl WorkerSide for Runner {
                 self.given_up += 1;
             }
         }
-        self.stage = Stage::Away;
-        self.heard = Heard::default();
+        self.stage = RunnerStage::Away;
+        self.heard = WordBuffer::default();
         (self.due, self.quiet_until, self.hold_until) = (None, None, None);
     }
 

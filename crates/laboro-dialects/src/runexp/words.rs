@@ -55,13 +55,13 @@ pub enum WordError {
 
 /// Bytes that have come and are not understood yet.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct WordBuffer {
     bytes: BytesMut,
     /// Since the last word nothing was read but it: a newline after it may still come.
     newline_may_follow: bool,
 }
 
-impl Heard {
+impl WordBuffer {
     pub fn take_in(&mut self, input: &mut BytesMut) {
         if self.bytes.is_empty() {
             // Spares a copy: nearly always everything was understood before more came.

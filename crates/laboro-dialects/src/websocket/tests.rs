@@ -4,8 +4,8 @@ use super::frame::{self, Broken, Opcode};
 use super::messages::{Incoming, Messages};
 use super::*;
 use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
-use crate::session::{Delivery, HangUp, OpenGate, Output, Place, Session};
-use crate::worker::{Ended, News, Order, Orders, Parting, Used, WorkerSide};
+use crate::session::{Delivery, HangUp, OpenAdmission, Output, Session, SessionContext};
+use crate::worker::{News, Order, Orders, Parting, TaskEnd, Used, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{
     Command, Element, Grant, JobId, LeaseNo, Name, Outcome, Reply, SessionId, TaskId, Time, Values,
@@ -17,16 +17,17 @@ const NOW: Time = Time(1_000_000);
 const BYTES_MAX: usize = 70_000;
 
 fn server() -> Server<Foreman> {
-    let place = Place {
+    let context = SessionContext {
         session: SessionId(1),
         group: Name::from("default"),
         peer: None,
         message_max: BYTES_MAX,
         grace_ms: 3_600_000,
-        gate: Arc::new(OpenGate),
+        admission: Arc::new(OpenAdmission),
     };
     let plain = Plain::websocket(Name::from("vm:7:1"), Vec::new());
-    let mut server = Server::new(Foreman::new(place, Mode::Plain(plain)), BYTES_MAX, "f2w_vm:7:1");
+    let mut server =
+        Server::new(Foreman::new(context, Mode::Plain(plain)), BYTES_MAX, "f2w_vm:7:1");
     let mut out = Output::default();
     server.open(NOW, &mut out);
     assert_eq!(out.say, b""[..], "on a websocket the foreman does not speak first");
@@ -178,7 +179,7 @@ fn an_answer_and_a_result_that_come_together_are_met_with_one_write() {
     assert_eq!(out.messages(), 1, "one task a JOB");
     client.receive(NOW, &mut out.take_bytes(), &mut said);
     let [Order::Start(start)] = &said.orders[..] else { panic!("one task") };
-    let how = Ended { outcome: Outcome::Success, message: None, used: Used::default() };
+    let how = TaskEnd { outcome: Outcome::Success, message: None, used: Used::default() };
     let news = News::Ended { key: start.key, how };
     client.tell(NOW, news, &mut said);
     let mut out = hear(&mut server, said.take_bytes());

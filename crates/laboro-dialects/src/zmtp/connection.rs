@@ -13,7 +13,7 @@ use laboro_core::Time;
 
 pub struct Connection {
     options: Options,
-    phase: Phase,
+    phase: ConnectionPhase,
     peer: Option<Metadata>,
     peer_key: Option<Key>,
     /// Set in a handshake that agrees on one; everything after it is sealed.
@@ -26,7 +26,7 @@ pub struct Connection {
     heartbeat: Heartbeat,
 }
 
-enum Phase {
+enum ConnectionPhase {
     Greeting { until: Time },
     Handshake { until: Time, has_pings: bool, handshake: Handshake },
     Ready,
@@ -49,7 +49,7 @@ impl Connection {
     pub fn new(options: Options) -> Connection {
         Connection {
             options,
-            phase: Phase::Greeting { until: Time::NEVER },
+            phase: ConnectionPhase::Greeting { until: Time::NEVER },
             peer: None,
             peer_key: None,
             seal: None,
@@ -65,7 +65,8 @@ impl Connection {
         let mechanism = &self.options.mechanism;
         let identity_bytes = self.options.identity.len();
         greeting::write(mechanism.name(), mechanism.is_server(), identity_bytes, say);
-        self.phase = Phase::Greeting { until: now.after_ms(self.options.limits.handshake_ms) };
+        self.phase =
+            ConnectionPhase::Greeting { until: now.after_ms(self.options.limits.handshake_ms) };
         self.heartbeat.heard = now;
     }
 
@@ -83,7 +84,7 @@ impl Connection {
             self.heartbeat.answer_by = None;
         }
         let received = match self.phase {
-            Phase::Ready => self.receive_traffic(input, say),
+            ConnectionPhase::Ready => self.receive_traffic(input, say),
             _ => self.receive_handshake(now, input, say),
         };
         received.inspect_err(|error| self.end(error))
@@ -103,7 +104,7 @@ impl Connection {
     }
 
     pub fn is_ready(&self) -> bool {
-        matches!(self.phase, Phase::Ready)
+        matches!(self.phase, ConnectionPhase::Ready)
     }
 
     /// Empty before `is_ready`, and when the peer has none.
@@ -123,27 +124,33 @@ impl Connection {
     /// When `tick` is to be called at the latest.
     pub fn deadline(&self) -> Option<Time> {
         match self.phase {
-            Phase::Greeting { until } | Phase::Handshake { until, .. } => Some(until),
-            Phase::Ready => self.heartbeat.deadline(),
-            Phase::Over(_) => None,
+            ConnectionPhase::Greeting { until } | ConnectionPhase::Handshake { until, .. } => {
+                Some(until)
+            }
+            ConnectionPhase::Ready => self.heartbeat.deadline(),
+            ConnectionPhase::Over(_) => None,
         }
     }
 
     pub fn tick(&mut self, now: Time, say: &mut BytesMut) -> Result<(), ZmtpError> {
         let limits = &self.options.limits;
         let done = match &self.phase {
-            Phase::Greeting { until } | Phase::Handshake { until, .. } if now >= *until => {
+            ConnectionPhase::Greeting { until } | ConnectionPhase::Handshake { until, .. }
+                if now >= *until =>
+            {
                 Err(ZmtpError::SlowHandshake { ms: limits.handshake_ms })
             }
-            Phase::Greeting { .. } | Phase::Handshake { .. } => Ok(()),
-            Phase::Ready => self.heartbeat.check(now).map(|()| self.ping_if_due(now, say)),
-            Phase::Over(error) => return Err(error.clone()),
+            ConnectionPhase::Greeting { .. } | ConnectionPhase::Handshake { .. } => Ok(()),
+            ConnectionPhase::Ready => {
+                self.heartbeat.check(now).map(|()| self.ping_if_due(now, say))
+            }
+            ConnectionPhase::Over(error) => return Err(error.clone()),
         };
         done.inspect_err(|error| self.end(error))
     }
 
     fn end(&mut self, error: &ZmtpError) {
-        self.phase = Phase::Over(error.clone());
+        self.phase = ConnectionPhase::Over(error.clone());
         self.partial = Message::new();
     }
 
@@ -155,7 +162,7 @@ impl Connection {
     ) -> Result<Option<Message>, ZmtpError> {
         loop {
             match &mut self.phase {
-                Phase::Greeting { until } => {
+                ConnectionPhase::Greeting { until } => {
                     let until = *until;
                     let mechanism = &self.options.mechanism;
                     let Some(greeting) = greeting::read(input, mechanism.name())? else {
@@ -164,7 +171,7 @@ impl Connection {
                     input.advance(GREETING_BYTES);
                     self.greeted(&greeting, until, say)?;
                 }
-                Phase::Handshake { has_pings, handshake, .. } => {
+                ConnectionPhase::Handshake { has_pings, handshake, .. } => {
                     let has_pings = *has_pings;
                     let max = self.options.limits.command_bytes;
                     let Some(mut body) = handshake_command(input, max)? else { return Ok(None) };
@@ -173,8 +180,8 @@ impl Connection {
                         self.meet(met, has_pings, now);
                     }
                 }
-                Phase::Ready => return self.receive_traffic(input, say),
-                Phase::Over(error) => return Err(error.clone()),
+                ConnectionPhase::Ready => return self.receive_traffic(input, say),
+                ConnectionPhase::Over(error) => return Err(error.clone()),
             }
         }
     }
@@ -191,7 +198,8 @@ impl Connection {
             return Err(ZmtpError::TwoServers);
         }
         let handshake = Handshake::begin(mechanism, &own_metadata(&self.options), say);
-        self.phase = Phase::Handshake { until, has_pings: greeting.minor >= 1, handshake };
+        self.phase =
+            ConnectionPhase::Handshake { until, has_pings: greeting.minor >= 1, handshake };
         Ok(())
     }
 
@@ -204,7 +212,7 @@ impl Connection {
         self.peer = Some(met.peer);
         self.peer_key = met.key;
         self.seal = met.seal;
-        self.phase = Phase::Ready;
+        self.phase = ConnectionPhase::Ready;
     }
 
     #[inline]

@@ -4,8 +4,8 @@
 mod client;
 mod server;
 
-pub(super) use client::Client;
-pub(super) use server::Server;
+pub(super) use client::CurveClient;
+pub(super) use server::CurveServer;
 
 use super::error::ZmtpError;
 use super::frame;
@@ -46,12 +46,12 @@ impl Role {
 
 /// The counted nonces of both sides, from the first command to the last message.
 #[derive(Debug, Default)]
-struct Numbers {
+struct Nonces {
     ours: u64,
     theirs: Option<u64>,
 }
 
-impl Numbers {
+impl Nonces {
     fn next(&mut self) -> u64 {
         self.ours += 1;
         self.ours
@@ -74,7 +74,7 @@ impl Numbers {
 pub(super) struct Seal {
     role: Role,
     key: SalsaBox,
-    numbers: Numbers,
+    numbers: Nonces,
 }
 
 impl Seal {

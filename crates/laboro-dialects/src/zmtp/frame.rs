@@ -9,7 +9,7 @@ const LONG: u8 = 2;
 pub(super) const COMMAND: u8 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct FrameHeader {
     pub has_more: bool,
     pub is_command: bool,
     /// Of the header itself.
@@ -20,7 +20,7 @@ pub(super) struct Header {
 
 /// The header at the front, once it is whole.
 #[inline]
-pub(super) fn header(input: &[u8]) -> Result<Option<Header>, ZmtpError> {
+pub(super) fn header(input: &[u8]) -> Result<Option<FrameHeader>, ZmtpError> {
     let Some(&flags) = input.first() else { return Ok(None) };
     // A command is never a part of something.
     if flags & !(MORE | LONG | COMMAND) != 0 || flags & (MORE | COMMAND) == MORE | COMMAND {
@@ -33,7 +33,12 @@ pub(super) fn header(input: &[u8]) -> Result<Option<Header>, ZmtpError> {
         let Some(&body) = input[1..].first_chunk() else { return Ok(None) };
         (9, u64::from_be_bytes(body))
     };
-    Ok(Some(Header { has_more: flags & MORE != 0, is_command: flags & COMMAND != 0, bytes, body }))
+    Ok(Some(FrameHeader {
+        has_more: flags & MORE != 0,
+        is_command: flags & COMMAND != 0,
+        bytes,
+        body,
+    }))
 }
 
 #[inline]

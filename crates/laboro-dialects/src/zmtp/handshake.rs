@@ -1,7 +1,7 @@
 //! From the greeting to the first message, whatever the mechanism.
 
 use super::command::{self, Metadata};
-use super::curve::{Client, Seal, Server};
+use super::curve::{CurveClient, CurveServer, Seal};
 use super::error::ZmtpError;
 use super::key::Key;
 use super::{Mechanism, SocketType};
@@ -9,8 +9,8 @@ use bytes::BytesMut;
 
 pub(super) enum Handshake {
     Null,
-    CurveServer(Box<Server>),
-    CurveClient(Box<Client>),
+    CurveServer(Box<CurveServer>),
+    CurveClient(Box<CurveClient>),
 }
 
 /// Who the peer is, and how what follows is sealed, if it is.
@@ -30,11 +30,11 @@ impl Handshake {
                 Handshake::Null
             }
             Mechanism::CurveServer { secret, public, allow } => {
-                let server = Server::new(*secret, *public, allow.clone());
+                let server = CurveServer::new(*secret, *public, allow.clone());
                 Handshake::CurveServer(Box::new(server))
             }
             Mechanism::CurveClient { server_public, secret, public } => {
-                let client = Client::begin(*server_public, *secret, *public, say);
+                let client = CurveClient::begin(*server_public, *secret, *public, say);
                 Handshake::CurveClient(Box::new(client))
             }
         }

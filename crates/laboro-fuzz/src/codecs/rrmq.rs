@@ -1,7 +1,7 @@
 //! Envelopes, packets and streams of rrmq.
 
 use bytes::Bytes;
-use laboro_dialects::rrmq::{Envelope, Pack, Packet, Reader, Status, Writer};
+use laboro_dialects::rrmq::{Envelope, Pack, Packet, Status, StreamReader, Writer};
 use laboro_dialects::zmtp::Message;
 
 /// A stream may unpack to as much as it says, up to this.
@@ -14,7 +14,7 @@ pub(crate) fn message(bytes: &[u8]) {
         assert_eq!(Envelope::parse(&envelope.to_message()).as_ref(), Ok(&envelope));
         let _ = envelope.app();
     }
-    let mut reader = Reader::new(STREAM_BYTES_MAX);
+    let mut reader = StreamReader::new(STREAM_BYTES_MAX);
     for frame in &message {
         if let Some(status) = Status::parse(frame) {
             assert_eq!(Status::parse(&status.to_frame()), Some(status));
@@ -34,7 +34,7 @@ pub(crate) fn message(bytes: &[u8]) {
 /// What is cut into packets is put together again.
 fn stream(data: &Bytes, pack: Pack) {
     let mut writer = Writer::new(7, pack, data.clone());
-    let mut reader = Reader::new(data.len());
+    let mut reader = StreamReader::new(data.len());
     loop {
         match reader.read(&writer.next_packet()) {
             Ok(None) => {}

@@ -15,11 +15,11 @@ pub(crate) fn words(bytes: &[u8]) {
 }
 
 fn runner(text: &[u8], cut: usize) {
-    let mut heard = Heard::default();
+    let mut heard = WordBuffer::default();
     for piece in [&text[..cut], &text[cut..]] {
         heard.take_in(&mut BytesMut::from(piece));
         while let Ok(Some(word)) = heard.runner_word() {
-            let (mut written, mut again) = (BytesMut::new(), Heard::default());
+            let (mut written, mut again) = (BytesMut::new(), WordBuffer::default());
             word.write(&mut written);
             again.take_in(&mut written);
             assert_eq!(again.runner_word(), Ok(Some(word)));
@@ -29,11 +29,11 @@ fn runner(text: &[u8], cut: usize) {
 }
 
 fn manager(text: &[u8], cut: usize) {
-    let mut heard = Heard::default();
+    let mut heard = WordBuffer::default();
     for piece in [&text[..cut], &text[cut..]] {
         heard.take_in(&mut BytesMut::from(piece));
         while let Ok(Some(word)) = heard.manager_word() {
-            let (mut written, mut again) = (BytesMut::new(), Heard::default());
+            let (mut written, mut again) = (BytesMut::new(), WordBuffer::default());
             word.write(&mut written);
             again.take_in(&mut written);
             assert_eq!(again.manager_word(), Ok(Some(word)));

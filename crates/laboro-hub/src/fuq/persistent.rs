@@ -19,7 +19,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use laboro_core::Name;
-use laboro_dialects::fuq2::{Foreman, Mode, Numbers, Plain};
+use laboro_dialects::fuq2::{Foreman, Mode, Plain, SeqNumbers};
 use laboro_dialects::websocket;
 use laboro_net::websocket::accept_of;
 use std::sync::Arc;
@@ -95,8 +95,8 @@ impl FuqConnection {
             return Parting::Stopped;
         };
         let _connected = Connected::new(self, subscription.session.0, &node);
-        let place = self.reception.place(&subscription, self.peer, None);
-        let message_max = place.message_max;
+        let context = self.reception.context(&subscription, self.peer, None);
+        let message_max = context.message_max;
         let numbers = self.message_numbers(&node.name);
         let leaves = self.door.register().leaves(&node.name);
         let plain = Plain {
@@ -109,21 +109,21 @@ impl FuqConnection {
                 node.tags.iter().map(|tag| Name::from(tag.as_str())).collect(),
             )
         };
-        let foreman = Foreman::new(place, Mode::Plain(plain));
+        let foreman = Foreman::new(context, Mode::Plain(plain));
         let session = websocket::Server::new(foreman, message_max, format!("f2w_{}", node.name));
         // A node that comes back says nothing until something ends there.
         drive_known(stream, session, subscription, &self.reception.hall).await
     }
 
     /// Kept with the login, so that a hub that was killed knows where a node is that waits for its answer.
-    fn message_numbers(&self, name: &str) -> Numbers {
+    fn message_numbers(&self, name: &str) -> SeqNumbers {
         let Some((place, is_new)) = self.door.register().place(name) else {
-            return Numbers::default();
+            return SeqNumbers::default();
         };
         let reached = if is_new { 0 } else { self.door.numbers.reached(place) };
         let door = Arc::clone(&self.door);
         let note = move |reached| door.numbers.note(place, reached);
-        Numbers { reached, note: Some(Arc::new(note)) }
+        SeqNumbers { reached, note: Some(Arc::new(note)) }
     }
 }
 

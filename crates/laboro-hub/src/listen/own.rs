@@ -6,7 +6,7 @@ use super::{Complaints, Inside, accept_each};
 use crate::inbox::Handle;
 use crate::transport::{Hall, Limits, Parting, drive};
 use laboro_core::Name;
-use laboro_dialects::session::{OpenGate, Place, Session};
+use laboro_dialects::session::{OpenAdmission, Session, SessionContext};
 use laboro_net::{Clock, set_keepalive};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ const HANDSHAKE_MS: u64 = 10_000;
 /// Receives until it is told to stop, then waits for those who are inside.
 pub async fn listen_own<F, S>(listener: TcpListener, door: OwnDoor<F>)
 where
-    F: Fn(Place) -> S + Clone + Send + Sync + 'static,
+    F: Fn(SessionContext) -> S + Clone + Send + Sync + 'static,
     S: Session + 'static,
 {
     let limits = Limits {
@@ -94,7 +94,7 @@ struct Host<F> {
 
 impl<F, S> Host<F>
 where
-    F: Fn(Place) -> S + Send + Sync,
+    F: Fn(SessionContext) -> S + Send + Sync,
     S: Session,
 {
     async fn receive(self: Arc<Self>, stream: TcpStream, peer: IpAddr, _seat: Inside) {
@@ -102,13 +102,13 @@ where
         let _ = stream.set_nodelay(true);
         let _ = set_keepalive(&stream, Duration::from_millis(LOST_MS));
         let Ok(subscription) = self.door.handle.open_session().await else { return };
-        let context = Place {
+        let context = SessionContext {
             session: subscription.session,
             group: self.door.group.clone(),
             peer: Some(peer),
             message_max: MESSAGE_BYTES_MAX,
             grace_ms: 0,
-            gate: Arc::new(OpenGate),
+            admission: Arc::new(OpenAdmission),
         };
         let session = (self.door.session)(context);
         match drive(stream, session, subscription, None, &self.hall).await {

@@ -55,9 +55,9 @@ fn fuq_settings(door: &FuqDoor, settings: &Settings) -> Result<fuq::Settings, Hu
     })
 }
 
-fn dwork_door(door: &DworkDoor, mechanism: &Mechanism) -> Arc<dwork::Door> {
+fn dwork_door(door: &DworkDoor, mechanism: &Mechanism) -> Arc<dwork::HubDoor> {
     let usual = dwork::Settings::default();
-    dwork::Door::new(dwork::Settings {
+    dwork::HubDoor::new(dwork::Settings {
         patience_ms: door.patience_ms.unwrap_or(usual.patience_ms),
         exit_when_finished: !door.stay,
         lease_ms: door.lease_ms,
@@ -83,13 +83,13 @@ fn broker(door: &RrmqDoor) -> BrokerConfig {
     }
 }
 
-fn runexp_door(door: &RunexpDoor, group: &str) -> Result<runexp::Door, runexp::Unsayable> {
+fn runexp_door(door: &RunexpDoor, group: &str) -> Result<runexp::ManagerDoor, runexp::Unsayable> {
     let success = match door.exit_code {
         true => runexp::Success::ExitCode,
         false => runexp::Success::ResLine,
     };
     // The hub's own name for it would be a group of its own to runners.
     let group = if group == laboro_api::DEFAULT_GROUP { runexp::DEFAULT_GROUP } else { group };
-    let made = runexp::Door::new(group)?.with_fill(fill::fill).with_success(success);
+    let made = runexp::ManagerDoor::new(group)?.with_fill(fill::fill).with_success(success);
     Ok(if door.stay { made.staying() } else { made })
 }

@@ -3,7 +3,7 @@
 mod trust;
 
 use super::*;
-use laboro_dialects::session::Gate;
+use laboro_dialects::session::Admission;
 use std::fs::Permissions;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
@@ -161,7 +161,7 @@ fn a_secret_with_one_letter_changed_is_unknown_and_so_is_any_rubbish() {
 fn only_roles_that_may_work_pass_the_gate_and_only_while_the_token_counts() {
     let dir = dir();
     let (watch, work) = (add(dir.path(), Role::Watch, None), add(dir.path(), Role::Work, Some(10)));
-    let admission = Admission::new(Arc::new(Tokens::open(dir.path()).unwrap()));
+    let admission = TokenAdmission::new(Arc::new(Tokens::open(dir.path()).unwrap()));
     let denied = admission.admit_worker(watch.expose().as_bytes(), PEER, NOW).unwrap_err();
     assert!(denied.0.contains("--role work"), "{}", denied.0);
     assert!(admission.still_holds(NOW), "nobody has come in yet");

@@ -9,7 +9,7 @@ use super::failures::{Failures, LoginLimits};
 use super::{Denied, Doorman, SecurityError, Who};
 use laboro_api::access::{hash_of, id_of};
 use laboro_core::Time;
-use laboro_dialects::session::{self, Admitted, Gate};
+use laboro_dialects::session::{self, Admission, Admitted};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -121,16 +121,16 @@ impl Doorman for Tokens {
     }
 }
 
-/// The gate of one connection. Remembers which token opened it, so that the connection ends with the token.
+/// Admission to one connection, by token. Remembers which token opened it, so that the connection ends with the token.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct TokenAdmission {
     tokens: Arc<Tokens>,
     by: OnceLock<String>,
 }
 
-impl Admission {
-    pub fn new(tokens: Arc<Tokens>) -> Admission {
-        Admission { tokens, by: OnceLock::new() }
+impl TokenAdmission {
+    pub fn new(tokens: Arc<Tokens>) -> TokenAdmission {
+        TokenAdmission { tokens, by: OnceLock::new() }
     }
 
     /// Who shows this secret. From here on the connection stands with its token.
@@ -146,7 +146,7 @@ impl Admission {
     }
 }
 
-impl Gate for Admission {
+impl Admission for TokenAdmission {
     fn admit_worker(
         &self,
         secret: &[u8],

@@ -8,7 +8,7 @@ use crate::inbox::Subscription;
 use crate::keep::Outputs;
 use crate::listen::DoorStats;
 use crate::listen::stats::count;
-use crate::security::Admission;
+use crate::security::TokenAdmission;
 use laboro_core::{Command, Time};
 use laboro_dialects::session::{Delivery, HangUp, Output, Session};
 use laboro_net::Clock;
@@ -88,7 +88,7 @@ pub(crate) async fn drive<I, S>(
     io: I,
     session: S,
     subscription: Subscription,
-    admission: Option<&Admission>,
+    admission: Option<&TokenAdmission>,
     hall: &Hall,
 ) -> Parting
 where
@@ -117,7 +117,7 @@ async fn converse<I, S>(
     io: I,
     session: S,
     subscription: Subscription,
-    admission: Option<&Admission>,
+    admission: Option<&TokenAdmission>,
     first_word_by: Option<Time>,
     hall: &Hall,
 ) -> Parting
@@ -165,7 +165,7 @@ struct Talk<'a, I, S> {
     linger: Linger,
     session: S,
     subscription: Subscription,
-    admission: Option<&'a Admission>,
+    admission: Option<&'a TokenAdmission>,
     hall: &'a Hall,
     out: Output,
     /// Asked by the session, but not yet of the hub: its queue could not hold all the answers.

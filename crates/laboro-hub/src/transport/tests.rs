@@ -7,9 +7,9 @@ use super::*;
 use crate::inbox::{Handle, ServerOptions, server};
 use crate::keep::{Keeper, OnWriteError};
 use crate::listen::DoorStats;
-use crate::security::{Admission, NewToken, Role, TokenBook, Tokens};
+use crate::security::{NewToken, Role, TokenAdmission, TokenBook, Tokens};
 use laboro_core::{Command, Config, Hub, Ledger, Query, Reply, WorkerId};
-use laboro_dialects::session::{Gate, OpenGate, Place};
+use laboro_dialects::session::{Admission, OpenAdmission, SessionContext};
 use laboro_journal::outputs::{self, Key};
 use laboro_journal::{Journal, MemoryJournal};
 use laboro_net::Clock;
@@ -88,18 +88,18 @@ async fn receive(
 ) {
     while let Ok((stream, peer)) = listener.accept().await {
         let subscription = handle.open_session().await.unwrap();
-        let admission = Arc::new(Admission::new(Arc::clone(&tokens)));
-        let place = Place {
+        let admission = Arc::new(TokenAdmission::new(Arc::clone(&tokens)));
+        let context = SessionContext {
             session: subscription.session,
             group: "default".into(),
             peer: Some(peer.ip()),
             message_max: hall.limits.message_bytes,
             grace_ms: 0,
-            gate: Arc::clone(&admission) as Arc<dyn Gate>,
+            admission: Arc::clone(&admission) as Arc<dyn Admission>,
         };
         let (hall, done) = (hall.clone(), done.clone());
         tokio::spawn(async move {
-            let session = Lines::new(place);
+            let session = Lines::new(context);
             let parting = drive(stream, session, subscription, Some(&admission), &hall).await;
             let _ = done.send(parting);
         });
@@ -249,18 +249,18 @@ fn whoever_has_spoken_may_be_silent() {
 fn whoever_is_known_may_wait_with_its_first_word() {
     with_door(Limits { handshake_ms: 50, ..limits() }, 64, async |mut rig| {
         let subscription = rig.handle.open_session().await.unwrap();
-        let place = Place {
+        let context = SessionContext {
             session: subscription.session,
             group: "default".into(),
             peer: None,
             message_max: 1000,
             grace_ms: 0,
-            gate: Arc::new(OpenGate),
+            admission: Arc::new(OpenAdmission),
         };
         let (here, there) = tokio::io::duplex(1000);
         let hall = rig.hall.clone();
         let known = tokio::spawn(async move {
-            drive_known(there, Lines::new(place), subscription, &hall).await
+            drive_known(there, Lines::new(context), subscription, &hall).await
         });
         let mut here = BufReader::new(here);
         let mut line = String::new();

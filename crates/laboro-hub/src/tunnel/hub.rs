@@ -3,7 +3,7 @@
 use super::{BUFFER_BYTES, read_line};
 use crate::listen::stats::count;
 use crate::listen::{Dialect, Door, Reception};
-use crate::security::{Admission, Role, Who};
+use crate::security::{Role, TokenAdmission, Who};
 use crate::transport::Parting;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -37,7 +37,7 @@ pub(crate) async fn receive(
             return Parting::Silent;
         }
     };
-    let admission = Admission::new(Arc::clone(&reception.tokens));
+    let admission = TokenAdmission::new(Arc::clone(&reception.tokens));
     let opened = match choose(reception, &admission, &line, peer) {
         Ok(door) => open(&door).await,
         Err(why) => Err(why),
@@ -79,7 +79,7 @@ pub(crate) async fn receive(
 /// The door that is asked for, if whoever asks may go there.
 fn choose(
     reception: &Reception,
-    admission: &Admission,
+    admission: &TokenAdmission,
     line: &str,
     peer: IpAddr,
 ) -> Result<Arc<Door>, String> {
@@ -179,7 +179,7 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
 }
 
 /// Returns when the token does not count any more.
-async fn lapsed(reception: &Reception, admission: &Admission) {
+async fn lapsed(reception: &Reception, admission: &TokenAdmission) {
     let every = Duration::from_millis(reception.hall.limits.admission_ms);
     while admission.still_holds(reception.hall.clock.now()) {
         tokio::time::sleep(every).await;

@@ -6,7 +6,7 @@ use laboro_api::client::{Client, Target};
 use laboro_core::*;
 use laboro_dialects::fuq2::{NativeWorker, WorkerSettings};
 use laboro_dialects::session::Stream;
-use laboro_dialects::worker::{Assignment, Ended, News, Order, Orders, Used, WorkerSide};
+use laboro_dialects::worker::{Assignment, News, Order, Orders, TaskEnd, Used, WorkerSide};
 use laboro_hub::Handle;
 use laboro_hub::config::Settings;
 use laboro_hub::process::{Running, start};
@@ -123,7 +123,7 @@ impl Worker {
         while let Ok(order) = self.next().await {
             if let Order::Start(task) = order {
                 let (outcome, used) = (Outcome::Success, Used::default());
-                let how = Ended { outcome, message: None, used };
+                let how = TaskEnd { outcome, message: None, used };
                 let news = News::Ended { key: task.key, how };
                 self.side.tell(self.clock.now(), news, &mut self.orders);
             }
@@ -144,7 +144,7 @@ impl Worker {
         let bytes = bytes::Bytes::copy_from_slice(printed.as_bytes());
         let wrote = News::Wrote { key: task.key, stream: Stream::Out, bytes };
         self.side.tell(now, wrote, &mut self.orders);
-        let how = Ended {
+        let how = TaskEnd {
             outcome: Outcome::Success,
             message: None,
             used: Used { wall_us: 1500, user_us: 700, system_us: 300, peak_kib: 4096 },

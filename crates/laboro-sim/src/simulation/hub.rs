@@ -36,8 +36,8 @@ pub(crate) struct HubPlace {
 /// What the conversations of one life share.
 #[derive(Clone)]
 pub(crate) struct Doors {
-    pub dwork: Arc<dwork::Door>,
-    pub runexp: runexp::Door,
+    pub dwork: Arc<dwork::HubDoor>,
+    pub runexp: runexp::ManagerDoor,
 }
 
 /// Memory, where there is such a place: a real disk adds nothing but time.
@@ -118,7 +118,7 @@ impl HubPlace {
 }
 
 fn doors(plan: &Plan) -> Result<Doors, Broken> {
-    let dwork = dwork::Door::new(dwork::Settings {
+    let dwork = dwork::HubDoor::new(dwork::Settings {
         patience_ms: 300,
         exit_when_finished: false,
         lease_ms: Some(plan.dwork_lease_ms),
@@ -126,7 +126,7 @@ fn doors(plan: &Plan) -> Result<Doors, Broken> {
         kinds: Kinds::of(&[WorkKind::Named]),
         ..dwork::Settings::default()
     });
-    let runexp = runexp::Door::new("")
+    let runexp = runexp::ManagerDoor::new("")
         .map_err(|error| Broken::new(Promise::StartsAgain, error.to_string()))?
         .with_fill(fill)
         .staying();

@@ -16,7 +16,7 @@ use crate::timeline::Timeline;
 use crate::visitor::Visitor;
 use bytes::BytesMut;
 use laboro_core::{Effect, Event, Reply, Time};
-use laboro_dialects::session::{OpenGate, Place, Session};
+use laboro_dialects::session::{OpenAdmission, Session, SessionContext};
 use laboro_dialects::{fuq1, fuq2, websocket};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -214,24 +214,24 @@ impl Simulation {
                 continue;
             }
             let Some(Ok(subscription)) = now_or_never(engine.handle.open_session()) else { return };
-            let place = Place {
+            let context = SessionContext {
                 session: subscription.session,
                 group: group(),
                 peer: None,
                 message_max: MESSAGE_BYTES,
                 grace_ms: self.seats.grace_ms,
-                gate: Arc::new(OpenGate),
+                admission: Arc::new(OpenAdmission),
             };
             let session: Box<dyn Session> = match seat.who.dialect() {
-                Dialect::Native => Box::new(fuq2::Foreman::new(place, fuq2::Mode::Native)),
+                Dialect::Native => Box::new(fuq2::Foreman::new(context, fuq2::Mode::Native)),
                 Dialect::Dwork => {
                     let door = Arc::clone(&doors.dwork);
-                    Box::new(laboro_dialects::dwork::HubSide::new(place, door))
+                    Box::new(laboro_dialects::dwork::HubSide::new(context, door))
                 }
                 Dialect::Fuq2 => {
                     let plain =
                         fuq2::Plain { numbering: seat.who.numbering(), ..fuq2::Plain::tcp() };
-                    Box::new(fuq2::Foreman::new(place, fuq2::Mode::Plain(plain)))
+                    Box::new(fuq2::Foreman::new(context, fuq2::Mode::Plain(plain)))
                 }
                 Dialect::Fuq => {
                     let name = seat.who.peer().name();
@@ -240,11 +240,11 @@ impl Simulation {
                         slots: seat.who.slots(),
                         ..fuq2::Plain::websocket(name.into(), Vec::new())
                     };
-                    let side = fuq2::Foreman::new(place, fuq2::Mode::Plain(plain));
+                    let side = fuq2::Foreman::new(context, fuq2::Mode::Plain(plain));
                     Box::new(websocket::Server::new(side, MESSAGE_BYTES, name))
                 }
-                Dialect::Fuq1 => Box::new(fuq1::Server::new(place)),
-                Dialect::Runexp => Box::new(doors.runexp.session(place)),
+                Dialect::Fuq1 => Box::new(fuq1::Server::new(context)),
+                Dialect::Runexp => Box::new(doors.runexp.session(context)),
             };
             let limits = TalkLimits {
                 queue: self.seats.queue,

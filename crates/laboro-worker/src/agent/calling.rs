@@ -86,7 +86,7 @@ impl Agent {
                         self.tell(News::Wrote { key, stream: Said::Result, bytes: result });
                     }
                     let message = how.message.clone().or_else(|| running.cut_words());
-                    let how = laboro_dialects::worker::Ended { message, ..how };
+                    let how = laboro_dialects::worker::TaskEnd { message, ..how };
                     self.tell(News::Ended { key, how });
                 }
             }

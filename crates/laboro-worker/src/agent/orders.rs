@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use laboro_core::Outcome;
-use laboro_dialects::worker::{Assignment, Ended, Key, News, Order, Parting, Used};
+use laboro_dialects::worker::{Assignment, Key, News, Order, Parting, TaskEnd, Used};
 
 use super::link::{Link, Next};
 use super::pace::AHEAD_MAX;
@@ -62,7 +62,7 @@ impl Agent {
         if !self.takes() {
             self.tell(News::Returned(assignment.key));
         } else if self.crew.is_none() {
-            let how = Ended { outcome: Outcome::Success, message: None, used: Used::default() };
+            let how = TaskEnd { outcome: Outcome::Success, message: None, used: Used::default() };
             self.idle_since = std::time::Instant::now();
             self.tell(News::Ended { key: assignment.key, how });
         } else if !self.has_time_for(&assignment) {

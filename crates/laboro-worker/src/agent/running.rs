@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use laboro_core::Outcome;
-use laboro_dialects::worker::{Ended, Used};
+use laboro_dialects::worker::{TaskEnd, Used};
 
 use crate::{Ending, Refusal, Script, Stream, Usage};
 
@@ -66,7 +66,7 @@ impl Running {
     }
 
     /// What is told of its end. `why` is what else is known about it.
-    pub(super) fn ended(&self, ending: &Ending, usage: &Usage, why: Option<String>) -> Ended {
+    pub(super) fn ended(&self, ending: &Ending, usage: &Usage, why: Option<String>) -> TaskEnd {
         let outcome = match ending {
             Ending::Exited(0) if self.copy_failed.is_some() => Outcome::Error,
             Ending::Exited(0) => Outcome::Success,
@@ -88,7 +88,7 @@ impl Running {
             system_us: micros(usage.system),
             peak_kib: usage.max_rss_kib,
         };
-        Ended { outcome, message, used }
+        TaskEnd { outcome, message, used }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laboro_dialects::worker::{Key, Value};
+use laboro_dialects::worker::{ElementValue, Key};
 
 use super::*;
 use crate::Until;
@@ -21,7 +21,7 @@ fn common() -> Common {
 }
 
 fn element(work: Work, position: u32, value: &'static str) -> Assignment {
-    let value = Some(Value { position, bytes: value.into() });
+    let value = Some(ElementValue { position, bytes: value.into() });
     Assignment { value, ..assignment(work) }
 }
 

@@ -20,7 +20,7 @@ use laboro_core::{
     Capacity, Command, Drain, Grant, JobView, Join, Kinds, LeaseRef, Offer, Place, Query, Reply,
     Report, Return, Returned, Route, State, TaskResult, Time, Values, WorkerId, WorkerRef,
 };
-use laboro_dialects::worker::{Assignment, Key, Order as Told, Orders, Parting, Value};
+use laboro_dialects::worker::{Assignment, ElementValue, Key, Order as Told, Orders, Parting};
 use laboro_hub::{Asker, Delivery};
 use laboro_journal::outputs::Writer;
 use std::collections::{HashMap, VecDeque};
@@ -284,7 +284,7 @@ impl Desk {
         let attempt = Attempt::new(&grant, (name.clone(), label), number, &self.options);
         self.given.insert(key, attempt);
         let place = grant.element.as_ref().map_or(0, |element| element.position);
-        let value = grant.element.as_ref().map(|element| Value {
+        let value = grant.element.as_ref().map(|element| ElementValue {
             position: element.position,
             bytes: match &element.values {
                 Values::Numbers { first, step } => {

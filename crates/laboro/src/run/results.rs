@@ -7,7 +7,7 @@ use crate::files::make_dir;
 use anyhow::Context;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use laboro_core::Outcome;
-use laboro_dialects::runexp::result::{Header, ResLine, summary, to_wait_status};
+use laboro_dialects::runexp::result::{ResLine, ResultHeader, summary, to_wait_status};
 use laboro_journal::outputs::{Reader, Stream, Streams};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -65,7 +65,7 @@ impl Results {
         let draft = path.with_extension("res.new");
         let mut file = BufWriter::new(File::create(&draft).with_context(wrong)?);
         let mut head = Vec::new();
-        let header = Header {
+        let header = ResultHeader {
             is_good: good,
             began: &date(started),
             host: &self.host,

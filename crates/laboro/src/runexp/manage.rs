@@ -19,8 +19,8 @@ use laboro_core::{
     Command, Conduct, ConductRule, Config, Hub, JobId, JobOptions, Ledger, Name, Profile, Reply,
     Setting, Submit, SubmitTo, TaskSpec, Work,
 };
-use laboro_dialects::runexp::{self, Door};
-use laboro_dialects::session::Place;
+use laboro_dialects::runexp::{self, ManagerDoor};
+use laboro_dialects::session::SessionContext;
 use laboro_hub::history::History;
 use laboro_hub::listen::{DoorStats, OwnDoor, listen_own};
 use laboro_hub::{Handle, ServerOptions, server};
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
         Success::ResLine => runexp::Success::ResLine,
         Success::ExitCode => runexp::Success::ExitCode,
     };
-    let door = Door::new(group).map_err(usage)?.with_success(success);
+    let door = ManagerDoor::new(group).map_err(usage)?.with_success(success);
     let runs = args.base.join(&args.runs);
     let outputs = args.base.join(&args.outputs);
     let scripts = find_runs(&runs).map_err(usage)?;
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
 /// What a manager has to do.
 struct Task {
     address: SocketAddr,
-    door: Door,
+    door: ManagerDoor,
     files: Shared,
     tasks: Vec<TaskSpec>,
     /// The manager before this one did not come to its end.
@@ -191,9 +191,9 @@ async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
         connections_max: runners_max(if args.dashboard.is_some() { dashboard::FILES } else { 0 }),
         stats: Arc::clone(&stats),
         stop: stop.clone(),
-        session: move |place: Place| {
-            let number = place.session.0;
-            Recorder::new(door.session(place), number, recorded.clone())
+        session: move |context: SessionContext| {
+            let number = context.session.0;
+            Recorder::new(door.session(context), number, recorded.clone())
         },
     };
     let dashboard = args.dashboard.map(|at| {

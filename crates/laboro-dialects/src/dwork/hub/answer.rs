@@ -1,7 +1,7 @@
 //! What the hub's replies mean to the peer. A reply that needs another question asks it; everything else
 //! ends the request with exactly one message.
 
-use super::{HubSide, Part, Stage, give_back};
+use super::{HubSide, Part, RequestStage, give_back};
 use crate::dwork::codec::{Kind, Log, Note, QueryWriter, are_notes, decode};
 use crate::session::Output;
 use laboro_core::{
@@ -37,7 +37,7 @@ impl HubSide {
             }
             Part::Withdraw => return,
             Part::Leave => {
-                let is_known = matches!(request.stage, Stage::Exit { is_known: true });
+                let is_known = matches!(request.stage, RequestStage::Exit { is_known: true });
                 // Once more: somebody may have joined between the asking and the leaving.
                 self.door.worker_left();
                 let kind = if is_known { Kind::Ok } else { Kind::NotFound };
@@ -46,35 +46,47 @@ impl HubSide {
             }
         }
         match (&mut request.stage, reply) {
-            (Stage::Create, Reply::Submitted { .. }) => self.answer_kind(number, Kind::Ok, out),
-            (Stage::Create, _) => self.answer_kind(number, Kind::Error, out),
-            (Stage::Steal { .. }, reply) => self.stolen(now, number, reply, out),
-            (Stage::Complete, Reply::Reported(verdicts)) => self.completed(number, &verdicts, out),
-            (Stage::Transfer, Reply::Ok) => self.answer_kind(number, Kind::Ok, out),
-            (Stage::Complete | Stage::Transfer, Reply::Refused(refusal)) => match refusal {
-                Refusal::NoSuchWorker(_) => self.begin_again(now, number, out),
-                Refusal::NotYours(_)
-                | Refusal::NotStarted(_)
-                | Refusal::NoSuchTask(_)
-                | Refusal::AlreadyFinished { .. }
-                | Refusal::NameTwice(_) => self.answer_kind(number, Kind::NotFound, out),
-                _ => self.answer_kind(number, Kind::Error, out),
-            },
+            (RequestStage::Create, Reply::Submitted { .. }) => {
+                self.answer_kind(number, Kind::Ok, out)
+            }
+            (RequestStage::Create, _) => self.answer_kind(number, Kind::Error, out),
+            (RequestStage::Steal { .. }, reply) => self.stolen(now, number, reply, out),
+            (RequestStage::Complete, Reply::Reported(verdicts)) => {
+                self.completed(number, &verdicts, out)
+            }
+            (RequestStage::Transfer, Reply::Ok) => self.answer_kind(number, Kind::Ok, out),
+            (RequestStage::Complete | RequestStage::Transfer, Reply::Refused(refusal)) => {
+                match refusal {
+                    Refusal::NoSuchWorker(_) => self.begin_again(now, number, out),
+                    Refusal::NotYours(_)
+                    | Refusal::NotStarted(_)
+                    | Refusal::NoSuchTask(_)
+                    | Refusal::AlreadyFinished { .. }
+                    | Refusal::NameTwice(_) => self.answer_kind(number, Kind::NotFound, out),
+                    _ => self.answer_kind(number, Kind::Error, out),
+                }
+            }
             // The answer comes with the reply to the leave.
-            (Stage::Exit { is_known }, reply) => {
+            (RequestStage::Exit { is_known }, reply) => {
                 *is_known =
                     matches!(&reply, Reply::Workers(views) if views.iter().any(|v| v.engaged));
             }
-            (Stage::Status, Reply::Groups(groups)) => self.status(number, groups.first(), out),
-            (Stage::Status, _) => self.status(number, None, out),
-            (Stage::Lookup, Reply::Task(view)) => self.found(number, &view, out),
-            (Stage::Holder, Reply::Workers(views)) => match views.first() {
+            (RequestStage::Status, Reply::Groups(groups)) => {
+                self.status(number, groups.first(), out)
+            }
+            (RequestStage::Status, _) => self.status(number, None, out),
+            (RequestStage::Lookup, Reply::Task(view)) => self.found(number, &view, out),
+            (RequestStage::Holder, Reply::Workers(views)) => match views.first() {
                 Some(view) => self.held(number, view.name.bytes(), out),
                 None => self.answer_kind(number, Kind::NotFound, out),
             },
-            (Stage::Lookup | Stage::Holder, _) => self.answer_kind(number, Kind::NotFound, out),
-            (Stage::Complete | Stage::Transfer, _) => self.answer_kind(number, Kind::Error, out),
-            (Stage::Answered(_), _) => {}
+            (RequestStage::Lookup | RequestStage::Holder, _) => {
+                self.answer_kind(number, Kind::NotFound, out)
+            }
+            (RequestStage::Complete | RequestStage::Transfer, _) => {
+                self.answer_kind(number, Kind::Error, out)
+            }
+            (RequestStage::Answered(_), _) => {}
         }
     }
 
@@ -142,7 +154,8 @@ impl HubSide {
         let exits = self.door.settings.exit_when_finished;
         let stopping = self.is_stopping;
         let is_last = number + 1 == self.first + self.under_way.len() as u64;
-        let Some(Stage::Steal { until, is_withdrawn }) = self.request(number).map(|r| &r.stage)
+        let Some(RequestStage::Steal { until, is_withdrawn }) =
+            self.request(number).map(|r| &r.stage)
         else {
             return;
         };
@@ -196,7 +209,7 @@ impl HubSide {
         let (Some(attempt), Some(request)) = (holder, self.request(number)) else {
             return self.answer_kind(number, Kind::NotFound, out);
         };
-        request.stage = Stage::Holder;
+        request.stage = RequestStage::Holder;
         let worker = WorkerRef::Id(attempt.worker);
         let tag = super::tag(number, Part::Main);
         out.ask(tag, Command::Query(Question::Worker(worker)));

@@ -1,7 +1,7 @@
 //! What requests ask of the hub. Fields are checked by presence, as the table in the specification has it;
 //! a request that breaks it is answered with Error and asks nothing.
 
-use super::{HubSide, Part, Stage, tag};
+use super::{HubSide, Part, RequestStage, tag};
 use crate::dwork::codec::{Kind, Query, Task, decode, put_notes};
 use crate::session::Output;
 use crate::zmtp::SocketType;
@@ -35,7 +35,7 @@ impl HubSide {
             .and_then(|query| self.ask(now, number, &query, out));
         match (begun, self.request(number)) {
             (Some(stage), Some(request)) => {
-                if let Stage::Steal { until: Some(_), .. } = stage {
+                if let RequestStage::Steal { until: Some(_), .. } = stage {
                     // It may wait long and must not hold on to all that was read with it.
                     request.body = Bytes::copy_from_slice(&body);
                 }
@@ -51,14 +51,14 @@ impl HubSide {
         number: u64,
         query: &Query<'_>,
         out: &mut Output,
-    ) -> Option<Stage> {
+    ) -> Option<RequestStage> {
         let location = query.location.unwrap_or_default();
         let main = tag(number, Part::Main);
         match query.kind {
             Kind::Create => {
                 let submit = self.submit(query)?;
                 out.ask(main, Command::Submit(submit));
-                Some(Stage::Create)
+                Some(RequestStage::Create)
             }
             Kind::Steal => {
                 let most = wanted(query);
@@ -66,14 +66,14 @@ impl HubSide {
                 let until = (most > 0 && patience_ms > 0).then(|| now.after_ms(patience_ms));
                 let patience = self.patience(now, until);
                 self.offer(number, location, Route::Answer { most, patience }, out);
-                Some(Stage::Steal { until, is_withdrawn: false })
+                Some(RequestStage::Steal { until, is_withdrawn: false })
             }
             Kind::Complete => {
                 let only_holder = self.door.settings.only_holder;
                 let results = query.tasks.iter().map(|task| result(task, only_holder)).collect();
                 let worker = self.worker(number, location, out);
                 out.ask(main, Command::Report(Report { worker, results }));
-                Some(Stage::Complete)
+                Some(RequestStage::Complete)
             }
             Kind::Transfer => {
                 // The original walks the message from its end.
@@ -81,27 +81,27 @@ impl HubSide {
                 let worker = self.worker(number, location, out);
                 let place = Place::Back;
                 out.ask(main, Command::Return(Return { worker, tasks, place }));
-                Some(Stage::Transfer)
+                Some(RequestStage::Transfer)
             }
             Kind::Exit => {
-                let (group, name) = (self.place.group.clone(), Name::new(location));
+                let (group, name) = (self.context.group.clone(), Name::new(location));
                 let worker = WorkerRef::Of { group, name, dialect: DIALECT };
                 out.ask(main, Command::Query(Question::Worker(worker.clone())));
                 let leave = Leave { worker, session: None, how: Leaving::Gone };
                 out.ask(tag(number, Part::Leave), Command::Leave(leave));
                 self.door.worker_left();
-                Some(Stage::Exit { is_known: false })
+                Some(RequestStage::Exit { is_known: false })
             }
             Kind::Ok => {
-                let group = self.place.group.clone();
+                let group = self.context.group.clone();
                 out.ask(main, Command::Query(Question::Group(group)));
-                Some(Stage::Status)
+                Some(RequestStage::Status)
             }
             Kind::Lookup => {
                 let task = TaskRef::Name(Name::new(query.name?));
-                let group = self.place.group.clone();
+                let group = self.context.group.clone();
                 out.ask(main, Command::Query(Question::Task { group, task }));
-                Some(Stage::Lookup)
+                Some(RequestStage::Lookup)
             }
             Kind::NotFound | Kind::Error => None,
         }
@@ -142,7 +142,7 @@ impl HubSide {
             ..JobOptions::default()
         });
         Some(Submit {
-            group: self.place.group.clone(),
+            group: self.context.group.clone(),
             job,
             profiles: vec![Profile::default()],
             tasks,
@@ -163,7 +163,7 @@ impl HubSide {
         if let Some(id) = self.workers.find(location, self.door.workers_left()) {
             return WorkerRef::Id(id);
         }
-        let (group, name) = (self.place.group.clone(), Name::new(location));
+        let (group, name) = (self.context.group.clone(), Name::new(location));
         if let Some(request) = self.request(number) {
             request.joining = Some(name.clone());
         }
@@ -171,7 +171,7 @@ impl HubSide {
             group: group.clone(),
             name: name.clone(),
             dialect: DIALECT,
-            session: self.place.session,
+            session: self.context.session,
             life: None,
             kinds: self.door.settings.kinds,
             tags: Vec::new(),

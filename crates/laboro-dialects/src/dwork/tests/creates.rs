@@ -2,7 +2,7 @@
 
 use super::ring::{Ring, say};
 use crate::dwork::codec::{Log, Note};
-use crate::dwork::{Door, Settings};
+use crate::dwork::{HubDoor, Settings};
 use crate::zmtp::SocketType::Req;
 use bytes::BytesMut;
 use laboro_core::*;
@@ -62,7 +62,7 @@ fn a_job_that_somebody_closed_is_followed_by_another() {
     assert_ne!(ring.task("b").task.job, first);
     assert_eq!(ring.task("b").task.job, ring.task("c2").task.job);
     // Another door, as after a restart, finds the one that is open.
-    ring.door = Door::new(Settings::default());
+    ring.door = HubDoor::new(Settings::default());
     let peer = ring.connect(Req);
     ring.hears(peer, say::create("d"), "OK");
     assert_eq!(ring.task("d").task.job, ring.task("c").task.job);

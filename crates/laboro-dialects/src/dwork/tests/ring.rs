@@ -2,8 +2,8 @@
 //! what it says goes back through real connections.
 
 use crate::dwork::codec::{Kind, Query, decode};
-use crate::dwork::{Door, HubSide, Settings};
-use crate::session::{Delivery, OpenGate, Output, Place, Session};
+use crate::dwork::{HubDoor, HubSide, Settings};
+use crate::session::{Delivery, OpenAdmission, Output, Session, SessionContext};
 use crate::zmtp::{Connection, Message, Options, SocketType};
 use bytes::BytesMut;
 use laboro_core::{
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(super) struct Ring {
     hub: Hub,
     pub(super) now: Time,
-    pub(super) door: Arc<Door>,
+    pub(super) door: Arc<HubDoor>,
     peers: Vec<Peer>,
     /// What a journal would hold.
     events: Vec<(Time, Event)>,
@@ -43,7 +43,7 @@ impl Ring {
     pub(super) fn with(settings: Settings) -> Ring {
         let now = Time(1_794_769_000_000);
         let (hub, first) = Hub::begin(Ledger::default(), Config::default(), now, 1);
-        let door = Door::new(settings);
+        let door = HubDoor::new(settings);
         let mut ring =
             Ring { hub, now, door, peers: Vec::new(), events: Vec::new(), second_first: false };
         ring.keep(first);
@@ -59,7 +59,7 @@ impl Ring {
         let (hub, first) = Hub::begin(ledger, Config::default(), self.now, 1);
         self.hub = hub;
         self.peers.clear();
-        self.door = Door::new(self.door.settings.clone());
+        self.door = HubDoor::new(self.door.settings.clone());
         self.keep(first);
     }
 
@@ -77,16 +77,16 @@ impl Ring {
     }
 
     fn peer(&self, socket: SocketType) -> Peer {
-        let place = Place {
+        let context = SessionContext {
             session: SessionId(self.peers.len() as u64),
             group: "default".into(),
             peer: None,
             message_max: 1 << 20,
             grace_ms: 0,
-            gate: Arc::new(OpenGate),
+            admission: Arc::new(OpenAdmission),
         };
         Peer {
-            side: HubSide::new(place, self.door.clone()),
+            side: HubSide::new(context, self.door.clone()),
             output: Output::default(),
             connection: Connection::new(Options::new(socket)),
             inbox: BytesMut::new(),

@@ -3,7 +3,7 @@
 use super::ring::{Ring, say};
 use crate::dwork::codec::Task;
 use crate::dwork::{OnFailure, Settings, Template, TemplateError, Worker, WorkerSettings};
-use crate::worker::{Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
+use crate::worker::{Key, News, Order, Orders, Parting, TaskEnd, Used, WorkerSide};
 use crate::zmtp::Mechanism;
 use crate::zmtp::SocketType::Req;
 use bytes::BytesMut;
@@ -90,7 +90,7 @@ impl Rig {
     fn ended(&self, name: &str, outcome: Outcome) -> News {
         let (key, _) = self.started.iter().rfind(|(_, n)| n == name).expect("it was started");
         let used = Used { wall_us: 5000, ..Used::default() };
-        let how = Ended { outcome, message: None, used };
+        let how = TaskEnd { outcome, message: None, used };
         News::Ended { key: *key, how }
     }
 

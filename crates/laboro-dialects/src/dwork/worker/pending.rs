@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 /// Requests that the hub has not answered, each with its number.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct OpenRequests {
     pub(super) steal: Option<(u64, Time)>,
-    pub(super) told: Option<(u64, Told)>,
+    pub(super) told: Option<(u64, ResultReport)>,
     pub(super) exit: Option<u64>,
     /// When something was last asked or answered.
     pub(super) asked_at: Time,
@@ -18,7 +18,7 @@ pub(super) struct Pending {
 /// A hub that leaves a request without an answer for so long is asked anew.
 const ANSWER_MS_MAX: u64 = 60_000;
 
-impl Pending {
+impl OpenRequests {
     pub(super) fn deadline(&self) -> Option<Time> {
         let any = self.steal.is_some() || self.told.is_some() || self.exit.is_some();
         any.then(|| self.asked_at.after_ms(ANSWER_MS_MAX))
@@ -27,51 +27,55 @@ impl Pending {
 
 /// A task with all that is told about it, as it stands on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ToldTask {
+pub(super) struct ReportedTask {
     pub(super) name: Bytes,
     pub(super) notes: Bytes,
 }
 
 /// One message about tasks that ended here.
 #[derive(Debug)]
-pub(super) enum Told {
-    Done(Vec<ToldTask>),
-    Back(Vec<ToldTask>),
+pub(super) enum ResultReport {
+    Done(Vec<ReportedTask>),
+    Back(Vec<ReportedTask>),
 }
 
 /// What is still to be told.
 #[derive(Debug, Default)]
-pub(super) struct Results(VecDeque<(Told, bool)>);
+pub(super) struct Results(VecDeque<(ResultReport, bool)>);
 
 /// Tasks in one message.
 const TOGETHER_MAX: usize = 1000;
 
 impl Results {
-    pub(super) fn done(&mut self, task: ToldTask) {
+    pub(super) fn done(&mut self, task: ReportedTask) {
         match self.0.back_mut() {
-            Some((Told::Done(tasks), false)) if tasks.len() < TOGETHER_MAX => tasks.push(task),
-            _ => self.0.push_back((Told::Done(vec![task]), false)),
+            Some((ResultReport::Done(tasks), false)) if tasks.len() < TOGETHER_MAX => {
+                tasks.push(task)
+            }
+            _ => self.0.push_back((ResultReport::Done(vec![task]), false)),
         }
     }
 
-    pub(super) fn back(&mut self, task: ToldTask) {
+    pub(super) fn back(&mut self, task: ReportedTask) {
         match self.0.back_mut() {
-            Some((Told::Back(tasks), false)) if tasks.len() < TOGETHER_MAX => tasks.push(task),
-            _ => self.0.push_back((Told::Back(vec![task]), false)),
+            Some((ResultReport::Back(tasks), false)) if tasks.len() < TOGETHER_MAX => {
+                tasks.push(task)
+            }
+            _ => self.0.push_back((ResultReport::Back(vec![task]), false)),
         }
     }
 
     /// In a message of its own.
-    pub(super) fn back_alone(&mut self, task: ToldTask) {
-        self.0.push_back((Told::Back(vec![task]), true));
+    pub(super) fn back_alone(&mut self, task: ReportedTask) {
+        self.0.push_back((ResultReport::Back(vec![task]), true));
     }
 
-    /// Told before, and not heard.
-    pub(super) fn again(&mut self, told: Told) {
+    /// ResultReport before, and not heard.
+    pub(super) fn again(&mut self, told: ResultReport) {
         self.0.push_front((told, true));
     }
 
-    pub(super) fn next(&mut self) -> Option<Told> {
+    pub(super) fn next(&mut self) -> Option<ResultReport> {
         self.0.pop_front().map(|(told, _)| told)
     }
 

@@ -3,7 +3,7 @@
 use crate::fuq1::codec::{CANNOT_RUN_JOB, Message};
 use crate::fuq1::{Client, ClientSettings};
 use crate::fuq2::{AT_ONCE, JobStatusUpdate, Task};
-use crate::worker::{Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
+use crate::worker::{Key, News, Order, Orders, Parting, TaskEnd, Used, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{Outcome, Time};
 
@@ -69,7 +69,7 @@ impl Peer {
 
     fn end(&mut self, key: Key) {
         let outcome = Outcome::Success;
-        let how = Ended { outcome, message: None, used: Used::default() };
+        let how = TaskEnd { outcome, message: None, used: Used::default() };
         let mut out = Orders::default();
         self.client.tell(NOW, News::Ended { key, how }, &mut out);
         self.collect(out);

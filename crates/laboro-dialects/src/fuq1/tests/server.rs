@@ -3,7 +3,7 @@
 use crate::fuq1::Server;
 use crate::fuq1::codec::{CANNOT_RUN_JOB, Message};
 use crate::fuq2::{AT_ONCE, JobStatusUpdate};
-use crate::session::{Delivery, HangUp, OpenGate, Output, Place, Session};
+use crate::session::{Delivery, HangUp, OpenAdmission, Output, Session, SessionContext};
 use bytes::BytesMut;
 use laboro_core::{
     ArraySpec, Ask, Command, Config, Drain, Effect, Hub, IfTaken, JobId, JobOptions, Ledger, Name,
@@ -26,17 +26,18 @@ struct Desk {
 impl Desk {
     fn new() -> Desk {
         let now = Time(1000);
-        let place = Place {
+        let context = SessionContext {
             session: SessionId(1),
             group: Name::from("default"),
             peer: None,
             message_max: 1 << 20,
             grace_ms: 10_000,
-            gate: Arc::new(OpenGate),
+            admission: Arc::new(OpenAdmission),
         };
         let (hub, _) = Hub::begin(Ledger::default(), Config::default(), now, 7);
         let (said, replies) = (Vec::new(), Vec::new());
-        let mut desk = Desk { now, hub, server: Server::new(place), said, hang_up: None, replies };
+        let mut desk =
+            Desk { now, hub, server: Server::new(context), said, hang_up: None, replies };
         let mut out = Output::default();
         desk.server.open(now, &mut out);
         desk.act(out);

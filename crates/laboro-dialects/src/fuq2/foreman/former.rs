@@ -3,13 +3,13 @@
 
 use super::super::naming::Held;
 use super::asked::Asked;
-use super::{Foreman, Phase};
-use crate::session::{Output, Place};
+use super::{Foreman, ForemanPhase};
+use crate::session::{Output, SessionContext};
 use laboro_core::{Command, Query, Reply, TaskRef, TaskView, Time, WorkerRef, WorkerView};
 
 /// How far the search has come.
 #[derive(Debug, Default)]
-pub(super) struct Search {
+pub(super) struct FormerSearch {
     /// Which of the running tasks is looked up next.
     next: usize,
     /// Nobody else ever had the last one.
@@ -22,17 +22,17 @@ const LOOKUPS_MAX: usize = 256;
 impl Foreman {
     /// Starts over, for a new HELLO.
     pub(super) fn search_former(&mut self, out: &mut Output) {
-        self.search = Search::default();
+        self.search = FormerSearch::default();
         self.search_on(out);
     }
 
     fn search_on(&mut self, out: &mut Output) {
-        let Phase::Joining { who, running, .. } = &self.phase else { return };
+        let ForemanPhase::Joining { who, running, .. } = &self.phase else { return };
         let at = self.search.next;
         self.search.next += 1;
         match running.get(at).filter(|_| at < LOOKUPS_MAX) {
-            Some(&Held { task, .. }) => {
-                let (group, task) = (self.place.group.clone(), TaskRef::Id(task));
+            Some(&HeldTask { task, .. }) => {
+                let (group, task) = (self.context.group.clone(), TaskRef::Id(task));
                 out.ask(Asked::Holder.tag(), Command::Query(Query::Task { group, task }));
             }
             // Nobody that is known here: then it is new.
@@ -61,8 +61,8 @@ impl Foreman {
             _ => None,
         };
         let Some(name) = former.map(|view| view.name.clone()) else { return self.search_on(out) };
-        if let Phase::Joining { who, .. } = &mut self.phase {
-            *who = WorkerRef::Name { group: self.place.group.clone(), name };
+        if let ForemanPhase::Joining { who, .. } = &mut self.phase {
+            *who = WorkerRef::Name { group: self.context.group.clone(), name };
         }
         self.plain_join(now, reply, out);
     }
@@ -70,14 +70,14 @@ impl Foreman {
     /// It came from the same machine, and is away. Or seems to be here: a connection whose end nobody saw. Then
     /// only a task counts that nobody else ever had, because one that lapsed may run in two places.
     fn may_be(&self, view: &WorkerView) -> bool {
-        let is_ours = view.group == self.place.group && view.dialect.bytes() == b"fuq2";
-        let is_near = view.name.bytes().starts_with(prefix(&self.place).as_bytes());
+        let is_ours = view.group == self.context.group && view.dialect.bytes() == b"fuq2";
+        let is_near = view.name.bytes().starts_with(prefix(&self.context).as_bytes());
         is_ours && is_near && (!view.connected || self.search.is_first)
     }
 }
 
 /// How the names begin of all that come from there.
-pub(super) fn prefix(place: &Place) -> String {
-    let peer = place.peer.map_or("local".to_owned(), |peer| peer.to_string());
+pub(super) fn prefix(context: &SessionContext) -> String {
+    let peer = context.peer.map_or("local".to_owned(), |peer| peer.to_string());
     format!("fuq-{peer}-")
 }

@@ -1,7 +1,7 @@
 //! How a worker is let in, turned away, and made to say once more who it is. What it says in its HELLO is read by
 //! `native` and `plain`.
 
-use super::{Asked, Foreman, HELLO_MS, Held, Mode, Phase, Plain, Waking, counts};
+use super::{Asked, Foreman, ForemanPhase, HELLO_MS, HeldTask, Mode, Plain, Waking, counts};
 use crate::fuq2::header::Trouble;
 use crate::session::{HangUp, Output};
 use laboro_core::{
@@ -31,8 +31,8 @@ impl Foreman {
         unknown: &[(TaskId, LeaseNo)],
         out: &mut Output,
     ) {
-        let phase = std::mem::replace(&mut self.phase, Phase::Strange);
-        let Phase::Joining { hello, who, given, ahead, running } = phase else {
+        let phase = std::mem::replace(&mut self.phase, ForemanPhase::Strange);
+        let ForemanPhase::Joining { hello, who, given, ahead, running } = phase else {
             self.phase = phase;
             return;
         };
@@ -40,7 +40,7 @@ impl Foreman {
         out.end_message();
         self.running = running.len().saturating_sub(unknown.len()) as u32;
         let unknown: BTreeSet<(TaskId, LeaseNo)> = unknown.iter().copied().collect();
-        let is_unknown = |held: &&Held| unknown.contains(&(held.task, held.lease));
+        let is_unknown = |held: &&HeldTask| unknown.contains(&(held.task, held.lease));
         self.requests.cancels.extend(running.iter().filter(is_unknown));
         if !self.is_native() {
             self.held = running.into_iter().map(|held| (held.task, held)).collect();
@@ -61,7 +61,7 @@ impl Foreman {
         out: &mut Output,
     ) {
         self.waking = Waking::Done;
-        self.phase = Phase::Working { worker, who };
+        self.phase = ForemanPhase::Working { worker, who };
         let route = Route::Push { ahead };
         let offer = Offer { worker: WorkerRef::Id(worker), route, lease_ms: None };
         out.ask(Asked::Nothing.tag(), Command::Offer(offer));
@@ -72,7 +72,7 @@ impl Foreman {
     }
 
     pub(super) fn refused(&mut self, refusal: &Refusal, out: &mut Output) {
-        let Phase::Joining { hello, .. } = self.phase else { return };
+        let ForemanPhase::Joining { hello, .. } = self.phase else { return };
         let trouble = match refusal {
             Refusal::WorkerHere(_) => Trouble::NotNow,
             _ => Trouble::Refused,
@@ -104,7 +104,7 @@ impl Foreman {
             self.talk.refuse_with(&mut out.say, hello, trouble, &why);
             out.end_message();
         }
-        self.phase = Phase::Strange;
+        self.phase = ForemanPhase::Strange;
         out.hang_up(HangUp::Denied(why));
     }
 
@@ -118,8 +118,8 @@ impl Foreman {
     }
 
     pub(super) fn expect_hello(&mut self) {
-        if let Phase::Working { who, .. } = &self.phase {
-            self.phase = Phase::Again { who: who.clone() };
+        if let ForemanPhase::Working { who, .. } = &self.phase {
+            self.phase = ForemanPhase::Again { who: who.clone() };
         }
     }
 }

@@ -6,7 +6,7 @@ use super::super::naming::Held;
 use super::super::pack::PackError;
 use super::super::payload::TaskPair;
 use super::asked::Asked;
-use super::{Foreman, Phase, wire};
+use super::{Foreman, ForemanPhase, wire};
 use crate::session::{AttemptEnd, Ends, Output};
 use laboro_core::{
     Capacity, Command, Decline, Declined, Drain, Join, Kinds, LeaseRef, Leave, Leaving, Name,
@@ -28,7 +28,7 @@ impl Foreman {
         out: &mut Output,
     ) -> Result<(), PackError> {
         let seq = request.header.seq;
-        let hello = wire::Hello::read(&request.body)?;
+        let hello = wire::NativeHello::read(&request.body)?;
         let Some(hello) = hello.filter(|_| request.header.padding == LABORO) else {
             let why = "this door is for Laboro workers: use the fuq2 door for others";
             self.deny(seq, why.into(), out);
@@ -43,9 +43,9 @@ impl Foreman {
             }
         };
         let who = WorkerRef::Name { group: group.clone(), name: hello.name.clone() };
-        if let Phase::Working { who: before, .. }
-        | Phase::Again { who: before }
-        | Phase::Joining { who: before, .. } = &self.phase
+        if let ForemanPhase::Working { who: before, .. }
+        | ForemanPhase::Again { who: before }
+        | ForemanPhase::Joining { who: before, .. } = &self.phase
             && *before != who
         {
             out.malformed("a worker changed its name within a connection");
@@ -59,12 +59,12 @@ impl Foreman {
         let unsent = self.requests.unsent();
         let said = hello.running.iter().copied().chain(unsent).collect();
         let running =
-            hello.running.iter().map(|&(task, lease)| Held { task, lease, base: 0 }).collect();
+            hello.running.iter().map(|&(task, lease)| HeldTask { task, lease, base: 0 }).collect();
         let join = Join {
             group,
             name: hello.name,
             dialect: "native",
-            session: self.place.session,
+            session: self.context.session,
             life: (hello.life != 0).then_some(hello.life),
             kinds: kinds(hello.takes_names).understanding(hello.fields),
             tags: hello.tags,
@@ -81,13 +81,13 @@ impl Foreman {
         };
         out.ask(Asked::Join.tag(), Command::Join(join));
         let ahead = hello.ahead.min(AHEAD_MAX);
-        self.phase = Phase::Joining { hello: seq, who, given, ahead, running };
+        self.phase = ForemanPhase::Joining { hello: seq, who, given, ahead, running };
         Ok(())
     }
 
     /// Which group the worker is in, if it may come in at all.
-    fn admit(&self, hello: &wire::Hello, now: Time) -> Result<Name, String> {
-        let admitted = self.place.gate.admit_worker(&hello.token, self.place.peer, now);
+    fn admit(&self, hello: &wire::NativeHello, now: Time) -> Result<Name, String> {
+        let admitted = self.context.admission.admit_worker(&hello.token, self.context.peer, now);
         let bound = admitted.map_err(|denied| denied.0)?.group;
         if hello.name.is_empty() {
             return Err("a worker needs a name".into());
@@ -98,7 +98,7 @@ impl Foreman {
                 "the token is good for group {group} only, and this worker asks for {}",
                 hello.group
             )),
-            None if hello.group.is_empty() => Ok(self.place.group.clone()),
+            None if hello.group.is_empty() => Ok(self.context.group.clone()),
             None => Ok(hello.group.clone()),
         }
     }
@@ -111,7 +111,7 @@ impl Foreman {
     ) -> Result<(), PackError> {
         let update = wire::Update::read(&request.body)?;
         self.tell_arrived(out);
-        let Phase::Working { worker, who } = &self.phase else { return Ok(()) };
+        let ForemanPhase::Working { worker, who } = &self.phase else { return Ok(()) };
         out.ended.extend(ends(now, *worker, who, &update));
         let worker = WorkerRef::Id(*worker);
         let ended = (update.results.len() + update.back.len()) as u32;
@@ -148,9 +148,9 @@ impl Foreman {
             commands.push(Command::Report(Report { worker: worker.clone(), results }));
         }
         if update.leaves {
-            let session = Some(self.place.session);
+            let session = Some(self.context.session);
             commands.push(Command::Leave(Leave { worker, session, how: Leaving::Gone }));
-            self.phase = Phase::Left;
+            self.phase = ForemanPhase::Left;
         } else if !matches!(commands.last(), Some(Command::Report(_))) {
             commands.push(Command::Renew(worker));
         }
@@ -179,8 +179,8 @@ fn ends(now: Time, worker: WorkerId, who: &WorkerRef, update: &wire::Update) -> 
     (!ends.is_empty()).then_some(Ends { worker, name, ends })
 }
 
-pub(super) fn pair_of(held: &Held) -> TaskPair {
-    let Held { task, lease, .. } = *held;
+pub(super) fn pair_of(held: &HeldTask) -> TaskPair {
+    let HeldTask { task, lease, .. } = *held;
     TaskPair { job: task.job.0.into(), task: task.index.into(), lease: Some(lease.0) }
 }
 

@@ -4,13 +4,13 @@
 use super::super::Numbering;
 use super::super::frame::Message;
 use super::super::header::{LABORO, SAY_HELLO};
-use super::super::naming::{Held, held_of};
-use super::super::pack::{PackError, Reader};
-use super::super::payload::{Hello, JobStatusUpdate};
+use super::super::naming::{HeldTask, held_of};
+use super::super::pack::{PackError, PackReader};
+use super::super::payload::{JobStatusUpdate, PlainHello};
 use super::super::status::outcome_of;
 use super::asked::Asked;
 use super::former::prefix;
-use super::{Foreman, Mode, Phase};
+use super::{Foreman, ForemanPhase, Mode};
 use crate::session::Output;
 use laboro_core::{
     Capacity, Command, Join, Kinds, LeaseNo, LeaseRef, Name, Query, Reply, Report, TaskId, TaskRef,
@@ -33,21 +33,21 @@ pub struct Plain {
     pub greets: bool,
     pub numbering: Numbering,
     /// Of a node with a name.
-    pub numbers: Numbers,
+    pub numbers: SeqNumbers,
 }
 
 /// How far the numbers of a node's messages have come. An original goes on counting over a new connection, and a hub
 /// that has just been started has to know where.
 #[derive(Clone, Default)]
-pub struct Numbers {
+pub struct SeqNumbers {
     pub reached: u32,
     /// Told now and then how far they are.
     pub note: Option<Arc<dyn Fn(u32) + Send + Sync>>,
 }
 
-impl std::fmt::Debug for Numbers {
+impl std::fmt::Debug for SeqNumbers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Numbers").field("reached", &self.reached).finish_non_exhaustive()
+        f.debug_struct("SeqNumbers").field("reached", &self.reached).finish_non_exhaustive()
     }
 }
 
@@ -78,29 +78,30 @@ impl Foreman {
         request: &Message,
         out: &mut Output,
     ) -> Result<(), PackError> {
-        let hello = Hello::read(&request.body)?;
+        let hello = PlainHello::read(&request.body)?;
         self.talk.meet_laboro(request.header.padding == LABORO);
         let mut is_stranger = false;
         let name = match (&self.mode, &self.phase) {
             (
                 _,
-                Phase::Working { who: WorkerRef::Name { name, .. }, .. }
-                | Phase::Again { who: WorkerRef::Name { name, .. } },
+                ForemanPhase::Working { who: WorkerRef::Name { name, .. }, .. }
+                | ForemanPhase::Again { who: WorkerRef::Name { name, .. } },
             ) => name.clone(),
             (Mode::Plain(Plain { name: Some(name), .. }), _) => name.clone(),
             _ => {
                 is_stranger = true;
-                Name::from(format!("{}{}-{}", prefix(&self.place), now.0, self.place.session.0))
+                Name::from(format!("{}{}-{}", prefix(&self.context), now.0, self.context.session.0))
             }
         };
         let free = u32::try_from(hello.free.max(0)).unwrap_or(u32::MAX);
         let given = (free, hello.running.len() as u32);
         self.slots = free.saturating_add(given.1);
-        let running: Vec<Held> =
+        let running: Vec<HeldTask> =
             (hello.running.iter()).filter_map(|task| held_of(task.job.id, task.task)).collect();
-        let who = WorkerRef::Name { group: self.place.group.clone(), name };
+        let who = WorkerRef::Name { group: self.context.group.clone(), name };
         let look = Query::Worker(who.clone());
-        self.phase = Phase::Joining { hello: request.header.seq, who, given, ahead: 0, running };
+        self.phase =
+            ForemanPhase::Joining { hello: request.header.seq, who, given, ahead: 0, running };
         match is_stranger {
             true => self.search_former(out),
             false => out.ask(Asked::Look.tag(), Command::Query(look)),
@@ -110,7 +111,8 @@ impl Foreman {
 
     /// Now that the leases are known, what runs there can be said with them.
     pub(super) fn plain_join(&mut self, now: Time, reply: Reply, out: &mut Output) {
-        let Phase::Joining { who: WorkerRef::Name { group, name }, running, .. } = &mut self.phase
+        let ForemanPhase::Joining { who: WorkerRef::Name { group, name }, running, .. } =
+            &mut self.phase
         else {
             return;
         };
@@ -137,10 +139,11 @@ impl Foreman {
     /// Who has logged in may have been here before: its leases stand from now on, whatever it says and when.
     pub(super) fn plain_return(&mut self, now: Time, out: &mut Output) {
         let Mode::Plain(Plain { name: Some(name), slots, .. }) = &self.mode else { return };
-        let (group, name) = (self.place.group.clone(), name.clone());
+        let (group, name) = (self.context.group.clone(), name.clone());
         self.slots = *slots;
-        self.phase =
-            Phase::Again { who: WorkerRef::Name { group: group.clone(), name: name.clone() } };
+        self.phase = ForemanPhase::Again {
+            who: WorkerRef::Name { group: group.clone(), name: name.clone() },
+        };
         let join = self.plain_as(now, group, name, None);
         out.ask(Asked::Return.tag(), join);
     }
@@ -152,13 +155,13 @@ impl Foreman {
         name: Name,
         running: Option<Vec<(TaskId, LeaseNo)>>,
     ) -> Command {
-        let period_ms = connection_period_ms(self.place.grace_ms);
+        let period_ms = connection_period_ms(self.context.grace_ms);
         self.renew_at = Some(now.after_ms(period_ms / 3));
         Command::Join(Join {
             group,
             name,
             dialect: "fuq2",
-            session: self.place.session,
+            session: self.context.session,
             life: None,
             kinds: Kinds::of(&[WorkKind::Indexed]),
             tags: match &self.mode {
@@ -178,7 +181,7 @@ impl Foreman {
         if self.renew_at.is_none_or(|at| at > now) {
             return;
         }
-        let period_ms = connection_period_ms(self.place.grace_ms);
+        let period_ms = connection_period_ms(self.context.grace_ms);
         self.renew_at = self.plain_worker().map(|worker| {
             out.ask(Asked::Renew.tag(), Command::Renew(worker));
             now.after_ms(period_ms / 3)
@@ -203,14 +206,14 @@ impl Foreman {
         let update = if request.body.is_empty() {
             JobStatusUpdate::default()
         } else {
-            JobStatusUpdate::read(&mut Reader::new(&request.body))?
+            JobStatusUpdate::read(&mut PackReader::new(&request.body))?
         };
-        let Some(Held { task, .. }) = held_of(update.job, update.task) else {
+        let Some(HeldTask { task, .. }) = held_of(update.job, update.task) else {
             out.ask(Asked::Update(seq).tag(), Command::Renew(worker));
             return Ok(());
         };
         let lease = match self.held.remove(&task) {
-            Some(Held { lease, .. }) => LeaseRef::Number { task, lease },
+            Some(HeldTask { lease, .. }) => LeaseRef::Number { task, lease },
             None => LeaseRef::Held(TaskRef::Id(task)),
         };
         let (outcome, message) = outcome_of(update.success, &update.status);
@@ -222,10 +225,12 @@ impl Foreman {
     /// Who speaks, if that is known: by its HELLO, or by its login.
     fn plain_worker(&self) -> Option<WorkerRef> {
         match (&self.phase, &self.mode) {
-            (&Phase::Working { worker, .. }, _) => Some(WorkerRef::Id(worker)),
-            (Phase::Joining { who, .. } | Phase::Again { who }, _) => Some(who.clone()),
+            (&ForemanPhase::Working { worker, .. }, _) => Some(WorkerRef::Id(worker)),
+            (ForemanPhase::Joining { who, .. } | ForemanPhase::Again { who }, _) => {
+                Some(who.clone())
+            }
             (_, Mode::Plain(Plain { name: Some(name), .. })) => {
-                Some(WorkerRef::Name { group: self.place.group.clone(), name: name.clone() })
+                Some(WorkerRef::Name { group: self.context.group.clone(), name: name.clone() })
             }
             _ => None,
         }

@@ -2,8 +2,8 @@
 //! and STOP are kept as what they mean until they are said, so that what comes late still joins a batch and
 //! what is taken back before was never said.
 
-use super::super::header::{AT_ONCE, Kind};
-use super::super::naming::{self, Held};
+use super::super::header::{AT_ONCE, MessageKind};
+use super::super::naming::{self, HeldTask};
 use super::super::payload::{self, TaskPair};
 use super::super::talk::Wear;
 use super::asked::Asked;
@@ -26,11 +26,11 @@ const NO_ROOM_MS_MAX: u64 = 50;
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     pub(super) ready: VecDeque<Grant>,
-    pub(super) cancels: Vec<Held>,
+    pub(super) cancels: Vec<HeldTask>,
     stop: Option<Drain>,
     /// The worker was told to end everything: nothing else is worth saying.
     stopped: bool,
-    under_way: Vec<(u32, Request)>,
+    under_way: Vec<(u32, ForemanRequest)>,
     /// No room for more JOBs until then.
     jobs_held: Option<Time>,
     /// How long they waited last. 0: it had room.
@@ -40,22 +40,22 @@ pub(super) struct Requests {
 }
 
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum ForemanRequest {
     Job(Vec<Grant>),
-    Cancel(Vec<Held>),
+    Cancel(Vec<HeldTask>),
     Stop(Drain),
 }
 
 impl Requests {
-    pub(super) fn answered(&mut self, seq: u32) -> Option<Request> {
+    pub(super) fn answered(&mut self, seq: u32) -> Option<ForemanRequest> {
         let at = self.under_way.iter().position(|(asked, _)| *asked == seq)?;
         Some(self.under_way.remove(at).1)
     }
 
     /// An answer without trouble: the peer's queue has room again.
-    pub(super) fn go_on(&mut self, answered: &Request) {
+    pub(super) fn go_on(&mut self, answered: &ForemanRequest) {
         self.all_held = None;
-        if let Request::Job(_) = answered {
+        if let ForemanRequest::Job(_) = answered {
             self.pause_ms = 0;
         }
     }
@@ -71,7 +71,7 @@ impl Requests {
     }
 
     /// To be said later. Gives the tasks that the worker does not have after all.
-    pub(super) fn again(&mut self, now: Time, request: Request) -> Vec<TaskId> {
+    pub(super) fn again(&mut self, now: Time, request: ForemanRequest) -> Vec<TaskId> {
         self.all_held = Some(now.after_ms(NO_ROOM_MS_MAX));
         self.put_back(request)
     }
@@ -83,15 +83,15 @@ impl Requests {
         under_way.into_iter().flat_map(|(_, request)| self.put_back(request)).collect()
     }
 
-    fn put_back(&mut self, request: Request) -> Vec<TaskId> {
+    fn put_back(&mut self, request: ForemanRequest) -> Vec<TaskId> {
         match request {
-            Request::Job(grants) => {
+            ForemanRequest::Job(grants) => {
                 let tasks = grants.iter().map(|grant| grant.task).collect();
                 grants.into_iter().rev().for_each(|grant| self.ready.push_front(grant));
                 return tasks;
             }
-            Request::Cancel(leases) => self.cancels.extend(leases),
-            Request::Stop(drain) => self.stop = Some(drain),
+            ForemanRequest::Cancel(leases) => self.cancels.extend(leases),
+            ForemanRequest::Stop(drain) => self.stop = Some(drain),
         }
         Vec::new()
     }
@@ -99,14 +99,14 @@ impl Requests {
     /// Work that the worker has not got, or may not have got: it does not run there yet, but will.
     pub(super) fn unsent(&self) -> impl Iterator<Item = (TaskId, LeaseNo)> {
         let under_way = self.under_way.iter().flat_map(|(_, request)| match request {
-            Request::Job(grants) => &grants[..],
-            Request::Cancel(_) | Request::Stop(_) => &[],
+            ForemanRequest::Job(grants) => &grants[..],
+            ForemanRequest::Cancel(_) | ForemanRequest::Stop(_) => &[],
         });
         under_way.chain(&self.ready).map(|grant| (grant.task, grant.lease))
     }
 
     /// Takes it out of what is to be said, or has it ended.
-    pub(super) fn revoke(&mut self, held: Held) {
+    pub(super) fn revoke(&mut self, held: HeldTask) {
         match self.ready.iter().position(|grant| grant.lease == held.lease) {
             Some(at) => drop(self.ready.remove(at)),
             None => self.cancels.push(held),
@@ -189,20 +189,20 @@ impl Foreman {
     }
 
     fn say_stop(&mut self, drain: Drain, arg0: u32, out: &mut Output) {
-        let seq = self.talk.ask(&mut out.say, Kind::Stop, arg0);
+        let seq = self.talk.ask(&mut out.say, MessageKind::Stop, arg0);
         out.end_message();
-        self.requests.under_way.push((seq, Request::Stop(drain)));
+        self.requests.under_way.push((seq, ForemanRequest::Stop(drain)));
     }
 
     fn say_cancel(&mut self, out: &mut Output) {
         let count = self.requests.cancels.len().min(JOB_TASKS_MAX);
-        let cancels: Vec<Held> = self.requests.cancels.drain(..count).collect();
+        let cancels: Vec<HeldTask> = self.requests.cancels.drain(..count).collect();
         let name = if self.is_native() { native::pair_of } else { naming::pair_of };
         let pairs: Vec<TaskPair> = cancels.iter().map(name).collect();
         let body = |to: &mut BytesMut| payload::write_pairs(to, &pairs);
-        let seq = self.talk.ask_with(&mut out.say, Kind::Cancel, body);
+        let seq = self.talk.ask_with(&mut out.say, MessageKind::Cancel, body);
         out.end_message();
-        self.requests.under_way.push((seq, Request::Cancel(cancels)));
+        self.requests.under_way.push((seq, ForemanRequest::Cancel(cancels)));
     }
 
     fn say_job(&mut self, worker: WorkerId, out: &mut Output) {
@@ -224,10 +224,11 @@ impl Foreman {
             rest.into_iter().rev().for_each(|grant| self.requests.ready.push_front(grant));
             body.clear();
         }
-        let seq = self.talk.ask_with(&mut out.say, Kind::Job, |to| to.extend_from_slice(&body));
+        let seq =
+            self.talk.ask_with(&mut out.say, MessageKind::Job, |to| to.extend_from_slice(&body));
         out.end_message();
         self.note_given(&grants);
-        self.requests.under_way.push((seq, Request::Job(grants)));
+        self.requests.under_way.push((seq, ForemanRequest::Job(grants)));
     }
 
     fn write_job(&self, to: &mut BytesMut, grants: &[Grant]) {
@@ -261,7 +262,7 @@ impl Foreman {
 
     /// What every worker takes, or less where the hub is told to.
     fn job_bytes_max(&self) -> usize {
-        self.place.message_max.min(MESSAGE_BYTES_MAX)
+        self.context.message_max.min(MESSAGE_BYTES_MAX)
     }
 
     /// The worker has not heard of it. It cannot be given back before it has left: it would get it again.
@@ -278,7 +279,7 @@ impl Foreman {
     }
 
     pub(super) fn hand_back(&self, (task, lease): (TaskId, LeaseNo), out: &mut Output) {
-        let super::Phase::Working { worker, .. } = self.phase else { return };
+        let super::ForemanPhase::Working { worker, .. } = self.phase else { return };
         let lease = LeaseRef::Number { task, lease };
         let tasks = vec![Returned { lease, preds: Vec::new() }];
         let back = Return { worker: WorkerRef::Id(worker), tasks, place: Place::Front };

@@ -8,11 +8,11 @@
 //! nothing that is not answered tells what the number is below, and makes the node count on from there: an OK for every
 //! number in question can then be taken for nothing else.
 
-use super::super::header::{Header, Kind, SAY_HELLO, counts};
+use super::super::header::{MessageHeader, MessageKind, SAY_HELLO, counts};
 use super::super::payload::{self, TaskPair};
 use super::asked::Asked;
 use super::plain::connection_period_ms;
-use super::{Foreman, Mode, Phase};
+use super::{Foreman, ForemanPhase, Mode};
 use crate::session::{HangUp, Output};
 use laboro_core::{Command, Query, Reply, Time, WorkerId, WorkerRef};
 
@@ -26,7 +26,7 @@ pub(super) enum Waking {
     /// What it can wait for is answered one by one.
     Guess { worker: WorkerId, next: u32, until: Time },
     /// A CANCEL of nothing is under way.
-    Search { worker: WorkerId, search: Search },
+    Search { worker: WorkerId, search: NumberSearch },
     /// Whatever it waits for has been answered: a HELLO should come.
     Answered { worker: WorkerId, until: Time },
     /// A JOB without tasks is under way; its answer says how many run there.
@@ -38,7 +38,7 @@ pub(super) enum Waking {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Search {
+pub(super) struct NumberSearch {
     /// The node does not wait for the answer to a lower number.
     low: u32,
     /// Of the CANCEL.
@@ -71,7 +71,7 @@ const ANSWERED_MAX: u32 = 1 << 18;
 
 impl Foreman {
     pub(super) fn waking_deadline(&self) -> Option<Time> {
-        if !matches!(self.phase, Phase::Again { .. }) {
+        if !matches!(self.phase, ForemanPhase::Again { .. }) {
             return None;
         }
         match &self.waking {
@@ -115,7 +115,7 @@ impl Foreman {
         let reached = self.numbers_reached();
         if next > reached.saturating_add(NOTE_STEP + NEAR) {
             let search =
-                Search { low: 0, seq: next.max(STEP) - 1, step: STEP, by: now, spoke: false };
+                NumberSearch { low: 0, seq: next.max(STEP) - 1, step: STEP, by: now, spoke: false };
             return self.search(now, worker, search, out);
         }
         self.answer_unheard(next, out);
@@ -130,21 +130,29 @@ impl Foreman {
     }
 
     /// One step of the search. A node that knows no CANCEL gets a JOB without tasks: it means as little.
-    fn search(&mut self, now: Time, worker: WorkerId, search: Search, out: &mut Output) -> Waking {
+    fn search(
+        &mut self,
+        now: Time,
+        worker: WorkerId,
+        search: NumberSearch,
+        out: &mut Output,
+    ) -> Waking {
         self.talk.skip_to(search.seq);
         if self.talk.numbering().has_cancel() {
             let nothing = [TaskPair { job: 0, task: 0, lease: None }];
-            self.talk.ask_with(&mut out.say, Kind::Cancel, |to| payload::write_pairs(to, &nothing));
+            self.talk.ask_with(&mut out.say, MessageKind::Cancel, |to| {
+                payload::write_pairs(to, &nothing)
+            });
         } else {
-            self.talk.ask_with(&mut out.say, Kind::Job, |to| payload::write_tasks(to, &[]));
+            self.talk.ask_with(&mut out.say, MessageKind::Job, |to| payload::write_tasks(to, &[]));
         }
         out.end_message();
         self.asked_at = now;
-        Waking::Search { worker, search: Search { by: now.after_ms(ANSWER_MS), ..search } }
+        Waking::Search { worker, search: NumberSearch { by: now.after_ms(ANSWER_MS), ..search } }
     }
 
     /// In rising order: what is below the number that the node waits for is nothing to it.
-    fn answer_all(&mut self, search: Search, out: &mut Output) {
+    fn answer_all(&mut self, search: NumberSearch, out: &mut Output) {
         if search.seq - search.low > ANSWERED_MAX {
             return;
         }
@@ -154,14 +162,14 @@ impl Foreman {
     }
 
     fn count(&mut self, now: Time, worker: WorkerId, out: &mut Output) -> Waking {
-        self.talk.ask_with(&mut out.say, Kind::Job, |to| payload::write_tasks(to, &[]));
+        self.talk.ask_with(&mut out.say, MessageKind::Job, |to| payload::write_tasks(to, &[]));
         out.end_message();
         self.asked_at = now;
         Waking::Count { worker }
     }
 
     /// What was asked here has its answer.
-    pub(super) fn waking_answered(&mut self, now: Time, header: Header, out: &mut Output) {
+    pub(super) fn waking_answered(&mut self, now: Time, header: MessageHeader, out: &mut Output) {
         let later = now.after_ms(QUIET_MS);
         let reached = self.numbers_reached();
         self.waking = match std::mem::take(&mut self.waking) {
@@ -173,13 +181,15 @@ impl Foreman {
                 let step = if is_near { STEP } else { search.step.saturating_mul(2) };
                 let (low, seq) = (search.seq + 1, search.seq.saturating_add(step) | 1);
                 match seq < reached.saturating_add(BEYOND) {
-                    true => self.search(now, worker, Search { low, seq, step, ..search }, out),
+                    true => {
+                        self.search(now, worker, NumberSearch { low, seq, step, ..search }, out)
+                    }
                     // It waits for nothing.
                     false => self.count(now, worker, out),
                 }
             }
             Waking::Count { worker } => {
-                if let Phase::Again { who } = &self.phase {
+                if let ForemanPhase::Again { who } = &self.phase {
                     let query = Query::Worker(who.clone());
                     out.ask(Asked::Compare.tag(), Command::Query(query));
                 }
@@ -192,7 +202,7 @@ impl Foreman {
     /// How many tasks the hub thinks are there. What was given in a JOB that was lost is not.
     pub(super) fn waking_compared(&mut self, now: Time, reply: &Reply, out: &mut Output) {
         let Waking::Compare { worker, runs } = self.waking else { return };
-        let Phase::Again { who } = &self.phase else { return };
+        let ForemanPhase::Again { who } = &self.phase else { return };
         let leases = match reply {
             Reply::Workers(views) => views.first().map_or(0, |view| view.lease_count),
             _ => 0,
@@ -209,7 +219,7 @@ impl Foreman {
 
     /// The hub has taken back what is not there.
     pub(super) fn waking_emptied(&mut self, worker: WorkerId, out: &mut Output) {
-        if let (Waking::Compare { .. }, Phase::Again { who }) = (&self.waking, &self.phase) {
+        if let (Waking::Compare { .. }, ForemanPhase::Again { who }) = (&self.waking, &self.phase) {
             let who = who.clone();
             self.start_work(worker, who, 0, out);
         }
@@ -239,7 +249,7 @@ impl Foreman {
     pub(super) fn lost_at(&self) -> Option<Time> {
         let is_asked = !self.is_native() && self.talk.has_asked();
         let since = self.heard_at.max(self.asked_at);
-        is_asked.then(|| since.after_ms(connection_period_ms(self.place.grace_ms)))
+        is_asked.then(|| since.after_ms(connection_period_ms(self.context.grace_ms)))
     }
 
     pub(super) fn look_at_lost(&mut self, now: Time, out: &mut Output) {
@@ -263,7 +273,7 @@ impl Foreman {
             return;
         };
         // A number that the node has not heard of is not where it is.
-        if !matches!(self.phase, Phase::Working { .. }) {
+        if !matches!(self.phase, ForemanPhase::Working { .. }) {
             return;
         }
         let reached = plain.numbers.reached;

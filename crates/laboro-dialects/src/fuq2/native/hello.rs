@@ -1,7 +1,7 @@
 //! Who a worker is, what it has and what runs there.
 
 use super::super::pack::{
-    PackError, Reader, write_array, write_bin, write_map, write_str, write_uint,
+    PackError, PackReader, write_array, write_bin, write_map, write_str, write_uint,
 };
 use super::super::payload::{self, TASKS_MAX};
 use super::{LABORO, read_lease, text, write_lease};
@@ -33,7 +33,7 @@ const KEYS: [&str; 19] = [
 const VERSION: u64 = 1;
 
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(in super::super) struct Hello {
+pub(in super::super) struct NativeHello {
     pub(in super::super) token: Vec<u8>,
     pub(in super::super) name: Name,
     /// Empty: the one of the door.
@@ -60,11 +60,11 @@ pub(in super::super) struct Hello {
     pub(in super::super) fields: Fields,
 }
 
-impl Hello {
+impl NativeHello {
     pub(in super::super) fn write(&self, to: &mut BytesMut) {
         write_map(to, 3);
         let free = i64::from(self.slots).saturating_sub(self.running.len() as i64).max(0);
-        payload::Hello { free, running: Vec::new() }.write_fields(to);
+        payload::PlainHello { free, running: Vec::new() }.write_fields(to);
         write_str(to, LABORO.as_bytes());
         write_map(to, KEYS.len());
         for (at, key) in KEYS.iter().enumerate() {
@@ -122,22 +122,22 @@ impl Hello {
     }
 
     /// `None`: it has no fields of ours.
-    pub(in super::super) fn read(body: &Bytes) -> Result<Option<Hello>, PackError> {
+    pub(in super::super) fn read(body: &Bytes) -> Result<Option<NativeHello>, PackError> {
         if body.is_empty() {
             return Ok(None);
         }
         let mut hello = None;
-        Reader::new(body).fields(&["NumProcs", "Running", LABORO], |at, from| {
+        PackReader::new(body).fields(&["NumProcs", "Running", LABORO], |at, from| {
             if at < 2 {
                 return from.skip();
             }
-            let ours = hello.insert(Hello::default());
+            let ours = hello.insert(NativeHello::default());
             from.fields(&KEYS, |at, from| ours.read_field(at, from))
         })?;
         Ok(hello)
     }
 
-    fn read_field(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+    fn read_field(&mut self, at: usize, from: &mut PackReader<'_>) -> Result<(), PackError> {
         match at {
             0 => from.skip()?,
             1 => self.token = from.bytes()?.to_vec(),
@@ -157,13 +157,13 @@ impl Hello {
             15 => self.left_ms = from.uint()?,
             16 => self.life = from.uint()?,
             17 => {
-                let tags = from.list(FEATURES_MAX, Reader::small)?;
+                let tags = from.list(FEATURES_MAX, PackReader::small)?;
                 self.fields = tags.into_iter().fold(Fields::NONE, Fields::with);
             }
             _ => {
                 let most = Supply::ITEMS_MAX as usize + 1;
                 let names =
-                    |from: &mut Reader<'_>| from.list(most, |from| from.bytes().map(Name::new));
+                    |from: &mut PackReader<'_>| from.list(most, |from| from.bytes().map(Name::new));
                 for mut items in from.list(FEATURES_MAX, names)? {
                     let Some(name) = (!items.is_empty()).then(|| items.remove(0)) else { continue };
                     let known = self.resources.iter_mut().find(|(known, _)| *known == name);
@@ -180,7 +180,7 @@ impl Hello {
     }
 }
 
-fn read_resource(from: &mut Reader<'_>) -> Result<(Name, Supply), PackError> {
+fn read_resource(from: &mut PackReader<'_>) -> Result<(Name, Supply), PackError> {
     let mut resource = (Name::default(), Supply::default());
     from.tuple(2, |at, from| {
         match at {
@@ -193,9 +193,9 @@ fn read_resource(from: &mut Reader<'_>) -> Result<(Name, Supply), PackError> {
 }
 
 /// Whatever prints a hello does not print the secret in it.
-impl std::fmt::Debug for Hello {
+impl std::fmt::Debug for NativeHello {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hello")
+        f.debug_struct("NativeHello")
             .field("name", &self.name)
             .field("group", &self.group)
             .field("slots", &self.slots)

@@ -3,7 +3,7 @@
 
 use super::super::naming::title;
 use super::super::pack::{
-    PackError, Reader, write_array, write_bin, write_int, write_map, write_nil, write_str,
+    PackError, PackReader, write_array, write_bin, write_int, write_map, write_nil, write_str,
     write_uint,
 };
 use super::super::payload::{JobDescription, RUNNING, TASKS_MAX};
@@ -196,14 +196,14 @@ impl Default for Batch {
 impl Batch {
     pub(in super::super) fn read_all(body: &Bytes) -> Result<Vec<Batch>, PackError> {
         let mut left = TASKS_MAX;
-        Reader::new(body).list(TASKS_MAX, |from| {
+        PackReader::new(body).list(TASKS_MAX, |from| {
             let batch = Batch::read(from, left)?;
             left -= batch.tasks.len();
             Ok(batch)
         })
     }
 
-    fn read(from: &mut Reader<'_>, tasks_max: usize) -> Result<Batch, PackError> {
+    fn read(from: &mut PackReader<'_>, tasks_max: usize) -> Result<Batch, PackError> {
         let mut batch = Batch::default();
         from.fields(&["Task", "JobDescription", LABORO], |at, from| match at {
             0 => from.skip(),
@@ -223,7 +223,7 @@ impl Batch {
     fn read_field(
         &mut self,
         at: usize,
-        from: &mut Reader<'_>,
+        from: &mut PackReader<'_>,
         tasks_max: usize,
     ) -> Result<(), PackError> {
         if KEYS[at] == "Tasks" {
@@ -235,7 +235,7 @@ impl Batch {
     }
 
     /// What its tasks have in common.
-    fn read_shared(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+    fn read_shared(&mut self, at: usize, from: &mut PackReader<'_>) -> Result<(), PackError> {
         match at {
             0 => match read_work(from)? {
                 Some(work) => self.work = Arc::new(work),
@@ -268,7 +268,7 @@ impl Batch {
 }
 
 impl Given {
-    fn read(from: &mut Reader<'_>) -> Result<Given, PackError> {
+    fn read(from: &mut PackReader<'_>) -> Result<Given, PackError> {
         let mut given = Given::default();
         from.tuple(5, |at, from| {
             match at {
@@ -286,7 +286,7 @@ impl Given {
         Ok(given)
     }
 
-    fn read_detail(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+    fn read_detail(&mut self, at: usize, from: &mut PackReader<'_>) -> Result<(), PackError> {
         match at {
             2 => {
                 let wanted = "the number of an attempt";
@@ -300,7 +300,7 @@ impl Given {
     }
 }
 
-fn read_share(from: &mut Reader<'_>) -> Result<(String, Vec<u32>), PackError> {
+fn read_share(from: &mut PackReader<'_>) -> Result<(String, Vec<u32>), PackError> {
     let (mut name, mut bits) = (String::new(), 0u128);
     from.tuple(2, |at, from| {
         let bytes = from.bytes()?;

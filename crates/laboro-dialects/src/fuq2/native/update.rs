@@ -3,13 +3,13 @@
 //! attempt, ago]` that ends where the rest is zero.
 
 use super::super::pack::{
-    PackError, Reader, write_array, write_bin, write_bool, write_int, write_map, write_str,
+    PackError, PackReader, write_array, write_bin, write_bool, write_int, write_map, write_str,
     write_uint,
 };
 use super::super::payload::TASKS_MAX;
 use super::{LABORO, text};
 use crate::session::{Chunk, Stream};
-use crate::worker::{Ended, Used};
+use crate::worker::{TaskEnd, Used};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{JobId, LeaseNo, LeaseRef, Outcome, TaskId, TaskResult, Time};
 
@@ -24,7 +24,7 @@ pub(in super::super) enum Item {
         lease: LeaseNo,
         attempt: u16,
         at: Time,
-        how: Ended,
+        how: TaskEnd,
     },
     /// With a reason: this worker cannot run it at all.
     Back {
@@ -139,7 +139,7 @@ fn write_back(to: &mut BytesMut, (task, lease): (TaskId, LeaseNo), reason: Optio
     }
 }
 
-fn read_back(from: &mut Reader<'_>) -> Result<Back, PackError> {
+fn read_back(from: &mut PackReader<'_>) -> Result<Back, PackError> {
     let mut back = Back { task: TaskId::default(), lease: LeaseNo(0), reason: None };
     from.tuple(4, |at, from| {
         match at {
@@ -177,7 +177,7 @@ fn write_chunk(to: &mut BytesMut, chunk: &Chunk) {
     }
 }
 
-fn write_result(to: &mut BytesMut, (task, lease): (TaskId, LeaseNo), how: &Ended, facts: &Facts) {
+fn write_result(to: &mut BytesMut, (task, lease): (TaskId, LeaseNo), how: &TaskEnd, facts: &Facts) {
     let (outcome, code) = match how.outcome {
         Outcome::Success => (0, 0),
         Outcome::Exit(code) => (1, code),
@@ -221,13 +221,13 @@ impl Update {
         if body.is_empty() {
             return Ok(update);
         }
-        Reader::new(body).fields(&[LABORO], |_, from| {
+        PackReader::new(body).fields(&[LABORO], |_, from| {
             from.fields(&KEYS, |at, from| update.read_field(at, from))
         })?;
         Ok(update)
     }
 
-    fn read_field(&mut self, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+    fn read_field(&mut self, at: usize, from: &mut PackReader<'_>) -> Result<(), PackError> {
         match at {
             0 => self.chunks = from.list(TASKS_MAX, read_chunk)?,
             1 => {
@@ -243,7 +243,7 @@ impl Update {
     }
 }
 
-fn read_chunk(from: &mut Reader<'_>) -> Result<Chunk, PackError> {
+fn read_chunk(from: &mut PackReader<'_>) -> Result<Chunk, PackError> {
     let mut chunk = Chunk {
         task: TaskId::default(),
         lease: LeaseNo(0),
@@ -277,7 +277,7 @@ fn read_chunk(from: &mut Reader<'_>) -> Result<Chunk, PackError> {
     Ok(chunk)
 }
 
-fn read_result(from: &mut Reader<'_>) -> Result<(TaskResult, Facts), PackError> {
+fn read_result(from: &mut PackReader<'_>) -> Result<(TaskResult, Facts), PackError> {
     let (mut task, mut lease) = (TaskId::default(), LeaseNo(0));
     let (mut outcome, mut code, mut message) = (0, 0, None);
     let mut facts = Facts::default();

@@ -1,7 +1,7 @@
 //! What there is to run, as a tuple: `[kind, ...]`, the kind being a number.
 
 use super::super::pack::{
-    PackError, Reader, write_array, write_bin, write_nil, write_str, write_uint,
+    PackError, PackReader, write_array, write_bin, write_nil, write_str, write_uint,
 };
 use super::text;
 use bytes::BytesMut;
@@ -98,7 +98,7 @@ fn write_optional(to: &mut BytesMut, bytes: Option<&[u8]>) {
 }
 
 /// `None`: a kind that this version does not know, or a field that it must understand and does not.
-pub(in super::super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>, PackError> {
+pub(in super::super) fn read_work(from: &mut PackReader<'_>) -> Result<Option<Work>, PackError> {
     let mut is_understood = true;
     let mut kind = NAMED;
     let mut words: Vec<Box<[u8]>> = Vec::new();
@@ -138,7 +138,11 @@ pub(in super::super) fn read_work(from: &mut Reader<'_>) -> Result<Option<Work>,
     }))
 }
 
-fn read_setting(setting: &mut Setting, at: usize, from: &mut Reader<'_>) -> Result<(), PackError> {
+fn read_setting(
+    setting: &mut Setting,
+    at: usize,
+    from: &mut PackReader<'_>,
+) -> Result<(), PackError> {
     match at {
         0 => setting.dir = read_optional(from)?,
         1 => {
@@ -158,10 +162,10 @@ fn read_setting(setting: &mut Setting, at: usize, from: &mut Reader<'_>) -> Resu
     Ok(())
 }
 
-fn read_box(from: &mut Reader<'_>) -> Result<Box<[u8]>, PackError> {
+fn read_box(from: &mut PackReader<'_>) -> Result<Box<[u8]>, PackError> {
     from.bytes().map(Box::from)
 }
 
-fn read_optional(from: &mut Reader<'_>) -> Result<Option<Box<[u8]>>, PackError> {
+fn read_optional(from: &mut PackReader<'_>) -> Result<Option<Box<[u8]>>, PackError> {
     if from.nil() { Ok(None) } else { read_box(from).map(Some) }
 }

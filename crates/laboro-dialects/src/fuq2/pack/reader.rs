@@ -16,14 +16,14 @@ pub(crate) enum PackError {
 
 /// Reads one value after the other. Bytes and texts are shared with the message, not copied.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct PackReader<'a> {
     whole: &'a Bytes,
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(whole: &'a Bytes) -> Reader<'a> {
-        Reader { whole, rest: whole }
+impl<'a> PackReader<'a> {
+    pub(crate) fn new(whole: &'a Bytes) -> PackReader<'a> {
+        PackReader { whole, rest: whole }
     }
 
     #[inline]
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn list<T>(
         &mut self,
         most: usize,
-        mut one: impl FnMut(&mut Reader<'a>) -> Result<T, PackError>,
+        mut one: impl FnMut(&mut PackReader<'a>) -> Result<T, PackError>,
     ) -> Result<Vec<T>, PackError> {
         let length = self.array()?;
         if length > most {
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
     /// Reads one value, or passes over it where it is not what it should be: what follows can be read all the same.
     pub(crate) fn or_skip<T>(
         &mut self,
-        one: impl FnOnce(&mut Reader<'a>) -> Result<T, PackError>,
+        one: impl FnOnce(&mut PackReader<'a>) -> Result<T, PackError>,
     ) -> Result<Result<T, PackError>, PackError> {
         let start = self.rest;
         let read = one(self);
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn tuple(
         &mut self,
         known: usize,
-        mut one: impl FnMut(usize, &mut Reader<'a>) -> Result<(), PackError>,
+        mut one: impl FnMut(usize, &mut PackReader<'a>) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
         let length = self.array()?;
         for at in 0..length.min(known) {
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn fields(
         &mut self,
         keys: &[&str],
-        mut one: impl FnMut(usize, &mut Reader<'a>) -> Result<(), PackError>,
+        mut one: impl FnMut(usize, &mut PackReader<'a>) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
         let code = *self.rest.first().ok_or(PackError::Cut)?;
         let length = match code {

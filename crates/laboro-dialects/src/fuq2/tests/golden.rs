@@ -2,10 +2,10 @@
 //! name below.
 
 use crate::fuq2::frame::{self, Message};
-use crate::fuq2::header::{Header, Kind, Numbering};
-use crate::fuq2::pack::{PackError, Reader};
+use crate::fuq2::header::{MessageHeader, MessageKind, Numbering};
+use crate::fuq2::pack::{PackError, PackReader};
 use crate::fuq2::payload::{
-    Hello, JobStatusUpdate, Task, read_pairs, read_tasks, write_pairs, write_tasks,
+    JobStatusUpdate, PlainHello, Task, read_pairs, read_tasks, write_pairs, write_tasks,
 };
 use bytes::BytesMut;
 use serde_json::Value;
@@ -42,7 +42,7 @@ fn numbering(proto: &str) -> Option<Numbering> {
 
 enum Body {
     None,
-    Hello(Hello),
+    Hello(PlainHello),
     Job(Vec<Task>),
     Update(JobStatusUpdate),
     Cancel(Vec<crate::fuq2::payload::TaskPair>),
@@ -53,15 +53,17 @@ fn read(message: &Message) -> Result<Body, PackError> {
         return Ok(Body::None);
     }
     Ok(match message.header.kind {
-        Kind::Hello => Body::Hello(Hello::read(&message.body)?),
-        Kind::Job => Body::Job(read_tasks(&message.body)?),
-        Kind::Update => Body::Update(JobStatusUpdate::read(&mut Reader::new(&message.body))?),
-        Kind::Cancel => Body::Cancel(read_pairs(&message.body)?),
+        MessageKind::Hello => Body::Hello(PlainHello::read(&message.body)?),
+        MessageKind::Job => Body::Job(read_tasks(&message.body)?),
+        MessageKind::Update => {
+            Body::Update(JobStatusUpdate::read(&mut PackReader::new(&message.body))?)
+        }
+        MessageKind::Cancel => Body::Cancel(read_pairs(&message.body)?),
         _ => Body::None,
     })
 }
 
-fn write(header: Header, body: &Body, numbering: Numbering) -> BytesMut {
+fn write(header: MessageHeader, body: &Body, numbering: Numbering) -> BytesMut {
     let mut rest = BytesMut::new();
     match body {
         Body::None => {}
@@ -72,7 +74,7 @@ fn write(header: Header, body: &Body, numbering: Numbering) -> BytesMut {
     }
     let arg0 = if header.has_body() { rest.len() as u32 } else { header.arg0 };
     let mut bytes = BytesMut::new();
-    Header { arg0, ..header }.write(numbering, &mut bytes);
+    MessageHeader { arg0, ..header }.write(numbering, &mut bytes);
     bytes.unsplit(rest);
     bytes
 }
@@ -89,7 +91,7 @@ fn every_message_of_the_originals_is_read_and_written_as_they_do() {
             "encode" | "accept" => {
                 let message = taken.expect(id).expect(id);
                 assert!(input.is_empty(), "{id}: something is left");
-                let Header { seq, subtype, .. } = message.header;
+                let MessageHeader { seq, subtype, .. } = message.header;
                 assert_eq!(u64::from(seq), vector["seq"], "{id}");
                 assert_eq!(u64::from(subtype), vector["subtype"], "{id}");
                 let body = read(&message).unwrap_or_else(|error| panic!("{id}: {error}"));

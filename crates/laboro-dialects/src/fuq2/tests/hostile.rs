@@ -1,13 +1,13 @@
 //! What strangers may send: cut, huge and deep messages, wrong tokens, and random bytes. Nobody panics, and
 //! nothing is allocated ahead of the bytes that are there.
 
-use super::rig::place;
-use crate::fuq2::header::{Header, Kind, LABORO, Numbering};
-use crate::fuq2::native::{Batch, Hello, Update};
+use super::rig::context;
+use crate::fuq2::header::{LABORO, MessageHeader, MessageKind, Numbering};
+use crate::fuq2::native::{Batch, NativeHello, Update};
 use crate::fuq2::pack::Reader;
 use crate::fuq2::payload::{self, JobStatusUpdate};
 use crate::fuq2::{Foreman, Mode, NativeWorker, Plain, WorkerSettings};
-use crate::session::{Admitted, Denied, Gate, HangUp, Output, Session};
+use crate::session::{Admission, Admitted, Denied, HangUp, Output, Session};
 use crate::worker::{Orders, Parting, WorkerSide};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Name, Time};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const NOW: Time = Time(1000);
 
 fn native() -> Foreman {
-    Foreman::new(place(1), Mode::Native)
+    Foreman::new(context(1), Mode::Native)
 }
 
 fn hear(foreman: &mut Foreman, bytes: &[u8]) -> Output {
@@ -26,15 +26,15 @@ fn hear(foreman: &mut Foreman, bytes: &[u8]) -> Output {
     out
 }
 
-fn header(kind: Kind, seq: u32, padding: u32, arg0: u32) -> BytesMut {
+fn header(kind: MessageKind, seq: u32, padding: u32, arg0: u32) -> BytesMut {
     let mut bytes = BytesMut::new();
-    Header { kind, subtype: 0, seq, padding, arg0 }.write(Numbering::Current, &mut bytes);
+    MessageHeader { kind, subtype: 0, seq, padding, arg0 }.write(Numbering::Current, &mut bytes);
     bytes
 }
 
 #[test]
 fn a_stranger_with_a_huge_length_is_cut_off_before_its_bytes_come() {
-    let out = hear(&mut native(), &header(Kind::Hello, 0, LABORO, u32::MAX));
+    let out = hear(&mut native(), &header(MessageKind::Hello, 0, LABORO, u32::MAX));
     assert!(matches!(out.hang_up, Some(HangUp::Malformed(why)) if why.contains("4294967295")));
 }
 
@@ -46,13 +46,13 @@ fn what_is_not_fuq_is_cut_off() {
 
 #[test]
 fn an_original_at_the_native_door_is_told_where_to_go() {
-    let out = hear(&mut native(), &header(Kind::Hello, 0, 0, 0));
+    let out = hear(&mut native(), &header(MessageKind::Hello, 0, 0, 0));
     assert!(matches!(out.hang_up, Some(HangUp::Denied(why)) if why.contains("fuq2 door")));
 }
 
 #[test]
 fn an_update_of_a_stranger_is_not_read() {
-    let out = hear(&mut native(), &header(Kind::Update, 0, LABORO, 0));
+    let out = hear(&mut native(), &header(MessageKind::Update, 0, LABORO, 0));
     assert!(matches!(out.hang_up, Some(HangUp::Malformed(_))));
     assert!(out.ask.is_empty());
 }
@@ -60,7 +60,7 @@ fn an_update_of_a_stranger_is_not_read() {
 /// One good token, bound to a group.
 struct Lock;
 
-impl Gate for Lock {
+impl Admission for Lock {
     fn admit_worker(&self, secret: &[u8], _: Option<IpAddr>, _: Time) -> Result<Admitted, Denied> {
         if secret == b"good" {
             Ok(Admitted { group: Some(Name::from("sim")) })
@@ -71,8 +71,8 @@ impl Gate for Lock {
 }
 
 fn greet(settings: WorkerSettings) -> (Output, Option<Parting>) {
-    let place = crate::session::Place { gate: Arc::new(Lock), ..place(1) };
-    let mut foreman = Foreman::new(place, Mode::Native);
+    let context = crate::session::SessionContext { admission: Arc::new(Lock), ..context(1) };
+    let mut foreman = Foreman::new(context, Mode::Native);
     let mut worker = NativeWorker::new(settings);
     let mut orders = Orders::default();
     worker.open(NOW, &mut orders);
@@ -121,7 +121,7 @@ fn claims_of_more_than_is_there_are_refused() {
         let body = Bytes::copy_from_slice(claim);
         assert!(payload::read_tasks(&body).is_err());
         assert!(Batch::read_all(&body).is_err());
-        assert!(Reader::new(&body).skip().is_err());
+        assert!(PackReader::new(&body).skip().is_err());
     }
     // A byte each on the wire, much more in memory.
     let mut many = vec![0xDD, 0x00, 0x10, 0x00, 0x00];
@@ -134,7 +134,7 @@ fn depth_costs_nothing() {
     let mut deep = vec![0x81, 0xA1, b'x'];
     deep.resize(1 << 20, 0x91);
     deep.push(0xC0);
-    let update = JobStatusUpdate::read(&mut Reader::new(&Bytes::from(deep)));
+    let update = JobStatusUpdate::read(&mut PackReader::new(&Bytes::from(deep)));
     assert_eq!(update.unwrap(), JobStatusUpdate::default());
 }
 
@@ -150,7 +150,7 @@ fn a_newer_peer_may_say_more() {
     assert_eq!(update.results[0].outcome, laboro_core::Outcome::Exit(7));
     assert_eq!((update.facts[0].used.wall_us, update.facts[0].attempt), (9, 4));
     // And an older one less.
-    let hello = Hello::read(&Bytes::from_static(b"\x81\xA6Laboro\x81\xA4Name\xA1w")).unwrap();
+    let hello = NativeHello::read(&Bytes::from_static(b"\x81\xA6Laboro\x81\xA4Name\xA1w")).unwrap();
     assert_eq!(hello.unwrap().name, "w".into());
 }
 
@@ -174,14 +174,19 @@ fn random_bytes_end_no_program() {
             body.splice(..0, start.iter().copied());
         }
         let bytes = Bytes::from(body.clone());
-        let _ = (Update::read(&bytes), Hello::read(&bytes), Batch::read_all(&bytes));
+        let _ = (Update::read(&bytes), NativeHello::read(&bytes), Batch::read_all(&bytes));
         let _ = (payload::read_tasks(&bytes), payload::read_pairs(&bytes));
-        let kind =
-            [Kind::Hello, Kind::Update, Kind::Job, Kind::Reset, Kind::Stop][roll() as usize % 5];
+        let kind = [
+            MessageKind::Hello,
+            MessageKind::Update,
+            MessageKind::Job,
+            MessageKind::Reset,
+            MessageKind::Stop,
+        ][roll() as usize % 5];
         let mut message = header(kind, roll() % 8, LABORO, body.len() as u32);
         message.extend_from_slice(&body);
         hear(&mut native(), &message);
-        hear(&mut Foreman::new(place(1), Mode::Plain(Plain::tcp())), &message);
+        hear(&mut Foreman::new(context(1), Mode::Plain(Plain::tcp())), &message);
         let mut worker = NativeWorker::new(WorkerSettings::new("w", 1));
         worker.open(NOW, &mut Orders::default());
         worker.receive(NOW, &mut message, &mut Orders::default());

@@ -3,7 +3,7 @@
 use super::rig::{Rig, ended};
 use crate::fuq2::{Mode, NativeWorker, WorkerSettings};
 use crate::session::{HangUp, Stream};
-use crate::worker::{Ended, News, Order, Parting, Used, WorkerSide};
+use crate::worker::{News, Order, Parting, TaskEnd, Used, WorkerSide};
 use bytes::Bytes;
 use laboro_core::{
     ArraySpec, CallWork, Command, CommandWork, Drain, Fields, Needs, Outcome, Profile, Program,
@@ -208,7 +208,7 @@ fn what_an_attempt_used_comes_with_its_result_however_late() {
     rig.cut();
     let used = Used { wall_us: 3_000_000, user_us: 20, system_us: 30, peak_kib: 40 };
     let at = rig.now;
-    rig.tell(News::Ended { key, how: Ended { used, ..ended(Outcome::Exit(2)) } });
+    rig.tell(News::Ended { key, how: TaskEnd { used, ..ended(Outcome::Exit(2)) } });
     rig.stall(7000);
     rig.reconnect(Mode::Native);
     let [ends] = &rig.ended[..] else { panic!("{:?}", rig.ended) };

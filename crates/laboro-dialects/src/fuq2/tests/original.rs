@@ -3,8 +3,8 @@
 //! would end or lock up the original's program is a panic here.
 
 use crate::fuq2::frame::{self, Message};
-use crate::fuq2::header::{Header, Kind, Numbering, SAY_HELLO, counts};
-use crate::fuq2::payload::{Hello, JobStatusUpdate, Task, read_pairs, read_tasks};
+use crate::fuq2::header::{MessageHeader, MessageKind, Numbering, SAY_HELLO, counts};
+use crate::fuq2::payload::{JobStatusUpdate, PlainHello, Task, read_pairs, read_tasks};
 use crate::worker::{Key, News, Order, Orders, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::Time;
@@ -69,22 +69,23 @@ impl Original {
         let mut body = BytesMut::new();
         let (kind, asked) = if std::mem::take(&mut self.hello_is_due) {
             let running = self.tasks.iter().map(|(_, task)| task.clone()).collect();
-            Hello { free: self.free().into(), running }.write(&mut body);
+            PlainHello { free: self.free().into(), running }.write(&mut body);
             self.hellos += 1;
-            (Kind::Hello, Asked::Hello)
+            (MessageKind::Hello, Asked::Hello)
         } else if let Some(key) = self.ended.pop_front() {
             let task = &self.tasks.iter().find(|(of, _)| *of == key).expect("it ran").1;
             let (job, task, success) = (task.job.id, task.task, true);
             let status = "done".into();
             JobStatusUpdate { job, task, success, status, new_job: None }.write(&mut body);
-            (Kind::Update, Asked::Update(key))
+            (MessageKind::Update, Asked::Update(key))
         } else {
             return;
         };
         let seq = self.next;
         self.next += 2;
         let arg0 = body.len() as u32;
-        Header { kind, subtype: 0, seq, padding: 0, arg0 }.write(Numbering::Current, &mut out.say);
+        MessageHeader { kind, subtype: 0, seq, padding: 0, arg0 }
+            .write(Numbering::Current, &mut out.say);
         out.say.unsplit(body);
         out.end_message();
         self.waiting = Some((seq, asked));
@@ -114,8 +115,8 @@ impl Original {
         }
     }
 
-    fn take_answer(&mut self, asked: Asked, answer: Header) {
-        assert_eq!(answer.kind, Kind::Ok, "the node dies");
+    fn take_answer(&mut self, asked: Asked, answer: MessageHeader) {
+        assert_eq!(answer.kind, MessageKind::Ok, "the node dies");
         match asked {
             Asked::Hello => {
                 let expected = counts(self.free(), self.tasks.len() as u32);
@@ -132,12 +133,12 @@ impl Original {
     }
 
     fn dispatch(&mut self, message: Message, out: &mut Orders) {
-        let Header { kind, seq, .. } = message.header;
+        let MessageHeader { kind, seq, .. } = message.header;
         let says_hello = matches!(self.waiting, Some((_, Asked::Hello)));
-        assert!(!says_hello || kind == Kind::Ok, "the node locks itself up");
+        assert!(!says_hello || kind == MessageKind::Ok, "the node locks itself up");
         let (kind, subtype, arg0) = match kind {
-            Kind::Ok => return,
-            Kind::Job => {
+            MessageKind::Ok => return,
+            MessageKind::Job => {
                 let tasks = read_tasks(&message.body).expect("tasks");
                 let has_room = tasks.len() as u32 <= self.free();
                 if has_room {
@@ -150,9 +151,13 @@ impl Original {
                     }
                 }
                 let counts = counts(self.free(), self.tasks.len() as u32);
-                if has_room { (Kind::Ok, 0, counts) } else { (Kind::Error, 2, counts) }
+                if has_room {
+                    (MessageKind::Ok, 0, counts)
+                } else {
+                    (MessageKind::Error, 2, counts)
+                }
             }
-            Kind::Cancel => {
+            MessageKind::Cancel => {
                 let pairs = read_pairs(&message.body).expect("pairs");
                 assert!(!message.body.is_empty(), "the node dies");
                 let is_meant = |task: &Task| {
@@ -161,11 +166,12 @@ impl Original {
                 let found: Vec<Key> =
                     self.tasks.iter().filter(|(_, task)| is_meant(task)).map(|at| at.0).collect();
                 found.iter().for_each(|&key| out.order(Order::Cancel(key)));
-                (Kind::Ok, 0, (found.len() as u32) << 16)
+                (MessageKind::Ok, 0, (found.len() as u32) << 16)
             }
             other => panic!("{other:?} is not tried here"),
         };
-        Header { kind, subtype, seq, padding: 0, arg0 }.write(Numbering::Current, &mut out.say);
+        MessageHeader { kind, subtype, seq, padding: 0, arg0 }
+            .write(Numbering::Current, &mut out.say);
         out.end_message();
     }
 }

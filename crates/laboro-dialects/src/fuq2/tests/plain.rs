@@ -1,9 +1,9 @@
 //! Originals at the foreman: whole conversations with a hub, and the foreman's words one by one.
 
-use super::rig::{Rig, ended, place};
+use super::rig::{Rig, context, ended};
 use crate::fuq2::frame::{self, Message};
-use crate::fuq2::header::{Header, Kind, Numbering, SAY_HELLO};
-use crate::fuq2::payload::{Hello, JobStatusUpdate};
+use crate::fuq2::header::{MessageHeader, MessageKind, Numbering, SAY_HELLO};
+use crate::fuq2::payload::{JobStatusUpdate, PlainHello};
 use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
 use crate::session::{Delivery, HangUp, Output, Session};
 use crate::worker::{Assignment, News, Order, Parting};
@@ -248,7 +248,7 @@ pub(super) const NOW: Time = Time(1000);
 
 impl Bare {
     fn new(plain: Plain) -> Bare {
-        let foreman = Foreman::new(place(1), Mode::Plain(plain));
+        let foreman = Foreman::new(context(1), Mode::Plain(plain));
         let (asked, said) = (Vec::new(), Vec::new());
         let mut bare = Bare { foreman, asked, said, out: Output::default() };
         bare.foreman.open(NOW, &mut bare.out);
@@ -287,13 +287,13 @@ impl Bare {
     }
 }
 
-pub(super) fn bytes(kind: Kind, seq: u32, subtype: u8, arg0: u32) -> BytesMut {
+pub(super) fn bytes(kind: MessageKind, seq: u32, subtype: u8, arg0: u32) -> BytesMut {
     let mut bytes = BytesMut::new();
-    Header { kind, subtype, seq, padding: 0, arg0 }.write(Numbering::Current, &mut bytes);
+    MessageHeader { kind, subtype, seq, padding: 0, arg0 }.write(Numbering::Current, &mut bytes);
     bytes
 }
 
-pub(super) fn with_body(kind: Kind, seq: u32, body: impl FnOnce(&mut BytesMut)) -> BytesMut {
+pub(super) fn with_body(kind: MessageKind, seq: u32, body: impl FnOnce(&mut BytesMut)) -> BytesMut {
     let mut rest = BytesMut::new();
     body(&mut rest);
     let mut bytes = bytes(kind, seq, 0, rest.len() as u32);
@@ -302,7 +302,7 @@ pub(super) fn with_body(kind: Kind, seq: u32, body: impl FnOnce(&mut BytesMut)) 
 }
 
 fn hello(free: i64) -> BytesMut {
-    with_body(Kind::Hello, 0, |to| Hello { free, running: Vec::new() }.write(to))
+    with_body(MessageKind::Hello, 0, |to| PlainHello { free, running: Vec::new() }.write(to))
 }
 
 fn grant() -> Grant {
@@ -325,7 +325,7 @@ fn grant() -> Grant {
 fn the_greeting_has_number_one_and_is_not_said_on_a_websocket() {
     let bare = Bare::new(Plain::tcp());
     let greeting = bare.said[0].header;
-    assert_eq!((greeting.kind, greeting.seq, greeting.arg0), (Kind::Ok, 1, 0));
+    assert_eq!((greeting.kind, greeting.seq, greeting.arg0), (MessageKind::Ok, 1, 0));
     assert!(Bare::new(Plain::websocket("vm".into(), Vec::new())).said.is_empty());
 }
 
@@ -343,14 +343,14 @@ fn a_hello_is_answered_with_what_it_said() {
 #[test]
 fn a_hello_without_a_body_is_a_worker_of_unknown_size() {
     let mut bare = Bare::new(Plain::tcp());
-    bare.join(bytes(Kind::Hello, 0, 0, 0));
+    bare.join(bytes(MessageKind::Hello, 0, 0, 0));
     assert_eq!(bare.said[0].header.arg0, 0);
 }
 
 #[test]
 fn an_update_before_the_hello_is_told_to_say_it() {
     let mut bare = Bare::new(Plain::tcp());
-    bare.hear(with_body(Kind::Update, 4, |to| JobStatusUpdate::default().write(to)));
+    bare.hear(with_body(MessageKind::Update, 4, |to| JobStatusUpdate::default().write(to)));
     assert_eq!((bare.said[0].header.seq, bare.said[0].header.arg0), (4, SAY_HELLO));
 }
 
@@ -358,7 +358,7 @@ fn an_update_before_the_hello_is_told_to_say_it() {
 fn a_result_told_before_the_hello_counts_where_the_node_is_known() {
     let mut node = Bare::new(Plain::websocket("vm".into(), Vec::new()));
     let update = JobStatusUpdate { job: 3, task: 2, success: true, ..JobStatusUpdate::default() };
-    node.hear(with_body(Kind::Update, 4, |to| update.write(to)));
+    node.hear(with_body(MessageKind::Update, 4, |to| update.write(to)));
     assert!(node.said.is_empty(), "not before the result is safe");
     let [(tag, Command::Report(report))] = &node.asked[..] else { panic!("a report") };
     assert_eq!(report.worker, who());
@@ -385,13 +385,13 @@ fn an_update_is_answered_when_its_result_is_safe() {
     bare.join(hello(2));
     let status = "error encountered: signal: killed".into();
     let update = JobStatusUpdate { job: 3, task: 2, status, ..JobStatusUpdate::default() };
-    bare.hear(with_body(Kind::Update, 2, |to| update.write(to)));
+    bare.hear(with_body(MessageKind::Update, 2, |to| update.write(to)));
     assert!(bare.said.is_empty());
     let [(tag, Command::Report(report))] = &bare.asked[..] else { panic!("a report") };
     assert_eq!(report.results[0].outcome, Outcome::Signal(9));
     assert!(matches!(report.results[0].lease, LeaseRef::Held(_)));
     bare.reply(*tag, Reply::Reported(vec![Ok(())]));
-    assert_eq!((bare.said[0].header.kind, bare.said[0].header.seq), (Kind::Ok, 2));
+    assert_eq!((bare.said[0].header.kind, bare.said[0].header.seq), (MessageKind::Ok, 2));
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn a_hello_and_an_update_that_come_together_are_answered_in_order() {
     let mut node = Bare::new(Plain::websocket("vm".into(), Vec::new()));
     let mut both = hello(2);
     let update = JobStatusUpdate { job: 3, task: 2, success: true, ..JobStatusUpdate::default() };
-    both.unsplit(with_body(Kind::Update, 2, |to| update.write(to)));
+    both.unsplit(with_body(MessageKind::Update, 2, |to| update.write(to)));
     node.join(both);
     assert_eq!((node.said[0].header.seq, node.said[0].header.arg0), (0, 2 << 16));
     let report = node.asked.iter().find(|(_, command)| matches!(command, Command::Report(_)));
@@ -425,7 +425,7 @@ fn work_that_a_node_has_no_room_for_waits_a_moment_and_then_longer() {
         }
         node.collect();
         let seq = node.said[0].header.seq;
-        node.foreman.receive(now, &mut bytes(Kind::Error, seq, 2, 1), &mut node.out);
+        node.foreman.receive(now, &mut bytes(MessageKind::Error, seq, 2, 1), &mut node.out);
     }
     assert_eq!(waited, [1, 2, 4, 8, 16, 32, 50]);
 }
@@ -434,7 +434,7 @@ fn work_that_a_node_has_no_room_for_waits_a_moment_and_then_longer() {
 fn wrong_numbers_of_an_original_end_the_conversation_without_a_word() {
     let mut bare = Bare::new(Plain::tcp());
     bare.join(hello(2));
-    bare.hear(with_body(Kind::Update, 3, |to| JobStatusUpdate::default().write(to)));
+    bare.hear(with_body(MessageKind::Update, 3, |to| JobStatusUpdate::default().write(to)));
     assert!(bare.said.is_empty() && bare.out.hang_up.is_some());
 }
 

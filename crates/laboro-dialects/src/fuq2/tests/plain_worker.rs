@@ -3,8 +3,8 @@
 use super::plain::{NOW, bytes, with_body};
 use super::rig::ended;
 use crate::fuq2::frame::{self, Message};
-use crate::fuq2::header::{AT_ONCE, Kind, LABORO, Numbering, SAY_HELLO, Trouble};
-use crate::fuq2::payload::{self, Hello, JobDescription, JobStatusUpdate, Task, TaskPair};
+use crate::fuq2::header::{AT_ONCE, LABORO, MessageKind, Numbering, SAY_HELLO, Trouble};
+use crate::fuq2::payload::{self, JobDescription, JobStatusUpdate, PlainHello, Task, TaskPair};
 use crate::fuq2::{PlainSettings, PlainWorker};
 use crate::worker::{Key, News, Order, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
@@ -27,14 +27,14 @@ impl Lone {
         lone.worker.open(NOW, &mut out);
         lone.collect(out);
         assert!(lone.said.is_empty(), "the foreman speaks first");
-        lone.hear(bytes(Kind::Ok, 1, 0, 0));
+        lone.hear(bytes(MessageKind::Ok, 1, 0, 0));
         let hello = lone.said[0].header;
         assert_eq!(
             (hello.kind, hello.padding),
-            (Kind::Hello, LABORO),
+            (MessageKind::Hello, LABORO),
             "two of ours know each other"
         );
-        lone.hear(bytes(Kind::Ok, 0, 0, slots << 16));
+        lone.hear(bytes(MessageKind::Ok, 0, 0, slots << 16));
         lone
     }
 
@@ -43,8 +43,8 @@ impl Lone {
         let worker = PlainWorker::new(PlainSettings::websocket("vm", slots));
         let mut lone = Lone { worker, orders: Vec::new(), said: Vec::new(), parting: None };
         lone.open();
-        assert_eq!(lone.said[0].header.kind, Kind::Hello);
-        let mut answer = bytes(Kind::Ok, 0, 0, slots << 16);
+        assert_eq!(lone.said[0].header.kind, MessageKind::Hello);
+        let mut answer = bytes(MessageKind::Ok, 0, 0, slots << 16);
         answer[8..12].copy_from_slice(&padding.to_le_bytes());
         lone.hear(answer);
         lone
@@ -63,7 +63,7 @@ impl Lone {
     /// The only thing said.
     fn update(&self) -> JobStatusUpdate {
         let [update] = &self.said[..] else { panic!("one message: {:?}", self.said()) };
-        assert_eq!(update.header.kind, Kind::Update);
+        assert_eq!(update.header.kind, MessageKind::Update);
         JobStatusUpdate::read(&mut crate::fuq2::pack::Reader::new(&update.body)).unwrap()
     }
 
@@ -97,7 +97,7 @@ impl Lone {
         self.orders.iter().filter_map(key).collect()
     }
 
-    fn said(&self) -> Vec<(Kind, u32, u32)> {
+    fn said(&self) -> Vec<(MessageKind, u32, u32)> {
         self.said.iter().map(|m| (m.header.kind, m.header.seq, m.header.arg0)).collect()
     }
 }
@@ -108,17 +108,17 @@ fn job(seq: u32, tasks: &[(u64, i64)]) -> BytesMut {
         job: JobDescription { id, name: "two".into(), ..JobDescription::default() },
     };
     let tasks: Vec<Task> = tasks.iter().map(task).collect();
-    with_body(Kind::Job, seq, |to| payload::write_tasks(to, &tasks))
+    with_body(MessageKind::Job, seq, |to| payload::write_tasks(to, &tasks))
 }
 
 #[test]
 fn a_job_is_taken_whole_or_not_at_all() {
     let mut lone = Lone::new(2);
     lone.hear(job(3, &[(1, 1), (1, 2)]));
-    assert_eq!(lone.said(), [(Kind::Ok, 3, 2)]);
+    assert_eq!(lone.said(), [(MessageKind::Ok, 3, 2)]);
     assert_eq!(lone.orders.len(), 2);
     lone.hear(job(5, &[(1, 3)]));
-    assert_eq!(lone.said(), [(Kind::Error, 5, 2)]);
+    assert_eq!(lone.said(), [(MessageKind::Error, 5, 2)]);
     assert_eq!(Trouble::of(lone.said[0].header.subtype), Trouble::NoProcs);
     assert!(lone.orders.is_empty());
 }
@@ -128,8 +128,8 @@ fn a_cancelled_task_reports_how_it_ended() {
     let mut lone = Lone::new(2);
     lone.hear(job(3, &[(3, 1), (3, 2)]));
     let whole = [TaskPair { job: 3, task: -1, lease: None }];
-    lone.hear(with_body(Kind::Cancel, 5, |to| payload::write_pairs(to, &whole)));
-    assert_eq!(lone.said(), [(Kind::Ok, 5, 2 << 16)]);
+    lone.hear(with_body(MessageKind::Cancel, 5, |to| payload::write_pairs(to, &whole)));
+    assert_eq!(lone.said(), [(MessageKind::Ok, 5, 2 << 16)]);
     let Order::Cancel(key) = lone.orders[0] else { panic!("a cancel") };
     let mut out = Orders::default();
     let news = News::Ended { key, how: ended(Outcome::Signal(9)) };
@@ -139,9 +139,9 @@ fn a_cancelled_task_reports_how_it_ended() {
     let update = JobStatusUpdate::read(&mut from).unwrap();
     assert_eq!(&update.status[..], b"error encountered: signal: killed");
     let unknown = [TaskPair { job: 9, task: 1, lease: None }];
-    lone.hear(bytes(Kind::Ok, 6, 0, 0));
-    lone.hear(with_body(Kind::Cancel, 7, |to| payload::write_pairs(to, &unknown)));
-    assert_eq!(lone.said(), [(Kind::Ok, 7, 0)], "originals know no error for it");
+    lone.hear(bytes(MessageKind::Ok, 6, 0, 0));
+    lone.hear(with_body(MessageKind::Cancel, 7, |to| payload::write_pairs(to, &unknown)));
+    assert_eq!(lone.said(), [(MessageKind::Ok, 7, 0)], "originals know no error for it");
 }
 
 #[test]
@@ -182,18 +182,18 @@ fn who_leaves_an_original_tells_its_results_on_a_connection_without_a_hello() {
     lone.worker.lost(NOW);
     lone.open();
     assert_eq!(lone.update().task, 1, "what had no answer, and no HELLO");
-    lone.hear(bytes(Kind::Ok, 0, 0, SAY_HELLO));
+    lone.hear(bytes(MessageKind::Ok, 0, 0, SAY_HELLO));
     assert_eq!((lone.said(), lone.worker.is_settled()), (vec![], true), "it is taken all the same");
     for (key, task) in [(keys[1], 2), (keys[2], 3)] {
         lone.end(key);
         assert_eq!(lone.update().task, task);
-        lone.hear(bytes(Kind::Ok, lone.said[0].header.seq, 0, 1 << 16));
+        lone.hear(bytes(MessageKind::Ok, lone.said[0].header.seq, 0, 1 << 16));
         assert_eq!(lone.parting, None);
     }
     lone.tell(News::Returned(keys[3]));
     let update = lone.update();
     assert_eq!((update.task, update.success), (4, false), "nobody else would ever run it");
-    lone.hear(bytes(Kind::Ok, lone.said[0].header.seq, 0, 1 << 16));
+    lone.hear(bytes(MessageKind::Ok, lone.said[0].header.seq, 0, 1 << 16));
     assert_eq!(lone.parting, Some(Parting::Finished));
 }
 
@@ -222,7 +222,7 @@ fn a_foreman_that_knows_of_it_is_left_on_the_same_connection() {
     let mut told = Lone::on_websocket(2, 0);
     told.hear(job(3, &[(1, 1)]));
     let key = told.started()[0];
-    told.hear(bytes(Kind::Stop, 5, 0, 2));
+    told.hear(bytes(MessageKind::Stop, 5, 0, 2));
     told.tell(News::Draining);
     assert_eq!(told.parting, None, "an original that said STOP gives nothing more");
     told.end(key);
@@ -235,7 +235,7 @@ fn what_is_cancelled_before_it_began_is_told_all_the_same() {
     lone.hear(job(3, &[(1, 1)]));
     let keys = lone.started();
     let whole = [TaskPair { job: 1, task: -1, lease: None }];
-    lone.hear(with_body(Kind::Cancel, 5, |to| payload::write_pairs(to, &whole)));
+    lone.hear(with_body(MessageKind::Cancel, 5, |to| payload::write_pairs(to, &whole)));
     lone.tell(News::Returned(keys[0]));
     let mut from = crate::fuq2::pack::Reader::new(&lone.said[0].body);
     let update = JobStatusUpdate::read(&mut from).unwrap();
@@ -245,20 +245,26 @@ fn what_is_cancelled_before_it_began_is_told_all_the_same() {
 #[test]
 fn stop_counts_down_and_zero_means_all() {
     let mut lone = Lone::new(3);
-    lone.hear(bytes(Kind::Stop, 3, 0, 1));
-    assert_eq!(lone.said(), [(Kind::Ok, 3, 2 << 16)]);
+    lone.hear(bytes(MessageKind::Stop, 3, 0, 1));
+    assert_eq!(lone.said(), [(MessageKind::Ok, 3, 2 << 16)]);
     lone.hear(job(5, &[(1, 1)]));
-    lone.hear(bytes(Kind::Stop, 7, 0, 0));
-    assert_eq!(lone.said(), [(Kind::Ok, 7, 1)]);
+    lone.hear(bytes(MessageKind::Stop, 7, 0, 0));
+    assert_eq!(lone.said(), [(MessageKind::Ok, 7, 1)]);
     assert_eq!(lone.parting, None);
     let mut idle = Lone::new(2);
-    idle.hear(bytes(Kind::Stop, 3, 0, 2));
-    assert_eq!((idle.said(), &idle.parting), (vec![(Kind::Ok, 3, 0)], &Some(Parting::Finished)));
+    idle.hear(bytes(MessageKind::Stop, 3, 0, 2));
+    assert_eq!(
+        (idle.said(), &idle.parting),
+        (vec![(MessageKind::Ok, 3, 0)], &Some(Parting::Finished))
+    );
     let mut busy = Lone::new(2);
     busy.hear(job(3, &[(1, 1)]));
-    busy.hear(bytes(Kind::Stop, 5, 0, AT_ONCE));
+    busy.hear(bytes(MessageKind::Stop, 5, 0, AT_ONCE));
     assert!(matches!(busy.orders[..], [Order::StopNow]));
-    assert_eq!((busy.said(), &busy.parting), (vec![(Kind::Ok, 5, 0)], &Some(Parting::Finished)));
+    assert_eq!(
+        (busy.said(), &busy.parting),
+        (vec![(MessageKind::Ok, 5, 0)], &Some(Parting::Finished))
+    );
 }
 
 #[test]
@@ -270,15 +276,15 @@ fn a_foreman_that_forgot_the_worker_is_told_again() {
     let mut out = Orders::default();
     lone.worker.tell(NOW, news, &mut out);
     lone.collect(out);
-    assert_eq!(lone.said()[0].0, Kind::Update);
-    lone.hear(bytes(Kind::Ok, 4, 0, SAY_HELLO));
-    assert_eq!(lone.said()[0].0, Kind::Hello);
-    let told = Hello::read(&lone.said[0].body).unwrap();
+    assert_eq!(lone.said()[0].0, MessageKind::Update);
+    lone.hear(bytes(MessageKind::Ok, 4, 0, SAY_HELLO));
+    assert_eq!(lone.said()[0].0, MessageKind::Hello);
+    let told = PlainHello::read(&lone.said[0].body).unwrap();
     assert_eq!(told.running.len(), 1, "until its result is answered, it counts as running");
     assert_eq!(told.free, 1, "and its slot is not free");
-    lone.hear(bytes(Kind::Ok, 6, 0, 0));
-    assert_eq!(lone.said()[0].0, Kind::Update);
-    lone.hear(bytes(Kind::Ok, 8, 0, 0));
+    lone.hear(bytes(MessageKind::Ok, 6, 0, 0));
+    assert_eq!(lone.said()[0].0, MessageKind::Update);
+    lone.hear(bytes(MessageKind::Ok, 8, 0, 0));
     assert!(lone.worker.is_settled());
 }
 

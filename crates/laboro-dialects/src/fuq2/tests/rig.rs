@@ -1,8 +1,10 @@
 //! A hub core with one foreman and one worker, joined by byte buffers. Time stands still unless told.
 
 use crate::fuq2::{Foreman, Mode};
-use crate::session::{Chunk, Delivery, Ends, HangUp, OpenGate, Output, Place, Session};
-use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
+use crate::session::{
+    Chunk, Delivery, Ends, HangUp, OpenAdmission, Output, Session, SessionContext,
+};
+use crate::worker::{Assignment, Key, News, Order, Orders, Parting, TaskEnd, Used, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{
     ArraySpec, Ask, Command, CommandWork, Config, Effect, Grant, Hub, JobId, JobOptions, Ledger,
@@ -33,19 +35,19 @@ pub(super) struct Rig<W> {
 
 const TEST: u64 = 1 << 62;
 
-pub(super) fn place(session: u64) -> Place {
-    Place {
+pub(super) fn context(session: u64) -> SessionContext {
+    SessionContext {
         session: SessionId(session),
         group: Name::from("default"),
         peer: None,
         message_max: 1 << 20,
         grace_ms: 10_000,
-        gate: Arc::new(OpenGate),
+        admission: Arc::new(OpenAdmission),
     }
 }
 
-pub(super) fn ended(outcome: Outcome) -> Ended {
-    Ended { outcome, message: None, used: Used::default() }
+pub(super) fn ended(outcome: Outcome) -> TaskEnd {
+    TaskEnd { outcome, message: None, used: Used::default() }
 }
 
 impl<W: WorkerSide> Rig<W> {
@@ -55,7 +57,7 @@ impl<W: WorkerSide> Rig<W> {
         let mut rig = Rig {
             now,
             hub,
-            foreman: Foreman::new(place(1), mode),
+            foreman: Foreman::new(context(1), mode),
             worker,
             connected: false,
             session: 1,
@@ -106,7 +108,7 @@ impl<W: WorkerSide> Rig<W> {
 
     pub(super) fn reconnect(&mut self, mode: Mode) {
         self.session += 1;
-        self.foreman = Foreman::new(place(self.session), mode);
+        self.foreman = Foreman::new(context(self.session), mode);
         (self.hang_up, self.parting) = (None, None);
         self.connect();
     }
@@ -114,7 +116,7 @@ impl<W: WorkerSide> Rig<W> {
     /// There is a connection again, and what the worker says on it is not heard.
     pub(super) fn come_back_silent(&mut self, mode: Mode) {
         self.session += 1;
-        self.foreman = Foreman::new(place(self.session), mode);
+        self.foreman = Foreman::new(context(self.session), mode);
         (self.hang_up, self.parting) = (None, None);
         self.connected = true;
         let mut out = Output::default();

@@ -2,13 +2,13 @@
 //! which both ask at once.
 
 use crate::fuq2::frame::{self, Message};
-use crate::fuq2::header::{AT_ONCE, Header, Kind, Numbering, Trouble};
-use crate::fuq2::talk::{Heard, Side, Talk, Wear};
+use crate::fuq2::header::{AT_ONCE, MessageHeader, MessageKind, Numbering, Trouble};
+use crate::fuq2::talk::{Meaning, Side, Talk, Wear};
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
-fn message(kind: Kind, seq: u32) -> Message {
-    let header = Header { kind, subtype: 0, seq, padding: 0, arg0: 0 };
+fn message(kind: MessageKind, seq: u32) -> Message {
+    let header = MessageHeader { kind, subtype: 0, seq, padding: 0, arg0: 0 };
     Message { header, body: Bytes::new() }
 }
 
@@ -44,7 +44,7 @@ fn play(talk: &mut Talk, line: &str) -> Vec<String> {
     match words[..] {
         [">", kind, seq] => {
             let (kind, arg0) = match kind {
-                "STOPNOW" => (Kind::Stop, AT_ONCE),
+                "STOPNOW" => (MessageKind::Stop, AT_ONCE),
                 kind => (kind_of(kind), 0),
             };
             let mut heard = message(kind, seq.parse().unwrap());
@@ -67,38 +67,38 @@ fn play(talk: &mut Talk, line: &str) -> Vec<String> {
         _ => panic!("what is {line}?"),
     }
     while let Ok(Some(said)) = frame::take(&mut say, Numbering::Current, 0) {
-        let Header { kind, seq, arg0, .. } = said.header;
+        let MessageHeader { kind, seq, arg0, .. } = said.header;
         happened.push(match kind {
-            Kind::Reset => format!("say RESET {seq} after {arg0}"),
+            MessageKind::Reset => format!("say RESET {seq} after {arg0}"),
             kind => format!("say {kind:?} {seq}"),
         });
     }
     happened
 }
 
-fn kind_of(word: &str) -> Kind {
+fn kind_of(word: &str) -> MessageKind {
     match word {
-        "OK" => Kind::Ok,
-        "HELLO" => Kind::Hello,
-        "JOB" => Kind::Job,
-        "UPDATE" => Kind::Update,
-        "CANCEL" => Kind::Cancel,
-        "STOP" => Kind::Stop,
-        "ERROR" => Kind::Error,
-        "RESET" => Kind::Reset,
+        "OK" => MessageKind::Ok,
+        "HELLO" => MessageKind::Hello,
+        "JOB" => MessageKind::Job,
+        "UPDATE" => MessageKind::Update,
+        "CANCEL" => MessageKind::Cancel,
+        "STOP" => MessageKind::Stop,
+        "ERROR" => MessageKind::Error,
+        "RESET" => MessageKind::Reset,
         _ => panic!("what is {word}?"),
     }
 }
 
-fn show_heard(heard: &Heard) -> String {
+fn show_heard(heard: &Meaning) -> String {
     match heard {
-        Heard::Request(message) => format!("do {:?} {}", message.header.kind, message.header.seq),
-        Heard::Response(message) => format!("answered {}", message.header.seq),
-        Heard::Nothing => "nothing".into(),
-        Heard::Greeting => "greeting".into(),
-        Heard::Overflow(seq) => format!("overflow {seq}"),
-        Heard::BadSeq { seq, why } => format!("{seq} {why}"),
-        Heard::Anew => "anew".into(),
+        Meaning::Request(message) => format!("do {:?} {}", message.header.kind, message.header.seq),
+        Meaning::Response(message) => format!("answered {}", message.header.seq),
+        Meaning::Nothing => "nothing".into(),
+        Meaning::Greeting => "greeting".into(),
+        Meaning::Overflow(seq) => format!("overflow {seq}"),
+        Meaning::BadSeq { seq, why } => format!("{seq} {why}"),
+        Meaning::Anew => "anew".into(),
     }
 }
 
@@ -300,12 +300,12 @@ fn of_two_resets_the_lower_counts() {
 fn a_full_queue_says_overflow() {
     let mut talk = Talk::new(Side::Worker, Numbering::Current);
     let mut say = BytesMut::new();
-    talk.ask(&mut say, Kind::Update, 0);
+    talk.ask(&mut say, MessageKind::Update, 0);
     for n in 0..16 {
-        assert_eq!(talk.hear(message(Kind::Job, 2 * n + 1)), Heard::Nothing);
+        assert_eq!(talk.hear(message(MessageKind::Job, 2 * n + 1)), Meaning::Nothing);
     }
-    assert_eq!(talk.hear(message(Kind::Job, 33)), Heard::Overflow(33));
-    talk.hear(message(Kind::Ok, 0));
+    assert_eq!(talk.hear(message(MessageKind::Job, 33)), Meaning::Overflow(33));
+    talk.hear(message(MessageKind::Ok, 0));
     assert_eq!(std::iter::from_fn(|| talk.next_queued()).count(), 16);
 }
 
@@ -316,8 +316,8 @@ fn numbers_that_run_out_are_reset_or_the_connection_is() {
     let mut say = BytesMut::new();
     for seq in [0, 2, 4, 6] {
         assert_eq!(talk.wear(), Wear::Fine);
-        talk.ask(&mut say, Kind::Update, 0);
-        talk.hear(message(Kind::Ok, seq));
+        talk.ask(&mut say, MessageKind::Update, 0);
+        talk.hear(message(MessageKind::Ok, seq));
     }
     assert_eq!(talk.wear(), Wear::Reconnect, "an original does not know RESET");
     talk.meet_laboro(true);
@@ -325,7 +325,7 @@ fn numbers_that_run_out_are_reset_or_the_connection_is() {
 
     let mut talk = Talk::new(Side::Worker, Numbering::Current);
     talk.meet_laboro(true);
-    talk.hear(message(Kind::Job, u32::MAX));
+    talk.hear(message(MessageKind::Job, u32::MAX));
     assert_eq!(talk.wear(), Wear::Reconnect, "no number is left for a RESET");
 }
 
@@ -364,7 +364,7 @@ impl Player {
             _ if self.talk.may_ask() => match self.talk.wear() {
                 Wear::Reset => self.talk.ask_reset(&mut say),
                 Wear::Fine => {
-                    self.under_way.push(self.talk.ask(&mut say, Kind::Stop, 0));
+                    self.under_way.push(self.talk.ask(&mut say, MessageKind::Stop, 0));
                     self.asked += 1;
                 }
                 Wear::Reconnect => panic!("a RESET comes in time"),
@@ -379,15 +379,15 @@ impl Player {
 
     fn hear(&mut self, message: Message) {
         match self.talk.hear(message) {
-            Heard::Request(request) => self.to_answer.push(request.header.seq),
-            Heard::Response(response) => {
+            Meaning::Request(request) => self.to_answer.push(request.header.seq),
+            Meaning::Response(response) => {
                 let before = self.under_way.len();
                 self.under_way.retain(|&seq| seq != response.header.seq);
                 assert_eq!(self.under_way.len(), before - 1, "one answer a request");
                 self.done += 1;
             }
-            Heard::Nothing => {}
-            Heard::Anew => self.start_anew(),
+            Meaning::Nothing => {}
+            Meaning::Anew => self.start_anew(),
             other => panic!("nobody does anything wrong: {other:?}"),
         }
         while let Some(request) = self.talk.next_queued() {

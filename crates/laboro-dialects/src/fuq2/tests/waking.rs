@@ -3,7 +3,7 @@
 
 use super::original::Original;
 use super::rig::{Rig, ended};
-use crate::fuq2::{Mode, Numbers, Plain};
+use crate::fuq2::{Mode, Plain, SeqNumbers};
 use crate::session::{HangUp, Output, Session};
 use crate::worker::{Assignment, News};
 use laboro_core::{ArraySpec, JobId, Outcome, Profile, State, Work};
@@ -69,7 +69,7 @@ fn it_is_woken_however_far_it_has_counted_and_whatever_was_noted_of_it() {
     let mode = |reached: u32| {
         let noted = Arc::clone(&noted);
         let note = Arc::new(move |number| noted.store(number, Ordering::Relaxed));
-        let numbers = Numbers { reached, note: Some(note) };
+        let numbers = SeqNumbers { reached, note: Some(note) };
         Mode::Plain(Plain { slots: 1, numbers, ..Plain::websocket("vm".into(), Vec::new()) })
     };
     for (at, noted_before) in [(10_000, None), (100_000, None), (60_000, Some(0))] {

@@ -6,7 +6,7 @@ mod unsaid;
 
 use super::WorkerSettings;
 use crate::fuq2::frame;
-use crate::fuq2::header::{Kind, Numbering, counts};
+use crate::fuq2::header::{MessageKind, Numbering, counts};
 use crate::fuq2::native::{self as wire, Wishes};
 use crate::fuq2::talk::{Side, Talk, Wear};
 use crate::session::Chunk;
@@ -20,9 +20,9 @@ use unsaid::Unsaid;
 pub struct NativeWorker {
     settings: WorkerSettings,
     talk: Talk,
-    phase: Phase,
+    phase: NativePhase,
     /// What was given to this worker and is not settled: it runs, or its result has no answer yet.
-    tasks: HashMap<LeaseNo, Live>,
+    tasks: HashMap<LeaseNo, NativeTask>,
     /// Those that have not ended, by the key under which they run. A hub gone wrong may use a lease twice; keys are ours.
     leases: HashMap<Key, LeaseNo>,
     next_key: u64,
@@ -38,7 +38,7 @@ pub struct NativeWorker {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum NativePhase {
     Away,
     /// Waits for the answer to its HELLO.
     Greeting,
@@ -48,7 +48,7 @@ enum Phase {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Live {
+struct NativeTask {
     key: Key,
     task: TaskId,
     attempt: u16,
@@ -67,7 +67,7 @@ impl NativeWorker {
         NativeWorker {
             settings,
             talk,
-            phase: Phase::Away,
+            phase: NativePhase::Away,
             tasks: HashMap::new(),
             leases: HashMap::new(),
             next_key: 1,
@@ -90,7 +90,7 @@ impl NativeWorker {
         let mut running: Vec<(TaskId, LeaseNo)> =
             self.tasks.iter().map(|(&lease, live)| (live.task, lease)).collect();
         running.sort_unstable();
-        let hello = wire::Hello {
+        let hello = wire::NativeHello {
             token: settings.token.clone(),
             name: Name::from(settings.name.as_str()),
             group: settings.group.as_deref().map(Name::from).unwrap_or_default(),
@@ -111,9 +111,9 @@ impl NativeWorker {
             fields: settings.fields,
             left_ms: settings.until.map_or(0, |until| until.since_ms(now).max(1)),
         };
-        self.talk.ask_with(&mut out.say, Kind::Hello, |to| hello.write(to));
+        self.talk.ask_with(&mut out.say, MessageKind::Hello, |to| hello.write(to));
         out.end_message();
-        (self.phase, self.said_at) = (Phase::Greeting, now);
+        (self.phase, self.said_at) = (NativePhase::Greeting, now);
     }
 
     /// Says what there is to say, if it is time for it.
@@ -126,7 +126,7 @@ impl NativeWorker {
             self.start_anew(now, out);
         }
         let is_due = self.unsaid.is_due() || now >= self.sign_due();
-        let may_ask = self.phase == Phase::Working && self.talk.may_ask();
+        let may_ask = self.phase == NativePhase::Working && self.talk.may_ask();
         if !may_ask || !is_due || self.held_until.is_some_and(|until| until > now) {
             return;
         }
@@ -145,7 +145,7 @@ impl NativeWorker {
         }
         let NativeWorker { unsaid, talk, tasks, .. } = self;
         let (items, wishes) = unsaid.take(|item| tasks.contains_key(&item.lease()));
-        talk.ask_with(&mut out.say, Kind::Update, |to| {
+        talk.ask_with(&mut out.say, MessageKind::Update, |to| {
             wire::write_update(to, now, items, wishes);
         });
         out.end_message();
@@ -178,7 +178,7 @@ impl NativeWorker {
     }
 
     /// Marks the end of a task that runs, if there is one of this key.
-    fn end(&mut self, key: Key) -> Option<(LeaseNo, Live)> {
+    fn end(&mut self, key: Key) -> Option<(LeaseNo, NativeTask)> {
         let lease = self.leases.remove(&key)?;
         Some((lease, *self.tasks.get(&lease)?))
     }
@@ -186,7 +186,7 @@ impl NativeWorker {
 
 impl WorkerSide for NativeWorker {
     fn open(&mut self, now: Time, out: &mut Orders) {
-        if self.phase == Phase::Gone {
+        if self.phase == NativePhase::Gone {
             return out.hang_up(Parting::Finished);
         }
         self.talk.restart();
@@ -225,13 +225,13 @@ impl WorkerSide for NativeWorker {
                 }
             }
             News::Ended { key, how } => {
-                if let Some((lease, Live { task, attempt, .. })) = self.end(key) {
+                if let Some((lease, NativeTask { task, attempt, .. })) = self.end(key) {
                     let at = now;
                     self.unsaid.push(wire::Item::Ended { task, lease, attempt, at, how });
                 }
             }
             News::Returned(key) => {
-                if let Some((lease, Live { task, .. })) = self.end(key) {
+                if let Some((lease, NativeTask { task, .. })) = self.end(key) {
                     self.unsaid.push(wire::Item::Back { task, lease, reason: None });
                 }
             }
@@ -254,18 +254,20 @@ impl WorkerSide for NativeWorker {
     fn deadline(&self) -> Option<Time> {
         let silence = self.said_at.max(self.heard_at).after_ms(self.settings.period_ms);
         match self.phase {
-            Phase::Away | Phase::Gone => None,
-            Phase::Greeting => Some(silence),
-            Phase::Working if !self.talk.may_ask() => Some(silence),
-            Phase::Working => Some(self.held_until.unwrap_or(Time::NEVER).min(self.sign_due())),
+            NativePhase::Away | NativePhase::Gone => None,
+            NativePhase::Greeting => Some(silence),
+            NativePhase::Working if !self.talk.may_ask() => Some(silence),
+            NativePhase::Working => {
+                Some(self.held_until.unwrap_or(Time::NEVER).min(self.sign_due()))
+            }
         }
     }
 
     fn tick(&mut self, now: Time, out: &mut Orders) {
         let waits = match self.phase {
-            Phase::Greeting => true,
-            Phase::Working => !self.talk.may_ask(),
-            Phase::Away | Phase::Gone => false,
+            NativePhase::Greeting => true,
+            NativePhase::Working => !self.talk.may_ask(),
+            NativePhase::Away | NativePhase::Gone => false,
         };
         let silent_ms = now.since_ms(self.said_at.max(self.heard_at));
         if waits && silent_ms >= self.settings.period_ms {
@@ -276,8 +278,8 @@ impl WorkerSide for NativeWorker {
     }
 
     fn lost(&mut self, _: Time) {
-        if self.phase != Phase::Gone {
-            self.phase = Phase::Away;
+        if self.phase != NativePhase::Gone {
+            self.phase = NativePhase::Away;
         }
         self.unsaid.say_again();
     }

@@ -9,11 +9,11 @@
 mod incoming;
 
 use crate::fuq2::frame;
-use crate::fuq2::header::{Kind, Numbering, counts};
-use crate::fuq2::payload::{Hello, JobStatusUpdate, Task};
+use crate::fuq2::header::{MessageKind, Numbering, counts};
+use crate::fuq2::payload::{JobStatusUpdate, PlainHello, Task};
 use crate::fuq2::status::status_of;
 use crate::fuq2::talk::{Side, Talk, Wear};
-use crate::worker::{Ended, Key, News, Orders, Parting, WorkerSide};
+use crate::worker::{Key, News, Orders, Parting, TaskEnd, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{Outcome, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -56,9 +56,9 @@ impl PlainSettings {
 pub struct PlainWorker {
     settings: PlainSettings,
     talk: Talk,
-    phase: Phase,
+    phase: PlainPhase,
     next_key: u64,
-    tasks: BTreeMap<Key, Live>,
+    tasks: BTreeMap<Key, PlainTask>,
     /// Processors that are not given up.
     slots: u32,
     /// Results without an answer, in order. The first may be under way.
@@ -73,7 +73,7 @@ pub struct PlainWorker {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum PlainPhase {
     Away,
     /// Waits for the foreman to speak.
     Waiting,
@@ -84,7 +84,7 @@ enum Phase {
 }
 
 #[derive(Clone, Debug)]
-struct Live {
+struct PlainTask {
     task: Task,
     ended: bool,
     /// The foreman wanted it ended. Its UPDATE says so in the original's words.
@@ -104,7 +104,7 @@ impl PlainWorker {
     pub fn new(settings: PlainSettings) -> PlainWorker {
         PlainWorker {
             talk: Talk::new(Side::Worker, settings.numbering),
-            phase: Phase::Away,
+            phase: PlainPhase::Away,
             next_key: 1,
             tasks: BTreeMap::new(),
             slots: settings.slots,
@@ -141,15 +141,17 @@ impl PlainWorker {
         let running: Vec<Task> = self.tasks.values().map(|live| live.task.clone()).collect();
         let slots = if self.drains { 0 } else { self.slots };
         let free = i64::from(slots).saturating_sub(running.len() as i64).max(0);
-        self.talk.ask_with(&mut out.say, Kind::Hello, |to| Hello { free, running }.write(to));
+        self.talk.ask_with(&mut out.say, MessageKind::Hello, |to| {
+            PlainHello { free, running }.write(to)
+        });
         out.end_message();
-        (self.phase, self.asked_at) = (Phase::Greeting, now);
+        (self.phase, self.asked_at) = (PlainPhase::Greeting, now);
     }
 
     fn start_anew(&mut self, now: Time, out: &mut Orders) {
         (self.under_way, self.held_until) = (false, None);
         if self.settings.awaits_greeting {
-            (self.phase, self.asked_at) = (Phase::Waiting, now);
+            (self.phase, self.asked_at) = (PlainPhase::Waiting, now);
         } else {
             self.say_hello(now, out);
         }
@@ -162,7 +164,7 @@ impl PlainWorker {
 
     fn drain(&mut self, out: &mut Orders) {
         let is_news = !std::mem::replace(&mut self.drains, true);
-        let is_met = matches!(self.phase, Phase::Greeting | Phase::Working);
+        let is_met = matches!(self.phase, PlainPhase::Greeting | PlainPhase::Working);
         if is_news && is_met && self.hands_in() {
             self.is_closing = true;
             let why = "from now on this worker only tells results";
@@ -181,12 +183,12 @@ impl PlainWorker {
             out.end_message();
             self.start_anew(now, out);
         }
-        if self.phase != Phase::Working || !self.talk.may_ask() {
+        if self.phase != PlainPhase::Working || !self.talk.may_ask() {
             return;
         }
         if self.room() == (0, 0) && self.results.is_empty() {
             // Nothing runs and nothing ever will.
-            self.phase = Phase::Gone;
+            self.phase = PlainPhase::Gone;
             return out.hang_up(Parting::Finished);
         }
         let is_held = self.held_until.is_some_and(|until| until > now);
@@ -203,7 +205,7 @@ impl PlainWorker {
                 return out.hang_up(Parting::Again("the numbers of messages ran out".into()));
             }
         }
-        self.talk.ask_with(&mut out.say, Kind::Update, |to| update.write(to));
+        self.talk.ask_with(&mut out.say, MessageKind::Update, |to| update.write(to));
         out.end_message();
         (self.under_way, self.asked_at) = (true, now);
     }
@@ -242,12 +244,12 @@ impl PlainWorker {
 
 impl WorkerSide for PlainWorker {
     fn open(&mut self, now: Time, out: &mut Orders) {
-        if self.phase == Phase::Gone {
+        if self.phase == PlainPhase::Gone {
             return out.hang_up(Parting::Finished);
         }
         self.talk.restart();
         if self.hands_in() {
-            self.phase = Phase::Working;
+            self.phase = PlainPhase::Working;
             self.flush(now, out);
         } else {
             self.start_anew(now, out);
@@ -268,7 +270,7 @@ impl WorkerSide for PlainWorker {
     fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
         match news {
             News::Started(_) | News::Wrote { .. } | News::Ahead(_) => {}
-            News::Ended { key, how: Ended { outcome, message, .. } } => {
+            News::Ended { key, how: TaskEnd { outcome, message, .. } } => {
                 self.end(key, outcome, message.as_deref());
             }
             News::Returned(key) => self.give_back(key, out),
@@ -279,20 +281,21 @@ impl WorkerSide for PlainWorker {
 
     fn deadline(&self) -> Option<Time> {
         match self.phase {
-            Phase::Away | Phase::Gone => None,
-            Phase::Waiting => Some(self.asked_at.after_ms(GREETING_MS)),
-            Phase::Greeting => Some(self.asked_at.after_ms(ANSWER_MS)),
-            Phase::Working if self.under_way => Some(self.asked_at.after_ms(ANSWER_MS)),
-            Phase::Working => self.held_until,
+            PlainPhase::Away | PlainPhase::Gone => None,
+            PlainPhase::Waiting => Some(self.asked_at.after_ms(GREETING_MS)),
+            PlainPhase::Greeting => Some(self.asked_at.after_ms(ANSWER_MS)),
+            PlainPhase::Working if self.under_way => Some(self.asked_at.after_ms(ANSWER_MS)),
+            PlainPhase::Working => self.held_until,
         }
     }
 
     fn tick(&mut self, now: Time, out: &mut Orders) {
         let waited_ms = now.since_ms(self.asked_at);
         match self.phase {
-            Phase::Waiting if waited_ms >= GREETING_MS => self.say_hello(now, out),
-            Phase::Greeting | Phase::Working
-                if waited_ms >= ANSWER_MS && (self.phase == Phase::Greeting || self.under_way) =>
+            PlainPhase::Waiting if waited_ms >= GREETING_MS => self.say_hello(now, out),
+            PlainPhase::Greeting | PlainPhase::Working
+                if waited_ms >= ANSWER_MS
+                    && (self.phase == PlainPhase::Greeting || self.under_way) =>
             {
                 let why = format!("the foreman has not answered for {waited_ms} ms");
                 out.hang_up(Parting::Again(why));
@@ -303,8 +306,8 @@ impl WorkerSide for PlainWorker {
     }
 
     fn lost(&mut self, _: Time) {
-        if self.phase != Phase::Gone {
-            self.phase = Phase::Away;
+        if self.phase != PlainPhase::Gone {
+            self.phase = PlainPhase::Away;
         }
         (self.under_way, self.is_closing) = (false, false);
     }

@@ -103,13 +103,13 @@ fn data_frames_are_read_and_written_to_the_byte() {
 fn a_captured_stream_holds_what_was_asked_for() {
     let envelope = Envelope::parse(&named("stream.3.response.worker-to-server").frames).unwrap();
     let packet = Packet::parse(&envelope.args[0]).unwrap();
-    let data = Reader::new(2000).read(&packet).unwrap().unwrap();
+    let data = StreamReader::new(2000).read(&packet).unwrap().unwrap();
     assert_eq!(example::ones(&data), Some(1024));
 }
 
 #[test]
 fn a_captured_zlib_stream_unpacks() {
-    let mut reader = Reader::new(1 << 20);
+    let mut reader = StreamReader::new(1 << 20);
     for name in ["mqs.compressed.packet1", "mqs.compressed.packet2"] {
         let envelope = Envelope::parse(&named(name).frames).unwrap();
         let packet = Packet::parse(&envelope.args[0]).unwrap();

@@ -15,25 +15,25 @@ fn bad_packets_are_named() {
     assert_eq!(Packet::parse(&odd), Err(PacketError::Header(*b"3R\x08")));
 
     use StreamState::*;
-    let mut reader = Reader::new(10);
+    let mut reader = StreamReader::new(10);
     assert_eq!(reader.read(&packet(More, Pack::Raw, b"12345")), Ok(None));
     let last = packet(Finished, Pack::Raw, b"6");
     assert_eq!(reader.read(&last), Ok(Some(Bytes::from_static(b"123456"))));
     assert_eq!(reader.read(&last), Err(PacketError::AfterEnd));
 
-    let mut reader = Reader::new(10);
+    let mut reader = StreamReader::new(10);
     assert_eq!(reader.read(&packet(More, Pack::Raw, b"12345")), Ok(None));
     assert_eq!(reader.read(&packet(More, Pack::Zlib, b"")), Err(PacketError::Mixed));
     assert_eq!(reader.read(&last), Err(PacketError::AfterEnd));
     let long = packet(More, Pack::Raw, b"12345678901");
-    assert_eq!(Reader::new(10).read(&long), Err(PacketError::TooLong { max: 10 }));
+    assert_eq!(StreamReader::new(10).read(&long), Err(PacketError::TooLong { max: 10 }));
 
     let broken = packet(More, Pack::Zlib, b"no zlib at all");
-    assert_eq!(Reader::new(10).read(&broken), Err(PacketError::Broken));
+    assert_eq!(StreamReader::new(10).read(&broken), Err(PacketError::Broken));
     let empty = packet(Finished, Pack::Zlib, b"");
-    assert_eq!(Reader::new(10).read(&empty), Err(PacketError::CutOff));
+    assert_eq!(StreamReader::new(10).read(&empty), Err(PacketError::CutOff));
     let aborted = packet(Abort, Pack::Raw, b"");
-    assert_eq!(Reader::new(10).read(&aborted), Err(PacketError::Aborted));
+    assert_eq!(StreamReader::new(10).read(&aborted), Err(PacketError::Aborted));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_small_packet_does_not_unpack_to_more_than_is_allowed() {
     let mut writer = Writer::new(1, Pack::Zlib, Bytes::from(vec![0; 5_000_000]));
     let first = writer.next_packet();
     assert!(first.payload.len() < 10_000);
-    let mut reader = Reader::new(1_000_000);
+    let mut reader = StreamReader::new(1_000_000);
     assert_eq!(reader.read(&first), Err(PacketError::TooLong { max: 1_000_000 }));
     assert_eq!(reader.read(&first), Err(PacketError::AfterEnd));
 }
@@ -54,7 +54,7 @@ proptest! {
     ) {
         let pack = if is_packed { Pack::Zlib } else { Pack::Raw };
         let mut writer = Writer::new(9, pack, data.clone().into());
-        let mut reader = Reader::new(data.len());
+        let mut reader = StreamReader::new(data.len());
         let arrived = loop {
             let frame = writer.next_packet().to_frame();
             prop_assert!(frame.len() <= 8192);
@@ -71,7 +71,7 @@ proptest! {
         frames in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..5),
         starts_well: bool,
     ) {
-        let mut reader = Reader::new(100);
+        let mut reader = StreamReader::new(100);
         for frame in frames {
             let start = if starts_well { &b"0Z\x0812345678\x78\x9c"[..] } else { b"" };
             let frame = Bytes::from([start, &frame].concat());

@@ -4,7 +4,7 @@ use super::super::door::Filled;
 use super::super::roll::Loan;
 use super::super::script::{Extra, Script, render};
 use super::super::words::{ManagerWord, is_sayable};
-use super::{Manager, Stage, say, tag};
+use super::{Manager, ManagerStage, say, tag};
 use crate::session::Output;
 use bytes::Bytes;
 use laboro_core::{
@@ -33,7 +33,7 @@ impl Manager {
                 };
                 say(out, &word);
                 self.seat().lend(name, self.loan(&grant, now));
-                self.stage = Stage::Lending(script.body);
+                self.stage = ManagerStage::Lending(script.body);
                 self.due = Some(now.after_ms(self.door.limits.exchange_ms));
             }
             Err(why) => {

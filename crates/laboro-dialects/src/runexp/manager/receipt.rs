@@ -3,9 +3,9 @@
 use super::super::door::Success;
 use super::super::result::{HEADER_BYTES_MAX, of_wait_status, wait_status};
 use super::super::roll::Loan;
-use super::super::words::{Heard, ManagerWord};
+use super::super::words::{ManagerWord, WordBuffer};
 use super::lending::{is_own_script, numbered};
-use super::{Manager, Stage, say, tag};
+use super::{Manager, ManagerStage, say, tag};
 use crate::session::{AttemptEnd, Chunk, Ends, Output, Stream};
 use crate::worker::Used;
 use bytes::{Bytes, BytesMut};
@@ -38,7 +38,7 @@ impl Receipt {
     }
 
     /// Whether anything was there.
-    pub(super) fn take(&mut self, heard: &mut Heard, out: &mut Output) -> bool {
+    pub(super) fn take(&mut self, heard: &mut WordBuffer, out: &mut Output) -> bool {
         let Some(bytes) = heard.body(self.left) else { return false };
         let offset = self.size - self.left;
         self.left -= bytes.len() as u64;
@@ -93,15 +93,17 @@ impl Manager {
             Some(task) => TaskRef::Id(task),
             None => TaskRef::Name(Name::new(&result.name)),
         };
-        let query = Query::Task { group: self.place.group.clone(), task };
+        let query = Query::Task { group: self.context.group.clone(), task };
         out.ask(tag::RECALL, Command::Query(query));
-        self.stage = Stage::Recalling(result);
+        self.stage = ManagerStage::Recalling(result);
         self.due = None;
     }
 
     /// The hub says what it knows of such a task.
     pub(super) fn recalled(&mut self, reply: Reply, now: Time, out: &mut Output) {
-        let Stage::Recalling(result) = std::mem::replace(&mut self.stage, Stage::Waiting) else {
+        let ManagerStage::Recalling(result) =
+            std::mem::replace(&mut self.stage, ManagerStage::Waiting)
+        else {
             unreachable!("it was asked for a result");
         };
         // Whoever has it by now: the exchange is completed, and the hub decides whether it counts.
@@ -151,14 +153,23 @@ impl Manager {
             self.quiet_until = Some(now.after_ms(EMPTY_PAUSE_MS));
         }
         let head = BytesMut::new();
-        self.stage =
-            Stage::Receiving(Receipt { name, loan, is_good, is_kept, size, left: size, head });
+        self.stage = ManagerStage::Receiving(Receipt {
+            name,
+            loan,
+            is_good,
+            is_kept,
+            size,
+            left: size,
+            head,
+        });
         self.due = Some(now.after_ms(self.door.limits.exchange_ms));
     }
 
     /// The body is complete.
     pub(super) fn report(&mut self, now: Time, out: &mut Output) {
-        let Stage::Receiving(receipt) = std::mem::replace(&mut self.stage, Stage::Reporting) else {
+        let ManagerStage::Receiving(receipt) =
+            std::mem::replace(&mut self.stage, ManagerStage::Reporting)
+        else {
             unreachable!("a result is reported once it was received");
         };
         let Some(loan) = &receipt.loan else {
@@ -170,7 +181,7 @@ impl Manager {
         out.ended.extend(self.end(now, loan, outcome));
         let lease = loan.lease_ref();
         let results = vec![TaskResult { lease, outcome, message, memo: None }];
-        let (group, name) = (self.place.group.clone(), loan.holder.clone());
+        let (group, name) = (self.context.group.clone(), loan.holder.clone());
         let worker = WorkerRef::Name { group, name };
         out.ask(tag::REPORT, Command::Report(Report { worker, results }));
         self.settled = receipt.loan.map(|loan| (receipt.name, loan));

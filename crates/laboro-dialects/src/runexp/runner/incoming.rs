@@ -1,7 +1,7 @@
 //! What a manager says, and what a runner makes of it.
 
 use super::job::Running;
-use super::{End, Runner, Stage};
+use super::{End, Runner, RunnerStage};
 use crate::runexp::words::{MESSAGE_BYTES_MAX, ManagerWord, RunnerWord};
 use crate::worker::{Assignment, Key, Order, Orders, Parting};
 use bytes::BytesMut;
@@ -15,7 +15,7 @@ impl Runner {
     /// Goes on as far as what was heard allows.
     pub(super) fn go_on(&mut self, now: Time, out: &mut Orders) {
         while out.hang_up.is_none() {
-            if let Stage::Taking { left, body, .. } = &mut self.stage {
+            if let RunnerStage::Taking { left, body, .. } = &mut self.stage {
                 if let Some(bytes) = self.heard.body(*left) {
                     *left -= bytes.len() as u64;
                     body.extend_from_slice(&bytes);
@@ -40,7 +40,7 @@ impl Runner {
 
     fn hear(&mut self, word: ManagerWord, now: Time, out: &mut Orders) {
         match (&self.stage, word) {
-            (Stage::Version, ManagerWord::Versio(version)) => {
+            (RunnerStage::Version, ManagerWord::Versio(version)) => {
                 if !self.options.versions.iter().any(|known| known.as_bytes() == version) {
                     let version = version.escape_ascii();
                     let known = self.options.versions.join(", ");
@@ -49,9 +49,9 @@ impl Runner {
                     return;
                 }
                 self.say(&RunnerWord::Komprenas, out);
-                self.expect(Stage::Group, now);
+                self.expect(RunnerStage::Group, now);
             }
-            (Stage::Group, ManagerWord::Aligi(group)) => {
+            (RunnerStage::Group, ManagerWord::Aligi(group)) => {
                 if group != self.options.group.as_bytes() {
                     let group = group.escape_ascii();
                     let ours = &self.options.group;
@@ -64,7 +64,7 @@ impl Runner {
                 self.quiet_until = Some(now.after_ms(self.options.first_pause_ms));
                 self.take_turn();
             }
-            (Stage::Asked, ManagerWord::Laboro { name, kind, size }) => {
+            (RunnerStage::Asked, ManagerWord::Laboro { name, kind, size }) => {
                 if size > self.options.job_bytes_max {
                     let (name, most) = (name.escape_ascii(), self.options.job_bytes_max);
                     let why = format!("the job {name} has {size} bytes, more than {most}");
@@ -76,23 +76,23 @@ impl Runner {
                     self.quiet_until = Some(now.after_ms(self.options.empty_pause_ms));
                 }
                 let body = BytesMut::new();
-                self.expect(Stage::Taking { name, kind, left: size, body }, now);
+                self.expect(RunnerStage::Taking { name, kind, left: size, body }, now);
             }
-            (Stage::Asked, ManagerWord::Fino) => self.leave_off(End::Finished),
-            (Stage::Asked, ManagerWord::Eliri) => self.leave_off(End::Ejected),
-            (Stage::Asked, ManagerWord::Atendi) => {
+            (RunnerStage::Asked, ManagerWord::Fino) => self.leave_off(End::Finished),
+            (RunnerStage::Asked, ManagerWord::Eliri) => self.leave_off(End::Ejected),
+            (RunnerStage::Asked, ManagerWord::Atendi) => {
                 self.hold_until = Some(now.after_ms(self.options.hold_ms));
                 self.take_turn();
             }
-            (Stage::Announced, ManagerWord::Preta) => {
+            (RunnerStage::Announced, ManagerWord::Preta) => {
                 let result = self.results.front().expect("a result is being handed in");
                 out.say.extend_from_slice(&result.body);
                 out.end_message();
                 // The body has to get there first, over a slow line maybe.
                 let body_ms = result.body.len() as u64 / BODY_BYTES_A_MS;
-                self.expect(Stage::Handing, now.after_ms(body_ms));
+                self.expect(RunnerStage::Handing, now.after_ms(body_ms));
             }
-            (Stage::Handing, ManagerWord::Ricevis) => {
+            (RunnerStage::Handing, ManagerWord::Ricevis) => {
                 self.results.pop_front();
                 // The manager may think otherwise of us now.
                 self.hold_until = None;
@@ -106,7 +106,7 @@ impl Runner {
     }
 
     fn take_turn(&mut self) {
-        self.stage = Stage::Free;
+        self.stage = RunnerStage::Free;
         self.due = None;
     }
 
@@ -118,8 +118,8 @@ impl Runner {
 
     /// All of a job is there.
     fn start(&mut self, now: Time, out: &mut Orders) {
-        let Stage::Taking { name, kind, body, .. } =
-            std::mem::replace(&mut self.stage, Stage::Free)
+        let RunnerStage::Taking { name, kind, body, .. } =
+            std::mem::replace(&mut self.stage, RunnerStage::Free)
         else {
             unreachable!("a job is started once it was taken");
         };

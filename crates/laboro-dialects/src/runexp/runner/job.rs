@@ -2,10 +2,10 @@
 
 use super::RunnerOptions;
 use crate::runexp::door::Success;
-use crate::runexp::result::{Header, ResLine, date, to_wait_status};
+use crate::runexp::result::{ResLine, ResultHeader, date, to_wait_status};
 use crate::runexp::words::RunnerWord;
 use crate::session::Stream;
-use crate::worker::Ended;
+use crate::worker::TaskEnd;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Outcome, Time, Work};
 use std::ffi::OsString;
@@ -73,7 +73,7 @@ impl Running {
         }
     }
 
-    pub(super) fn end(self, how: &Ended, now: Time, options: &RunnerOptions) -> Handover {
+    pub(super) fn end(self, how: &TaskEnd, now: Time, options: &RunnerOptions) -> Handover {
         let is_good = match (options.success, how.outcome) {
             (_, Outcome::TimedOut | Outcome::Error | Outcome::Lost) => false,
             (Success::ExitCode, outcome) => outcome.is_success(),
@@ -91,7 +91,7 @@ impl Running {
         now: Time,
         options: &RunnerOptions,
     ) -> Handover {
-        let header = Header {
+        let header = ResultHeader {
             is_good,
             began: &date(self.began),
             host: &options.host,

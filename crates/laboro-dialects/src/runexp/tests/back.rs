@@ -2,7 +2,7 @@
 
 use super::manager::GOOD;
 use super::rig::{Rig, script};
-use crate::runexp::Door;
+use crate::runexp::ManagerDoor;
 use laboro_core::{Command, JobId, Profile, Query, Reply, State, TaskId, TaskRef};
 
 #[test]
@@ -28,7 +28,7 @@ fn a_hub_that_was_started_anew_still_knows_what_it_gave_to_whom() {
     rig.takes(1, "a");
     rig.takes(1, "b");
     rig.vanish(1);
-    rig.door = Door::new("").unwrap();
+    rig.door = ManagerDoor::new("").unwrap();
     rig.greet(2, "r2");
     rig.greet(1, "r1");
     assert_eq!((rig.state("a"), rig.state("b")), (State::Ready, State::Ready));
@@ -51,7 +51,7 @@ fn a_result_that_a_hub_has_from_before_may_be_told_again() {
     rig.takes(1, "a");
     rig.hands_in(1, "a", "success", GOOD);
     rig.vanish(1);
-    rig.door = Door::new("").unwrap();
+    rig.door = ManagerDoor::new("").unwrap();
     rig.greet(1, "r1");
     rig.hands_in(1, "a", "failure", GOOD);
     assert_eq!(rig.state("a"), State::Done, "the first one counts");
@@ -67,7 +67,7 @@ fn a_hub_that_was_started_anew_knows_tasks_without_a_name_too() {
     rig.takes(1, "laboro-1-1");
     rig.takes(1, "laboro-1-2");
     rig.vanish(1);
-    rig.door = Door::new("").unwrap();
+    rig.door = ManagerDoor::new("").unwrap();
     rig.greet(1, "r1");
     rig.hands_in(1, "laboro-1-2", "success", GOOD);
     rig.hands_in(1, "laboro-1-1", "success", GOOD);

@@ -1,7 +1,7 @@
 //! The states and steps of the manager's side.
 
 use super::rig::{Rig, script};
-use crate::runexp::{Door, Filled, Success};
+use crate::runexp::{Filled, ManagerDoor, Success};
 use crate::session::HangUp;
 use bytes::Bytes;
 use laboro_core::{
@@ -113,7 +113,8 @@ fn a_runner_with_jobs_is_answered_at_once() {
 #[test]
 fn results_of_a_manager_that_is_gone_count_where_nobody_else_has_the_job() {
     let mut rig = Rig::with_scripts(&["a", "b", "c"], 2);
-    rig.door = Door::new("").unwrap().following_another([Bytes::from_static(b"long ago")].into());
+    rig.door =
+        ManagerDoor::new("").unwrap().following_another([Bytes::from_static(b"long ago")].into());
     rig.greet(1, "r1");
     rig.greet(2, "r2");
     rig.takes(2, "a");
@@ -158,7 +159,7 @@ fn results_are_served_after_fino_and_after_eliri() {
 #[test]
 fn a_door_may_keep_its_runners() {
     let mut rig = Rig::with_scripts(&["a"], 1);
-    rig.door = Door::new("").unwrap().staying();
+    rig.door = ManagerDoor::new("").unwrap().staying();
     rig.greet(1, "r1");
     rig.takes(1, "a");
     assert_eq!(rig.says(1, "PETO"), ["ATENDI"]);
@@ -209,7 +210,7 @@ fn a_job_may_be_tried_again() {
 #[test]
 fn by_the_exit_status_if_so_told() {
     let mut rig = Rig::with_scripts(&["a", "b", "c"], 1);
-    rig.door = Door::new("").unwrap().with_success(Success::ExitCode);
+    rig.door = ManagerDoor::new("").unwrap().with_success(Success::ExitCode);
     rig.greet(1, "r1");
     rig.takes(1, "a");
     rig.takes(1, "b");
@@ -272,7 +273,7 @@ fn elements_of_arrays_are_filled_in_where_the_door_can() {
         unknown_pred: UnknownPred::Refuse,
         if_taken: IfTaken::Refuse,
     }));
-    rig.door = Door::new("").unwrap().with_fill(|grant| {
+    rig.door = ManagerDoor::new("").unwrap().with_fill(|grant| {
         let position = grant.element.as_ref().unwrap().position;
         let filled = Filled { work: script(b"filled"), arguments: Vec::new() };
         if position == 0 { Ok(filled) } else { Err("no value".into()) }
@@ -336,10 +337,10 @@ fn jobs_run_as_long_as_they_want() {
 #[test]
 fn the_group_is_said_as_it_is_and_must_be_one_word() {
     let mut rig = Rig::new(Config::default());
-    rig.door = Door::new("exp-7").unwrap();
+    rig.door = ManagerDoor::new("exp-7").unwrap();
     rig.connect(1);
     rig.says(1, "SALUTON; MI r1");
     assert_eq!(rig.says(1, "KOMPRENAS"), ["ALIGI exp-7"]);
-    let error = Door::new("two words").unwrap_err().to_string();
+    let error = ManagerDoor::new("two words").unwrap_err().to_string();
     assert!(error.contains("`two words` has white space"), "{error}");
 }

@@ -3,7 +3,7 @@
 use super::rig::Rig;
 use crate::runexp::{Runner, RunnerOptions};
 use crate::session::Stream;
-use crate::worker::{Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
+use crate::worker::{Key, News, Order, Orders, Parting, TaskEnd, Used, WorkerSide};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Outcome, State};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ proptest! {
                     let bytes = Bytes::from(format!("{}\nRES:ok\n", "x".repeat(cut * 3)));
                     pair.tell(News::Wrote { key, stream: Stream::Out, bytes }, cut);
                     let outcome = Outcome::Success;
-                    let how = Ended { outcome, message: None, used: Used::default() };
+                    let how = TaskEnd { outcome, message: None, used: Used::default() };
                     pair.tell(News::Ended { key, how }, cut);
                 }
                 None => {

@@ -3,10 +3,10 @@
 use super::golden::{FILES, From, Line, What, differences, read};
 use super::rig::{Rig, script};
 use crate::runexp::result::{of_wait_status, wait_status};
-use crate::runexp::words::{Heard, ManagerWord, RunnerWord};
-use crate::runexp::{Door, Runner, RunnerOptions};
+use crate::runexp::words::{ManagerWord, RunnerWord, WordBuffer};
+use crate::runexp::{ManagerDoor, Runner, RunnerOptions};
 use crate::session::Stream;
-use crate::worker::{Ended, Key, News, Order, Orders, Used, WorkerSide};
+use crate::worker::{Key, News, Order, Orders, TaskEnd, Used, WorkerSide};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Conduct, ConductRule, Config, Profile, Time};
 use std::collections::{HashMap, VecDeque};
@@ -25,7 +25,7 @@ fn replay_manager(file: &str, differences: &HashMap<(String, usize), String>) {
     let rule = if is_ban { ConductRule::Fixed } else { ConductRule::Off };
     let conduct = Conduct { rule, ..Conduct::default() };
     let mut rig = Rig::new(Config { conduct, ..Config::default() });
-    rig.door = Door::new(&group(&lines)).unwrap();
+    rig.door = ManagerDoor::new(&group(&lines)).unwrap();
     let mut jobs = jobs(&lines);
     // Where a runner was sent away, the recorded manager had more to hand out.
     if is_ban {
@@ -86,13 +86,13 @@ fn jobs(lines: &[Line]) -> Vec<(String, Bytes)> {
 }
 
 fn manager_word(bytes: &[u8]) -> Option<ManagerWord> {
-    let mut heard = Heard::default();
+    let mut heard = WordBuffer::default();
     heard.take_in(&mut BytesMut::from(bytes));
     heard.manager_word().ok().flatten()
 }
 
 fn runner_word(bytes: &[u8]) -> Option<RunnerWord> {
-    let mut heard = Heard::default();
+    let mut heard = WordBuffer::default();
     heard.take_in(&mut BytesMut::from(bytes));
     heard.runner_word().ok().flatten()
 }
@@ -206,7 +206,7 @@ impl RunnerReplay {
         let bytes = output(&recorded);
         self.tell(News::Wrote { key, stream: Stream::Out, bytes });
         let outcome = of_wait_status(status);
-        let how = Ended { outcome, message: None, used: Used::default() };
+        let how = TaskEnd { outcome, message: None, used: Used::default() };
         self.tell(News::Ended { key, how });
         Some(())
     }

@@ -1,7 +1,7 @@
 //! What makes a result good, and what its header tells.
 
 use crate::runexp::result::{
-    Header, ResLine, of_wait_status, summary, to_wait_status, wait_status,
+    ResLine, ResultHeader, of_wait_status, summary, to_wait_status, wait_status,
 };
 use laboro_core::Outcome;
 
@@ -31,7 +31,7 @@ fn the_last_res_line_decides() {
 
 #[test]
 fn a_header_is_read_as_it_was_written() {
-    let header = Header {
+    let header = ResultHeader {
         is_good: false,
         began: "then",
         host: "r1",

@@ -1,7 +1,7 @@
 //! A real hub with as many managers' sides as there are connections. Time stands still unless told.
 
-use crate::runexp::{Door, Manager};
-use crate::session::{Chunk, Delivery, HangUp, OpenGate, Output, Place, Session};
+use crate::runexp::{Manager, ManagerDoor};
+use crate::session::{Chunk, Delivery, HangUp, OpenAdmission, Output, Session, SessionContext};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
     Ask, Command, Config, Effect, Hub, IfTaken, JobOptions, Ledger, Name, Profile, Query, Reply,
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub(super) struct Rig {
     pub(super) now: Time,
-    pub(super) door: Door,
+    pub(super) door: ManagerDoor,
     hub: Hub,
     peers: BTreeMap<u64, Peer>,
     pub(super) kept: Vec<Chunk>,
@@ -40,7 +40,7 @@ impl Rig {
         let (hub, _) = Hub::begin(Ledger::default(), config, Time(START), 7);
         Rig {
             now: Time(START),
-            door: Door::new("").unwrap(),
+            door: ManagerDoor::new("").unwrap(),
             hub,
             peers: BTreeMap::new(),
             kept: Vec::new(),
@@ -98,15 +98,15 @@ impl Rig {
     }
 
     pub(super) fn connect_from(&mut self, peer: u64, address: &str) {
-        let place = Place {
+        let context = SessionContext {
             session: SessionId(self.next_session),
             group: Name::from("default"),
             peer: Some(address.parse().unwrap()),
             message_max: 1 << 20,
             grace_ms: 10_000,
-            gate: Arc::new(OpenGate),
+            admission: Arc::new(OpenAdmission),
         };
-        let mut session = self.door.session(place);
+        let mut session = self.door.session(context);
         let mut out = Output::default();
         session.open(self.now, &mut out);
         let number = self.next_session;

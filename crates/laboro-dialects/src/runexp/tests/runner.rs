@@ -3,7 +3,7 @@
 use crate::runexp::result::{HEADER_BYTES_MAX, wait_status};
 use crate::runexp::{Runner, RunnerOptions, Success};
 use crate::session::Stream;
-use crate::worker::{Assignment, Ended, Key, News, Order, Orders, Parting, Used, WorkerSide};
+use crate::worker::{Assignment, Key, News, Order, Orders, Parting, TaskEnd, Used, WorkerSide};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Outcome, Time, Work};
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Rig {
     }
 
     fn ends(&mut self, key: u64, outcome: Outcome) -> Vec<String> {
-        let how = Ended { outcome, message: None, used: Used::default() };
+        let how = TaskEnd { outcome, message: None, used: Used::default() };
         self.tell(News::Ended { key: Key(key), how })
     }
 

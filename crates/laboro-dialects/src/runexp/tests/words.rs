@@ -1,12 +1,12 @@
 //! The reading rule.
 
 use super::golden::{FILES, From, What, read};
-use crate::runexp::words::{Heard, ManagerWord, RunnerWord, WordError};
+use crate::runexp::words::{ManagerWord, RunnerWord, WordBuffer, WordError};
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 
-fn heard(bytes: &[u8]) -> Heard {
-    let mut heard = Heard::default();
+fn heard(bytes: &[u8]) -> WordBuffer {
+    let mut heard = WordBuffer::default();
     heard.take_in(&mut BytesMut::from(bytes));
     heard
 }
@@ -117,7 +117,7 @@ fn stream(file: &str, from: From) -> Vec<(Bytes, bool)> {
 /// A reader of either side, who knows when a body comes.
 #[derive(Default)]
 struct Reader {
-    heard: Heard,
+    heard: WordBuffer,
     body: u64,
     found: BytesMut,
 }

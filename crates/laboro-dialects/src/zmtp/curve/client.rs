@@ -7,26 +7,26 @@ use super::super::{ZmtpError, frame, key::Key};
 use super::*;
 use crypto_box::{PublicKey, SecretKey};
 
-pub(in super::super) struct Client {
+pub(in super::super) struct CurveClient {
     server: PublicKey,
     secret: SecretKey,
     public: Key,
     /// Of this connection only.
     short: SecretKey,
-    numbers: Numbers,
+    numbers: Nonces,
     /// Ours and the server's, of this connection only: from WELCOME on.
     key: Option<SalsaBox>,
 }
 
-impl Client {
+impl CurveClient {
     /// Says HELLO.
-    pub fn begin(server_public: Key, secret: Key, public: Key, say: &mut BytesMut) -> Client {
-        let mut client = Client {
+    pub fn begin(server_public: Key, secret: Key, public: Key, say: &mut BytesMut) -> CurveClient {
+        let mut client = CurveClient {
             server: PublicKey::from(server_public),
             secret: SecretKey::from(secret),
             public,
             short: SecretKey::from(random::<32>()),
-            numbers: Numbers::default(),
+            numbers: Nonces::default(),
             key: None,
         };
         let number = client.numbers.next();

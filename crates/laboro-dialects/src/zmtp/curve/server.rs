@@ -7,15 +7,15 @@ use super::super::{ZmtpError, frame, key::Key, options::Allow};
 use super::*;
 use crypto_box::{PublicKey, SecretKey};
 
-pub(in super::super) struct Server {
+pub(in super::super) struct CurveServer {
     secret: SecretKey,
     public: Key,
     allow: Allow,
-    numbers: Numbers,
-    stage: Stage,
+    numbers: Nonces,
+    stage: CurveStage,
 }
 
-enum Stage {
+enum CurveStage {
     Hello,
     Initiate(Box<Welcomed>),
 }
@@ -27,10 +27,10 @@ struct Welcomed {
     cookie: [u8; COOKIE_BYTES],
 }
 
-impl Server {
-    pub fn new(secret: Key, public: Key, allow: Allow) -> Server {
+impl CurveServer {
+    pub fn new(secret: Key, public: Key, allow: Allow) -> CurveServer {
         let secret = SecretKey::from(secret);
-        Server { secret, public, allow, numbers: Numbers::default(), stage: Stage::Hello }
+        CurveServer { secret, public, allow, numbers: Nonces::default(), stage: CurveStage::Hello }
     }
 
     pub fn receive(
@@ -40,20 +40,20 @@ impl Server {
         say: &mut BytesMut,
     ) -> Result<Option<Met>, ZmtpError> {
         let wanted = match self.stage {
-            Stage::Hello => "HELLO",
-            Stage::Initiate(_) => "INITIATE",
+            CurveStage::Hello => "HELLO",
+            CurveStage::Initiate(_) => "INITIATE",
         };
         match command::split(body)? {
             (b"ERROR", rest) => return Err(command::read_error(rest)),
             (name, _) if name == wanted.as_bytes() => {}
             (name, _) => return Err(command::other(name, wanted)),
         }
-        match std::mem::replace(&mut self.stage, Stage::Hello) {
-            Stage::Hello => {
-                self.stage = Stage::Initiate(Box::new(self.welcome(body, say)?));
+        match std::mem::replace(&mut self.stage, CurveStage::Hello) {
+            CurveStage::Hello => {
+                self.stage = CurveStage::Initiate(Box::new(self.welcome(body, say)?));
                 Ok(None)
             }
-            Stage::Initiate(client) => self.admit(*client, body, own, say).map(Some),
+            CurveStage::Initiate(client) => self.admit(*client, body, own, say).map(Some),
         }
     }
 

@@ -2,10 +2,10 @@
 
 use bytes::{Bytes, BytesMut};
 use laboro_core::*;
-use laboro_dialects::session::{Chunk, Delivery, HangUp, Output, Place, Session, Stream};
+use laboro_dialects::session::{Chunk, Delivery, HangUp, Output, Session, SessionContext, Stream};
 
 pub struct Lines {
-    place: Place,
+    context: SessionContext,
     worker: Option<Name>,
     /// Said when this time has come.
     alarm: Option<Time>,
@@ -21,8 +21,8 @@ enum Late {
 }
 
 impl Lines {
-    pub fn new(place: Place) -> Lines {
-        Lines { place, worker: None, alarm: None, late: Late::Unheard }
+    pub fn new(context: SessionContext) -> Lines {
+        Lines { context, worker: None, alarm: None, late: Late::Unheard }
     }
 
     fn hear(&mut self, now: Time, line: &str, out: &mut Output) {
@@ -42,12 +42,13 @@ impl Lines {
             }
             ["wake", ms] => self.alarm = Some(now.after_ms(ms.parse().unwrap())),
             ["secret", secret] => {
-                match self.place.gate.admit_worker(secret.as_bytes(), self.place.peer, now) {
+                match self.context.admission.admit_worker(secret.as_bytes(), self.context.peer, now)
+                {
                     Ok(_) => out.say_message(b"welcome\n"),
                     Err(denied) => out.hang_up(HangUp::Denied(denied.0)),
                 }
             }
-            ["submit", count] => out.ask(2, submit(&self.place.group, count.parse().unwrap())),
+            ["submit", count] => out.ask(2, submit(&self.context.group, count.parse().unwrap())),
             ["join", name] => self.join(name, out),
             ["print", task, text] => {
                 let (task, lease, attempt) = parse(task);
@@ -83,7 +84,12 @@ impl Lines {
         self.worker = Some(name.into());
         out.ask(
             3,
-            Command::Join(Join::new(self.place.group.clone(), name, "lines", self.place.session)),
+            Command::Join(Join::new(
+                self.context.group.clone(),
+                name,
+                "lines",
+                self.context.session,
+            )),
         );
         let route = Route::Push { ahead: 0 };
         out.ask(3, Command::Offer(Offer { worker: self.own(), route, lease_ms: None }));
@@ -91,7 +97,7 @@ impl Lines {
 
     fn own(&self) -> WorkerRef {
         let name = self.worker.clone().unwrap();
-        WorkerRef::Name { group: self.place.group.clone(), name }
+        WorkerRef::Name { group: self.context.group.clone(), name }
     }
 }
 
@@ -147,7 +153,7 @@ impl Session for Lines {
 
     fn close(&mut self, _: Time, out: &mut Output) {
         if self.worker.is_some() {
-            let session = Some(self.place.session);
+            let session = Some(self.context.session);
             let leave = Leave { worker: self.own(), session, how: Leaving::Gone };
             out.ask(5, Command::Leave(leave));
         }

@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use laboro_core::{CommandWork, Program, Setting, Time, Work};
-use laboro_dialects::worker::{Assignment, Key, News, Order, Orders, Parting, Value, WorkerSide};
+use laboro_dialects::worker::{
+    Assignment, ElementValue, Key, News, Order, Orders, Parting, WorkerSide,
+};
 use laboro_worker::Until;
 use laboro_worker::agent::{
     Agent, AgentError, AgentOptions, Crew, Farewell, LimitBy, Link, ScratchPlace, Tcp,
@@ -51,7 +53,7 @@ pub fn element(key: u64, position: u32, value: &[u8], work: Work) -> Assignment 
     let bytes = value.to_vec().into();
     Assignment {
         name: format!("array.{}", position + 1),
-        value: Some(Value { position, bytes }),
+        value: Some(ElementValue { position, bytes }),
         ..task(key, work)
     }
 }

@@ -5,7 +5,7 @@ use crate::run::show::EndView;
 use anyhow::Context;
 use laboro_core::{Outcome, TaskResult, Time};
 use laboro_dialects::session::Stream;
-use laboro_dialects::worker::{Ended, Key, News, Orders, Parting, Used};
+use laboro_dialects::worker::{Key, News, Orders, Parting, TaskEnd, Used};
 use laboro_journal::outputs::{Ending, Stream as StoredStream};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -84,8 +84,8 @@ impl Desk {
         Ok(())
     }
 
-    fn ended(&mut self, now: Time, key: Key, how: Ended) -> anyhow::Result<()> {
-        let Ended { outcome, mut message, used } = how;
+    fn ended(&mut self, now: Time, key: Key, how: TaskEnd) -> anyhow::Result<()> {
+        let TaskEnd { outcome, mut message, used } = how;
         // Nobody but the hub and the end of this program stop a task.
         if outcome == Outcome::Lost {
             return self.returned(now, key);

@@ -8,7 +8,7 @@ use super::tasks::{self, Work};
 use bytes::BytesMut;
 use laboro_core::{Outcome, Time};
 use laboro_dialects::fuq2::{Task, assignment};
-use laboro_dialects::worker::{Ended, Key, News, Order, Orders, Parting, WorkerSide};
+use laboro_dialects::worker::{Key, News, Order, Orders, Parting, TaskEnd, WorkerSide};
 use results::{Asking, Told, is_final};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -249,7 +249,7 @@ impl WorkerSide for Polling {
     fn tell(&mut self, now: Time, news: News, out: &mut Orders) {
         match news {
             News::Started(_) | News::Wrote { .. } | News::Ahead(_) => {}
-            News::Ended { key, how: Ended { outcome, message, .. } } => {
+            News::Ended { key, how: TaskEnd { outcome, message, .. } } => {
                 self.end(key, outcome, message);
             }
             News::Returned(key) => match self.running.remove(&key) {

@@ -1,13 +1,13 @@
 //! What the hub says, and what the worker does about it.
 
-use super::{Live, NativeWorker, OVERFLOW_MS, Phase};
+use super::{NativePhase, NativeTask, NativeWorker, OVERFLOW_MS};
 use crate::fuq2::frame::Message;
-use crate::fuq2::header::{AT_ONCE, Kind, SAY_HELLO, Trouble, counts};
+use crate::fuq2::header::{AT_ONCE, MessageKind, SAY_HELLO, Trouble, counts};
 use crate::fuq2::native::{Batch, Given, Item};
 use crate::fuq2::pack::PackError;
 use crate::fuq2::payload::{self, TASKS_MAX};
 use crate::fuq2::talk::Heard;
-use crate::worker::{Assignment, Key, Order, Orders, Parting, Value};
+use crate::worker::{Assignment, ElementValue, Key, Order, Orders, Parting};
 use bytes::Bytes;
 use laboro_core::{LeaseNo, Time, Work};
 use std::collections::hash_map;
@@ -16,19 +16,19 @@ use std::sync::Arc;
 impl NativeWorker {
     pub(super) fn hear(&mut self, now: Time, message: Message, out: &mut Orders) {
         match self.talk.hear(message) {
-            Heard::Request(request) => self.take_request(request, out),
-            Heard::Response(response) => self.take_response(now, &response, out),
-            Heard::Nothing | Heard::Greeting => {}
-            Heard::Overflow(seq) => {
+            Meaning::Request(request) => self.take_request(request, out),
+            Meaning::Response(response) => self.take_response(now, &response, out),
+            Meaning::Nothing | Meaning::Greeting => {}
+            Meaning::Overflow(seq) => {
                 self.talk.refuse(&mut out.say, seq, Trouble::Overflow, 0);
                 out.end_message();
             }
-            Heard::BadSeq { seq, why } => {
+            Meaning::BadSeq { seq, why } => {
                 self.talk.refuse(&mut out.say, seq, Trouble::BadSeq, 0);
                 out.end_message();
                 out.hang_up(Parting::Malformed(format!("message number {seq} {why}")));
             }
-            Heard::Anew => self.start_anew(now, out),
+            Meaning::Anew => self.start_anew(now, out),
         }
         while out.hang_up.is_none()
             && let Some(request) = self.talk.next_queued()
@@ -40,9 +40,9 @@ impl NativeWorker {
     fn take_request(&mut self, request: Message, out: &mut Orders) {
         let seq = request.header.seq;
         let result = match request.header.kind {
-            Kind::Job => self.take_job(&request, out),
-            Kind::Cancel => self.take_cancel(&request, out),
-            Kind::Stop => {
+            MessageKind::Job => self.take_job(&request, out),
+            MessageKind::Cancel => self.take_cancel(&request, out),
+            MessageKind::Stop => {
                 self.take_stop(seq, request.header.arg0, out);
                 Ok(())
             }
@@ -99,7 +99,7 @@ impl NativeWorker {
         };
         let key = Key(self.next_key);
         self.next_key += 1;
-        entry.insert(Live { key, task, attempt, written: [0; 3] });
+        entry.insert(NativeTask { key, task, attempt, written: [0; 3] });
         self.leases.insert(key, lease);
         match batch.unreadable.as_ref().or(given.unreadable.as_ref()) {
             None => {
@@ -136,7 +136,7 @@ impl NativeWorker {
             self.talk.answer(&mut out.say, seq, 0);
             self.tasks.clear();
             self.leases.clear();
-            self.phase = Phase::Gone;
+            self.phase = NativePhase::Gone;
             out.order(Order::StopNow);
             out.hang_up(Parting::Finished);
             return;
@@ -155,14 +155,14 @@ impl NativeWorker {
 
     fn take_response(&mut self, now: Time, response: &Message, out: &mut Orders) {
         let header = response.header;
-        let is_hello = self.phase == Phase::Greeting;
+        let is_hello = self.phase == NativePhase::Greeting;
         match (header.kind, Trouble::of(header.subtype)) {
-            (Kind::Ok, _) if is_hello => {
-                self.phase = Phase::Working;
+            (MessageKind::Ok, _) if is_hello => {
+                self.phase = NativePhase::Working;
                 out.order(Order::Welcome { name: self.settings.name.clone() });
             }
-            (Kind::Ok, _) if header.arg0 == SAY_HELLO => self.start_anew(now, out),
-            (Kind::Ok, _) => self.update_answered(out),
+            (MessageKind::Ok, _) if header.arg0 == SAY_HELLO => self.start_anew(now, out),
+            (MessageKind::Ok, _) => self.update_answered(out),
             (_, Trouble::Refused) => {
                 let why = String::from_utf8_lossy(&response.body).into_owned();
                 out.hang_up(Parting::Refused(why));
@@ -194,7 +194,7 @@ impl NativeWorker {
             }
         }
         if wishes.leaves {
-            self.phase = Phase::Gone;
+            self.phase = NativePhase::Gone;
             out.hang_up(Parting::Finished);
         }
     }
@@ -202,7 +202,7 @@ impl NativeWorker {
 
 fn assignment(key: Key, batch: &Batch, given: Given, work: Arc<Work>) -> Assignment {
     let position = batch.position(&given);
-    let value = position.map(|position| Value {
+    let value = position.map(|position| ElementValue {
         position,
         bytes: match (given.value, batch.numbers) {
             (Some(value), _) => value,

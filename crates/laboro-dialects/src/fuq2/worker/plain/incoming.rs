@@ -1,8 +1,8 @@
 //! What the foreman says, and what the worker does about it.
 
-use super::{Live, OVERFLOW_MS, Phase, PlainWorker};
+use super::{OVERFLOW_MS, PlainPhase, PlainTask, PlainWorker};
 use crate::fuq2::frame::Message;
-use crate::fuq2::header::{AT_ONCE, Kind, LABORO, SAY_HELLO, Trouble, counts};
+use crate::fuq2::header::{AT_ONCE, LABORO, MessageKind, SAY_HELLO, Trouble, counts};
 use crate::fuq2::naming::assignment;
 use crate::fuq2::pack::PackError;
 use crate::fuq2::payload::{self, Task};
@@ -12,26 +12,26 @@ use laboro_core::{Outcome, Time};
 
 impl PlainWorker {
     pub(super) fn hear(&mut self, now: Time, message: Message, out: &mut Orders) {
-        if self.is_closing && message.header.kind == Kind::Job {
+        if self.is_closing && message.header.kind == MessageKind::Job {
             return self.take_last(&message, out);
         }
         match self.talk.hear(message) {
-            Heard::Request(request) => self.take_request(request, out),
-            Heard::Response(response) => self.take_response(now, &response, out),
-            Heard::Greeting if self.phase == Phase::Waiting => self.say_hello(now, out),
-            Heard::Nothing | Heard::Greeting => {}
-            Heard::Overflow(seq) => {
+            Meaning::Request(request) => self.take_request(request, out),
+            Meaning::Response(response) => self.take_response(now, &response, out),
+            Meaning::Greeting if self.phase == PlainPhase::Waiting => self.say_hello(now, out),
+            Meaning::Nothing | Meaning::Greeting => {}
+            Meaning::Overflow(seq) => {
                 self.talk.refuse(&mut out.say, seq, Trouble::Overflow, 0);
                 out.end_message();
             }
-            Heard::BadSeq { seq, why } => {
+            Meaning::BadSeq { seq, why } => {
                 if self.talk.knows_laboro() {
                     self.talk.refuse(&mut out.say, seq, Trouble::BadSeq, 0);
                     out.end_message();
                 }
                 out.hang_up(Parting::Malformed(format!("message number {seq} {why}")));
             }
-            Heard::Anew => self.start_anew(now, out),
+            Meaning::Anew => self.start_anew(now, out),
         }
         while out.hang_up.is_none()
             && let Some(request) = self.talk.next_queued()
@@ -43,9 +43,9 @@ impl PlainWorker {
     fn take_request(&mut self, request: Message, out: &mut Orders) {
         let seq = request.header.seq;
         let result = match request.header.kind {
-            Kind::Job => self.take_job(&request, out),
-            Kind::Cancel => self.take_cancel(&request, out),
-            Kind::Stop => {
+            MessageKind::Job => self.take_job(&request, out),
+            MessageKind::Cancel => self.take_cancel(&request, out),
+            MessageKind::Stop => {
                 self.take_stop(seq, request.header.arg0, out);
                 Ok(())
             }
@@ -80,7 +80,7 @@ impl PlainWorker {
 
     /// Sent while the connection was being closed. The foreman has it as running here, and hears of it later.
     pub(super) fn take_last(&mut self, request: &Message, out: &mut Orders) {
-        if request.header.kind != Kind::Job {
+        if request.header.kind != MessageKind::Job {
             return;
         }
         let tasks = payload::read_tasks(&request.body).unwrap_or_default();
@@ -92,7 +92,7 @@ impl PlainWorker {
         let key = Key(self.next_key);
         self.next_key += 1;
         let assignment = assignment(key, &task);
-        self.tasks.insert(key, Live { task, ended: false, cancelled: false });
+        self.tasks.insert(key, PlainTask { task, ended: false, cancelled: false });
         match assignment {
             Some(assignment) => out.order(Order::Start(Box::new(assignment))),
             None => self.end(key, Outcome::Error, Some("tasks are numbered from 1")),
@@ -127,7 +127,7 @@ impl PlainWorker {
             self.talk.answer(&mut out.say, seq, 0);
             self.tasks.clear();
             self.results.clear();
-            self.phase = Phase::Gone;
+            self.phase = PlainPhase::Gone;
             out.order(Order::StopNow);
             out.hang_up(Parting::Finished);
             return;
@@ -144,19 +144,19 @@ impl PlainWorker {
 
     fn take_response(&mut self, now: Time, response: &Message, out: &mut Orders) {
         let header = response.header;
-        let is_hello = self.phase == Phase::Greeting;
+        let is_hello = self.phase == PlainPhase::Greeting;
         match (header.kind, Trouble::of(header.subtype)) {
-            (Kind::Ok, _) if is_hello => {
+            (MessageKind::Ok, _) if is_hello => {
                 self.talk.meet_laboro(header.padding == LABORO);
-                self.phase = Phase::Working;
+                self.phase = PlainPhase::Working;
                 out.order(Order::Welcome { name: self.settings.name.clone() });
             }
             // Who hands in its last results has them taken all the same, and a HELLO would bring more work.
-            (Kind::Ok, _) if header.arg0 == SAY_HELLO && !self.hands_in() => {
+            (MessageKind::Ok, _) if header.arg0 == SAY_HELLO && !self.hands_in() => {
                 self.under_way = false;
                 self.say_hello(now, out);
             }
-            (Kind::Ok, _) => {
+            (MessageKind::Ok, _) => {
                 self.under_way = false;
                 if let Some((key, _)) = self.results.pop_front() {
                     self.tasks.remove(&key);
