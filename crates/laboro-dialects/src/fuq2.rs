@@ -24,7 +24,7 @@ pub(crate) use foreman::connection_period_ms;
 pub use foreman::{Foreman, Mode, Plain, SeqNumbers};
 pub use header::Numbering;
 pub use naming::{assignment, task_id, task_of};
-pub use native::{SIGNPOST_PROTOCOL, WORKER_PROTOCOL};
+pub use native::{STANDBY_REDIRECT_PROTOCOL, WORKER_PROTOCOL};
 pub use payload::{JobDescription, Task};
 pub use probe::{probe_bodies, probe_frames, probe_native};
 pub use status::{outcome_of, status_of};

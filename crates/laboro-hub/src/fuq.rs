@@ -40,7 +40,7 @@ use tokio_util::task::TaskTracker;
 
 /// What can be said of a door of this kind.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
+pub(crate) struct FuqSettings {
     /// The file with the password. `None`: one of the hub's own, made when it is not there.
     pub auth: Option<PathBuf>,
     /// Certificate and key. `None`: the hub's.
@@ -57,7 +57,7 @@ pub(crate) struct Settings {
 }
 
 /// What the connections of one door share.
-pub(crate) struct FuqDoor {
+pub(crate) struct FuqState {
     password: Password,
     failures: Mutex<Failures>,
     tls: TlsAcceptor,
@@ -79,14 +79,14 @@ pub(crate) struct FuqDoor {
 const COOKIE_LIFE: Duration = Duration::from_secs(14 * 24 * 3600);
 const QUIET_MS: u64 = 300_000;
 
-impl FuqDoor {
+impl FuqState {
     /// `number` tells the doors of one hub apart, from 1.
     pub fn open(
         dir: &Path,
         number: usize,
         identity: &Identity,
-        settings: &Settings,
-    ) -> Result<FuqDoor, SecurityError> {
+        settings: &FuqSettings,
+    ) -> Result<FuqState, SecurityError> {
         let password = match &settings.auth {
             Some(path) => Password::read(path)?,
             None => Password::read_or_make(&dir.join("fuq.auth"))?,
@@ -101,7 +101,7 @@ impl FuqDoor {
         };
         let file = |kind: &str| dir.join(format!("{name}.{kind}"));
         let cookie_ms = settings.cookie_ms.unwrap_or(COOKIE_LIFE.as_millis() as u64);
-        Ok(FuqDoor {
+        Ok(FuqState {
             password,
             failures: Mutex::new(Failures::new(settings.logins)),
             tls: TlsAcceptor::from(Arc::new(config)),
@@ -119,7 +119,7 @@ impl FuqDoor {
     }
 
     /// Looks after nodes that nobody hears of any more.
-    pub fn watch(self: &Arc<FuqDoor>, reception: &Reception) {
+    pub fn watch(self: &Arc<FuqState>, reception: &Reception) {
         self.tasks.spawn(absence::watch(Arc::clone(self), reception.clone()));
     }
 
@@ -173,8 +173,8 @@ impl FuqDoor {
     }
 }
 
-impl std::fmt::Debug for FuqDoor {
+impl std::fmt::Debug for FuqState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FuqDoor").field("numbering", &self.numbering).finish_non_exhaustive()
+        f.debug_struct("FuqState").field("numbering", &self.numbering).finish_non_exhaustive()
     }
 }

@@ -76,7 +76,7 @@ struct Shared {
     has_lost: AtomicBool,
     /// Ends on their way to the writer's queue: they are many and small, and waking a thread for each would
     /// cost more than they do.
-    ends: Waiting,
+    ends: WaitingEnds,
     /// Counts up whenever something new can be read.
     flushed: watch::Sender<u64>,
     reader: Mutex<Option<Reader>>,
@@ -180,7 +180,7 @@ impl Shared {
             lost: AtomicU64::new(0),
             trouble: Trouble::new(on_error),
             has_lost: AtomicBool::new(false),
-            ends: Waiting::default(),
+            ends: WaitingEnds::default(),
             flushed: watch::Sender::new(0),
             reader: Mutex::new(None),
         };
@@ -312,7 +312,7 @@ impl Outputs {
     }
 
     /// Everything that was kept so far can be read afterwards.
-    async fn settle(&self) -> Result<(), KeepError> {
+    async fn flush_all(&self) -> Result<(), KeepError> {
         if self.shared.only_reads {
             return Ok(());
         }
@@ -331,7 +331,7 @@ impl Outputs {
         &self,
         look: impl FnOnce(&Reader) -> Result<T, KeepError> + Send + 'static,
     ) -> Result<T, KeepError> {
-        self.settle().await?;
+        self.flush_all().await?;
         self.with_reader(|reader| {
             reader.refresh()?;
             look(reader)

@@ -45,7 +45,7 @@ use tracing::Instrument;
 
 /// One door of a running hub.
 #[derive(Debug)]
-pub struct Door {
+pub struct OpenDoor {
     pub dialect: Dialect,
     /// As it is bound: never port 0.
     pub address: SocketAddr,
@@ -60,7 +60,7 @@ pub struct Door {
     pub stats: Arc<DoorStats>,
 }
 
-impl std::fmt::Display for Door {
+impl std::fmt::Display for OpenDoor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} on {}", self.dialect.word(), self.address)?;
         match self.dialect {
@@ -79,12 +79,12 @@ impl std::fmt::Display for Door {
 /// What a door needs to receive whoever comes.
 #[derive(Clone)]
 pub(crate) struct Reception {
-    pub door: Arc<Door>,
+    pub door: Arc<OpenDoor>,
     pub handle: Handle,
     pub hall: Hall,
     pub complaints: Arc<Complaints>,
     /// All doors of this hub, for those who come through a tunnel.
-    pub doors: Arc<[Arc<Door>]>,
+    pub doors: Arc<[Arc<OpenDoor>]>,
     pub tokens: Arc<Tokens>,
     pub tls: TlsAcceptor,
     pub grace_ms: u64,
@@ -99,7 +99,7 @@ pub(crate) struct Reception {
 #[derive(Clone)]
 pub(crate) enum DoorState {
     Native,
-    Fuq(Arc<fuq::FuqDoor>),
+    Fuq(Arc<fuq::FuqState>),
     Fuq2(Numbering),
     Fuq1,
     Dwork(Arc<dwork::HubDoor>),

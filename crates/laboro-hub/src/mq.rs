@@ -101,19 +101,19 @@ enum Ask {
 #[derive(Clone, Debug)]
 pub struct Observer {
     asks: Sender<Ask>,
-    bell: Arc<Bell>,
+    bell: Arc<PollBell>,
 }
 
 /// A server that runs. Dropped, it stops.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningBroker {
     pub address: SocketAddr,
     observer: Observer,
     thread: Option<JoinHandle<Result<(), MqError>>>,
 }
 
 /// Starts to serve whoever comes to this listener.
-pub fn serve(listener: TcpListener, settings: Settings) -> Result<Running, MqError> {
+pub fn serve(listener: TcpListener, settings: Settings) -> Result<RunningBroker, MqError> {
     serve_then(listener, settings, || {})
 }
 
@@ -122,7 +122,7 @@ pub fn serve_then(
     listener: TcpListener,
     settings: Settings,
     ended: impl FnOnce() + Send + 'static,
-) -> Result<Running, MqError> {
+) -> Result<RunningBroker, MqError> {
     if settings.identity.len() > 255 {
         return Err(MqError::LongIdentity { bytes: settings.identity.len() });
     }
@@ -141,7 +141,7 @@ pub fn serve_then(
     };
     let builder = std::thread::Builder::new().name("laboro-rrmq".into());
     let thread = builder.spawn(run).map_err(MqError::Begin)?;
-    Ok(Running { address, observer, thread: Some(thread) })
+    Ok(RunningBroker { address, observer, thread: Some(thread) })
 }
 
 impl Observer {
@@ -159,7 +159,7 @@ impl Observer {
     }
 }
 
-impl Running {
+impl RunningBroker {
     pub fn observer(&self) -> Observer {
         self.observer.clone()
     }
@@ -181,7 +181,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningBroker {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.observer.ask(Ask::Stop);

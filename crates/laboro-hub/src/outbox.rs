@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     next_token: u64,
-    waiting: HashMap<Token, Waiting>,
+    waiting: HashMap<Token, WaitingReply>,
     sessions: HashMap<SessionId, mpsc::Sender<Delivery>>,
     watchers: HashMap<Token, mpsc::Sender<Arc<[Change]>>>,
     /// Watches that nobody listens to any more.
@@ -24,7 +24,7 @@ pub(crate) struct Outbox {
 }
 
 #[derive(Debug)]
-enum Waiting {
+enum WaitingReply {
     Once(oneshot::Sender<Reply>),
     Session(SessionId, u64),
     /// The same, with an entry among the patient ones.
@@ -39,20 +39,20 @@ impl Outbox {
 
     pub(crate) fn expect(&mut self, answer: oneshot::Sender<Reply>) -> Token {
         let token = self.token();
-        self.waiting.insert(token, Waiting::Once(answer));
+        self.waiting.insert(token, WaitingReply::Once(answer));
         token
     }
 
     pub(crate) fn expect_for(&mut self, session: SessionId, tag: u64) -> Token {
         let token = self.token();
-        self.waiting.insert(token, Waiting::Session(session, tag));
+        self.waiting.insert(token, WaitingReply::Session(session, tag));
         token
     }
 
     /// An offer that may have to be withdrawn.
     pub(crate) fn expect_patiently(&mut self, session: SessionId, tag: u64) -> Token {
         let token = self.token();
-        self.waiting.insert(token, Waiting::Patient(session, tag));
+        self.waiting.insert(token, WaitingReply::Patient(session, tag));
         self.patient.insert((session, tag), token);
         token
     }
@@ -122,16 +122,16 @@ impl Outbox {
 
     fn reply(&mut self, token: Token, reply: Reply) {
         match self.waiting.remove(&token) {
-            Some(Waiting::Once(answer)) => {
+            Some(WaitingReply::Once(answer)) => {
                 if let Err(reply) = answer.send(reply) {
                     // Whoever asked has gone meanwhile.
                     self.undelivered.extend(work_back(reply));
                 }
             }
-            Some(Waiting::Session(session, tag)) => {
+            Some(WaitingReply::Session(session, tag)) => {
                 self.send(session, Delivery::Reply { tag, reply });
             }
-            Some(Waiting::Patient(session, tag)) => {
+            Some(WaitingReply::Patient(session, tag)) => {
                 self.patient.remove(&(session, tag));
                 self.send(session, Delivery::Reply { tag, reply });
             }

@@ -19,7 +19,7 @@ use crate::history::History;
 use crate::http::Services;
 use crate::inbox::{Handle, server};
 use crate::keep::{KeepError, Keeper, Outputs};
-use crate::listen::{Dialect, Door, DoorState, DoorStats, Reception};
+use crate::listen::{Dialect, DoorState, DoorStats, OpenDoor, Reception};
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
 use crate::tunnel;
@@ -71,11 +71,11 @@ pub enum HubError {
 
 /// A hub that runs. Dropped, it is told to stop, and nobody waits for it.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningHub {
     pub http: Option<SocketAddr>,
     pub native: Option<SocketAddr>,
     /// All of them, the native one too.
-    pub doors: Vec<Arc<Door>>,
+    pub doors: Vec<Arc<OpenDoor>>,
     /// As it stands in the hub's directory.
     pub access: Access,
     pub handle: Handle,
@@ -91,7 +91,7 @@ pub struct Running {
     thread: Option<JoinHandle<Result<(), HubError>>>,
 }
 
-impl Running {
+impl RunningHub {
     /// Nobody new comes in, conversations end, the journal is closed. Returns at once.
     pub fn stop(&self) {
         self.stop.cancel();
@@ -122,7 +122,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningHub {
     fn drop(&mut self) {
         if self.thread.is_some() {
             self.stop.cancel();
@@ -131,7 +131,7 @@ impl Drop for Running {
 }
 
 /// Opens everything and starts. When this returns, every door listens.
-pub fn start(settings: &Settings) -> Result<Running, HubError> {
+pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
     let doors = doors(settings);
     for door in &doors {
         door.check()?;
@@ -186,8 +186,8 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
     let recorder = recorder.keeping(settings.dir.join("charts.jsonl"), clock.now());
     let stop = CancellationToken::new();
     let connections = Arc::new(Semaphore::new(settings.limits.connections));
-    let all_doors: Arc<[Arc<Door>]> = doors.clone().into();
-    let reception = |(door, state): (&Arc<Door>, DoorState)| Reception {
+    let all_doors: Arc<[Arc<OpenDoor>]> = doors.clone().into();
+    let reception = |(door, state): (&Arc<OpenDoor>, DoorState)| Reception {
         door: Arc::clone(door),
         handle: handle.clone(),
         hall: Hall {
@@ -262,7 +262,7 @@ pub fn start(settings: &Settings) -> Result<Running, HubError> {
             engine.run()
         })
         .map_err(HubError::Thread)?;
-    Ok(Running {
+    Ok(RunningHub {
         http,
         native,
         doors,
@@ -288,7 +288,7 @@ fn doors(settings: &Settings) -> Vec<DoorSettings> {
     native.into_iter().chain(settings.door.iter().cloned()).collect()
 }
 
-type Bound = (Vec<Arc<Door>>, Vec<TcpListener>);
+type Bound = (Vec<Arc<OpenDoor>>, Vec<TcpListener>);
 
 fn bind(
     doors: &[DoorSettings],
@@ -303,7 +303,7 @@ fn bind(
             Some(bound) => bound,
             None => bind::listener(door.dialect().word(), door.address.at())?,
         };
-        bound.0.push(Arc::new(Door {
+        bound.0.push(Arc::new(OpenDoor {
             dialect: door.dialect(),
             address,
             group: door.group.clone().unwrap_or_else(|| settings.group.clone()),

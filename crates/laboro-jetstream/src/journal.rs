@@ -13,7 +13,7 @@ use crate::read::ReadError;
 use laboro_core::{Archive, Batch, Effect, Event, Ledger, Time};
 use laboro_journal::{Journal, JournalError, Replay, wait};
 pub(crate) use lease::Lease;
-pub use open::{Opening, Papers};
+pub use open::{Opening, SharedIdentity};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -55,13 +55,13 @@ pub struct Recovery {
     pub snapshot_bytes: u64,
     pub elapsed: Duration,
     /// What hubs of this name share, by its key.
-    pub papers: Papers,
+    pub shared_identity: SharedIdentity,
 }
 
 /// One hub at a time has it.
 #[derive(Debug)]
 pub struct JetStreamJournal {
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<ScribeOrder>,
     lease: Arc<Lease>,
     lost: watch::Receiver<Option<JournalError>>,
     leave: watch::Receiver<bool>,
@@ -69,7 +69,7 @@ pub struct JetStreamJournal {
 }
 
 #[derive(Debug)]
-enum Order {
+enum ScribeOrder {
     /// No events: only make sure that this hub still leads.
     Commit {
         at: Time,
@@ -98,19 +98,19 @@ enum Order {
 
 /// Tells other hubs what they have to know.
 #[derive(Debug, Clone)]
-pub struct Sharer(mpsc::WeakSender<Order>);
+pub struct Sharer(mpsc::WeakSender<ScribeOrder>);
 
 impl Sharer {
     /// Hubs that follow send nobody here any more; whoever comes to them waits until one of them leads.
     pub fn leave(&self) {
         if let Some(orders) = self.0.upgrade() {
-            let _ = orders.try_send(Order::Leave);
+            let _ = orders.try_send(ScribeOrder::Leave);
         }
     }
 
     pub fn share(&self, key: &str, text: Vec<u8>) {
         if let Some(orders) = self.0.upgrade() {
-            let _ = orders.try_send(Order::Share { key: key.to_owned(), text });
+            let _ = orders.try_send(ScribeOrder::Share { key: key.to_owned(), text });
         }
     }
 }
@@ -148,7 +148,7 @@ impl JetStreamJournal {
     /// Lets hubs to come have this text under this key, in which there is no dot. Nobody waits for it.
     pub fn share(&self, key: &str, text: Vec<u8>) {
         // With a full queue the next change tells it.
-        let _ = self.orders.try_send(Order::Share { key: key.to_owned(), text });
+        let _ = self.orders.try_send(ScribeOrder::Share { key: key.to_owned(), text });
     }
 
     /// Shares from elsewhere, for as long as the journal is open.
@@ -158,12 +158,12 @@ impl JetStreamJournal {
 
     /// Condenses now, and waits for it. Without this it is done in the background when it pays.
     pub fn condense_blocking(&mut self) -> Result<(), JournalError> {
-        wait(self.order(|done| Order::Condense { done }))
+        wait(self.order(|done| ScribeOrder::Condense { done }))
     }
 
     /// Makes a journal that holds no record yet begin with what another one came to.
     pub fn install_blocking(&mut self, replay: Replay) -> Result<(), JournalError> {
-        wait(self.order(|done| Order::Install { replay: Box::new(replay), done }))
+        wait(self.order(|done| ScribeOrder::Install { replay: Box::new(replay), done }))
     }
 
     /// For callers without a runtime.
@@ -173,14 +173,14 @@ impl JetStreamJournal {
 
     /// Says good-bye, so that the next hub need not wait.
     pub fn close(mut self) -> Result<(), JournalError> {
-        let closed = wait(self.order(|done| Order::Close { done }));
+        let closed = wait(self.order(|done| ScribeOrder::Close { done }));
         if let Some(thread) = self.thread.take() {
             thread.join().map_err(|_| JournalError::Died)?;
         }
         closed
     }
 
-    async fn order(&self, order: impl FnOnce(Answer) -> Order) -> Result<(), JournalError> {
+    async fn order(&self, order: impl FnOnce(Answer) -> ScribeOrder) -> Result<(), JournalError> {
         let (done, answer) = oneshot::channel();
         self.orders.send(order(done)).await.map_err(|_| self.error())?;
         answer.await.unwrap_or_else(|_| Err(self.error()))
@@ -200,7 +200,7 @@ impl Journal for JetStreamJournal {
         if events.is_empty() && self.lost.borrow().is_none() && self.lease.is_held() {
             return Ok(batch.release(self.receipt()));
         }
-        self.order(|done| Order::Commit { at, events, done }).await?;
+        self.order(|done| ScribeOrder::Commit { at, events, done }).await?;
         Ok(batch.release(self.receipt()))
     }
 }

@@ -26,7 +26,7 @@ mod tests;
 
 pub use check::{Check, check};
 pub use hubs::{HubView, ask_to_leave, hubs};
-pub use journal::{JetStreamJournal, Opening, Papers, Recovery, Sharer, StreamError};
+pub use journal::{JetStreamJournal, Opening, Recovery, SharedIdentity, Sharer, StreamError};
 pub use lead::{Following, Wish};
 pub use mirror::Mirror;
 pub use options::{About, Login, Options, Tls};

@@ -25,12 +25,12 @@ const LAST: Duration = Duration::from_secs(5);
 /// The files of one hub. Dropped, it ends as it is.
 #[derive(Debug)]
 pub struct Mirror {
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<MirrorOrder>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-enum Order {
+enum MirrorOrder {
     /// This hub leads: nobody else adds anything from now on.
     Lead(oneshot::Sender<Result<(), String>>),
     /// The files may grow.
@@ -59,7 +59,7 @@ impl Mirror {
     pub fn lead(&mut self) {
         let (done, answer) = oneshot::channel();
         let asked = wait(async {
-            self.orders.send(Order::Lead(done)).await.ok()?;
+            self.orders.send(MirrorOrder::Lead(done)).await.ok()?;
             answer.await.ok()
         });
         if let Some(Err(reason)) = asked {
@@ -70,14 +70,14 @@ impl Mirror {
     /// From now on what is added to the files goes to the stream.
     pub fn ship(&self) {
         // With a full queue nobody is there to hear it.
-        let _ = self.orders.try_send(Order::Ship);
+        let _ = self.orders.try_send(MirrorOrder::Ship);
     }
 
     /// Copies what is left, for a while.
     pub fn close(mut self) {
         let (done, ended) = oneshot::channel();
         wait(async {
-            if self.orders.send(Order::Close(done)).await.is_ok() {
+            if self.orders.send(MirrorOrder::Close(done)).await.is_ok() {
                 let _ = ended.await;
             }
         });
@@ -101,7 +101,7 @@ async fn run(
     options: &Options,
     dir: PathBuf,
     bytes_max: Option<u64>,
-    mut orders: mpsc::Receiver<Order>,
+    mut orders: mpsc::Receiver<MirrorOrder>,
 ) {
     let mut copier = Copier::new(options, dir, bytes_max);
     let mut role = Role::Follows;
@@ -119,18 +119,18 @@ async fn run(
             () = sleep(pause) => None,
         };
         let worked = match order {
-            Some(Order::Lead(done)) => {
+            Some(MirrorOrder::Lead(done)) => {
                 let led = patiently(options.patience, async || copier.lead().await).await;
                 role = if led.is_ok() { Role::Leads } else { Role::Done };
                 let _ = done.send(led.map_err(|error| error.to_string()));
                 Ok(())
             }
-            Some(Order::Ship) if role == Role::Leads => {
+            Some(MirrorOrder::Ship) if role == Role::Leads => {
                 role = Role::Ships;
                 copier.ship().await
             }
-            Some(Order::Ship) => Ok(()),
-            Some(Order::Close(done)) => {
+            Some(MirrorOrder::Ship) => Ok(()),
+            Some(MirrorOrder::Close(done)) => {
                 if role == Role::Ships && timeout(LAST, copier.ship()).await.is_err() {
                     tracing::warn!("not all output of tasks was copied to NATS before the end");
                 }

@@ -3,13 +3,13 @@
 
 mod connect;
 mod monitor;
-mod papers;
 mod publish;
+mod shelf;
 mod stream;
 mod streams;
 
 pub(crate) use connect::Nats;
-pub(crate) use papers::Shelf;
+pub(crate) use shelf::Shelf;
 pub(crate) use stream::NatsStream;
 
 #[derive(Debug, Clone, thiserror::Error)]

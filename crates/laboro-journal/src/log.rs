@@ -200,7 +200,7 @@ impl Log {
     }
 
     /// Waits until nothing goes on in the background.
-    pub fn settle(&mut self) {
+    pub fn wait_for_condensing(&mut self) {
         self.condenser.wait(&mut self.warnings);
     }
 

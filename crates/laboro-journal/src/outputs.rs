@@ -167,7 +167,7 @@ pub struct Worker {
 /// An attempt that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Ended {
+pub struct EndedAttempt {
     pub key: Key,
     pub end: End,
     pub worker: Option<Worker>,

@@ -39,7 +39,7 @@ use crate::wire::{PACKET_BYTES_MAX, Report};
 use desk::Desk;
 use ear::Ear;
 use outbox::START_HELD;
-use pool::{Main, Pool, State};
+use pool::{Main, Pool, PoolState};
 
 /// The hidden argument; the nonce of the runner and how many tasks may run at once follow.
 pub(crate) const ARGUMENT: &str = "__guardian";
@@ -82,7 +82,7 @@ struct Guardian {
 
 /// What the loop woke up for.
 #[derive(Default)]
-struct News {
+struct WakeUp {
     requested: bool,
     ended: bool,
 }
@@ -149,7 +149,7 @@ impl Guardian {
             self.reaps_again = reap(&mut state, now);
         }
         state.desk.tasks.expire(now);
-        state.desk.settle(now);
+        state.desk.report_gone_groups(now);
         if news.requested {
             for _ in 0..REQUESTS_MAX {
                 // Under the lock, so that no thread begins to listen meanwhile.
@@ -170,7 +170,7 @@ impl Guardian {
         state.desk.flush(self.pool.socket(), now)
     }
 
-    fn wait(&self) -> io::Result<News> {
+    fn wait(&self) -> io::Result<WakeUp> {
         let mut state = self.pool.lock();
         let now = Instant::now();
         let is_behind = state.desk.is_behind();
@@ -196,7 +196,7 @@ impl Guardian {
         let watched = if looks { &mut fds[..] } else { &mut fds[..2] };
         match poll(watched, timeout.as_ref()) {
             Ok(_) => {}
-            Err(Errno::INTR) => return Ok(News::default()),
+            Err(Errno::INTR) => return Ok(WakeUp::default()),
             Err(error) => return Err(error.into()),
         }
         let socket = match fds[0].revents().is_empty() {
@@ -211,7 +211,7 @@ impl Guardian {
             self.pool.clear_waker();
         }
         let requested = socket.contains(EventFlags::IN);
-        Ok(News { requested, ended: !fds[2].revents().is_empty() })
+        Ok(WakeUp { requested, ended: !fds[2].revents().is_empty() })
     }
 
     /// Killing the children is enough: theirs become ours as they die, until there are none.
@@ -264,7 +264,7 @@ fn end_children(children: &mut Children) {
 
 /// Reaps what has ended, but for what the threads wait for themselves. True if there is one that
 /// its spawner is about to tell of: until then it stays a zombie, and its number its own.
-fn reap(state: &mut State, now: Instant) -> bool {
+fn reap(state: &mut PoolState, now: Instant) -> bool {
     let whose = if state.is_thread_each { Whose::ThisThread } else { Whose::AnyThread };
     let desk = &mut state.desk;
     desk.strays.look_soon();

@@ -23,7 +23,7 @@ mod words;
 pub use ending::{Ending, Reason, Usage};
 pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, Until, WriteMode};
 pub use making::{Common, Made, Maker, Refusal};
-pub use memory::{MemoryError, MemoryGuard, Shortage, memory_available, memory_total};
+pub use memory::{MemoryError, MemoryGuard, MemoryShortage, memory_available, memory_total};
 pub use runner::{
     EventSource, Options, Orphans, Runner, RunnerError, RunnerEvent, Stream, end_left_behind,
     no_room_words,

@@ -47,7 +47,7 @@ pub struct MemoryGuard {
 
 /// Why to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortage {
+pub struct MemoryShortage {
     pub available: u64,
     pub wanted: u64,
     /// There was enough when last asked.
@@ -64,12 +64,12 @@ impl MemoryGuard {
     }
 
     /// `None`: something more may start.
-    pub fn shortage(&mut self) -> Option<Shortage> {
+    pub fn shortage(&mut self) -> Option<MemoryShortage> {
         let wanted = self.wanted?;
         // A system that does not say how much is free is not waited for.
         let available = memory_available().unwrap_or(u64::MAX);
         let was_short = std::mem::replace(&mut self.is_short, available < wanted);
-        self.is_short.then_some(Shortage { available, wanted, is_news: !was_short })
+        self.is_short.then_some(MemoryShortage { available, wanted, is_news: !was_short })
     }
 }
 

@@ -34,7 +34,7 @@ use crate::launch::Launch;
 use crate::sys::is_shortage;
 use crate::wire::Request;
 use prepare::Unsent;
-use table::{State, Token};
+use table::{RunnerState, Token};
 
 /// How a runner is set up; the defaults suit a program that calls `guardian::main_if_asked`.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ struct Shared {
     /// Written when there is news that no other descriptor shows.
     wake: OwnedFd,
     timer: OwnedFd,
-    state: Mutex<State>,
+    state: Mutex<RunnerState>,
 }
 
 impl Runner {
@@ -184,7 +184,7 @@ impl Runner {
         // news of short tasks can come together.
         let ahead_max = |n: NonZeroUsize| n.get().saturating_add(n.get().max(AHEAD_MIN));
         let ahead_max = options.at_once.map_or(usize::MAX, ahead_max);
-        let state = Mutex::new(State::new(link, ahead_max, nonce.clone()));
+        let state = Mutex::new(RunnerState::new(link, ahead_max, nonce.clone()));
         let next_seq = AtomicU64::new(1);
         let shared = Arc::new(Shared { options, nonce, next_seq, epoll, wake, timer, state });
         Ok((Runner { shared: Arc::clone(&shared) }, EventSource::new(shared)))
@@ -238,12 +238,12 @@ impl Runner {
 
     /// Launches that have not begun never do, and end as stopped. What runs goes on.
     pub fn recall(&self) {
-        self.lock_and_wake(State::stop_unbegun);
+        self.lock_and_wake(RunnerState::stop_unbegun);
         self.order_all(&Request::Recall);
     }
 
     pub fn stop_all(&self, grace: Duration) {
-        self.lock_and_wake(State::stop_unbegun);
+        self.lock_and_wake(RunnerState::stop_unbegun);
         self.order_all(&Request::StopAll { grace });
     }
 
@@ -259,7 +259,7 @@ impl Runner {
         drop(self);
     }
 
-    fn lock_and_wake(&self, change: impl FnOnce(&mut State)) {
+    fn lock_and_wake(&self, change: impl FnOnce(&mut RunnerState)) {
         let mut state = self.shared.lock();
         change(&mut state);
         if state.has_undelivered() {
@@ -315,7 +315,7 @@ fn start_link(options: &Options, nonce: &str, wake: &OwnedFd) -> Result<link::Li
 const AHEAD_MIN: usize = 8;
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RunnerState> {
         self.state.lock().expect("nothing panics while it holds the state")
     }
 

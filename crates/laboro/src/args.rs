@@ -38,7 +38,7 @@ pub(crate) enum Command {
     #[command(display_order = LAST)]
     Journal(Journal),
     /// Be a hub: take jobs, and hand their tasks to workers.
-    Hub(Box<crate::hub::HubArgs>),
+    Hub(Box<crate::hub::HubCommand>),
     /// Give somebody access to the hub of this machine, or take it back.
     #[command(display_order = BESIDE_HUB)]
     Access(crate::access::AccessArgs),

@@ -8,7 +8,7 @@ mod show;
 use crate::curve::advised;
 use crate::exit::{Exit, usage};
 use anyhow::Context;
-use args::{Dwork, What};
+use args::{Dwork, DworkCommand};
 use bytes::BytesMut;
 use laboro_clients::dwork::{Address, Link};
 use laboro_dialects::dwork::{Dep, Kind, QueryWriter};
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Dwork) -> anyhow::Result<Exit> {
     let mechanism = args.curve.mechanism()?;
     // What cannot be read is found out before anybody is asked.
     let requests = requests(&args.what)?;
-    let waits = matches!(args.what, What::Steal { wait: true, .. });
+    let waits = matches!(args.what, DworkCommand::Steal { wait: true, .. });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let asked = runtime.block_on(async {
         let mut link =
@@ -76,42 +76,42 @@ struct Request {
 }
 
 /// What is asked, one after the other: each must be answered before the next.
-fn requests(what: &What) -> anyhow::Result<Vec<Request>> {
+fn requests(what: &DworkCommand) -> anyhow::Result<Vec<Request>> {
     let mut to = BytesMut::new();
     match what {
-        What::Status => {
+        DworkCommand::Status => {
             QueryWriter::new(Kind::Ok, &mut to);
         }
-        What::Create { task, deps } => {
+        DworkCommand::Create { task, deps } => {
             one_task(Kind::Create, task, deps, &mut to);
         }
-        What::Addfile { file } => return file::requests(file, &host()),
-        What::Steal { number: Some(..=0), wait: true, .. } => {
+        DworkCommand::Addfile { file } => return file::requests(file, &host()),
+        DworkCommand::Steal { number: Some(..=0), wait: true, .. } => {
             return Err(usage(
                 "--wait: there is nothing to wait for with -n 0; ask for at least 1",
             ));
         }
-        What::Steal { number, host: who, .. } => {
+        DworkCommand::Steal { number, host: who, .. } => {
             let mut query = QueryWriter::new(Kind::Steal, &mut to);
             if let Some(number) = number {
                 query = query.n(*number);
             }
             query.location(&location(who.as_deref()));
         }
-        What::Complete { tasks, location: who } => {
+        DworkCommand::Complete { tasks, location: who } => {
             let mut query = QueryWriter::new(Kind::Complete, &mut to);
             for task in tasks {
                 query = query.task(task.as_bytes(), &host(), [].into_iter(), &[]);
             }
             query.location(&location(who.as_deref()));
         }
-        What::Transfer { task, deps, location: who } => {
+        DworkCommand::Transfer { task, deps, location: who } => {
             one_task(Kind::Transfer, task, deps, &mut to).location(&location(who.as_deref()));
         }
-        What::Lookup { task } => {
+        DworkCommand::Lookup { task } => {
             QueryWriter::new(Kind::Lookup, &mut to).name(task.as_bytes());
         }
-        What::Exit { host } => {
+        DworkCommand::Exit { host } => {
             QueryWriter::new(Kind::Exit, &mut to).location(&location(host.as_deref()));
         }
     }

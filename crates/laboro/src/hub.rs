@@ -12,7 +12,7 @@ use crate::output::print;
 use clap::{Args, ValueEnum};
 use laboro_hub::config::{self, DoorSettings, Listen, LogFormat, LogLevel, Settings};
 use laboro_hub::listen::Network;
-use laboro_hub::process::{HubError, Running, start};
+use laboro_hub::process::{HubError, RunningHub, start};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use service::Notifier;
 use signals::{Asked, HubSignals};
@@ -32,7 +32,7 @@ once. SIGHUP rereads the log level of --config and the certificate. Exit status:
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
-pub(crate) struct HubArgs {
+pub(crate) struct HubCommand {
     #[command(subcommand)]
     command: Option<others::Others>,
 
@@ -74,7 +74,7 @@ pub(crate) struct HubArgs {
     /// has no durability) on a quiet machine and 0.12 to 0.5 on a busy disk; os has 1.4 to 3.7 of it at a third of its
     /// CPU time (measured November 2026, see docs/dwork.md).
     #[arg(long, value_enum)]
-    durability: Option<Durability>,
+    durability: Option<HubDurability>,
 
     /// Keep the journal in NATS JetStream: nats://HOST:PORT,... or tls://...; logins are in --config.
     #[arg(long, value_name = "SERVERS")]
@@ -117,7 +117,7 @@ pub(crate) struct HubArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Durability {
+enum HubDurability {
     /// Survives a power cut: waits for the disk
     Sync,
     /// Survives the end of the program, not a power cut
@@ -139,7 +139,7 @@ enum Level {
     Trace,
 }
 
-pub(crate) fn run(mut args: HubArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(mut args: HubCommand) -> anyhow::Result<Exit> {
     if let Some(others) = args.command.take() {
         return others::run(others);
     }
@@ -195,7 +195,7 @@ pub(crate) fn run(mut args: HubArgs) -> anyhow::Result<Exit> {
 async fn begin(
     settings: Settings,
     signals: &mut HubSignals,
-) -> std::io::Result<Option<Result<Running, HubError>>> {
+) -> std::io::Result<Option<Result<RunningHub, HubError>>> {
     let (tell, started) = tokio::sync::oneshot::channel();
     let work = move || drop(tell.send(start(&settings)));
     std::thread::Builder::new().name("laboro-start".into()).spawn(work)?;
@@ -205,7 +205,7 @@ async fn begin(
     })
 }
 
-fn settings(args: HubArgs) -> anyhow::Result<Settings> {
+fn settings(args: HubCommand) -> anyhow::Result<Settings> {
     let mut settings = match &args.config {
         Some(path) => Settings::read(path).map_err(usage)?,
         None => Settings::default(),
@@ -230,8 +230,8 @@ fn settings(args: HubArgs) -> anyhow::Result<Settings> {
     args.nats.apply(&mut settings);
     if let Some(durability) = args.durability {
         settings.durability = match durability {
-            Durability::Sync => config::Durability::Sync,
-            Durability::Os => config::Durability::Os,
+            HubDurability::Sync => config::Durability::Sync,
+            HubDurability::Os => config::Durability::Os,
         };
     }
     if let Some(level) = args.log_level {
@@ -253,7 +253,7 @@ fn settings(args: HubArgs) -> anyhow::Result<Settings> {
 }
 
 /// One line a door, for people and for scripts that want to know a port.
-fn announce(hub: &Running) -> std::io::Result<()> {
+fn announce(hub: &RunningHub) -> std::io::Result<()> {
     if let Some(address) = hub.http {
         tracing::info!(event = "door_open", door = "http", %address, "http on {address}");
         print(format_args!("http on https://{address}"))?;
@@ -271,7 +271,7 @@ enum How {
 }
 
 async fn serve(
-    hub: &mut Running,
+    hub: &mut RunningHub,
     mut signals: HubSignals,
     notifier: &Notifier,
     reload: &Reload,
@@ -308,7 +308,7 @@ struct Reload {
 
 impl Reload {
     /// What cannot be read leaves everything as it is.
-    fn apply(&self, hub: &mut Running) {
+    fn apply(&self, hub: &mut RunningHub) {
         match hub.reload_certificate() {
             Ok(true) => tracing::info!(
                 event = "certificate_reloaded",

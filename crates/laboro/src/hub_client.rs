@@ -24,7 +24,7 @@ use laboro_api::{
     AddTasks, Changed, Eject, Explained, Groups, Job, Prioritise, StopSlots, SubmitJob, Submitted,
     Task, Waited, Worker,
 };
-use place::Place;
+use place::HubOrRun;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -44,7 +44,7 @@ pub(crate) fn talk(
     conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let (target, group) = access::target(args)?;
-    converse(Place::Hub(Box::new(target), group), conversation)
+    converse(HubOrRun::Hub(Box::new(target), group), conversation)
 }
 
 /// The same with a run or a hub, to look at something.
@@ -61,7 +61,7 @@ pub(crate) fn change(
     conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let place = place::to_change(args)?;
-    if let Place::Run(run @ RunPlace { socket: None, .. }) = &place {
+    if let HubOrRun::Run(run @ RunPlace { socket: None, .. }) = &place {
         return Err(refused(format!(
             "{} is not running: only a run that is under way can be changed",
             run.name()
@@ -71,7 +71,7 @@ pub(crate) fn change(
 }
 
 fn converse(
-    place: Place,
+    place: HubOrRun,
     conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -91,8 +91,8 @@ fn converse(
 /// The address of the hub's dashboard with the token that goes with it. Asks nobody. `None`: a run is meant.
 pub(crate) fn dashboard_link(args: &WhereArgs) -> anyhow::Result<Option<String>> {
     match place::to_look(args)? {
-        Place::Run(_) => Ok(None),
-        Place::Hub(target, _) => {
+        HubOrRun::Run(_) => Ok(None),
+        HubOrRun::Hub(target, _) => {
             let token = target.token.as_ref();
             let token = token
                 .ok_or_else(|| usage("the access file has no token: ask for one at the hub"))?;
@@ -173,10 +173,10 @@ impl Printed {
 }
 
 impl Hub {
-    async fn at(place: Place) -> anyhow::Result<Hub> {
+    async fn at(place: HubOrRun) -> anyhow::Result<Hub> {
         let (target, group, run) = match place {
-            Place::Hub(target, group) => (*target, group, None),
-            Place::Run(run) => {
+            HubOrRun::Hub(target, group) => (*target, group, None),
+            HubOrRun::Run(run) => {
                 let target = match &run.socket {
                     Some(socket) => run.target(socket),
                     None => Past::open(&run.dir).await?.target(run.name()),

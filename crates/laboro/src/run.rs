@@ -36,7 +36,7 @@ use crate::exit::{Exit, usage};
 use crate::machine::Machine;
 use crate::output::say;
 use anyhow::{Context, anyhow};
-use desk::{Desk, Ended, Setup};
+use desk::{Desk, RunEnd, Setup};
 use joblog::JobLog;
 use laboro_core::{
     Command, Config, Counts, Hub, JobId, JobOptions, JobView, Keep, Limits, Query, Reply,
@@ -49,7 +49,7 @@ use laboro_net::Clock;
 use laboro_plan::Plan;
 use layout::Layout;
 use resume::Resume;
-use serve::{Shown, Watchers};
+use serve::{ServedRun, Watchers};
 use show::Display;
 use side::SharedDesk;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ pub(crate) struct Options {
     pub(crate) fresh: bool,
     /// A browser can look on.
     pub(crate) dashboard: bool,
-    pub(crate) show: Show,
+    pub(crate) show: ShowOptions,
 }
 
 /// Whose earlier runs count.
@@ -111,7 +111,7 @@ impl StoreOf {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Show {
+pub(crate) struct ShowOptions {
     pub(crate) quiet: bool,
     pub(crate) json: bool,
     pub(crate) tee: bool,
@@ -164,7 +164,7 @@ async fn drive(
         true => (Some(history), Some(recorder)),
         false => (None, None),
     };
-    let shown = Shown { handle: handle.clone(), clock, dir: path.clone(), history };
+    let shown = ServedRun { handle: handle.clone(), clock, dir: path.clone(), history };
     let mut watchers = Watchers::listen(shown, recorder);
     if options.dashboard {
         say(format_args!("dashboard: {}", watchers.open_dashboard()?));
@@ -268,13 +268,13 @@ async fn job_view(handle: &Handle) -> anyhow::Result<JobView> {
 }
 
 /// What the run is over with.
-pub(crate) fn exit_of(how: Ended, counts: &Counts) -> Exit {
+pub(crate) fn exit_of(how: RunEnd, counts: &Counts) -> Exit {
     use laboro_core::State;
     match how {
-        Ended::Interrupted => Exit::Interrupted,
-        Ended::Halted(HaltWhat::Done) => Exit::Done,
-        Ended::Halted(_) => Exit::SomeFailed,
-        Ended::Finished if u64::from(counts.of(State::Done)) == counts.total() => Exit::Done,
-        Ended::Finished => Exit::SomeFailed,
+        RunEnd::Interrupted => Exit::Interrupted,
+        RunEnd::Halted(HaltWhat::Done) => Exit::Done,
+        RunEnd::Halted(_) => Exit::SomeFailed,
+        RunEnd::Finished if u64::from(counts.of(State::Done)) == counts.total() => Exit::Done,
+        RunEnd::Finished => Exit::SomeFailed,
     }
 }

@@ -13,10 +13,10 @@ mod recorder;
 mod telling;
 
 use crate::exit::Exit;
-use args::{Runexp, What};
+use args::{Runexp, RunexpCommand};
 
 pub(crate) fn run(args: &Runexp) -> anyhow::Result<Exit> {
     match &args.what {
-        What::Manage(manage) => manage::run(manage),
+        RunexpCommand::Manage(manage) => manage::run(manage),
     }
 }

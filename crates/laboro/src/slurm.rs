@@ -137,8 +137,8 @@ fn call(command: &str, args: Vec<String>) -> u8 {
 /// `laboro slurm ...`
 pub(crate) fn run(args: &args::Slurm) -> anyhow::Result<Exit> {
     match &args.what {
-        args::What::Install(install) => install_links(&install.dir, &COMMANDS),
-        args::What::Step(task) => step::run(&task.script, task.value.as_deref()),
+        args::SlurmCommand::Install(install) => install_links(&install.dir, &COMMANDS),
+        args::SlurmCommand::Step(task) => step::run(&task.script, task.value.as_deref()),
     }
 }
 
@@ -206,8 +206,8 @@ pub(crate) async fn wait_for(hub: &Hub, job: u32) -> Result<u8, Fault> {
     Ok(rows.iter().map(jobs::Row::status).max().unwrap_or(0))
 }
 
-async fn known(hub: &Hub, job: u32) -> Result<Known, Fault> {
-    Known::ask(hub, job).await
+async fn known(hub: &Hub, job: u32) -> Result<KnownJob, Fault> {
+    KnownJob::ask(hub, job).await
 }
 
 /// Who is asking; jobs of a hub are everybody's who may ask it.

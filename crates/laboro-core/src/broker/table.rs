@@ -32,7 +32,7 @@ pub(super) struct Table {
 
 /// What time has brought.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum BrokerDue {
     SlotBack,
     Probe(PeerId),
     /// It did not answer, and is away from now on.
@@ -149,13 +149,13 @@ impl Table {
     }
 
     /// The next thing that is due by now, if anything is.
-    pub fn due(&mut self, now: Time) -> Option<Due> {
+    pub fn due(&mut self, now: Time) -> Option<BrokerDue> {
         while let Some(&(_, handle)) = self.timers.first().filter(|(at, _)| *at <= now) {
             let config = self.config;
             let due = self.worker(handle).due(now, &config);
             match due {
-                Some(Due::Lost) => self.remove(handle),
-                Some(Due::Silent(_)) => self.go_away(handle, now),
+                Some(BrokerDue::Lost) => self.remove(handle),
+                Some(BrokerDue::Silent(_)) => self.go_away(handle, now),
                 _ => self.update(handle),
             }
             if due.is_some() {

@@ -148,7 +148,7 @@ impl Manager {
 
     fn hear(&mut self, word: RunnerWord, now: Time, out: &mut Output) {
         if let Some((name, loan)) = self.settled.take() {
-            self.seat().settle(&name, &loan);
+            self.seat().end_loan(&name, &loan);
         }
         match (&mut self.stage, word) {
             (ManagerStage::Hail, RunnerWord::Saluton(host)) => {

@@ -154,7 +154,7 @@ impl Seat {
     }
 
     /// Its result is in, whoever of this host it was lent to.
-    pub(super) fn settle(&self, name: &[u8], loan: &Loan) {
+    pub(super) fn end_loan(&self, name: &[u8], loan: &Loan) {
         let mut hosts = self.roll.lock();
         let Some(entry) = hosts.get_mut(&self.host) else { return };
         let is_it = |lent: &Lent| {

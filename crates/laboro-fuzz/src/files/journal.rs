@@ -55,7 +55,7 @@ fn make(condensed: bool) -> Files {
         log.commit(&payload).expect("it is taken");
         if condensed && number == 30 {
             log.condense().expect("it is condensed");
-            log.settle();
+            log.wait_for_condensing();
         }
     }
     log.close().expect("it is written");

@@ -2,7 +2,7 @@
 //! But one with a free slot asks for work, and one whose task is over says so: who has not spoken for a while and should
 //! have is not there any more, and its tasks go to others.
 
-use super::FuqDoor;
+use super::FuqState;
 use super::register::Node;
 use crate::listen::Reception;
 use laboro_core::{
@@ -94,13 +94,13 @@ impl Absence {
 
 /// A request of the node is being answered for as long as this is kept.
 pub(super) struct Present<'a> {
-    door: &'a FuqDoor,
+    door: &'a FuqState,
     reception: &'a Reception,
     node: &'a Node,
 }
 
 impl<'a> Present<'a> {
-    pub(super) fn new(door: &'a FuqDoor, reception: &'a Reception, node: &'a Node) -> Present<'a> {
+    pub(super) fn new(door: &'a FuqState, reception: &'a Reception, node: &'a Node) -> Present<'a> {
         let now = reception.hall.clock.now();
         door.absence().note(now, node).standing += 1;
         Present { door, reception, node }
@@ -117,7 +117,7 @@ impl Drop for Present<'_> {
 }
 
 /// Looks for nodes that are gone, until the hub stops.
-pub(super) async fn watch(door: Arc<FuqDoor>, reception: Reception) {
+pub(super) async fn watch(door: Arc<FuqState>, reception: Reception) {
     let hall = &reception.hall;
     let known = door.register().all();
     door.absence().remember(hall.clock.now(), known.into_iter());
@@ -134,7 +134,7 @@ pub(super) async fn watch(door: Arc<FuqDoor>, reception: Reception) {
     }
 }
 
-async fn look_at(door: &FuqDoor, reception: &Reception, name: String) {
+async fn look_at(door: &FuqState, reception: &Reception, name: String) {
     let group = Name::from(reception.door.group.as_str());
     let worker = WorkerRef::Name { group, name: Name::from(name.as_str()) };
     let view = match reception.handle.ask(Command::Query(Query::Worker(worker.clone()))).await {

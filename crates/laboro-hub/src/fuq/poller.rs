@@ -2,7 +2,7 @@
 //! login is good, since one that works has no reason to say anything. What it runs cannot be ended from here, for
 //! there is no way to tell it.
 
-use super::FuqDoor;
+use super::FuqState;
 use super::register::Node;
 use crate::inbox::{Lost, Subscription};
 use crate::listen::Reception;
@@ -26,7 +26,7 @@ mod tests;
 /// Held by each connection of the node. When the last is gone, nobody asks for it; its leases stand.
 #[derive(Debug)]
 pub(super) struct Poller {
-    turns: mpsc::Sender<Turn>,
+    turns: mpsc::Sender<PollerTurn>,
     worker: WorkerRef,
     next: AtomicU64,
     /// Slots that wait to be told to leave.
@@ -44,7 +44,7 @@ pub(super) enum Unasked {
 }
 
 #[derive(Debug)]
-enum Turn {
+enum PollerTurn {
     Ask {
         tag: u64,
         command: Box<Command>,
@@ -78,7 +78,7 @@ const PATIENCE_MS: u64 = 3_600_000;
 
 impl Poller {
     /// The one that stands, or a new one.
-    pub(super) fn of(door: &Arc<FuqDoor>, reception: &Reception, node: &Node) -> Arc<Poller> {
+    pub(super) fn of(door: &Arc<FuqState>, reception: &Reception, node: &Node) -> Arc<Poller> {
         let mut pollers = door.pollers();
         let standing = pollers.get(&node.name).and_then(std::sync::Weak::upgrade);
         if let Some(poller) = standing.filter(|poller| !poller.has_ended()) {
@@ -89,7 +89,7 @@ impl Poller {
         let (poller, taken) = Poller::new(worker.clone(), room_for(node.slots));
         let poller = Arc::new(poller);
         pollers.insert(node.name.clone(), Arc::downgrade(&poller));
-        let seat = Seat {
+        let seat = PollerSeat {
             reception: reception.clone(),
             node: node.clone(),
             worker,
@@ -109,7 +109,7 @@ impl Poller {
         poller
     }
 
-    fn new(worker: WorkerRef, room: usize) -> (Poller, mpsc::Receiver<Turn>) {
+    fn new(worker: WorkerRef, room: usize) -> (Poller, mpsc::Receiver<PollerTurn>) {
         let (turns, taken) = mpsc::channel(room);
         let next = AtomicU64::new(LOOK + 1);
         (Poller { turns, worker, next, leaving: AtomicU64::new(0), ended: Notify::new() }, taken)
@@ -152,8 +152,8 @@ impl Poller {
         let place = self.turns.try_reserve()?;
         let tag = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, reply) = oneshot::channel();
-        place.send(Turn::Ask { tag, command: Box::new(command), answer });
-        let mut waiting = Waiting { withdrawal: Some(withdrawal), tag };
+        place.send(PollerTurn::Ask { tag, command: Box::new(command), answer });
+        let mut waiting = WaitingRequest { withdrawal: Some(withdrawal), tag };
         let reply = reply.await.map_err(|_| Unasked::Lost);
         waiting.withdrawal = None;
         reply
@@ -218,28 +218,28 @@ impl From<TrySendError<()>> for Unasked {
 
 /// A request whose connection breaks is not waited for any more. That it is not has its place from the beginning: a
 /// node of which it is not known would seem to have room for tasks that it has not.
-struct Waiting<'a> {
-    withdrawal: Option<mpsc::Permit<'a, Turn>>,
+struct WaitingRequest<'a> {
+    withdrawal: Option<mpsc::Permit<'a, PollerTurn>>,
     tag: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
         if let Some(withdrawal) = self.withdrawal.take() {
-            withdrawal.send(Turn::Withdraw(self.tag));
+            withdrawal.send(PollerTurn::Withdraw(self.tag));
         }
     }
 }
 
 /// The node's place at the hub.
-struct Seat {
+struct PollerSeat {
     reception: Reception,
     node: Node,
     worker: WorkerRef,
     /// A node that polls comes back when something ends there, and not before; one that is gone for good must not
     /// keep its tasks. So its leases stand for as long as its login is good.
     period_ms: u64,
-    turns: mpsc::Receiver<Turn>,
+    turns: mpsc::Receiver<PollerTurn>,
     answers: HashMap<u64, oneshot::Sender<Reply>>,
     /// How many tasks each request for work that waits would take.
     wanted: HashMap<u64, u32>,
@@ -250,7 +250,7 @@ struct Seat {
     has_broken_off: bool,
 }
 
-impl Seat {
+impl PollerSeat {
     /// Until every connection of the node is gone.
     async fn sit(mut self) {
         let Ok(mut hub) = self.reception.handle.open_session().await else { return };
@@ -311,10 +311,10 @@ impl Seat {
         })
     }
 
-    async fn take(&mut self, turn: Turn, hub: &Subscription) -> Result<(), Lost> {
-        self.has_broken_off = matches!(turn, Turn::Withdraw(_));
+    async fn take(&mut self, turn: PollerTurn, hub: &Subscription) -> Result<(), Lost> {
+        self.has_broken_off = matches!(turn, PollerTurn::Withdraw(_));
         match turn {
-            Turn::Ask { tag, command, answer } => {
+            PollerTurn::Ask { tag, command, answer } => {
                 crate::listen::stats::count(&self.reception.door.stats.commands, 1);
                 self.answers.insert(tag, answer);
                 if let Command::Offer(Offer { route: Route::Answer { most, .. }, .. }) = &*command {
@@ -327,7 +327,7 @@ impl Seat {
                 }
                 hub.ask(tag, *command).await
             }
-            Turn::Withdraw(tag) => hub.ask(NOBODY, Command::Withdraw(Token(tag))).await,
+            PollerTurn::Withdraw(tag) => hub.ask(NOBODY, Command::Withdraw(Token(tag))).await,
         }
     }
 

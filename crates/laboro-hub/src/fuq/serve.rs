@@ -6,7 +6,7 @@ use super::message::Message;
 use super::pace::{Pace, Paced};
 use super::poller::Poller;
 use super::register::Node;
-use super::{FuqDoor, client, nodes, persistent};
+use super::{FuqState, client, nodes, persistent};
 use crate::listen::Reception;
 use crate::listen::stats::count;
 use crate::transport::Parting;
@@ -33,7 +33,7 @@ const HEADERS_MAX: usize = 64;
 
 /// What whoever answers on one connection knows.
 pub(super) struct FuqConnection {
-    pub door: Arc<FuqDoor>,
+    pub door: Arc<FuqState>,
     pub reception: Reception,
     pub peer: IpAddr,
     pace: Pace,
@@ -52,7 +52,7 @@ struct AtHand {
 /// Serves the connection to its end, and counts how it ended.
 pub(crate) async fn receive(
     reception: &Reception,
-    door: &Arc<FuqDoor>,
+    door: &Arc<FuqState>,
     stream: TcpStream,
     peer: IpAddr,
 ) -> Parting {

@@ -28,7 +28,7 @@ pub(super) enum Step {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct HistoryLine {
     /// Missing: of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     group: Option<u32>,
@@ -83,7 +83,9 @@ impl HistoryFile {
 fn read(file: File, past: &mut Past, now: Time) -> io::Result<()> {
     for line in BufReader::new(file.take(READ_BYTES_MAX)).split(b'\n') {
         // Half a line is what a hub leaves that was killed.
-        let Ok(Line { group, second, sample }) = serde_json::from_slice(&line?) else { continue };
+        let Ok(HistoryLine { group, second, sample }) = serde_json::from_slice(&line?) else {
+            continue;
+        };
         let step = if second { Step::Second } else { Step::Minute };
         past.restore(group.map(GroupId), step, sample, now);
     }
@@ -107,7 +109,7 @@ fn write_anew(path: &Path, past: &Past) -> io::Result<(File, u64)> {
 }
 
 fn line(group: Option<GroupId>, second: bool, sample: &Sample) -> Vec<u8> {
-    let line = Line { group: group.map(|group| group.0), second, sample: sample.clone() };
+    let line = HistoryLine { group: group.map(|group| group.0), second, sample: sample.clone() };
     let mut bytes = serde_json::to_vec(&line).expect("numbers can be written");
     bytes.push(b'\n');
     bytes

@@ -22,7 +22,7 @@ impl Api {
                 return;
             }
         };
-        let mut of_task: HashMap<u32, Vec<Ended>> = HashMap::new();
+        let mut of_task: HashMap<u32, Vec<EndedAttempt>> = HashMap::new();
         for ended in ends {
             of_task.entry(ended.key.index).or_default().push(ended);
         }
@@ -45,7 +45,7 @@ fn has_ended_once(task: &Task) -> bool {
         || task.attempts.iter().any(|attempt| attempt.ended_ms.is_some())
 }
 
-fn add(attempts: &mut Vec<Attempt>, ended: Ended) {
+fn add(attempts: &mut Vec<Attempt>, ended: EndedAttempt) {
     // The end of one that was lost, or of a dialect that tells nothing: the hub knows more.
     let Some(worker) = ended.worker else { return };
     let ending = ended.end.ending;

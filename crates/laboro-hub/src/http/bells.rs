@@ -12,14 +12,14 @@ pub(super) struct Bells {
 }
 
 /// Rings until it is dropped.
-pub(super) struct Bell<'a> {
+pub(super) struct JobBell<'a> {
     bells: &'a Bells,
     jobs: Vec<JobId>,
     rings: Arc<Notify>,
 }
 
 impl Bells {
-    pub(super) fn hang(&self, jobs: &[u32]) -> Bell<'_> {
+    pub(super) fn hang(&self, jobs: &[u32]) -> JobBell<'_> {
         let jobs: Vec<JobId> = jobs.iter().map(|&job| JobId(job)).collect();
         let rings = Arc::new(Notify::new());
         let mut by_job = self.lock();
@@ -27,7 +27,7 @@ impl Bells {
             by_job.entry(job).or_default().push(rings.clone());
         }
         drop(by_job);
-        Bell { bells: self, jobs, rings }
+        JobBell { bells: self, jobs, rings }
     }
 
     pub(super) fn ring(&self, changes: &[Change]) {
@@ -48,14 +48,14 @@ impl Bells {
     }
 }
 
-impl Bell<'_> {
+impl JobBell<'_> {
     /// A ring from before the call counts too.
     pub(super) async fn rung(&self) {
         self.rings.notified().await;
     }
 }
 
-impl Drop for Bell<'_> {
+impl Drop for JobBell<'_> {
     fn drop(&mut self) {
         let mut by_job = self.bells.lock();
         for job in &self.jobs {

@@ -13,15 +13,15 @@ pub(super) struct Finishes {
 
 #[derive(Default)]
 struct Ear {
-    news: Mutex<News>,
+    news: Mutex<FinishNews>,
     wakes: Notify,
 }
 
 /// What happened since the last time.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct FinishNews {
     /// Tasks that ended, in the order in which they did.
-    pub(super) ended: Vec<Range>,
+    pub(super) ended: Vec<EndedRange>,
     /// Something may be missing.
     pub(super) has_gap: bool,
     /// Something about the job itself.
@@ -30,7 +30,7 @@ pub(super) struct News {
 
 /// First and last number of tasks that ended the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
+pub(super) struct EndedRange {
     pub(super) first: u32,
     pub(super) last: u32,
     pub(super) state: State,
@@ -61,7 +61,7 @@ impl Finishes {
         for change in changes {
             let (job, range) = match change {
                 Change::Tasks { job, first, last, state, .. } if state.is_finished() => {
-                    (job, Some(Range { first: *first, last: *last, state: *state }))
+                    (job, Some(EndedRange { first: *first, last: *last, state: *state }))
                 }
                 Change::Job { job } => (job, None),
                 _ => continue,
@@ -86,12 +86,12 @@ impl Finishes {
 }
 
 impl Ear {
-    fn hear(&self, range: Option<Range>) {
+    fn hear(&self, range: Option<EndedRange>) {
         let mut news = self.lock();
         match range {
             None => news.job = true,
             Some(_) if news.ended.len() >= RANGES_MAX => {
-                *news = News { has_gap: true, job: news.job, ended: Vec::new() };
+                *news = FinishNews { has_gap: true, job: news.job, ended: Vec::new() };
             }
             Some(range) => match news.ended.last_mut() {
                 Some(before)
@@ -107,17 +107,17 @@ impl Ear {
         self.wakes.notify_one();
     }
 
-    fn lock(&self) -> MutexGuard<'_, News> {
+    fn lock(&self) -> MutexGuard<'_, FinishNews> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Listener {
     /// Waits for news.
-    pub(super) async fn next(&self) -> News {
+    pub(super) async fn next(&self) -> FinishNews {
         loop {
             let news = std::mem::take(&mut *self.ear.lock());
-            if news != News::default() {
+            if news != FinishNews::default() {
                 return news;
             }
             self.ear.wakes.notified().await;

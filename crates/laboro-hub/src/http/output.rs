@@ -111,21 +111,21 @@ pub(super) async fn answer(
     let lost = end.map_or(0, |end| end.lost());
     let cursor = outputs.cursor(key, streams).await.map_err(|error| internal(&error))?;
     let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
-    let mut response = match range.filter(|_| !follows).and_then(Range::parse) {
+    let mut response = match range.filter(|_| !follows).and_then(ByteRange::parse) {
         None if follows => {
-            let reading = Reading { cursor, skip: asked.from, left: None };
+            let reading = OutputReading { cursor, skip: asked.from, left: None };
             let following = Following { api: api.clone(), reading, key };
             Body::from_stream(stream::try_unfold(following, Following::next)).into_response()
         }
         None => {
-            let reading = Reading { cursor, skip: 0, left: None };
-            Body::from_stream(stream::try_unfold(reading, Reading::step)).into_response()
+            let reading = OutputReading { cursor, skip: 0, left: None };
+            Body::from_stream(stream::try_unfold(reading, OutputReading::step)).into_response()
         }
         Some(range) => {
             let size = outputs.size(key, streams).await.map_err(|error| internal(&error))?;
             match range {
                 // The end of nothing is nothing, and no mistake of whoever asks.
-                Range::Last(1..) if size == 0 => Body::empty().into_response(),
+                ByteRange::Last(1..) if size == 0 => Body::empty().into_response(),
                 range => part(cursor, range, size)?,
             }
         }
@@ -147,14 +147,14 @@ async fn attempt_now(api: &Api, job: u32, task: u32) -> Result<Option<u16>, Refu
     Ok((!view.state.is_finished()).then_some(view.attempt))
 }
 
-fn part(cursor: Cursor, range: Range, size: u64) -> Result<Response, Refused> {
+fn part(cursor: Cursor, range: ByteRange, size: u64) -> Result<Response, Refused> {
     let Some((first, last)) = range.within(size) else {
         let detail = format!("the range is outside of the {size} bytes there are");
         let status = StatusCode::RANGE_NOT_SATISFIABLE;
         return Err(Refused::new(status, "bad_range", detail).of_size(size));
     };
-    let reading = Reading { cursor, skip: first, left: Some(last - first + 1) };
-    let body = Body::from_stream(stream::try_unfold(reading, Reading::step));
+    let reading = OutputReading { cursor, skip: first, left: Some(last - first + 1) };
+    let body = Body::from_stream(stream::try_unfold(reading, OutputReading::step));
     let headers = [
         (header::CONTENT_RANGE, format!("bytes {first}-{last}/{size}")),
         (header::CONTENT_LENGTH, (last - first + 1).to_string()),
@@ -164,21 +164,21 @@ fn part(cursor: Cursor, range: Range, size: u64) -> Result<Response, Refused> {
 
 /// One range of bytes. Several at once, which may be ignored, are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Range {
+enum ByteRange {
     From(u64),
     FromTo(u64, u64),
     Last(u64),
 }
 
-impl Range {
-    fn parse(header: &str) -> Option<Range> {
+impl ByteRange {
+    fn parse(header: &str) -> Option<ByteRange> {
         let (first, last) = header.strip_prefix("bytes=")?.trim().split_once('-')?;
         match (first.trim(), last.trim()) {
-            ("", last) => last.parse().ok().map(Range::Last),
-            (first, "") => first.parse().ok().map(Range::From),
+            ("", last) => last.parse().ok().map(ByteRange::Last),
+            (first, "") => first.parse().ok().map(ByteRange::From),
             (first, last) => {
                 let (first, last) = (first.parse().ok()?, last.parse().ok()?);
-                (first <= last).then_some(Range::FromTo(first, last))
+                (first <= last).then_some(ByteRange::FromTo(first, last))
             }
         }
     }
@@ -187,24 +187,24 @@ impl Range {
     fn within(self, size: u64) -> Option<(u64, u64)> {
         let end = size.checked_sub(1)?;
         let (first, last) = match self {
-            Range::From(first) => (first, end),
-            Range::FromTo(first, last) => (first, last.min(end)),
-            Range::Last(0) => return None,
-            Range::Last(count) => (size.saturating_sub(count), end),
+            ByteRange::From(first) => (first, end),
+            ByteRange::FromTo(first, last) => (first, last.min(end)),
+            ByteRange::Last(0) => return None,
+            ByteRange::Last(count) => (size.saturating_sub(count), end),
         };
         (first <= last).then_some((first, last))
     }
 }
 
 /// Output on its way out.
-struct Reading {
+struct OutputReading {
     cursor: Cursor,
     skip: u64,
     /// `None`: all there is.
     left: Option<u64>,
 }
 
-impl Reading {
+impl OutputReading {
     /// What is there now; empty at its end.
     async fn piece(&mut self) -> Result<Bytes, KeepError> {
         loop {
@@ -228,7 +228,7 @@ impl Reading {
         }
     }
 
-    async fn step(mut self) -> Result<Option<(Bytes, Reading)>, KeepError> {
+    async fn step(mut self) -> Result<Option<(Bytes, OutputReading)>, KeepError> {
         let piece = self.piece().await?;
         Ok((!piece.is_empty()).then_some((piece, self)))
     }
@@ -236,7 +236,7 @@ impl Reading {
 
 struct Following {
     api: Arc<Api>,
-    reading: Reading,
+    reading: OutputReading,
     key: Key,
 }
 
@@ -271,19 +271,19 @@ impl Following {
 
 #[cfg(test)]
 mod tests {
-    use super::Range;
+    use super::ByteRange;
 
     #[test]
     fn a_range_is_one_range_of_bytes_or_none() {
-        assert_eq!(Range::parse("bytes=0-99"), Some(Range::FromTo(0, 99)));
-        assert_eq!(Range::parse("bytes=5-"), Some(Range::From(5)));
-        assert_eq!(Range::parse("bytes=-7"), Some(Range::Last(7)));
+        assert_eq!(ByteRange::parse("bytes=0-99"), Some(ByteRange::FromTo(0, 99)));
+        assert_eq!(ByteRange::parse("bytes=5-"), Some(ByteRange::From(5)));
+        assert_eq!(ByteRange::parse("bytes=-7"), Some(ByteRange::Last(7)));
         for other in ["bytes=9-5", "bytes=a-b", "lines=1-2", "bytes=-", "bytes=0-1,3-4"] {
-            assert_eq!(Range::parse(other), None, "{other}");
+            assert_eq!(ByteRange::parse(other), None, "{other}");
         }
-        assert_eq!(Range::Last(7).within(5), Some((0, 4)));
-        assert_eq!(Range::From(5).within(5), None);
-        assert_eq!(Range::FromTo(2, 9).within(5), Some((2, 4)));
-        assert_eq!(Range::From(0).within(0), None);
+        assert_eq!(ByteRange::Last(7).within(5), Some((0, 4)));
+        assert_eq!(ByteRange::From(5).within(5), None);
+        assert_eq!(ByteRange::FromTo(2, 9).within(5), Some((2, 4)));
+        assert_eq!(ByteRange::From(0).within(0), None);
     }
 }

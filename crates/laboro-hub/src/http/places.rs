@@ -14,13 +14,13 @@ use tokio::sync::Notify;
 /// What happens at the HTTP door, in numbers.
 #[derive(Debug, Default)]
 pub struct ServeStats {
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
     connections_total: AtomicU64,
     refused: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnections {
     count: usize,
     next: u64,
     /// In the order in which they came.
@@ -82,7 +82,7 @@ impl ServeStats {
         Some(ConnectionPlace { stats: self.clone(), address, number, quiet, go })
     }
 
-    fn make_room(&self, open: &mut Open, address: IpAddr, limits: &Limits) -> bool {
+    fn make_room(&self, open: &mut OpenConnections, address: IpAddr, limits: &Limits) -> bool {
         let here = open.addresses.get(&address).map_or(0, BTreeMap::len);
         let from = if here >= limits.connections_an_address {
             address
@@ -103,12 +103,12 @@ impl ServeStats {
         true
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenConnections {
     fn remove(&mut self, address: IpAddr, number: u64) -> Option<Connection> {
         let connections = self.addresses.get_mut(&address)?;
         let gone = connections.remove(&number)?;

@@ -5,7 +5,7 @@ use super::answer::Refused;
 use super::entry::Visitor;
 use super::extract::{Asked, At};
 use super::feed::Viewer;
-use super::finishes::{Listener, News, Range};
+use super::finishes::{EndedRange, FinishNews, Listener};
 use super::jobs::PAGE;
 use super::operation::internal;
 use super::{Api, Shared};
@@ -38,7 +38,7 @@ pub(super) struct ResultsQuery {
     follow: u8,
     #[serde(default)]
     #[param(inline)]
-    order: Order,
+    order: ResultOrder,
     #[serde(default)]
     #[param(inline)]
     format: Format,
@@ -46,7 +46,7 @@ pub(super) struct ResultsQuery {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Order {
+enum ResultOrder {
     /// By number: with `follow`, each waits for those before it.
     #[default]
     Index,
@@ -105,7 +105,7 @@ pub(super) async fn results(
         from,
         to,
         format: asked.format,
-        in_order: asked.order == Order::Index,
+        in_order: asked.order == ResultOrder::Index,
         live,
         scan: Some(from),
         next: from,
@@ -140,7 +140,7 @@ struct Sending {
     scan: Option<u32>,
     /// In order: the number that is given next.
     next: u32,
-    queue: VecDeque<Range>,
+    queue: VecDeque<EndedRange>,
     given: Given,
     /// The job has ended, and all of it is in the queue.
     is_over: bool,
@@ -182,7 +182,7 @@ impl Sending {
         }
     }
 
-    async fn hear(&mut self, news: News) -> Result<(), Refused> {
+    async fn hear(&mut self, news: FinishNews) -> Result<(), Refused> {
         if news.has_gap {
             self.scan = Some(if self.in_order { self.next } else { self.from });
         } else if self.in_order {
@@ -191,7 +191,7 @@ impl Sending {
                 self.scan = Some(next);
             }
         } else {
-            let ended: Vec<Range> =
+            let ended: Vec<EndedRange> =
                 news.ended.iter().filter_map(|range| self.within(*range)).collect();
             self.queue.extend(ended);
         }
@@ -203,9 +203,9 @@ impl Sending {
         Ok(())
     }
 
-    fn within(&self, range: Range) -> Option<Range> {
+    fn within(&self, range: EndedRange) -> Option<EndedRange> {
         let (first, last) = (range.first.max(self.from), range.last.min(self.to));
-        (first <= last).then_some(Range { first, last, ..range })
+        (first <= last).then_some(EndedRange { first, last, ..range })
     }
 
     /// Puts the next tasks that have ended into the queue.
@@ -237,7 +237,7 @@ impl Sending {
             }
             match self.queue.back_mut() {
                 Some(range) if range.last + 1 == task && range.state == state => range.last = task,
-                _ => self.queue.push_back(Range { first: task, last: task, state }),
+                _ => self.queue.push_back(EndedRange { first: task, last: task, state }),
             }
         }
         Ok(())
@@ -277,7 +277,7 @@ impl Sending {
                     self.write(&shown(task, state, end), &mut piece);
                 }
                 None if self.given.has(task) => {}
-                None => left.push(Range { first: task, last: task, state }),
+                None => left.push(EndedRange { first: task, last: task, state }),
             }
         }
         left.into_iter().rev().for_each(|range| self.queue.push_front(range));

@@ -74,12 +74,12 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
         let mut filling = Filling { api, group, job, head: &head, converter, there, count: 0 };
         match filling.fill(lines, seat).await {
             Ok(()) => {}
-            Err(End::Later(refused)) => return Err(refused),
-            Err(End::Cancelled(refused)) if !visitor.has_ended() => {
+            Err(StreamEnd::Later(refused)) => return Err(refused),
+            Err(StreamEnd::Cancelled(refused)) if !visitor.has_ended() => {
                 abandon(api, job).await;
                 return Err(refused);
             }
-            Err(End::Cancelled(refused) | End::Undone(refused)) => {
+            Err(StreamEnd::Cancelled(refused) | StreamEnd::Undone(refused)) => {
                 // It has never run, so nothing is lost, and its key can be used again. Nor has anybody submitted
                 // anything whose token ended meanwhile.
                 abandon(api, job).await;
@@ -136,7 +136,7 @@ async fn is_open(api: &Api, visitor: &Visitor, job: u32) -> Result<bool, Refused
 }
 
 /// How a stream ended that did not come to its end.
-enum End {
+enum StreamEnd {
     /// It can go on later.
     Later(Refused),
     /// Nobody can go on with it.
@@ -158,7 +158,7 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    async fn fill(&mut self, lines: &mut Lines, mut seat: Option<Taken>) -> Result<(), End> {
+    async fn fill(&mut self, lines: &mut Lines, mut seat: Option<Taken>) -> Result<(), StreamEnd> {
         let limits = &self.api.services.limits;
         let mut bytes = 0;
         loop {
@@ -166,7 +166,7 @@ impl Filling<'_> {
                 None => lines.next().await,
                 Some(seat) => tokio::select! {
                     line = lines.next() => line,
-                    () = seat.wanted() => return Err(End::Later(taken_over())),
+                    () = seat.wanted() => return Err(StreamEnd::Later(taken_over())),
                 },
             };
             let line = line.map_err(|trouble| self.ended_by(trouble))?;
@@ -186,7 +186,7 @@ impl Filling<'_> {
             }
             if is_over {
                 return if self.count < self.there {
-                    Err(End::Later(other_stream()))
+                    Err(StreamEnd::Later(other_stream()))
                 } else {
                     Ok(())
                 };
@@ -194,20 +194,20 @@ impl Filling<'_> {
         }
     }
 
-    fn ended_by(&self, trouble: Trouble) -> End {
+    fn ended_by(&self, trouble: Trouble) -> StreamEnd {
         match trouble {
-            Trouble::BrokenOff(refused) if self.head.key.is_some() => End::Later(refused),
-            Trouble::BrokenOff(refused) => End::Cancelled(refused),
+            Trouble::BrokenOff(refused) if self.head.key.is_some() => StreamEnd::Later(refused),
+            Trouble::BrokenOff(refused) => StreamEnd::Cancelled(refused),
             Trouble::Wrong(refused) => self.mistake(refused),
         }
     }
 
     /// What other streams with this key have put there is not ours to undo.
-    fn mistake(&self, refused: Refused) -> End {
-        if self.there > 0 { End::Later(refused) } else { End::Undone(refused) }
+    fn mistake(&self, refused: Refused) -> StreamEnd {
+        if self.there > 0 { StreamEnd::Later(refused) } else { StreamEnd::Undone(refused) }
     }
 
-    async fn push(&mut self, line: Bytes, number: u64) -> Result<(), End> {
+    async fn push(&mut self, line: Bytes, number: u64) -> Result<(), StreamEnd> {
         let before = self.converter.batch().arrays.len();
         let mut converter = std::mem::take(&mut self.converter);
         let bytes = line.len();
@@ -216,7 +216,7 @@ impl Filling<'_> {
             (converter, pushed)
         };
         let read = self.api.readers.read(bytes, work).await;
-        let ((converter, pushed), _) = read.map_err(End::Later)?;
+        let ((converter, pushed), _) = read.map_err(StreamEnd::Later)?;
         self.converter = converter;
         if let Err(refused) = pushed {
             return Err(self.mistake(refused.at(&format!("line {number}"))));
@@ -230,20 +230,20 @@ impl Filling<'_> {
             // It is there from before the break.
             drop(self.converter.take());
         } else if self.count - more < self.there {
-            return Err(End::Later(other_stream()));
+            return Err(StreamEnd::Later(other_stream()));
         }
         Ok(())
     }
 
-    async fn send(&mut self, number: u64) -> Result<(), End> {
+    async fn send(&mut self, number: u64) -> Result<(), StreamEnd> {
         let to = SubmitTo::Add(JobId(self.job));
         let submit = assembled(&mut self.converter, self.group.clone(), to, self.head);
         let refused = |refused: Refused| refused.at(&format!("lines up to {number}"));
         match self.api.services.handle.ask(Command::Submit(submit)).await {
-            Err(lost) => Err(End::Later(lost.into())),
+            Err(lost) => Err(StreamEnd::Later(lost.into())),
             Ok(Reply::Submitted { .. }) => Ok(()),
             Ok(Reply::Refused(refusal)) => Err(self.mistake(refused(refusal.into()))),
-            Ok(reply) => Err(End::Later(Refused::unexpected(&reply))),
+            Ok(reply) => Err(StreamEnd::Later(Refused::unexpected(&reply))),
         }
     }
 }

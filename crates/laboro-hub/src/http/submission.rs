@@ -115,7 +115,7 @@ pub(super) fn read<H: Head>(
     let mut head: H = serde_json::from_slice(json).map_err(|error| malformed(&error))?;
     let mut converter = converter(head.defaults())?;
     let mut reading =
-        Reading { converter: &mut converter, most, preds_max: most.preds, refused: None };
+        SubmitReading { converter: &mut converter, most, preds_max: most.preds, refused: None };
     let mut from = serde_json::Deserializer::from_slice(json);
     match (&mut reading).deserialize(&mut from) {
         Ok(()) => Ok((head, converter)),
@@ -123,7 +123,7 @@ pub(super) fn read<H: Head>(
     }
 }
 
-struct Reading<'a> {
+struct SubmitReading<'a> {
     converter: &'a mut Converter,
     most: Most,
     preds_max: usize,
@@ -131,7 +131,7 @@ struct Reading<'a> {
     refused: Option<Refused>,
 }
 
-impl Reading<'_> {
+impl SubmitReading<'_> {
     fn take(&mut self, task: TaskSpec) -> Result<(), Refused> {
         let too_many = |what: &str, most: usize| {
             let detail = format!("more than {most} {what} in one request");
@@ -154,7 +154,7 @@ impl Reading<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Reading<'_> {
+impl<'de> DeserializeSeed<'de> for &mut SubmitReading<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -162,7 +162,7 @@ impl<'de> DeserializeSeed<'de> for &mut Reading<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Reading<'_> {
+impl<'de> Visitor<'de> for &mut SubmitReading<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -181,7 +181,7 @@ impl<'de> Visitor<'de> for &mut Reading<'_> {
     }
 }
 
-struct Tasks<'a, 'b>(&'a mut Reading<'b>);
+struct Tasks<'a, 'b>(&'a mut SubmitReading<'b>);
 
 impl<'de> DeserializeSeed<'de> for Tasks<'_, '_> {
     type Value = ();

@@ -21,7 +21,7 @@ const GATHER_MAX: usize = 4096;
 const END_BYTES: usize = 64;
 
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingEnds {
     batch: Mutex<Batch>,
     there: Notify,
 }
@@ -34,7 +34,7 @@ pub(super) struct Batch {
     pub(super) permits: usize,
 }
 
-impl Waiting {
+impl WaitingEnds {
     /// True: it is time to pass them on.
     fn add(&self, ends: &mut Vec<Ends>, count: usize, permits: usize) -> bool {
         let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +92,7 @@ impl Outputs {
     }
 
     /// How the attempts at these tasks ended, by task and attempt. The tasks of one job, ascending.
-    pub async fn ends(&self, tasks: Vec<TaskId>) -> Result<Vec<Ended>, KeepError> {
+    pub async fn ends(&self, tasks: Vec<TaskId>) -> Result<Vec<EndedAttempt>, KeepError> {
         self.read(move |reader| {
             let mut ends = Vec::new();
             for run in tasks.chunk_by(|a, b| a.job == b.job && a.index + 1 == b.index) {

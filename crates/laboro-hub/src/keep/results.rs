@@ -27,7 +27,7 @@ impl Outputs {
     ) -> Result<Vec<TaskEnd>, KeepError> {
         // What a task gave back is written before it counts as done; how an attempt ended comes a little later.
         if wanted.iter().any(|wanted| !wanted.succeeded) {
-            self.settle().await?;
+            self.flush_all().await?;
         }
         self.with_reader(move |reader| {
             reader.refresh()?;

@@ -109,7 +109,7 @@ async fn whoever_follows_gets_the_rest_as_it_comes_and_then_the_end() {
         });
         for word in [" second", " third"] {
             outputs.keep(vec![chunk(1, 1, word)]).await.unwrap();
-            outputs.settle().await.unwrap();
+            outputs.flush_all().await.unwrap();
         }
         outputs.note_results(&report(1, 1, Outcome::Success)).await.unwrap();
         assert_eq!(follow.await.unwrap(), b"first second third");

@@ -20,7 +20,7 @@ pub(super) struct Writing {
     writer: Writer,
     shared: Arc<Shared>,
     /// By task: no two attempts at one task are written at the same time.
-    open: HashMap<TaskId, Open>,
+    open: HashMap<TaskId, OpenAttempt>,
     /// Of those that were open.
     ended: Recent,
     /// The hub's.
@@ -33,7 +33,7 @@ pub(super) struct Writing {
     taken: Vec<Answer>,
 }
 
-struct Open {
+struct OpenAttempt {
     attempt: u16,
     /// Number 0 is never granted: it stands for one from before a restart.
     lease: LeaseNo,
@@ -42,9 +42,9 @@ struct Open {
     missed: [u64; 3],
 }
 
-impl Open {
-    fn new(attempt: u16, lease: LeaseNo) -> Open {
-        Open { attempt, lease, grown: Instant::now(), missed: [0; 3] }
+impl OpenAttempt {
+    fn new(attempt: u16, lease: LeaseNo) -> OpenAttempt {
+        OpenAttempt { attempt, lease, grown: Instant::now(), missed: [0; 3] }
     }
 }
 
@@ -62,9 +62,9 @@ impl Writing {
         shared: Arc<Shared>,
     ) -> Result<Writing, KeepError> {
         let writer = Writer::open(dir, config)?;
-        let mut open: HashMap<TaskId, Open> = HashMap::new();
+        let mut open: HashMap<TaskId, OpenAttempt> = HashMap::new();
         for key in writer.running() {
-            let new = || Open::new(key.attempt, LeaseNo(0));
+            let new = || OpenAttempt::new(key.attempt, LeaseNo(0));
             let known = open.entry(task(key)).or_insert_with(new);
             known.attempt = known.attempt.max(key.attempt);
         }
@@ -197,7 +197,7 @@ impl Writing {
             }
             Some(before) if before < attempt => {
                 self.end(key(task, before), Outcome::Lost);
-                self.open.insert(task, Open::new(attempt, lease));
+                self.open.insert(task, OpenAttempt::new(attempt, lease));
             }
             Some(_) => {}
             None if chunk.offset.is_some() && self.is_over(lease, key(task, attempt)) => {
@@ -209,7 +209,7 @@ impl Writing {
             }
             None => {}
         }
-        let open = self.open.entry(task).or_insert_with(|| Open::new(attempt, lease));
+        let open = self.open.entry(task).or_insert_with(|| OpenAttempt::new(attempt, lease));
         (open.lease, open.grown) = (lease, Instant::now());
         let (at, stream) = match chunk.stream {
             session::Stream::Out => (0, Stream::Stdout),
@@ -351,7 +351,7 @@ impl Writing {
     }
 
     /// What a worker was answered for and an earlier life of the hub took with it is lost too.
-    fn lose_missed(&mut self, key: Key, open: &Open) {
+    fn lose_missed(&mut self, key: Key, open: &OpenAttempt) {
         let streams = [Stream::Stdout, Stream::Stderr, Stream::Result];
         for (stream, missed) in streams.into_iter().zip(open.missed) {
             self.writer.lose(key, stream, missed);

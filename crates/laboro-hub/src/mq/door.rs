@@ -5,7 +5,7 @@
 use super::notes::{Register, note};
 use super::peer::Peer;
 use super::peers::Peers;
-use super::poll::{BELL, Bell, LISTENER, Poll, Ready, Turn, Wanted};
+use super::poll::{BELL, LISTENER, Poll, PollBell, PollTurn, Ready, Wanted};
 use super::report::Report;
 use super::table::{self, Crowd};
 use super::{Ask, MqError, Settings};
@@ -93,12 +93,12 @@ impl BrokerDoor {
         })
     }
 
-    pub fn bell(&self) -> Arc<Bell> {
+    pub fn bell(&self) -> Arc<PollBell> {
         self.poll.bell()
     }
 
     pub fn run(mut self) -> Result<(), MqError> {
-        let mut turn = Turn::new();
+        let mut turn = PollTurn::new();
         loop {
             let timeout = self.deadline().map(|at| self.clock.until(at));
             self.poll.wait(timeout.map(round_up), &mut turn).map_err(MqError::Poll)?;

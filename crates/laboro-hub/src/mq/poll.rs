@@ -19,15 +19,15 @@ pub(super) const LISTENER: u64 = u64::MAX - 1;
 #[derive(Debug)]
 pub(super) struct Poll {
     epoll: OwnedFd,
-    bell: Arc<Bell>,
+    bell: Arc<PollBell>,
 }
 
 /// Room for what one turn brings. It stays with the thread that waits.
-pub(super) struct Turn(Vec<Event>);
+pub(super) struct PollTurn(Vec<Event>);
 
-impl Turn {
-    pub fn new() -> Turn {
-        Turn(Vec::with_capacity(EVENTS_A_TURN))
+impl PollTurn {
+    pub fn new() -> PollTurn {
+        PollTurn(Vec::with_capacity(EVENTS_A_TURN))
     }
 
     pub fn ready(&self) -> impl Iterator<Item = Ready> {
@@ -53,12 +53,12 @@ pub(super) struct Ready {
 impl Poll {
     pub fn new() -> io::Result<Poll> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let bell = Arc::new(Bell(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
+        let bell = Arc::new(PollBell(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
         epoll::add(&epoll, &bell.0, EventData::new_u64(BELL), EventFlags::IN)?;
         Ok(Poll { epoll, bell })
     }
 
-    pub fn bell(&self) -> Arc<Bell> {
+    pub fn bell(&self) -> Arc<PollBell> {
         Arc::clone(&self.bell)
     }
 
@@ -77,7 +77,7 @@ impl Poll {
     }
 
     /// Waits so long at most. `None`: until something happens.
-    pub fn wait(&self, timeout: Option<Duration>, turn: &mut Turn) -> io::Result<()> {
+    pub fn wait(&self, timeout: Option<Duration>, turn: &mut PollTurn) -> io::Result<()> {
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
@@ -99,9 +99,9 @@ pub(super) enum Wanted {
 }
 
 #[derive(Debug)]
-pub(super) struct Bell(OwnedFd);
+pub(super) struct PollBell(OwnedFd);
 
-impl Bell {
+impl PollBell {
     pub fn ring(&self) {
         // It fails only when it has been rung 2^64 times unheard.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());

@@ -7,14 +7,14 @@ mod wire;
 use super::*;
 use wire::Wire;
 
-fn door(change: impl FnOnce(&mut Settings)) -> Running {
+fn door(change: impl FnOnce(&mut Settings)) -> RunningBroker {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut settings = Settings::new("tcp://server");
     change(&mut settings);
     serve(listener, settings).unwrap()
 }
 
-impl Running {
+impl RunningBroker {
     fn dial(&self, identity: &str) -> Wire {
         Wire::dial(self.address, identity)
     }

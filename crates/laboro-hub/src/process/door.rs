@@ -26,7 +26,7 @@ pub(super) fn state(
         DoorKind::Native(_) => DoorState::Native,
         DoorKind::Fuq(door) => {
             let own = fuq_settings(door, settings)?;
-            DoorState::Fuq(Arc::new(fuq::FuqDoor::open(&settings.dir, number, identity, &own)?))
+            DoorState::Fuq(Arc::new(fuq::FuqState::open(&settings.dir, number, identity, &own)?))
         }
         DoorKind::Fuq2(Fuq2Door { numbering }) => {
             DoorState::Fuq2(numbering_of(dialect, numbering.as_deref())?)
@@ -43,8 +43,8 @@ pub(super) fn state(
     })
 }
 
-fn fuq_settings(door: &FuqDoor, settings: &Settings) -> Result<fuq::Settings, HubError> {
-    Ok(fuq::Settings {
+fn fuq_settings(door: &FuqDoor, settings: &Settings) -> Result<fuq::FuqSettings, HubError> {
+    Ok(fuq::FuqSettings {
         auth: door.auth.clone(),
         tls: door.cert.clone().zip(door.key.clone()),
         numbering: numbering_of(crate::listen::Dialect::Fuq, door.numbering.as_deref())?,

@@ -37,7 +37,7 @@ pub(super) fn services(
     clock: Clock,
     tokens: Arc<Tokens>,
     outputs: Outputs,
-    doors: Vec<Arc<Door>>,
+    doors: Vec<Arc<OpenDoor>>,
 ) -> Result<Services, HubError> {
     let audit = Audit::open(dir, AuditOptions::default())?;
     let brokers = doors.clone();
@@ -101,7 +101,7 @@ fn local_routes(
     }
 }
 
-fn view(door: &Door) -> api::DoorStatus {
+fn view(door: &OpenDoor) -> api::DoorStatus {
     let counts = door.stats.counts();
     api::DoorStatus {
         dialect: door.dialect.word().into(),

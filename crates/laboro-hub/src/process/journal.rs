@@ -58,12 +58,16 @@ impl HubJournal {
             false => None,
         };
         let opening = Opening::begin(options, wish)?;
-        let redirect =
-            StandbyRedirect::put_up(settings, &front, opening.following(), opening.papers())?;
+        let redirect = StandbyRedirect::put_up(
+            settings,
+            &front,
+            opening.following(),
+            opening.shared_identity(),
+        )?;
         let opened = opening.wait();
         redirect.take_down();
         let (journal, ledger, found) = opened?;
-        shared_identity::take(&settings.dir, &found.papers)?;
+        shared_identity::take(&settings.dir, &found.shared_identity)?;
         mirror.iter_mut().for_each(Mirror::lead);
         tracing::info!(
             "journal in NATS: {} records, {} messages read after a snapshot of {} bytes, in {:?}",

@@ -7,8 +7,8 @@ use crate::config::Settings;
 use crate::http::{self, Limits, ServeStats, serve};
 use crate::listen::{Network, allows};
 use crate::security::Identity;
-use laboro_dialects::fuq2::SIGNPOST_PROTOCOL;
-use laboro_jetstream::{Following, Papers};
+use laboro_dialects::fuq2::STANDBY_REDIRECT_PROTOCOL;
+use laboro_jetstream::{Following, SharedIdentity};
 use rustls::ServerConfig;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl StandbyRedirect {
         settings: &Settings,
         front: &Front,
         following: watch::Receiver<Following>,
-        mut identity: watch::Receiver<Papers>,
+        mut identity: watch::Receiver<SharedIdentity>,
     ) -> Result<StandbyRedirect, HubError> {
         let clone = |bound: &Option<Bound>| {
             let cloned = bound.as_ref().map(|(listener, _)| listener.try_clone());
@@ -81,7 +81,7 @@ impl StandbyRedirect {
 /// The one that all hubs of this name have, once it is known. `None`: it is not needed any more.
 async fn certificate(
     settings: &Settings,
-    identity: &mut watch::Receiver<Papers>,
+    identity: &mut watch::Receiver<SharedIdentity>,
     stop: &CancellationToken,
 ) -> Option<Arc<ServerConfig>> {
     loop {
@@ -96,7 +96,7 @@ async fn certificate(
 }
 
 /// So that commands on this machine know of the others too. Never returns.
-async fn keep_up(settings: &Settings, identity: &mut watch::Receiver<Papers>) {
+async fn keep_up(settings: &Settings, identity: &mut watch::Receiver<SharedIdentity>) {
     while identity.changed().await.is_ok() {
         identify(settings, &identity.borrow_and_update());
     }
@@ -104,7 +104,7 @@ async fn keep_up(settings: &Settings, identity: &mut watch::Receiver<Papers>) {
 }
 
 /// Makes this hub the same as the others, as far as it is known.
-fn identify(settings: &Settings, identity: &Papers) -> Option<Arc<ServerConfig>> {
+fn identify(settings: &Settings, identity: &SharedIdentity) -> Option<Arc<ServerConfig>> {
     if !shared_identity::is_known(identity) {
         return None;
     }
@@ -143,7 +143,7 @@ async fn show_native(
         return std::future::pending::<()>().await;
     };
     let mut tls = tls.clone();
-    tls.alpn_protocols = vec![SIGNPOST_PROTOCOL.to_vec()];
+    tls.alpn_protocols = vec![STANDBY_REDIRECT_PROTOCOL.to_vec()];
     let tls = TlsAcceptor::from(Arc::new(tls));
     let mut visitors = JoinSet::new();
     loop {

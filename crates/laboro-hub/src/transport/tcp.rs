@@ -216,7 +216,7 @@ where
     async fn run(&mut self) -> Parting {
         self.session.open(self.hall.clock.now(), &mut self.out);
         loop {
-            if let Err(parting) = self.settle().await {
+            if let Err(parting) = self.empty_output().await {
                 return parting;
             }
             if let Some(why) = self.out.hang_up.take() {
@@ -301,7 +301,7 @@ where
 
     /// Does what stands in the output: first what is to be kept, then what is asked, then what is said. An
     /// answer that is already there when something is asked joins what is said.
-    async fn settle(&mut self) -> Result<(), Parting> {
+    async fn empty_output(&mut self) -> Result<(), Parting> {
         loop {
             self.hand_over().await?;
             while let Some(delivery) = self.subscription.try_next() {

@@ -2,7 +2,7 @@
 
 use super::{PROTOCOL, read_line};
 use crate::security::{Access, SecurityError, client_config};
-use laboro_dialects::fuq2::SIGNPOST_PROTOCOL;
+use laboro_dialects::fuq2::STANDBY_REDIRECT_PROTOCOL;
 use laboro_net::{dial, within};
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
@@ -72,7 +72,7 @@ enum TunnelReply {
 
 async fn enter_at(access: &Access, door: &str, address: String) -> Result<Entered, TunnelError> {
     let mut config = client_config(access)?;
-    config.alpn_protocols = [PROTOCOL, SIGNPOST_PROTOCOL].map(<[u8]>::to_vec).into();
+    config.alpn_protocols = [PROTOCOL, STANDBY_REDIRECT_PROTOCOL].map(<[u8]>::to_vec).into();
     let entering = async {
         let stream = dial(address.as_str()).await?;
         // Whatever it is called: exactly one certificate is trusted.
@@ -80,7 +80,7 @@ async fn enter_at(access: &Access, door: &str, address: String) -> Result<Entere
         let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
         match stream.get_ref().1.alpn_protocol() {
             Some(PROTOCOL) => {}
-            Some(SIGNPOST_PROTOCOL) => {
+            Some(STANDBY_REDIRECT_PROTOCOL) => {
                 return Ok(TunnelReply::Leader(read_line(&mut stream).await?));
             }
             _ => return Ok(TunnelReply::Nothing),

@@ -2,7 +2,7 @@
 
 use super::{BUFFER_BYTES, read_line};
 use crate::listen::stats::count;
-use crate::listen::{Dialect, Door, Reception};
+use crate::listen::{Dialect, OpenDoor, Reception};
 use crate::security::{Role, TokenAdmission, Who};
 use crate::transport::Parting;
 use std::io;
@@ -82,7 +82,7 @@ fn choose(
     admission: &TokenAdmission,
     line: &str,
     peer: IpAddr,
-) -> Result<Arc<Door>, String> {
+) -> Result<Arc<OpenDoor>, String> {
     let Some((token, wanted)) = line.split_once(' ') else {
         return Err("a tunnel is asked for with a token and a door".into());
     };
@@ -97,11 +97,11 @@ fn choose(
     if word == HTTP || Dialect::from_str(word).is_ok_and(Dialect::has_authentication) {
         return Err(format!("door {word} has its own authentication and needs no tunnel"));
     }
-    let may_see = |door: &&Arc<Door>| match &who.group {
+    let may_see = |door: &&Arc<OpenDoor>| match &who.group {
         Some(bound) => bound.bytes() == door.group.as_bytes(),
         None => true,
     };
-    let is_meant = |door: &&Arc<Door>| {
+    let is_meant = |door: &&Arc<OpenDoor>| {
         door.dialect.word() == word && group.is_none_or(|group| group == door.group)
     };
     let mut seen = reception.doors.iter().filter(may_see);
@@ -115,7 +115,7 @@ fn choose(
 const HTTP: &str = "http";
 
 /// A token learns of the doors that it may use. Whatever else there is, is not there.
-fn none_such<'a>(seen: impl Iterator<Item = &'a Arc<Door>>, who: &Who, wanted: &str) -> String {
+fn none_such<'a>(seen: impl Iterator<Item = &'a Arc<OpenDoor>>, who: &Who, wanted: &str) -> String {
     let usable = seen.filter(|door| is_open(door) && may_pass(who, door.dialect).is_ok());
     let names: Vec<String> = usable.map(|door| name(door)).collect();
     match names.is_empty() {
@@ -147,15 +147,15 @@ fn may_pass(who: &Who, dialect: Dialect) -> Result<(), String> {
     ))
 }
 
-fn is_open(door: &Door) -> bool {
+fn is_open(door: &OpenDoor) -> bool {
     !door.dialect.has_authentication()
 }
 
-fn name(door: &Door) -> String {
+fn name(door: &OpenDoor) -> String {
     format!("{}/{}", door.dialect.word(), door.group)
 }
 
-async fn open(door: &Door) -> Result<TcpStream, String> {
+async fn open(door: &OpenDoor) -> Result<TcpStream, String> {
     let opened = tokio::time::timeout(DOOR_TIME_MAX, TcpStream::connect(reachable(door.address)));
     match opened.await {
         Ok(Ok(stream)) => {

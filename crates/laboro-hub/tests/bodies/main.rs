@@ -6,7 +6,7 @@ mod meter;
 
 use laboro_api::access::client_config;
 use laboro_hub::config::{Durability, Settings};
-use laboro_hub::process::{Running, start};
+use laboro_hub::process::{RunningHub, start};
 use std::fmt::Write;
 use std::io::{Read, Write as _};
 use std::net::TcpStream;
@@ -174,12 +174,12 @@ fn accepted(answer: &str) -> usize {
     json["count"].as_u64().map_or(0, |count| usize::try_from(count).unwrap())
 }
 
-fn post(hub: &Running, path: &str, body: &str) -> String {
+fn post(hub: &RunningHub, path: &str, body: &str) -> String {
     ask(hub, "POST", path, body)
 }
 
 /// As it stands over TLS, so that little memory is taken on this side.
-fn ask(hub: &Running, method: &str, path: &str, body: &str) -> String {
+fn ask(hub: &RunningHub, method: &str, path: &str, body: &str) -> String {
     let stream = TcpStream::connect(hub.http.unwrap()).unwrap();
     let name = rustls::pki_types::ServerName::try_from("hub.invalid").unwrap();
     let config = Arc::new(client_config(&hub.access).unwrap());

@@ -6,7 +6,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use laboro_api::access::Role;
 use laboro_api::client::{Client, ClientError, EventStream, Upload};
 use laboro_api::{self as api, JobState};
-use laboro_hub::process::{Running, start};
+use laboro_hub::process::{RunningHub, start};
 use laboro_hub::security::{NewToken, TokenBook};
 use laboro_net::Clock;
 use std::pin::Pin;
@@ -16,13 +16,13 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::Sender;
 
 /// Looks often whether tokens are still good.
-fn watchful_hub(dir: &TempDir) -> Running {
+fn watchful_hub(dir: &TempDir) -> RunningHub {
     let mut settings = settings(dir);
     settings.limits.admission_ms = 50;
     start(&settings).unwrap()
 }
 
-fn guest(hub: &Running, dir: &TempDir, role: Role, expires_ms: Option<u64>) -> Client {
+fn guest(hub: &RunningHub, dir: &TempDir, role: Role, expires_ms: Option<u64>) -> Client {
     let new = NewToken { name: Some("guest".into()), role, group: None, expires_ms };
     let (secret, _) = TokenBook::of(dir.path()).add(new, Clock::start().now()).unwrap();
     client(hub, &secret)
@@ -37,7 +37,7 @@ async fn in_time<T>(what: impl Future<Output = T>) -> T {
 }
 
 /// So many watch events or wait for some.
-async fn has_viewers(hub: &Running, count: usize) -> bool {
+async fn has_viewers(hub: &RunningHub, count: usize) -> bool {
     let mut metrics = client(hub, &hub.access.token).download("metrics", None).await.unwrap();
     let mut text = Vec::new();
     while let Some(piece) = metrics.next().await.unwrap() {
@@ -95,7 +95,7 @@ async fn say(pieces: &Sender<Bytes>, text: &'static str) {
     pieces.send(Bytes::from_static(text.as_bytes())).await.unwrap();
 }
 
-async fn jobs(hub: &Running) -> Vec<api::Job> {
+async fn jobs(hub: &RunningHub) -> Vec<api::Job> {
     client(hub, &hub.access.token).get::<api::Jobs>("jobs").await.unwrap().jobs
 }
 

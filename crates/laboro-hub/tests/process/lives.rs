@@ -5,7 +5,7 @@ use laboro_api::History;
 use laboro_api::access::Access;
 use laboro_hub::config::{DoorsThread, Listen, Settings};
 use laboro_hub::listen::Dialect;
-use laboro_hub::process::{Running, start};
+use laboro_hub::process::{RunningHub, start};
 use laboro_journal::outputs::{Key, Streams};
 use std::os::unix::fs::PermissionsExt;
 
@@ -37,7 +37,7 @@ fn what_was_submitted_and_done_is_there_after_a_restart() {
 #[test]
 fn charts_go_on_after_a_restart() {
     let dir = dir();
-    let seconds = |hub: &Running| {
+    let seconds = |hub: &RunningHub| {
         let client = client(hub, &hub.access.token);
         visit(async move { client.get::<History>("history").await.unwrap().seconds })
     };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Workers that do at once what they are given, for as long as the set is kept.
-async fn crowd(hub: &Running, all: impl Iterator<Item = WorkerSettings>) -> JoinSet<()> {
+async fn crowd(hub: &RunningHub, all: impl Iterator<Item = WorkerSettings>) -> JoinSet<()> {
     let mut crowd = JoinSet::new();
     for settings in all {
         let mut worker = Worker::with(&hub.access, &hub.access.token, settings).await;
@@ -20,7 +20,7 @@ async fn crowd(hub: &Running, all: impl Iterator<Item = WorkerSettings>) -> Join
     crowd
 }
 
-async fn all_done(hub: &Running, jobs: &[JobId], each: u32) {
+async fn all_done(hub: &RunningHub, jobs: &[JobId], each: u32) {
     eventually(async || {
         for &job in jobs {
             if done(&hub.handle, job).await != each {

@@ -9,7 +9,7 @@ use laboro_dialects::session::Stream;
 use laboro_dialects::worker::{Assignment, News, Order, Orders, TaskEnd, Used, WorkerSide};
 use laboro_hub::Handle;
 use laboro_hub::config::Settings;
-use laboro_hub::process::{Running, start};
+use laboro_hub::process::{RunningHub, start};
 use laboro_net::Clock;
 use std::future::Future;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ pub fn settings(dir: &TempDir) -> Settings {
     Settings { durability: laboro_hub::config::Durability::Os, ..Settings::in_dir(dir.path()) }
 }
 
-pub fn hub(dir: &TempDir) -> Running {
+pub fn hub(dir: &TempDir) -> RunningHub {
     start(&settings(dir)).unwrap()
 }
 
-pub fn stop(hub: Running) {
+pub fn stop(hub: RunningHub) {
     hub.stop();
     hub.wait().unwrap();
 }
@@ -205,7 +205,7 @@ pub async fn eventually(mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 /// Of the HTTP API, with this token.
-pub fn client(hub: &Running, token: &Secret) -> Client {
+pub fn client(hub: &RunningHub, token: &Secret) -> Client {
     let address = hub.http.unwrap();
     let mut target = Target::new(address.ip().to_string(), address.port());
     target.tls = Some(Arc::new(client_config(&hub.access).unwrap()));

@@ -21,7 +21,7 @@ fn data(name: &str) -> String {
 }
 
 /// A hub that knows the token of the recorded clients.
-fn frozen_hub() -> (TempDir, Running, String) {
+fn frozen_hub() -> (TempDir, RunningHub, String) {
     let parent = dir();
     let place = parent.path().join("hub");
     fs::DirBuilder::new().mode(0o700).create(&place).unwrap();
@@ -36,7 +36,7 @@ fn frozen_hub() -> (TempDir, Running, String) {
 }
 
 /// Sends a request as it stands, and gives status and body.
-async fn ask(hub: &Running, token: &str, request: &str) -> (u16, Vec<u8>) {
+async fn ask(hub: &RunningHub, token: &str, request: &str) -> (u16, Vec<u8>) {
     let mut words = request.splitn(3, ' ');
     let (method, path) = (words.next().unwrap(), words.next().unwrap());
     let body = words.next().unwrap_or_default();
@@ -84,7 +84,7 @@ fn an_old_client_finds_all_that_it_looks_for() {
 }
 
 /// Says what was recorded, each message when the one before it was answered.
-async fn replay(hub: &Running, script: &str) {
+async fn replay(hub: &RunningHub, script: &str) {
     let mut stream = connect(&hub.access).await.unwrap();
     let lines = script.lines().filter(|line| !line.starts_with('#'));
     for (at, line) in lines.enumerate() {

@@ -29,11 +29,11 @@ const PAPERS: Duration = Duration::from_secs(5);
 pub struct Opening {
     ready: oneshot::Receiver<Result<Opened, JournalError>>,
     following: watch::Receiver<Following>,
-    papers: watch::Receiver<Papers>,
+    shared_identity: watch::Receiver<SharedIdentity>,
 }
 
 /// What hubs of a name share, by its key.
-pub type Papers = Vec<(String, Vec<u8>)>;
+pub type SharedIdentity = Vec<(String, Vec<u8>)>;
 
 type Opened = (JetStreamJournal, Ledger, Recovery);
 
@@ -47,7 +47,7 @@ impl Opening {
             .map_err(no_thread)?;
         let (tell, ready) = oneshot::channel();
         let (follow, following) = watch::channel(Following::default());
-        let (share, papers) = watch::channel(Papers::new());
+        let (share, shared_identity) = watch::channel(SharedIdentity::new());
         let (handle_to, handle) = std::sync::mpsc::channel();
         let work = move || {
             runtime.block_on(async {
@@ -62,7 +62,7 @@ impl Opening {
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(work);
         // The journal that the thread makes is the one that waits for the thread.
         let _ = handle_to.send(thread.map_err(no_thread)?);
-        Ok(Opening { ready, following, papers })
+        Ok(Opening { ready, following, shared_identity })
     }
 
     /// How far it has come, as it changes.
@@ -71,8 +71,8 @@ impl Opening {
     }
 
     /// What hubs of this name share, as it changes; empty at first.
-    pub fn papers(&self) -> watch::Receiver<Papers> {
-        self.papers.clone()
+    pub fn shared_identity(&self) -> watch::Receiver<SharedIdentity> {
+        self.shared_identity.clone()
     }
 
     /// Blocks until this hub leads, or cannot.
@@ -87,7 +87,7 @@ struct Begun {
     snapshots: NatsStream,
     led: Led<NatsStream>,
     writer: u64,
-    papers: Vec<(String, Bytes)>,
+    shared_identity: Vec<(String, Bytes)>,
     elapsed: Duration,
 }
 
@@ -95,7 +95,7 @@ async fn open(
     options: &Options,
     wish: Wish,
     follow: &watch::Sender<Following>,
-    share: watch::Sender<Papers>,
+    share: watch::Sender<SharedIdentity>,
 ) -> Result<Begun, StreamError> {
     let begun = Instant::now();
     // A wrong address is a mistake that somebody waits to hear of; a hub that follows may have come first.
@@ -117,19 +117,20 @@ async fn open(
     patiently(options.patience, || nats.make_shelves(options)).await?;
     let told =
         tokio::spawn(announce(nats.clone(), options.clone(), writer, false, follow.subscribe()));
-    let shared = tokio::spawn(read_papers(nats.clone(), options.clone(), share));
+    let shared = tokio::spawn(read_shared_identity(nats.clone(), options.clone(), share));
     let led = take_lead(streams.journal, &mut snapshots, &terms, follow).await;
     told.abort();
     shared.abort();
     let led = led?;
-    let papers = patiently(options.patience, || nats.texts(options, Shelf::Papers)).await?;
-    Ok(Begun { nats, snapshots, led, writer, papers, elapsed: begun.elapsed() })
+    let shared_identity =
+        patiently(options.patience, || nats.texts(options, Shelf::Identity)).await?;
+    Ok(Begun { nats, snapshots, led, writer, shared_identity, elapsed: begun.elapsed() })
 }
 
 /// For as long as this hub follows: it has to be known to whoever comes, and where they shall go.
-async fn read_papers(nats: Nats, options: Options, share: watch::Sender<Papers>) {
+async fn read_shared_identity(nats: Nats, options: Options, share: watch::Sender<SharedIdentity>) {
     loop {
-        if let Ok(texts) = nats.texts(&options, Shelf::Papers).await {
+        if let Ok(texts) = nats.texts(&options, Shelf::Identity).await {
             let texts = texts.into_iter().map(|(key, text)| (key, text.to_vec())).collect();
             share.send_if_modified(|known| {
                 let is_new = *known != texts;
@@ -168,7 +169,8 @@ async fn serve(
     thread: Option<std::thread::JoinHandle<()>>,
     tell: oneshot::Sender<Result<Opened, JournalError>>,
 ) {
-    let Begun { nats, snapshots, led: Led { pen, reader }, writer, papers, elapsed } = begun;
+    let Begun { nats, snapshots, led: Led { pen, reader }, writer, shared_identity, elapsed } =
+        begun;
     let (orders, inbox) = mpsc::channel(ORDERS);
     let (failed, lost) = watch::channel(None);
     let lease = Arc::new(Lease::new(options.lease));
@@ -179,7 +181,10 @@ async fn serve(
         bytes: reader.bytes,
         snapshot_bytes: reader.snapshot_bytes,
         elapsed,
-        papers: papers.into_iter().map(|(key, text)| (key, text.to_vec())).collect(),
+        shared_identity: shared_identity
+            .into_iter()
+            .map(|(key, text)| (key, text.to_vec()))
+            .collect(),
     };
     let (asked, leave) = watch::channel(false);
     let (sequence, life) = (reader.mark().sequence, reader.replay.ledger.life() + 1);

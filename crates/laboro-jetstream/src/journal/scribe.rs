@@ -1,6 +1,6 @@
 //! Writes batches, one after the other, and is heard of when there are none. Condenses in the background.
 
-use super::{Answer, Lease, Order, StreamError};
+use super::{Answer, Lease, ScribeOrder, StreamError};
 use crate::lead::Following;
 use crate::message::Kind;
 use crate::nats::{Nats, NatsStream, Shelf};
@@ -109,7 +109,7 @@ impl Scribe {
     /// Until there are no more orders, or it may not write any more; then everybody is told.
     pub async fn run(
         mut self,
-        mut orders: mpsc::Receiver<Order>,
+        mut orders: mpsc::Receiver<ScribeOrder>,
         failed: watch::Sender<Option<JournalError>>,
     ) {
         loop {
@@ -118,12 +118,12 @@ impl Scribe {
                 biased;
                 order = orders.recv() => match order {
                     None => break,
-                    Some(Order::Close { done }) => {
+                    Some(ScribeOrder::Close { done }) => {
                         let closed = self.pen.word(Kind::Bye, &[]).await;
                         let _ = done.send(closed.map_err(|error| StreamError::from(error).into()));
                         break;
                     }
-                    Some(Order::Commit { at, events, done }) => {
+                    Some(ScribeOrder::Commit { at, events, done }) => {
                         let written = self.write(at, &events).await;
                         let result = written.clone().map_err(JournalError::from);
                         if result.is_err() {
@@ -133,19 +133,19 @@ impl Scribe {
                         let _ = done.send(result);
                         written
                     }
-                    Some(Order::Condense { done }) => {
+                    Some(ScribeOrder::Condense { done }) => {
                         self.condense(None, Some(done));
                         self.alive().await
                     }
-                    Some(Order::Leave) => {
+                    Some(ScribeOrder::Leave) => {
                         self.about.clear();
                         self.alive().await
                     }
-                    Some(Order::Share { key, text }) => {
+                    Some(ScribeOrder::Share { key, text }) => {
                         tokio::spawn(share(self.nats.clone(), self.options.clone(), key, text));
                         Ok(())
                     }
-                    Some(Order::Install { replay, done }) => {
+                    Some(ScribeOrder::Install { replay, done }) => {
                         self.condense(Some(replay), Some(done));
                         Ok(())
                     }
@@ -227,7 +227,7 @@ impl Scribe {
 
 /// The journal does not wait for it.
 async fn share(nats: Nats, options: Options, key: String, text: Vec<u8>) {
-    if let Err(error) = nats.put(&options, Shelf::Papers, &key, text.into()).await {
+    if let Err(error) = nats.put(&options, Shelf::Identity, &key, text.into()).await {
         tracing::warn!("what changed is not shared with other hubs: {error}");
     }
 }

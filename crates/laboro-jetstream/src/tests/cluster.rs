@@ -72,7 +72,7 @@ impl Cluster {
         let nodes = nodes.collect();
         let mut cluster = Cluster { dir, nodes };
         (0..cluster.nodes.len()).for_each(|n| cluster.revive(n));
-        cluster.settle();
+        cluster.wait_until_healthy();
         cluster
     }
 
@@ -108,7 +108,7 @@ impl Cluster {
     }
 
     /// Waits until those that run are one cluster that takes requests.
-    pub fn settle(&self) {
+    pub fn wait_until_healthy(&self) {
         let end = Instant::now() + Duration::from_secs(60);
         let runs: Vec<&Node> = self.nodes.iter().filter(|node| node.child.is_some()).collect();
         for node in &runs {

@@ -113,7 +113,7 @@ fn slow_three_servers_lose_nothing_when_one_or_all_are_killed() {
     cluster.kill((leader + 1) % 3);
     write(&mut hub, &mut journal);
     cluster.revive((leader + 1) % 3);
-    cluster.settle();
+    cluster.wait_until_healthy();
     cluster.kill(leader);
     write(&mut hub, &mut journal);
     cluster.revive(leader);

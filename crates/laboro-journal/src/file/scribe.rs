@@ -41,7 +41,7 @@ impl Scribe {
             return Err(error.clone());
         }
         self.log.condense().map_err(|error| self.failed.insert(error.into()).clone())?;
-        self.log.settle();
+        self.log.wait_for_condensing();
         self.pass_warnings();
         Ok(())
     }

@@ -74,7 +74,7 @@ impl Snapshot {
 }
 
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct SnapshotWriter {
     dir: PathBuf,
     temporary: PathBuf,
     file: File,
@@ -85,8 +85,8 @@ pub(super) struct Writer {
     bytes: u64,
 }
 
-impl Writer {
-    pub fn create(dir: &Path, head: FileHead) -> Result<Writer, LogError> {
+impl SnapshotWriter {
+    pub fn create(dir: &Path, head: FileHead) -> Result<SnapshotWriter, LogError> {
         let temporary = dir.join(format!("{:020}.snapshot.tmp", head.number));
         // One that was left behind is not written over: what a failed sync was about may be lost for good, whatever
         // a later one says.
@@ -94,7 +94,16 @@ impl Writer {
         let file = create_file(&temporary)?;
         let buffer = head.encode().to_vec();
         let (total, chain, bytes) = (Total::default(), head.chain, buffer.len() as u64);
-        Ok(Writer { dir: dir.to_owned(), temporary, file, head, buffer, total, chain, bytes })
+        Ok(SnapshotWriter {
+            dir: dir.to_owned(),
+            temporary,
+            file,
+            head,
+            buffer,
+            total,
+            chain,
+            bytes,
+        })
     }
 
     pub fn push(&mut self, chunk: &[u8]) -> io::Result<()> {

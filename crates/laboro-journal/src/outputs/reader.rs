@@ -10,7 +10,7 @@ use super::scan::{Damage, Scan};
 use super::segment::{self, Broken};
 use super::table::Table;
 use super::walk::{Chunks, Follow, Walk};
-use super::{End, Ended, Error, Key, Stream, Streams};
+use super::{End, EndedAttempt, Error, Key, Stream, Streams};
 
 /// Finds what tasks printed.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Reader {
 
     /// How the attempts with keys from `first` to `last` ended, by key. Of one that ended twice, the last
     /// end counts. Damaged ones are left out.
-    pub fn ends(&self, first: Key, last: Key) -> Result<Vec<Ended>, Error> {
+    pub fn ends(&self, first: Key, last: Key) -> Result<Vec<EndedAttempt>, Error> {
         let mut ends = BTreeMap::new();
         for segment in &self.segments {
             let mut entries = segment.find(&self.dir, first, last, 0)?;
@@ -110,7 +110,7 @@ impl Reader {
                     read => read.map_err(|broken| broken.error)?,
                 };
                 if let Some((end, worker)) = record::end_by(&header, &body) {
-                    ends.insert(entry.key(), Ended { key: entry.key(), end, worker });
+                    ends.insert(entry.key(), EndedAttempt { key: entry.key(), end, worker });
                 }
             }
         }
@@ -256,7 +256,7 @@ impl Segment {
                     table.push(entry);
                 }
             }
-            table.settle();
+            table.sort_if_due();
         }
         Ok(())
     }

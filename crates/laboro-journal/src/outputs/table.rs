@@ -19,7 +19,7 @@ impl Table {
 
     /// To be called when a batch is in. Sorting waits until it pays: few enough are left unsorted
     /// to be gone through, and a little growth at a time does not sort everything every time.
-    pub fn settle(&mut self) {
+    pub fn sort_if_due(&mut self) {
         if self.fresh.len() > 1024 + self.sorted.len() / 64 {
             self.sorted.append(&mut self.fresh);
             // The stable sort takes advantage of the long run that is sorted already.

@@ -168,7 +168,7 @@ fn set_heights(spots: &mut [Spot], columns: &[Vec<usize>]) {
         for step in 0..columns.len() {
             let column = &columns[if forwards { step } else { columns.len() - 1 - step }];
             let wanted: Vec<f64> = column.iter().map(|spot| wish(spots, *spot, forwards)).collect();
-            settle(spots, column, &wanted);
+            place_column(spots, column, &wanted);
         }
     }
     // The last word belongs to both sides at once.
@@ -177,7 +177,7 @@ fn set_heights(spots: &mut [Spot], columns: &[Vec<usize>]) {
             .iter()
             .map(|spot| (wish(spots, *spot, true) + wish(spots, *spot, false)) / 2.0)
             .collect();
-        settle(spots, column, &wanted);
+        place_column(spots, column, &wanted);
     }
 }
 
@@ -190,7 +190,7 @@ fn wish(spots: &[Spot], spot: usize, forwards: bool) -> f64 {
 }
 
 /// The heights nearest to the wishes that keep order and gaps: isotonic regression by pooling neighbours.
-fn settle(spots: &mut [Spot], column: &[usize], wanted: &[f64]) {
+fn place_column(spots: &mut [Spot], column: &[usize], wanted: &[f64]) {
     let offsets = offsets(spots, column);
     // Blocks of (mean, size) whose means only grow.
     let mut blocks: Vec<(f64, usize)> = Vec::new();

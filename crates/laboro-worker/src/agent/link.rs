@@ -50,7 +50,7 @@ pub trait Inbox {
 
 pub struct Link {
     connect: Option<Box<dyn Connect>>,
-    state: State,
+    state: LinkState,
     backoff: Backoff,
     input: BytesMut,
     next: Next,
@@ -58,7 +58,7 @@ pub struct Link {
     lingers: bool,
 }
 
-enum State {
+enum LinkState {
     Closed,
     Pausing(Pin<Box<Sleep>>),
     Connecting(Connecting),
@@ -72,7 +72,7 @@ const LASTED: Duration = Duration::from_secs(5);
 impl Link {
     pub fn new(connect: impl Connect + 'static) -> Link {
         Link {
-            state: State::Connecting(connect.connect()),
+            state: LinkState::Connecting(connect.connect()),
             connect: Some(Box::new(connect)),
             backoff: Backoff::default(),
             input: BytesMut::new(),
@@ -84,7 +84,7 @@ impl Link {
     /// To a hub in this process.
     pub fn within_process(inbox: impl Inbox + 'static) -> Link {
         Link {
-            state: State::Within { inbox: Box::new(inbox), is_met: false },
+            state: LinkState::Within { inbox: Box::new(inbox), is_met: false },
             connect: None,
             backoff: Backoff::default(),
             input: BytesMut::new(),
@@ -112,19 +112,19 @@ impl Link {
 
     pub(super) fn is_up(&self) -> bool {
         match &self.state {
-            State::Up { wire, .. } => !wire.is_closing(),
-            State::Within { .. } => true,
-            State::Closed | State::Pausing(_) | State::Connecting(_) => false,
+            LinkState::Up { wire, .. } => !wire.is_closing(),
+            LinkState::Within { .. } => true,
+            LinkState::Closed | LinkState::Pausing(_) | LinkState::Connecting(_) => false,
         }
     }
 
     /// It was hung up, and what was said before is still on its way.
     pub(super) fn is_closing(&self) -> bool {
-        matches!(&self.state, State::Up { wire, .. } if wire.is_closing())
+        matches!(&self.state, LinkState::Up { wire, .. } if wire.is_closing())
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, LinkState::Closed)
     }
 
     /// What was heard and not yet understood.
@@ -134,24 +134,24 @@ impl Link {
 
     /// Without a connection it is lost; conversations know that.
     pub(super) fn say(&mut self, bytes: BytesMut) {
-        if let State::Up { wire, .. } = &mut self.state {
+        if let LinkState::Up { wire, .. } = &mut self.state {
             wire.say(bytes);
         }
     }
 
     /// Whether so much waits to be said that nothing should be added.
     pub(super) fn is_full(&self) -> bool {
-        matches!(&self.state, State::Up { wire, .. } if wire.is_full())
+        matches!(&self.state, LinkState::Up { wire, .. } if wire.is_full())
     }
 
     /// Closes the connection when all is said.
     pub(super) fn hang_up(&mut self, next: Next) {
         match &mut self.state {
-            State::Up { wire, .. } => {
+            LinkState::Up { wire, .. } => {
                 self.next = next;
                 wire.close();
             }
-            _ if next == Next::Never => self.state = State::Closed,
+            _ if next == Next::Never => self.state = LinkState::Closed,
             _ => {}
         }
     }
@@ -164,24 +164,24 @@ impl Link {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Met> {
         loop {
             match &mut self.state {
-                State::Closed => return Poll::Pending,
-                State::Within { is_met, .. } if !*is_met => {
+                LinkState::Closed => return Poll::Pending,
+                LinkState::Within { is_met, .. } if !*is_met => {
                     *is_met = true;
                     return Poll::Ready(Met::Up);
                 }
-                State::Within { inbox, .. } => {
+                LinkState::Within { inbox, .. } => {
                     if ready!(inbox.poll_heard(context)) {
                         return Poll::Ready(Met::Heard);
                     }
-                    self.state = State::Closed;
+                    self.state = LinkState::Closed;
                     return Poll::Ready(Met::Down("the hub stopped".to_owned()));
                 }
-                State::Pausing(pause) => {
+                LinkState::Pausing(pause) => {
                     ready!(pause.as_mut().poll(context));
                     let connect = self.connect.as_ref().expect("only connections are made again");
-                    self.state = State::Connecting(connect.connect());
+                    self.state = LinkState::Connecting(connect.connect());
                 }
-                State::Connecting(connecting) => {
+                LinkState::Connecting(connecting) => {
                     return Poll::Ready(match ready!(connecting.as_mut().poll(context)) {
                         Ok(stream) => {
                             self.input.clear();
@@ -190,7 +190,7 @@ impl Link {
                                 stream,
                                 if self.lingers { Linger::default() } else { Linger::never() },
                             );
-                            self.state = State::Up { wire, since };
+                            self.state = LinkState::Up { wire, since };
                             Met::Up
                         }
                         Err(error) => {
@@ -204,7 +204,7 @@ impl Link {
                         }
                     });
                 }
-                State::Up { wire, since } => {
+                LinkState::Up { wire, since } => {
                     return Poll::Ready(match ready!(wire.poll(context, &mut self.input)) {
                         WireEvent::Heard => Met::Heard,
                         WireEvent::Room => Met::Room,
@@ -224,10 +224,10 @@ impl Link {
 
     fn pause(&mut self, next: Next) {
         self.state = match next {
-            Next::Never => State::Closed,
-            Next::Soon => State::Pausing(Box::pin(sleep(self.backoff.soon()))),
-            Next::Later => State::Pausing(Box::pin(sleep(self.backoff.later()))),
-            Next::Steady => State::Pausing(Box::pin(sleep(self.backoff.steady()))),
+            Next::Never => LinkState::Closed,
+            Next::Soon => LinkState::Pausing(Box::pin(sleep(self.backoff.soon()))),
+            Next::Later => LinkState::Pausing(Box::pin(sleep(self.backoff.later()))),
+            Next::Steady => LinkState::Pausing(Box::pin(sleep(self.backoff.steady()))),
         };
     }
 }

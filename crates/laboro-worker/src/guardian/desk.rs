@@ -136,8 +136,8 @@ impl Desk {
     }
 
     /// Reports the tasks whose process ended in its grace and whose group is gone by now.
-    pub fn settle(&mut self, now: Instant) {
-        while let Some((seq, report)) = self.tasks.settled(now) {
+    pub fn report_gone_groups(&mut self, now: Instant) {
+        while let Some((seq, report)) = self.tasks.next_gone_group(now) {
             self.group_over(seq, &report, now);
         }
     }

@@ -37,13 +37,13 @@ struct Shared {
     wake: OwnedFd,
     /// That of the ear, for the loop to sleep on without the lock.
     ear: OwnedFd,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     work: Condvar,
     quiet: Condvar,
 }
 
 /// The desk, and who is at it.
-pub(super) struct State {
+pub(super) struct PoolState {
     pub desk: Desk,
     pub ear: Ear,
     /// What the runner said to a thread.
@@ -82,7 +82,7 @@ impl Pool {
         let at_once = desk.at_once;
         let ear = Ear::new(&socket)?;
         let ear_fd = ear.fd().try_clone_to_owned()?;
-        let state = State {
+        let state = PoolState {
             desk,
             ear,
             is_senseless: false,
@@ -126,7 +126,7 @@ impl Pool {
         Ok(Pool(shared))
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, State> {
+    pub fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.0.lock()
     }
 
@@ -141,7 +141,7 @@ impl Pool {
 
     /// Wakes as many threads as there are launches to begin. One that is busy looks for more by
     /// itself.
-    pub fn rouse(&self, state: &State) {
+    pub fn rouse(&self, state: &PoolState) {
         for _ in 0..state.desk.ready().min(state.idle) {
             self.0.work.notify_one();
         }
@@ -158,13 +158,13 @@ impl Pool {
     /// Waits until nothing is being spawned, or for so long. Says whether nothing is.
     pub fn wait_quiet(&self, patience: Duration) -> bool {
         let state = self.lock();
-        let busy = |state: &mut State| !state.desk.is_quiet();
+        let busy = |state: &mut PoolState| !state.desk.is_quiet();
         let waited = self.0.quiet.wait_timeout_while(state, patience, busy);
         waited.expect("a spawner that panics ends the guardian").0.desk.is_quiet()
     }
 }
 
-impl State {
+impl PoolState {
     /// To be called before the loop sleeps: [`Pool::waker`] then shows what it has to do sooner.
     pub fn sleeps(&mut self, main: Main) {
         self.main = main;
@@ -193,7 +193,7 @@ impl State {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().expect("a spawner that panics ends the guardian")
     }
 
@@ -263,9 +263,9 @@ impl Shared {
     /// when there is some, this thread is wanted.
     fn listen<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, PoolState>,
         packet: &mut Vec<u8>,
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, PoolState> {
         packet.resize(PACKET_BYTES_MAX, 0);
         while state.desk.is_empty() && !state.ear.is_over() {
             drop(state);
@@ -292,7 +292,7 @@ impl Shared {
     }
 
     /// Sends what is due, and has the loop look in if it sleeps for too long.
-    fn tell(&self, state: &mut State) {
+    fn tell(&self, state: &mut PoolState) {
         let was_blocked = state.desk.outbox.is_blocked();
         // When the runner is gone the loop hears of it too.
         let _ = state.desk.flush(&self.socket, Instant::now());

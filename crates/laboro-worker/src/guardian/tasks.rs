@@ -16,7 +16,7 @@ pub(super) struct Tasks {
     peak: Peak,
     /// Being spawned; their processes are not known yet.
     starting: BTreeMap<u64, Starting>,
-    tasks: BTreeMap<u64, Task>,
+    tasks: BTreeMap<u64, GuardedTask>,
     /// The processes not reaped yet.
     by_pid: HashMap<pid_t, u64>,
     deadlines: BTreeSet<(Instant, u64)>,
@@ -33,7 +33,7 @@ struct Starting {
     stop: Option<Duration>,
 }
 
-struct Task {
+struct GuardedTask {
     /// Of the process and of its group.
     pid: pid_t,
     started: Instant,
@@ -77,7 +77,7 @@ impl Tasks {
         let deadline = head.timeout.and_then(|timeout| started.checked_add(timeout));
         let phase = Phase::Running;
         let &LaunchHead { grace, awaits_release, .. } = head;
-        let task = Task { pid, started, grace, deadline, awaits_release, phase, left: None };
+        let task = GuardedTask { pid, started, grace, deadline, awaits_release, phase, left: None };
         self.deadlines.extend(deadline.map(|at| (at, head.seq)));
         self.by_pid.insert(pid, head.seq);
         self.tasks.insert(head.seq, task);
@@ -172,7 +172,7 @@ impl Tasks {
 
     /// The report of one lingering task whose group is gone. Members that are not our children
     /// tell us nothing when they end, but their elders in the group are, or become so.
-    pub fn settled(&mut self, now: Instant) -> Option<(u64, Report)> {
+    pub fn next_gone_group(&mut self, now: Instant) -> Option<(u64, Report)> {
         let at = self.lingering.iter().position(|seq| {
             self.tasks.get(seq).is_none_or(|task| {
                 // A task with the same number can only be if the old group is gone.
@@ -283,7 +283,7 @@ pub(super) fn remember(signals: &mut Vec<i32>, signal: i32) {
 /// The last there is.
 const SIGNAL_MAX: i32 = 64;
 
-impl Task {
+impl GuardedTask {
     fn signal(&self, signal: i32) {
         if self.phase == Phase::Left && !sys::has_child_in_group(self.pid) {
             // They have ended too, and the group may be another's by now.

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdTimerFlags, timerfd_settime};
 
 use super::link::Link;
-use super::table::{State, Token};
+use super::table::{RunnerState, Token};
 use super::{RunnerError, RunnerEvent, Shared, Stream};
 use crate::ending::{Ending, Reason, Usage};
 use crate::wire::{Exit, PACKET_BYTES_MAX, Report, Request, control_packet, read_report};
@@ -141,7 +141,7 @@ impl Drop for EventSource {
 /// One turn of the loop, with the lock.
 struct Turn<'a> {
     shared: &'a Shared,
-    state: &'a mut State,
+    state: &'a mut RunnerState,
     buffer: &'a mut [u8],
     events: &'a mut Vec<RunnerEvent>,
 }

@@ -13,12 +13,12 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::prepare::{End, Prepared, Unsent, prepare};
-use super::table::{State, Task};
+use super::table::{LaunchedTask, RunnerState};
 use crate::ending::{Ending, Reason};
 use crate::sys;
 use crate::wire::FDS_MAX;
 
-impl State {
+impl RunnerState {
     /// Sends until all is sent, the guardian has as many as it shall have, or the socket is full;
     /// then the socket is watched for room. Orders go first: they are about what was sent before.
     pub fn send_waiting(&mut self, epoll: &OwnedFd) {
@@ -86,7 +86,8 @@ impl State {
         };
         match self.send_launch(&launch, &pipes.theirs) {
             Ok(()) => {
-                self.tasks.insert(launch.seq, Task::new(launch, pipes.ours, Instant::now()));
+                self.tasks
+                    .insert(launch.seq, LaunchedTask::new(launch, pipes.ours, Instant::now()));
                 Ok(())
             }
             // When it is lost, the loop will see it and decide what becomes of them.

@@ -61,7 +61,7 @@ impl Telling {
 /// A launch that there was no room for so often lets others go first: it may be the one that needs much.
 const REFUSALS_IN_FRONT: u32 = 3;
 
-impl State {
+impl RunnerState {
     /// Whether the guardian may have one more launch.
     pub fn has_room(&self) -> bool {
         let most = self.shortage.as_ref().map_or(self.ahead_max, |shortage| shortage.cap);
@@ -103,7 +103,8 @@ impl State {
 
     /// Nothing more is sent until something ends or it is time to try.
     pub fn no_room(&mut self, why: String, now: Instant) {
-        let is_running = |task: &&super::table::Task| task.launch.is_none() && task.ended.is_none();
+        let is_running =
+            |task: &&super::table::LaunchedTask| task.launch.is_none() && task.ended.is_none();
         let running = self.tasks.values().filter(is_running).count();
         let is_new = self.shortage.is_none();
         let shortage = self.shortage.get_or_insert(Shortage {

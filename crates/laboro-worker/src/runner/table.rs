@@ -15,7 +15,7 @@ use super::{RunnerEvent, Stream};
 use crate::ending::{Ending, Reason, Usage};
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct RunnerState {
     pub link: Link,
     /// Packets about tasks that were sent.
     pub orders: VecDeque<Vec<u8>>,
@@ -29,7 +29,7 @@ pub(super) struct State {
     /// Every task that has not ended, sent or not.
     pub by_id: HashMap<u64, u64>,
     /// Those that were sent.
-    pub tasks: HashMap<u64, Task>,
+    pub tasks: HashMap<u64, LaunchedTask>,
     /// Ended, with a pipe still held by somebody.
     pub lingering: BTreeSet<(Instant, u64)>,
     /// Endings that no descriptor will tell of.
@@ -38,7 +38,7 @@ pub(super) struct State {
 }
 
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct LaunchedTask {
     pub id: u64,
     pub launched: Instant,
     pub started: Option<SystemTime>,
@@ -53,9 +53,13 @@ pub(super) struct Task {
     pub ended: Option<(Ending, Usage)>,
 }
 
-impl Task {
-    pub fn new(launch: Box<Prepared>, pipes: [Option<OwnedFd>; 2], launched: Instant) -> Task {
-        Task {
+impl LaunchedTask {
+    pub fn new(
+        launch: Box<Prepared>,
+        pipes: [Option<OwnedFd>; 2],
+        launched: Instant,
+    ) -> LaunchedTask {
+        LaunchedTask {
             id: launch.id,
             launched,
             started: None,
@@ -100,9 +104,9 @@ impl Token {
     }
 }
 
-impl State {
-    pub fn new(link: Link, ahead_max: usize, nonce: String) -> State {
-        State {
+impl RunnerState {
+    pub fn new(link: Link, ahead_max: usize, nonce: String) -> RunnerState {
+        RunnerState {
             link,
             orders: VecDeque::new(),
             unsent: VecDeque::new(),

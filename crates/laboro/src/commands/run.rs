@@ -6,7 +6,7 @@ use crate::exit::{Exit, usage};
 use crate::input::{self, quantity};
 use crate::machine::Machine;
 use crate::run::results::check_names;
-use crate::run::{Options, Show, StoreOf, execute, foresee};
+use crate::run::{Options, ShowOptions, StoreOf, execute, foresee};
 use anyhow::Context;
 use laboro_journal::log;
 use laboro_plan::{parse_duration, parse_size};
@@ -77,7 +77,7 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         retry_failed: args.retry_failed,
         fresh: args.fresh,
         dashboard: args.dashboard,
-        show: Show {
+        show: ShowOptions {
             quiet: args.quiet,
             json: args.json,
             tee: args.tee || args.line_buffer,

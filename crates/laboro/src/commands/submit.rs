@@ -1,6 +1,6 @@
 //! `laboro submit`: gives tasks to a hub. Here the command line is turned into a job; `crate::submit` sends it.
 
-use super::wait::{Shown, until_over};
+use super::wait::{WaitOutput, until_over};
 use crate::args::hub::Submit;
 use crate::exit::{Exit, usage};
 use crate::hub_client::talk;
@@ -34,7 +34,8 @@ pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
         if !args.wait {
             return Ok(Exit::Done);
         }
-        let shown = if args.json { Shown::Json } else { Shown::Words { quiet: args.quiet } };
+        let shown =
+            if args.json { WaitOutput::Json } else { WaitOutput::Words { quiet: args.quiet } };
         until_over(hub, vec![submitted.job], None, shown).await
     })
 }

@@ -22,14 +22,15 @@ pub(crate) fn run(args: &Wait) -> anyhow::Result<Exit> {
         for job in &args.jobs {
             jobs.push(resolve::job(hub, job).await?);
         }
-        let shown = if args.json { Shown::Json } else { Shown::Words { quiet: args.quiet } };
+        let shown =
+            if args.json { WaitOutput::Json } else { WaitOutput::Words { quiet: args.quiet } };
         until_over(hub, jobs, until, shown).await
     })
 }
 
 /// How the end is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum WaitOutput {
     Json,
     Words { quiet: bool },
 }
@@ -45,14 +46,14 @@ pub(crate) async fn until_over(
     hub: &Hub,
     mut jobs: Vec<u32>,
     until: Option<Instant>,
-    shown: Shown,
+    shown: WaitOutput,
 ) -> anyhow::Result<Exit> {
     jobs.sort_unstable();
     jobs.dedup();
     if jobs.len() > JOBS_MAX {
         return Err(usage(format!("more than {JOBS_MAX} jobs cannot be waited for at once")));
     }
-    let mut progress = Progress::new(0, shown != Shown::Words { quiet: false });
+    let mut progress = Progress::new(0, shown != WaitOutput::Words { quiet: false });
     let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
     let mut away = Away::default();
     let ended = loop {
@@ -124,12 +125,12 @@ fn at_workers(given: u64, workers: Option<Fleet>) -> String {
     }
 }
 
-fn tell(jobs: &[Job], shown: Shown) -> anyhow::Result<Exit> {
+fn tell(jobs: &[Job], shown: WaitOutput) -> anyhow::Result<Exit> {
     for job in jobs {
         match shown {
-            Shown::Json => print(serde_json::to_string(job)?)?,
-            Shown::Words { quiet: false } => say(summary(job)),
-            Shown::Words { quiet: true } => {}
+            WaitOutput::Json => print(serde_json::to_string(job)?)?,
+            WaitOutput::Words { quiet: false } => say(summary(job)),
+            WaitOutput::Words { quiet: true } => {}
         }
     }
     let all_done = jobs.iter().all(|job| job.counts.done == job.tasks);

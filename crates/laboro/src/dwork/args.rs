@@ -48,11 +48,11 @@ pub(crate) struct Dwork {
     pub(crate) curve: CurveArgs,
 
     #[command(subcommand)]
-    pub(crate) what: What,
+    pub(crate) what: DworkCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum What {
+pub(crate) enum DworkCommand {
     /// How many tasks are active and how many ready.
     Status,
     /// Create a task that comes after others.

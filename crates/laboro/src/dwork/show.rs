@@ -90,14 +90,14 @@ impl Answer {
 
 /// `before` tasks were created before the request that this is the answer to.
 pub(super) fn answer(
-    what: &What,
+    what: &DworkCommand,
     answer: &Answer,
     before: usize,
     as_json: bool,
 ) -> anyhow::Result<Exit> {
     let exit = match (answer.kind, what) {
         _ if answer.is_ok() => Exit::Done,
-        (Kind::Exit, What::Steal { .. }) => Exit::AllDone,
+        (Kind::Exit, DworkCommand::Steal { .. }) => Exit::AllDone,
         (Kind::Exit, _) => Exit::Trouble,
         _ => Exit::SomeFailed,
     };
@@ -105,9 +105,9 @@ pub(super) fn answer(
         print(answer.json())?;
         return Ok(exit);
     }
-    let quiet = matches!(what, What::Steal { quiet: true, .. });
+    let quiet = matches!(what, DworkCommand::Steal { quiet: true, .. });
     match answer.kind {
-        Kind::Ok if matches!(what, What::Status) => {
+        Kind::Ok if matches!(what, DworkCommand::Status) => {
             print(answer.name.as_deref().unwrap_or_default())?;
         }
         Kind::Transfer => {
@@ -136,45 +136,48 @@ pub(super) fn answer(
 }
 
 /// What a person is told when there is nothing to print.
-fn words(what: &What, kind: Kind) -> Option<&'static str> {
+fn words(what: &DworkCommand, kind: Kind) -> Option<&'static str> {
     match (kind, what) {
         (Kind::Ok, _) => None,
-        (Kind::NotFound, What::Steal { .. }) => Some("nothing is ready"),
-        (Kind::NotFound, What::Complete { .. }) => Some(
+        (Kind::NotFound, DworkCommand::Steal { .. }) => Some("nothing is ready"),
+        (Kind::NotFound, DworkCommand::Complete { .. }) => Some(
             "not completed: the hub has no such task, it waits for others, or another host has it:",
         ),
-        (Kind::NotFound, What::Transfer { .. }) => {
+        (Kind::NotFound, DworkCommand::Transfer { .. }) => {
             Some("this host does not have the task; nothing is changed")
         }
-        (Kind::NotFound, What::Lookup { .. }) => Some("nobody has it"),
-        (Kind::NotFound, What::Exit { .. }) => Some("the hub does not know this worker"),
-        (Kind::Exit, What::Steal { .. }) => Some("all tasks are done, or the hub stops"),
+        (Kind::NotFound, DworkCommand::Lookup { .. }) => Some("nobody has it"),
+        (Kind::NotFound, DworkCommand::Exit { .. }) => Some("the hub does not know this worker"),
+        (Kind::Exit, DworkCommand::Steal { .. }) => Some("all tasks are done, or the hub stops"),
         (Kind::Exit, _) => Some("the hub stops; ask again when it is back"),
-        (_, What::Lookup { .. }) => {
+        (_, DworkCommand::Lookup { .. }) => {
             Some("this hub does not answer lookups, as original ones do not")
         }
-        (_, What::Create { task, .. }) if task.is_empty() => {
+        (_, DworkCommand::Create { task, .. }) if task.is_empty() => {
             Some("the hub refused it: a task needs a name")
         }
-        (_, What::Create { task, deps }) if deps.contains(task) => {
+        (_, DworkCommand::Create { task, deps }) if deps.contains(task) => {
             Some("the hub refused it: the task would wait for itself")
         }
-        (_, What::Create { .. }) => Some(
+        (_, DworkCommand::Create { .. }) => Some(
             "the hub refused it: the task would wait for itself through others, its name is longer than 4096 bytes, \
              or the hub is at a limit of its own",
         ),
-        (_, What::Addfile { .. }) => Some(
+        (_, DworkCommand::Addfile { .. }) => Some(
             "the hub refused some of the tasks: a name is longer than 4096 bytes, a task would wait for itself through \
              tasks that the hub has, or the hub is at a limit of its own (tasks, predecessors of a task, or fewer than \
              1000 tasks in a message: tasks_a_message of its door)",
         ),
-        (_, What::Transfer { .. }) => Some(
+        (_, DworkCommand::Transfer { .. }) => Some(
             "the hub refused it: the task would wait for itself, or the location is the name of a worker of another kind",
         ),
-        (_, What::Steal { .. } | What::Complete { .. } | What::Exit { .. }) => {
+        (
+            _,
+            DworkCommand::Steal { .. } | DworkCommand::Complete { .. } | DworkCommand::Exit { .. },
+        ) => {
             Some("the hub refused it: is the location the name of a worker of another kind there?")
         }
-        (_, What::Status) => Some("the hub does not tell its status"),
+        (_, DworkCommand::Status) => Some("the hub does not tell its status"),
     }
 }
 

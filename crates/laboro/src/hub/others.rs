@@ -16,7 +16,7 @@ pub(crate) enum Others {
     /// Which hubs share a journal in NATS, which one leads, and how far the others are behind.
     Status {
         #[command(flatten)]
-        place: Place,
+        place: NatsPlace,
         /// One JSON object a line.
         #[arg(long)]
         json: bool,
@@ -26,12 +26,12 @@ pub(crate) enum Others {
     /// Ask the hub that leads to stop in order and let one that follows lead.
     HandOver {
         #[command(flatten)]
-        place: Place,
+        place: NatsPlace,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct NatsPlace {
     /// The servers: nats://HOST:PORT,... . Default: those in --config.
     #[arg(long, value_name = "SERVERS")]
     journal: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) fn run(others: Others) -> anyhow::Result<Exit> {
     }
 }
 
-impl Place {
+impl NatsPlace {
     fn options(&self) -> anyhow::Result<Options> {
         let from_file = match &self.config {
             Some(path) => Settings::read(path).map_err(usage)?.journal,

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum HubOrRun {
     Hub(Box<Target>, String),
     Run(RunPlace),
 }
@@ -51,15 +51,15 @@ fn is_hub_meant(args: &WhereArgs) -> bool {
 }
 
 /// For what only looks.
-pub(super) fn to_look(args: &WhereArgs) -> anyhow::Result<Place> {
+pub(super) fn to_look(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
     match !is_hub_meant(args) {
-        true => RunPlace::find(args).map(Place::Run),
+        true => RunPlace::find(args).map(HubOrRun::Run),
         false => hub(args),
     }
 }
 
 /// For what changes something.
-pub(super) fn to_change(args: &WhereArgs) -> anyhow::Result<Place> {
+pub(super) fn to_change(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
     let is_here = root(args).exists();
     let is_run = match args.says_hub() {
         Some(says_hub) => !says_hub,
@@ -71,12 +71,12 @@ pub(super) fn to_change(args: &WhereArgs) -> anyhow::Result<Place> {
         None => is_here,
     };
     match is_run {
-        true => RunPlace::find(args).map(Place::Run),
+        true => RunPlace::find(args).map(HubOrRun::Run),
         false => hub(args),
     }
 }
 
-fn hub(args: &WhereArgs) -> anyhow::Result<Place> {
+fn hub(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
     let (target, group) = access::target(&args.hub)?;
-    Ok(Place::Hub(Box::new(target), group))
+    Ok(HubOrRun::Hub(Box::new(target), group))
 }

@@ -16,7 +16,7 @@ pub(super) enum MqCommand {
     /// Be the server: pass requests of clients to workers in turn.
     Server(Box<ServerArgs>),
     /// Be a worker: register, and do what is asked.
-    Worker(Box<WorkerArgs>),
+    Worker(Box<MqWorkerArgs>),
     /// Ask something of the workers behind a server.
     Client(Box<ClientArgs>),
     /// Show the table of a running server: its workers and their slots.
@@ -96,7 +96,7 @@ pub(super) struct ServerArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct WorkerArgs {
+pub(super) struct MqWorkerArgs {
     #[command(flatten)]
     pub(super) to: To,
 

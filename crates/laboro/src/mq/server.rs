@@ -11,7 +11,7 @@ use laboro_clients::mq::Target;
 use laboro_core::BrokerConfig;
 use laboro_dialects::zmtp::{Key, Mechanism, key_from_text};
 use laboro_hub::config::Address;
-use laboro_hub::mq::{self, Running, Settings};
+use laboro_hub::mq::{self, RunningBroker, Settings};
 use laboro_hub::security::read_curve_keys;
 use serde_json::json;
 use std::net::TcpListener;
@@ -46,7 +46,7 @@ pub(super) fn run(args: &ServerArgs) -> anyhow::Result<Exit> {
 
 async fn serve(
     args: &ServerArgs,
-    server: &Running,
+    server: &RunningBroker,
     mut console: Option<Console>,
     mut signals: Signals,
     ended: tokio::sync::oneshot::Receiver<()>,

@@ -14,7 +14,7 @@ use crate::run::Signals;
 use crowd::Crowd;
 use laboro_clients::mq::Target;
 use laboro_dialects::rrmq::{Pack, WorkerOptions};
-use member::{Member, Order, Trade};
+use member::{Member, MemberOrder, Trade};
 use programs::Programs;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const BULK_MAX: usize = 1000;
 /// How long a person waits for the server to answer REGISTER.
 const REGISTER: Duration = Duration::from_secs(10);
 
-pub(super) fn run(args: &WorkerArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &MqWorkerArgs) -> anyhow::Result<Exit> {
     super::log(args.words.debug);
     if args.slots == 0 {
         return Err(usage(
@@ -57,13 +57,13 @@ pub(super) fn run(args: &WorkerArgs) -> anyhow::Result<Exit> {
 }
 
 async fn work(
-    args: &WorkerArgs,
+    args: &MqWorkerArgs,
     target: &Target,
     trade: Trade,
     mut signals: Signals,
 ) -> anyhow::Result<Exit> {
     let mut member = Member::start(target.clone(), trade);
-    member.order(Order::Register);
+    member.order(MemberOrder::Register);
     let mut is_patient = true;
     loop {
         tokio::select! {
@@ -86,7 +86,7 @@ async fn work(
             }
         }
     }
-    member.order(Order::Leave);
+    member.order(MemberOrder::Leave);
     tokio::select! {
         tally = member.gone() => {
             tell(args, format_args!("left after {} requests", tally.requests), || {
@@ -99,7 +99,7 @@ async fn work(
 }
 
 async fn converse(
-    args: &WorkerArgs,
+    args: &MqWorkerArgs,
     target: &Target,
     trade: Trade,
     mut signals: Signals,
@@ -115,7 +115,7 @@ async fn converse(
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words[..] {
             ["register"] => {
-                parent.order(Order::Register);
+                parent.order(MemberOrder::Register);
                 let is_in = tokio::time::timeout(REGISTER, parent.registered()).await.is_ok();
                 let words =
                     if is_in { "registered with" } else { "not registered: no answer from" };
@@ -135,7 +135,7 @@ async fn converse(
             },
             ["endbulk"] => endbulk(args, &mut crowd).await?,
             ["deregister"] => {
-                parent.order(Order::Deregister);
+                parent.order(MemberOrder::Deregister);
                 parent.deregistered().await;
                 tell(args, format_args!("deregistered"), || json!({ "event": "deregister" }))?;
             }
@@ -144,7 +144,7 @@ async fn converse(
         }
     }
     tokio::select! {
-        left = async { crowd.leave().await; parent.order(Order::Leave); parent.gone().await } => {
+        left = async { crowd.leave().await; parent.order(MemberOrder::Leave); parent.gone().await } => {
             tracing::debug!("{left:?}");
             Ok(Exit::Done)
         }
@@ -152,7 +152,7 @@ async fn converse(
     }
 }
 
-async fn bulk(args: &WorkerArgs, crowd: &mut Crowd, count: usize) -> anyhow::Result<()> {
+async fn bulk(args: &MqWorkerArgs, crowd: &mut Crowd, count: usize) -> anyhow::Result<()> {
     let registered = crowd.grow(count, REGISTER).await;
     tell(
         args,
@@ -161,7 +161,7 @@ async fn bulk(args: &WorkerArgs, crowd: &mut Crowd, count: usize) -> anyhow::Res
     )
 }
 
-async fn endbulk(args: &WorkerArgs, crowd: &mut Crowd) -> anyhow::Result<()> {
+async fn endbulk(args: &MqWorkerArgs, crowd: &mut Crowd) -> anyhow::Result<()> {
     let tallies = crowd.leave().await;
     for (number, tally) in tallies.iter().enumerate().filter(|_| args.words.debug >= 2) {
         let (requests, answers) = (tally.requests, tally.answers);
@@ -179,7 +179,7 @@ async fn endbulk(args: &WorkerArgs, crowd: &mut Crowd) -> anyhow::Result<()> {
 }
 
 fn tell(
-    args: &WorkerArgs,
+    args: &MqWorkerArgs,
     words: std::fmt::Arguments<'_>,
     value: impl FnOnce() -> Value,
 ) -> anyhow::Result<()> {

@@ -88,7 +88,7 @@ pub(super) fn histogram(durations: &Durations) -> String {
 const ROWS_MAX: usize = 80;
 
 /// A row for each slot of each worker, as far as they overlap, and a bar for each attempt.
-pub(super) fn timeline(facts: &Facts) -> String {
+pub(super) fn timeline(facts: &ReportFacts) -> String {
     const ROW: f64 = 13.0;
     const NAMES: f64 = 130.0;
     let spans = &facts.past.spans;

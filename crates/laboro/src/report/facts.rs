@@ -6,7 +6,7 @@ use crate::hub_client::{Hub, Printed, TaskPages};
 use laboro_api::{Job, JobHistory, Outcome, Task, Tasks, Worker};
 use std::collections::BTreeMap;
 
-pub(super) struct Facts {
+pub(super) struct ReportFacts {
     pub job: Job,
     pub past: JobHistory,
     pub failed: Vec<Failed>,
@@ -28,8 +28,8 @@ const WORDS_BYTES: i64 = 2000;
 /// Tasks looked at where the hub has no history of the job.
 const TASKS_MAX: usize = 10_000;
 
-impl Facts {
-    pub(super) async fn gather(hub: &Hub, number: u32) -> anyhow::Result<Facts> {
+impl ReportFacts {
+    pub(super) async fn gather(hub: &Hub, number: u32) -> anyhow::Result<ReportFacts> {
         let job = hub.job(number).await?;
         // A run keeps no history.
         let mut past: JobHistory = match hub.run() {
@@ -62,7 +62,7 @@ impl Facts {
                 workers.insert(number, worker.name.to_string());
             }
         }
-        Ok(Facts { job, past, failed, workers, made_ms: crate::view::now_ms() })
+        Ok(ReportFacts { job, past, failed, workers, made_ms: crate::view::now_ms() })
     }
 
     pub(super) fn worker(&self, number: u32) -> String {

@@ -10,7 +10,7 @@ const STYLE: &str = include_str!("style.css");
 /// Nothing is fetched, nothing runs; only the style that stands in the page counts.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-pub(super) fn draw(facts: &Facts) -> String {
+pub(super) fn draw(facts: &ReportFacts) -> String {
     let job = &facts.job;
     let name = job.name.to_string();
     let title = if name.is_empty() { format!("job {}", job.job) } else { name };
@@ -61,7 +61,7 @@ pub(super) fn draw(facts: &Facts) -> String {
     )
 }
 
-fn summary(facts: &Facts) -> String {
+fn summary(facts: &ReportFacts) -> String {
     let job = &facts.job;
     let counts = &job.counts;
     let end = job.ended_ms.unwrap_or(facts.made_ms);
@@ -93,7 +93,7 @@ fn summary(facts: &Facts) -> String {
     format!("<div class=\"cards\">{cards}</div>")
 }
 
-fn ends(facts: &Facts) -> String {
+fn ends(facts: &ReportFacts) -> String {
     let counts = &facts.job.counts;
     let row = |how: String, count: u64| vec![escape(how), count.to_string()];
     let mut rows = Vec::new();
@@ -107,7 +107,7 @@ fn ends(facts: &Facts) -> String {
     table(&["How", "Tasks"], &rows, "nothing has ended")
 }
 
-fn failures(facts: &Facts) -> String {
+fn failures(facts: &ReportFacts) -> String {
     let rows: Vec<Vec<String>> = facts
         .failed
         .iter()
@@ -129,7 +129,7 @@ fn failures(facts: &Facts) -> String {
     shown
 }
 
-fn slowest(facts: &Facts) -> String {
+fn slowest(facts: &ReportFacts) -> String {
     let row = |span: &EndedAttempt| {
         vec![
             span.task.to_string(),
@@ -142,7 +142,7 @@ fn slowest(facts: &Facts) -> String {
     table(&["Task", "Worker", "Took", "How"], &rows, "nothing is remembered")
 }
 
-fn workers(facts: &Facts) -> String {
+fn workers(facts: &ReportFacts) -> String {
     let rows: Vec<Vec<String>> = facts
         .past
         .workers

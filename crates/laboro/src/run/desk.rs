@@ -7,9 +7,9 @@ mod ends;
 use super::attempt::Attempt;
 use super::attempts::Attempts;
 use super::joblog::JobLog;
-use super::order::Order;
+use super::order::OrderedOutput;
 use super::results::Results;
-use super::show::{Display, EndView, Progress};
+use super::show::{Display, EndView, ProgressCounts};
 use super::summary::Tally;
 use super::worker::{grant_ahead, may_look_ahead};
 use super::{GROUP, JOB, Layout, Options, WORKER};
@@ -20,7 +20,7 @@ use laboro_core::{
     Capacity, Command, Drain, Grant, JobView, Join, Kinds, LeaseRef, Offer, Place, Query, Reply,
     Report, Return, Returned, Route, State, TaskResult, Time, Values, WorkerId, WorkerRef,
 };
-use laboro_dialects::worker::{Assignment, ElementValue, Key, Order as Told, Orders, Parting};
+use laboro_dialects::worker::{Assignment, ElementValue, Key, Order, Orders, Parting};
 use laboro_hub::{Asker, Delivery};
 use laboro_journal::outputs::Writer;
 use std::collections::{HashMap, VecDeque};
@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// How a run is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum RunEnd {
     Finished,
     Interrupted,
     /// By `--halt`.
@@ -46,7 +46,7 @@ pub(crate) struct Desk {
     pub(super) outputs: Writer,
     pub(super) attempts: Attempts,
     pub(super) display: Display,
-    pub(super) order: Option<Order>,
+    pub(super) order: Option<OrderedOutput>,
     pub(super) results: Option<Results>,
     pub(super) tally: Tally,
     pub(super) joblog: Option<JobLog>,
@@ -76,7 +76,7 @@ pub(crate) struct Desk {
     flush_at: Time,
     /// Whether all is over is worth a question.
     looks: bool,
-    over: Option<Ended>,
+    over: Option<RunEnd>,
     is_halted: bool,
     fatal: Option<anyhow::Error>,
     has_said_settings_differ: bool,
@@ -103,7 +103,7 @@ pub(crate) struct Setup {
     pub(crate) outputs: Writer,
     pub(crate) attempts: Attempts,
     pub(crate) display: Display,
-    pub(crate) order: Option<Order>,
+    pub(crate) order: Option<OrderedOutput>,
     pub(crate) results: Option<Results>,
     pub(crate) ahead: u32,
     pub(crate) joblog: Option<JobLog>,
@@ -248,15 +248,15 @@ impl Desk {
                         let given = self.given.iter_mut().find(|(_, given)| given.task == task);
                         if let Some((&key, attempt)) = given {
                             attempt.is_revoked = true;
-                            out.order(Told::Cancel(key));
+                            out.order(Order::Cancel(key));
                         }
                     }
                 }
                 Delivery::Stop { drain, .. } if !self.is_stopping => {
                     out.order(match drain {
-                        Drain::All | Drain::Lift => Told::Drain,
-                        Drain::AtOnce => Told::StopNow,
-                        Drain::Slots(slots) => Told::GiveUpSlots(slots),
+                        Drain::All | Drain::Lift => Order::Drain,
+                        Drain::AtOnce => Order::StopNow,
+                        Drain::Slots(slots) => Order::GiveUpSlots(slots),
                     });
                 }
                 Delivery::Stop { .. } | Delivery::Replaced => {}
@@ -298,7 +298,7 @@ impl Desk {
                 }
             },
         });
-        out.order(Told::Start(Box::new(Assignment {
+        out.order(Order::Start(Box::new(Assignment {
             key,
             name,
             job: u64::from(JOB.0),
@@ -359,8 +359,8 @@ impl Desk {
         if halt.is_reached(self.tally.done, self.tally.failed, self.total) {
             self.is_halted = true;
             out.order(match halt.how {
-                HaltHow::Soon => Told::Drain,
-                HaltHow::Now => Told::StopNow,
+                HaltHow::Soon => Order::Drain,
+                HaltHow::Now => Order::StopNow,
             });
         }
     }
@@ -402,7 +402,7 @@ impl Desk {
             self.ask(LOOK, Command::Query(Query::Job(JOB)));
         }
         if let Some(error) = self.fatal.as_ref().filter(|_| self.over.is_none()) {
-            self.over = Some(Ended::Interrupted);
+            self.over = Some(RunEnd::Interrupted);
             out.hang_up(Parting::Refused(format!("{error:#}")));
         }
     }
@@ -458,7 +458,7 @@ impl Desk {
         let is_idle = job.counts.active() == 0 && job.counts.of(State::Held) == 0;
         let is_finished = is_idle || job.stopped && leased == 0;
         if is_finished {
-            self.over = Some(Ended::Finished);
+            self.over = Some(RunEnd::Finished);
             out.hang_up(Parting::Finished);
         } else if ready > 0 && leased == 0 && !job.held {
             // Nothing runs and all of this machine is free: it will not fit later either.
@@ -485,19 +485,19 @@ impl Desk {
         }
     }
 
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> ProgressCounts {
         let running = self.begun as u64;
-        Progress { done: self.tally.done, failed: self.tally.failed, running }
+        ProgressCounts { done: self.tally.done, failed: self.tally.failed, running }
     }
 
     /// How the run is over, by the counts of its job.
-    pub(crate) fn how(&self, job: &JobView) -> Ended {
+    pub(crate) fn how(&self, job: &JobView) -> RunEnd {
         match self.over {
             Some(how) => how,
-            None if job.counts.active() == 0 => Ended::Finished,
+            None if job.counts.active() == 0 => RunEnd::Finished,
             None => match self.options.halt.filter(|_| self.is_halted) {
-                Some(halt) => Ended::Halted(halt.what),
-                None => Ended::Interrupted,
+                Some(halt) => RunEnd::Halted(halt.what),
+                None => RunEnd::Interrupted,
             },
         }
     }

@@ -1,10 +1,10 @@
 //! The end of a run: what is left to be printed and written, how it went, and the exit status.
 
 use super::desk::{Desk, OUTPUTS_TROUBLE};
-use super::order::Order;
+use super::order::OrderedOutput;
 use super::side::SharedDesk;
 use super::summary::{FAILURES, Failure, Summary};
-use super::{Ended, JOB, RunDir, exit_of, job_view};
+use super::{JOB, RunDir, RunEnd, exit_of, job_view};
 use crate::exit::Exit;
 use anyhow::{Context, anyhow};
 use laboro_core::{Command, JobView, Query, Reply, State, TaskView};
@@ -41,9 +41,9 @@ pub(super) async fn finish(
     if let Some(results) = results {
         results.close()?;
     }
-    let cut = order.as_ref().map_or(0, Order::cut);
+    let cut = order.as_ref().map_or(0, OrderedOutput::cut);
     let how = desk.how(&after);
-    if how == Ended::Finished {
+    if how == RunEnd::Finished {
         desk.outputs.seal().context(OUTPUTS_TROUBLE)?;
     }
     let exit = exit_of(how, &after.counts);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-pub(crate) struct Order {
+pub(crate) struct OrderedOutput {
     reader: Reader,
     /// What earlier runs did of this job, and their outputs once they were asked for.
     carried: Vec<Carried>,
@@ -24,12 +24,12 @@ pub(crate) struct Order {
     cut: u64,
 }
 
-impl Order {
-    pub(crate) fn new(outputs: &Path, mut order: Vec<(u32, u32)>) -> anyhow::Result<Order> {
+impl OrderedOutput {
+    pub(crate) fn new(outputs: &Path, mut order: Vec<(u32, u32)>) -> anyhow::Result<OrderedOutput> {
         order.reverse();
         let reader = Reader::open(outputs).context("the outputs cannot be read")?;
         let dir = outputs.parent().unwrap_or(outputs);
-        Ok(Order {
+        Ok(OrderedOutput {
             reader,
             carried: earlier::carried(dir),
             root: dir.parent().unwrap_or(dir).to_owned(),

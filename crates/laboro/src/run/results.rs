@@ -22,12 +22,12 @@ pub(crate) struct Results {
     dir: PathBuf,
     host: String,
     outputs: Reader,
-    table: Table,
+    table: ResultTable,
 }
 
 /// Which runs were good so far: the file `runexp.am`, and the result files that it does not know yet. Names are
 /// bytes, as those of files are.
-pub(crate) struct Table {
+pub(crate) struct ResultTable {
     dir: PathBuf,
     good: BTreeMap<OsString, bool>,
     /// There was nothing here before: neither a table nor a result.
@@ -40,7 +40,7 @@ impl Results {
     pub(crate) fn open(dir: &Path, outputs: &Path) -> anyhow::Result<Results> {
         make_dir(dir)?;
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let table = Table::open(dir)?;
+        let table = ResultTable::open(dir)?;
         let outputs = Reader::open(outputs)?;
         let host = host.trim().to_owned();
         Ok(Results { dir: dir.to_owned(), host, outputs, table })
@@ -93,8 +93,8 @@ impl Results {
     }
 }
 
-impl Table {
-    pub(crate) fn open(dir: &Path) -> anyhow::Result<Table> {
+impl ResultTable {
+    pub(crate) fn open(dir: &Path) -> anyhow::Result<ResultTable> {
         let path = dir.join(TABLE);
         let mut good =
             read_table(&path).with_context(|| format!("{} cannot be read", path.display()))?;
@@ -103,7 +103,7 @@ impl Table {
             Ok(mut found) => found.next().is_none(),
             Err(error) => error.kind() == ErrorKind::NotFound,
         };
-        Ok(Table { dir: dir.to_owned(), good, is_new, file: None })
+        Ok(ResultTable { dir: dir.to_owned(), good, is_new, file: None })
     }
 
     /// Somebody kept one here before.

@@ -37,7 +37,7 @@ pub(crate) fn sockets(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// What those who look are shown.
-pub(crate) struct Shown {
+pub(crate) struct ServedRun {
     pub(crate) handle: Handle,
     pub(crate) clock: Clock,
     pub(crate) dir: PathBuf,
@@ -56,7 +56,7 @@ pub(crate) struct Watchers {
 
 impl Watchers {
     /// A run without a socket is a run all the same.
-    pub(crate) fn listen(shown: Shown, recorder: Option<Recorder>) -> Watchers {
+    pub(crate) fn listen(shown: ServedRun, recorder: Option<Recorder>) -> Watchers {
         let services = services(&shown);
         let dashboards = Arc::new(Dashboards {
             services: services.clone(),
@@ -123,7 +123,7 @@ impl Drop for Watchers {
     }
 }
 
-pub(crate) fn services(shown: &Shown) -> Services {
+pub(crate) fn services(shown: &ServedRun) -> Services {
     Services {
         outputs: Some(Outputs::reading(&shown.dir.join("outputs"))),
         history: shown.history.clone(),

@@ -4,7 +4,7 @@
 use super::attempt::Attempt;
 use super::summary::Summary;
 use super::tee::Tee;
-use super::{JOB, Show};
+use super::{JOB, ShowOptions};
 use crate::output::{duration, safe, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use laboro_api as api;
@@ -16,7 +16,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 pub(crate) struct Display {
-    show: Show,
+    show: ShowOptions,
     bar: Option<ProgressBar>,
     tee: Tee,
     /// All tasks of the job, and those that were done before this run.
@@ -32,7 +32,7 @@ pub(crate) struct Display {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressCounts {
     pub(crate) done: u64,
     pub(crate) failed: u64,
     pub(crate) running: u64,
@@ -92,7 +92,12 @@ const TAIL_LINES: usize = 5;
 
 impl Display {
     /// `new` tasks were not there when the job was run before.
-    pub(crate) fn new(show: Show, before: &JobView, new: Option<u64>, started: Instant) -> Display {
+    pub(crate) fn new(
+        show: ShowOptions,
+        before: &JobView,
+        new: Option<u64>,
+        started: Instant,
+    ) -> Display {
         let total = before.counts.total();
         let done = u64::from(before.counts.of(State::Done));
         let failed = u64::from(before.counts.of(State::Failed));
@@ -184,7 +189,7 @@ impl Display {
         }
     }
 
-    pub(crate) fn ended(&mut self, end: &EndView, progress: &Progress) {
+    pub(crate) fn ended(&mut self, end: &EndView, progress: &ProgressCounts) {
         if self.show.json {
             self.json_end(end);
         } else if !end.outcome.is_success() && !self.show.quiet {
@@ -245,7 +250,7 @@ impl Display {
     }
 
     /// Now and then.
-    pub(crate) fn tick(&mut self, progress: &Progress) {
+    pub(crate) fn tick(&mut self, progress: &ProgressCounts) {
         let now = Instant::now();
         let passed = now.duration_since(self.started).as_secs_f64();
         let ended = progress.done + progress.failed;

@@ -1,7 +1,7 @@
 //! What a run came to: counts, time, the slowest, the failed and how to run them again.
 
 use super::JOB;
-use super::desk::Ended;
+use super::desk::RunEnd;
 use super::show::{EndView, last_lines, per_second};
 use crate::exit::Exit;
 use crate::output::{bytes, duration, safe, shell_word};
@@ -74,7 +74,7 @@ impl Tally {
 }
 
 pub(crate) struct Summary<'a> {
-    pub(crate) how: Ended,
+    pub(crate) how: RunEnd,
     pub(crate) before: &'a JobView,
     pub(crate) after: &'a JobView,
     pub(crate) tally: &'a Tally,
@@ -142,9 +142,9 @@ impl Summary<'_> {
         self.say_failures(&mut text, failed);
         if self.after.stopped {
             text.push_str("stopped after too many failures; the same command goes on\n");
-        } else if matches!(self.how, Ended::Halted(_)) {
+        } else if matches!(self.how, RunEnd::Halted(_)) {
             text.push_str("stopped by --halt; the same command goes on where it was\n");
-        } else if self.how == Ended::Interrupted {
+        } else if self.how == RunEnd::Interrupted {
             text.push_str("interrupted; the same command goes on where it was\n");
         }
         text
@@ -201,7 +201,7 @@ impl Summary<'_> {
             },
             "truncated": self.tally.truncated,
             "stopped": self.after.stopped,
-            "interrupted": self.how == Ended::Interrupted,
+            "interrupted": self.how == RunEnd::Interrupted,
             "ok": self.exit == Exit::Done,
             "dir": self.path.display().to_string(),
         })

@@ -1,7 +1,7 @@
 //! The worker of a run: the same agent that works for hubs elsewhere, with a hub in this process.
 
 use super::desk::{OUTPUTS_TROUBLE, Setup};
-use super::order::Order;
+use super::order::OrderedOutput;
 use super::side::{Mail, SharedDesk, Side};
 use super::signals::Signals;
 use super::{JOB, Layout, Options, files};
@@ -123,8 +123,8 @@ pub(super) async fn begin_order(
     setup: &Setup,
     handle: &Handle,
     path: &Path,
-) -> anyhow::Result<Order> {
-    let mut order = Order::new(&path.join("outputs"), setup.layout.input_order())?;
+) -> anyhow::Result<OrderedOutput> {
+    let mut order = OrderedOutput::new(&path.join("outputs"), setup.layout.input_order())?;
     for state in [State::Done, State::Failed] {
         let mut from = Some(1);
         while let Some(index) = from {

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Runexp {
     #[command(subcommand)]
-    pub(crate) what: What,
+    pub(crate) what: RunexpCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum What {
+pub(crate) enum RunexpCommand {
     /// Hand out the scripts below DIR/runs to runners, and write their results to DIR/outputs.
     Manage(Manage),
 }

@@ -27,7 +27,7 @@ pub(super) const FILES: u64 = CONNECTIONS_MAX as u64 + 8;
 const FAREWELL: Duration = Duration::from_millis(300);
 
 /// Open as long as this is kept.
-pub(super) struct Dashboard {
+pub(super) struct ManagerDashboard {
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
     /// Signs a browser in.
@@ -58,13 +58,13 @@ pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-impl Dashboard {
+impl ManagerDashboard {
     pub(super) fn open(
         address: SocketAddr,
         (hub, clock): (&Handle, Clock),
         (history, recorder): (History, Recorder),
         entrance: Entrance,
-    ) -> anyhow::Result<Dashboard> {
+    ) -> anyhow::Result<ManagerDashboard> {
         let (listener, address) = listener("the dashboard", address).map_err(usage)?;
         let (doorman, secret) = OneToken::make()?;
         let services = Services {
@@ -90,11 +90,11 @@ impl Dashboard {
         let thread = std::thread::Builder::new().name("laboro-http".into()).spawn(run);
         let thread = Some(thread.context("no thread for the dashboard")?);
         let link = format!("http://{address}/#token={}", secret.expose());
-        Ok(Dashboard { stop, thread, link })
+        Ok(ManagerDashboard { stop, thread, link })
     }
 }
 
-impl Drop for Dashboard {
+impl Drop for ManagerDashboard {
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(thread) = self.thread.take() {

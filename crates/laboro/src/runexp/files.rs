@@ -24,7 +24,7 @@ pub(super) struct Files {
     /// Results that the hub is asked to count.
     handed_over: HashMap<DraftKey, Draft>,
     /// What happened since somebody last asked.
-    news: Vec<News>,
+    news: Vec<ManagerNews>,
     /// So many are worth waking somebody for.
     news_awaited: usize,
     trouble: Option<anyhow::Error>,
@@ -56,7 +56,7 @@ impl Shared {
 }
 
 /// What people may want to know.
-pub(super) enum News {
+pub(super) enum ManagerNews {
     /// A job of this name, and whether it went well.
     Result(OsString, bool),
     Words(String),
@@ -213,7 +213,7 @@ impl Files {
         }
         placed.with_context(wrong)?;
         self.table.put(&name, good)?;
-        self.news.push(News::Result(name, good));
+        self.news.push(ManagerNews::Result(name, good));
         Ok(())
     }
 
@@ -257,10 +257,10 @@ impl Files {
     }
 
     pub(super) fn tell(&mut self, words: String) {
-        self.news.push(News::Words(words));
+        self.news.push(ManagerNews::Words(words));
     }
 
-    pub(super) fn take_news(&mut self) -> Vec<News> {
+    pub(super) fn take_news(&mut self) -> Vec<ManagerNews> {
         std::mem::take(&mut self.news)
     }
 

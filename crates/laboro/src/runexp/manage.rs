@@ -3,8 +3,8 @@
 
 use super::args::Manage;
 use super::config::Config as Home;
-use super::dashboard::{self, Dashboard, Entrance};
-use super::files::{Files, News, Shared};
+use super::dashboard::{self, Entrance, ManagerDashboard};
+use super::files::{Files, ManagerNews, Shared};
 use super::journal::ResultJournal;
 use super::recorder::Recorder;
 use super::telling::{follow, tell, tell_interrupted};
@@ -203,7 +203,7 @@ async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
             group: GROUP,
             stats: Arc::clone(&stats),
         };
-        Dashboard::open(at, (&handle, clock), (history, recorder), entrance)
+        ManagerDashboard::open(at, (&handle, clock), (history, recorder), entrance)
     });
     let dashboard = dashboard.transpose()?;
     if let Some(dashboard) = &dashboard {
@@ -228,7 +228,8 @@ async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
             () = signals.next() => {}
         }
     }
-    let tell_news = |news: Vec<News>| news.into_iter().for_each(|news| tell(args, news, say));
+    let tell_news =
+        |news: Vec<ManagerNews>| news.into_iter().for_each(|news| tell(args, news, say));
     tell_news(files.lock().take_news());
     stop.cancel();
     // Whoever is just bringing a result ends that.
@@ -237,7 +238,7 @@ async fn serve(args: &Manage, task: Task) -> anyhow::Result<Exit> {
     let ended = engine.await?;
     let mut files = files.lock();
     // Runners that were cut off here are no loss to tell of.
-    let late = files.take_news().into_iter().filter(|news| matches!(news, News::Result(..)));
+    let late = files.take_news().into_iter().filter(|news| matches!(news, ManagerNews::Result(..)));
     tell_news(late.collect());
     files.save()?;
     if let (Some(path), Some(timings)) = (&args.timings, files.timings()) {

@@ -2,7 +2,7 @@
 //! but when all is done.
 
 use super::args::Manage;
-use super::files::{News, Shared};
+use super::files::{ManagerNews, Shared};
 use super::manage::JOB;
 use crate::exit::Exit;
 use crate::output::{safe, say};
@@ -60,14 +60,14 @@ fn show(args: &Manage, files: &Shared, counts: &Counts, progress: &mut Progress)
     progress.set(over, counts.total(), &format!("{running} running, {failed} failed"));
 }
 
-pub(super) fn tell(args: &Manage, news: News, say: impl Fn(String)) {
+pub(super) fn tell(args: &Manage, news: ManagerNews, say: impl Fn(String)) {
     match news {
-        News::Words(words) => say(words),
-        News::Result(name, good) if args.shownames => {
+        ManagerNews::Words(words) => say(words),
+        ManagerNews::Result(name, good) if args.shownames => {
             let status = if good { "success" } else { "failure" };
             say(format!("{status} {}", safe(&name.to_string_lossy())));
         }
-        News::Result(..) => {}
+        ManagerNews::Result(..) => {}
     }
 }
 

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Slurm {
     #[command(subcommand)]
-    pub(crate) what: What,
+    pub(crate) what: SlurmCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum What {
+pub(crate) enum SlurmCommand {
     /// Make links named sbatch, squeue, sacct, scancel, srun, scontrol and sinfo to this program.
     Install(Install),
     /// Run the script of a task that came by sbatch; workers call this.

@@ -8,11 +8,11 @@ pub(super) struct Before {
     pub(super) job: u32,
     /// As it is called, not its place.
     pub(super) index: Option<u32>,
-    pub(super) kind: Kind,
+    pub(super) kind: DependencyKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DependencyKind {
     /// Begun.
     After,
     Any,
@@ -46,7 +46,7 @@ impl Dependencies {
             let (kind, jobs) = match part.split_once(':') {
                 Some((kind, jobs)) => (kind_of(kind).ok_or_else(wrong)?, jobs),
                 // A bare number is `afterany` of it.
-                None if part.bytes().all(|b| b.is_ascii_digit()) => (Kind::Any, part),
+                None if part.bytes().all(|b| b.is_ascii_digit()) => (DependencyKind::Any, part),
                 None => return Err(wrong()),
             };
             for job in jobs.split(':') {
@@ -68,28 +68,31 @@ impl Dependencies {
     /// Whether the hub's own rule, that what comes before must have succeeded, is all that is asked.
     pub(super) fn is_plain(&self) -> bool {
         !self.singleton
-            && self.before.iter().all(|before| matches!(before.kind, Kind::Ok | Kind::Corr))
+            && self
+                .before
+                .iter()
+                .all(|before| matches!(before.kind, DependencyKind::Ok | DependencyKind::Corr))
     }
 }
 
 impl Before {
     pub(super) fn condition(&self, task: Option<u32>) -> Option<Condition> {
         let must = match self.kind {
-            Kind::Ok | Kind::Corr => Must::Succeed,
-            Kind::NotOk => Must::Fail,
-            Kind::After | Kind::Any => return None,
+            DependencyKind::Ok | DependencyKind::Corr => Must::Succeed,
+            DependencyKind::NotOk => Must::Fail,
+            DependencyKind::After | DependencyKind::Any => return None,
         };
         Some(Condition { job: self.job, task, must })
     }
 }
 
-fn kind_of(word: &str) -> Option<Kind> {
+fn kind_of(word: &str) -> Option<DependencyKind> {
     Some(match word {
-        "after" => Kind::After,
-        "afterany" => Kind::Any,
-        "afterok" => Kind::Ok,
-        "afternotok" => Kind::NotOk,
-        "aftercorr" => Kind::Corr,
+        "after" => DependencyKind::After,
+        "afterany" => DependencyKind::Any,
+        "afterok" => DependencyKind::Ok,
+        "afternotok" => DependencyKind::NotOk,
+        "aftercorr" => DependencyKind::Corr,
         _ => return None,
     })
 }
@@ -104,11 +107,15 @@ mod tests {
         let of = |job, index, kind| Before { job, index, kind };
         assert_eq!(
             found.before,
-            [of(1, None, Kind::Ok), of(2, Some(7), Kind::Ok), of(3, None, Kind::NotOk)]
+            [
+                of(1, None, DependencyKind::Ok),
+                of(2, Some(7), DependencyKind::Ok),
+                of(3, None, DependencyKind::NotOk)
+            ]
         );
         assert!(found.singleton && !found.is_plain());
         assert!(Dependencies::parse("afterok:1,aftercorr:2").unwrap().is_plain());
-        assert_eq!(Dependencies::parse("17").unwrap().before, [of(17, None, Kind::Any)]);
+        assert_eq!(Dependencies::parse("17").unwrap().before, [of(17, None, DependencyKind::Any)]);
         for wrong in ["before:1", "afterok", "afterok:x", "afterok:1?afterok:2", "after:1+5"] {
             assert!(Dependencies::parse(wrong).is_err(), "{wrong}");
         }

@@ -9,7 +9,7 @@ use laboro_api::{After, Attempt, Job, OutcomeKind, Task, TaskState};
 
 /// A job with what its first task says of all.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownJob {
     pub(super) job: Job,
     first: Task,
     pub(super) slip: Option<Slip>,
@@ -151,7 +151,7 @@ pub(super) fn states(words: &[&str]) -> Result<Option<Vec<State>>, Fault> {
 
 /// What a person means by `12`, `12_3` or `12.batch`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct JobRef {
+pub(super) struct SlurmJobRef {
     pub(super) job: u32,
     pub(super) part: Part,
     /// As in `12.batch`.
@@ -165,8 +165,8 @@ pub(super) enum Part {
     Indices(Indices),
 }
 
-impl JobRef {
-    pub(super) fn parse(text: &str) -> Result<JobRef, Fault> {
+impl SlurmJobRef {
+    pub(super) fn parse(text: &str) -> Result<SlurmJobRef, Fault> {
         let wrong = || Fault::from("Invalid job id specified");
         let (text, step) = match text.split_once('.') {
             Some((text, step)) => (text, Some(step.to_owned())),
@@ -181,8 +181,8 @@ impl JobRef {
         };
         let (job, place) = job.parse().ok().and_then(from_raw).ok_or_else(wrong)?;
         match (place, part) {
-            (Some(place), Part::All) => Ok(JobRef { job, part: Part::Place(place), step }),
-            (None, part) => Ok(JobRef { job, part, step }),
+            (Some(place), Part::All) => Ok(SlurmJobRef { job, part: Part::Place(place), step }),
+            (None, part) => Ok(SlurmJobRef { job, part, step }),
             _ => Err(wrong()),
         }
     }
@@ -199,13 +199,13 @@ impl JobRef {
     }
 }
 
-impl Known {
-    pub(super) async fn ask(hub: &Hub, job: u32) -> Result<Known, Fault> {
+impl KnownJob {
+    pub(super) async fn ask(hub: &Hub, job: u32) -> Result<KnownJob, Fault> {
         let found = hub.job(job).await.map_err(|_| Fault::from("Invalid job id specified"))?;
-        Known::of(hub, found).await
+        KnownJob::of(hub, found).await
     }
 
-    pub(super) async fn of(hub: &Hub, job: Job) -> Result<Known, Fault> {
+    pub(super) async fn of(hub: &Hub, job: Job) -> Result<KnownJob, Fault> {
         let first = hub.task(job.job, 1).await?;
         let env = first.work.as_ref().map(|work| &work.env);
         let slip = Slip::read(|name| Some(env?.get(name)?.bytes().to_vec()))?;
@@ -217,7 +217,7 @@ impl Known {
             None if is_array || job.tasks > 1 => Indices::parse(&format!("1-{}", job.tasks)).ok(),
             None => None,
         };
-        Ok(Known { job, first, slip, indices })
+        Ok(KnownJob { job, first, slip, indices })
     }
 
     /// All of it, as a predecessor.
@@ -384,9 +384,9 @@ impl Row {
 
 /// Which jobs a list is about.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct WantedRows {
     /// None given: all.
-    pub(super) jobs: Vec<JobRef>,
+    pub(super) jobs: Vec<SlurmJobRef>,
     pub(super) names: Vec<String>,
     pub(super) users: Vec<String>,
     pub(super) partitions: Vec<String>,
@@ -397,7 +397,7 @@ pub(super) struct Wanted {
     pub(super) one_by_one: bool,
 }
 
-impl Wanted {
+impl WantedRows {
     /// Oldest first.
     pub(super) async fn rows(&self, hub: &Hub) -> Result<Vec<Row>, Fault> {
         let mut rows = Vec::new();
@@ -410,7 +410,7 @@ impl Wanted {
                 }
             }
             for job in found.into_iter().rev() {
-                rows.extend(self.rows_of(hub, Known::of(hub, job).await?).await?);
+                rows.extend(self.rows_of(hub, KnownJob::of(hub, job).await?).await?);
             }
         }
         let mut asked: Vec<u32> = self.jobs.iter().map(|job| job.job).collect();
@@ -418,7 +418,7 @@ impl Wanted {
         asked.dedup();
         for job in asked {
             // One that is not known is told only where nothing else is.
-            match Known::ask(hub, job).await {
+            match KnownJob::ask(hub, job).await {
                 Ok(known) if known.job.tasks > 0 => rows.extend(self.rows_of(hub, known).await?),
                 Ok(_) => {}
                 Err(fault) if self.jobs.len() == 1 => return Err(fault),
@@ -440,7 +440,7 @@ impl Wanted {
             && (self.partitions.is_empty() || self.partitions.contains(&job.group.to_string()))
     }
 
-    async fn rows_of(&self, hub: &Hub, known: Known) -> Result<Vec<Row>, Fault> {
+    async fn rows_of(&self, hub: &Hub, known: KnownJob) -> Result<Vec<Row>, Fault> {
         let one_by_one = self.one_by_one || self.jobs.iter().any(|job| job.part != Part::All);
         let mut rows = known.rows(hub, one_by_one).await?;
         rows.retain(|row| {
@@ -459,8 +459,8 @@ mod tests {
 
     #[test]
     fn a_job_is_meant_in_several_ways() {
-        let parse = |text: &str| JobRef::parse(text).ok();
-        let of = |part| Some(JobRef { job: 12, part, step: None });
+        let parse = |text: &str| SlurmJobRef::parse(text).ok();
+        let of = |part| Some(SlurmJobRef { job: 12, part, step: None });
         assert_eq!(parse("12"), of(Part::All));
         assert_eq!(parse("12.batch").and_then(|job| job.step).as_deref(), Some("batch"));
         assert_eq!(parse(&raw(12, Some(3)).to_string()), of(Part::Place(3)));

@@ -2,7 +2,7 @@
 
 /// What the letters stand for.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Facts {
+pub(super) struct PatternFacts {
     /// `%j`: of an array's element, a number of its own.
     pub(super) job: String,
     /// `%A`
@@ -24,7 +24,7 @@ pub(super) struct Facts {
 /// As Slurm has it where no task has an index.
 const NO_INDEX: u32 = 4_294_967_294;
 
-impl Facts {
+impl PatternFacts {
     /// A number after `%` is how many digits there are at least, and `%%` is one `%`. A name with `\` is taken as it is.
     pub(super) fn fill(&self, pattern: &str) -> String {
         if pattern.contains('\\') {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn letters_are_filled_in() {
-        let facts = Facts {
+        let facts = PatternFacts {
             job: "1203".into(),
             array_job: "12".into(),
             index: Some(3),

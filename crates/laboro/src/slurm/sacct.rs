@@ -1,6 +1,6 @@
 //! `sacct`: what became of jobs, as long as the hub remembers them.
 
-use super::jobs::{JobRef, Row, State, Wanted, states};
+use super::jobs::{Row, SlurmJobRef, State, WantedRows, states};
 use super::options::{Opt, Takes, Typed, Words, ignored, means, parse, refused};
 use super::put;
 use super::table::{field, fit, json, now_ms};
@@ -171,8 +171,9 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
     })
 }
 
-fn wanted(typed: &Typed) -> Result<(Wanted, u64), Fault> {
-    let jobs = typed.list("jobs").into_iter().map(JobRef::parse).collect::<Result<Vec<_>, _>>()?;
+fn wanted(typed: &Typed) -> Result<(WantedRows, u64), Fault> {
+    let jobs =
+        typed.list("jobs").into_iter().map(SlurmJobRef::parse).collect::<Result<Vec<_>, _>>()?;
     let now = now_ms();
     let since_ms = match typed.value("starttime") {
         Some(text) => moment(text, now)?,
@@ -184,7 +185,7 @@ fn wanted(typed: &Typed) -> Result<(Wanted, u64), Fault> {
     let own = rustix::process::getuid().as_raw().to_string();
     let users = users.map(|name| if name == own { user() } else { name.to_owned() }).collect();
     let words = typed.list("state");
-    let wanted = Wanted {
+    let wanted = WantedRows {
         jobs,
         names: typed.list("name").into_iter().map(str::to_owned).collect(),
         users,

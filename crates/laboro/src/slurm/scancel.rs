@@ -1,6 +1,6 @@
 //! `scancel`: ends jobs.
 
-use super::jobs::{JobRef, Known, State, Wanted, states};
+use super::jobs::{KnownJob, SlurmJobRef, State, WantedRows, states};
 use super::options::{Opt, Takes, Words, ignored, means, parse, refused};
 use super::{Fault, user};
 use crate::hub_client::{Hub, Verb};
@@ -40,7 +40,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
         }
     }
     let words = typed.words.iter().flat_map(|word| word.split(','));
-    let jobs = words.map(JobRef::parse).collect::<Result<Vec<_>, _>>()?;
+    let jobs = words.map(SlurmJobRef::parse).collect::<Result<Vec<_>, _>>()?;
     let mut users: Vec<String> = typed.list("user").into_iter().map(str::to_owned).collect();
     users.extend(typed.has("me").then(user));
     let names: Vec<String> =
@@ -58,7 +58,8 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
     super::ask(hub, async |hub| {
         let mut status = 0;
         if filters > 0 {
-            let wanted = Wanted { jobs, names, users, partitions, states, ..Wanted::default() };
+            let wanted =
+                WantedRows { jobs, names, users, partitions, states, ..WantedRows::default() };
             for row in wanted.rows(hub).await? {
                 let which =
                     row.place.map_or(Which::Job, |place| Which::Ranges(vec![(place, place)]));
@@ -68,7 +69,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
         }
         for job in &jobs {
             let done = async {
-                let known = Known::ask(hub, job.job).await?;
+                let known = KnownJob::ask(hub, job.job).await?;
                 let places = known.places(&job.part)?;
                 let which = places.map_or(Which::Job, |places| {
                     Which::Ranges(places.into_iter().map(|place| (place, place)).collect())
@@ -99,7 +100,7 @@ async fn cancel(hub: &Hub, chosen: Chosen) -> Result<(), Fault> {
     match cancelled {
         Ok(_) => Ok(()),
         Err(error) => {
-            let known = Known::ask(hub, chosen.job).await?;
+            let known = KnownJob::ask(hub, chosen.job).await?;
             let rows = known.rows(hub, true).await?;
             match rows.iter().any(|row| !row.state.is_over()) && chosen.which == Which::Job {
                 true => Err(error.into()),

@@ -1,6 +1,6 @@
 //! `scontrol`: shows jobs, partitions, nodes and settings; holds, releases and requeues jobs.
 
-use super::jobs::{JobRef, Known, Part, Row};
+use super::jobs::{KnownJob, Part, Row, SlurmJobRef};
 use super::put;
 use super::table::{field, now_ms};
 use super::{Fault, VERSION};
@@ -76,8 +76,10 @@ async fn show_jobs(hub: &Hub, which: &[&str], one_line: bool) -> Result<String, 
         }
         which => {
             for job in which.iter().flat_map(|list| list.split(',')) {
-                let wanted =
-                    super::jobs::Wanted { jobs: vec![JobRef::parse(job)?], ..Default::default() };
+                let wanted = super::jobs::Wanted {
+                    jobs: vec![SlurmJobRef::parse(job)?],
+                    ..Default::default()
+                };
                 rows.extend(wanted.rows(hub).await?);
             }
         }
@@ -183,8 +185,8 @@ async fn nodes(hub: &Hub, which: &[&str]) -> Result<String, Fault> {
 }
 
 async fn change(hub: &Hub, verb: &str, job: &str) -> Result<(), Fault> {
-    let job = JobRef::parse(job)?;
-    let known = Known::ask(hub, job.job).await?;
+    let job = SlurmJobRef::parse(job)?;
+    let known = KnownJob::ask(hub, job.job).await?;
     let which = match known.places(&job.part)? {
         Some(places) => Which::Ranges(places.into_iter().map(|place| (place, place)).collect()),
         None => Which::Job,
@@ -223,7 +225,7 @@ async fn update(hub: &Hub, settings: &[&str]) -> Result<u8, Fault> {
             .split_once('=')
             .ok_or_else(|| Fault::from(format!("invalid setting: {setting}")))?;
         match name.to_ascii_lowercase().as_str() {
-            "jobid" | "job" => job = Some(JobRef::parse(value)?),
+            "jobid" | "job" => job = Some(SlurmJobRef::parse(value)?),
             "priority" => {
                 let priority =
                     value.parse().map_err(|_| Fault::from(format!("invalid priority: {value}")))?;
@@ -242,7 +244,7 @@ async fn update(hub: &Hub, settings: &[&str]) -> Result<u8, Fault> {
         }
     }
     let job = job.ok_or_else(|| Fault::from("name the job: JobId=N"))?;
-    let known = Known::ask(hub, job.job).await?;
+    let known = KnownJob::ask(hub, job.job).await?;
     let which = match known.places(&job.part)? {
         Some(places) => Which::Ranges(places.into_iter().map(|place| (place, place)).collect()),
         None => Which::Job,

@@ -1,6 +1,6 @@
 //! `squeue`: what waits and runs.
 
-use super::jobs::{JobRef, Row, State, Wanted, states};
+use super::jobs::{Row, SlurmJobRef, State, WantedRows, states};
 use super::options::{Opt, Takes, Words, ignored, means, parse, refused};
 use super::put;
 use super::table::{field, fit, json, now_ms};
@@ -51,7 +51,8 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
     if let Some(word) = typed.words.first() {
         return Err(Fault::from(format!("Unrecognized option: {word}")));
     }
-    let jobs = typed.list("jobs").into_iter().map(JobRef::parse).collect::<Result<Vec<_>, _>>()?;
+    let jobs =
+        typed.list("jobs").into_iter().map(SlurmJobRef::parse).collect::<Result<Vec<_>, _>>()?;
     let is_explicit = !jobs.is_empty();
     let mut users: Vec<String> = typed.list("user").into_iter().map(str::to_owned).collect();
     users.extend(typed.has("me").then(user));
@@ -60,7 +61,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
         [] => Some(vec![State::Pending, State::Running]),
         words => states(words)?,
     };
-    let wanted = Wanted {
+    let wanted = WantedRows {
         jobs,
         names: typed.list("name").into_iter().map(str::to_owned).collect(),
         users: users.into_iter().map(named).collect(),

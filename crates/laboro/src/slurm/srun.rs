@@ -47,7 +47,7 @@ fn step(typed: &Typed, job: &str) -> Result<u8, Fault> {
     let mut children: Vec<Child> = Vec::new();
     let mut shared = Files::default();
     for task in 0..tasks {
-        let facts = Facts {
+        let facts = PatternFacts {
             job: job.to_owned(),
             array_job: variable("SLURM_ARRAY_JOB_ID").unwrap_or_else(|| job.to_owned()),
             index: variable("SLURM_ARRAY_TASK_ID").and_then(|index| index.parse().ok()),

@@ -34,7 +34,7 @@ pub(super) fn run(script: &Path, index: Option<&str>) -> anyhow::Result<Exit> {
         std::thread::sleep(Duration::from_secs(60));
         bail!("a job that this one depends on did not come to what was asked");
     }
-    let facts = Facts {
+    let facts = PatternFacts {
         job: raw(job, place).to_string(),
         array_job: job.to_string(),
         index,
@@ -83,7 +83,7 @@ fn as_step(slip: &Slip) -> Command {
 }
 
 /// `None`, or a file for each stream.
-fn attach(command: &mut Command, slip: &Slip, facts: &Facts) -> anyhow::Result<()> {
+fn attach(command: &mut Command, slip: &Slip, facts: &PatternFacts) -> anyhow::Result<()> {
     let usual = if facts.index.is_some() { "slurm-%A_%a.out" } else { "slurm-%j.out" };
     let output = facts.fill(slip.output.as_deref().unwrap_or(usual));
     let stdout = open(&output, slip.appends)?;

@@ -1,7 +1,7 @@
 //! Where the person is, what was seen there last, and what keys do. Draws nothing and asks nobody.
 
 use super::keyboard::Key;
-use super::news::{JobNews, News, OverviewNews, TaskNews};
+use super::news::{JobNews, OverviewNews, TaskNews, ViewNews};
 use crate::hub_client::{Verb, WorkerVerb};
 use crate::output::safe;
 use laboro_api::{Job, TaskState, Worker};
@@ -76,18 +76,18 @@ impl Model {
         self.looked.map_or(Duration::ZERO, |looked| every.saturating_sub(looked.elapsed()))
     }
 
-    pub(super) fn hear(&mut self, news: News) {
+    pub(super) fn hear(&mut self, news: ViewNews) {
         self.looked = Some(Instant::now());
         if self.said.as_ref().is_some_and(|(_, when)| when.elapsed() > SAID_FOR) {
             self.said = None;
         }
         match news {
-            News::Overview(news) => self.overview = *news,
-            News::Jobs(jobs) => self.jobs = jobs,
-            News::Workers(workers) => self.workers = workers,
-            News::Job(news) => self.job = Some(news),
-            News::Task(news) => self.task = Some(news),
-            News::Trouble(words) => self.say(words),
+            ViewNews::Overview(news) => self.overview = *news,
+            ViewNews::Jobs(jobs) => self.jobs = jobs,
+            ViewNews::Workers(workers) => self.workers = workers,
+            ViewNews::Job(news) => self.job = Some(news),
+            ViewNews::Task(news) => self.task = Some(news),
+            ViewNews::Trouble(words) => self.say(words),
         }
         let most = self.count().saturating_sub(1);
         self.rows.select(Some(self.rows.selected().unwrap_or(0).min(most)));

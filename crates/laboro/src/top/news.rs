@@ -9,7 +9,7 @@ use laboro_api::{
 use std::time::Duration;
 
 /// What was seen, for the view it was asked for.
-pub(super) enum News {
+pub(super) enum ViewNews {
     Overview(Box<OverviewNews>),
     Jobs(Vec<Job>),
     Job(Box<JobNews>),
@@ -43,32 +43,32 @@ const ROWS: u32 = 200;
 const OUTPUT_BYTES: i64 = 16 << 10;
 
 /// Waits until it is time, then looks. May be given up at any moment.
-pub(super) async fn look(hub: &Hub, view: View, wait: Duration) -> News {
+pub(super) async fn look(hub: &Hub, view: View, wait: Duration) -> ViewNews {
     tokio::time::sleep(wait).await;
     match seen(hub, view).await {
         Ok(news) => news,
-        Err(error) => News::Trouble(format!("{error:#}")),
+        Err(error) => ViewNews::Trouble(format!("{error:#}")),
     }
 }
 
-async fn seen(hub: &Hub, view: View) -> anyhow::Result<News> {
+async fn seen(hub: &Hub, view: View) -> anyhow::Result<ViewNews> {
     Ok(match view {
-        View::Overview => News::Overview(Box::new(OverviewNews {
+        View::Overview => ViewNews::Overview(Box::new(OverviewNews {
             seen: hub.get("overview").await?,
             past: hub.get("history").await?,
             groups: hub.groups().await?,
             jobs: hub.get::<Jobs>("jobs?order=newest&limit=20").await?.jobs,
         })),
         View::Jobs => {
-            News::Jobs(hub.get::<Jobs>(&format!("jobs?order=newest&limit={ROWS}")).await?.jobs)
+            ViewNews::Jobs(hub.get::<Jobs>(&format!("jobs?order=newest&limit={ROWS}")).await?.jobs)
         }
         View::Workers => {
-            News::Workers(hub.get::<Workers>(&format!("workers?limit={ROWS}")).await?.workers)
+            ViewNews::Workers(hub.get::<Workers>(&format!("workers?limit={ROWS}")).await?.workers)
         }
         View::Job(job, state) => {
             let state = state.map_or(String::new(), |state| format!("&state={}", state.word()));
             let tasks = format!("jobs/{job}/tasks?limit={ROWS}{state}");
-            News::Job(Box::new(JobNews {
+            ViewNews::Job(Box::new(JobNews {
                 job: hub.job(job).await?,
                 past: hub.get(&format!("jobs/{job}/history")).await?,
                 tasks: hub.get::<Tasks>(&tasks).await?.tasks,
@@ -83,7 +83,7 @@ async fn seen(hub: &Hub, view: View) -> anyhow::Result<News> {
                 _ => Some(hub.explain(job, number).await?.explanation),
             };
             let output = output(hub, job, number).await?;
-            News::Task(Box::new(TaskNews { task, explanation, output }))
+            ViewNews::Task(Box::new(TaskNews { task, explanation, output }))
         }
     })
 }

@@ -3,7 +3,7 @@
 use super::draw;
 use super::keyboard::Key;
 use super::model::{Model, View, Wish};
-use super::news::{JobNews, News, OverviewNews, TaskNews};
+use super::news::{JobNews, OverviewNews, TaskNews, ViewNews};
 use crate::hub_client::{Verb, WorkerVerb};
 use laboro_api::{Job, JobHistory, Task};
 use ratatui::Terminal;
@@ -28,7 +28,7 @@ fn task(number: u32) -> Task {
 fn model() -> Model {
     let mut model = Model::new("hub:7910".to_owned());
     let jobs = vec![job(8, "newer"), job(7, "older")];
-    model.hear(News::Overview(Box::new(OverviewNews { jobs, ..OverviewNews::default() })));
+    model.hear(ViewNews::Overview(Box::new(OverviewNews { jobs, ..OverviewNews::default() })));
     model
 }
 
@@ -45,14 +45,14 @@ fn keys_lead_from_the_overview_to_an_output_and_back() {
     model.press(Key::Open);
     assert_eq!(model.view, View::Job(7, None));
     let (job, past, tasks) = (job(7, "older"), JobHistory::default(), vec![task(1), task(2)]);
-    model.hear(News::Job(Box::new(JobNews { job, past, tasks })));
+    model.hear(ViewNews::Job(Box::new(JobNews { job, past, tasks })));
     let screen = shown(&mut model);
     assert!(screen.contains("older") && screen.contains("exit code 3"), "{screen}");
     model.press(Key::Down);
     model.press(Key::Open);
     assert_eq!(model.view, View::Task(7, 2));
     let output = (1..100).map(|line| format!("line {line}\n")).collect();
-    model.hear(News::Task(Box::new(TaskNews { task: task(2), explanation: None, output })));
+    model.hear(ViewNews::Task(Box::new(TaskNews { task: task(2), explanation: None, output })));
     let screen = shown(&mut model);
     assert!(screen.contains("line 99") && !screen.contains('\u{1b}'), "{screen}");
     model.press(Key::PageUp);
@@ -76,7 +76,7 @@ fn a_cancel_is_asked_about_first() {
 #[test]
 fn trouble_is_told_and_what_was_seen_stays() {
     let mut model = model();
-    model.hear(News::Trouble("the hub does not answer".to_owned()));
+    model.hear(ViewNews::Trouble("the hub does not answer".to_owned()));
     let screen = shown(&mut model);
     assert!(screen.contains("the hub does not answer") && screen.contains("newer"), "{screen}");
 }
@@ -92,7 +92,7 @@ fn among_workers() -> Model {
     let workers =
         [worker(12, "node-017"), worker(30, "a-node-with-a-name-as-long-as-can-be.example")];
     let workers = workers.map(|worker| serde_json::from_value(worker).unwrap());
-    model.hear(News::Workers(workers.into()));
+    model.hear(ViewNews::Workers(workers.into()));
     model
 }
 

@@ -15,7 +15,7 @@ use anyhow::Context;
 use laboro_api::access::{Access, client_config};
 use laboro_core::{Fields, Setting, Time};
 use laboro_dialects::fuq2::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
-use laboro_dialects::fuq2::{SIGNPOST_PROTOCOL, WORKER_PROTOCOL};
+use laboro_dialects::fuq2::{STANDBY_REDIRECT_PROTOCOL, WORKER_PROTOCOL};
 use laboro_dialects::worker::WorkerSide;
 use laboro_dialects::{dwork, fuq1, runexp};
 use laboro_worker::agent::{AgentOptions, LimitBy, Link, Several, Tcp, Tls};
@@ -56,7 +56,7 @@ fn hub(
     let address = access.native.clone();
     let address = address.context("the access file names no native door: give HOST:PORT")?;
     let mut config = client_config(&access)?;
-    config.alpn_protocols = [WORKER_PROTOCOL, SIGNPOST_PROTOCOL].map(<[u8]>::to_vec).into();
+    config.alpn_protocols = [WORKER_PROTOCOL, STANDBY_REDIRECT_PROTOCOL].map(<[u8]>::to_vec).into();
     let config = Arc::new(config);
     // The certificate is known to the letter, so no name is looked at; but one has to be said.
     let name = ServerName::try_from("laboro").context("a plain word is a server name")?;

@@ -13,7 +13,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::task::JoinSet;
 
 /// How one of them ended.
-struct Ended {
+struct HostEnd {
     host: String,
     code: Option<i32>,
 }
@@ -57,7 +57,7 @@ async fn drive(hosts: &[String], command: &str, access: &str) -> anyhow::Result<
             ended = workers.join_next() => match ended {
                 None => return Ok(exit),
                 Some(ended) => {
-                    let Ended { host, code } = ended.context("a watcher of a worker failed")?;
+                    let HostEnd { host, code } = ended.context("a watcher of a worker failed")?;
                     match code {
                         Some(0) => say(format_args!("{host}: the worker has left")),
                         Some(code) => say(format_args!("{host}: the worker ended with status {code}")),
@@ -103,12 +103,12 @@ async fn interrupt(stdins: &mut [ChildStdin]) {
     }
 }
 
-async fn watch(host: String, mut child: Child) -> Ended {
+async fn watch(host: String, mut child: Child) -> HostEnd {
     let out = child.stdout.take().expect("it was asked for");
     let err = child.stderr.take().expect("it was asked for");
     tokio::join!(show(&host, out), show(&host, err));
     let code = child.wait().await.ok().and_then(|status| status.code());
-    Ended { host, code }
+    HostEnd { host, code }
 }
 
 async fn show(host: &str, stream: impl AsyncRead + Unpin) {

@@ -6,6 +6,7 @@
 mod rig;
 
 mod checks;
+mod completions;
 mod contract;
 mod curve;
 mod dashboard;
@@ -26,7 +27,6 @@ mod looks;
 mod mq;
 mod nats;
 mod outputs;
-mod papers;
 mod progress;
 mod room;
 mod runexp;

@@ -1,6 +1,6 @@
 //! One worker: its slots, where it is, and what it owes us when.
 
-use super::{BrokerConfig, Due, PeerId, Rate};
+use super::{BrokerConfig, BrokerDue, PeerId, Rate};
 use crate::id::{Name, Time};
 use std::collections::VecDeque;
 
@@ -130,21 +130,21 @@ impl Worker {
     }
 
     /// What is due by now, one thing at a time.
-    pub fn due(&mut self, now: Time, config: &BrokerConfig) -> Option<Due> {
+    pub fn due(&mut self, now: Time, config: &BrokerConfig) -> Option<BrokerDue> {
         if self.lapses.front().is_some_and(|&until| now >= until) {
             self.give_back();
-            return Some(Due::SlotBack);
+            return Some(BrokerDue::SlotBack);
         }
         match &mut self.whereabouts {
-            Whereabouts::Away { until } => (now >= *until).then_some(Due::Lost),
+            Whereabouts::Away { until } => (now >= *until).then_some(BrokerDue::Lost),
             Whereabouts::Here { peer, answer_by: Some(by), .. } => {
-                (now >= *by).then_some(Due::Silent(*peer))
+                (now >= *by).then_some(BrokerDue::Silent(*peer))
             }
             Whereabouts::Here { peer, heard, answer_by } => {
                 let is_due = config.probe_ms > 0 && now >= heard.after_ms(config.probe_ms);
                 is_due.then(|| {
                     *answer_by = Some(now.after_ms(config.answer_ms));
-                    Due::Probe(*peer)
+                    BrokerDue::Probe(*peer)
                 })
             }
         }

@@ -11,21 +11,21 @@ use smallvec::SmallVec;
 /// A place on the way from a task to those that come after it. An array begins when its predecessors
 /// have ended and ends when its elements have; an element alone leads to its end only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Node {
+enum ExactNode {
     Task(TaskId),
     Begin(TaskId),
     End(TaskId),
 }
 
-impl Node {
+impl ExactNode {
     /// Of a predecessor: what must have ended.
-    fn ending(id: TaskId) -> Node {
-        if id.is_whole() { Node::End(id) } else { Node::Task(id) }
+    fn ending(id: TaskId) -> ExactNode {
+        if id.is_whole() { ExactNode::End(id) } else { ExactNode::Task(id) }
     }
 
     /// Of a successor: what may begin.
-    fn beginning(id: TaskId) -> Node {
-        if id.is_whole() { Node::Begin(id) } else { Node::Task(id) }
+    fn beginning(id: TaskId) -> ExactNode {
+        if id.is_whole() { ExactNode::Begin(id) } else { ExactNode::Task(id) }
     }
 }
 
@@ -38,7 +38,7 @@ enum Seen {
 /// A search from tasks that are there along edges that are there or planned.
 pub(in crate::hub) struct Search<'a> {
     ledger: &'a Ledger,
-    planned: HashMap<Node, SmallVec<[Node; 2]>, FixedState>,
+    planned: HashMap<ExactNode, SmallVec<[ExactNode; 2]>, FixedState>,
     /// With how many elements each has.
     new_arrays: Vec<(TaskId, u32)>,
 }
@@ -49,10 +49,10 @@ impl<'a> Search<'a> {
     }
 
     pub(in crate::hub) fn plan(&mut self, pred: TaskId, succ: TaskId) {
-        let to = Node::beginning(succ);
-        self.planned.entry(Node::ending(pred)).or_default().push(to);
+        let to = ExactNode::beginning(succ);
+        self.planned.entry(ExactNode::ending(pred)).or_default().push(to);
         if let Some(whole) = self.array_of(pred) {
-            self.planned.entry(Node::Begin(whole)).or_default().push(to);
+            self.planned.entry(ExactNode::Begin(whole)).or_default().push(to);
         }
     }
 
@@ -72,12 +72,12 @@ impl<'a> Search<'a> {
     /// A new array. They all come before any `plan`, in the order of their numbers.
     pub(super) fn plan_array(&mut self, array: TaskId, count: u32) {
         self.new_arrays.push((array, count));
-        self.planned.entry(Node::Begin(array)).or_default().push(Node::End(array));
+        self.planned.entry(ExactNode::Begin(array)).or_default().push(ExactNode::End(array));
     }
 
     /// A new array whose elements each wait for those of another.
     pub(super) fn plan_each(&mut self, pred: TaskId, succ: TaskId) {
-        self.planned.entry(Node::Begin(pred)).or_default().push(Node::Begin(succ));
+        self.planned.entry(ExactNode::Begin(pred)).or_default().push(ExactNode::Begin(succ));
     }
 
     /// One of these tasks that would wait for itself. What is there has no cycle, so one that is planned
@@ -86,10 +86,10 @@ impl<'a> Search<'a> {
         &self,
         tasks: impl IntoIterator<Item = TaskId>,
     ) -> Option<TaskId> {
-        let mut seen: HashMap<Node, Seen, FixedState> = HashMap::default();
-        let mut way: Vec<(Node, Vec<Node>)> = Vec::new();
+        let mut seen: HashMap<ExactNode, Seen, FixedState> = HashMap::default();
+        let mut way: Vec<(ExactNode, Vec<ExactNode>)> = Vec::new();
         for task in tasks {
-            let mut next = Some(Node::beginning(task));
+            let mut next = Some(ExactNode::beginning(task));
             loop {
                 if let Some(node) = next.take() {
                     match seen.insert(node, Seen::OnTheWay) {
@@ -109,37 +109,37 @@ impl<'a> Search<'a> {
         None
     }
 
-    fn after(&self, here: Node) -> Vec<Node> {
+    fn after(&self, here: ExactNode) -> Vec<ExactNode> {
         let mut after = Vec::new();
         self.for_each_after(here, |next| after.push(next));
         after
     }
 
-    fn for_each_after(&self, here: Node, mut visit: impl FnMut(Node)) {
+    fn for_each_after(&self, here: ExactNode, mut visit: impl FnMut(ExactNode)) {
         self.planned.get(&here).into_iter().flatten().for_each(|&next| visit(next));
         let id = match here {
-            Node::Task(id) | Node::Begin(id) | Node::End(id) => id,
+            ExactNode::Task(id) | ExactNode::Begin(id) | ExactNode::End(id) => id,
         };
         let array = self.ledger.array(id);
         match (here, array) {
-            (Node::Begin(whole), Some((job, array))) => {
-                visit(Node::End(whole));
-                array.followers.iter().for_each(|&follower| visit(Node::Begin(follower)));
+            (ExactNode::Begin(whole), Some((job, array))) => {
+                visit(ExactNode::End(whole));
+                array.followers.iter().for_each(|&follower| visit(ExactNode::Begin(follower)));
                 // Only an element with a record has successors of its own.
                 let records = self.ledger.job(job).pages.range(array.first, array.last());
-                records.for_each(|(index, _)| visit(Node::Task(TaskId::new(id.job, index))));
+                records.for_each(|(index, _)| visit(ExactNode::Task(TaskId::new(id.job, index))));
                 return;
             }
-            (Node::Task(_), Some((_, array))) => {
+            (ExactNode::Task(_), Some((_, array))) => {
                 let whole = TaskId::whole(id.job, array.first);
-                visit(Node::End(whole));
+                visit(ExactNode::End(whole));
                 for follower in &array.followers {
                     let index = follower.number() + (id.index - array.first);
-                    visit(Node::Task(TaskId::new(follower.job, index)));
+                    visit(ExactNode::Task(TaskId::new(follower.job, index)));
                 }
                 // Elements of a new array are no more than its beginning here.
-                let begins = self.planned.get(&Node::Begin(whole)).into_iter().flatten();
-                let arrays = begins.filter(|next| matches!(next, Node::Begin(_)));
+                let begins = self.planned.get(&ExactNode::Begin(whole)).into_iter().flatten();
+                let arrays = begins.filter(|next| matches!(next, ExactNode::Begin(_)));
                 arrays.for_each(|&next| visit(next));
             }
             _ => {}
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
             && self.ledger.task(handle).state() != Some(State::Done)
         {
             let succs = self.ledger.graph().succs_of(self.ledger.task(handle).succs);
-            succs.for_each(|succ| visit(Node::beginning(self.ledger.id_of(succ))));
+            succs.for_each(|succ| visit(ExactNode::beginning(self.ledger.id_of(succ))));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-fn has_rung(bell: &Bell<'_>) -> bool {
+fn has_rung(bell: &JobBell<'_>) -> bool {
     let rung = pin!(bell.rung());
     rung.poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }

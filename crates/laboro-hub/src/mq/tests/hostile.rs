@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::TcpStream;
 
 /// One request, there and back.
-fn assert_serves(server: &Running) {
+fn assert_serves(server: &RunningBroker) {
     let (mut worker, mut client) = (server.dial("good worker"), server.dial("good client"));
     worker.register("1");
     client.ask(b"id");

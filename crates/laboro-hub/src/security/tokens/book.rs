@@ -55,7 +55,7 @@ impl TokenBook {
         let Some(text) = files::read(&self.path)? else { return Ok(Vec::new()) };
         let broken = |reason: String| SecurityError::malformed(&self.path, reason);
         let page: Page = toml::from_str(&text).map_err(|error| broken(in_line(&text, &error)))?;
-        let token = |line: Line| {
+        let token = |line: TokenLine| {
             let id = line.id.clone();
             line.token().ok_or_else(|| broken(format!("token {id} has no good hash or time")))
         };
@@ -112,7 +112,7 @@ impl TokenBook {
     }
 
     fn save(&self, tokens: &[Token]) -> Result<(), SecurityError> {
-        let page = Page { token: tokens.iter().map(Line::of).collect() };
+        let page = Page { token: tokens.iter().map(TokenLine::of).collect() };
         let text = toml::to_string(&page).expect("a list of tables of strings has a TOML form");
         files::replace(&self.path, &format!("{HEAD}{text}"))
     }
@@ -126,12 +126,12 @@ const HEAD: &str = "# Who may come in. Only hashes of the secrets are here. `lab
 #[serde(deny_unknown_fields)]
 struct Page {
     #[serde(default)]
-    token: Vec<Line>,
+    token: Vec<TokenLine>,
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct TokenLine {
     id: String,
     name: String,
     role: Role,
@@ -143,9 +143,9 @@ struct Line {
     sha256: String,
 }
 
-impl Line {
-    fn of(token: &Token) -> Line {
-        Line {
+impl TokenLine {
+    fn of(token: &Token) -> TokenLine {
+        TokenLine {
             id: token.id.clone(),
             name: token.name.clone(),
             role: token.role,

@@ -20,10 +20,10 @@ fn size_follows_the_state_and_not_the_history() {
     for number in 1..=2000 {
         log.commit(&entry(number)).unwrap();
         if number % 50 == 0 {
-            log.settle();
+            log.wait_for_condensing();
         }
     }
-    log.settle();
+    log.wait_for_condensing();
     assert_eq!(log.take_warnings(), Vec::<String>::new());
     log.close().unwrap();
     assert!(bytes_of(dir.path()) < 100_000, "{}", bytes_of(dir.path()));
@@ -42,14 +42,14 @@ fn a_large_state_is_condensed_less_often() {
     let own = |number: u64| format!("key{number}={number:0>900}").into_bytes();
     commit_all(&mut log, 1..=20, own);
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     // Twenty kilobytes of snapshot: not again before forty have come, whatever the options say.
     commit_all(&mut log, 21..=60, own);
-    log.settle();
+    log.wait_for_condensing();
     let newest = files(dir.path(), ".snapshot").pop().unwrap();
     assert!(newest.ends_with("00000000000000000020.snapshot"));
     commit_all(&mut log, 61..=70, own);
-    log.settle();
+    log.wait_for_condensing();
     let newest = files(dir.path(), ".snapshot").pop().unwrap();
     assert!(!newest.ends_with("00000000000000000020.snapshot"));
 }
@@ -60,7 +60,7 @@ fn condensing_on_request_makes_a_snapshot_and_commits_go_on() {
     let (mut log, ..) = open_with(dir.path(), small(), Ledger::maker()).unwrap();
     commit_all(&mut log, 1..=10, entry);
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     assert!(files(dir.path(), ".snapshot")[0].ends_with("00000000000000000010.snapshot"));
     assert_eq!(log.commit(&entry(11)).unwrap(), 11);
     log.close().unwrap();
@@ -80,7 +80,7 @@ fn a_log_that_is_all_snapshot_opens_and_goes_on() {
     let (mut log, ..) = open_with(dir.path(), small(), Ledger::maker()).unwrap();
     commit_all(&mut log, 1..=10, entry);
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     log.close().unwrap();
     let (mut log, recovery, told) = open(dir.path()).unwrap();
     assert_eq!((recovery.last_number, recovery.records), (10, 0));
@@ -109,12 +109,12 @@ fn a_crash_at_any_point_of_condensing_loses_nothing() {
     for (first, last) in [(1, 20), (21, 200)] {
         commit_all(&mut log, first..=last, entry);
         log.condense().unwrap();
-        log.settle();
+        log.wait_for_condensing();
     }
     commit_all(&mut log, 201..=400, entry);
     taken.lock().unwrap().clear();
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     assert_eq!(log.take_warnings(), Vec::<String>::new());
 
     let taken = taken.lock().unwrap();
@@ -129,7 +129,7 @@ fn a_crash_at_any_point_of_condensing_loses_nothing() {
         assert_eq!(Ledger::of(&told), state_after(400), "{step}");
         log.commit(&entry(401)).unwrap();
         log.condense().unwrap();
-        log.settle();
+        log.wait_for_condensing();
         assert_eq!(log.take_warnings(), Vec::<String>::new(), "{step}");
         drop(log);
         assert_eq!(Ledger::of(&open(copy).unwrap().2), state_after(401), "{step}");
@@ -144,14 +144,14 @@ fn covered_files_may_have_vanished_in_any_order() {
     let (mut log, ..) = open_with(&home, small(), Ledger::maker()).unwrap();
     commit_all(&mut log, 1..=100, entry);
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     commit_all(&mut log, 101..=200, entry);
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     copy_dir(&home, &before);
     commit_all(&mut log, 201..=300, entry);
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     log.commit(&entry(301)).unwrap();
     log.close().unwrap();
 
@@ -174,7 +174,7 @@ fn a_fold_that_fails_is_reported_and_commits_go_on() {
     let (mut log, ..) = open_with(dir.path(), small(), Ledger::maker()).unwrap();
     log.commit(b"without a key").unwrap();
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     let warnings = log.take_warnings();
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("not condensed"), "{warnings:?}");
@@ -192,7 +192,7 @@ fn a_fold_that_fails_does_no_harm_where_nothing_is_condensed_by_itself() {
     let (mut log, ..) = open_with(dir.path(), never, Ledger::maker()).unwrap();
     log.commit(b"without a key").unwrap();
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     assert_eq!(log.take_warnings().len(), 1);
     assert_eq!(log.commit(b"more").unwrap(), 2);
 }
@@ -225,7 +225,7 @@ fn a_fold_that_panics_or_stops_half_way_leaves_no_snapshot() {
         let (mut log, ..) = open_with(dir.path(), small(), Some(maker)).unwrap();
         log.commit(b"one").unwrap();
         log.condense().unwrap();
-        log.settle();
+        log.wait_for_condensing();
         assert!(log.take_warnings()[0].contains(said));
         log.commit(b"two").unwrap();
         log.close().unwrap();

@@ -48,7 +48,7 @@ fn a_log_that_is_gone_behind_its_snapshot_is_missed() {
     let (mut log, ..) = open_with(&home, small(), Ledger::maker()).unwrap();
     commit_all(&mut log, 1..=20, entry);
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     commit_all(&mut log, 21..=30, entry);
     log.close().unwrap();
     fs::remove_file(home.join("00000000000000000021.log")).unwrap();

@@ -92,7 +92,7 @@ fn directories_of_earlier_versions_open_and_go_on() {
         assert_eq!(Ledger::of(&told), state_after(100), "{name}");
         commit_all(&mut log, 101..=200, entry);
         log.condense().unwrap();
-        log.settle();
+        log.wait_for_condensing();
         assert_eq!(log.take_warnings(), Vec::<String>::new(), "{name}");
         log.commit(&entry(201)).unwrap();
         log.close().unwrap();

@@ -64,7 +64,7 @@ fn nothing_saved_is_said_as_plainly() {
     let (mut log, ..) = open_with(&home, small(), Ledger::maker()).unwrap();
     commit_all(&mut log, 1..=20, entry);
     log.condense().unwrap();
-    log.settle();
+    log.wait_for_condensing();
     log.commit(&entry(21)).unwrap();
     log.close().unwrap();
     // A copy has no more than it needs.

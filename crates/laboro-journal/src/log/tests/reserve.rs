@@ -9,7 +9,7 @@ fn condensed(dir: &Path) -> [PathBuf; 2] {
     for first in [1, 101, 201] {
         commit_all(&mut log, first..=first + 99, entry);
         log.condense().unwrap();
-        log.settle();
+        log.wait_for_condensing();
     }
     assert_eq!(log.take_warnings(), Vec::<String>::new());
     log.commit(&entry(301)).unwrap();
@@ -47,7 +47,7 @@ fn a_damaged_snapshot_is_said_and_soon_replaced() {
     assert!(warning.contains("read what it was made from instead: nothing is lost"), "{warning}");
     assert!(warning.contains(&newest.display().to_string()), "{warning}");
     log.commit(&entry(302)).unwrap();
-    log.settle();
+    log.wait_for_condensing();
     assert_eq!(log.take_warnings(), Vec::<String>::new());
     log.close().unwrap();
     let fresh = dir.path().join("00000000000000000302.snapshot");

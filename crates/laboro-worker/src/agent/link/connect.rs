@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use laboro_dialects::fuq2::SIGNPOST_PROTOCOL;
+use laboro_dialects::fuq2::STANDBY_REDIRECT_PROTOCOL;
 use laboro_net::dial;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
@@ -108,8 +108,9 @@ impl Connect for Tls {
                     }
                     shaken => shaken?,
                 };
-                let is_signpost = stream.get_ref().1.alpn_protocol() == Some(SIGNPOST_PROTOCOL);
-                let leader = if is_signpost { Some(line(&mut stream).await?) } else { None };
+                let is_redirect =
+                    stream.get_ref().1.alpn_protocol() == Some(STANDBY_REDIRECT_PROTOCOL);
+                let leader = if is_redirect { Some(line(&mut stream).await?) } else { None };
                 Ok((stream, leader))
             };
             match within(&way.address, dialled).await? {
@@ -209,7 +210,7 @@ impl Connect for Several {
     }
 }
 
-/// Of a signpost, without its end.
+/// Of a standby's redirect, without its end.
 async fn line(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
     let mut line = String::new();
     // A host name and a port fit.

@@ -1,6 +1,6 @@
 //! The workers that `bulk` adds to a console's own: each with a connection and a name of its own.
 
-use super::member::{Member, Order, Trade};
+use super::member::{Member, MemberOrder, Trade};
 use laboro_clients::mq::Target;
 use laboro_dialects::rrmq::WorkerTally;
 use std::time::Duration;
@@ -24,7 +24,7 @@ impl Crowd {
         for _ in 0..count {
             self.started += 1;
             let member = Member::start(self.target.child(self.started), self.trade.clone());
-            member.order(Order::Register);
+            member.order(MemberOrder::Register);
             self.members.push(member);
         }
         let mut registered = 0;
@@ -41,7 +41,7 @@ impl Crowd {
 
     /// All of them deregister and go.
     pub(super) async fn leave(&mut self) -> Vec<WorkerTally> {
-        self.members.iter().for_each(|member| member.order(Order::Leave));
+        self.members.iter().for_each(|member| member.order(MemberOrder::Leave));
         let mut tallies = Vec::with_capacity(self.members.len());
         for mut member in self.members.drain(..) {
             tallies.push(member.gone().await);

@@ -24,27 +24,27 @@ pub(super) struct Trade {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum MemberOrder {
     Register,
     Deregister,
     Leave,
 }
 
 pub(super) struct Member {
-    orders: mpsc::UnboundedSender<Order>,
-    news: watch::Receiver<News>,
+    orders: mpsc::UnboundedSender<MemberOrder>,
+    news: watch::Receiver<MemberState>,
     task: JoinHandle<WorkerTally>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct News {
+struct MemberState {
     is_registered: bool,
 }
 
 impl Member {
     pub(super) fn start(target: Target, trade: Trade) -> Member {
         let (orders, received) = mpsc::unbounded_channel();
-        let (told, news) = watch::channel(News::default());
+        let (told, news) = watch::channel(MemberState::default());
         let life = Life {
             options: target.options(),
             target,
@@ -61,7 +61,7 @@ impl Member {
         Member { orders, news, task: tokio::spawn(life.run()) }
     }
 
-    pub(super) fn order(&self, order: Order) {
+    pub(super) fn order(&self, order: MemberOrder) {
         // One that has gone has nothing left to do.
         let _ = self.orders.send(order);
     }
@@ -74,7 +74,7 @@ impl Member {
         let _ = self.news.wait_for(|news| !news.is_registered).await;
     }
 
-    /// After `Order::Leave`.
+    /// After `MemberOrder::Leave`.
     pub(super) async fn gone(&mut self) -> WorkerTally {
         (&mut self.task).await.unwrap_or_default()
     }
@@ -86,8 +86,8 @@ struct Life {
     options: Options,
     worker: Worker,
     programs: Option<Arc<Programs>>,
-    orders: mpsc::UnboundedReceiver<Order>,
-    told: watch::Sender<News>,
+    orders: mpsc::UnboundedReceiver<MemberOrder>,
+    told: watch::Sender<MemberState>,
     clock: Clock,
     running: JoinSet<(Envelope, Option<Parts>)>,
     /// Messages with an address come past the slots, so there may be more than those.
@@ -221,11 +221,11 @@ impl Life {
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: MemberOrder) {
         match order {
-            Order::Register => self.worker.register(&mut self.out),
-            Order::Deregister => self.worker.deregister(&mut self.out),
-            Order::Leave => {
+            MemberOrder::Register => self.worker.register(&mut self.out),
+            MemberOrder::Deregister => self.worker.deregister(&mut self.out),
+            MemberOrder::Leave => {
                 if self.leaving.is_none() {
                     if self.worker.is_on_duty() {
                         self.worker.deregister(&mut self.out);

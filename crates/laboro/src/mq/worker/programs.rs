@@ -22,7 +22,7 @@ pub(super) struct Programs {
     line: String,
     limit: Option<Duration>,
     /// `None`: a new program for every request.
-    idle: Option<Mutex<Vec<Kept>>>,
+    idle: Option<Mutex<Vec<KeptProgram>>>,
     idle_max: usize,
 }
 
@@ -72,7 +72,7 @@ impl Programs {
         let mut shell = self.shell();
         shell.env("LABORO_MQ_COMMAND", command.unwrap_or_default());
         shell.env("LABORO_MQ_LENGTHS", lengths.join(" "));
-        let mut kept = Kept::start(shell)?;
+        let mut kept = KeptProgram::start(shell)?;
         let (mut stdin, stdout) = (kept.stdin.take(), &mut kept.stdout);
         let write = async {
             if let Some(stdin) = &mut stdin {
@@ -103,12 +103,16 @@ impl Programs {
         }
     }
 
-    async fn exchange(&self, asked: &Envelope, idle: &Mutex<Vec<Kept>>) -> Result<Parts, NoAnswer> {
+    async fn exchange(
+        &self,
+        asked: &Envelope,
+        idle: &Mutex<Vec<KeptProgram>>,
+    ) -> Result<Parts, NoAnswer> {
         let lock = || idle.lock().expect("nobody panics while holding it");
         let idler = lock().pop();
         let mut kept = match idler {
             Some(kept) => kept,
-            None => Kept::start(self.shell())?,
+            None => KeptProgram::start(self.shell())?,
         };
         // On any failure it is dropped, and so ended: nobody knows what it would say next.
         let stdin = kept.stdin.as_mut().expect("only those that answer once lose it");
@@ -131,7 +135,7 @@ impl Programs {
     }
 }
 
-struct Kept {
+struct KeptProgram {
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     /// Ended with everything it has started, unless that is over.
@@ -139,14 +143,14 @@ struct Kept {
     child: Child,
 }
 
-impl Kept {
-    fn start(mut command: Command) -> io::Result<Kept> {
+impl KeptProgram {
+    fn start(mut command: Command) -> io::Result<KeptProgram> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).process_group(0);
         let mut child = command.spawn()?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed())).map(Group);
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("it was asked for");
-        Ok(Kept { stdin, stdout, group, child })
+        Ok(KeptProgram { stdin, stdout, group, child })
     }
 }
 

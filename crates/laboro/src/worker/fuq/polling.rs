@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use laboro_core::{Outcome, Time};
 use laboro_dialects::fuq2::{Task, assignment};
 use laboro_dialects::worker::{Key, News, Order, Orders, Parting, TaskEnd, WorkerSide};
-use results::{Asking, Told, is_final};
+use results::{Asking, UpdateReport, is_final};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -30,10 +30,10 @@ pub(super) struct Polling {
     /// Those results said again alone, by that request: the answer tells whether they are taken.
     again: BTreeMap<u64, u64>,
     /// Results that were said and ask for nothing.
-    updates: BTreeMap<u64, Told>,
-    unsaid: Vec<Told>,
+    updates: BTreeMap<u64, UpdateReport>,
+    unsaid: Vec<UpdateReport>,
     /// Results that the foreman could not take, and when they are said again.
-    refused: Vec<Told>,
+    refused: Vec<UpdateReport>,
     again_at: Option<Time>,
     /// The foreman had nothing, or could not say: not before then.
     pause_until: Option<Time>,
@@ -149,7 +149,7 @@ impl Polling {
             self.unfinished.clear();
         }
         let message = Some("the worker had to leave".to_owned());
-        let failed = |task| Told {
+        let failed = |task| UpdateReport {
             task,
             outcome: Outcome::Error,
             message: message.clone(),
@@ -168,7 +168,7 @@ impl Polling {
         if let Some(asking) = self.again.remove(&id) {
             return self.hear_again(now, asking, status);
         }
-        let asking = self.asking.remove(&id).map(|asking| Told {
+        let asking = self.asking.remove(&id).map(|asking| UpdateReport {
             is_repeated: asking.told.is_repeated || asking.is_doubted,
             ..asking.told
         });
@@ -214,7 +214,7 @@ impl Polling {
 
     fn end(&mut self, key: Key, outcome: Outcome, message: Option<String>) {
         if let Some(task) = self.running.remove(&key) {
-            self.unsaid.push(Told { task, outcome, message, is_repeated: false });
+            self.unsaid.push(UpdateReport { task, outcome, message, is_repeated: false });
         }
     }
 }
@@ -281,7 +281,7 @@ impl WorkerSide for Polling {
         // A foreman that has them already says so.
         let asking = std::mem::take(&mut self.asking).into_values().map(|asking| asking.told);
         let said = asking.chain(std::mem::take(&mut self.updates).into_values());
-        self.unsaid.extend(said.map(|told| Told { is_repeated: true, ..told }));
+        self.unsaid.extend(said.map(|told| UpdateReport { is_repeated: true, ..told }));
         self.unsaid.append(&mut self.refused);
         self.again_at = None;
         if let Goodbye::Said(_) = self.goodbye {

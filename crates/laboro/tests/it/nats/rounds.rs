@@ -96,7 +96,7 @@ impl Pair {
                 (0..3).for_each(|node| self.cluster.revive(node));
             }
         }
-        self.cluster.settle();
+        self.cluster.wait_until_healthy();
     }
 
     /// A hub whose server of NATS was killed may have been overtaken or got no answer, and has ended then.

@@ -22,7 +22,7 @@ async fn server(protocols: &[&[u8]], client_trusts_it: bool) -> Server {
     let trusted = if client_trusts_it { &key } else { &other };
     roots.add(trusted.cert.der().clone()).unwrap();
     let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = [WORKER_PROTOCOL, SIGNPOST_PROTOCOL].map(<[u8]>::to_vec).into();
+    config.alpn_protocols = [WORKER_PROTOCOL, STANDBY_REDIRECT_PROTOCOL].map(<[u8]>::to_vec).into();
 
     let secret = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.signing_key.serialize_der()));
     let chain = vec![key.cert.der().clone()];

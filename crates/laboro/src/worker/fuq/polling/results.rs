@@ -7,7 +7,7 @@ use laboro_dialects::fuq2::Task;
 use laboro_dialects::worker::Orders;
 
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct UpdateReport {
     pub(super) task: Task,
     pub(super) outcome: Outcome,
     pub(super) message: Option<String>,
@@ -17,7 +17,7 @@ pub(super) struct Told {
 
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
-    pub(super) told: Told,
+    pub(super) told: UpdateReport,
     /// It was said again alone.
     pub(super) is_doubted: bool,
 }
@@ -37,10 +37,10 @@ const KNOWN_ALREADY: u16 = 500;
 impl Polling {
     /// With a request for the next task, where the slot may have one. What was said before is said alone, because the
     /// answer to that is an error where it is known.
-    pub(super) fn say_result(&mut self, now: Time, told: Told, out: &mut Orders) {
+    pub(super) fn say_result(&mut self, now: Time, told: UpdateReport, out: &mut Orders) {
         let may_ask = !self.drains && self.pause_until.is_none() && self.has_room();
         let asks = may_ask && !told.is_repeated;
-        let Told { task, outcome, message, .. } = &told;
+        let UpdateReport { task, outcome, message, .. } = &told;
         let body = tasks::update(task, *outcome, message.as_deref(), asks);
         let id = self.ask("job/update", body, out);
         if asks {
@@ -61,7 +61,7 @@ impl Polling {
             self.doubts.pop_front();
             let Some(asking) = asking else { continue };
             asking.is_doubted = true;
-            let Told { task, outcome, message, .. } = &asking.told;
+            let UpdateReport { task, outcome, message, .. } = &asking.told;
             let body = tasks::update(task, *outcome, message.as_deref(), false);
             let again = self.ask("job/update", body, out);
             self.again.insert(again, id);
@@ -74,7 +74,13 @@ impl Polling {
     }
 
     /// A result is not taken, or was taken before.
-    pub(super) fn hear_refusal(&mut self, now: Time, told: Told, is_repeated: bool, status: u16) {
+    pub(super) fn hear_refusal(
+        &mut self,
+        now: Time,
+        told: UpdateReport,
+        is_repeated: bool,
+        status: u16,
+    ) {
         let (job, number) = (told.task.job.id, told.task.task);
         if status == KNOWN_ALREADY && (is_repeated || told.is_repeated) {
             tracing::debug!("the foreman has the result of task {number} of job {job} already");
@@ -86,7 +92,7 @@ impl Polling {
             // It stops, or its disk is full: it must not run again because of that.
             let again_at = now.after_ms(PAUSE_MS);
             let is_repeated = told.is_repeated || status == KNOWN_ALREADY;
-            self.refused.push(Told { is_repeated, ..told });
+            self.refused.push(UpdateReport { is_repeated, ..told });
             self.again_at = self.again_at.or(Some(again_at));
             if status != KNOWN_ALREADY {
                 self.pause_until = Some(again_at);

@@ -65,7 +65,7 @@ impl Rig {
     }
 
     fn end(&mut self, key: Key, outcome: Outcome) {
-        let how = Ended { outcome, message: None, used: Used::default() };
+        let how = TaskEnd { outcome, message: None, used: Used::default() };
         self.side.tell(NOW, News::Ended { key, how }, &mut self.orders);
     }
 }

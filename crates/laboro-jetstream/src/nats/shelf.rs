@@ -16,14 +16,14 @@ const TEXTS_MAX: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shelf {
-    Papers,
+    Identity,
     Hubs,
 }
 
 impl Shelf {
     fn name(self, options: &Options) -> String {
         let part = match self {
-            Shelf::Papers => "PAPERS",
+            Shelf::Identity => "PAPERS",
             Shelf::Hubs => "HUBS",
         };
         format!("LABORO_{}_{part}", options.name)
@@ -31,7 +31,7 @@ impl Shelf {
 
     fn subject(self, options: &Options, key: &str) -> String {
         let part = match self {
-            Shelf::Papers => "papers",
+            Shelf::Identity => "papers",
             Shelf::Hubs => "hubs",
         };
         format!("laboro.{}.{part}.{key}", options.name)
@@ -39,7 +39,7 @@ impl Shelf {
 
     fn config(self, options: &Options) -> Config {
         let (storage, max_age) = match self {
-            Shelf::Papers => (StorageType::File, Duration::ZERO),
+            Shelf::Identity => (StorageType::File, Duration::ZERO),
             Shelf::Hubs => (StorageType::Memory, HUB_AGE),
         };
         Config {
@@ -56,7 +56,7 @@ impl Shelf {
 
 impl Nats {
     pub async fn make_shelves(&self, options: &Options) -> Result<(), NatsError> {
-        for shelf in [Shelf::Papers, Shelf::Hubs] {
+        for shelf in [Shelf::Identity, Shelf::Hubs] {
             let stream = shelf.name(options);
             let made = self.context.get_or_create_stream(shelf.config(options)).await;
             made.map_err(|error| NatsError::Stream { stream, reason: error.to_string() })?;
