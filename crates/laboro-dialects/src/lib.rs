@@ -2,6 +2,7 @@
 //! sessions only: bytes come in and go out as values, time is an argument, and no socket is ever opened here.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod dwork;
 pub mod rrmq;

@@ -33,6 +33,7 @@ pub trait Session: Send {
     /// When `tick` is to be called at the latest.
     fn deadline(&self) -> Option<Time>;
 
+    /// The deadline has come: says or gives up what was waiting for it.
     fn tick(&mut self, now: Time, out: &mut Output);
 
     /// The hub stops: what can still be said is said now. What is heard from here on is not acted on by a
@@ -64,26 +65,17 @@ pub trait Session: Send {
 
 /// What arrives at a session from the hub.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub enum Delivery {
     /// The answer to what was asked with this tag.
-    Reply {
-        tag: u64,
-        reply: Reply,
-    },
-    Work {
-        worker: WorkerId,
-        grants: Vec<Grant>,
-    },
-    Revoke {
-        worker: WorkerId,
-        leases: Vec<(TaskId, LeaseNo)>,
-    },
+    Reply { tag: u64, reply: Reply },
+    /// Tasks for a worker of this session, each with its lease.
+    Work { worker: WorkerId, grants: Vec<Grant> },
+    /// Leases that do not count any more: the worker should end these tasks.
+    Revoke { worker: WorkerId, leases: Vec<(TaskId, LeaseNo)> },
     /// The worker shall have less room, or leave. A dialect without a word for it lets it pass: the hub
     /// gives such a worker nothing more in any case.
-    Stop {
-        worker: WorkerId,
-        drain: Drain,
-    },
+    Stop { worker: WorkerId, drain: Drain },
     /// The worker has come on another connection: nothing more arrives at this one. A dialect whose workers have
     /// several at once, or a name for each, lets it pass.
     Replaced,
@@ -92,14 +84,17 @@ pub enum Delivery {
 /// What a session knows of its connection and of the door that it came through.
 #[derive(Clone)]
 pub struct SessionContext {
+    /// The number by which the hub knows this conversation.
     pub session: SessionId,
     /// The group that the door is bound to.
     pub group: Name,
+    /// Where the peer connected from; `None` where it is in the same process.
     pub peer: Option<IpAddr>,
     /// The largest message taken, in bytes.
     pub message_max: usize,
     /// How long leases run on when a connection is lost.
     pub grace_ms: u64,
+    /// Who may work at this door.
     pub admission: Arc<dyn Admission>,
 }
 
@@ -124,6 +119,7 @@ pub trait Admission: Send + Sync {
     ) -> Result<Admitted, Denied>;
 }
 
+/// What a secret that was accepted allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admitted {
     /// `None`: any group.

@@ -32,6 +32,7 @@ pub trait WorkerSide: Send {
     /// When `tick` is to be called at the latest.
     fn deadline(&self) -> Option<Time>;
 
+    /// The deadline has come: says again or gives up what was waiting for it.
     fn tick(&mut self, now: Time, out: &mut Orders);
 
     /// The connection is gone. What was said without an answer is said again after the next `open`.
@@ -60,11 +61,13 @@ pub trait WorkerSide: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u64);
 
+/// What the worker's side wants done. Filled by the side, emptied by the agent that drives it.
 #[derive(Debug, Default)]
 pub struct Orders {
     /// Bytes for the peer, in order; see `end_message`.
     pub say: BytesMut,
     ends: Vec<usize>,
+    /// What the worker has to do, in order.
     pub orders: Vec<Order>,
     /// The connection shall be closed, for this reason.
     pub hang_up: Option<Parting>,
@@ -76,6 +79,7 @@ impl Orders {
         self.ends.push(self.say.len());
     }
 
+    /// Adds one order.
     pub fn order(&mut self, order: Order) {
         self.orders.push(order);
     }
@@ -104,11 +108,11 @@ impl Orders {
 
 /// What the worker is told to do.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub enum Order {
     /// The hub knows this worker now, under this name.
-    Welcome {
-        name: String,
-    },
+    Welcome { name: String },
+    /// Run this task.
     Start(Box<Assignment>),
     /// End it; its result does not count any more.
     Cancel(Key),
@@ -126,6 +130,7 @@ pub enum Order {
 
 /// One task to run.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Assignment {
     pub key: Key,
     /// For people and for `LABORO_TASK`.
@@ -145,6 +150,7 @@ pub struct Assignment {
 
 /// What one element of an array stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct ElementValue {
     /// Counted from 0.
     pub position: u32,
@@ -153,17 +159,14 @@ pub struct ElementValue {
 
 /// What happened at the worker.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub enum News {
+    /// The process runs.
     Started(Key),
-    Wrote {
-        key: Key,
-        stream: Stream,
-        bytes: Bytes,
-    },
-    Ended {
-        key: Key,
-        how: TaskEnd,
-    },
+    /// It printed this, or gave it back as its result.
+    Wrote { key: Key, stream: Stream, bytes: Bytes },
+    /// It is over; its outcome counts.
+    Ended { key: Key, how: TaskEnd },
     /// The worker could not even begin, gives back what it has not begun, or had to end it because it leaves.
     Returned(Key),
     /// So many small tasks shall be sent beyond the free slots.
@@ -174,15 +177,20 @@ pub enum News {
     Leaving,
 }
 
+/// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskEnd {
+    /// How its process ended.
     pub outcome: Outcome,
+    /// Words for people, where the outcome does not say enough.
     pub message: Option<String>,
+    /// Time and memory.
     pub used: Used,
 }
 
 /// What an attempt used. Zero where it is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Used {
     pub wall_us: u64,
     pub user_us: u64,

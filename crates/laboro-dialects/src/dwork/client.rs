@@ -7,6 +7,7 @@ use crate::zmtp::{Connection, Limits, Mechanism, Message, Options, SocketType, Z
 use bytes::{Bytes, BytesMut};
 use laboro_core::Time;
 
+/// One connection to a dwork hub, ours or an original.
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
@@ -16,11 +17,14 @@ pub struct Client {
 /// One reply. Its number is that of the request.
 #[derive(Clone, Debug)]
 pub struct Reply {
+    /// Of the request that it answers.
     pub number: u64,
     body: Bytes,
 }
 
+/// Why a connection to a hub ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum ClientError {
     #[error(transparent)]
     Zmtp(#[from] ZmtpError),
@@ -34,6 +38,7 @@ pub enum ClientError {
 const REPLY_BYTES_MAX: usize = 64 << 20;
 
 impl Client {
+    /// Not connected yet.
     pub fn new(mechanism: Mechanism) -> Client {
         let limits = Limits {
             frame_bytes: REPLY_BYTES_MAX,
@@ -46,6 +51,7 @@ impl Client {
         Client { connection: Connection::new(options), next: 0 }
     }
 
+    /// The connection stands.
     pub fn open(&mut self, now: Time, say: &mut BytesMut) {
         self.connection.open(now, say);
     }
@@ -83,16 +89,19 @@ impl Client {
         }
     }
 
+    /// When `tick` is to be called at the latest.
     pub fn deadline(&self) -> Option<Time> {
         self.connection.deadline()
     }
 
+    /// The deadline has come.
     pub fn tick(&mut self, now: Time, say: &mut BytesMut) -> Result<(), ClientError> {
         Ok(self.connection.tick(now, say)?)
     }
 }
 
 impl Reply {
+    /// The message in the reply.
     pub fn query(&self) -> Result<Query<'_>, WireError> {
         decode(&self.body, usize::MAX)
     }

@@ -10,6 +10,7 @@ use bytes::BytesMut;
 /// What a message is: of a request what is asked, of a reply what came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[allow(missing_docs)]
 pub enum Kind {
     Create,
     Steal,
@@ -38,6 +39,7 @@ impl Kind {
 
 /// One message, as views into its bytes.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)]
 pub struct Query<'a> {
     pub kind: Kind,
     pub tasks: Vec<Task<'a>>,
@@ -48,6 +50,7 @@ pub struct Query<'a> {
 
 /// One task in a message. All of it was checked when the message was decoded.
 #[derive(Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Task<'a> {
     pub name: &'a [u8],
     pub origin: &'a [u8],
@@ -63,7 +66,9 @@ struct Has {
     log: bool,
 }
 
+/// A task that another one depends on, or that depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Dep<'a> {
     pub name: &'a [u8],
     pub location: Option<&'a [u8]>,
@@ -72,13 +77,16 @@ pub struct Dep<'a> {
 /// Where a task was at which time, as its log tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Log {
+    /// What happened to it.
     pub note: Note,
     /// Microseconds since the epoch.
     pub at_us: i64,
 }
 
+/// What can happen to a task, in the words of the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
+#[allow(missing_docs)]
 pub enum Note {
     Pending,
     Stolen,
@@ -102,6 +110,7 @@ impl Note {
         Note::Recorded,
     ];
 
+    /// For people.
     pub fn word(self) -> &'static str {
         match self {
             Note::Pending => "pending",
@@ -205,14 +214,17 @@ impl<'a> Task<'a> {
         })
     }
 
+    /// The tasks that come before it.
     pub fn preds(&self) -> impl Iterator<Item = Dep<'a>> + use<'a> {
         self.messages(self.has.pred, task::PRED).filter_map(|bytes| Dep::decode(bytes).ok())
     }
 
+    /// The tasks that come after it.
     pub fn succs(&self) -> impl Iterator<Item = Dep<'a>> + use<'a> {
         self.messages(self.has.succ, task::SUCC).filter_map(|bytes| Dep::decode(bytes).ok())
     }
 
+    /// What happened to it, oldest first.
     pub fn log(&self) -> impl Iterator<Item = Log> + use<'a> {
         self.messages(self.has.log, task::LOG).filter_map(|bytes| Log::decode(bytes).ok())
     }
@@ -247,6 +259,7 @@ impl std::fmt::Debug for Task<'_> {
 }
 
 impl<'a> Dep<'a> {
+    /// A task of this name, wherever it is.
     pub fn new(name: &'a [u8]) -> Dep<'a> {
         Dep { name, location: None }
     }
@@ -279,6 +292,7 @@ impl<'a> Dep<'a> {
 }
 
 impl Log {
+    /// One line of a log.
     pub fn new(note: Note, at_us: i64) -> Log {
         Log { note, at_us }
     }
@@ -317,6 +331,7 @@ pub struct QueryWriter<'b> {
 }
 
 impl<'b> QueryWriter<'b> {
+    /// Begins a message at the end of `to`.
     pub fn new(kind: Kind, to: &'b mut BytesMut) -> QueryWriter<'b> {
         put_number_field(query::KIND, kind as u64, to);
         QueryWriter { to }
@@ -327,6 +342,7 @@ impl<'b> QueryWriter<'b> {
         self.to.len()
     }
 
+    /// Adds a task.
     pub fn task<'a>(
         self,
         name: &[u8],
@@ -369,17 +385,20 @@ impl<'b> QueryWriter<'b> {
         put_bytes_field(query::TASK, &body, self.to);
     }
 
+    /// Adds the name that the message is about.
     pub fn name(self, name: &[u8]) -> Self {
         put_bytes_field(query::NAME, name, self.to);
         self
     }
 
+    /// Adds a number: how many tasks are asked for.
     pub fn n(self, n: i32) -> Self {
         // A negative int32 takes ten bytes on the wire.
         put_number_field(query::N, i64::from(n) as u64, self.to);
         self
     }
 
+    /// Adds the worker that asks.
     pub fn location(self, location: &[u8]) -> Self {
         put_bytes_field(query::LOCATION, location, self.to);
         self

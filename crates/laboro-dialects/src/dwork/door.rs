@@ -8,6 +8,7 @@ use laboro_core::{Kinds, WorkKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How a door treats its clients and workers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How long a steal that finds nothing may wait for something to become ready.
@@ -25,6 +26,7 @@ pub struct Settings {
     pub host: String,
     /// How the hub's socket calls itself. Nobody has to know it.
     pub identity: Bytes,
+    /// How peers prove who they are.
     pub mechanism: Mechanism,
     /// How many tasks one request may name.
     pub tasks_a_message: usize,
@@ -46,6 +48,7 @@ impl Default for Settings {
     }
 }
 
+/// What the conversations at one door share.
 #[derive(Debug)]
 pub struct HubDoor {
     pub(super) settings: Settings,
@@ -55,6 +58,7 @@ pub struct HubDoor {
 }
 
 impl HubDoor {
+    /// For a door that nobody has come to yet.
     pub fn new(settings: Settings) -> Arc<HubDoor> {
         let mut host_notes = BytesMut::new();
         put_notes(settings.host.as_bytes(), std::iter::empty(), &mut host_notes);

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// The hub's side of a conversation with a dwork client or worker.
 pub struct HubSide {
     connection: Connection,
     context: SessionContext,
@@ -82,6 +83,7 @@ const SCRATCH_BYTES_KEPT: usize = 256 << 10;
 const ENVELOPE_FRAMES_MAX: usize = 32;
 
 impl HubSide {
+    /// For one connection.
     pub fn new(context: SessionContext, door: Arc<HubDoor>) -> HubSide {
         let options = Options {
             identity: door.settings.identity.clone(),

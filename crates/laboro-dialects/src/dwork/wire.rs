@@ -3,7 +3,9 @@
 
 use bytes::{BufMut, BytesMut};
 
+/// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum WireError {
     #[error("the message ends in the middle of field {0}")]
     Cut(u32),

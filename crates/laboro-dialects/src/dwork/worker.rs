@@ -16,16 +16,20 @@ use laboro_core::{Name, Outcome, Time};
 use pending::{OpenRequests, ResultReport, Results};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What a worker steals, how it runs it, and its limits.
 #[derive(Clone, Debug)]
 pub struct WorkerSettings {
     /// Who steals. One worker a name: its Exit gives back all that was stolen under it.
     pub location: Vec<u8>,
+    /// How many tasks it runs at once.
     pub slots: u32,
     /// What a task runs.
     pub template: Template,
+    /// What a failed task becomes.
     pub on_failure: OnFailure,
     /// Stay and ask again when the hub says that everything is done.
     pub stays: bool,
+    /// How it proves who it is.
     pub mechanism: Mechanism,
 }
 
@@ -38,6 +42,7 @@ pub enum OnFailure {
     Transfer,
 }
 
+/// A worker of a dwork hub, ours or an original.
 #[derive(Debug)]
 pub struct Worker {
     settings: WorkerSettings,
@@ -82,6 +87,7 @@ const WAIT_MS_FIRST: u64 = 20;
 const WAIT_MS_MOST: u64 = 1000;
 
 impl Worker {
+    /// Not connected yet.
     pub fn new(settings: WorkerSettings) -> Worker {
         Worker {
             client: Client::new(settings.mechanism.clone()),

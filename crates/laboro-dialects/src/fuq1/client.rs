@@ -8,21 +8,25 @@ use bytes::BytesMut;
 use laboro_core::{Outcome, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// What a worker of a fuq 1 server says of itself, and its limits.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
     /// Only for people: the dialect has no names.
     pub name: String,
+    /// How many tasks it runs at once.
     pub slots: u32,
     /// The largest message taken, in bytes.
     pub message_max: usize,
 }
 
 impl ClientSettings {
+    /// A worker with so many slots; everything else is a default.
     pub fn new(name: impl Into<String>, slots: u32) -> ClientSettings {
         ClientSettings { name: name.into(), slots, message_max: 16 << 20 }
     }
 }
 
+/// A worker of a fuq 1 server, ours or an original.
 #[derive(Debug)]
 pub struct Client {
     settings: ClientSettings,
@@ -60,6 +64,7 @@ const ANSWER_MS: u64 = 60_000;
 const KEPT_MAX: usize = 65_536;
 
 impl Client {
+    /// Not connected yet.
     pub fn new(settings: ClientSettings) -> Client {
         Client {
             phase: ClientPhase::Away,

@@ -11,6 +11,7 @@ use laboro_core::{
 };
 use std::collections::VecDeque;
 
+/// The hub's side of a conversation with a fuq 1 client.
 #[derive(Debug)]
 pub struct Server {
     context: SessionContext,
@@ -49,6 +50,7 @@ const NO_ROOM_MS: u64 = 50;
 const UNANSWERED_MAX: usize = 16;
 
 impl Server {
+    /// For one connection.
     pub fn new(context: SessionContext) -> Server {
         Server {
             context,

@@ -39,6 +39,7 @@ pub enum Mode {
     Plain(Plain),
 }
 
+/// The hub's side of a conversation with a fuq 2 node or a Laboro worker.
 #[derive(Debug)]
 pub struct Foreman {
     context: SessionContext,
@@ -109,6 +110,7 @@ const EARLY_BYTES_MAX: usize = 4 << 20;
 const ARRIVED_MS: u64 = 100;
 
 impl Foreman {
+    /// For one connection.
     pub fn new(context: SessionContext, mode: Mode) -> Foreman {
         let numbering = match &mode {
             Mode::Native => Numbering::Current,

@@ -28,6 +28,7 @@ pub(super) enum MessageKind {
 /// behind it; then so did LIST.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbering {
+    /// With CANCEL and LIST.
     #[default]
     Current,
     /// Without LIST.

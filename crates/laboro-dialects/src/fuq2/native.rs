@@ -19,6 +19,7 @@ use laboro_core::{JobId, LeaseNo, TaskId};
 /// What workers offer in their TLS handshake (ALPN): this conversation, and to be told in a line where the hub
 /// that leads is, `host:port` or nothing, by one that only follows.
 pub const WORKER_PROTOCOL: &[u8] = b"laboro-worker/1";
+/// The redirect of a standby: one line, then the connection ends.
 pub const STANDBY_REDIRECT_PROTOCOL: &[u8] = b"laboro-signpost/1";
 
 /// The key of the map.

@@ -18,10 +18,13 @@ pub(crate) const RUNNING: u64 = 1;
 pub struct Task {
     /// Counted from 1. Below 0: no task at all.
     pub task: i64,
+    /// The job that it is a part of.
     pub job: JobDescription,
 }
 
+/// A job as originals know it: every field travels with each of its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct JobDescription {
     pub id: u64,
     pub name: Bytes,

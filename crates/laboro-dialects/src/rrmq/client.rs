@@ -9,18 +9,24 @@ use bytes::Bytes;
 use laboro_core::Time;
 use std::collections::{HashMap, VecDeque};
 
+/// Which request an answer belongs to. Counted by the client, never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestNo(pub u64);
 
+/// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The PING reached a worker and came back.
     Ponged(RequestNo),
+    /// All of the stream that was asked for.
     Data(RequestNo, Bytes),
+    /// There will be no answer.
     Failed(RequestNo, Failure),
 }
 
+/// Why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum Failure {
     #[error("no answer in {ms} ms")]
     Late { ms: u64 },
@@ -30,6 +36,7 @@ pub enum Failure {
     Empty,
 }
 
+/// The asking side of any number of requests over one connection after another.
 #[derive(Debug)]
 pub struct Client {
     answer_ms: u64,
@@ -78,6 +85,7 @@ impl Client {
         self.pulse.open(now, self.next_id, out);
     }
 
+    /// The connection is gone. Requests that wait for their answer go on waiting.
     pub fn lost(&mut self) {
         self.pulse.lost();
     }
@@ -89,6 +97,7 @@ impl Client {
         out.push(Envelope::new(Command::Exec, id, [App::Ping.frame()]).to_message());
     }
 
+    /// A PING that a worker answers.
     pub fn tracked_ping(&mut self, now: Time, out: &mut Vec<Message>) -> RequestNo {
         self.ask(now, None, Wanted::Pong, Parts::new(), [App::Ping.frame()], out)
     }
@@ -106,6 +115,7 @@ impl Client {
         self.ask(now, None, Wanted::Stream { host, reader }, Parts::new(), args, out)
     }
 
+    /// How many requests wait for their answer.
     pub fn in_flight(&self) -> usize {
         self.pending.len()
     }

@@ -6,35 +6,44 @@ use smallvec::SmallVec;
 
 const PROTOCOL: &[u8] = b"LMQv100";
 
+/// Frames of a message that belong together.
 pub type Parts = SmallVec<[Bytes; 4]>;
 
+/// One message, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Whom it shall be passed on to, the next one first. Empty: it is for whoever gets it.
     pub hops: Parts,
+    /// What is asked or answered.
     pub command: Command,
     /// Whatever the asker chose; the answer has the same.
     pub id: Bytes,
+    /// What the command is about.
     pub args: Parts,
     /// Through whom it came, the oldest first.
     pub travelled: Parts,
 }
 
+/// What a message asks for or answers, as the server reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Are you there?
     Ping,
+    /// The answer to a PING.
     Pong,
     /// Do this; no answer is wanted.
     Exec,
     /// Do this and answer.
     TrackExec,
+    /// Do this, and answer where it is done.
     TrackAddress,
+    /// The answer to a TRACKEXEC.
     Response,
 }
 
 /// What is to be done: the first argument of EXEC and TRACKEXEC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum App {
     Ping,
     Increment,
@@ -46,7 +55,9 @@ pub enum App {
     Unknown,
 }
 
+/// Why a message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum EnvelopeError {
     #[error("message has no empty frame before the protocol")]
     NoStart,
@@ -61,11 +72,13 @@ pub enum EnvelopeError {
 }
 
 impl Envelope {
+    /// A message for the next peer, which has travelled nowhere yet.
     pub fn new(command: Command, id: Bytes, args: impl IntoIterator<Item = Bytes>) -> Envelope {
         let (hops, travelled) = (Parts::new(), Parts::new());
         Envelope { hops, command, id, args: args.into_iter().collect(), travelled }
     }
 
+    /// Takes a message apart. Its frames are shared, not copied.
     pub fn parse(message: &Message) -> Result<Envelope, EnvelopeError> {
         let mut frames = message.iter();
         let hops = until_empty(&mut frames).ok_or(EnvelopeError::NoStart)?;
@@ -79,6 +92,7 @@ impl Envelope {
         Ok(Envelope { hops, command, id, args, travelled: frames.cloned().collect() })
     }
 
+    /// The frames as they go out.
     pub fn to_message(&self) -> Message {
         let empty = std::iter::once(Bytes::new);
         let middle = [
@@ -179,15 +193,19 @@ pub(super) fn decimal(frame: &[u8]) -> Option<u32> {
 
 /// How an `ongoing` stands: two numbers, each a zigzag varint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Status {
     pub op: i64,
     pub error: i64,
 }
 
 impl Status {
+    /// It is done.
     pub const OK: Status = Status { op: 10, error: 0 };
+    /// It was not done.
     pub const FAILED: Status = Status { op: 20, error: 0 };
 
+    /// As it stands in a message.
     pub fn to_frame(self) -> Bytes {
         let mut frame = Vec::with_capacity(4);
         for number in [self.op, self.error] {
@@ -201,6 +219,7 @@ impl Status {
         frame.into()
     }
 
+    /// `None`: not two whole numbers and nothing else.
     pub fn parse(mut frame: &[u8]) -> Option<Status> {
         let (op, error) = (zigzag(&mut frame)?, zigzag(&mut frame)?);
         frame.is_empty().then_some(Status { op, error })

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use laboro_core::{Act, Broker, BrokerConfig, Dropped, Name, PeerId, Time};
 use std::collections::HashMap;
 
+/// The broker of one door with the words of its peers.
 #[derive(Debug)]
 pub struct Server {
     broker: Broker<Message>,
@@ -20,12 +21,16 @@ pub struct Server {
 
 /// What the door must do.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Effect {
+    /// Send this message to this peer.
     Send { to: PeerId, message: Message },
+    /// Close the connection of this peer.
     Close { peer: PeerId },
 }
 
 impl Server {
+    /// Without peers. The seed decides between workers that are equally good.
     pub fn new(config: BrokerConfig, seed: u64) -> Server {
         Server {
             broker: Broker::new(config, seed),
@@ -49,6 +54,7 @@ impl Server {
         self.act(out);
     }
 
+    /// The connection is gone.
     pub fn close(&mut self, now: Time, peer: PeerId) {
         self.forget(peer);
         self.broker.close(now, peer);
@@ -76,15 +82,18 @@ impl Server {
         received
     }
 
+    /// When `tick` is to be called at the latest.
     pub fn deadline(&self) -> Option<Time> {
         self.broker.deadline()
     }
 
+    /// The deadline has come.
     pub fn tick(&mut self, now: Time, out: &mut Vec<Effect>) {
         self.broker.tick(now, &mut self.acts);
         self.act(out);
     }
 
+    /// The broker, to be looked at.
     pub fn broker(&self) -> &Broker<Message> {
         &self.broker
     }

@@ -9,15 +9,19 @@ const PACKET_BYTES: usize = 8192;
 const HANDLE_BYTES: usize = 8;
 const HEADER_BYTES: usize = 3 + HANDLE_BYTES;
 
+/// Whether packets follow this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum StreamState {
     More,
     Abort,
     Finished,
 }
 
+/// How the payloads of a stream are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pack {
+    /// Not at all.
     Raw,
     /// One zlib stream over all packets.
     Zlib,
@@ -25,6 +29,7 @@ pub enum Pack {
 
 /// One data frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Packet {
     pub state: StreamState,
     pub pack: Pack,
@@ -33,7 +38,9 @@ pub struct Packet {
     pub payload: Bytes,
 }
 
+/// Why a stream cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum PacketError {
     #[error("packet of {0} bytes has no whole header")]
     Short(usize),
@@ -54,6 +61,7 @@ pub enum PacketError {
 }
 
 impl Packet {
+    /// Takes a frame apart. Its payload is shared, not copied.
     pub fn parse(frame: &Bytes) -> Result<Packet, PacketError> {
         let Some((header, handle)) = frame.split_first_chunk::<3>() else {
             return Err(PacketError::Short(frame.len()));
@@ -71,6 +79,7 @@ impl Packet {
         Ok(Packet { state, pack, handle, payload: frame.slice(HEADER_BYTES..) })
     }
 
+    /// As it goes out.
     pub fn to_frame(&self) -> Bytes {
         let mut frame = BytesMut::with_capacity(HEADER_BYTES + self.payload.len());
         frame.put_u8(match self.state {
@@ -100,11 +109,13 @@ pub struct Writer {
 
 #[derive(Debug)]
 enum Packing {
+    /// Not at all.
     Raw,
     Zlib(Box<Compress>),
 }
 
 impl Writer {
+    /// For this data. Nothing is packed before it is asked for.
     pub fn new(handle: u64, pack: Pack, data: Bytes) -> Writer {
         let packing = match pack {
             Pack::Raw => Packing::Raw,
@@ -113,6 +124,7 @@ impl Writer {
         Writer { handle: handle.to_le_bytes(), rest: data, packing, is_over: false }
     }
 
+    /// The last packet was made.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -166,11 +178,16 @@ pub struct StreamReader {
 
 #[derive(Debug)]
 enum Unpacking {
+    /// Not at all.
     Raw,
-    Zlib { zlib: Box<Decompress>, has_ended: bool },
+    Zlib {
+        zlib: Box<Decompress>,
+        has_ended: bool,
+    },
 }
 
 impl StreamReader {
+    /// For a stream of at most so many bytes once unpacked.
     pub fn new(bytes_max: usize) -> StreamReader {
         StreamReader { bytes: Vec::new(), bytes_max, unpacking: None, is_over: false }
     }

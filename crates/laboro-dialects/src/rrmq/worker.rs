@@ -10,9 +10,12 @@ use bytes::Bytes;
 use laboro_core::Time;
 use std::collections::BTreeMap;
 
+/// What a worker offers, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerOptions {
+    /// How many requests it takes at once.
     pub slots: u32,
+    /// How it packs the streams that it sends.
     pub pack: Pack,
     /// Of all streams that are open together: a larger request is answered with an abort.
     pub streams_bytes_max: usize,
@@ -29,12 +32,14 @@ impl Default for WorkerOptions {
 
 /// What went through a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct WorkerTally {
     pub requests: u64,
     pub answers: u64,
     pub unknown: u64,
 }
 
+/// The working side, over one connection after another.
 #[derive(Debug)]
 pub struct Worker {
     options: WorkerOptions,
@@ -65,6 +70,7 @@ struct OpenStream {
 }
 
 impl Worker {
+    /// Not connected and not registered yet.
     pub fn new(options: WorkerOptions) -> Worker {
         Worker {
             options,
@@ -87,10 +93,12 @@ impl Worker {
         }
     }
 
+    /// The connection is gone. It registers again over the next one.
     pub fn lost(&mut self) {
         self.pulse.lost();
     }
 
+    /// Asks the server for requests, as many as it has slots.
     pub fn register(&mut self, out: &mut Vec<Message>) {
         let id = self.id();
         let slots = Bytes::from(self.options.slots.to_string());
@@ -99,6 +107,7 @@ impl Worker {
         self.standing = Standing::Asking(id);
     }
 
+    /// Tells the server to send no more requests.
     pub fn deregister(&mut self, out: &mut Vec<Message>) {
         let id = Bytes::from_static(b"WORKER");
         out.push(Envelope::new(Command::Exec, id, [App::Deregister.frame()]).to_message());
@@ -115,6 +124,7 @@ impl Worker {
         self.standing != Standing::Apart
     }
 
+    /// What went through it so far.
     pub fn tally(&self) -> WorkerTally {
         self.tally
     }

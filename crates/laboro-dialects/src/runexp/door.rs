@@ -24,19 +24,24 @@ pub enum Success {
 /// Fills in the placeholders of one element of an array. `Err` says why that cannot be.
 pub type Fill = fn(&Grant) -> Result<Filled, String>;
 
+/// An element of an array with its values in it.
 #[derive(Clone, Debug)]
 pub struct Filled {
+    /// What runs.
     pub work: Work,
     /// If it is a script, which is never rewritten.
     pub arguments: Vec<Box<[u8]>>,
 }
 
+/// Why a door cannot be what is asked of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum Unsayable {
     #[error("the group `{0}` has white space in it or is too long: runexp has no way to say it")]
     Group(String),
 }
 
+/// What the conversations of one manager share.
 #[derive(Clone)]
 pub struct ManagerDoor {
     pub(super) group: Bytes,
@@ -97,6 +102,7 @@ impl ManagerDoor {
         })
     }
 
+    /// What makes a result a good one.
     pub fn with_success(mut self, success: Success) -> ManagerDoor {
         self.success = success;
         self
@@ -133,6 +139,7 @@ impl ManagerDoor {
         &self.group
     }
 
+    /// For one connection.
     pub fn session(&self, context: SessionContext) -> Manager {
         Manager::new(self.clone(), context)
     }

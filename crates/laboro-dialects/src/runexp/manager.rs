@@ -17,6 +17,7 @@ use laboro_core::{
 };
 use receipt::{Announced, Receipt};
 
+/// The hub's side of a conversation with a runner.
 #[derive(Debug)]
 pub struct Manager {
     door: ManagerDoor,

@@ -9,6 +9,7 @@ pub const SUMMARY: &str = "runexp summary: ";
 
 /// The lines before what the program printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct ResultHeader<'a> {
     pub is_good: bool,
     pub began: &'a str,
@@ -21,6 +22,7 @@ pub struct ResultHeader<'a> {
 }
 
 impl ResultHeader<'_> {
+    /// As it stands at the top of a result file.
     pub fn write(&self, text: &mut impl BufMut) {
         let ResultHeader { began, host, command, ended, wait_status, .. } = self;
         let status = if self.is_good { "success" } else { "failure" };
@@ -63,6 +65,7 @@ pub fn to_wait_status(outcome: Outcome) -> i32 {
     }
 }
 
+/// The outcome that a wait status stands for.
 pub fn of_wait_status(status: i32) -> Outcome {
     match (status & 0x7f, status >> 8) {
         (0, 0) => Outcome::Success,
@@ -118,6 +121,7 @@ const MARK: &[u8] = b"RES:";
 const FAILED: &[u8] = b"failed";
 
 impl ResLine {
+    /// Looks at the next bytes of what the program printed.
     pub fn take(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|&byte| self.step(byte));
     }
@@ -168,6 +172,7 @@ impl ResLine {
         if self.has_mark { Some(!self.has_failed) } else { self.said }
     }
 
+    /// There was such a line, and the last one did not say `failed`.
     pub fn is_good(&self) -> bool {
         self.said().unwrap_or(false)
     }

@@ -15,15 +15,18 @@ use laboro_core::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 
+/// What a runner says of itself, and its times and limits.
 #[derive(Clone, Debug)]
 pub struct RunnerOptions {
     /// Letters, digits, `-` and `_`; anything else is left out when it is said.
     pub host: String,
+    /// The one that it wants to work for.
     pub group: String,
     /// How many jobs run at once.
     pub slots: u32,
     /// The versions of the protocol that are accepted.
     pub versions: Vec<String>,
+    /// What makes a result a good one.
     pub success: Success,
     /// Between JES and the first PETO.
     pub first_pause_ms: u64,
@@ -41,6 +44,7 @@ pub struct RunnerOptions {
 }
 
 impl RunnerOptions {
+    /// A runner on this host; everything else is a default.
     pub fn new(host: &str, slots: u32) -> RunnerOptions {
         RunnerOptions {
             host: sayable_host(host),
@@ -58,6 +62,7 @@ impl RunnerOptions {
     }
 }
 
+/// A runner of a runexp manager, ours or an original.
 #[derive(Debug)]
 pub struct Runner {
     options: RunnerOptions,
@@ -136,6 +141,7 @@ const FAREWELL_MS: u64 = 1000;
 const LOOK_AGAIN_MS: u64 = 1000;
 
 impl Runner {
+    /// Not connected yet.
     pub fn new(options: RunnerOptions) -> Runner {
         Runner {
             options,

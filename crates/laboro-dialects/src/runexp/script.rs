@@ -4,10 +4,12 @@
 use bytes::Bytes;
 use laboro_core::{CommandWork, Program, ScriptWork, Setting, Stdin, Work};
 
+/// A script as it travels to a runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// The extension with its dot.
     pub kind: String,
+    /// To the byte.
     pub body: Bytes,
 }
 

@@ -12,23 +12,27 @@ pub const NAME_BYTES_MAX: usize = 980;
 
 /// What a runner says.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum RunnerWord {
     /// With its host name.
     Saluton(String),
+    /// It understands the version.
     Komprenas,
+    /// It takes the group.
     Jes,
+    /// It asks for work, or whether there is any.
     Peto,
+    /// It is ready for the body that follows.
     Preta,
-    Rezulto {
-        name: Bytes,
-        is_good: bool,
-        size: u64,
-    },
+    /// It has a result of this size.
+    Rezulto { name: Bytes, is_good: bool, size: u64 },
+    /// It leaves.
     FinoAnkau,
 }
 
 /// What a manager says.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum ManagerWord {
     Versio(Bytes),
     Aligi(Bytes),
@@ -38,6 +42,7 @@ pub enum ManagerWord {
         kind: Bytes,
         size: u64,
     },
+    /// It is ready for the body that follows.
     Preta,
     Ricevis,
     Fino,
@@ -45,7 +50,9 @@ pub enum ManagerWord {
     Eliri,
 }
 
+/// Why bytes are not a word.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum WordError {
     #[error("`{0}` is no word of the dialect")]
     Unknown(String),
@@ -62,6 +69,7 @@ pub struct WordBuffer {
 }
 
 impl WordBuffer {
+    /// Adds what was read; `input` is empty then.
     pub fn take_in(&mut self, input: &mut BytesMut) {
         if self.bytes.is_empty() {
             // Spares a copy: nearly always everything was understood before more came.
@@ -72,10 +80,12 @@ impl WordBuffer {
         }
     }
 
+    /// How many bytes are not understood yet.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
+    /// Everything was understood.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -109,6 +119,7 @@ impl WordBuffer {
         self.word(&RUNNER)
     }
 
+    /// The next word of a manager, if all of it is there.
     pub fn manager_word(&mut self) -> Result<Option<ManagerWord>, WordError> {
         self.word(&MANAGER)
     }
@@ -320,6 +331,7 @@ fn said(write: impl FnOnce(&mut BytesMut)) -> String {
 }
 
 impl RunnerWord {
+    /// As it goes out.
     pub fn write(&self, say: &mut BytesMut) {
         match self {
             RunnerWord::Saluton(host) => put(say, &[b"SALUTON; MI ", host.as_bytes()]),
@@ -337,6 +349,7 @@ impl RunnerWord {
 }
 
 impl ManagerWord {
+    /// As it goes out.
     pub fn write(&self, say: &mut BytesMut) {
         match self {
             ManagerWord::Versio(version) => put(say, &[b"VERSIO ", version]),

@@ -5,6 +5,7 @@ use crate::worker::Used;
 use bytes::{Bytes, BytesMut};
 use laboro_core::{Command, LeaseNo, Name, Outcome, TaskId, Time, WorkerId};
 
+/// Everything that one call of a session wants done.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Bytes for the peer, in order. Write a message to it, then call `end_message`.
@@ -28,6 +29,7 @@ pub struct Output {
 
 /// A piece of what a task wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Chunk {
     pub task: TaskId,
     pub lease: LeaseNo,
@@ -40,13 +42,16 @@ pub struct Chunk {
 
 /// Attempts that ended at one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Ends {
     pub worker: WorkerId,
     pub name: Name,
     pub ends: Vec<AttemptEnd>,
 }
 
+/// One attempt that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct AttemptEnd {
     pub task: TaskId,
     pub lease: LeaseNo,
@@ -58,7 +63,9 @@ pub struct AttemptEnd {
     pub used: Used,
 }
 
+/// Which of the streams of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Stream {
     Out,
     Err,
@@ -85,11 +92,13 @@ impl Output {
         self.ends.push(self.say.len());
     }
 
+    /// Says one whole message.
     pub fn say_message(&mut self, message: &[u8]) {
         self.say.extend_from_slice(message);
         self.end_message();
     }
 
+    /// Asks the hub; the reply carries this tag.
     pub fn ask(&mut self, tag: u64, command: Command) {
         self.ask.push((tag, command));
     }
@@ -99,6 +108,7 @@ impl Output {
         self.hang_up.get_or_insert(why);
     }
 
+    /// Hangs up because the peer said what its dialect does not have.
     pub fn malformed(&mut self, why: impl Into<String>) {
         self.hang_up(HangUp::Malformed(why.into()));
     }

@@ -9,6 +9,7 @@ use bytes::BytesMut;
 use laboro_core::Time;
 use std::ffi::OsString;
 
+/// A worker's side inside a websocket.
 #[derive(Debug)]
 pub struct Client<W> {
     side: W,

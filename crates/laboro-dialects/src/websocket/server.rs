@@ -8,6 +8,7 @@ use crate::session::{Delivery, HangUp, Output, Session};
 use bytes::BytesMut;
 use laboro_core::Time;
 
+/// A session inside a websocket.
 #[derive(Debug)]
 pub struct Server<S> {
     session: S,

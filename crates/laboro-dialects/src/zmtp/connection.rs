@@ -11,6 +11,7 @@ use super::{Message, Options, SocketType, frame};
 use bytes::{Buf, Bytes, BytesMut};
 use laboro_core::Time;
 
+/// One side of one connection.
 pub struct Connection {
     options: Options,
     phase: ConnectionPhase,
@@ -46,6 +47,7 @@ struct Heartbeat {
 }
 
 impl Connection {
+    /// Nothing was said yet; `open` begins.
     pub fn new(options: Options) -> Connection {
         Connection {
             options,
@@ -103,6 +105,7 @@ impl Connection {
         write(&mut self.seal, 0, frame, say);
     }
 
+    /// The handshake is over: messages may be sent.
     pub fn is_ready(&self) -> bool {
         matches!(self.phase, ConnectionPhase::Ready)
     }
@@ -112,6 +115,7 @@ impl Connection {
         self.peer.as_ref().map_or(&[], |peer| &peer.identity)
     }
 
+    /// `None` before `is_ready`.
     pub fn peer_socket(&self) -> Option<SocketType> {
         self.peer.as_ref().map(|peer| peer.socket)
     }
@@ -132,6 +136,7 @@ impl Connection {
         }
     }
 
+    /// The deadline has come: says PING, or ends the connection.
     pub fn tick(&mut self, now: Time, say: &mut BytesMut) -> Result<(), ZmtpError> {
         let limits = &self.options.limits;
         let done = match &self.phase {

@@ -2,7 +2,9 @@
 
 use super::SocketType;
 
+/// Why a connection ended. The words are for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum ZmtpError {
     #[error("peer does not speak zmtp: it began with \"{0}\"")]
     NotZmtp(String),

@@ -2,22 +2,26 @@
 
 use std::fmt;
 
+/// A public or a secret key of Curve25519.
 pub type Key = [u8; 32];
 
 /// A secret and the public key that belongs to it.
 #[derive(Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct KeyPair {
     pub public: Key,
     pub secret: Key,
 }
 
 impl KeyPair {
+    /// A new pair, from the system's random numbers.
     pub fn generate() -> KeyPair {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).expect("the system has random bytes");
         KeyPair::from_secret(secret)
     }
 
+    /// The pair that this secret belongs to.
     pub fn from_secret(secret: Key) -> KeyPair {
         let public = *crypto_box::SecretKey::from(secret).public_key().as_bytes();
         KeyPair { public, secret }
@@ -30,7 +34,9 @@ impl fmt::Debug for KeyPair {
     }
 }
 
+/// Why a text is not a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum KeyError {
     #[error("key has {0} characters, not 40")]
     Length(usize),
@@ -43,6 +49,7 @@ pub enum KeyError {
 const DIGITS: &[u8; 85] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 
+/// The 40 characters of a key.
 pub fn to_text(key: &Key) -> String {
     let (words, _) = key.as_chunks::<4>();
     let digits = words.iter().flat_map(|&word| {
@@ -52,6 +59,7 @@ pub fn to_text(key: &Key) -> String {
     digits.map(|digit| char::from(DIGITS[digit as usize])).collect()
 }
 
+/// The key that 40 characters stand for.
 pub fn from_text(text: &str) -> Result<Key, KeyError> {
     let count = text.chars().count();
     if count != 40 {

@@ -4,30 +4,37 @@
 use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
 
+/// The frames of one message, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message(pub SmallVec<[Bytes; 4]>);
 
 impl Message {
+    /// Without frames.
     pub fn new() -> Message {
         Message::default()
     }
 
+    /// Adds a frame at the end.
     pub fn push(&mut self, frame: impl Into<Bytes>) {
         self.0.push(frame.into());
     }
 
+    /// How many frames there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// There are no frames. A message with one empty frame is not empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// The frame at this place, counted from 0.
     pub fn get(&self, index: usize) -> Option<&Bytes> {
         self.0.get(index)
     }
 
+    /// The frames, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Bytes> {
         self.0.iter()
     }

@@ -6,14 +6,18 @@ use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
 
+/// How one side of a connection behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What kind of socket this side is.
     pub socket: SocketType,
     /// Told to the peer by REQ, DEALER and ROUTER sockets, at most 255 bytes. Empty: the peer makes one up.
     pub identity: Bytes,
+    /// How this side proves who it is.
     pub mechanism: Mechanism,
     /// This side listened and the other connected. The side that connected is the one that sends PINGs.
     pub as_server: bool,
+    /// How much and how long it takes.
     pub limits: Limits,
 }
 
@@ -32,29 +36,31 @@ impl Options {
 
 /// How the two sides prove who they are.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub enum Mechanism {
     /// Not at all.
     Null,
+    /// CURVE, as the side that clients have to know the public key of.
     CurveServer {
         secret: Key,
         public: Key,
         /// Which clients may come in.
         allow: Allow,
     },
-    CurveClient {
-        server_public: Key,
-        secret: Key,
-        public: Key,
-    },
+    /// CURVE, as the side that knows the server's public key.
+    CurveClient { server_public: Key, secret: Key, public: Key },
 }
 
+/// Which public keys a CURVE server lets in.
 pub type Allow = Arc<dyn Fn(&Key) -> bool + Send + Sync>;
 
 impl Mechanism {
+    /// CURVE with these keys, for clients that are allowed.
     pub fn curve_server(keys: &KeyPair, allow: Allow) -> Mechanism {
         Mechanism::CurveServer { secret: keys.secret, public: keys.public, allow }
     }
 
+    /// CURVE with these keys, towards the server with this public key.
     pub fn curve_client(server_public: Key, keys: &KeyPair) -> Mechanism {
         Mechanism::CurveClient { server_public, secret: keys.secret, public: keys.public }
     }
@@ -89,10 +95,12 @@ impl fmt::Debug for Mechanism {
 /// Reaching one ends the connection with an error that names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Of one frame.
     pub frame_bytes: usize,
     /// A longer frame does not end the connection if it is the last of several, where nothing is sealed:
     /// its message comes without it, so that it can be answered.
     pub leaves_out_long: bool,
+    /// Frames of one message.
     pub frames_a_message: usize,
     /// All frames of a message together.
     pub message_bytes: usize,

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+/// The kinds of sockets, as ZeroMQ calls them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub enum SocketType {
     Req,
     Rep,
@@ -53,6 +55,7 @@ impl SocketType {
         SocketType::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
     }
 
+    /// Whether a peer of that kind may be at the other end.
     pub fn talks_to(self, peer: SocketType) -> bool {
         use SocketType::*;
         match self {

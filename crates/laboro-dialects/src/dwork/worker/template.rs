@@ -4,6 +4,7 @@
 use laboro_core::{CommandWork, Program, Setting, Work};
 use std::sync::Arc;
 
+/// A command line in which a task's name is filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     words: Vec<Word>,
@@ -13,7 +14,9 @@ pub struct Template {
 /// The pieces between which the name stands.
 type Word = Vec<Box<[u8]>>;
 
+/// Why words are not a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum TemplateError {
     #[error("there is no command to run for a task")]
     Empty,
@@ -35,6 +38,7 @@ impl Template {
         Ok(Template { words, setting: Arc::new(setting) })
     }
 
+    /// What to run for the task of this name.
     pub fn fill(&self, name: &[u8]) -> Arc<Work> {
         let fill = |word: &Word| word.join(name).into_boxed_slice();
         let program = Program::Argv(self.words.iter().map(fill).collect());

@@ -24,6 +24,7 @@ pub struct Plain {
     /// What the door knows of the worker, where it has logged in before. `None`: the connection is all there
     /// is to know it by.
     pub name: Option<Name>,
+    /// What it is besides its processors; tasks may ask for them.
     pub tags: Vec<Name>,
     /// How many processors it had then; what it says in its HELLO counts more.
     pub slots: u32,
@@ -31,6 +32,7 @@ pub struct Plain {
     pub leaves: bool,
     /// OK(0) first: on a byte stream, not on a websocket.
     pub greets: bool,
+    /// Which numbers it knows messages by.
     pub numbering: Numbering,
     /// Of a node with a name.
     pub numbers: SeqNumbers,
@@ -40,6 +42,7 @@ pub struct Plain {
 /// that has just been started has to know where.
 #[derive(Clone, Default)]
 pub struct SeqNumbers {
+    /// The highest number so far.
     pub reached: u32,
     /// Told now and then how far they are.
     pub note: Option<Arc<dyn Fn(u32) + Send + Sync>>,

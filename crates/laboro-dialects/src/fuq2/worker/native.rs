@@ -16,6 +16,7 @@ use laboro_core::{LeaseNo, Name, TaskId, Time};
 use std::collections::HashMap;
 use unsaid::Unsaid;
 
+/// A Laboro worker's side of the native protocol.
 #[derive(Debug)]
 pub struct NativeWorker {
     settings: WorkerSettings,
@@ -60,6 +61,7 @@ struct NativeTask {
 const OVERFLOW_MS: u64 = 50;
 
 impl NativeWorker {
+    /// Not connected yet.
     pub fn new(settings: WorkerSettings) -> NativeWorker {
         let slots = settings.slots;
         let mut talk = Talk::new(Side::Worker, Numbering::Current);

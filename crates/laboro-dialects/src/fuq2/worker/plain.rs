@@ -18,15 +18,18 @@ use bytes::BytesMut;
 use laboro_core::{Outcome, Time};
 use std::collections::{BTreeMap, VecDeque};
 
+/// What a node of an original foreman says of itself, and its limits.
 #[derive(Clone, Debug)]
 pub struct PlainSettings {
     /// Only for people: the dialect has no names.
     pub name: String,
+    /// How many tasks it runs at once.
     pub slots: u32,
     /// Waits for the foreman's OK before its HELLO: on a byte stream, not on a websocket.
     pub awaits_greeting: bool,
     /// What is not finished here stays with this worker for ever, unless the foreman is Laboro.
     pub must_finish: bool,
+    /// Which numbers the foreman knows messages by.
     pub numbering: Numbering,
     /// The largest message taken, in bytes.
     pub message_max: usize,
@@ -52,6 +55,7 @@ impl PlainSettings {
     }
 }
 
+/// A node of a fuq 2 foreman, ours or an original.
 #[derive(Debug)]
 pub struct PlainWorker {
     settings: PlainSettings,
@@ -101,6 +105,7 @@ const ANSWER_MS: u64 = 60_000;
 const OVERFLOW_MS: u64 = 50;
 
 impl PlainWorker {
+    /// Not connected yet.
     pub fn new(settings: PlainSettings) -> PlainWorker {
         PlainWorker {
             talk: Talk::new(Side::Worker, settings.numbering),

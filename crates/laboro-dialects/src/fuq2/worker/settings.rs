@@ -9,8 +9,11 @@ pub struct WorkerSettings {
     pub name: String,
     /// `None`: the one that the token or the door is bound to.
     pub group: Option<String>,
+    /// The secret that proves that it may work here.
     pub token: Vec<u8>,
+    /// What it is besides its resources; tasks may ask for them.
     pub tags: Vec<String>,
+    /// How many tasks of one slot it runs at once.
     pub slots: u32,
     /// In bytes.
     pub memory: u64,
@@ -21,7 +24,9 @@ pub struct WorkerSettings {
     /// Without a sign of life for so long the hub gives the tasks to others. A sign is given three times
     /// as often.
     pub period_ms: u64,
+    /// The name of its machine, for people.
     pub host: String,
+    /// Its process on that machine, for people.
     pub pid: u32,
     /// A number that no other process has, so that a second worker of the same name is told from this one
     /// coming back. 0: it does not say.
