@@ -294,7 +294,7 @@ def cut(program, seconds, config, patience_s):
 
 # One for each worker, and one more for each slot of those that poll.
 CONNECTIONS_MAX = 2 * len(KINDS) + 1 + 3
-STATES = ("waiting", "blocked", "ready", "delayed", "held", "leased", "done", "failed", "cancelled")
+STATES = ("waiting", "blocked", "ready", "delayed", "held", "running", "done", "failed", "cancelled")
 
 
 def post(address, body):

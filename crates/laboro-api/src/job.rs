@@ -134,8 +134,9 @@ pub struct Counts {
     pub delayed: u64,
     /// They are held.
     pub held: u64,
-    /// A worker has them.
-    pub leased: u64,
+    /// A worker has them. Version 0.1 said `leased`.
+    #[serde(alias = "leased")]
+    pub running: u64,
     /// They are done.
     pub done: u64,
     /// They have failed.
@@ -157,7 +158,7 @@ impl Counts {
 
     /// Those that are not.
     pub fn unfinished(&self) -> u64 {
-        self.waiting + self.blocked + self.ready + self.delayed + self.held + self.leased
+        self.waiting + self.blocked + self.ready + self.delayed + self.held + self.running
     }
 }
 
@@ -170,7 +171,7 @@ impl From<laboro_core::Counts> for Counts {
             ready: of(State::Ready),
             delayed: of(State::Delayed),
             held: of(State::Held),
-            leased: of(State::Leased),
+            running: of(State::Leased),
             done: of(State::Done),
             failed: of(State::Failed),
             cancelled: of(State::Cancelled),
@@ -215,8 +216,8 @@ impl Job {
     pub fn is_idle(&self) -> bool {
         let (counts, is_halted) = (&self.counts, self.held || self.stopped);
         let moving = match is_halted {
-            true => counts.leased,
-            false => counts.leased + counts.ready + counts.delayed,
+            true => counts.running,
+            false => counts.running + counts.ready + counts.delayed,
         };
         // Tasks that wait while none is held wait for another job's.
         let has_reason = is_halted || counts.waiting == 0 || counts.held > 0;

@@ -184,8 +184,9 @@ pub enum TaskState {
     Delayed,
     /// It is held.
     Held,
-    /// A worker has it.
-    Leased,
+    /// A worker has it. Version 0.1 said `leased`.
+    #[serde(alias = "leased")]
+    Running,
     /// It is done.
     Done,
     /// It has failed.
@@ -200,11 +201,16 @@ pub enum TaskState {
 impl TaskState {
     /// As it is written.
     pub fn word(self) -> &'static str {
-        self.to_core().map_or("unknown", State::word)
+        match self.to_core() {
+            // What is given to a worker under a lease runs, in the words of people.
+            Some(State::Leased) => "running",
+            state => state.map_or("unknown", State::word),
+        }
     }
 
-    /// The state that is written so.
+    /// The state that is written so, today or by version 0.1.
     pub fn from_word(word: &str) -> Option<TaskState> {
+        let word = if word == "running" { State::Leased.word() } else { word };
         State::ALL.into_iter().find(|state| state.word() == word).map(TaskState::from)
     }
 
@@ -216,7 +222,7 @@ impl TaskState {
             TaskState::Ready => State::Ready,
             TaskState::Delayed => State::Delayed,
             TaskState::Held => State::Held,
-            TaskState::Leased => State::Leased,
+            TaskState::Running => State::Leased,
             TaskState::Done => State::Done,
             TaskState::Failed => State::Failed,
             TaskState::Cancelled => State::Cancelled,
@@ -233,7 +239,7 @@ impl From<State> for TaskState {
             State::Ready => TaskState::Ready,
             State::Delayed => TaskState::Delayed,
             State::Held => TaskState::Held,
-            State::Leased => TaskState::Leased,
+            State::Leased => TaskState::Running,
             State::Done => TaskState::Done,
             State::Failed => TaskState::Failed,
             State::Cancelled => TaskState::Cancelled,

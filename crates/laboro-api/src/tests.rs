@@ -213,6 +213,15 @@ fn a_client_takes_what_a_newer_hub_says() {
 }
 
 #[test]
+fn what_version_0_1_called_leased_is_running() {
+    assert_eq!(TaskState::from_word("leased"), Some(TaskState::Running));
+    assert_eq!(serde_json::from_str::<TaskState>("\"leased\"").unwrap(), TaskState::Running);
+    assert_eq!(serde_json::to_string(&TaskState::Running).unwrap(), "\"running\"");
+    let counts: Counts = serde_json::from_str(r#"{"ready":1,"leased":2}"#).unwrap();
+    assert_eq!((counts.ready, counts.running), (1, 2));
+}
+
+#[test]
 fn what_is_not_given_is_not_written() {
     let job = SubmitJob {
         tasks: vec![TaskSpec { command: Some(Line::Shell("true".into())), ..TaskSpec::default() }],

@@ -90,7 +90,7 @@ export function histogram(durations, height = 180) {
   const bars = buckets.map((bucket, at) => {
     const words = `${count(bucket.count)} took ${duration(bucket.from_ms)} to ${duration(bucket.to_ms)}`;
     const tall = bucket.count > 0 ? Math.max(plot.height * (bucket.count / most), 1.5) : 0;
-    return s("rect", { class: "bar state-leased", x: LEFT + at * step + 1, width: Math.max(step - 2, 1),
+    return s("rect", { class: "bar state-running", x: LEFT + at * step + 1, width: Math.max(step - 2, 1),
       y: TOP + plot.height - tall, height: tall, rx: 1.5 }, s("title", {}, words));
   });
   const every = Math.max(1, Math.ceil(72 / step));
@@ -101,7 +101,7 @@ export function histogram(durations, height = 180) {
 }
 
 /** A line without axes, for tables. */
-export function spark(values, state = "leased") {
+export function spark(values, state = "running") {
   const most = Math.max(...values, 1);
   const points = values.map((value, at) =>
     `${((at / Math.max(values.length - 1, 1)) * 100).toFixed(1)},${(20 - (value / most) * 18).toFixed(1)}`);

@@ -4,13 +4,10 @@ import { h, wide } from "./dom.js";
 import { count, percent } from "./format.js";
 
 /** Of a task, in the order they are drawn. */
-export const STATES = ["done", "leased", "ready", "delayed", "waiting", "held", "blocked", "failed", "cancelled"];
-
-/** A task that is given out runs, for whoever looks. */
-export const WORDS = { leased: "running" };
+export const STATES = ["done", "running", "ready", "delayed", "waiting", "held", "blocked", "failed", "cancelled"];
 
 export function stateWord(state) {
-  return WORDS[state] ?? state.replaceAll("_", " ");
+  return state.replaceAll("_", " ");
 }
 
 export function badge(state) {

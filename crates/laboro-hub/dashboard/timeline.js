@@ -23,7 +23,7 @@ export function timeline(job, spans, running, now, every) {
   const x = (at) => left + ((at - first) / (last - first)) * (width - left - 4);
 
   const bars = shown.flatMap((row, at) => row.spans.map((span) => {
-    const state = !span.outcome ? "leased" : span.outcome.kind === "success" ? "done" : "failed";
+    const state = !span.outcome ? "running" : span.outcome.kind === "success" ? "done" : "failed";
     const words = `task ${span.task} at ${nameOf(span.worker)}: ${span.outcome ? outcome(span.outcome) : "runs"}, ` +
       `${duration(span.took_ms)} from ${clock(span.started_ms)}`;
     const from = x(span.started_ms);

@@ -1,6 +1,7 @@
 //! How a person says which job or tasks are meant: `12`, `last`, `night`, `12/5`, `12/1-100,200`, `12/failed`,
 //! `fit.3`. Only reads the words; which numbers are behind names is asked of the hub elsewhere.
 
+use laboro_api::TaskState;
 use laboro_core::State;
 use std::fmt;
 
@@ -98,12 +99,8 @@ impl fmt::Display for JobRef {
     }
 }
 
-/// The word of a state; people say running where the hub says leased.
 pub(crate) fn state(word: &str) -> Option<State> {
-    if word == "running" {
-        return Some(State::Leased);
-    }
-    State::ALL.into_iter().find(|state| state.word() == word)
+    TaskState::from_word(word).and_then(TaskState::to_core)
 }
 
 /// What stands for tasks behind the slash of a job.

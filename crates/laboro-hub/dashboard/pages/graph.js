@@ -72,7 +72,7 @@ function owner(parts, task) {
 
 /** What matters most about many: the bar in the node shows the rest. */
 function stateOfMany(counts) {
-  const first = ["failed", "leased", "ready", "held", "blocked", "delayed", "waiting", "cancelled"];
+  const first = ["failed", "running", "ready", "held", "blocked", "delayed", "waiting", "cancelled"];
   return first.find((state) => counts[state] > 0) ?? "done";
 }
 
@@ -120,7 +120,7 @@ function drawNode(job, node, { x, y }) {
 }
 
 function manyWords({ counts, tasks }) {
-  const some = ["failed", "leased"].filter((state) => counts[state] > 0);
+  const some = ["failed", "running"].filter((state) => counts[state] > 0);
   return [`${count(finishedOf(counts))} of ${count(tasks)}`, ...some.map((state) => `${count(counts[state])} ${stateWord(state)}`)].join(", ");
 }
 

@@ -40,7 +40,7 @@ export async function show(place, visit) {
   };
   const look = async () => {
     const [job, running, failed] = await Promise.all([
-      get(`jobs/${number}`), get(`jobs/${number}/tasks?state=leased&limit=100`),
+      get(`jobs/${number}`), get(`jobs/${number}/tasks?state=running&limit=100`),
       get(`jobs/${number}/tasks?state=failed&limit=${FAILED_SHOWN}`), remember()]);
     const runs = running.tasks.flatMap((task) => {
       const last = task.attempts.at(-1);
@@ -72,7 +72,7 @@ export async function show(place, visit) {
   const changed = (word) => (answer) => `${count(answer.tasks)} tasks ${word}`;
   act(place, {
     hold: () => change("hold", changed("held")),
-    release: () => change("release", changed("released")),
+    release: () => change("release", changed("rerunning")),
     retry: () => change("retry", changed("run again")),
     cancel: async () => {
       const words = "What runs is ended, and what has not started never will.";

@@ -46,7 +46,7 @@ export async function show(place, visit) {
       { name: "again", state: "delayed", values: of("again", perSecond) }] }));
     swap(queue, overTime({ label: "tasks that wait and run", times, series: [
       { name: "queued", state: "ready", values: of("queued") },
-      { name: "running", state: "leased", values: of("running") },
+      { name: "running", state: "running", values: of("running") },
       { name: "waiting", state: "waiting", values: of("waiting") }] }));
     swap(jobs, drawJobs(newest.jobs));
     swap(groups, drawGroups(known.groups, visit.me));
@@ -72,7 +72,7 @@ function drawCards(seen, groups, past) {
   const odd = [["draining", workers.draining], ["on hold", workers.on_hold], ["on probation", workers.on_probation],
     ["ejected", workers.ejected], ["away", workers.away]].filter(([, number]) => number > 0);
   return [
-    card("Running", count(sum("leased")), `${rate(speed)} now`, "leased"),
+    card("Running", count(sum("running")), `${rate(speed)} now`, "running"),
     card("Ready", count(sum("ready") + sum("delayed")), `${count(sum("waiting"))} wait for others`, "ready"),
     card("Done", count(sum("done")), "of jobs that are remembered", "done"),
     card("Failed", count(sum("failed")), `${count(sum("blocked"))} blocked by it`, "failed"),
@@ -110,7 +110,7 @@ function drawGroups(groups, me) {
       const name = text(group.name);
       const button = h("button", { type: "button", class: "quiet", "data-do": group.paused ? "resume" : "pause",
         "data-group": name }, group.paused ? "Resume" : "Pause");
-      return [h("a", { href: `#/jobs?group=${encodeURIComponent(name)}` }, name), count(group.counts.leased),
+      return [h("a", { href: `#/jobs?group=${encodeURIComponent(name)}` }, name), count(group.counts.running),
         count(group.counts.ready + group.counts.delayed), count(group.counts.done), count(group.counts.failed),
         me.role === "admin" ? button : group.paused ? "paused" : ""];
     }).filter((_, at) => totalOf(groups[at].counts) > 0 || groups.length < 20), "no groups yet");

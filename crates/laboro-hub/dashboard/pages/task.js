@@ -41,7 +41,7 @@ export async function show(place, visit) {
 
   const look = async () => {
     const [task, past] = await Promise.all([get(path), getIfThere(`jobs/${job}/history`)]);
-    const explained = OVER.includes(task.state) || task.state === "leased" ? null : await get(`${path}/explain`);
+    const explained = OVER.includes(task.state) || task.state === "running" ? null : await get(`${path}/explain`);
     const runs = task.attempts.length > 0 ? task.attempts : remembered(past, number);
     await meet(runs.map((one) => one.worker));
     if (visit.isOver) return;
@@ -63,7 +63,7 @@ export async function show(place, visit) {
   const change = (what, done) => tried(() => post(`jobs/${job}/${what}`, { tasks: String(number) }), done).then(look);
   act(place, {
     hold: () => change("hold", "held"),
-    release: () => change("release", "released"),
+    release: () => change("release", "rerunning"),
     retry: () => change("retry", "runs again").then(reopen),
     cancel: async () => {
       if (await agree(`Cancel task ${number}?`, "If it runs, it is ended.", "Cancel the task")) {
@@ -91,7 +91,7 @@ function remembered(past, number) {
 function enable(buttons, task) {
   if (!buttons) return;
   const isOver = OVER.includes(task.state);
-  const can = { hold: !isOver && task.state !== "held" && task.state !== "leased", release: task.state === "held",
+  const can = { hold: !isOver && task.state !== "held" && task.state !== "running", release: task.state === "held",
     retry: task.state === "failed" || task.state === "cancelled", cancel: !isOver };
   for (const button of buttons.children) button.disabled = !can[button.dataset.do];
 }

@@ -56,5 +56,5 @@ function conduct(worker) {
 function slots(worker) {
   const words = `${worker.slots_used} of ${worker.slots}`;
   return h("div", { class: "progress-cell" }, h("div", { class: "progress", role: "img", "aria-label": `${words} slots in use` },
-    wide(h("span", { class: "part state-leased" }), worker.slots ? worker.slots_used / worker.slots : 0)), h("small", {}, words));
+    wide(h("span", { class: "part state-running" }), worker.slots ? worker.slots_used / worker.slots : 0)), h("small", {}, words));
 }

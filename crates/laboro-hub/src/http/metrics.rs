@@ -8,8 +8,8 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use laboro_api::{self as api, Broker, DoorStatus};
-use laboro_core::{Command, Dropped, GroupView, Query, Reply, State as TaskState, WorkerId};
+use laboro_api::{self as api, Broker, DoorStatus, TaskState};
+use laboro_core::{Command, Dropped, GroupView, Query, Reply, WorkerId};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
@@ -95,8 +95,9 @@ fn register_groups(registry: &mut Registry, groups: impl Iterator<Item = GroupVi
     let (tasks, paused) = (Gauges::default(), Gauges::default());
     for group in groups {
         let name = group.name.to_string();
-        for state in TaskState::ALL {
-            let labels = vec![("group", name.clone()), ("state", state.word().to_owned())];
+        for state in laboro_core::State::ALL {
+            let word = TaskState::from(state).word();
+            let labels = vec![("group", name.clone()), ("state", word.to_owned())];
             set(&tasks, labels, group.counts.of(state).into());
         }
         set(&paused, vec![("group", name)], group.paused.into());

@@ -97,7 +97,7 @@ async fn a_group_can_be_paused_and_resumed() {
     assert!(!group.paused);
     assert_eq!(rig.take(&worker, 1).await.len(), 1);
     let groups: api::Groups = client.get("groups").await.unwrap();
-    assert_eq!((groups.groups.len(), groups.groups[0].counts.leased), (1, 1));
+    assert_eq!((groups.groups.len(), groups.groups[0].counts.running), (1, 1));
 }
 
 #[tokio::test]

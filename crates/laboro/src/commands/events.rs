@@ -6,8 +6,8 @@ use crate::exit::Exit;
 use crate::hub_client::look;
 use crate::output::{print, say};
 use crate::resolve;
-use crate::view::{clock, task_word};
-use laboro_api::{Event, EventKind};
+use crate::view::clock;
+use laboro_api::{Event, EventKind, TaskState};
 
 pub(crate) fn run(args: &Events) -> anyhow::Result<Exit> {
     look(&args.place, async |hub| {
@@ -44,7 +44,7 @@ fn line(event: &Event) -> String {
         EventKind::Tasks => {
             let (job, first, last) = (number(event.job), number(event.first), number(event.last));
             let tasks = if first == last { first } else { format!("{first}-{last}") };
-            let state = event.state.map_or("?", task_word);
+            let state = event.state.map_or("?", TaskState::word);
             let outcome = event.outcome.filter(|_| state == "failed" || state == "delayed");
             let outcome = outcome.map_or(String::new(), |outcome| format!(" ({outcome})"));
             let worker = event.worker.map_or(String::new(), |worker| format!(" worker {worker}"));

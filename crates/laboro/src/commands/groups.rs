@@ -37,14 +37,14 @@ pub(crate) fn group_row(group: &Group) -> [(String, Mood); 10] {
     let counts = &group.counts;
     let state = match group.paused {
         true => ("paused".to_owned(), Mood::Stuck),
-        false if counts.leased > 0 => ("busy".to_owned(), Mood::Busy),
+        false if counts.running > 0 => ("busy".to_owned(), Mood::Busy),
         false if counts.ready > 0 => ("waiting".to_owned(), Mood::Stuck),
         false => ("idle".to_owned(), Mood::Plain),
     };
     [
         (group.name.to_string(), Mood::Plain),
         state,
-        count(counts.leased, Mood::Busy),
+        count(counts.running, Mood::Busy),
         count(counts.ready, Mood::Plain),
         count(counts.waiting + counts.delayed, Mood::Plain),
         count(counts.held, Mood::Stuck),

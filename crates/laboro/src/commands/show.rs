@@ -8,7 +8,7 @@ use crate::output::table::{Column, Mood, Table};
 use crate::output::{bytes, counted, print, safe, shell_word};
 use crate::resolve::{self, Which};
 use crate::view::{
-    ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task, task_word,
+    ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task,
     took, worker_of,
 };
 use laboro_api::{After, Attempt, Job, Line, Stdin, Task, TaskState, TaskWork, Text};
@@ -115,7 +115,7 @@ const ATTEMPT_COLUMNS: &[Column] = &[
 
 async fn task_text(hub: &Hub, task: &Task) -> anyhow::Result<String> {
     let now = now_ms();
-    let state = state_of_task(task.state).paint(task_word(task.state));
+    let state = state_of_task(task.state).paint(task.state.word());
     let id = format!("{}/{}", task.job, task.task);
     // One without a name is called by its number.
     let name = match task.name.to_string() {

@@ -109,7 +109,7 @@ fn show(progress: &mut Progress, jobs: &[Job], workers: Option<Fleet>) {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
-    let words = format!("{}{failed}", at_workers(sum(|job| job.counts.leased), workers));
+    let words = format!("{}{failed}", at_workers(sum(|job| job.counts.running), workers));
     progress.set(sum(|job| job.counts.finished()), sum(|job| job.tasks), &words);
 }
 

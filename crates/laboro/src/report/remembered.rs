@@ -15,7 +15,7 @@ const STEPS: u64 = 100;
 pub(super) fn remembered(job: u32, tasks: &[Task]) -> JobHistory {
     let mut ended: Vec<EndedAttempt> = tasks
         .iter()
-        .filter(|task| task.state != TaskState::Leased)
+        .filter(|task| task.state != TaskState::Running)
         .flat_map(|task| task.attempts.iter().filter_map(|one| end(job, task.task, one)))
         .collect();
     ended.sort_by_key(|one| one.started_ms);

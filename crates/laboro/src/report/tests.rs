@@ -24,7 +24,7 @@ fn without_a_history_tasks_tell_how_they_went() {
     let tasks = json!([
         {"job": 1, "task": 1, "state": "done", "attempts": [
             attempt(4, Some(150), "lost"), attempt(5, Some(400), "success")]},
-        {"job": 1, "task": 2, "state": "leased", "attempts": [attempt(4, None, "success")]},
+        {"job": 1, "task": 2, "state": "running", "attempts": [attempt(4, None, "success")]},
         {"job": 1, "task": 3, "state": "done"},
     ]);
     let tasks: Vec<Task> = serde_json::from_value(tasks).unwrap();

@@ -235,7 +235,7 @@ impl KnownJob {
 
     pub(super) fn has_begun(&self) -> bool {
         let counts = &self.job.counts;
-        counts.leased + counts.done + counts.failed > 0
+        counts.running + counts.done + counts.failed > 0
     }
 
     /// Which tasks of the job are meant; `None` for all.
@@ -336,7 +336,7 @@ impl KnownJob {
     fn state(&self, task: &Task, last: Option<&Attempt>) -> (State, &'static str) {
         let outcome = last.and_then(|last| last.outcome).map(|outcome| outcome.kind);
         match task.state {
-            TaskState::Leased => (State::Running, "None"),
+            TaskState::Running => (State::Running, "None"),
             TaskState::Done => (State::Completed, "None"),
             TaskState::Cancelled => (State::Cancelled, "None"),
             TaskState::Failed => match outcome {

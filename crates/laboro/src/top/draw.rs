@@ -79,7 +79,7 @@ fn overview(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     };
     let fleet = &model.overview.seen.workers;
     let first = Line::from(vec![
-        count("running", sum(|c| c.leased), Color::Blue),
+        count("running", sum(|c| c.running), Color::Blue),
         count("ready", sum(|c| c.ready + c.delayed), Color::Cyan),
         count("waiting", sum(|c| c.waiting + c.blocked + c.held), Color::Gray),
         count("done", sum(|c| c.done), Color::Green),
@@ -188,7 +188,7 @@ fn bar(counts: &Counts, wide: u64) -> Line<'static> {
     };
     let parts = [
         part(counts.failed, Color::Red),
-        part(counts.leased, Color::Blue),
+        part(counts.running, Color::Blue),
         part(counts.done, Color::Green),
     ];
     let [failed, running, done] = parts;
@@ -248,7 +248,7 @@ fn job(frame: &mut Frame<'_>, area: Rect, model: &mut Model, state: Option<TaskS
 fn counts_words(counts: &Counts) -> Vec<Span<'static>> {
     vec![
         Span::from(format!(" {} done", counts.done)).green(),
-        Span::from(format!(" {} running", counts.leased)).blue(),
+        Span::from(format!(" {} running", counts.running)).blue(),
         Span::from(format!(" {} failed", counts.failed)).red(),
         Span::from(format!(" {} to go", counts.unfinished())),
     ]
@@ -274,7 +274,7 @@ fn task_row(task: &Task, now: u64) -> Row<'static> {
     Row::new([
         Cell::from(task.task.to_string()),
         Cell::from(safe(&task.name.to_string())),
-        Cell::from(word(task.state)).fg(color_of_task(task.state)),
+        Cell::from(task.state.word()).fg(color_of_task(task.state)),
         Cell::from(last.map_or(String::new(), |one| format!("#{}", one.worker))),
         Cell::from(took.unwrap_or_default()),
         Cell::from(how.unwrap_or_default()),
@@ -291,7 +291,7 @@ fn task(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     let mut lines = vec![Line::from(vec![
         Span::from(format!(" {}/{} ", task.job, task.task)).dim(),
         Span::from(safe(&task.name.to_string())).bold(),
-        Span::styled(format!(" {} ", word(task.state)), color_of_task(task.state)),
+        Span::styled(format!(" {} ", task.state.word()), color_of_task(task.state)),
         Span::from(format!("{} failed, {} lost", task.failed_attempts, task.lost_attempts)).dim(),
     ])];
     if let Some(attempt) = last {
@@ -361,16 +361,11 @@ fn worker_row(worker: &Worker, now: u64) -> Row<'static> {
     ])
 }
 
-/// A task that is given out runs, for whoever looks.
-fn word(state: TaskState) -> &'static str {
-    if state == TaskState::Leased { "running" } else { state.word() }
-}
-
 fn color_of_task(state: TaskState) -> Color {
     match state {
         TaskState::Done => Color::Green,
         TaskState::Failed | TaskState::Blocked => Color::Red,
-        TaskState::Leased => Color::Blue,
+        TaskState::Running => Color::Blue,
         TaskState::Ready => Color::Cyan,
         TaskState::Delayed | TaskState::Held => Color::Yellow,
         TaskState::Waiting | TaskState::Cancelled | TaskState::Unknown => Color::DarkGray,

@@ -214,8 +214,8 @@ impl Model {
     fn filter(&mut self) {
         if let View::Job(job, state) = self.view {
             let next = match state {
-                None => Some(TaskState::Leased),
-                Some(TaskState::Leased) => Some(TaskState::Failed),
+                None => Some(TaskState::Running),
+                Some(TaskState::Running) => Some(TaskState::Failed),
                 Some(TaskState::Failed) => Some(TaskState::Ready),
                 Some(_) => None,
             };

@@ -77,7 +77,7 @@ async fn seen(hub: &Hub, view: View) -> anyhow::Result<ViewNews> {
         View::Task(job, number) => {
             let task = hub.task(job, number).await?;
             let explanation = match task.state {
-                TaskState::Leased | TaskState::Done | TaskState::Failed | TaskState::Cancelled => {
+                TaskState::Running | TaskState::Done | TaskState::Failed | TaskState::Cancelled => {
                     None
                 }
                 _ => Some(hub.explain(job, number).await?.explanation),

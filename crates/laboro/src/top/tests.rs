@@ -11,7 +11,7 @@ use ratatui::backend::TestBackend;
 use serde_json::json;
 
 fn job(number: u32, name: &str) -> Job {
-    let counts = json!({"done": 3, "failed": 1, "leased": 2});
+    let counts = json!({"done": 3, "failed": 1, "running": 2});
     let job = json!({"job": number, "group": "default", "name": name, "state": "running",
         "tasks": 6, "counts": counts, "submitted_ms": 0});
     serde_json::from_value(job).unwrap()

@@ -32,7 +32,7 @@ pub(crate) fn job_row(job: &Job, now_ms: u64) -> [(String, Mood); 10] {
         plain(job.tasks.to_string()),
         count(job.counts.done, Mood::Good),
         count(job.counts.failed, Mood::Bad),
-        count(job.counts.leased, Mood::Busy),
+        count(job.counts.running, Mood::Busy),
         plain(ago(job.submitted_ms, now_ms)),
         plain(between(job.submitted_ms, job.ended_ms.unwrap_or(now_ms))),
     ]
@@ -60,7 +60,7 @@ pub(crate) fn bar_of(counts: &Counts) -> String {
         (counts.done, "done", Mood::Good),
         (counts.failed, "failed", Mood::Bad),
         (counts.cancelled, "cancelled", Mood::Faint),
-        (counts.leased, "running", Mood::Busy),
+        (counts.running, "running", Mood::Busy),
         (counts.ready, "ready", Mood::Plain),
         (counts.delayed, "delayed", Mood::Stuck),
         (counts.waiting, "waiting", Mood::Plain),

@@ -35,7 +35,7 @@ pub(crate) fn task_row(task: &Task, now_ms: u64) -> [(String, Mood); 8] {
     [
         plain(format!("{}/{}", task.job, task.task)),
         plain(safe(&called(task))),
-        (task_word(task.state).to_owned(), state_of_task(task.state)),
+        (task.state.word().to_owned(), state_of_task(task.state)),
         plain(if tried > 0 { tried.to_string() } else { String::new() }),
         plain(last.map_or(String::new(), worker_of)),
         plain(last.map_or(String::new(), |last| ago(last.started_ms, now_ms))),
@@ -71,19 +71,11 @@ pub(crate) fn took(attempt: &Attempt, now_ms: u64) -> String {
     }
 }
 
-/// A leased task runs, in the words of people.
-pub(crate) fn task_word(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Leased => "running",
-        state => state.word(),
-    }
-}
-
 pub(crate) fn state_of_task(state: TaskState) -> Mood {
     match state {
         TaskState::Done => Mood::Good,
         TaskState::Failed | TaskState::Blocked => Mood::Bad,
-        TaskState::Leased => Mood::Busy,
+        TaskState::Running => Mood::Busy,
         TaskState::Held | TaskState::Delayed => Mood::Stuck,
         TaskState::Cancelled => Mood::Faint,
         TaskState::Waiting | TaskState::Ready | TaskState::Unknown => Mood::Plain,

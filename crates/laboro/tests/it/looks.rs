@@ -49,7 +49,7 @@ fn expected(long: &str) -> Vec<(String, String)> {
 #[test]
 fn a_run_is_asked_like_a_hub_while_it_lives_and_after() {
     let (rig, live) = begun();
-    until("all that can be is over", || states(&rig) == expected("leased"));
+    until("all that can be is over", || states(&rig) == expected("running"));
     let says = |arguments: &[&str], words: &str| {
         let asked = rig.laboro(arguments).run();
         let text = asked.expect(0).out();
@@ -97,7 +97,7 @@ fn a_run_is_asked_like_a_hub_while_it_lives_and_after() {
 #[test]
 fn of_a_run_that_was_killed_nothing_runs() {
     let (rig, live) = begun();
-    until("all that can be is over", || states(&rig) == expected("leased"));
+    until("all that can be is over", || states(&rig) == expected("running"));
     live.signal(Signal::KILL);
     live.wait();
     assert_eq!(states(&rig), expected("ready"));
@@ -112,7 +112,7 @@ fn what_a_person_holds_waits_and_what_is_cancelled_ends() {
     // At first it may have been given to the worker ahead of its turn.
     until("it is held", || rig.laboro(["hold", "2"]).run().out().contains("1 task held"));
     rig.laboro(["cancel", "1"]).run().expect(0);
-    until("nothing runs", || !states(&rig).iter().any(|(_, state)| state == "leased"));
+    until("nothing runs", || !states(&rig).iter().any(|(_, state)| state == "running"));
     assert!(!rig.at("second").exists());
     rig.laboro(["release", "2"]).run().expect(0);
     live.wait().expect(1).says("1 of 2 tasks done, 1 cancelled");

@@ -14,7 +14,7 @@ fn changes_are_told_in_words() {
     assert_eq!(said(failed), "3/7 failed (exit code 4) worker 2");
     let ready = r#"{"kind":"tasks","job":3,"first":1,"last":1000,"state":"ready"}"#;
     assert_eq!(said(ready), "3/1-1000 ready");
-    let running = r#"{"kind":"tasks","job":3,"first":1,"last":1,"state":"leased","worker":2}"#;
+    let running = r#"{"kind":"tasks","job":3,"first":1,"last":1,"state":"running","worker":2}"#;
     assert_eq!(said(running), "3/1 running worker 2");
     assert_eq!(said(r#"{"kind":"job","job":3}"#), "job 3");
     assert_eq!(said(r#"{"kind":"gap"}"#), "some events are missing here");

@@ -164,15 +164,15 @@ def an_array_in_the_graph_has_the_colour_of_what_its_elements_do():
             name, state, words))
 
     # How many are said to run is left open: a worker may have been given some ahead.
-    node("many", "leased", "0 of 6, ")
+    node("many", "running", "0 of 6, ")
     node("each", "waiting", "0 of 3")
     for number in (1, 2):
         (place / f"row-{number}").touch()
-    node("many", "leased", "2 of 6, ")
+    node("many", "running", "2 of 6, ")
     (place / "row-3").touch()
     node("many", "failed", "3 of 6, 1 failed, ")
     pieces = browser.run("return [...document.querySelectorAll('.node .piece')].map((one) => one.classList[1])")
-    assert [pieces[0], pieces[-1]] == ["state-done", "state-failed"] and "state-leased" in pieces, pieces
+    assert [pieces[0], pieces[-1]] == ["state-done", "state-failed"] and "state-running" in pieces, pieces
     for number in (4, 5, 6):
         (place / f"row-{number}").touch()
     node("many", "failed", "6 of 6, 1 failed")

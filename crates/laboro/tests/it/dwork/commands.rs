@@ -65,7 +65,7 @@ fn tasks_of_the_door_are_seen_held_and_waited_for_by_the_other_commands() {
     hub.dwork(&["steal", "w"]).expect(1).says("nothing is ready");
     hub.call(&["release", "dwork"]).expect(0);
     assert_eq!(hub.dwork(&["steal", "-q", "w"]).expect(0).out(), "a\n");
-    assert_eq!(hub.state("a"), "leased");
+    assert_eq!(hub.state("a"), "running");
     let workers = hub.call(&["workers", "--json"]).expect(0).events();
     assert!(workers.iter().any(|worker| worker["name"] == "w"), "{workers:?}");
 

@@ -60,7 +60,7 @@ fn whoever_has_the_link_sees_what_becomes_of_the_jobs() {
     let page = Page::of(&manager);
     let runner = rig.runner(&port(&manager), "2");
     let counts = || page.get("jobs/1")["counts"].clone();
-    until("one is done", || counts()["done"] == 1 && counts()["leased"] == 1);
+    until("one is done", || counts()["done"] == 1 && counts()["running"] == 1);
     let workers = page.get("workers");
     assert_eq!(workers["workers"][0]["name"], "r1@127.0.0.1", "{workers}");
     let (status, refused) = page.ask("GET", "jobs/1/tasks/1/output", &page.token);
