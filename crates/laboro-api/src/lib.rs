@@ -29,6 +29,7 @@ mod streams;
 mod submit;
 mod task;
 mod text;
+pub mod tunnel;
 mod worker;
 
 pub use broker::{Broker, BrokerTable, BrokerWorker, Brokers};

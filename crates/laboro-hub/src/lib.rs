@@ -17,7 +17,7 @@ pub mod process;
 mod ring;
 pub mod security;
 mod transport;
-pub mod tunnel;
+mod tunnel;
 
 pub use self::ring::{World, run};
 pub use inbox::{Asker, Handle, Lost, Server, ServerOptions, Subscription, server};

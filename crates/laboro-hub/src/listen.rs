@@ -240,7 +240,7 @@ impl Reception {
                 return Parting::Silent;
             }
         };
-        if stream.get_ref().1.alpn_protocol() == Some(tunnel::PROTOCOL) {
+        if stream.get_ref().1.alpn_protocol() == Some(laboro_api::tunnel::PROTOCOL) {
             return tunnel::receive(stream, peer, self).await;
         }
         let admission = Arc::new(TokenAdmission::new(Arc::clone(&self.tokens)));

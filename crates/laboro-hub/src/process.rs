@@ -22,9 +22,9 @@ use crate::keep::{KeepError, Keeper, Outputs};
 use crate::listen::{Dialect, DoorState, DoorStats, OpenDoor, Reception};
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
-use crate::tunnel;
 use engine::Engine;
 use journal::HubJournal;
+use laboro_api::tunnel::PROTOCOL as TUNNEL_PROTOCOL;
 use laboro_core::Hub;
 use laboro_dialects::fuq2::WORKER_PROTOCOL;
 use laboro_dialects::runexp;
@@ -148,7 +148,7 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
     let server_config = Arc::new(identity.server_config()?);
     // Clients that offer nothing in particular are workers.
     let mut native_config = rustls::ServerConfig::clone(&server_config);
-    native_config.alpn_protocols = [tunnel::PROTOCOL, WORKER_PROTOCOL].map(<[u8]>::to_vec).into();
+    native_config.alpn_protocols = [TUNNEL_PROTOCOL, WORKER_PROTOCOL].map(<[u8]>::to_vec).into();
     let tls = TlsAcceptor::from(Arc::new(native_config));
     let sync_results = settings.durability == Durability::Sync;
     let store = outputs::Config { sync_results, ..settings.outputs.store() };

@@ -17,7 +17,7 @@ pub use own_user::OwnUser;
 pub use tokens::{NewToken, Token, TokenBook, Tokens};
 
 pub(crate) use failures::{Failures, LoginLimits};
-pub(crate) use laboro_api::access::{Access, Role, Secret, client_config, hash_of, in_line};
+pub(crate) use laboro_api::access::{Access, Role, Secret, hash_of, in_line};
 pub(crate) use laboro_net::SecurityError;
 pub(crate) use laboro_net::secret_file::{make_dir, read as read_secret, replace as write_secret};
 pub(crate) use tokens::TokenAdmission;

@@ -12,7 +12,7 @@ use crate::run::Signals;
 use anyhow::Context;
 use clap::Args;
 use laboro_api::access::Access;
-use laboro_hub::tunnel::{BUFFER_BYTES, TunnelError, enter};
+use laboro_api::tunnel::{BUFFER_BYTES, TunnelError, enter};
 use metered::Metered;
 use std::net::SocketAddr;
 use std::sync::Arc;

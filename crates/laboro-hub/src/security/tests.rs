@@ -3,6 +3,7 @@
 mod trust;
 
 use super::*;
+use laboro_api::access::client_config;
 use laboro_dialects::session::Admission;
 use std::fs::Permissions;
 use std::net::Ipv4Addr;

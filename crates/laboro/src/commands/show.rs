@@ -8,8 +8,8 @@ use crate::output::table::{Column, Mood, Table};
 use crate::output::{bytes, counted, print, safe, shell_word};
 use crate::resolve::{self, Which};
 use crate::view::{
-    ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task,
-    took, worker_of,
+    ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task, took,
+    worker_of,
 };
 use laboro_api::{After, Attempt, Job, Line, Stdin, Task, TaskState, TaskWork, Text};
 use laboro_plan::ScriptKind;

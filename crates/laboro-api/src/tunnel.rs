@@ -1,21 +1,48 @@
-//! The client's end: a connection to the hub that is as good as one to the door.
+//! Any door of a hub through its native one: programs whose dialect has no authentication reach theirs over TLS and
+//! with a token. What both ends say before the bytes of the door, and the client's end. Bytes are carried, not read.
+//!
+//! A client that wants a tunnel says so in its TLS handshake (ALPN), then `TOKEN DOOR` or `TOKEN DOOR/GROUP` in
+//! a line, and is answered `ok` or `no` and why. From there on the connection is the door's.
 
-use super::{PROTOCOL, read_line};
-use crate::security::{Access, SecurityError, client_config};
+use crate::access::{Access, client_config};
 use laboro_dialects::fuq2::STANDBY_REDIRECT_PROTOCOL;
-use laboro_net::{dial, within};
+use laboro_net::{SecurityError, dial, within};
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+/// What a client offers in its handshake.
+pub const PROTOCOL: &[u8] = b"laboro-tunnel/1";
+
+/// In each direction. More than this is not read before the other side has taken it.
+pub const BUFFER_BYTES: usize = 32 << 10;
+
+/// A token, a door and a group fit, and so does a reason.
+const LINE_BYTES_MAX: usize = 2048;
+
+/// One line without its end. Not a byte behind it is taken.
+pub async fn read_line(from: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
+    let mut line = Vec::new();
+    loop {
+        match from.read_u8().await? {
+            b'\n' => break,
+            byte if line.len() < LINE_BYTES_MAX => line.push(byte),
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the line has no end")),
+        }
+    }
+    String::from_utf8(line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Why there is no tunnel.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum TunnelError {
     #[error(transparent)]
     Access(#[from] SecurityError),
