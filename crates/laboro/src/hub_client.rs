@@ -55,6 +55,14 @@ pub(crate) fn look(
     converse(place::to_look(args)?, conversation)
 }
 
+/// The same where a wrong guess would do harm: where both could be meant, neither is.
+pub(crate) fn attend(
+    args: &WhereArgs,
+    conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    converse(place::to_change(args)?, conversation)
+}
+
 /// The same, to change something.
 pub(crate) fn change(
     args: &WhereArgs,
@@ -190,6 +198,15 @@ impl Hub {
     /// The run that is asked, if it is one.
     pub(crate) fn run(&self) -> Option<&RunPlace> {
         self.run.as_ref()
+    }
+
+    /// The same run after its process has ended; that is waited for. `None`: it is a hub.
+    pub(crate) async fn after_run(&self) -> anyhow::Result<Option<Hub>> {
+        let Some(run) = &self.run else { return Ok(None) };
+        while run.is_alive() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Hub::at(HubOrRun::Run(RunPlace { socket: None, ..run.clone() })).await.map(Some)
     }
 
     /// Nothing happens there any more.
@@ -405,6 +422,9 @@ impl Hub {
         Follow::start(&self.client, job, self.run.is_none()).await
     }
 }
+
+/// How often a process that is ending is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 const NAME_TAKEN: &str = "\
 Names are unique in a group: say --prefix TEXT to put something before them, --group GROUP for another group,

@@ -251,20 +251,20 @@ pub(crate) struct Wait {
     #[arg(value_name = "JOB", default_value = "last")]
     pub(crate) jobs: Vec<String>,
 
-    /// Give up after so long, with exit status 1.
+    /// Time limit: stop waiting after TIME, with exit status 1.
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
 
-    /// No bar and no words.
+    /// Print nothing; check the exit status.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// The jobs as they are in the end, one JSON object a line.
+    /// Print the jobs as they ended, one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) hub: HubArgs,
+    pub(crate) place: WhereArgs,
 }
 
 /// Cancel, hold, release, retry and priority have the same shape.

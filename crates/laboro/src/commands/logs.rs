@@ -1,5 +1,6 @@
-//! `laboro logs`: what a task of a run printed, from the store, also while it runs. Whether a run here or a
-//! hub is meant is decided here too.
+//! `laboro logs`: what a task of a run printed, from the store, also while it runs. Not by the API, as that of a hub:
+//! what a resumed run did not run again was printed by earlier runs, whose stores the run does not serve. Whether a run
+//! here or a hub is meant is decided here too.
 
 mod hub;
 
@@ -7,12 +8,12 @@ pub(crate) use hub::tail;
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
-use crate::hub_client::is_known;
+use crate::hub_client::{RunPlace, is_known};
 use crate::output::{print, say};
 use crate::run::{GROUP, JOB, RunDir, earlier};
 use anyhow::Context;
 use laboro_api as api;
-use laboro_core::{Ledger, Name, State, TaskId};
+use laboro_core::{Ledger, Name, TaskId};
 use laboro_journal::outputs::{End, Ending, Key, Reader, Stream, Streams};
 use laboro_journal::read_ledger;
 use serde_json::{Value, json};
@@ -152,12 +153,8 @@ fn may_still_run(dir: &Path, task: TaskId) -> anyhow::Result<bool> {
     Ok(is_running && unfinished)
 }
 
-/// Whether the process that wrote its number beside the journal is there. Trying its lock would be surer,
-/// and would get in the way of a run that starts at that moment.
 fn is_running(dir: &Path) -> bool {
-    let lock = std::fs::read_to_string(dir.join("journal/lock")).unwrap_or_default();
-    let process = lock.trim().parse::<u32>();
-    process.is_ok_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+    RunPlace { dir: dir.to_owned(), socket: None }.is_alive()
 }
 
 fn say_truncated(end: Option<&End>) {
@@ -170,7 +167,7 @@ fn say_truncated(end: Option<&End>) {
 }
 
 fn as_json(reader: &Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::Result<Exit> {
-    let state = ledger(dir)?.state_of(task).map(State::word);
+    let state = ledger(dir)?.state_of(task).map(|state| api::TaskState::from(state).word());
     let mut record =
         json!({ "job": task.job.0, "task": task.index, "name": args.task, "state": state });
     let Some(key) = key(reader, args, task)? else {

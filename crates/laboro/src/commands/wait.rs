@@ -1,15 +1,15 @@
-//! `laboro wait`: until jobs are over, with a bar. The exit status is that of `laboro run`.
+//! `laboro wait`: until jobs of a hub or a run here are over, with a bar. The exit status is that of `laboro run`.
 
 use crate::args::hub::Wait;
 use crate::exit::{Exit, usage};
-use crate::hub_client::{Away, Hub, talk};
+use crate::hub_client::{Away, Hub, attend};
 use crate::input::quantity;
-use crate::output::{duration, print, say};
+use crate::output::{counted, duration, print, say};
 use crate::progress::Progress;
 use crate::resolve;
 use crate::view::{bar_of, state_of_job};
 use anyhow::Context;
-use laboro_api::{Fleet, Job, JobState, Overview};
+use laboro_api::{Counts, Fleet, Job, JobState, Overview};
 use laboro_plan::parse_duration;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 pub(crate) fn run(args: &Wait) -> anyhow::Result<Exit> {
     let timeout = quantity("--timeout", args.timeout.as_deref(), parse_duration)?;
     let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    talk(&args.hub, async |hub| {
+    attend(&args.place, async |hub| {
         let mut jobs = Vec::with_capacity(args.jobs.len());
         for job in &args.jobs {
             jobs.push(resolve::job(hub, job).await?);
@@ -53,6 +53,9 @@ pub(crate) async fn until_over(
     if jobs.len() > JOBS_MAX {
         return Err(usage(format!("more than {JOBS_MAX} jobs cannot be waited for at once")));
     }
+    if hub.is_over() {
+        return of_past_run(hub, &jobs, shown).await;
+    }
     let mut progress = Progress::new(0, shown != WaitOutput::Words { quiet: false });
     let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
     let mut away = Away::default();
@@ -70,6 +73,12 @@ pub(crate) async fn until_over(
         let waited = match waited {
             Ok(waited) => waited,
             Err(error) if left.is_some_and(|left| left.is_zero()) => return Err(error.into()),
+            // A run that is over takes its socket with it.
+            Err(error) if error.is_away() && hub.run().is_some() => {
+                drop(progress);
+                let past = hub.after_run().await?;
+                return of_past_run(past.as_ref().unwrap_or(hub), &jobs, shown).await;
+            }
             Err(error) => {
                 away.pause(error).await?;
                 continue;
@@ -81,8 +90,8 @@ pub(crate) async fn until_over(
         }
         if left.is_some_and(|left| left.is_zero()) {
             drop(progress);
-            say("laboro: the time is over and the jobs are not");
-            return tell(&waited.jobs, shown).map(|_| Exit::SomeFailed);
+            say(format_args!("laboro: timed out; still unfinished: {}", unfinished(&waited.jobs)));
+            return tell(hub, &waited.jobs, shown).map(|_| Exit::SomeFailed);
         }
         if progress.is_seen() {
             let seen = hub.get::<Overview>("overview").await.ok();
@@ -90,7 +99,32 @@ pub(crate) async fn until_over(
         }
     };
     drop(progress);
-    tell(&ended, shown)
+    tell(hub, &ended, shown)
+}
+
+/// There is nothing to wait for: the process of the run has ended, with all of its tasks or without.
+async fn of_past_run(hub: &Hub, jobs: &[u32], shown: WaitOutput) -> anyhow::Result<Exit> {
+    let mut ended = Vec::with_capacity(jobs.len());
+    for &job in jobs {
+        ended.push(hub.job(job).await?);
+    }
+    if ended.iter().any(|job| job.ended_ms.is_none()) {
+        let run = hub.address();
+        say(format_args!(
+            "laboro: {run} was interrupted; the same `laboro run` command resumes it"
+        ));
+    }
+    tell(hub, &ended, shown)
+}
+
+/// `job 2 (3 ready, 1 running)`: what is left of each.
+fn unfinished(jobs: &[Job]) -> String {
+    let left = jobs.iter().filter(|job| job.ended_ms.is_none());
+    let left = left.map(|job| {
+        let counts = Counts { done: 0, failed: 0, cancelled: 0, ..job.counts };
+        format!("job {} ({})", job.job, bar_of(&counts))
+    });
+    left.collect::<Vec<_>>().join(", ")
 }
 
 /// Who stops waiting may think that the jobs stop too.
@@ -125,11 +159,14 @@ fn at_workers(given: u64, workers: Option<Fleet>) -> String {
     }
 }
 
-fn tell(jobs: &[Job], shown: WaitOutput) -> anyhow::Result<Exit> {
+fn tell(hub: &Hub, jobs: &[Job], shown: WaitOutput) -> anyhow::Result<Exit> {
     for job in jobs {
         match shown {
             WaitOutput::Json => print(serde_json::to_string(job)?)?,
-            WaitOutput::Words { quiet: false } => say(summary(job)),
+            WaitOutput::Words { quiet: false } => match hub.run() {
+                Some(_) => say(summary_of_run(&hub.address(), job)),
+                None => say(summary(job)),
+            },
             WaitOutput::Words { quiet: true } => {}
         }
     }
@@ -139,16 +176,8 @@ fn tell(jobs: &[Job], shown: WaitOutput) -> anyhow::Result<Exit> {
 
 /// The time is the job's own, from its submit to its end, whenever the wait began.
 fn summary(job: &Job) -> String {
-    let (number, counts) = (job.job, bar_of(&job.counts));
-    let took = job.ended_ms.map_or_else(String::new, |ended| {
-        let took = Duration::from_millis(ended.saturating_sub(job.submitted_ms));
-        format!(" in {}", duration(took))
-    });
-    let mut words = match job.state {
-        JobState::Done if job.tasks == 1 => format!("job {number}: 1 task done{took}"),
-        JobState::Done => format!("job {number}: {} tasks done{took}", job.tasks),
-        _ => format!("job {number} {}{took}: {counts}", state_of_job(job).0),
-    };
+    let number = job.job;
+    let mut words = outcome(&format!("job {number}"), job);
     if job.counts.failed > 0 {
         words.push_str(&format!(
             "\nsee them: laboro tasks {number}/failed   run them again: laboro retry {number}"
@@ -157,6 +186,28 @@ fn summary(job: &Job) -> String {
         words.push_str(&format!("\nlet it go on: laboro release {number}"));
     }
     words
+}
+
+fn summary_of_run(run: &str, job: &Job) -> String {
+    let mut words = outcome(run, job);
+    if job.counts.failed > 0 {
+        words.push_str(
+            "\nsee them: laboro tasks failed   run them again: laboro run --retry-failed ...",
+        );
+    }
+    words
+}
+
+/// `job 3: 10 tasks done in 16.0 s`
+fn outcome(what: &str, job: &Job) -> String {
+    let took = job.ended_ms.map_or_else(String::new, |ended| {
+        let took = Duration::from_millis(ended.saturating_sub(job.submitted_ms));
+        format!(" in {}", duration(took))
+    });
+    match job.state {
+        JobState::Done => format!("{what}: {} done{took}", counted(job.tasks, "task")),
+        _ => format!("{what} {}{took}: {}", state_of_job(job).0, bar_of(&job.counts)),
+    }
 }
 
 #[cfg(test)]

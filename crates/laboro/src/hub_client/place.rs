@@ -29,6 +29,14 @@ impl RunPlace {
         Ok(RunPlace { dir, socket })
     }
 
+    /// Whether the process that wrote its number beside the journal is there. Trying its lock would be surer, and would
+    /// get in the way of a run that starts at that moment.
+    pub(crate) fn is_alive(&self) -> bool {
+        let lock = std::fs::read_to_string(self.dir.join("journal/lock")).unwrap_or_default();
+        let process = lock.trim().parse::<u32>();
+        process.is_ok_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+    }
+
     /// What it is called in messages.
     pub(crate) fn name(&self) -> String {
         format!("run {}", self.dir.file_name().unwrap_or_default().to_string_lossy())

@@ -80,8 +80,14 @@ fn a_run_is_asked_like_a_hub_while_it_lives_and_after() {
         }
         is_told
     });
+    let waiting = rig.laboro(["wait"]).start();
     rig.write("go", "");
     live.wait().expect(1);
+    waiting
+        .wait()
+        .expect(1)
+        .says("4 done, 1 failed, 1 cancelled")
+        .says("laboro run --retry-failed");
     events.wait().expect(0).says("is over");
     assert!(!rig.run_dir().join("api.sock").exists());
     both(&|arguments, words| {
@@ -90,6 +96,7 @@ fn a_run_is_asked_like_a_hub_while_it_lives_and_after() {
         says(arguments, words);
     });
     says(&["status"], "not running");
+    rig.laboro(["wait"]).run().expect(1).says("4 done, 1 failed, 1 cancelled");
     rig.laboro(["events"]).run().expect(0).says("nothing happens any more");
     rig.laboro(["hold", "1"]).run().expect(4).says("is not running");
 }
@@ -101,6 +108,10 @@ fn of_a_run_that_was_killed_nothing_runs() {
     live.signal(Signal::KILL);
     live.wait();
     assert_eq!(states(&rig), expected("ready"));
+    rig.laboro(["wait"])
+        .run()
+        .expect(1)
+        .says("was interrupted; the same `laboro run` command resumes it");
 }
 
 #[test]

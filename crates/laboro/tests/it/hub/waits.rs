@@ -39,7 +39,7 @@ fn a_submit_that_waits_is_like_a_run() {
 fn a_wait_gives_up_when_its_time_is_over() {
     let place = Place::new();
     place.out(&["submit", "--", "true"]);
-    place.run(&["wait", "--timeout", "50ms"]).expect(1).says("the time is over");
+    place.run(&["wait", "--timeout", "50ms"]).expect(1).says("timed out; still unfinished: job");
 }
 
 #[test]
