@@ -1,13 +1,18 @@
 //! From the words of a request to the core's: tasks and arrays with their settings, shared wherever several have
 //! the same. Names, predecessors and limits are checked by the core.
 
+mod array;
+mod check;
+
 use super::needs::Variant;
 use super::reference::{Line, Reach};
 use super::streams::{Output, Stdin};
-use super::submit::{IfTaken, Span, TaskSpec, UnknownAfter};
+use super::submit::{IfTaken, TaskSpec, UnknownAfter};
 use super::text::Text;
+use array::array_of;
+use check::{check_defaults, check_settings, check_zero};
 use laboro_core::{
-    ArraySpec, Backoff, CallWork, CommandWork, Name, Needs, Profile, Program, Setting, Values, Work,
+    ArraySpec, Backoff, CallWork, CommandWork, Name, Needs, Profile, Program, Setting, Work,
 };
 use laboro_plan::Settings;
 use std::collections::{HashMap, HashSet};
@@ -440,102 +445,6 @@ fn program(line: Line, task: &Text) -> Result<Program, BadTask> {
         }
     }
 }
-
-/// What could never run, or never count.
-fn check_settings(spec: &TaskSpec, task: &Text) -> Result<(), BadTask> {
-    let bad =
-        |field, value: i64, why| Err(BadTask::BadNumber { task: task.clone(), field, value, why });
-    if spec.slots == Some(0) {
-        return bad("slots", 0, "a task takes at least one");
-    }
-    if spec.attempts == Some(0) {
-        return bad("attempts", 0, "a task has at least one");
-    }
-    if spec.variants.iter().any(|variant| variant.slots == Some(0)) {
-        return bad("slots", 0, "a task takes at least one");
-    }
-    if spec.timeout_ms == Some(0) {
-        return bad("timeout_ms", 0, "the task could never run");
-    }
-    if let Some(nice) = spec.nice.filter(|nice| !(-20..=19).contains(nice)) {
-        return bad("nice", nice.into(), "it goes from -20 to 19");
-    }
-    if let Some(code) = spec.retry_on.iter().find(|code| !(0..=255).contains(*code)) {
-        return bad("retry_on", i64::from(*code), "exit codes go from 0 to 255");
-    }
-    let is_label =
-        |name: &str| !name.is_empty() && !name.chars().any(|c| c.is_whitespace() || c.is_control());
-    let variants = || spec.variants.iter();
-    let resources = spec.resources.keys().chain(variants().flat_map(|one| one.resources.keys()));
-    let resources = resources.map(|name| ("resources", name.clone()));
-    let tags = spec.tags.iter().chain(variants().flat_map(|one| &one.tags));
-    let tags = tags.map(|tag| ("tags", tag.to_string()));
-    match resources.chain(tags).find(|(_, name)| !is_label(name)) {
-        None => Ok(()),
-        Some((field, name)) => Err(BadTask::BadLabel { task: task.clone(), field, name }),
-    }
-}
-
-fn check_zero(bytes: &[u8], task: &Text, field: &'static str) -> Result<(), BadTask> {
-    if bytes.contains(&0) {
-        return Err(BadTask::ZeroByte { task: task.clone(), field });
-    }
-    Ok(())
-}
-
-/// How many elements and what they stand for, if it is an array.
-fn array_of(spec: &mut TaskSpec, name: &Text) -> Result<Option<(u32, Values)>, BadTask> {
-    let numbered = |first, step| Values::Numbers { first, step };
-    match (spec.count, spec.range, spec.values.take()) {
-        (None, None, None) => Ok(None),
-        (Some(0), None, None) => Err(BadTask::NoElements(name.clone())),
-        (Some(count), None, None) => Ok(Some((count, numbered(1, 1)))),
-        (None, Some(range), None) => {
-            let count = elements(range).ok_or_else(|| BadTask::BadRange(name.clone()))?;
-            let count = u32::try_from(count).map_err(|_| BadTask::TooMany(name.clone()))?;
-            Ok(Some((count, numbered(range.first, range.step))))
-        }
-        (None, None, Some(values)) => {
-            if values.is_empty() {
-                return Err(BadTask::NoElements(name.clone()));
-            }
-            let count = u32::try_from(values.len()).map_err(|_| BadTask::TooMany(name.clone()))?;
-            // A call is given them as they are.
-            for value in values.words().iter().filter(|_| spec.call.is_none()) {
-                check_zero(value, name, "values")?;
-            }
-            Ok(Some((count, Values::List(Arc::new(values.into_words().into())))))
-        }
-        _ => Err(BadTask::TwoArrays(name.clone())),
-    }
-}
-
-fn elements(range: Span) -> Option<i128> {
-    let (first, last, step) =
-        (i128::from(range.first), i128::from(range.last), i128::from(range.step));
-    let steps = (last - first).checked_div(step)?;
-    (steps >= 0 && (last - first).signum() * step.signum() >= 0).then_some(steps + 1)
-}
-
-/// Only settings can be left open.
-fn check_defaults(defaults: &TaskSpec) -> Result<(), BadTask> {
-    let of_a_task = [
-        ("name", defaults.name.is_some()),
-        ("command", defaults.command.is_some()),
-        ("script", defaults.script.is_some()),
-        ("call", defaults.call.is_some()),
-        ("count", defaults.count.is_some()),
-        ("range", defaults.range.is_some()),
-        ("values", defaults.values.is_some()),
-        ("after", !defaults.after.is_empty()),
-        ("each", !defaults.each.is_empty()),
-    ];
-    match of_a_task.into_iter().find(|(_, given)| *given) {
-        Some((field, _)) => Err(BadTask::NotADefault(field)),
-        None => Ok(()),
-    }
-}
-
 impl From<IfTaken> for laboro_core::IfTaken {
     fn from(if_taken: IfTaken) -> laboro_core::IfTaken {
         match if_taken {

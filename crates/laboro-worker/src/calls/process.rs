@@ -71,12 +71,12 @@ pub(super) struct Process {
     pub(super) mean: Option<f64>,
     pub(super) memory: Memory,
     /// It gets no more calls.
-    pub(super) ending: Option<ProcessEnding>,
+    pub(super) ending: Option<Ending>,
 }
 
 /// Why a process has to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ProcessEnding {
+pub(super) enum Ending {
     /// Nothing is wrong with its calls.
     Retired,
     /// The call under way took too long.
