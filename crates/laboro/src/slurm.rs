@@ -4,6 +4,7 @@
 
 pub(crate) mod args;
 
+mod columns;
 mod depend;
 mod jobs;
 pub(crate) mod options;

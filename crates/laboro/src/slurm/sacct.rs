@@ -98,7 +98,7 @@ const COLUMNS: [(&str, usize); 44] = [
     ("WorkDir", 20),
 ];
 
-struct Column {
+struct AccountColumn {
     name: &'static str,
     width: usize,
     left: bool,
@@ -197,19 +197,19 @@ fn wanted(typed: &Typed) -> Result<(WantedRows, u64), Fault> {
     Ok((wanted, until_ms.unwrap_or(u64::MAX)))
 }
 
-fn columns(format: &str) -> Result<Vec<Column>, Fault> {
+fn columns(format: &str) -> Result<Vec<AccountColumn>, Fault> {
     let one = |item: &str| {
         let (name, width) = item.split_once('%').unwrap_or((item, ""));
         let found = COLUMNS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.trim()));
         let &(name, usual) =
             found.ok_or_else(|| Fault::from(format!("Invalid field requested: \"{name}\"")))?;
         let (left, digits) = (width.starts_with('-'), width.trim_start_matches('-'));
-        Ok(Column { name, width: digits.parse().unwrap_or(usual), left })
+        Ok(AccountColumn { name, width: digits.parse().unwrap_or(usual), left })
     };
     format.split(',').filter(|item| !item.is_empty()).map(one).collect()
 }
 
-fn content(row: &Row, column: &Column, now_ms: u64) -> String {
+fn content(row: &Row, column: &AccountColumn, now_ms: u64) -> String {
     let name = column.name.to_ascii_lowercase();
     let text = field(row, &name, now_ms).unwrap_or_default();
     match (column.name, row.state) {
@@ -222,7 +222,7 @@ fn content(row: &Row, column: &Column, now_ms: u64) -> String {
     }
 }
 
-fn of_script(row: &Row, column: &Column, now_ms: u64) -> String {
+fn of_script(row: &Row, column: &AccountColumn, now_ms: u64) -> String {
     match column.name {
         "JobID" => format!("{}.batch", row.id()),
         "JobIDRaw" => format!("{}.batch", row.raw()),
@@ -234,7 +234,11 @@ fn of_script(row: &Row, column: &Column, now_ms: u64) -> String {
     }
 }
 
-fn line(columns: &[Column], style: Style<'_>, content: impl Fn(&Column) -> String) -> String {
+fn line(
+    columns: &[AccountColumn],
+    style: Style<'_>,
+    content: impl Fn(&Column) -> String,
+) -> String {
     let mut parts: Vec<String> = Vec::new();
     for column in columns {
         let text = content(column);

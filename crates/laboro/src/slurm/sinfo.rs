@@ -1,9 +1,9 @@
 //! `sinfo`: groups as partitions, workers as nodes.
 
 use super::Fault;
+use super::columns::{by_letters, line};
 use super::options::{Opt, Takes, Words, ignored, means, parse, refused};
 use super::put;
-use super::table::fit;
 use crate::hub_client::{Hub, WorkerPages};
 use laboro_api::Worker;
 
@@ -92,16 +92,15 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
         (false, true) => SUMMARY,
         (false, false) => USUAL,
     };
-    let columns = columns(typed.value("format").unwrap_or(usual))?;
+    let known = |letter| head(letter).map(|head| (letter, head));
+    let columns = by_letters(typed.value("format").unwrap_or(usual), known)?;
     // Nodes of one state are one line, where their state or name is shown.
     let by_state =
-        columns.iter().any(|column| "tTN".contains(column.letter)) && !typed.has("summarize");
+        columns.iter().any(|column| "tTN".contains(column.what.0)) && !typed.has("summarize");
     super::ask(hub, async |hub| {
         let mut text = String::new();
         if !typed.has("noheader") {
-            text.push_str(&line(&columns, |column| {
-                head(column.letter).unwrap_or_default().to_owned()
-            }));
+            text.push_str(&line(&columns, |(_, head)| (*head).to_owned()));
         }
         let only = typed.list("partition");
         for partition in partitions(hub).await? {
@@ -109,7 +108,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
                 continue;
             }
             for nodes in lines(&partition.nodes, by_state, typed.has("Node")) {
-                text.push_str(&line(&columns, |column| content(column.letter, &partition, &nodes)));
+                text.push_str(&line(&columns, |(letter, _)| content(*letter, &partition, &nodes)));
             }
         }
         put(&text)?;
@@ -132,45 +131,6 @@ fn lines(nodes: &[Node], by_state: bool, one_by_one: bool) -> Vec<Vec<Node>> {
         }
     }
     lines
-}
-
-struct Column {
-    before: String,
-    letter: char,
-    width: usize,
-    right: bool,
-}
-
-fn columns(format: &str) -> Result<Vec<Column>, Fault> {
-    let mut columns = Vec::new();
-    let (mut before, mut letters) = (String::new(), format.chars().peekable());
-    while let Some(letter) = letters.next() {
-        if letter != '%' {
-            before.push(letter);
-            continue;
-        }
-        let right = letters.next_if_eq(&'.').is_some();
-        let mut digits = String::new();
-        while let Some(digit) = letters.next_if(char::is_ascii_digit) {
-            digits.push(digit);
-        }
-        let Some(letter) = letters.next() else { break };
-        if head(letter).is_none() {
-            return Err(Fault::from(format!("there is no column %{letter} here")));
-        }
-        let before = std::mem::take(&mut before);
-        columns.push(Column { before, letter, width: digits.parse().unwrap_or(0), right });
-    }
-    Ok(columns)
-}
-
-fn line(columns: &[Column], content: impl Fn(&Column) -> String) -> String {
-    let mut line = String::new();
-    for column in columns {
-        line.push_str(&column.before);
-        line.push_str(&fit(&content(column), column.width, column.right));
-    }
-    format!("{}\n", line.trim_end_matches(' '))
 }
 
 fn head(letter: char) -> Option<&'static str> {

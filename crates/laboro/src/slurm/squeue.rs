@@ -1,9 +1,10 @@
 //! `squeue`: what waits and runs.
 
+use super::columns::{FormatColumn, by_letters, line};
 use super::jobs::{Row, SlurmJobRef, State, WantedRows, states};
 use super::options::{Opt, Takes, Words, ignored, means, parse, refused};
 use super::put;
-use super::table::{field, fit, json, now_ms};
+use super::table::{field, json, now_ms};
 use super::{Fault, user};
 
 use Takes::{Maybe, Nothing, Value};
@@ -72,8 +73,8 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
     };
     let columns = match (typed.value("Format"), typed.value("format")) {
         (Some(names), _) => by_names(names)?,
-        (None, Some(letters)) => by_letters(letters)?,
-        (None, None) => by_letters(if typed.has("long") { LONG } else { USUAL })?,
+        (None, Some(letters)) => by_letters(letters, by_letter)?,
+        (None, None) => by_letters(if typed.has("long") { LONG } else { USUAL }, by_letter)?,
     };
     super::ask(hub, async |hub| {
         let rows = wanted.rows(hub).await?;
@@ -87,7 +88,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
         }
         let now = now_ms();
         for row in &rows {
-            text.push_str(&line(&columns, |column| content(row, column, now)));
+            text.push_str(&line(&columns, |column| content(row, column.name, now)));
         }
         put(&text)?;
         Ok(0)
@@ -100,65 +101,25 @@ fn named(user: String) -> String {
     if user == own { self::user() } else { user }
 }
 
-/// One column, with what stands before it.
-struct Column {
-    before: String,
-    field: &'static str,
+/// What a column shows, as `table::field` calls it, and what stands above it.
+struct Field {
+    name: &'static str,
     head: &'static str,
-    width: usize,
-    right: bool,
-    after: String,
 }
 
-fn content(row: &Row, column: &Column, now_ms: u64) -> String {
-    let text = field(row, column.field, now_ms).unwrap_or_default();
+type Column = FormatColumn<Field>;
+
+fn content(row: &Row, name: &str, now_ms: u64) -> String {
+    let text = field(row, name, now_ms).unwrap_or_default();
     // What has no node has nothing there.
-    match column.field {
+    match name {
         "nodelist" if text == "None assigned" => String::new(),
         _ => text,
     }
 }
 
-fn line(columns: &[Column], content: impl Fn(&Column) -> String) -> String {
-    let mut line = String::new();
-    for column in columns {
-        line.push_str(&column.before);
-        line.push_str(&fit(&content(column), column.width, column.right));
-        line.push_str(&column.after);
-    }
-    format!("{}\n", line.trim_end_matches(' '))
-}
-
-/// `%.18i|%T`
-fn by_letters(format: &str) -> Result<Vec<Column>, Fault> {
-    let mut columns: Vec<Column> = Vec::new();
-    let mut before = String::new();
-    let mut letters = format.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter != '%' {
-            before.push(letter);
-            continue;
-        }
-        let right = letters.next_if_eq(&'.').is_some();
-        let mut digits = String::new();
-        while let Some(digit) = letters.next_if(char::is_ascii_digit) {
-            digits.push(digit);
-        }
-        let Some(letter) = letters.next() else { break };
-        let (field, head) = by_letter(letter)
-            .ok_or_else(|| Fault::from(format!("there is no column %{letter} here")))?;
-        let width = digits.parse().unwrap_or(0);
-        let before = std::mem::take(&mut before);
-        columns.push(Column { before, field, head, width, right, after: String::new() });
-    }
-    if let Some(last) = columns.last_mut() {
-        last.after = before;
-    }
-    Ok(columns)
-}
-
-fn by_letter(letter: char) -> Option<(&'static str, &'static str)> {
-    Some(match letter {
+fn by_letter(letter: char) -> Option<Field> {
+    let (name, head) = match letter {
         'i' => ("jobid", "JOBID"),
         'A' => ("jobidraw", "JOBID"),
         'F' => ("arrayjobid", "ARRAY_JOB_ID"),
@@ -188,7 +149,8 @@ fn by_letter(letter: char) -> Option<(&'static str, &'static str)> {
         'q' => ("qos", "QOS"),
         'E' => ("dependency", "DEPENDENCY"),
         _ => return None,
-    })
+    };
+    Some(Field { name, head })
 }
 
 /// `JobID:20,State:|`: a width, or what stands behind.
@@ -205,7 +167,8 @@ fn by_names(names: &str) -> Result<Vec<Column>, Fault> {
         let field = NAMES.iter().find(|known| **known == name);
         let field = field.ok_or_else(|| Fault::from(format!("there is no column {name} here")))?;
         let head = HEADS.iter().find(|(known, _)| known == field).map_or(*field, |(_, head)| head);
-        columns.push(Column { before: String::new(), field, head, width, right, after });
+        let what = Field { name: field, head };
+        columns.push(Column { before: String::new(), what, width, right, after });
     }
     Ok(columns)
 }
