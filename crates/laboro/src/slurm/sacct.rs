@@ -237,7 +237,7 @@ fn of_script(row: &Row, column: &AccountColumn, now_ms: u64) -> String {
 fn line(
     columns: &[AccountColumn],
     style: Style<'_>,
-    content: impl Fn(&Column) -> String,
+    content: impl Fn(&AccountColumn) -> String,
 ) -> String {
     let mut parts: Vec<String> = Vec::new();
     for column in columns {
