@@ -120,7 +120,7 @@ impl Access {
     pub fn text(&self) -> String {
         let body = toml::to_string(self).expect("a table of strings has a TOML form");
         format!(
-            "# Access to a Laboro hub. Keep it to yourself: whoever has it may do what the role says.\n\n{body}"
+            "# Access to a Laboro hub. Keep it secret: anyone who has it may do what the role says.\n\n{body}"
         )
     }
 

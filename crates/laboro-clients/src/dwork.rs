@@ -27,7 +27,7 @@ impl FromStr for Address {
 
     /// `host`, `host:port`, `[v6]:port`, all also behind `tcp://`.
     fn from_str(text: &str) -> Result<Address, String> {
-        let bad = || format!("{text} is no address: say host, host:port or tcp://host:port");
+        let bad = || format!("{text} is not an address: write host, host:port or tcp://host:port");
         let rest = match text.split_once("://") {
             Some(("tcp" | "dwork", rest)) => rest,
             Some(_) => return Err(bad()),

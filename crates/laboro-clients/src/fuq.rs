@@ -192,7 +192,7 @@ impl Foreman {
         }
         let value = serde_json::from_slice(&body);
         value.map(|value| (status, value)).map_err(|error| {
-            Trouble::Answer(format!("the foreman's answer to {path} is no JSON: {error}"))
+            Trouble::Answer(format!("the foreman's answer to {path} is not JSON: {error}"))
         })
     }
 

@@ -29,7 +29,7 @@ pub enum SecurityError {
     #[error("{}: {reason}", .path.display())]
     Malformed { path: PathBuf, reason: String },
 
-    #[error("the access text is no good: {reason}: make a new one with `laboro access`")]
+    #[error("the access text cannot be used: {reason}: make a new one with `laboro access`")]
     BadAccess { reason: String },
 
     #[error("there is a token named {name} already: revoke it first or choose another name")]

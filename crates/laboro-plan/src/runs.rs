@@ -104,7 +104,7 @@ fn run_name(below: &Path) -> Result<OsString, String> {
     let bytes = below.as_os_str().as_bytes();
     let name = bytes.iter().rposition(|byte| *byte == b'.').map_or(bytes, |dot| &bytes[..dot]);
     if name.is_empty() || name.ends_with(b"/") {
-        return Err(format!("{shown}: nothing but an extension is no name"));
+        return Err(format!("{shown}: nothing but an extension is not a name"));
     }
     if name.contains(&b'\n') {
         return Err(format!("{shown}: the name holds a new line"));

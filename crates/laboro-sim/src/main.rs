@@ -42,7 +42,7 @@ fn first_seed(text: &str) -> Result<u64, String> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         return Ok(now.as_secs() * 1000);
     }
-    text.parse().map_err(|_| format!("`{text}` is no number; give one, or `fresh`"))
+    text.parse().map_err(|_| format!("`{text}` is not a number; give one, or `fresh`"))
 }
 
 fn default_jobs() -> usize {

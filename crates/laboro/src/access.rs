@@ -145,7 +145,7 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
     let host = args.hub_address.as_deref();
     if let Some(host) = host.filter(|hosts| !hosts.split(',').map(str::trim).all(is_host)) {
         return Err(usage(format_args!(
-            "--hub-address {host:?} is no name and no address of a machine"
+            "--hub-address {host:?} is not a host: give a name or an address, without a port"
         )));
     }
     let (http, native) = (reached(own.http, host), reached(own.native, host));

@@ -28,7 +28,7 @@ pub(crate) enum JobRef {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SelectorError {
-    #[error("an empty word is no job and no task")]
+    #[error("an empty word is not a job or a task")]
     Empty,
     #[error("{0}: a job's number is between 1 and 4294967295")]
     JobNumber(String),

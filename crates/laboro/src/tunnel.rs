@@ -42,7 +42,7 @@ pub(crate) struct Tunnel {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
 
-    /// Listen also where others can connect: whoever reaches the address has what the token allows.
+    /// Listen also on addresses that other machines can reach: anyone who connects has what the token allows.
     #[arg(long)]
     insecure: bool,
 
@@ -59,7 +59,7 @@ const OUT_OF_SOCKETS: Duration = Duration::from_millis(100);
 pub(crate) fn run(args: &Tunnel) -> anyhow::Result<Exit> {
     if !args.listen.ip().is_loopback() && !args.insecure {
         return Err(usage(format!(
-            "{}: whoever reaches it gets in without a token; use a loopback address, or say --insecure",
+            "{}: anyone who can reach it gets in without a token; use a loopback address, or say --insecure",
             args.listen
         )));
     }

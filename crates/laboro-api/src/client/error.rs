@@ -15,7 +15,7 @@ pub enum ClientError {
         source: io::Error,
     },
     /// The certificate is not that of the access file.
-    #[error("whoever answers at {address} is not the hub of the access file: {why}")]
+    #[error("the server at {address} is not the hub of the access file: {why}")]
     Stranger {
         /// The hub.
         address: String,

@@ -40,7 +40,7 @@ impl Target {
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         match has_port && !host.contains("//") {
             true => Ok(host.to_owned()),
-            false => Err(format!("{address} is no address; write it as tcp://HOST:PORT")),
+            false => Err(format!("{address} is not an address: write tcp://HOST:PORT")),
         }
     }
 

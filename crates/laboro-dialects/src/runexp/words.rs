@@ -54,7 +54,7 @@ pub enum ManagerWord {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum WordError {
-    #[error("`{0}` is no word of the dialect")]
+    #[error("`{0}` is not a word of the dialect")]
     Unknown(String),
     #[error("more than {MESSAGE_BYTES_MAX} bytes and no whole message: `{0}`…")]
     TooLong(String),

@@ -56,7 +56,7 @@ pub enum BadDoor {
     NoDialect,
     #[error("there is no dialect {word}; there are {}", Dialect::words())]
     Dialect { word: String },
-    #[error("{text} is no address: {why}; write host:port, port 0 for any that is free")]
+    #[error("{text} is not an address: {why}; write host:port, port 0 for any that is free")]
     Address { text: String, why: String },
     #[error("door {dialect}: {word} is an option of {of} doors")]
     NotHere { dialect: &'static str, word: String, of: String },

@@ -36,11 +36,11 @@ fn a_mistake_is_named_with_its_line() {
     for (text, words) in [
         ("\ndurabilty = \"os\"\n", "line 2: unknown field `durabilty`"),
         ("[limits]\nconections = 1\n", "line 2: unknown field `conections`"),
-        ("http = \"off\"\nnative = \"here\"\n", "line 2: here is no address"),
+        ("http = \"off\"\nnative = \"here\"\n", "line 2: here is not an address"),
         ("[[door]]\ndialect = \"latin\"\naddress = \"127.0.0.1:0\"\n", "no dialect latin"),
         ("[[door]]\ndialect = \"fuq2\"\n", "missing field `address`"),
         ("durability = \"none\"\n", "line 1: unknown variant `none`"),
-        ("http_allow = [\"here\"]\n", "line 1: here is no network"),
+        ("http_allow = [\"here\"]\n", "line 1: here is not a network"),
         ("[limits]\nconnections = 0\n", "limits.connections = 0: it has to be at least 1"),
         ("[limits]\nmessage_bytes = 10\n", "limits.message_bytes = 10: it has to be at least 4096"),
         ("[limits]\nhandshake_ms = 0\n", "limits.handshake_ms = 0"),
@@ -117,9 +117,9 @@ fn a_door_is_written_in_one_word() {
         ("dwork=127.0.0.1:1,lease_ms=long", "door option lease_ms=long"),
         ("fuq2", "dialect=address"),
         ("latin=127.0.0.1:1", "no dialect latin; there are native, fuq, fuq2, fuq1, dwork"),
-        ("fuq2=7912", "7912 is no address"),
+        ("fuq2=7912", "7912 is not an address"),
         ("fuq2=127.0.0.1:1,open", "door option open"),
-        ("fuq2=127.0.0.1:1,allow=x", "x is no network"),
+        ("fuq2=127.0.0.1:1,allow=x", "x is not a network"),
     ] {
         let told = text.parse::<DoorSettings>().unwrap_err().to_string();
         assert!(told.contains(words), "{told}");

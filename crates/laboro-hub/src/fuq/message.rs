@@ -17,7 +17,7 @@ impl Message {
         let mut values = serde_json::Deserializer::from_slice(body).into_iter::<Value>();
         match values.next() {
             Some(Ok(value)) => Message::of(value),
-            Some(Err(error)) => Err(Unclear(format!("this is no JSON: {error}"))),
+            Some(Err(error)) => Err(Unclear(format!("this is not JSON: {error}"))),
             None => Err(Unclear("the body is empty".into())),
         }
     }

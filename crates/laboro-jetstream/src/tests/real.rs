@@ -93,7 +93,7 @@ fn servers_that_could_lose_what_they_acknowledge_are_refused() {
     });
     assert!(told.contains("replicas"), "{told}");
     let told = refusal(Options { name: "a.b".into(), ..options(&cluster, 1) });
-    assert!(told.contains("a.b is no name"), "{told}");
+    assert!(told.contains("a.b is not a name"), "{told}");
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn runs_whose_names_cannot_be_are_refused_together() {
         ))
     );
     assert!(
-        error.contains(&format!("{shown}: .sh: nothing but an extension is no name")),
+        error.contains(&format!("{shown}: .sh: nothing but an extension is not a name")),
         "{error}"
     );
     assert!(error.contains("new\\nline.sh: the name holds a new line"), "{error}");

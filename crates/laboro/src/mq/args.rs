@@ -55,11 +55,11 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub(super) grace: Duration,
 
-    /// A worker is asked whether it is there after so long without a word. 0s: never.
+    /// Ask a worker whether it is there after TIME of silence. 0s: never.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
     pub(super) probe: Duration,
 
-    /// A slot is free again after so long, though its worker did not say so. Default: never.
+    /// Free a slot after TIME, even if its worker has not. Default: never.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(super) slot_time: Option<Duration>,
 
@@ -113,7 +113,7 @@ pub(super) struct MqWorkerArgs {
     #[arg(long, requires = "exec")]
     pub(super) long_lived: bool,
 
-    /// A request may take so long; then its program is ended and there is no answer.
+    /// Time limit of a request; then its program is ended and there is no answer.
     #[arg(long, value_name = "TIME", value_parser = time, requires = "exec")]
     pub(super) time_limit: Option<Duration>,
 
@@ -134,7 +134,7 @@ pub(super) struct ClientArgs {
     #[command(flatten)]
     pub(super) to: To,
 
-    /// An answer may take so long.
+    /// Time limit of an answer.
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time, global = true)]
     pub(super) timeout: Duration,
 

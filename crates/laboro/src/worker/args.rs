@@ -110,11 +110,11 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
-    /// Leave after so long without work, such as 10m.
+    /// Exit after TIME without work, such as 10m.
     #[arg(long, value_name = "TIME")]
     pub(crate) idle_timeout: Option<String>,
 
-    /// Be gone after so long. Tasks that may take longer than is left are not taken.
+    /// Exit after TIME; do not accept tasks whose time limit exceeds what is left.
     #[arg(long, value_name = "TIME")]
     pub(crate) time_limit: Option<String>,
 

@@ -31,7 +31,7 @@ impl Front {
                 count => count.context("standard input cannot be read")?,
             };
             text.extend_from_slice(&buffer[..count]);
-            anyhow::ensure!(text.len() <= ACCESS_BYTES_MAX, "standard input is no access text");
+            anyhow::ensure!(text.len() <= ACCESS_BYTES_MAX, "standard input does not hold an access text");
             let found = text.windows(end.len()).position(|window| window == end.as_bytes());
             if let Some(at) = found {
                 let asked = lines(&text[at + end.len()..]);
@@ -57,7 +57,7 @@ impl Front {
 }
 
 fn utf8(text: Vec<u8>) -> anyhow::Result<String> {
-    String::from_utf8(text).context("the access text on standard input is no text")
+    String::from_utf8(text).context("the access text on standard input is not UTF-8")
 }
 
 fn lines(bytes: &[u8]) -> usize {

@@ -49,7 +49,7 @@ fn a_body_that_is_longer_than_its_size_is_no_word() {
     let mut rig = lending();
     assert_eq!(rig.says(1, "REZULTO a success 5"), ["PRETA"]);
     assert_eq!(rig.says(1, "12345678"), ["RICEVIS"]);
-    assert!(rig.malformed(1).contains("`678` is no word"));
+    assert!(rig.malformed(1).contains("`678` is not a word"));
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Lines {
             }
             _ => {
                 out.say_message(b"what?\n");
-                out.malformed(format!("{line:?} is no line of ours"));
+                out.malformed(format!("{line:?} is not a line of ours"));
             }
         }
     }

@@ -128,7 +128,7 @@ fn different_commands_share_their_setting_again() {
     let bytes = encoded(AT, std::slice::from_ref(&event));
     assert!(bytes.len() < 1000 + 1000 * 20, "{} bytes", bytes.len());
     let settings = works_of(&decoded(&bytes).unwrap().1[0]).into_iter().map(|work| {
-        let Work::Command(command) = &*work else { panic!("{work:?} is no command") };
+        let Work::Command(command) = &*work else { panic!("{work:?} is not a command") };
         Arc::clone(&command.setting)
     });
     let settings: Vec<Arc<Setting>> = settings.collect();
