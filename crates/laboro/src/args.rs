@@ -269,7 +269,7 @@ pub(crate) struct Run {
 /// What is to be run; the same for every command that takes tasks.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Input {
-    /// A job file: .toml is a flow, .jsonl one JSON task a line, anything else one command a line.
+    /// A job file: .toml is a flow, .jsonl one JSON task per line, anything else one command per line.
     #[arg(conflicts_with_all = ["runs", "words"])]
     pub(crate) file: Option<PathBuf>,
 

@@ -23,7 +23,7 @@ impl FromRequest<Arc<Api>> for Sent {
     async fn from_request(request: Request, api: &Arc<Api>) -> Result<Sent, Refused> {
         let sent = Sent::receive(request, api, api.services.limits.body_bytes).await;
         let sent = sent.map_err(|refused| match refused.reason() {
-            "too_large" => refused.hint("send it to POST jobs/stream, one task a line"),
+            "too_large" => refused.hint("send it to POST jobs/stream, one task per line"),
             _ => refused,
         })?;
         if sent.bytes.iter().all(u8::is_ascii_whitespace) {

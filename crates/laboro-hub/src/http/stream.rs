@@ -61,7 +61,7 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
         return Err(Refused::bad_request("bad_value", detail));
     }
     if !head.tasks.is_empty() {
-        let detail = "line 1 has `tasks`: in a stream they follow, one a line";
+        let detail = "line 1 has `tasks`: in a stream they follow, one per line";
         return Err(Refused::bad_request("bad_value", detail));
     }
     let group = visitor.group(head.group.take().map(|group| group.name()))?;
@@ -271,7 +271,7 @@ async fn abandon(api: &Api, job: u32) {
 }
 
 fn taken_over() -> Refused {
-    let detail = "the same stream is sent by somebody else, who goes on with it";
+    let detail = "another client sends the same stream and continues it";
     Refused::new(StatusCode::CONFLICT, "taken_over", detail)
 }
 

@@ -136,7 +136,7 @@ impl SubmitReading<'_> {
         let too_many = |what: &str, most: usize| {
             let detail = format!("more than {most} {what} in one request");
             Refused::new(StatusCode::UNPROCESSABLE_ENTITY, "limit", detail)
-                .hint("send it to POST jobs/stream, one task a line")
+                .hint("send it to POST jobs/stream, one task per line")
         };
         if self.converter.batch().len() == self.most.tasks {
             return Err(too_many("tasks and arrays", self.most.tasks));

@@ -154,7 +154,7 @@ pub(crate) struct Submit {
 /// What lists have in common.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ListArgs {
-    /// One JSON object a line.
+    /// One JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -279,7 +279,7 @@ pub(crate) struct Control {
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
-    /// What was changed, one JSON object a line.
+    /// What was changed, one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -328,7 +328,7 @@ pub(crate) enum WorkersCommand {
     },
     /// Send it away for good: what runs there goes to others, and it is not let in again.
     Eject {
-        /// In words, for whoever looks later.
+        /// The reason, in words: it is shown with the worker.
         #[arg(long, default_value = "by hand")]
         reason: String,
         #[command(flatten)]
@@ -387,7 +387,7 @@ pub(crate) struct Events {
     #[arg(value_name = "JOB")]
     pub(crate) job: Option<String>,
 
-    /// One JSON object a line.
+    /// One JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -64,7 +64,7 @@ pub(crate) enum DworkCommand {
         #[arg(value_name = "DEP")]
         deps: Vec<OsString>,
     },
-    /// Create the tasks of a file: name,pred,pred,... one a line, in any order.
+    /// Create the tasks of a file: name,pred,pred,... one per line, in any order.
     Addfile {
         /// `-` reads standard input.
         #[arg(value_name = "FILE")]

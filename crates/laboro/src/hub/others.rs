@@ -17,7 +17,7 @@ pub(crate) enum Others {
     Status {
         #[command(flatten)]
         place: NatsPlace,
-        /// One JSON object a line.
+        /// One JSON object per line.
         #[arg(long)]
         json: bool,
     },

@@ -222,11 +222,11 @@ pub(super) struct To {
 /// How much is said, and in which form.
 #[derive(Debug, Args)]
 pub(super) struct Words {
-    /// How much is told on standard error: 0 errors, 1 basic information, 2 and more details.
+    /// Log level: 0 errors, 1 basic information, 2 and more details.
     #[arg(short, long = "debug", value_name = "N", default_value_t = 1, global = true)]
     pub(super) debug: u8,
 
-    /// Data as JSON, one object a line.
+    /// Data as JSON, one object per line.
     #[arg(long, global = true)]
     pub(super) json: bool,
 }

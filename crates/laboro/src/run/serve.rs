@@ -109,7 +109,7 @@ impl Watchers {
         let (stop, recorder) = (self.stop.clone(), self.recorder.take());
         let run = move || runtime.block_on(attend(socket, services, dashboards, recorder, stop));
         let thread = std::thread::Builder::new().name("laboro-http".into()).spawn(run);
-        self.thread = Some(thread.context("no thread for those who look")?);
+        self.thread = Some(thread.context("no thread to serve clients of this run")?);
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Runexp {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunexpCommand {
-    /// Hand out the scripts below DIR/runs to runners, and write their results to DIR/outputs.
+    /// Dispatch the scripts below DIR/runs to runners, and write their results to DIR/outputs.
     Manage(Manage),
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Manage {
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
-    /// Hand out scripts in the order of their names. They always are; the original needs to be told.
+    /// Dispatch scripts in the order of their names. This is always so here; the original needs the option.
     #[arg(long)]
     pub(crate) sort: bool,
 

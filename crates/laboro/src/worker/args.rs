@@ -66,7 +66,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "HEX", requires = "from", conflicts_with = "insecure")]
     pub(crate) pin: Option<String>,
 
-    /// With --from fuq+...: trust whoever answers.
+    /// With --from fuq+...: do not verify the certificate of the server.
     #[arg(long, requires = "from")]
     pub(crate) insecure: bool,
 
