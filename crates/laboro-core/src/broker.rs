@@ -16,7 +16,7 @@ use crate::id::{Name, Time};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use queue::Queue;
-use table::{Due, Table};
+use table::{BrokerDue, Table};
 
 /// One connection of a peer. Chosen by the transports and never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -250,14 +250,14 @@ impl<M> Broker<M> {
         self.counters.count(Dropped::Expired, self.queue.expire(now));
         while let Some(due) = self.table.due(now) {
             match due {
-                Due::SlotBack => self.counters.slots_lapsed += 1,
-                Due::Probe(to) => acts.push(Act::Probe { to }),
-                Due::Silent(peer) => {
+                BrokerDue::SlotBack => self.counters.slots_lapsed += 1,
+                BrokerDue::Probe(to) => acts.push(Act::Probe { to }),
+                BrokerDue::Silent(peer) => {
                     self.forget(peer);
                     self.counters.silent += 1;
                     acts.push(Act::Close { peer });
                 }
-                Due::Lost => self.counters.lost += 1,
+                BrokerDue::Lost => self.counters.lost += 1,
             }
         }
         self.drain(now, acts);

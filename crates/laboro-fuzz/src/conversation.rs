@@ -5,9 +5,9 @@ use crate::steps::{Deed, Step, number};
 use bytes::BytesMut;
 use laboro_core::{
     Archive, ArraySpec, Ask, Batch, Command, CommandWork, Config, Drain, Effect, Event, Grant, Hub,
-    IfTaken, JobId, JobOptions, LeaseRef, Ledger, Limits, Name, Profile, Program, Reply, Return,
-    Returned, Selection, SessionContext as At, SessionId, Setting, Submit, SubmitTo, TaskSpec,
-    Time, Token, UnknownPred, Which, Work, WorkerId, WorkerRef,
+    IfTaken, JobId, JobOptions, LeaseRef, Ledger, Limits, Name, Place, Profile, Program, Reply,
+    Return, Returned, Selection, SessionId, Setting, Submit, SubmitTo, TaskSpec, Time, Token,
+    UnknownPred, Which, Work, WorkerId, WorkerRef,
 };
 use laboro_dialects::session::{Delivery, OpenAdmission, Output, Session, SessionContext};
 use std::collections::HashMap;
@@ -275,7 +275,7 @@ impl<'a> World<'a> {
         };
         let tasks = grants.into_iter().map(back).collect();
         let worker = WorkerRef::Id(worker);
-        self.ask_for_nobody(Command::Return(Return { worker, tasks, place: At::Front }));
+        self.ask_for_nobody(Command::Return(Return { worker, tasks, place: Place::Front }));
     }
 
     fn keep(&mut self, batch: Batch) -> Vec<Effect> {

@@ -20,7 +20,7 @@ pub(crate) use housekeeping::housekeeping;
 pub(crate) use results::TaskEnd;
 pub use trouble::OnWriteError;
 
-use ends::Waiting;
+use ends::WaitingEnds;
 use laboro_core::{Command, LeaseNo, LeaseRef, Outcome, TaskId, TaskRef};
 use laboro_dialects::session::Chunk;
 use laboro_journal::outputs::{self, End, Key, Reader, Streams};

@@ -22,7 +22,7 @@ use laboro_api::BrokerTable;
 use laboro_core::BrokerConfig;
 use laboro_dialects::zmtp;
 use laboro_net::Clock;
-use poll::Bell;
+use poll::PollBell;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;

@@ -15,7 +15,9 @@ pub(crate) use stream::NatsStream;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum NatsError {
-    #[error("{0} is not a name for a hub in NATS: letters, digits, - and _ are allowed, 64 at most")]
+    #[error(
+        "{0} is not a name for a hub in NATS: letters, digits, - and _ are allowed, 64 at most"
+    )]
     Name(String),
 
     #[error("{0} is not the address of a NATS server: write nats://host:port")]

@@ -100,7 +100,10 @@ async fn newest<S: Stream>(snapshots: &mut S) -> Result<Option<(u64, End)>, Read
     let message = Message::open(bytes).map_err(damaged)?;
     let end = (message.head.kind == Kind::End).then(|| End::decode(&message.body)).flatten();
     let sound = |end: &End| (1..=sequence).contains(&end.first);
-    Ok(Some((sequence, end.filter(sound).ok_or_else(|| damaged("it is not the end of a snapshot"))?)))
+    Ok(Some((
+        sequence,
+        end.filter(sound).ok_or_else(|| damaged("it is not the end of a snapshot"))?,
+    )))
 }
 
 #[derive(Debug, thiserror::Error)]

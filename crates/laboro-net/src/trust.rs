@@ -62,7 +62,8 @@ fn whom(trust: &Trust, provider: &Arc<CryptoProvider>) -> Result<Whom, SecurityE
         Trust::Pin(text) => {
             let bytes = unhex(&text.replace(':', "").to_lowercase());
             let bytes = bytes.filter(|bytes| bytes.len() == 32);
-            let reason = format!("{text} is not the SHA-256 of a certificate: it has 64 hex digits");
+            let reason =
+                format!("{text} is not the SHA-256 of a certificate: it has 64 hex digits");
             return bytes.map(Whom::Pin).ok_or(SecurityError::Certificate { reason });
         }
         Trust::File(path) => path,

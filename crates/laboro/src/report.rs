@@ -16,12 +16,12 @@ use crate::files::write_output;
 use crate::hub_client::look;
 use crate::output::say;
 use crate::resolve;
-use facts::Facts;
+use facts::ReportFacts;
 
 pub(crate) fn run(args: &Report) -> anyhow::Result<Exit> {
     look(&args.place, async |hub| {
         let job = resolve::job(hub, &args.job).await?;
-        let facts = Facts::gather(hub, job).await?;
+        let facts = ReportFacts::gather(hub, job).await?;
         if facts.job.ended_ms.is_none() {
             say(format_args!("job {job} is not over; the report shows how it is now"));
         }

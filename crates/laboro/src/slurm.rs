@@ -25,7 +25,7 @@ use crate::args::hub::HubArgs;
 use crate::exit::Exit;
 use crate::hub_client::{Hub, talk};
 use crate::output::say;
-use jobs::Known;
+use jobs::KnownJob;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;

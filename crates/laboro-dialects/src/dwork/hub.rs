@@ -11,8 +11,8 @@ use crate::session::{Delivery, HangUp, Output, Session, SessionContext};
 use crate::zmtp::{Connection, Limits, Message, Options, SocketType, ZmtpError};
 use bytes::{Bytes, BytesMut};
 use laboro_core::{
-    Command, Grant, LeaseRef, Name, Reply, Return, Returned, SessionContext as At, Time, Token,
-    WorkerId, WorkerRef,
+    Command, Grant, LeaseRef, Name, Place, Reply, Return, Returned, Time, Token, WorkerId,
+    WorkerRef,
 };
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -301,7 +301,7 @@ fn give_back(worker: WorkerId, grants: impl Iterator<Item = Grant>, out: &mut Ou
     let tasks: Vec<Returned> = grants.map(back).collect();
     if !tasks.is_empty() {
         let worker = WorkerRef::Id(worker);
-        out.ask(u64::MAX, Command::Return(Return { worker, tasks, place: At::Front }));
+        out.ask(u64::MAX, Command::Return(Return { worker, tasks, place: Place::Front }));
     }
 }
 

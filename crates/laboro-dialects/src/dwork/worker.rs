@@ -417,10 +417,10 @@ impl WorkerSide for Worker {
 }
 
 impl StolenTask {
-    fn told(self, log: &[Log]) -> pending::ToldTask {
+    fn told(self, log: &[Log]) -> pending::ReportedTask {
         let mut notes = BytesMut::from(&self.notes[..]);
         log.iter().for_each(|log| log.put(&mut notes));
-        pending::ToldTask { name: self.name, notes: notes.freeze() }
+        pending::ReportedTask { name: self.name, notes: notes.freeze() }
     }
 }
 

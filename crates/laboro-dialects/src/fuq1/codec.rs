@@ -1,6 +1,6 @@
 //! Messages of version 1, both ways. A JOB is one task.
 
-use crate::fuq2::{FrameError, JobStatusUpdate, MAGIC, PackError, Reader, Task};
+use crate::fuq2::{FrameError, JobStatusUpdate, MAGIC, PackError, PackReader, Task};
 use bytes::{Buf, BufMut, BytesMut};
 
 const HEADER_BYTES: usize = 12;
@@ -92,7 +92,7 @@ impl Message {
         }
         input.advance(HEADER_BYTES);
         let body = input.split_to(length).freeze();
-        let mut from = Reader::new(&body);
+        let mut from = PackReader::new(&body);
         // A body of nothing is a zero value.
         let message = match (kind, body.is_empty()) {
             (JOB, true) => Ok(Message::Job(Task::default())),

@@ -22,7 +22,7 @@ use super::{Numbering, native as wire};
 use crate::session::{Delivery, HangUp, Output, Session, SessionContext};
 use asked::Asked;
 use bytes::BytesMut;
-use former::Search;
+use former::FormerSearch;
 use laboro_core::{
     Command, Grant, LeaseNo, Leave, Leaving, Refusal, Reply, TaskId, Time, WorkerId, WorkerRef,
 };

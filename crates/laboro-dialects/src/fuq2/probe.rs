@@ -2,7 +2,7 @@
 //! written and read again, and must be the same. Conversations are not held here.
 
 use super::header::Numbering;
-use super::pack::Reader;
+use super::pack::PackReader;
 use super::payload::{
     JobStatusUpdate, PlainHello, read_pairs, read_tasks, write_pairs, write_tasks,
 };

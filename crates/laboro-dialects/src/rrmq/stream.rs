@@ -44,7 +44,9 @@ pub struct Packet {
 pub enum PacketError {
     #[error("packet of {0} bytes has no whole header")]
     Short(usize),
-    #[error("packet begins with {0:02x?}, which is not a state, a packing and the length of a handle")]
+    #[error(
+        "packet begins with {0:02x?}, which is not a state, a packing and the length of a handle"
+    )]
     Header([u8; 3]),
     #[error("stream has more than {max} bytes")]
     TooLong { max: usize },

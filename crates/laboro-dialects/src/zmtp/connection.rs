@@ -272,7 +272,7 @@ impl Connection {
         }
     }
 
-    fn leaves_out(&self, header: &frame::Header) -> bool {
+    fn leaves_out(&self, header: &frame::FrameHeader) -> bool {
         let limits = &self.options.limits;
         limits.leaves_out_long
             && self.seal.is_none()
@@ -284,7 +284,7 @@ impl Connection {
 
     /// How long the body is, if one of this size may come: known before its bytes are read.
     #[inline]
-    fn body_bytes(&self, header: &frame::Header) -> Result<usize, ZmtpError> {
+    fn body_bytes(&self, header: &frame::FrameHeader) -> Result<usize, ZmtpError> {
         let limits = &self.options.limits;
         if header.is_command && self.seal.is_none() {
             return command_bytes(header.body, limits.command_bytes);

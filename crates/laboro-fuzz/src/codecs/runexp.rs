@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use laboro_dialects::runexp::result::{
     ResLine, of_wait_status, summary, to_wait_status, wait_status,
 };
-use laboro_dialects::runexp::words::Heard;
+use laboro_dialects::runexp::words::WordBuffer;
 
 pub(crate) fn words(bytes: &[u8]) {
     let (cut, text) = bytes.split_at(bytes.len().min(1));

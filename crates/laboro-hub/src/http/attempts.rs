@@ -4,7 +4,7 @@
 use super::Api;
 use laboro_api::{Attempt, Outcome, Task, TaskState, Text, Used};
 use laboro_core::{JobId, TaskId};
-use laboro_journal::outputs::Ended;
+use laboro_journal::outputs::EndedAttempt;
 use std::collections::HashMap;
 
 impl Api {

@@ -5,7 +5,7 @@ use super::writer::key;
 use super::{KeepError, Outputs, Piece};
 use laboro_core::TaskId;
 use laboro_dialects::session::Ends;
-use laboro_journal::outputs::Ended;
+use laboro_journal::outputs::EndedAttempt;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

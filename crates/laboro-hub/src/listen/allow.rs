@@ -12,7 +12,9 @@ pub struct Network {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text} is not a network: write an address, or one with a number of bits such as 10.0.0.0/8")]
+#[error(
+    "{text} is not a network: write an address, or one with a number of bits such as 10.0.0.0/8"
+)]
 pub struct BadNetwork {
     text: String,
 }

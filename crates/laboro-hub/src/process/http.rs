@@ -7,7 +7,7 @@ use crate::history::Recorder;
 use crate::http::{Audit, AuditOptions, Limits, ServeStats, Services, router, serve, serve_local};
 use crate::inbox::Handle;
 use crate::keep::Outputs;
-use crate::listen::Door;
+use crate::listen::OpenDoor;
 use crate::security::Tokens;
 use axum::Router;
 use laboro_api::{self as api, Text};

@@ -46,7 +46,7 @@ fn wrong_expired_revoked_and_unfit_tokens_are_turned_away_and_counted() {
     stop_and_count(hub, 3);
 }
 
-fn stop_and_count(hub: laboro_hub::process::Running, denied: u64) {
+fn stop_and_count(hub: laboro_hub::process::RunningHub, denied: u64) {
     let stats = hub.doors[0].stats.clone();
     stop(hub);
     assert_eq!(stats.counts().denied, denied);

@@ -4,7 +4,7 @@ use crate::rig::*;
 use laboro_api as api;
 use laboro_core::*;
 use laboro_dialects::fuq2::WorkerSettings;
-use laboro_hub::process::Running;
+use laboro_hub::process::RunningHub;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;

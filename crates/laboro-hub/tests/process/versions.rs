@@ -3,7 +3,7 @@
 use crate::rig::*;
 use laboro_api as api;
 use laboro_api::access::client_config;
-use laboro_hub::process::Running;
+use laboro_hub::process::RunningHub;
 use laboro_journal::outputs::{Key, Streams};
 use serde_json::Value;
 use std::fs;

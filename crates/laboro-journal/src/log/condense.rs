@@ -15,7 +15,7 @@ use super::directory::{Listing, remove, sync_dir};
 use super::format::{FileHead, FileKind};
 use super::reader::{Piece, walk};
 use super::segment::random;
-use super::snapshot::Writer;
+use super::snapshot::SnapshotWriter;
 use super::steps::Steps;
 
 /// Adds up history and says what is left of it.
@@ -201,7 +201,7 @@ fn condense(
         number: *upto,
         chain: *chain,
     };
-    let mut writer = Writer::create(dir, head)?;
+    let mut writer = SnapshotWriter::create(dir, head)?;
     steps.reached("snapshot begun");
     let mut disk_full = None;
     let emitted = fold.emit(&mut |chunk| {

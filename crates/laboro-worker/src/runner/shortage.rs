@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::RunnerEvent;
 use super::prepare::Unsent;
-use super::table::State;
+use super::table::RunnerState;
 use crate::ending::Ending;
 
 #[derive(Debug)]

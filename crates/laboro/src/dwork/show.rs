@@ -1,6 +1,6 @@
 //! Answers of the hub as a person or a script sees them, and the exit status that goes with each.
 
-use super::args::What;
+use super::args::DworkCommand;
 use crate::exit::Exit;
 use crate::output::{counted, print, print_bytes, say};
 use anyhow::Context;

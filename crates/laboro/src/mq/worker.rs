@@ -5,7 +5,7 @@ mod crowd;
 mod member;
 mod programs;
 
-use super::args::WorkerArgs;
+use super::args::MqWorkerArgs;
 use super::console::{Console, unknown};
 use super::target::target;
 use crate::exit::{Exit, usage};

@@ -1,6 +1,6 @@
 //! Drawings of a report: numbers over time, how long things took, when what ran where.
 
-use super::facts::Facts;
+use super::facts::ReportFacts;
 use super::html::escape;
 use crate::output::duration;
 use laboro_api::{Durations, EndedAttempt, OutcomeKind, Rate};

@@ -1,7 +1,7 @@
 //! The page itself: what stands where.
 
 use super::drawing::{self, took};
-use super::facts::Facts;
+use super::facts::ReportFacts;
 use super::html::{escape, section, table};
 use laboro_api::EndedAttempt;
 

@@ -3,7 +3,7 @@
 
 use super::timings::Timings;
 use crate::files::make_dir;
-use crate::run::results::{Table, result_file};
+use crate::run::results::{ResultTable, result_file};
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use laboro_core::Name;
@@ -20,7 +20,7 @@ pub(super) struct Files {
     dir: PathBuf,
     /// By the number of its task, from 1.
     names: Vec<OsString>,
-    table: Table,
+    table: ResultTable,
     /// Results that the hub is asked to count.
     handed_over: HashMap<DraftKey, Draft>,
     /// What happened since somebody last asked.
@@ -88,7 +88,7 @@ impl Draft {
 impl Files {
     /// Changes nothing yet.
     pub(super) fn open(dir: &Path) -> anyhow::Result<Files> {
-        let table = Table::open(dir)?;
+        let table = ResultTable::open(dir)?;
         let dir = dir.to_owned();
         let (names, news) = (Vec::new(), Vec::new());
         Ok(Files {

@@ -7,7 +7,7 @@ mod size;
 
 pub(super) use flags::OPTIONS;
 
-use super::depend::{Dependencies, Kind};
+use super::depend::{Dependencies, DependencyKind};
 use super::options::{Typed, Words, parse};
 use super::put;
 use super::slip::{Signal, Slip};
@@ -327,18 +327,20 @@ async fn add_dependencies(
         let place = before.index.map(|index| known.place(index)).transpose()?;
         let whole = known.whole();
         match before.kind {
-            Kind::Corr => each.push(whole),
-            Kind::After if known.has_begun() => continue,
-            Kind::After => {
+            DependencyKind::Corr => each.push(whole),
+            DependencyKind::After if known.has_begun() => continue,
+            DependencyKind::After => {
                 return Err(Fault::from(format!(
                     "--dependency=after:{} cannot be honoured: the job has not begun; use afterany or afterok",
                     before.job
                 )));
             }
-            Kind::Any | Kind::Ok | Kind::NotOk => after.push(match place {
-                Some(task) => After::Task { job: before.job, task },
-                None => whole,
-            }),
+            DependencyKind::Any | DependencyKind::Ok | DependencyKind::NotOk => {
+                after.push(match place {
+                    Some(task) => After::Task { job: before.job, task },
+                    None => whole,
+                })
+            }
         }
         if !is_plain {
             slip.conditions.extend(before.condition(place));

@@ -71,12 +71,12 @@ async fn show_jobs(hub: &Hub, which: &[&str], one_line: bool) -> Result<String, 
     match which {
         [] => {
             let states = Some(vec![super::jobs::State::Pending, super::jobs::State::Running]);
-            let wanted = super::jobs::Wanted { states, ..Default::default() };
+            let wanted = super::jobs::WantedRows { states, ..Default::default() };
             rows = wanted.rows(hub).await?;
         }
         which => {
             for job in which.iter().flat_map(|list| list.split(',')) {
-                let wanted = super::jobs::Wanted {
+                let wanted = super::jobs::WantedRows {
                     jobs: vec![SlurmJobRef::parse(job)?],
                     ..Default::default()
                 };

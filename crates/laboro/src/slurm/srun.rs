@@ -1,7 +1,7 @@
 //! `srun`: inside a job, runs a command as a step of it, here; outside of one, as a job whose output is shown.
 
 use super::options::{Typed, Words, parse};
-use super::pattern::Facts;
+use super::pattern::PatternFacts;
 use super::sbatch::{Batch, OPTIONS};
 use super::step::{open, variable};
 use super::{Fault, host};

@@ -1,7 +1,7 @@
 //! What a worker runs for a job that came by `sbatch`: the script, with the directory, the files and the variables that
 //! Slurm would give it. Becomes the script where it can, so that nothing stands between the worker and the job.
 
-use super::pattern::Facts;
+use super::pattern::PatternFacts;
 use super::slip::{Must, Signal, Slip, VARIABLE, raw};
 use super::units::Indices;
 use super::{Fault, ask, host, known};

@@ -31,7 +31,10 @@ impl Front {
                 count => count.context("standard input cannot be read")?,
             };
             text.extend_from_slice(&buffer[..count]);
-            anyhow::ensure!(text.len() <= ACCESS_BYTES_MAX, "standard input does not hold an access text");
+            anyhow::ensure!(
+                text.len() <= ACCESS_BYTES_MAX,
+                "standard input does not hold an access text"
+            );
             let found = text.windows(end.len()).position(|window| window == end.as_bytes());
             if let Some(at) = found {
                 let asked = lines(&text[at + end.len()..]);

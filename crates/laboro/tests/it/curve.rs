@@ -3,7 +3,7 @@
 use crate::mq::rig::Program;
 use crate::rig::{Live, Rig, python, until};
 use laboro_hub::config::{DoorSettings, Settings};
-use laboro_hub::process::{Running, start};
+use laboro_hub::process::{RunningHub, start};
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::process::Command;
 /// A hub with a dwork and an rrmq door that let one key in.
 struct Locked {
     rig: Rig,
-    hub: Running,
+    hub: RunningHub,
     server_key: String,
     /// In `good.key`, with its public half on the lists.
     good: String,

@@ -1,7 +1,7 @@
 //! Who a worker without a name was before. On a byte stream nothing is said but what runs there, so whoever held one
 //! of these tasks is looked up, and if it can be the same worker, it goes on under the name that its leases have.
 
-use super::super::naming::Held;
+use super::super::naming::HeldTask;
 use super::asked::Asked;
 use super::{Foreman, ForemanPhase};
 use crate::session::{Output, SessionContext};

@@ -2,7 +2,7 @@
 
 use super::super::frame::Message;
 use super::super::header::LABORO;
-use super::super::naming::Held;
+use super::super::naming::HeldTask;
 use super::super::pack::PackError;
 use super::super::payload::TaskPair;
 use super::asked::Asked;

@@ -4,7 +4,7 @@
 use super::rig::context;
 use crate::fuq2::header::{LABORO, MessageHeader, MessageKind, Numbering};
 use crate::fuq2::native::{Batch, NativeHello, Update};
-use crate::fuq2::pack::Reader;
+use crate::fuq2::pack::PackReader;
 use crate::fuq2::payload::{self, JobStatusUpdate};
 use crate::fuq2::{Foreman, Mode, NativeWorker, Plain, WorkerSettings};
 use crate::session::{Admission, Admitted, Denied, HangUp, Output, Session};

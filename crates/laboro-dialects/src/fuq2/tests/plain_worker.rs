@@ -64,7 +64,7 @@ impl Lone {
     fn update(&self) -> JobStatusUpdate {
         let [update] = &self.said[..] else { panic!("one message: {:?}", self.said()) };
         assert_eq!(update.header.kind, MessageKind::Update);
-        JobStatusUpdate::read(&mut crate::fuq2::pack::Reader::new(&update.body)).unwrap()
+        JobStatusUpdate::read(&mut crate::fuq2::pack::PackReader::new(&update.body)).unwrap()
     }
 
     fn collect(&mut self, mut out: Orders) {
@@ -135,7 +135,7 @@ fn a_cancelled_task_reports_how_it_ended() {
     let news = News::Ended { key, how: ended(Outcome::Signal(9)) };
     lone.worker.tell(NOW, news, &mut out);
     lone.collect(out);
-    let mut from = crate::fuq2::pack::Reader::new(&lone.said[0].body);
+    let mut from = crate::fuq2::pack::PackReader::new(&lone.said[0].body);
     let update = JobStatusUpdate::read(&mut from).unwrap();
     assert_eq!(&update.status[..], b"error encountered: signal: killed");
     let unknown = [TaskPair { job: 9, task: 1, lease: None }];
@@ -237,7 +237,7 @@ fn what_is_cancelled_before_it_began_is_told_all_the_same() {
     let whole = [TaskPair { job: 1, task: -1, lease: None }];
     lone.hear(with_body(MessageKind::Cancel, 5, |to| payload::write_pairs(to, &whole)));
     lone.tell(News::Returned(keys[0]));
-    let mut from = crate::fuq2::pack::Reader::new(&lone.said[0].body);
+    let mut from = crate::fuq2::pack::PackReader::new(&lone.said[0].body);
     let update = JobStatusUpdate::read(&mut from).unwrap();
     assert_eq!(&update.status[..], b"error encountered: signal: killed");
 }

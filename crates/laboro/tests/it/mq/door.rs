@@ -6,12 +6,12 @@ use laboro_api as api;
 use laboro_api::access::client_config;
 use laboro_api::client::{Client, Target};
 use laboro_hub::config::Settings;
-use laboro_hub::process::{Running, start};
+use laboro_hub::process::{RunningHub, start};
 use std::sync::Arc;
 
 struct Hub {
     rig: Rig,
-    hub: Running,
+    hub: RunningHub,
     address: String,
 }
 

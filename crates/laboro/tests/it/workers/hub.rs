@@ -4,7 +4,7 @@ use crate::rig::{Call, Live, Rig, until};
 use laboro_core::*;
 use laboro_hub::config::{Durability, Listen, Settings};
 use laboro_hub::listen::DoorCounts;
-use laboro_hub::process::{Running, start};
+use laboro_hub::process::{RunningHub, start};
 use laboro_journal::outputs::{Key, Streams};
 use std::cell::Cell;
 use std::future::Future;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub struct HubRig {
     pub rig: Rig,
-    hub: Option<Running>,
+    hub: Option<RunningHub>,
     pub address: SocketAddr,
     jobs: Cell<u32>,
 }
@@ -32,7 +32,7 @@ impl HubRig {
         HubRig { rig, hub: Some(hub), address, jobs: Cell::new(0) }
     }
 
-    fn hub(&self) -> &Running {
+    fn hub(&self) -> &RunningHub {
         self.hub.as_ref().unwrap()
     }
 

@@ -6,7 +6,7 @@ use crate::fuq2::header::{AT_ONCE, MessageKind, SAY_HELLO, Trouble, counts};
 use crate::fuq2::native::{Batch, Given, Item};
 use crate::fuq2::pack::PackError;
 use crate::fuq2::payload::{self, TASKS_MAX};
-use crate::fuq2::talk::Heard;
+use crate::fuq2::talk::Meaning;
 use crate::worker::{Assignment, ElementValue, Key, Order, Orders, Parting};
 use bytes::Bytes;
 use laboro_core::{LeaseNo, Time, Work};

@@ -6,7 +6,7 @@ use crate::fuq2::header::{AT_ONCE, LABORO, MessageKind, SAY_HELLO, Trouble, coun
 use crate::fuq2::naming::assignment;
 use crate::fuq2::pack::PackError;
 use crate::fuq2::payload::{self, Task};
-use crate::fuq2::talk::Heard;
+use crate::fuq2::talk::Meaning;
 use crate::worker::{Key, Order, Orders, Parting};
 use laboro_core::{Outcome, Time};
 
