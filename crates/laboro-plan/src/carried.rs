@@ -99,7 +99,7 @@ impl Array {
             Items::Numbers(_) => Column::numbers(Numbers::new(1, 1, 1).expect("one is a range")),
             Items::List(_) => {
                 let mut list = List::default();
-                list.push(b"").expect("nothing is no zero byte and takes no room");
+                list.push(b"").expect("nothing has no zero byte and takes no room");
                 Column::list(list)
             }
         });

@@ -122,13 +122,13 @@ pub(crate) enum Command {
 
 const RUN_HELP: &str = "\
 Examples:
-  laboro run jobs.txt                          one shell command a line
+  laboro run jobs.txt                          one shell command per line
   laboro run -- gzip -k {} ::: *.csv           a command for each value
   ls *.csv | laboro run -- gzip -k {}          values from a pipe
   laboro run --array 1-1000 -- ./sim --seed {} numbers
   laboro run -- ./fit {1} {2} ::: a b ::: 1 2  all combinations (--zip: side by side)
   laboro run flow.toml                         tasks with names, dependencies, sweeps
-  laboro run tasks.jsonl                       one JSON task a line
+  laboro run tasks.jsonl                       one JSON task per line
   laboro run --runs DIR                        every script below DIR, results in outputs/
 
 The same command typed again goes on where it was. Placeholders: {} value, {.} without

@@ -99,7 +99,7 @@ pub(crate) struct HubCommand {
     #[arg(long, value_name = "PID")]
     exit_with: Option<i32>,
 
-    /// A file with settings; what is given here counts more.
+    /// Configuration file; command-line options override it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -107,11 +107,11 @@ pub(crate) struct HubCommand {
     #[arg(long)]
     print_config: bool,
 
-    /// How much is told on standard error.
+    /// Log level.
     #[arg(long, value_enum)]
     log_level: Option<Level>,
 
-    /// In which form: lines for people, or one JSON object a line.
+    /// Log format: lines for people, or one JSON object per line.
     #[arg(long, value_enum)]
     log_format: Option<Format>,
 }

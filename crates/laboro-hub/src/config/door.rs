@@ -83,7 +83,7 @@ pub enum BadDoor {
     #[error(
         "door {dialect} on {address}: this dialect has no authentication, and other machines can reach \
          this address: bind it to 127.0.0.1 and let others come through `ssh -L`, or add `,insecure` if \
-         whoever reaches it may submit and run tasks, best with `,allow=NETWORK` to say who that is; dwork \
+         anyone who reaches it may submit and run tasks, best with `,allow=NETWORK` to say who that is; dwork \
          and rrmq can be locked by `,curve_allow=KEY` for each client that may come"
     )]
     Open { dialect: &'static str, address: SocketAddr },

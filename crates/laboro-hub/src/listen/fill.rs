@@ -42,7 +42,7 @@ fn value(element: &Element) -> Option<Vec<u8>> {
             let number = first.wrapping_add(step.wrapping_mul(i64::from(element.position)));
             Some(number.to_string().into_bytes())
         }
-        Values::List(list) => list.get(element.position as usize).map(|value| value.to_vec()),
+        Values::List(list) => list.get(element.position as usize).map(<[u8]>::to_vec),
     }
 }
 

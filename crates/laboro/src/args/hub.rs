@@ -59,7 +59,7 @@ impl WhereArgs {
 
 const SUBMIT_HELP: &str = "\
 Examples:
-  laboro submit jobs.txt                             one shell command a line
+  laboro submit jobs.txt                             one shell command per line
   laboro submit -- gzip -k {} ::: *.csv              a command for each value
   laboro submit --array 1-10000000 -- ./sim --seed {}
   laboro submit --wait flow.toml                     tasks with names, dependencies, sweeps
@@ -432,7 +432,7 @@ pub(crate) struct Report {
 }
 
 const DASHBOARD_HELP: &str = "\
-The link holds the token of the access file, in the part that a browser never sends. Whoever has the link has the
+The link holds the token of the access file, in the part that a browser never sends. Anyone who has the link has the
 token: `laboro access --role watch > viewer.toml` makes one that only looks, for --access viewer.toml.";
 
 #[derive(Debug, ClapArgs)]

@@ -9,7 +9,7 @@ const HELP: &str = "\
 Examples:
   laboro dwork status
   laboro dwork create b a                 b comes after a
-  laboro dwork addfile tasks.txt          name,pred,pred,... one task a line
+  laboro dwork addfile tasks.txt          name,pred,pred,... one task per line
   laboro dwork -s tcp://hub:6125 steal -n 10 worker1
   laboro dwork steal -q --wait worker1    waits for a task; exit status 5 when all are done
 

@@ -139,7 +139,7 @@ fn state(job: &Job) -> &'static str {
         JobState::Done => "FINISHED",
         JobState::Failed => "FAILED",
         JobState::Cancelled => "CANCELED",
-        _ if job.counts.leased > 0 => "RUNNING",
+        _ if job.counts.running > 0 => "RUNNING",
         JobState::Waiting
         | JobState::Running
         | JobState::Held
@@ -163,11 +163,11 @@ fn as_json(job: &Job) -> Value {
         "name": job.name.to_string(),
         "task_count": job.tasks,
         "task_stats": {
-            "running": counts.leased,
+            "running": counts.running,
             "finished": counts.done,
             "failed": counts.failed,
             "canceled": counts.cancelled,
-            "waiting": counts.unfinished() - counts.leased,
+            "waiting": counts.unfinished() - counts.running,
         },
         "is_open": job.open,
     })

@@ -82,7 +82,7 @@ fn listen(args: &ServerArgs, typed: &Address) -> anyhow::Result<TcpListener> {
     if !address.ip().is_loopback() && !is_locked && !args.insecure {
         return Err(usage(format!(
             "{address}: other machines can reach it, and nobody has to prove who they are; name the keys of \
-             those who may come with --curve-key-file and --curve-allow, or add --insecure"
+             the clients that may come with --curve-key-file and --curve-allow, or add --insecure"
         )));
     }
     let listener = TcpListener::bind(address).with_context(|| {

@@ -339,7 +339,7 @@ async fn add_dependencies(
                 after.push(match place {
                     Some(task) => After::Task { job: before.job, task },
                     None => whole,
-                })
+                });
             }
         }
         if !is_plain {

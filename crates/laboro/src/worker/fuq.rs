@@ -68,6 +68,6 @@ fn trust(ca: Option<PathBuf>, pin: Option<String>, insecure: bool) -> Result<Tru
         (None, Some(pin), false) => Ok(Trust::Pin(pin)),
         (None, None, true) => Ok(Trust::Anyone),
         _ => Err("say whom to trust: --ca FILE with the foreman's certificate or its authority, \
-                  --pin with its SHA-256, or --insecure for whoever answers"),
+                  --pin with its SHA-256, or --insecure to trust any server"),
     }
 }

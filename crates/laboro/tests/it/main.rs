@@ -39,4 +39,5 @@ mod surroundings;
 mod terminal;
 mod tunnel;
 mod typed;
+mod words;
 mod workers;

@@ -47,12 +47,12 @@ impl HubSide {
         }
         match (&mut request.stage, reply) {
             (RequestStage::Create, Reply::Submitted { .. }) => {
-                self.answer_kind(number, Kind::Ok, out)
+                self.answer_kind(number, Kind::Ok, out);
             }
             (RequestStage::Create, _) => self.answer_kind(number, Kind::Error, out),
             (RequestStage::Steal { .. }, reply) => self.stolen(now, number, reply, out),
             (RequestStage::Complete, Reply::Reported(verdicts)) => {
-                self.completed(number, &verdicts, out)
+                self.completed(number, &verdicts, out);
             }
             (RequestStage::Transfer, Reply::Ok) => self.answer_kind(number, Kind::Ok, out),
             (RequestStage::Complete | RequestStage::Transfer, Reply::Refused(refusal)) => {
@@ -72,7 +72,7 @@ impl HubSide {
                     matches!(&reply, Reply::Workers(views) if views.iter().any(|v| v.engaged));
             }
             (RequestStage::Status, Reply::Groups(groups)) => {
-                self.status(number, groups.first(), out)
+                self.status(number, groups.first(), out);
             }
             (RequestStage::Status, _) => self.status(number, None, out),
             (RequestStage::Lookup, Reply::Task(view)) => self.found(number, &view, out),
@@ -81,10 +81,10 @@ impl HubSide {
                 None => self.answer_kind(number, Kind::NotFound, out),
             },
             (RequestStage::Lookup | RequestStage::Holder, _) => {
-                self.answer_kind(number, Kind::NotFound, out)
+                self.answer_kind(number, Kind::NotFound, out);
             }
             (RequestStage::Complete | RequestStage::Transfer, _) => {
-                self.answer_kind(number, Kind::Error, out)
+                self.answer_kind(number, Kind::Error, out);
             }
             (RequestStage::Answered(_), _) => {}
         }

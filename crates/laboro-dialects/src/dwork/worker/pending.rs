@@ -50,7 +50,7 @@ impl Results {
     pub(super) fn done(&mut self, task: ReportedTask) {
         match self.0.back_mut() {
             Some((ResultReport::Done(tasks), false)) if tasks.len() < TOGETHER_MAX => {
-                tasks.push(task)
+                tasks.push(task);
             }
             _ => self.0.push_back((ResultReport::Done(vec![task]), false)),
         }
@@ -59,7 +59,7 @@ impl Results {
     pub(super) fn back(&mut self, task: ReportedTask) {
         match self.0.back_mut() {
             Some((ResultReport::Back(tasks), false)) if tasks.len() < TOGETHER_MAX => {
-                tasks.push(task)
+                tasks.push(task);
             }
             _ => self.0.push_back((ResultReport::Back(vec![task]), false)),
         }

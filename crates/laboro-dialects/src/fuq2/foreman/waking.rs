@@ -141,7 +141,7 @@ impl Foreman {
         if self.talk.numbering().has_cancel() {
             let nothing = [TaskPair { job: 0, task: 0, lease: None }];
             self.talk.ask_with(&mut out.say, MessageKind::Cancel, |to| {
-                payload::write_pairs(to, &nothing)
+                payload::write_pairs(to, &nothing);
             });
         } else {
             self.talk.ask_with(&mut out.say, MessageKind::Job, |to| payload::write_tasks(to, &[]));

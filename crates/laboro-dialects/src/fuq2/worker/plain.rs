@@ -147,7 +147,7 @@ impl PlainWorker {
         let slots = if self.drains { 0 } else { self.slots };
         let free = i64::from(slots).saturating_sub(running.len() as i64).max(0);
         self.talk.ask_with(&mut out.say, MessageKind::Hello, |to| {
-            PlainHello { free, running }.write(to)
+            PlainHello { free, running }.write(to);
         });
         out.end_message();
         (self.phase, self.asked_at) = (PlainPhase::Greeting, now);
