@@ -271,12 +271,12 @@ impl Converter {
             variants: variants.iter().map(Variant::needs).collect(),
         };
         needs.tidy();
-        let most_ms = spec.backoff_most_ms.or(defaults.backoff_most_ms);
+        let most_ms = spec.max_backoff_ms.or(defaults.max_backoff_ms);
         Profile {
             needs,
             priority: spec.priority.or(defaults.priority).unwrap_or(usual.priority),
             attempts: spec.attempts.or(defaults.attempts).unwrap_or(usual.attempts).max(1),
-            lost_max: spec.lost_max.or(defaults.lost_max).unwrap_or(usual.lost_max),
+            lost_max: spec.max_lost.or(defaults.max_lost).unwrap_or(usual.lost_max),
             backoff: Backoff {
                 first_ms: spec.backoff_ms.or(defaults.backoff_ms).unwrap_or(0),
                 most_ms: most_ms.unwrap_or(usual.backoff.most_ms),

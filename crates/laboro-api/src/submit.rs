@@ -185,8 +185,8 @@ pub struct TaskSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u16>,
     /// How many attempts may be lost with their worker before the task has failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lost_max: Option<u16>,
+    #[serde(default, alias = "lost_max", skip_serializing_if = "Option::is_none")]
+    pub max_lost: Option<u16>,
     /// Exit codes worth another attempt; none given means all.
     #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
     pub retry_on: Vec<i32>,
@@ -194,8 +194,8 @@ pub struct TaskSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<u64>,
     /// The longest such wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backoff_most_ms: Option<u64>,
+    #[serde(default, alias = "backoff_most_ms", skip_serializing_if = "Option::is_none")]
+    pub max_backoff_ms: Option<u64>,
     /// How long an attempt may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,

@@ -213,12 +213,14 @@ fn a_client_takes_what_a_newer_hub_says() {
 }
 
 #[test]
-fn what_version_0_1_called_leased_is_running() {
+fn words_of_version_0_1_are_understood() {
     assert_eq!(TaskState::from_word("leased"), Some(TaskState::Running));
     assert_eq!(serde_json::from_str::<TaskState>("\"leased\"").unwrap(), TaskState::Running);
     assert_eq!(serde_json::to_string(&TaskState::Running).unwrap(), "\"running\"");
     let counts: Counts = serde_json::from_str(r#"{"ready":1,"leased":2}"#).unwrap();
     assert_eq!((counts.ready, counts.running), (1, 2));
+    let old = spec(r#"{"command":"true","lost_max":3,"backoff_most_ms":9}"#);
+    assert_eq!((old.max_lost, old.max_backoff_ms), (Some(3), Some(9)));
 }
 
 #[test]

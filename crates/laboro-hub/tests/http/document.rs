@@ -108,3 +108,48 @@ async fn every_type_that_the_document_refers_to_is_in_it() {
         assert!(schemas.contains_key(name), "{name}");
     }
 }
+
+/// The rows of a table of the glossary: what is in code in the first column.
+fn glossary(heading: &str) -> Vec<String> {
+    let page = include_str!("../../../../docs/glossary.md");
+    let (_, section) = page.split_once(&format!("## {heading}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| ")?.split('|').next());
+    cells.flat_map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned)).collect()
+}
+
+fn keys_of(schema: &serde_json::Value, found: &mut Vec<String>) {
+    if let Some(properties) = schema.get("properties").and_then(|all| all.as_object()) {
+        found.extend(properties.keys().cloned());
+    }
+    match schema {
+        serde_json::Value::Object(all) => all.values().for_each(|inner| keys_of(inner, found)),
+        serde_json::Value::Array(all) => all.iter().for_each(|inner| keys_of(inner, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn states_and_keys_are_those_of_the_glossary() {
+    let rig = Rig::start().await;
+    let (_, body) = rig.raw("GET /api/v1/openapi.json", "", "").await;
+    let document = json_of(&body);
+    let schemas = &document["components"]["schemas"];
+    let states = schemas["TaskState"]["enum"].as_array().unwrap().iter();
+    let states: Vec<&str> =
+        states.map(|state| state.as_str().unwrap()).filter(|state| *state != "unknown").collect();
+    assert_eq!(states, glossary("States of a task"));
+    let avoided = glossary("Names of JSON keys and options");
+    assert!(avoided.len() > 20, "{avoided:?}");
+    let mut keys = Vec::new();
+    keys_of(schemas, &mut keys);
+    assert!(keys.len() > 200, "{}", keys.len());
+    for key in keys {
+        let wrong = key.split('_').find(|word| avoided.iter().any(|avoided| avoided == word));
+        assert_eq!(wrong, None, "{key}: see docs/glossary.md");
+        assert!(
+            !key.ends_with("_max") && !key.contains("_most"),
+            "{key}: a limit begins with max_"
+        );
+    }
+}

@@ -92,7 +92,7 @@ fn job(typed: Typed) -> Result<(SubmitJob, Typed), Fault> {
         timeout_ms: time("time-limit")?,
         time_request_ms: time("time-request")?,
         priority: typed.value("priority").map(|text| number("priority", text)).transpose()?,
-        lost_max: typed.value("crash-limit").map(crash_limit).transpose()?,
+        max_lost: typed.value("crash-limit").map(crash_limit).transpose()?,
         dir: Some(Text::new(dir.as_os_str().as_bytes().to_vec())),
         env: env(&typed, &here)?,
         output: output(&typed, &here, &dir)?,

@@ -45,7 +45,7 @@ impl Layout {
             attempts: options.attempts.map(|most| u16::try_from(most).unwrap_or(u16::MAX)),
             timeout_ms: options.timeout.map(millis),
             // A run that is killed again and again must not fail what it was running.
-            lost_max: Some(u16::MAX),
+            max_lost: Some(u16::MAX),
             ..api::TaskSpec::default()
         };
         let converter = Converter::new(Some(Box::new(defaults)));

@@ -161,7 +161,7 @@ impl Batch {
             tags: constraint(typed.value("constraint"))?,
             priority: priority(typed)?,
             timeout_ms: slip.limit_ms,
-            lost_max: typed.has("no-requeue").then_some(1),
+            max_lost: typed.has("no-requeue").then_some(1),
             ..TaskSpec::default()
         };
         let depends = typed.value("dependency").map(Dependencies::parse).transpose()?;

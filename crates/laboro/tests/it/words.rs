@@ -112,6 +112,31 @@ fn raw_hashes(before: &str) -> Option<&str> {
 }
 
 #[test]
+fn options_have_the_words_of_the_glossary() {
+    let rig = Rig::new();
+    rig.laboro(["man", "pages"]).run().expect(0);
+    let page = fs::read_to_string(root().join("docs/glossary.md")).unwrap();
+    let (_, section) = page.split_once("## Names of JSON keys and options\n").unwrap();
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
+    let avoided: Vec<&str> = cells.flat_map(|cell| cell.split(['`', ',', ' '])).collect();
+    assert!(avoided.contains(&"leased"), "{avoided:?}");
+    let mut pages = Vec::new();
+    files(&rig.at("pages"), ".1", &mut pages);
+    let mut count = 0;
+    for path in pages {
+        let text = fs::read_to_string(&path).unwrap().replace(r"\-", "-");
+        for option in text.split("--").skip(1) {
+            let end = option.find(|c: char| !c.is_ascii_lowercase() && c != '-');
+            let option = &option[..end.unwrap_or(option.len())];
+            let wrong = option.split('-').find(|word| !word.is_empty() && avoided.contains(word));
+            assert_eq!(wrong, None, "--{option} in {}: see docs/glossary.md", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 200, "{count}");
+}
+
+#[test]
 fn texts_are_in_plain_words() {
     let rig = Rig::new();
     rig.laboro(["man", "pages"]).run().expect(0);
