@@ -11,7 +11,7 @@ import time
 import unittest
 from concurrent import futures
 
-from laboro_hub import Executor, LaboroError, PythonMismatch, TaskFailed, _calls, task
+from laboro_hub import Executor, HubError, LaboroError, PythonMismatch, TaskFailed, _calls, task
 
 
 def square(x):
@@ -139,6 +139,18 @@ class OnAHub(Contract, unittest.TestCase):
         self.assertEqual(list(wide.map(square, range(3))), [0, 1, 4])
         with self.assertRaisesRegex(TaskFailed, "took too long"):
             self.executor.using(timeout=0.2).submit(nap, 60).result(60)
+
+    def test_a_call_that_the_hub_refuses_fails_alone(self):
+        refused = self.executor.using(resources={"gpu": "many"}).submit(square, 3)
+        self.assertIsInstance(refused.exception(60), HubError)
+        self.assertEqual(self.executor.submit(square, 3).result(60), 9)
+
+    def test_a_python_that_is_not_there_is_told(self):
+        with Executor.local(1, python="python-nowhere") as executor:
+            with self.assertRaisesRegex(TaskFailed, "python-nowhere"):
+                executor.submit(square, 3).result(60)
+        with self.assertRaisesRegex(ValueError, "give one of them"):
+            Executor.local(1, python="python3", runner=["python3"])
 
     def test_a_call_can_be_awaited(self):
         async def both():

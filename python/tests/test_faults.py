@@ -11,7 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
-from laboro_hub import Executor, Hub
+from laboro_hub import Executor, Hub, LaboroError
 from laboro_hub._local import LocalHub, program
 
 #: 20 000 in ./check --full.
@@ -204,6 +204,10 @@ class Keys(unittest.TestCase):
         calls = Path(script.dir.name, "calls").read_text().split()
         self.assertEqual(sorted(set(map(int, calls))), list(range(60)))
         self.assertEqual(len(calls), 60)
+        # Results of these calls are not taken for those of others.
+        with Executor(dir=hub.dir, key="sweep-3") as other:
+            with self.assertRaisesRegex(LaboroError, "call 1 of job 1 was made with other arguments before"):
+                list(other.map(square, range(100, 160)))
 
 
 _SWEEP = """

@@ -7,7 +7,6 @@ import re
 import sys
 import tempfile
 import unittest
-from pathlib import Path
 
 from laboro_hub import AsyncHub, Executor, Hub, HubError, HubUnreachable
 from laboro_hub._local import LocalHub

@@ -1,4 +1,4 @@
-"""Other people's tools on a hub, used as their manuals show: joblib, scikit-learn, pandas, tqdm, Parsl, aiida-hyperqueue.
+"""Other tools on a hub, used as their manuals show: joblib, scikit-learn, pandas, tqdm, Parsl, aiida-hyperqueue.
 
 What is not installed is skipped, and told in ``LABORO_NOT_TRIED``.
 """

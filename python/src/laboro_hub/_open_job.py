@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from base64 import b64decode
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from . import _http
@@ -64,6 +65,12 @@ class OpenJob:
         counts = self.transport.retrying("GET", f"jobs/{self.number}")["counts"]
         return sum(count for name, count in counts.items() if name != "total")
 
+    def value(self, number: int) -> Optional[bytes]:
+        """What a call of this number was made with."""
+        work = self.transport.retrying("GET", f"jobs/{self.number}/tasks/{number}").get("work") or {}
+        value = work.get("value")
+        return b64decode(value["base64"]) if isinstance(value, dict) else None if value is None else value.encode()
+
     def cancel(self, numbers: Iterable[int]) -> None:
         """What has ended already stays as it is."""
         waiting = list(numbers)
@@ -84,7 +91,7 @@ class OpenJob:
         come twice. ``None`` says that the job has ended."""
         pause, lost_since = 0.05, None
         while not self._is_stopped:
-            response = None
+            response: Any = None
             try:
                 path = f"jobs/{self.number}/results?from={first()}&follow=1&order=end&format=frames"
                 response = self.transport.stream(path)

@@ -25,7 +25,8 @@ from . import _access, _calls, _http
 from ._futures import CallFuture, copy, dependency_failed, settle
 from ._local import LocalHub
 from ._open_job import OpenJob
-from .errors import LaboroError, TooLarge
+from ._using import Using, needs
+from .errors import HubError, LaboroError, TooLarge
 
 #: Calls of a ``map`` that are under way at a time, unless it says otherwise.
 BUFFER = 10_000
@@ -88,6 +89,8 @@ class Executor(futures.Executor):
     ) -> None:
         self._local = _local
         self._transport = _http.Transport(_access.read(_access.find(access, dir)))
+        if runner is not None and python is not None:
+            raise ValueError("runner= is the whole command, python= only its program: give one of them")
         command = runner or [python or f"python{sys.version_info[0]}.{sys.version_info[1]}"]
         if runner is None:
             command = command + ["-m", "laboro_hub.serve"]
@@ -97,7 +100,7 @@ class Executor(futures.Executor):
         if idle is not None:
             how["runner"]["idle_ms"] = int(idle * 1000)
         how.update({name: value for name, value in (("env", env), ("dir", cwd)) if value})
-        self._how = _needs(
+        self._how = needs(
             how,
             slots=slots,
             memory_bytes=memory_bytes,
@@ -123,7 +126,8 @@ class Executor(futures.Executor):
         self._failure: Optional[BaseException] = None
         self._threads: List[threading.Thread] = []
         self._payloads: "weakref.WeakKeyDictionary[Any, bytes]" = weakref.WeakKeyDictionary()
-        self._open: Optional[OpenJob] = None
+        #: Made with the first call.
+        self._open: OpenJob
         # Before the local hub's own: it ends after what it was used for.
         self._at_exit = functools.partial(_finish, weakref.ref(self))
         atexit.register(self._at_exit)
@@ -137,7 +141,8 @@ class Executor(futures.Executor):
         """
         local = LocalHub(workers or os.cpu_count() or 1, durability)
         try:
-            options.setdefault("runner", [sys.executable, "-m", "laboro_hub.serve"])
+            if "runner" not in options:
+                options.setdefault("python", sys.executable)
             options.setdefault("env", {"PYTHONPATH": _python_path()})
             options.setdefault("cwd", os.getcwd())
             options.setdefault("spill", local.dir / "spill")
@@ -166,12 +171,12 @@ class Executor(futures.Executor):
         """
         return self._map(self._how, fn, iterables, timeout, chunksize, buffersize)
 
-    def using(self, **needs: Any) -> "Using":
+    def using(self, **other: Any) -> Using:
         """This executor for calls with other needs: ``slots memory_bytes resources tags priority attempts timeout``.
 
         ``executor.using(slots=4).submit(fit, data)`` is a call of the same job as all others.
         """
-        return Using(self, _needs(self._how, **needs))
+        return Using(self, needs(self._how, **other))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         atexit.unregister(self._at_exit)
@@ -189,10 +194,9 @@ class Executor(futures.Executor):
         if self._local is not None and (wait or not threads):
             self._local.stop()
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Optional[bool]:
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         # Ctrl-C is a wish for an end, not for all that is still to come.
         self.shutdown(wait=True, cancel_futures=kind is not None and issubclass(kind, KeyboardInterrupt))
-        return False
 
     # How it goes on.
 
@@ -342,8 +346,7 @@ class Executor(futures.Executor):
                 self._sent.clear()
                 self._is_over = True
                 self._work.notify_all()
-            if self._open is not None:
-                self._open.stop()
+            self._open.stop()
             for future in waiting:
                 if not future.done():
                     future.set_exception(self._failure)
@@ -361,7 +364,19 @@ class Executor(futures.Executor):
                 batch, is_last = self._take_batch(), self._is_shut and not self._queue
                 cancels, self._cancels = self._cancels, []
             if batch:
-                self._send_batch(batch)
+                try:
+                    self._send_batch(batch)
+                except HubError as error:
+                    # A refusal is about these calls; what is about the job or the token is about all.
+                    if error.status not in (400, 409, 413, 422):
+                        self._put_back(batch)
+                        raise
+                    for pending in batch:
+                        if not pending.future.done():
+                            pending.future.set_exception(error)
+                except BaseException:
+                    self._put_back(batch)
+                    raise
             if cancels:
                 self._open.cancel(cancels)
             if is_last and not self._queue and not self._cancels:
@@ -372,6 +387,10 @@ class Executor(futures.Executor):
                 if self._is_over:
                     self._open.stop()
                 return
+
+    def _put_back(self, batch: List[_Pending]) -> None:
+        with self._lock:
+            self._queue.extendleft(reversed(batch))
 
     def _take_batch(self) -> List[_Pending]:
         batch: List[_Pending] = []
@@ -392,6 +411,9 @@ class Executor(futures.Executor):
         with self._lock:
             # With a key they may be there from before.
             there = max(0, min(len(batch), self._there - self._numbered))
+        if there:
+            self._check_same(batch[:there])
+        with self._lock:
             self._number(batch[:there])
         batch = batch[there:]
         if not batch:
@@ -401,6 +423,17 @@ class Executor(futures.Executor):
         self._open.add([task], len(batch), self._numbered)
         with self._lock:
             self._number(batch)
+
+    def _check_same(self, batch: List[_Pending]) -> None:
+        """Results of other calls must not be taken for these; a few of each batch are looked at."""
+        for at in sorted({0, len(batch) // 2, len(batch) - 1}):
+            number = self._numbered + 1 + at
+            before = self._open.value(number)
+            if before is not None and not _calls.same_value(before, batch[at].value):
+                raise LaboroError(
+                    f"key {self._key!r}: call {number} of job {self.job} was made with other arguments before; "
+                    f"use another key, or `laboro forget {self.job}`"
+                )
 
     def _number(self, batch: List[_Pending]) -> None:
         for pending in batch:
@@ -455,54 +488,6 @@ class Executor(futures.Executor):
         with self._lock:
             waiting, under_way = len(self._queue), len(self._sent)
         return f"<laboro_hub.Executor job {self.job}: {self._numbered} calls sent, {under_way} under way, {waiting} waiting>"
-
-
-class Using(futures.Executor):
-    """An executor whose calls have needs of their own; see :meth:`Executor.using`."""
-
-    def __init__(self, executor: Executor, how: Dict[str, Any]) -> None:
-        self.executor = executor
-        self._how = how
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CallFuture:
-        return self.executor._submit(self._how, fn, args, kwargs)
-
-    def map(
-        self,
-        fn: Callable[..., Any],
-        *iterables: Iterable[Any],
-        timeout: Optional[float] = None,
-        chunksize: int = 1,
-        buffersize: Optional[int] = None,
-    ) -> Iterator[Any]:
-        return self.executor._map(self._how, fn, iterables, timeout, chunksize, buffersize)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Nothing: the executor that it was made of goes on."""
-
-
-def _needs(
-    how: Dict[str, Any],
-    *,
-    slots: Optional[int] = None,
-    memory_bytes: Optional[int] = None,
-    resources: Optional[Dict[str, Any]] = None,
-    tags: Optional[Iterable[str]] = None,
-    priority: Optional[int] = None,
-    attempts: Optional[int] = None,
-    timeout: Optional[float] = None,
-) -> Dict[str, Any]:
-    """What a task of the HTTP API says; what is not given stays as it is."""
-    given = {
-        "slots": slots,
-        "memory_bytes": memory_bytes,
-        "resources": resources,
-        "tags": None if tags is None else list(tags),
-        "priority": priority,
-        "attempts": attempts,
-        "timeout_ms": None if timeout is None else int(timeout * 1000),
-    }
-    return {**how, **{name: value for name, value in given.items() if value is not None}}
 
 
 def _finish(reference: "weakref.ref[Executor]") -> None:
