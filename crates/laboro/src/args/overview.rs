@@ -34,7 +34,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["jobs", "tasks", "events", "graph", "report", "explain", "top", "dashboard"]),
     ("Control", &["hold", "release", "priority", "close", "forget"]),
     ("Manage", &["access", "workers", "groups", "journal", "doctor", "tunnel"]),
-    ("Other systems", &["slurm", "dwork", "mq", "runexp"]),
+    ("Other systems", &["slurm", "hq", "dwork", "mq", "runexp"]),
 ];
 
 const TAIL: &str = "
