@@ -68,14 +68,13 @@ pub(crate) fn change(
     args: &WhereArgs,
     conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
-    let place = place::to_change(args)?;
-    if let HubOrRun::Run(run @ RunPlace { socket: None, .. }) = &place {
-        return Err(refused(format!(
+    converse(place::to_change(args)?, async |hub| match hub.is_over() {
+        true => Err(refused(format!(
             "{} is not running: only a run that is under way can be changed",
-            run.name()
-        )));
-    }
-    converse(place, conversation)
+            hub.address()
+        ))),
+        false => conversation(hub).await,
+    })
 }
 
 fn converse(
@@ -184,7 +183,10 @@ impl Hub {
     async fn at(place: HubOrRun) -> anyhow::Result<Hub> {
         let (target, group, run) = match place {
             HubOrRun::Hub(target, group) => (*target, group, None),
-            HubOrRun::Run(run) => {
+            HubOrRun::Run(mut run) => {
+                if !run.answers().await {
+                    run = run.after_its_end().await;
+                }
                 let target = match &run.socket {
                     Some(socket) => run.target(socket),
                     None => Past::open(&run.dir).await?.target(run.name()),
@@ -203,10 +205,8 @@ impl Hub {
     /// The same run after its process has ended; that is waited for. `None`: it is a hub.
     pub(crate) async fn after_run(&self) -> anyhow::Result<Option<Hub>> {
         let Some(run) = &self.run else { return Ok(None) };
-        while run.is_alive() {
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-        Hub::at(HubOrRun::Run(RunPlace { socket: None, ..run.clone() })).await.map(Some)
+        let run = run.clone().after_its_end().await;
+        Hub::at(HubOrRun::Run(run)).await.map(Some)
     }
 
     /// Nothing happens there any more.
@@ -422,9 +422,6 @@ impl Hub {
         Follow::start(&self.client, job, self.run.is_none()).await
     }
 }
-
-/// How often a process that is ending is looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 const NAME_TAKEN: &str = "\
 Names are unique in a group: say --prefix TEXT to put something before them, --group GROUP for another group,

@@ -7,6 +7,7 @@ use crate::input::quantity;
 use crate::output::{counted, duration, print, say};
 use crate::progress::Progress;
 use crate::resolve;
+use crate::run::JOB;
 use crate::view::{bar_of, state_of_job};
 use anyhow::Context;
 use laboro_api::{Counts, Fleet, Job, JobState, Overview};
@@ -20,7 +21,9 @@ pub(crate) fn run(args: &Wait) -> anyhow::Result<Exit> {
     attend(&args.place, async |hub| {
         let mut jobs = Vec::with_capacity(args.jobs.len());
         for job in &args.jobs {
-            jobs.push(resolve::job(hub, job).await?);
+            // A run has one job, and may end before it could be asked for it.
+            let is_of_run = hub.run().is_some() && job == "last";
+            jobs.push(if is_of_run { JOB.0 } else { resolve::job(hub, job).await? });
         }
         let shown =
             if args.json { WaitOutput::Json } else { WaitOutput::Words { quiet: args.quiet } };

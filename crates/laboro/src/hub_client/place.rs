@@ -5,9 +5,13 @@ use super::access;
 use crate::args::hub::WhereArgs;
 use crate::exit::usage;
 use crate::run::{RunDir, sockets};
-use laboro_api::client::Target;
+use laboro_api::client::{Client, Target};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a process that is ending is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) enum HubOrRun {
@@ -35,6 +39,21 @@ impl RunPlace {
         let lock = std::fs::read_to_string(self.dir.join("journal/lock")).unwrap_or_default();
         let process = lock.trim().parse::<u32>();
         process.is_ok_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+    }
+
+    /// The socket of a run that is just ending takes connections and answers nothing.
+    pub(super) async fn answers(&self) -> bool {
+        let Some(socket) = &self.socket else { return true };
+        let client = Client::new(self.target(socket));
+        let answer = client.get::<laboro_api::Version>("version").await;
+        !answer.is_err_and(|error| error.is_away())
+    }
+
+    pub(super) async fn after_its_end(self) -> RunPlace {
+        while self.is_alive() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        RunPlace { socket: None, ..self }
     }
 
     /// What it is called in messages.

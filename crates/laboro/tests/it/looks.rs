@@ -102,6 +102,21 @@ fn a_run_is_asked_like_a_hub_while_it_lives_and_after() {
 }
 
 #[test]
+fn a_run_that_is_just_ending_can_be_waited_for() {
+    let rig = Rig::new();
+    rig.write("jobs.txt", "touch begun; until [ -e go ]; do sleep 0.01; done\n");
+    let live = rig.laboro(["run", "jobs.txt"]).start();
+    until("it runs", || rig.at("begun").exists());
+    let first = rig.laboro(["wait"]).start();
+    rig.write("go", "");
+    first.wait().expect(0).says("1 task done");
+    // The first is answered while the process of the run still ends.
+    rig.laboro(["wait"]).run().expect(0).says("1 task done");
+    rig.laboro(["tasks"]).run().expect(0);
+    live.wait().expect(0);
+}
+
+#[test]
 fn of_a_run_that_was_killed_nothing_runs() {
     let (rig, live) = begun();
     until("all that can be is over", || states(&rig) == expected("running"));
