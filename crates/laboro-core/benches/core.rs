@@ -1,5 +1,6 @@
 //! What a transition costs and what a task weighs: a million independent tasks, a layered graph of a
-//! million with two predecessors each, an array of ten million, an array with every second element done. Prints a table; asserts nothing.
+//! million with two predecessors each, an array of ten million, an array with every second element done, a million tasks of
+//! one owner and of ten thousand. Prints a table; asserts nothing.
 
 use laboro_core::*;
 use smallvec::{SmallVec, smallvec};
@@ -59,6 +60,16 @@ fn main() {
     if wanted("array") {
         array(10 * tasks as u32);
         half_done(tasks as u32);
+    }
+    if wanted("owners") {
+        for batch in [1, 100] {
+            let alone = owners(1, tasks, batch);
+            let many = owners(tasks / 100, 100, batch);
+            println!(
+                "owners in batches of {batch}: many at {:.2} of the rate of one",
+                alone / many
+            );
+        }
     }
     if wanted("command") {
         commands(tasks);
@@ -221,6 +232,51 @@ fn array(count: u32) {
     }
     let us = start.elapsed().as_secs_f64() * 1e6 / f64::from(steps * 100);
     println!("array elements in batches of 100: {us:.3} µs for lease and completion together");
+}
+
+/// So many owners with so many tasks each, all of them there from the start. Gives what a lease and its completion take,
+/// in µs of core time.
+fn owners(owners: usize, tasks_each: usize, batch: u32) -> f64 {
+    let mut hub = hub();
+    join(&mut hub);
+    for number in 0..owners {
+        let owner = Some(Name::from(format!("owner-{number:05}")));
+        let job = SubmitTo::New(JobOptions { owner, ..JobOptions::default() });
+        let named = |task: usize| {
+            let name = task_name(number * tasks_each + task);
+            TaskSpec { name, profile: 0, work: None, preds: SmallVec::new(), memo: None }
+        };
+        let tasks = (0..tasks_each).map(named).collect();
+        hub.step(Time(4), ask(submit(job, tasks, Vec::new())));
+    }
+    let (mut on_core, mut done) = (Duration::ZERO, 0);
+    while done < owners * tasks_each {
+        let worker = WorkerRef::Id(WorkerId(0));
+        let route = Route::Answer { most: batch, patience: Patience::None };
+        let asks = ask(Command::Offer(Offer { worker: worker.clone(), route, lease_ms: None }));
+        let began = core_time();
+        let effects = hub.step(Time(5), asks).release(Nowhere.receipt());
+        on_core += core_time() - began;
+        let Some(Effect::Reply { reply: Reply::Work { grants, .. }, .. }) =
+            effects.into_iter().next()
+        else {
+            panic!("nothing was ready after {done}");
+        };
+        done += grants.len();
+        let results = grants.into_iter().map(|grant| TaskResult {
+            lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+            outcome: Outcome::Success,
+            message: None,
+            memo: None,
+        });
+        let report = ask(Command::Report(Report { worker, results: results.collect() }));
+        let began = core_time();
+        hub.step(Time(6), report);
+        on_core += core_time() - began;
+    }
+    let us = on_core.as_secs_f64() * 1e6 / (owners * tasks_each) as f64;
+    println!("{owners} owners x {tasks_each} tasks in batches of {batch}: {us:.3} µs a task");
+    us
 }
 
 /// A graph that grows edge by edge in a random order, a thousand in a submit, over a tenth as many tasks.

@@ -445,16 +445,24 @@ pub enum Query {
     /// From this job on, at most so many.
     Jobs {
         group: Option<Name>,
+        owner: Option<Name>,
         from: JobId,
         most: u32,
     },
     /// Newest first, from the one before this on, at most so many.
     JobsBefore {
         group: Option<Name>,
+        owner: Option<Name>,
         before: JobId,
         most: u32,
     },
     Job(JobId),
+    /// Who has jobs in a group, in the order of their names, from the one after this on, at most so many.
+    Owners {
+        group: Name,
+        after: Option<Name>,
+        most: u32,
+    },
     /// Tasks of a job in one state or all, from this number on, at most so many.
     Tasks {
         job: JobId,

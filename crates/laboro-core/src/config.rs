@@ -2,6 +2,9 @@
 
 use crate::bounds::WORK_BYTES_MAX;
 use crate::command::ConductRule;
+use crate::id::Name;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// All rules and limits of a hub.
 #[derive(Clone, Debug)]
@@ -11,6 +14,7 @@ pub struct Config {
     pub conduct: Conduct,
     pub keep: Keep,
     pub quotas: Quotas,
+    pub shares: Arc<Shares>,
     /// How often a task may be passed over by smaller ones at workers that could hold it before one
     /// of them is kept free for it.
     pub passes_max: u32,
@@ -25,6 +29,7 @@ impl Default for Config {
             conduct: Conduct::default(),
             keep: Keep::default(),
             quotas: Quotas::default(),
+            shares: Arc::default(),
             passes_max: 8,
             work_bytes: WORK_BYTES_MAX,
         }
@@ -97,6 +102,38 @@ impl Default for Quotas {
     fn default() -> Quotas {
         let none = u64::MAX;
         Quotas { group_tasks: none, group_bytes: none, token_tasks: none, token_bytes: none }
+    }
+}
+
+/// How the owners of one group share its workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Shares {
+    /// Of everybody who is not named, and of jobs without an owner.
+    pub usual: OwnerShare,
+    pub owners: BTreeMap<Name, OwnerShare>,
+}
+
+impl Shares {
+    /// What this owner may have.
+    pub fn of(&self, owner: Option<&Name>) -> OwnerShare {
+        owner.and_then(|owner| self.owners.get(owner)).copied().unwrap_or(self.usual)
+    }
+}
+
+/// What one owner may have in each group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct OwnerShare {
+    /// While several have something to do, their slots in use are as their weights. At least 1.
+    pub weight: u32,
+    /// Its tasks never take more slots than this at once.
+    pub max_running_slots: Option<u64>,
+}
+
+impl Default for OwnerShare {
+    fn default() -> OwnerShare {
+        OwnerShare { weight: 1, max_running_slots: None }
     }
 }
 

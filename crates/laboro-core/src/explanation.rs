@@ -48,6 +48,13 @@ pub enum Explanation {
         job: JobId,
         most: u32,
     },
+    /// Its owner has as many slots in use in this group as it may.
+    OwnerFull {
+        owner: Option<Name>,
+        most: u64,
+        used: u64,
+        wanted: u64,
+    },
     GroupPaused(Name),
     Ready {
         group: Name,
@@ -272,6 +279,16 @@ impl fmt::Display for Explanation {
             }
             Explanation::JobFull { job, most } => {
                 write!(f, "job {job} already runs as many tasks as it may ({most})")
+            }
+            Explanation::OwnerFull { owner, most, used, wanted } => {
+                match owner {
+                    Some(owner) => write!(f, "{owner} may use at most {most} slots at once")?,
+                    None => write!(f, "its owner may use at most {most} slots at once")?,
+                }
+                match wanted > most {
+                    true => write!(f, ", and the task needs {wanted}: it can never start"),
+                    false => write!(f, ", and uses {used}"),
+                }
             }
             Explanation::GroupPaused(group) => write!(f, "group {group} is paused"),
             Explanation::Ready { group, prospect, lost } => {

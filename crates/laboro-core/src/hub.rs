@@ -53,6 +53,7 @@ impl Hub {
             effects: Vec::new(),
         };
         hub.ledger.set_now(now);
+        hub.ledger.set_shares(hub.config.shares.clone());
         let (life, before) = (hub.ledger().life() + 1, hub.ledger().at());
         hub.ledger.post(Event::Began { life, seed: seed.max(1) });
         hub.expect_workers_back(before);

@@ -18,7 +18,7 @@ pub struct JobOptions {
     pub max_fails: Option<u32>,
     /// A second submit with the same key is the first one.
     pub key: Option<Box<[u8]>>,
-    /// Whose quota its tasks count for: the token that made it.
+    /// Who it belongs to: whose quota and whose share its tasks count for.
     pub owner: Option<Name>,
 }
 

@@ -6,6 +6,7 @@ mod check;
 mod condense;
 mod describe;
 mod elements;
+mod front;
 mod graph;
 mod handle;
 mod index_set;
@@ -28,6 +29,7 @@ pub(crate) use handle::{
     ClassHandle, JobHandle, LaneHandle, LeaseHandle, OfferHandle, TaskHandle, WorkerHandle,
 };
 pub(crate) use jobs::{Array, Job};
+pub(crate) use lanes::most_slots;
 pub use load::Load;
 pub(crate) use load::Scale;
 pub use reading::Ledger;

@@ -39,7 +39,7 @@ pub use bounds::{
 };
 pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, Rate, WorkerRow};
 pub use command::*;
-pub use config::{Conduct, Config, Keep, Limits, Quotas};
+pub use config::{Conduct, Config, Keep, Limits, OwnerShare, Quotas, Shares};
 pub use effect::{Archive, Batch, Change, Effect, Element, Grant, Receipt};
 pub use event::{Added, Event, Ranges, ReturnReason, Share, Then, Words};
 pub use explanation::{Before, Explanation, Lack, Prospect, Shortfall};
@@ -55,6 +55,6 @@ pub use resources::{Amount, Portion, Request, Supply};
 pub use task::*;
 pub use value_list::ValueList;
 pub use view::{
-    AttemptView, ConductView, GroupView, JobView, PartView, ResourceView, Standing, TaskView, Ties,
-    WorkerView,
+    AttemptView, ConductView, GroupView, JobView, OwnerView, PartView, ResourceView, Standing,
+    TaskView, Ties, WorkerView,
 };

@@ -4,7 +4,7 @@ use crate::effect::Grant;
 use crate::explanation::Explanation;
 use crate::id::{JobId, LeaseNo, TaskId, WorkerId};
 use crate::refusal::Refusal;
-use crate::view::{GroupView, JobView, PartView, TaskView, WorkerView};
+use crate::view::{GroupView, JobView, OwnerView, PartView, TaskView, WorkerView};
 
 /// The answer to one command.
 #[derive(Debug, Clone)]
@@ -35,6 +35,7 @@ pub enum Reply {
     Refused(Refusal),
     Groups(Vec<GroupView>),
     Jobs(Vec<JobView>),
+    Owners(Vec<OwnerView>),
     Tasks {
         tasks: Vec<TaskView>,
         next: Option<u32>,

@@ -65,6 +65,8 @@ pub struct JobView {
     pub job: JobId,
     pub group: Name,
     pub name: Name,
+    /// Who submitted it, as far as it is known.
+    pub owner: Option<Name>,
     pub counts: Counts,
     pub open: bool,
     pub held: bool,
@@ -77,12 +79,28 @@ pub struct JobView {
     pub failures: Vec<(Outcome, u64)>,
 }
 
+/// What an owner has in a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct OwnerView {
+    /// `None`: what nobody is known to have submitted.
+    pub owner: Option<Name>,
+    /// Jobs that are remembered.
+    pub jobs: u32,
+    /// Of its tasks that are with workers.
+    pub slots_used: u64,
+    pub weight: u32,
+    pub max_running_slots: Option<u64>,
+}
+
 /// Everything about one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct TaskView {
     pub task: TaskId,
     pub name: Name,
+    /// Of its job.
+    pub owner: Option<Name>,
     pub state: State,
     pub priority: i32,
     pub failed_attempts: u16,

@@ -5,6 +5,10 @@
 #[path = "../../laboro-core/tests/properties/model.rs"]
 mod model;
 
+#[allow(dead_code)] // As the model.
+#[path = "../../laboro-core/tests/properties/fairness.rs"]
+mod fairness;
+
 #[cfg(test)]
 mod tests;
 
@@ -13,12 +17,13 @@ use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;
 use laboro_core::{
     Ask, Capacity, Command, Demand, Effect, Event, Grant, Join, Kinds, LeaseNo, LeaseRef, Ledger,
-    Name, Offer, Outcome, Patience, Reply, Report, ReturnReason, Route, State, TaskId, TaskRef,
-    Then, Time, Token, WorkerId, WorkerRef,
+    Name, Offer, Outcome, Patience, Reply, Report, ReturnReason, Route, Share, Shares, State,
+    TaskId, TaskRef, Then, Time, Token, WorkerId, WorkerRef,
 };
 use model::{Model, Phase};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 pub(crate) struct Oracle {
     model: Model,
@@ -40,6 +45,8 @@ pub(crate) struct Oracle {
     done_by_name: BTreeMap<Name, bool>,
     /// All tasks that were ever recorded, also those that are forgotten since.
     met: BTreeSet<TaskId>,
+    /// How the hub lets owners share.
+    shares: Arc<Shares>,
     pub batches: u64,
     pub grants: u64,
     /// By the hub's clock.
@@ -72,8 +79,9 @@ const OLD_LEASES_MAX: usize = 100;
 const ANSWER_MS: u64 = 4000;
 
 impl Oracle {
-    pub fn new() -> Oracle {
+    pub fn new(shares: Arc<Shares>) -> Oracle {
         Oracle {
+            shares,
             model: Model::default(),
             sum: Ledger::default(),
             owed: BTreeMap::new(),
@@ -228,9 +236,9 @@ impl Oracle {
     /// The promises about one event, by name. What else must hold is the model's affair.
     fn judge(&self, event: &Event) -> Kept {
         match event {
-            Event::Leased { task, lease, .. } if self.model.tasks.contains_key(task) => {
+            Event::Leased { task, lease, share, .. } if self.model.tasks.contains_key(task) => {
                 let promise = match self.model.state(*task) {
-                    State::Ready => return Ok(()),
+                    State::Ready => return self.judge_turn(*task, share.as_deref()),
                     // Which of them it is depends on what was forgotten since.
                     State::Blocked | State::Waiting if self.model.is_unclear(*task) => {
                         return Ok(());
@@ -256,6 +264,14 @@ impl Oracle {
                 _ => Ok(()),
             },
             _ => Ok(()),
+        }
+    }
+
+    /// With equal tasks, the owner with the fewest slots in use for its weight goes first.
+    fn judge_turn(&self, task: TaskId, share: Option<&Share>) -> Kept {
+        match fairness::unfair(&self.model, &self.shares, task, share) {
+            None => Ok(()),
+            Some(what) => Err(Broken::new(Promise::FairShares, what)),
         }
     }
 

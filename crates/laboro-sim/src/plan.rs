@@ -4,9 +4,10 @@
 use crate::dice::Dice;
 use crate::journal::Disposition;
 use crate::network::Weather;
-use laboro_core::{Conduct, ConductRule, Config, Fields, Keep, Limits, Quotas};
+use laboro_core::{Conduct, ConductRule, Config, Fields, Keep, Limits, OwnerShare, Quotas, Shares};
 use laboro_dialects::fuq2::Numbering;
 use laboro_hub::ServerOptions;
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -117,6 +118,7 @@ impl Plan {
             session: [8, 64, 4096][dice.index(3)],
         };
         let is_strict = workers.len().is_multiple_of(2);
+        let is_weighted = !workers.len().is_multiple_of(3);
         Plan {
             turbulent_ms: dice.between(4, 25) * 1000,
             workers,
@@ -137,6 +139,7 @@ impl Plan {
                 // Most searches for cycles are over at once unless the slices are small.
                 limits: Limits { cycle_search: [1, 4, 20_000][dice.index(3)], ..Limits::default() },
                 quotas: if is_strict { STRICT } else { Quotas::default() },
+                shares: Arc::new(if is_weighted { weighted() } else { Shares::default() }),
                 passes_max: if dice.one_in(4) { 2 } else { 8 },
                 work_bytes: laboro_core::WORK_BYTES_MAX,
             },
@@ -154,6 +157,15 @@ impl Plan {
 /// Reached now and then.
 const STRICT: Quotas =
     Quotas { group_tasks: 400, group_bytes: 1 << 20, token_tasks: 60, token_bytes: 40_000 };
+
+/// One owner counts more than others, and one has little room: enough for the largest task.
+fn weighted() -> Shares {
+    let mut shares = Shares::default();
+    let heavy = OwnerShare { weight: 3, max_running_slots: None };
+    let bounded = OwnerShare { weight: 1, max_running_slots: Some(3) };
+    shares.owners.extend([("owner-1".into(), heavy), ("owner-2".into(), bounded)]);
+    shares
+}
 
 const NUMBERINGS: [Numbering; 3] = [Numbering::Current, Numbering::Older, Numbering::Oldest];
 

@@ -11,6 +11,7 @@ pub enum Promise {
     PredecessorsFirst,
     Graphs,
     Slots,
+    FairShares,
     NeighboursUnharmed,
     Understood,
     ResultsFirst,
@@ -24,7 +25,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    pub const ALL: [Promise; 17] = [
+    pub const ALL: [Promise; 18] = [
         Promise::NothingLost,
         Promise::NoSecondRun,
         Promise::OneLease,
@@ -32,6 +33,7 @@ impl Promise {
         Promise::PredecessorsFirst,
         Promise::Graphs,
         Promise::Slots,
+        Promise::FairShares,
         Promise::NeighboursUnharmed,
         Promise::Understood,
         Promise::ResultsFirst,
@@ -53,6 +55,7 @@ impl Promise {
             Promise::PredecessorsFirst => "predecessors-first",
             Promise::Graphs => "graphs",
             Promise::Slots => "slots",
+            Promise::FairShares => "fair-shares",
             Promise::NeighboursUnharmed => "neighbours-unharmed",
             Promise::Understood => "understood",
             Promise::ResultsFirst => "results-first",
@@ -75,6 +78,9 @@ impl Promise {
             Promise::PredecessorsFirst => "a task is given out after its predecessors ended well",
             Promise::Graphs => "an acyclic graph is taken in any order, a cycle never is",
             Promise::Slots => "nobody is sent more than it has room for",
+            Promise::FairShares => {
+                "of equal tasks that wait, those of the owner with the least for its weight go first"
+            }
             Promise::NeighboursUnharmed => {
                 "no task fails or is held because of another one on its worker"
             }

@@ -64,7 +64,7 @@ impl Simulation {
         let tap = Tap::default();
         Ok(Simulation {
             now: 0,
-            oracle: Oracle::new(),
+            oracle: Oracle::new(plan.config.shares.clone()),
             clerk: Clerk::new(dice.split(), plan.clerk_ms, plan.clerk_most),
             hub: HubPlace::new(tap.clone(), dice.split())?,
             seats: Seats::new(&plan, &mut dice),

@@ -5,7 +5,7 @@ use super::policy::{self, supply};
 use crate::explanation::{Before, Explanation, Lack, Prospect, Shortfall};
 use crate::fields::Fields;
 use crate::id::{GroupId, TaskId, WorkerId};
-use crate::ledger::{Phase, Record};
+use crate::ledger::{Phase, Record, most_slots};
 use crate::presence::Member;
 use crate::resources::Amount;
 use crate::task::{Demand, Kinds, Needs, Profile, State};
@@ -212,6 +212,18 @@ impl Hub {
             }
         };
         let profile = ledger.profiles().get(profile);
+        let account = ledger.lanes().account(job.account);
+        if let Some(most) = account.max_slots
+            && account.slots + most_slots(&profile.needs) > most
+        {
+            let (owner, used) = (job.options.owner.clone(), account.slots);
+            return Explanation::OwnerFull {
+                owner,
+                most,
+                used,
+                wanted: most_slots(&profile.needs),
+            };
+        }
         let suspect = self.task_record(id).filter(|record| record.is_suspect(profile));
         Explanation::Ready {
             group: group.name.clone(),

@@ -167,19 +167,18 @@ impl Hub {
 
     fn class_is_idle(&self, class: ClassHandle) -> bool {
         let this = self.ledger().lanes().class(class);
-        this.lanes.is_empty() || self.ledger().group(this.group).paused
+        self.ledger().lanes().is_idle(class) || self.ledger().group(this.group).paused
     }
 
     fn fair_share(&self, class: ClassHandle, group: GroupId) -> u32 {
         let ledger = self.ledger();
-        let lanes = ledger.lanes().class(class).lanes.values();
         // The first lane is enough to tell a few tasks from many.
-        let ready = lanes.take(1).map(|&lane| {
+        let ready = ledger.lanes().best_lane(class).map_or(0, |lane| {
             let job = ledger.job(ledger.lanes().lane(lane).job);
             job.counts.of(State::Ready)
         });
         let waiting = self.presence.waiting_count(group).max(1) as u32;
-        ready.sum::<u32>().div_ceil(waiting).max(1)
+        ready.div_ceil(waiting).max(1)
     }
 
     /// Gives an offer what fits, at most so many tasks; then it waits on, or is answered.
@@ -279,9 +278,7 @@ impl Hub {
         left: &mut u32,
         grants: &mut Vec<Grant>,
     ) {
-        let Some((_, &lane)) = self.ledger().lanes().class(class).lanes.first_key_value() else {
-            return;
-        };
+        let Some(lane) = self.ledger().lanes().best_lane(class) else { return };
         let (needs, is_alone) = {
             let class = self.ledger().lanes().class(class);
             (class.needs.clone(), class.is_alone)
@@ -298,7 +295,7 @@ impl Hub {
             room.reserve(needs, is_alone);
             *left -= 1;
             let fits = *left > 0 && room.has_slots(needs) && needs.memory == 0;
-            if !fits || !needs.resources.is_empty() || !self.ledger().lanes().lane(lane).listed {
+            if !fits || !needs.resources.is_empty() || !self.ledger().lanes().may_go_on(lane) {
                 return;
             }
         }

@@ -1,7 +1,7 @@
 //! Which task goes to which worker. Whoever wants another rule changes this file.
 //!
-//! A worker takes from the best class that fits it: classes stand in the order of their best lane, by
-//! priority and then by age, except that the lanes of an open job go to the end each time they are served:
+//! A worker takes from the best class that fits it. Classes stand in the order of their best lane: first the owner with the
+//! fewest slots in use for its weight (`ledger/lanes/accounts.rs`), then the lane's priority, then its age, except that the lanes of an open job go to the end each time they are served:
 //! such a job may never run out of tasks. A task that was lost with its workers too often goes to a worker that has
 //! nothing else, and that one gets nothing else meanwhile. A class whose task is too big for the worker's free room is passed over,
 //! but not for ever: after `passes_max` times the worker is kept free for it.

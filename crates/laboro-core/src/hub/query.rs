@@ -31,25 +31,38 @@ impl Hub {
                 let group = self.find_group(name)?;
                 Ok(Reply::Groups(vec![self.group_view(group)]))
             }
-            Query::Jobs { group, from, most } => {
-                let jobs: Vec<JobHandle> = match group {
-                    Some(group) => {
-                        let group = self.find_group(group)?;
-                        ledger.jobs_of_group(group, *from).take(page(*most)).collect()
+            Query::Jobs { group, owner, from, most } => {
+                let group = group.as_ref().map(|group| self.find_group(group)).transpose()?;
+                let (from, most) = (*from, page(*most));
+                let jobs: Vec<JobHandle> = match (owner, group) {
+                    (Some(owner), _) => {
+                        let own = ledger.jobs_of_owner(owner, from..).map(|(_, handle)| handle);
+                        own.filter(self.is_in(group)).take(most).collect()
                     }
-                    None => ledger.jobs_from(*from).take(page(*most)).collect(),
+                    (None, Some(group)) => ledger.jobs_of_group(group, from).take(most).collect(),
+                    (None, None) => ledger.jobs_from(from).take(most).collect(),
                 };
                 Ok(Reply::Jobs(jobs.into_iter().map(|handle| self.job_view(handle)).collect()))
             }
-            Query::JobsBefore { group, before, most } => {
-                let jobs: Vec<JobHandle> = match group {
-                    Some(group) => {
-                        let group = self.find_group(group)?;
-                        ledger.jobs_of_group_before(group, *before).take(page(*most)).collect()
+            Query::JobsBefore { group, owner, before, most } => {
+                let group = group.as_ref().map(|group| self.find_group(group)).transpose()?;
+                let (before, most) = (*before, page(*most));
+                let jobs: Vec<JobHandle> = match (owner, group) {
+                    (Some(owner), _) => {
+                        let own = ledger.jobs_of_owner(owner, ..before).map(|(_, handle)| handle);
+                        own.rev().filter(self.is_in(group)).take(most).collect()
                     }
-                    None => ledger.jobs_before(*before).take(page(*most)).collect(),
+                    (None, Some(group)) => {
+                        ledger.jobs_of_group_before(group, before).take(most).collect()
+                    }
+                    (None, None) => ledger.jobs_before(before).take(most).collect(),
                 };
                 Ok(Reply::Jobs(jobs.into_iter().map(|handle| self.job_view(handle)).collect()))
+            }
+            Query::Owners { group, after, most } => {
+                let group = self.find_group(group)?;
+                let owners = ledger.lanes().owners_after(group, after.as_ref());
+                Ok(Reply::Owners(owners.take(page(*most)).collect()))
             }
             Query::Job(job) => Ok(Reply::Jobs(vec![self.job_view(self.find_job(*job)?)])),
             Query::Tasks { job, state, from, most } => self.tasks(*job, *state, *from, page(*most)),
@@ -84,6 +97,11 @@ impl Hub {
         }
     }
 
+    /// Is a job in this group, if one is meant?
+    fn is_in(&self, group: Option<GroupId>) -> impl Fn(&JobHandle) -> bool + '_ {
+        move |&job| group.is_none_or(|group| self.ledger().job(job).group == group)
+    }
+
     fn group_view(&self, group: GroupId) -> GroupView {
         let this = self.ledger().group(group);
         GroupView {
@@ -101,6 +119,7 @@ impl Hub {
             job: job.id,
             group: self.ledger().group(job.group).name.clone(),
             name: job.options.name.clone(),
+            owner: job.options.owner.clone(),
             counts: job.counts,
             open: job.options.open,
             held: job.options.held,
@@ -143,6 +162,7 @@ impl Hub {
         let mut view = TaskView {
             task: id,
             name: ledger.shown_name(id),
+            owner: job.options.owner.clone(),
             state: job.state_of(id.index).expect("the task was found"),
             priority: 0,
             failed_attempts: 0,

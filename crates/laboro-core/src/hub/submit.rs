@@ -37,7 +37,7 @@ impl Hub {
         if is_keyed_once
             && let SubmitTo::New(options) = &submit.job
             && let (Some(group), Some(key)) = (group, &options.key)
-            && let Some(job) = self.ledger().job_by_key(group, key)
+            && let Some(job) = self.ledger().job_by_key(group, options.owner.as_ref(), key)
         {
             return Ok(Reply::Submitted {
                 job,
@@ -124,7 +124,8 @@ impl Hub {
             })
         };
         let known = group.zip(options.key.as_deref());
-        let known = known.and_then(|(group, key)| self.ledger().job_by_key(group, key));
+        let owner = options.owner.as_ref();
+        let known = known.and_then(|(group, key)| self.ledger().job_by_key(group, owner, key));
         match known.filter(has_room) {
             Some(job) => SubmitTo::Add(job),
             None => SubmitTo::New(JobOptions { open: true, ..options.clone() }),

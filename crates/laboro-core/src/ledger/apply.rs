@@ -123,11 +123,12 @@ impl Ledger {
 
     pub(in crate::ledger) fn add_job(&mut self, mut job: Job) {
         let id = job.id;
-        job.owner = self.own(job.options.owner.as_ref());
+        job.owner = self.own(job.options.owner.as_ref(), id);
+        job.account = self.lanes.join_account(job.group, job.options.owner.as_ref());
         self.next_job = self.next_job.max(id.0);
         if let Some(key) = &job.options.key {
             // A key may pass from a job that was closed to a later one.
-            let newest = self.keys.entry((job.group, key.clone())).or_insert(id);
+            let newest = self.keys.entry((job.group, job.owner, key.clone())).or_insert(id);
             *newest = id.max(*newest);
         }
         if let Some(ended) = job.ended {

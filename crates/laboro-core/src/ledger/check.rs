@@ -1,10 +1,11 @@
 //! Does the state agree with itself? For tests and for `laboro journal check`: walks over everything.
 
-use super::handle::{JobHandle, LaneHandle, TaskHandle, WorkerHandle};
+use super::handle::{AccountHandle, JobHandle, LaneHandle, TaskHandle, WorkerHandle};
 use super::reading::Ledger;
 use super::record::Phase;
 use crate::id::{JobId, WorkerId};
 use crate::task::State;
+use std::collections::BTreeMap;
 
 impl Ledger {
     /// The first thing that does not fit, in words.
@@ -21,6 +22,7 @@ impl Ledger {
             return Err(format!("{leased} tasks are leased, but workers hold {held}"));
         }
         self.check_loads()?;
+        self.check_accounts()?;
         for group in self.groups() {
             for state in State::ALL {
                 let jobs = self.jobs_from(JobId(0)).map(|handle| self.job(handle));
@@ -38,6 +40,25 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// What an owner has in use in a group is what its jobs have with workers.
+    fn check_accounts(&self) -> Result<(), String> {
+        let mut used: BTreeMap<AccountHandle, u64> = BTreeMap::new();
+        for worker in self.workers.from(WorkerId(0)) {
+            for lease in self.workers.leases_of(worker).map(|lease| self.workers.lease(lease)) {
+                let record = &self.tasks[lease.task];
+                let needs = self.profiles.get(record.profile).needs.way(lease.variant());
+                *used.entry(self.job(record.job).account).or_default() += u64::from(needs.slots);
+            }
+        }
+        for job in self.jobs_from(JobId(0)).map(|handle| self.job(handle)) {
+            let expected = used.get(&job.account).copied().unwrap_or(0);
+            if self.lanes.account(job.account).slots != expected {
+                return Err(format!("the owner of job {} miscounts its slots in use", job.id));
+            }
+        }
+        self.lanes.check_order()
     }
 
     fn check_job(&self, handle: JobHandle) -> Result<u32, String> {

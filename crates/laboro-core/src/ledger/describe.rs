@@ -31,7 +31,7 @@ impl Ledger {
                 group.paused,
                 group.ever_used,
                 group.counts,
-                self.lanes.heads(group.id).count(),
+                self.lanes.busy_classes(group.id),
             )?;
         }
         for handle in self.workers.from(WorkerId(0)) {

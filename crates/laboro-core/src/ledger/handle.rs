@@ -50,6 +50,10 @@ handles! {
     ClassHandle
     ProfileHandle
     OwnerHandle
+    /// What an owner has in a group.
+    AccountHandle
+    /// The lanes of one account in one class.
+    QueueHandle
     EdgeHandle
     /// An offer of a worker that waits.
     OfferHandle

@@ -1,6 +1,6 @@
 //! A job as the ledger knows it: the sets of its tasks by state, its arrays, its tallies.
 
-use super::handle::{LaneHandle, OwnerHandle, ProfileHandle, TaskHandle};
+use super::handle::{AccountHandle, LaneHandle, OwnerHandle, ProfileHandle, TaskHandle};
 use super::index_set::IndexSet;
 use super::pages::Pages;
 use crate::event::Ranges;
@@ -45,6 +45,8 @@ pub(crate) struct Job {
     pub(crate) bad: u32,
     /// Handle of its owner.
     pub(crate) owner: Option<OwnerHandle>,
+    /// What that owner has in its group.
+    pub(crate) account: AccountHandle,
     /// What its tasks that have not ended were submitted with, and what all of them were.
     pub(crate) queued_bytes: u64,
     pub(crate) bytes_ever: u64,
@@ -106,6 +108,7 @@ impl Job {
             good: 0,
             bad: 0,
             owner: None,
+            account: AccountHandle::NONE,
             queued_bytes: 0,
             bytes_ever: 0,
         }

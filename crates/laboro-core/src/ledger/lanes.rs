@@ -1,14 +1,23 @@
 //! What is ready, in order. A lane holds the ready tasks of one job with one profile; a class holds
-//! the lanes that need the same of a worker; a group has its classes by their best lane. A job that may
-//! not start anything takes its lanes out of their classes, whatever number of tasks is in them.
+//! the lanes that need the same of a worker, a queue for each owner; a group has its classes by their best lane. A job that may
+//! not start anything takes its lanes out of their classes, whatever number of tasks is in them. Which owner is next is
+//! decided in `accounts`.
 
-use super::handle::{ClassHandle, JobHandle, LaneHandle, ProfileHandle, TaskHandle};
+mod accounts;
+
+use super::front::Front;
+use super::handle::{
+    AccountHandle, ClassHandle, JobHandle, LaneHandle, ProfileHandle, QueueHandle, TaskHandle,
+};
 use super::record::{Link, Phase, Record};
 use super::slab::Slab;
-use crate::id::GroupId;
+use crate::config::Shares;
+use crate::id::{GroupId, Name};
 use crate::task::{Demand, Needs};
+pub(crate) use accounts::most_slots;
+use accounts::{Account, GroupQueue, Place, Queue};
 use hashbrown::HashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Smaller goes first: higher priority, then whoever stands further in front.
@@ -26,6 +35,7 @@ pub(crate) struct Lane {
     /// Of tasks that run alone.
     pub(crate) is_alone: bool,
     pub(crate) class: ClassHandle,
+    queue: QueueHandle,
     pub(crate) order: LaneOrder,
     /// Where it stands among the lanes of its job.
     pub(crate) at: u32,
@@ -44,11 +54,32 @@ pub(crate) struct Class {
     pub(crate) limit_ms: Option<u64>,
     /// Its tasks want a worker that has nothing else.
     pub(crate) is_alone: bool,
-    pub(crate) lanes: BTreeMap<LaneOrder, LaneHandle>,
-    /// Lanes that point here, listed or not.
+    /// Those of owners that may have more.
+    queues: Front<(Place, QueueHandle)>,
+    /// Where it stands in its group.
+    filed: Option<(Place, LaneOrder)>,
+    /// How many lanes are listed, and how many point here at all.
+    listed: u32,
     users: u32,
     /// Tells this class from one that had its handle before.
     pub(crate) serial: u64,
+}
+
+impl Class {
+    fn vacant() -> Class {
+        Class {
+            group: GroupId::default(),
+            kind: Demand::NAMED,
+            needs: Arc::default(),
+            limit_ms: None,
+            is_alone: false,
+            queues: Front::default(),
+            filed: None,
+            listed: 0,
+            users: 0,
+            serial: 0,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -59,8 +90,14 @@ pub(crate) struct Lanes {
     classes: Slab<ClassHandle, Class>,
     class_serial: u64,
     class_by_content: HashMap<ClassKey, ClassHandle, foldhash::fast::FixedState>,
-    /// For each group its classes with something to do, best first.
-    heads: Vec<BTreeSet<(LaneOrder, ClassHandle)>>,
+    queues: Slab<QueueHandle, Queue>,
+    queue_by_key: HashMap<(ClassHandle, AccountHandle), QueueHandle, foldhash::fast::FixedState>,
+    accounts: Slab<AccountHandle, Account>,
+    account_by_owner: BTreeMap<(GroupId, Option<Name>), AccountHandle>,
+    shares: Arc<Shares>,
+    /// Counts changes of accounts.
+    stamp: u64,
+    groups: Vec<GroupQueue>,
     turns: Turns,
     /// How many classes each group has.
     class_counts: Vec<usize>,
@@ -121,7 +158,18 @@ impl Lanes {
 
     /// Classes of a group that have something to do, best first.
     pub(crate) fn heads(&self, group: GroupId) -> impl Iterator<Item = ClassHandle> + '_ {
-        self.heads.get(group.at()).into_iter().flatten().map(|&(_, class)| class)
+        let heads = self.groups.get(group.at()).into_iter().flat_map(|group| group.heads.iter());
+        heads.map(|&(.., class)| class)
+    }
+
+    /// How many classes of a group have something to do, also where their owners have as much as they may.
+    pub(crate) fn busy_classes(&self, group: GroupId) -> usize {
+        self.groups.get(group.at()).map_or(0, |group| group.busy)
+    }
+
+    /// Nobody of the class may start anything now.
+    pub(crate) fn is_idle(&self, class: ClassHandle) -> bool {
+        self.classes[class].queues.is_empty()
     }
 
     pub(crate) fn take_awake(&mut self) -> Vec<ClassHandle> {
@@ -145,6 +193,7 @@ impl Lanes {
             return (lane, false);
         }
         let class = self.class_for(&key);
+        let queue = self.queue_for(class, key.account);
         let order = LaneOrder { unimportance: -i64::from(key.priority), turn: 0 };
         let lane = self.lanes.insert(Lane {
             job: key.job,
@@ -152,6 +201,7 @@ impl Lanes {
             kind: key.kind,
             is_alone: key.is_alone,
             class,
+            queue,
             order,
             at: u32::MAX,
             listed: false,
@@ -172,8 +222,9 @@ impl Lanes {
         }
         self.class_serial += 1;
         let serial = self.class_serial;
-        let (needs, lanes) = (key.2.clone(), BTreeMap::new());
-        let class = Class { group, kind, needs, limit_ms, is_alone, lanes, users: 1, serial };
+        let needs = key.2.clone();
+        let class =
+            Class { group, kind, needs, limit_ms, is_alone, serial, users: 1, ..Class::vacant() };
         let class = self.classes.insert(class);
         self.class_by_content.insert(key, class);
         let at = group.at();
@@ -181,6 +232,9 @@ impl Lanes {
             self.class_counts.resize(at + 1, 0);
         }
         self.class_counts[at] += 1;
+        if at >= self.groups.len() {
+            self.groups.resize_with(at + 1, GroupQueue::default);
+        }
         class
     }
 
@@ -195,6 +249,7 @@ impl Lanes {
                 kind: Demand::NAMED,
                 is_alone: false,
                 class: ClassHandle::NONE,
+                queue: QueueHandle::NONE,
                 order: nobody,
                 at: u32::MAX,
                 listed: false,
@@ -207,20 +262,11 @@ impl Lanes {
             "only an empty lane is dropped"
         );
         self.by_key.remove(&(gone.job, gone.profile, gone.kind, gone.is_alone));
+        self.release_queue(gone.queue);
         let class = &mut self.classes[gone.class];
         class.users -= 1;
         if class.users == 0 {
-            let vacant = Class {
-                group: GroupId::default(),
-                kind: Demand::NAMED,
-                needs: Arc::default(),
-                limit_ms: None,
-                is_alone: false,
-                lanes: BTreeMap::new(),
-                users: 0,
-                serial: 0,
-            };
-            let gone_class = self.classes.remove(gone.class, vacant);
+            let gone_class = self.classes.remove(gone.class, Class::vacant());
             let Class { group, kind, needs, limit_ms, is_alone, .. } = gone_class;
             self.class_counts[group.at()] -= 1;
             self.class_by_content.remove(&(group, kind, needs, limit_ms, is_alone));
@@ -333,63 +379,36 @@ impl Lanes {
     }
 
     fn list(&mut self, lane: LaneHandle) {
-        let Lane { class, order, .. } = self.lanes[lane];
+        let Lane { class, queue, order, .. } = self.lanes[lane];
         self.lanes[lane].listed = true;
-        let before = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
-        self.classes[class].lanes.insert(order, lane);
-        if before.is_none() {
-            self.awake.push(class);
+        let this = &mut self.classes[class];
+        this.listed += 1;
+        if this.listed == 1 {
+            self.groups[this.group.at()].busy += 1;
         }
-        if before.is_none_or(|before| order < before) {
-            self.move_head(class, before, Some(order));
-        }
+        self.insert_lane(queue, order, lane);
     }
 
     fn unlist(&mut self, lane: LaneHandle) {
-        let Lane { class, order, .. } = self.lanes[lane];
+        let Lane { class, queue, order, .. } = self.lanes[lane];
         self.lanes[lane].listed = false;
-        let before = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
-        self.classes[class].lanes.remove(&order);
-        if before == Some(order) {
-            let after = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
-            self.move_head(class, before, after);
+        let this = &mut self.classes[class];
+        this.listed -= 1;
+        if this.listed == 0 {
+            self.groups[this.group.at()].busy -= 1;
         }
+        self.remove_lane(queue, order, lane);
     }
 
     /// The lane goes behind all others of its priority, unless it is alone.
     pub(crate) fn yield_turn(&mut self, lane: LaneHandle) {
-        let Lane { class, order: old, listed, .. } = self.lanes[lane];
-        let group = self.classes[class].group.at();
-        if !listed || (self.classes[class].lanes.len() == 1 && self.heads[group].len() == 1) {
+        let Lane { class, queue, order: old, listed, .. } = self.lanes[lane];
+        let this = &self.classes[class];
+        if !listed || (this.listed == 1 && self.groups[this.group.at()].busy == 1) {
             return;
         }
-        let before = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
-        self.classes[class].lanes.remove(&old);
         self.lanes[lane].order.turn = self.take_turn(End::Back);
-        let order = self.lanes[lane].order;
-        self.classes[class].lanes.insert(order, lane);
-        let after = self.classes[class].lanes.first_key_value().map(|(order, _)| *order);
-        if before != after {
-            self.move_head(class, before, after);
-        }
-    }
-
-    fn move_head(
-        &mut self,
-        class: ClassHandle,
-        before: Option<LaneOrder>,
-        after: Option<LaneOrder>,
-    ) {
-        let group = self.classes[class].group.at();
-        if group >= self.heads.len() {
-            self.heads.resize_with(group + 1, BTreeSet::new);
-        }
-        if let Some(before) = before {
-            self.heads[group].remove(&(before, class));
-        }
-        if let Some(after) = after {
-            self.heads[group].insert((after, class));
-        }
+        self.move_lane(queue, lane, old, self.lanes[lane].order);
     }
 
     /// Only for restoring: the turn that the lane had.
@@ -406,6 +425,7 @@ impl Lanes {
 pub(crate) struct LaneKey<'a> {
     pub(crate) job: JobHandle,
     pub(crate) group: GroupId,
+    pub(crate) account: AccountHandle,
     pub(crate) profile: ProfileHandle,
     pub(crate) kind: Demand,
     pub(crate) priority: i32,

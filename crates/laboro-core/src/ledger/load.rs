@@ -6,8 +6,9 @@
 use super::handle::{JobHandle, OwnerHandle};
 use super::reading::{Group, Ledger};
 use crate::event::Added;
-use crate::id::Name;
+use crate::id::{JobId, Name};
 use crate::task::{Program, Setting, State, Values, Work};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is queued by one owner, or in one group.
@@ -22,13 +23,13 @@ pub struct Load {
 pub(crate) struct Owner {
     pub(crate) name: Name,
     /// Jobs that are remembered.
-    jobs: u32,
+    pub(in crate::ledger) jobs: BTreeSet<JobId>,
     load: Load,
 }
 
 impl Owner {
     pub(crate) fn vacant() -> Owner {
-        Owner { name: Name::default(), jobs: 0, load: Load::default() }
+        Owner { name: Name::default(), jobs: BTreeSet::new(), load: Load::default() }
     }
 }
 
@@ -107,7 +108,11 @@ impl Ledger {
         found.map(|&owner| self.owners[owner].load).unwrap_or_default()
     }
 
-    pub(in crate::ledger) fn own(&mut self, owner: Option<&Name>) -> Option<OwnerHandle> {
+    pub(in crate::ledger) fn own(
+        &mut self,
+        owner: Option<&Name>,
+        job: JobId,
+    ) -> Option<OwnerHandle> {
         let name = owner?;
         let handle = match self.owner_names.get(name) {
             Some(&handle) => handle,
@@ -118,18 +123,23 @@ impl Ledger {
                 handle
             }
         };
-        self.owners[handle].jobs += 1;
+        self.owners[handle].jobs.insert(job);
         Some(handle)
     }
 
     /// A job of it is forgotten, with what was blocked there.
-    pub(in crate::ledger) fn disown(&mut self, owner: Option<OwnerHandle>, queued: Load) {
+    pub(in crate::ledger) fn disown(
+        &mut self,
+        owner: Option<OwnerHandle>,
+        job: JobId,
+        queued: Load,
+    ) {
         let Some(handle) = owner else { return };
         let owner = &mut self.owners[handle];
         owner.load.tasks -= queued.tasks;
         owner.load.bytes -= queued.bytes;
-        owner.jobs -= 1;
-        if owner.jobs == 0 {
+        owner.jobs.remove(&job);
+        if owner.jobs.is_empty() {
             let gone = self.owners.remove(handle, Owner::vacant());
             self.owner_names.remove(&gone.name);
         }
@@ -210,7 +220,7 @@ impl Ledger {
 
     /// Do the loads agree with the jobs?
     pub(in crate::ledger) fn check_loads(&self) -> Result<(), String> {
-        let jobs = || self.jobs_from(crate::id::JobId(0)).map(|handle| self.job(handle));
+        let jobs = || self.jobs_from(JobId(0)).map(|handle| self.job(handle));
         if let Some(job) = jobs().find(|job| job.counts.unfinished() == 0 && job.queued_bytes > 0) {
             return Err(format!("job {} has ended and has bytes queued", job.id));
         }
@@ -227,7 +237,7 @@ impl Ledger {
                 bytes: own().map(|job| job.queued_bytes).sum(),
             };
             let owner = &self.owners[handle];
-            if load != owner.load || own().count() != owner.jobs as usize {
+            if load != owner.load || !own().map(|job| job.id).eq(owner.jobs.iter().copied()) {
                 return Err(format!("owner {name} miscounts what is queued"));
             }
         }

@@ -4,7 +4,7 @@
 use super::handle::{JobHandle, LaneHandle, ProfileHandle, TaskHandle};
 use super::lanes::{End, LaneKey};
 use super::reading::{Ledger, Timer};
-use super::record::Phase;
+use super::record::{Phase, Record};
 use super::workers::Lease;
 use crate::effect::Change;
 use crate::id::{GroupId, Time};
@@ -185,6 +185,7 @@ impl Ledger {
         let (lane, is_new) = self.lanes.lane_for(LaneKey {
             job,
             group: this.group,
+            account: this.account,
             profile,
             kind,
             priority: settings.priority,
@@ -256,8 +257,12 @@ impl Ledger {
     /// Ends the lease of a leased task. The worker has room again.
     pub(in crate::ledger) fn end_lease(&mut self, handle: TaskHandle) -> Option<Lease> {
         let Phase::Leased { lease } = self.tasks[handle].phase else { return None };
-        let profile = self.profiles.get(self.tasks[handle].profile);
-        let ended = self.workers.end(lease, &profile.needs);
+        let Record { job, profile, .. } = self.tasks[handle];
+        let needs = &self.profiles.get(profile).needs;
+        let ended = self.workers.end(lease, needs);
+        let slots = needs.way(ended.variant()).slots;
+        let account = self.jobs[job].as_ref().expect("a job in use is there").account;
+        self.lanes.free_slots(account, slots);
         if let Some(until) = ended.until {
             self.timers.remove(&(until, Timer::Lease(ended.no, lease)));
         }

@@ -34,7 +34,7 @@ pub struct Ledger {
     pub(in crate::ledger) job_ids: BTreeMap<JobId, JobHandle>,
     pub(in crate::ledger) next_job: u32,
     /// Jobs by idempotency key.
-    pub(in crate::ledger) keys: HashMap<(GroupId, Box<[u8]>), JobId, foldhash::fast::FixedState>,
+    pub(in crate::ledger) keys: HashMap<JobKey, JobId, foldhash::fast::FixedState>,
     pub(in crate::ledger) owners: Slab<OwnerHandle, Owner>,
     pub(in crate::ledger) owner_names: HashMap<Name, OwnerHandle, foldhash::fast::FixedState>,
     /// Finished jobs, the longest finished first.
@@ -69,6 +69,9 @@ pub struct Ledger {
     /// What the task that came last was given; the next one mostly gets the same. Means nothing.
     last_extra: Option<Arc<Extra>>,
 }
+
+/// An idempotency key, of one owner in one group.
+pub(in crate::ledger) type JobKey = (GroupId, Option<OwnerHandle>, Box<[u8]>);
 
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -254,6 +257,17 @@ impl Ledger {
         self.job_ids.range(id..).map(|(_, &handle)| handle)
     }
 
+    /// The jobs of one owner with numbers in this range.
+    pub(crate) fn jobs_of_owner(
+        &self,
+        owner: &Name,
+        range: impl std::ops::RangeBounds<JobId>,
+    ) -> impl DoubleEndedIterator<Item = (JobId, JobHandle)> + '_ {
+        let found = self.owner_names.get(owner).map(|&owner| self.owners[owner].jobs.range(range));
+        let ids = found.into_iter().flatten();
+        ids.map(|&id| (id, self.find_job(id).expect("an owner's jobs are there")))
+    }
+
     pub(crate) fn jobs_of_group(
         &self,
         group: GroupId,
@@ -277,8 +291,16 @@ impl Ledger {
         jobs.map(|id| self.find_job(*id).expect("a group's jobs are there"))
     }
 
-    pub(crate) fn job_by_key(&self, group: GroupId, key: &[u8]) -> Option<JobId> {
-        self.keys.get(&(group, Box::from(key))).copied()
+    /// The job of this owner with this key; else one that nobody is known to own.
+    pub(crate) fn job_by_key(
+        &self,
+        group: GroupId,
+        owner: Option<&Name>,
+        key: &[u8],
+    ) -> Option<JobId> {
+        let of = |owner| self.keys.get(&(group, owner, Box::from(key))).copied();
+        let owner = owner.and_then(|owner| self.owner_names.get(owner));
+        owner.and_then(|&owner| of(Some(owner))).or_else(|| of(None))
     }
 
     pub(crate) fn first_ended(&self) -> Option<(Time, JobId)> {

@@ -266,7 +266,11 @@ impl Ledger {
                     },
                     &profile.needs,
                 );
+                let variant = share.as_ref().map_or(0, |share| share.variant);
+                let slots = profile.needs.way(variant).slots;
                 self.tasks[handle].phase = Phase::Leased { lease };
+                let account = self.job(self.tasks[handle].job).account;
+                self.lanes.take_slots(account, slots);
                 if let Some(until) = until {
                     self.timers.insert((*until, Timer::Lease(*no, lease)));
                 }

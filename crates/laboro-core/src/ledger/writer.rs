@@ -2,9 +2,11 @@
 //! belongs to is sealed. Also hands over what events left to be looked at.
 
 use super::{ClassHandle, Ledger, TaskHandle, WorkerHandle};
+use crate::config::Shares;
 use crate::event::Event;
 use crate::id::{GroupId, Time};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A ledger and the events posted to it since they were last taken.
 #[derive(Debug)]
@@ -57,6 +59,11 @@ impl LedgerWriter {
 
     pub(crate) fn take_loosened(&mut self) -> Vec<WorkerHandle> {
         std::mem::take(&mut self.ledger.loosened)
+    }
+
+    /// How owners share is a setting, and what follows from it is derived.
+    pub(crate) fn set_shares(&mut self, shares: Arc<Shares>) {
+        self.ledger.lanes.set_shares(shares);
     }
 
     /// Levels are derived, so they change without an event.

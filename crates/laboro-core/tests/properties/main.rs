@@ -1,19 +1,21 @@
 //! Random workloads against the promises of the core: replay equals live, condensed equals full, counts
 //! equal a naive model's, one live lease a task, predecessors first, one reply a command, no task lost,
-//! nobody idles beside work that fits, everything ends.
+//! nobody idles beside work that fits, owners share by their weights, everything ends.
 //!
 //! More of it: `LABORO_SEEDS=1000 cargo test --release --test properties`; one failing seed again:
 //! `LABORO_SEED=17`, with `LABORO_TRACE=1` to see its events.
 
 mod dice;
+mod fairness;
 mod model;
 mod workload;
 mod world;
 
 use dice::Dice;
-use laboro_core::{Conduct, ConductRule, Config, Keep};
+use laboro_core::{Conduct, ConductRule, Config, Keep, OwnerShare, Shares};
 use proptest::prelude::*;
 use std::collections::HashSet;
+use std::sync::Arc;
 use world::World;
 
 const STEPS: u64 = 250;
@@ -32,9 +34,21 @@ fn config(seed: u64) -> Config {
     Config {
         conduct: Conduct { rule: rules[(seed % 3) as usize], ..Conduct::default() },
         keep,
+        shares: Arc::new(shares(seed)),
         passes_max: if seed % 4 == 1 { 2 } else { u32::MAX },
         ..Config::default()
     }
+}
+
+/// Everybody alike, or one with more weight and one with little room.
+fn shares(seed: u64) -> Shares {
+    let mut shares = Shares::default();
+    if seed % 2 == 1 {
+        let heavy = OwnerShare { weight: 3, max_running_slots: None };
+        let bounded = OwnerShare { weight: 1, max_running_slots: Some(4) };
+        shares.owners.extend([("owner-1".into(), heavy), ("owner-2".into(), bounded)]);
+    }
+    shares
 }
 
 fn run(seed: u64, mut dice: Dice, steps: u64, check_every: u64) -> World {

@@ -1,6 +1,7 @@
 //! A hub with a naive model, a standby and a crew of workers beside it. Every batch goes through
 //! `World::step`, which looks for broken promises.
 
+use crate::fairness;
 use crate::model::{Model, Phase};
 use laboro_core::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -128,6 +129,11 @@ impl World {
             }
             self.kinds.insert(std::mem::discriminant(event));
             self.remember_ending(event);
+            if let Event::Leased { task, share, .. } = event {
+                let shares = &self.config.shares;
+                let unfair = fairness::unfair(&self.model, shares, *task, share.as_deref());
+                assert_eq!(unfair, None, "after {} steps", self.steps);
+            }
             self.model.follow(batch.at, event);
             self.standby.apply(batch.at, event);
             if let Event::PredsAdded { task, .. } | Event::Returned { task, .. } = event {
@@ -370,6 +376,7 @@ impl World {
         let ready: Vec<TaskId> = (self.model.tasks.keys().copied())
             .filter(|id| open[&id.job] && self.model.state(*id) == State::Ready)
             .filter(|id| !self.model.is_unclear(*id))
+            .filter(|id| !fairness::is_full(&self.model, &self.config.shares, *id))
             .collect();
         for (worker, crew) in self.crew.iter().filter(|(_, crew)| crew.pushes) {
             let free = crew.slots.saturating_sub(self.used(*worker).slots);

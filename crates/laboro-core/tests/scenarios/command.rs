@@ -42,6 +42,15 @@ pub fn configure(config: &mut Config, words: &str) -> Parsed<()> {
             "group_bytes" => config.quotas.group_bytes = number(value)?,
             "token_tasks" => config.quotas.token_tasks = number(value)?,
             "token_bytes" => config.quotas.token_bytes = number(value)?,
+            "weight" | "max_slots" => {
+                let (owner, value) = value.split_once(':').ok_or("a share is owner:number")?;
+                let shares = Arc::make_mut(&mut config.shares);
+                let share = shares.owners.entry(owner.into()).or_default();
+                match key {
+                    "weight" => share.weight = number(value)?,
+                    _ => share.max_running_slots = Some(number(value)?),
+                }
+            }
             "groups" => config.limits.groups = number(value)?,
             "classes" => config.limits.classes = number(value)?,
             "profiles" => config.limits.profiles = number(value)?,
@@ -470,10 +479,20 @@ fn query(words: &[&str]) -> Parsed<Query> {
     Ok(match (first(words)?, second) {
         ("groups", _) => Query::Groups,
         ("group", Some(name)) => Query::Group(name.into()),
-        ("jobs", name) => Query::Jobs { group: name.map(Name::from), from: JobId(0), most: 100 },
+        ("jobs", name) => {
+            Query::Jobs { group: name.map(Name::from), owner: None, from: JobId(0), most: 100 }
+        }
+        ("jobs_of", Some(owner)) => {
+            let owner = Some(owner.into());
+            Query::Jobs { group: None, owner, from: JobId(0), most: 100 }
+        }
+        ("owners", name) => {
+            let group = name.map_or_else(group, Name::from);
+            Query::Owners { group, after: None, most: 100 }
+        }
         ("newest", name) => {
             let group = name.map(Name::from);
-            Query::JobsBefore { group, before: JobId(u32::MAX), most: 2 }
+            Query::JobsBefore { group, owner: None, before: JobId(u32::MAX), most: 2 }
         }
         ("job", Some(job)) => Query::Job(JobId(number(job)?)),
         ("tasks", Some(job)) => {

@@ -36,6 +36,7 @@ scenarios! {
     failures_are_counted: "fails.txt",
     what_is_left_is_told: "left.txt",
     nobody_waits_for_ever: "fair.txt",
+    owners_share_by_their_weights: "shares.txt",
     a_ban_goes_by_fixed_thresholds: "ban.txt",
     conduct_is_judged_by_comparison: "conduct.txt",
     a_restart_changes_nothing_but_the_life: "restart.txt",

@@ -166,6 +166,7 @@ impl Names {
             Reply::Watching => "watching".into(),
             Reply::Groups(groups) => return groups.iter().map(show_group).collect(),
             Reply::Jobs(jobs) => return jobs.iter().map(show_job).collect(),
+            Reply::Owners(owners) => return owners.iter().map(show_owner).collect(),
             Reply::Tasks { tasks, next } => {
                 let mut lines: Vec<String> = tasks.iter().map(|task| self.task(task)).collect();
                 lines.extend(next.map(|next| format!("more from {next}")));
@@ -244,6 +245,13 @@ fn show_share(share: Option<&Share>) -> String {
 fn show_group(view: &GroupView) -> String {
     let paused = if view.paused { ", paused" } else { "" };
     format!("group {}{}{paused}", view.name, show_counts(&view.counts))
+}
+
+fn show_owner(view: &OwnerView) -> String {
+    let OwnerView { owner, jobs, slots_used, weight, max_running_slots } = view;
+    let owner = owner.as_ref().map_or_else(|| "nobody".to_owned(), Name::to_string);
+    let most = max_running_slots.map(|most| format!(" of {most}")).unwrap_or_default();
+    format!("owner {owner}: jobs {jobs}, slots {slots_used}{most}, weight {weight}")
 }
 
 fn show_job(view: &JobView) -> String {

@@ -27,7 +27,7 @@ fn oracle() -> Oracle {
     let added = Added { job: JobId(1), profiles, arrays: Vec::new(), tasks };
     let (group, name) = (GroupId(0), Name::from("g"));
     let options = Box::new(JobOptions::default());
-    let mut oracle = Oracle::new();
+    let mut oracle = Oracle::new(Arc::default());
     let begin = [
         Event::Began { life: 1, seed: 1 },
         Event::GroupMade { group, name: name.clone() },
@@ -69,6 +69,49 @@ fn a_second_lease_is_seen() {
 #[test]
 fn a_task_before_its_predecessor_is_seen() {
     assert_eq!(broken(&[leased(AFTER, 0)]), Promise::PredecessorsFirst);
+}
+
+#[test]
+fn an_owner_that_gets_more_than_its_share_is_seen() {
+    let made = |job: u32, owner: &str| {
+        let options = JobOptions { owner: Some(owner.into()), ..JobOptions::default() };
+        let (job, group) = (JobId(job), GroupId(0));
+        let new = |name: String| NewTask {
+            name: name.into(),
+            profile: 0,
+            work: None,
+            preds: Default::default(),
+            memo: None,
+        };
+        let tasks = (1..=2).map(|number| new(format!("{owner}-{number}"))).collect();
+        let added = Added { job, profiles: vec![Profile::default()], arrays: Vec::new(), tasks };
+        [Event::JobMade { job, group, options: Box::new(options) }, Event::Added(Box::new(added))]
+    };
+    let leased = |job: u32, index: u32, count: u64| Event::Leased {
+        task: TaskId::new(JobId(job), index),
+        lease: LeaseNo::new(1, count),
+        worker: WORKER,
+        until: None,
+        share: None,
+    };
+    let mut oracle = oracle();
+    oracle.kept(Time(2), &[made(2, "ann"), made(3, "bob")].concat()).expect("nothing is wrong yet");
+    let each = [leased(1, 1, 9), leased(2, 1, 0), leased(3, 1, 1)];
+    oracle.kept(Time(3), &each).expect("each has one");
+    oracle.kept(Time(4), &[leased(2, 2, 2)]).expect("of equals either may go first");
+    let done = Event::Finished {
+        task: TaskId::new(JobId(3), 1),
+        worker: WORKER,
+        outcome: Outcome::Success,
+        then: Then::Done,
+        words: None,
+    };
+    // By now ann has two slots in use, and bob none.
+    oracle
+        .kept(Time(5), &[done, made(4, "ann")[0].clone(), made(4, "ann")[1].clone()])
+        .expect("fine");
+    let broken = oracle.kept(Time(6), &[leased(4, 1, 3)]).expect_err("the oracle sees it");
+    assert_eq!(broken.promise, Promise::FairShares);
 }
 
 #[test]

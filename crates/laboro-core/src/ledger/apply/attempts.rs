@@ -50,8 +50,11 @@ impl Ledger {
             share: share.map(|share| Box::new(share.clone())),
             is_alone: record.is_suspect(profile),
         };
+        let slots = needs.way(share.map_or(0, |share| share.variant)).slots;
         let lease = self.workers.grant(grant, needs);
         self.tasks[handle].phase = Phase::Leased { lease };
+        let account = self.job(job).account;
+        self.lanes.take_slots(account, slots);
         if let Some(until) = until {
             self.timers.insert((until, Timer::Lease(no, lease)));
         }

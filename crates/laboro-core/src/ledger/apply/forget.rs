@@ -62,9 +62,10 @@ impl Ledger {
             group.counts.subtract(state, gone.counts.of(state));
         }
         let queued = Load { tasks: gone.counts.unfinished(), bytes: gone.queued_bytes };
-        self.disown(gone.owner, queued);
+        self.disown(gone.owner, id, queued);
+        self.lanes.leave_account(gone.account);
         if let Some(key) = gone.options.key {
-            let key = (gone.group, key);
+            let key = (gone.group, gone.owner, key);
             if self.keys.get(&key) == Some(&id) {
                 self.keys.remove(&key);
             }
