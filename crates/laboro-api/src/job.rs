@@ -18,6 +18,10 @@ pub struct Job {
     #[serde(default)]
     #[schema(value_type = String)]
     pub name: Text,
+    /// Who submitted it: the owner of the token, or `door:` and the dialect of a listener without tokens.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub owner: Option<Text>,
     /// Its state.
     pub state: JobState,
     /// How many tasks it has.
@@ -195,6 +199,7 @@ impl From<JobView> for Job {
             job: view.job.0,
             group: (&view.group).into(),
             name: (&view.name).into(),
+            owner: view.owner.as_ref().map(Text::from),
             state: JobState::of(&view),
             tasks: view.counts.total(),
             counts: view.counts.into(),

@@ -81,6 +81,9 @@ pub struct AuditEntry {
     pub at_ms: u64,
     /// The token's name, never its secret.
     pub token: String,
+    /// Whose token it is, where that is another name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The role of the token.
     pub role: String,
     /// From where.

@@ -10,6 +10,9 @@ use utoipa::ToSchema;
 pub struct Me {
     /// The token's name.
     pub token: String,
+    /// Whose jobs the token's are.
+    #[serde(default)]
+    pub owner: String,
     /// `watch`, `submit` or `admin`.
     pub role: String,
     /// The group that the token is bound to.

@@ -26,6 +26,17 @@ pub struct Task {
     /// What people call it: its name, or the words of its values.
     #[serde(default)]
     pub label: String,
+    /// Who submitted its job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub owner: Option<Text>,
+    /// Of an array's element: its place, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element: Option<u32>,
+    /// Of an array's element: its value. Several values are separated by the byte 0x1f.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub value: Option<Text>,
     /// Its state.
     pub state: TaskState,
     /// Higher runs first.

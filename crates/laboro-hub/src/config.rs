@@ -5,6 +5,7 @@ mod address;
 mod bounds;
 mod door;
 mod nats;
+mod owners;
 mod scheduler;
 mod web;
 
@@ -18,6 +19,7 @@ pub use door::{
     RunexpDoor,
 };
 pub use nats::NatsSettings;
+pub use owners::{ChangeJobs, NamedOwner, OwnerSettings};
 pub use scheduler::{ConductSettings, KeepSettings, QuotaSettings, TaskSettings};
 pub use web::{HttpSettings, LoginSettings};
 
@@ -71,6 +73,7 @@ pub struct Settings {
     pub logins: LoginSettings,
     pub tasks: TaskSettings,
     pub quotas: QuotaSettings,
+    pub owners: OwnerSettings,
     pub conduct: ConductSettings,
     pub keep: KeepSettings,
     pub outputs: OutputSettings,
@@ -96,8 +99,9 @@ impl Settings {
     }
 
     fn parse(text: &str) -> Result<Settings, String> {
-        let settings = toml::from_str(text).map_err(|error| in_line(text, &error))?;
+        let settings: Settings = toml::from_str(text).map_err(|error| in_line(text, &error))?;
         bounds::check(&settings)?;
+        settings.owners.check()?;
         Ok(settings)
     }
 
@@ -118,6 +122,7 @@ impl Settings {
             conduct: self.conduct.core(),
             keep: self.keep.core(),
             quotas: self.quotas.core(),
+            shares: self.owners.shares().into(),
             work_bytes: self.work_bytes(),
             ..laboro_core::Config::default()
         }
@@ -183,6 +188,7 @@ impl Default for Settings {
             logins: LoginSettings::default(),
             tasks: TaskSettings::default(),
             quotas: QuotaSettings::default(),
+            owners: OwnerSettings::default(),
             conduct: ConductSettings::default(),
             keep: KeepSettings::default(),
             outputs: OutputSettings::default(),

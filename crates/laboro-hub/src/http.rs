@@ -108,6 +108,8 @@ pub struct Services {
     pub open_dashboard: Option<OpenDashboard>,
     /// The counters of `serve`, for the metrics.
     pub serving: Arc<ServeStats>,
+    /// Tokens with the role submit may also change jobs of others.
+    pub change_all_jobs: bool,
     pub limits: Limits,
 }
 
@@ -134,6 +136,7 @@ impl Services {
             brokers: Arc::new(Vec::new),
             open_dashboard: None,
             serving: Arc::default(),
+            change_all_jobs: false,
             limits: Limits::default(),
         }
     }

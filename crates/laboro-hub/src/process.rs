@@ -14,7 +14,7 @@ mod standby_redirect;
 
 pub use socket::{LocalSocket, SocketFile, socket_places};
 
-use crate::config::{BadDoor, DoorSettings, Durability, Listen, Settings};
+use crate::config::{BadDoor, ChangeJobs, DoorSettings, Durability, Listen, Settings};
 use crate::history::History;
 use crate::http::Services;
 use crate::inbox::{Handle, server};
@@ -228,7 +228,13 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
             let body_profiles = settings.tasks.classes;
             let own = settings.http_limits.limits();
             let limits = crate::http::Limits { allow, admission, body_profiles, ..own };
-            let services = Services { history: Some(history), dashboard_dir, limits, ..services };
+            let services = Services {
+                history: Some(history),
+                dashboard_dir,
+                change_all_jobs: settings.owners.change_jobs == ChangeJobs::All,
+                limits,
+                ..services
+            };
             let web = http::Web {
                 listener,
                 local,

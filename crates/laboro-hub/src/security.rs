@@ -13,7 +13,7 @@ mod tests;
 pub use certificate::{Identity, host_name};
 pub use curve::{CurveKey, curve_keys, make_curve_keys, read_curve_keys};
 pub use one_token::OneToken;
-pub use own_user::OwnUser;
+pub use own_user::{OwnUser, user_name};
 pub use tokens::{NewToken, Token, TokenBook, Tokens};
 
 pub(crate) use failures::{Failures, LoginLimits};
@@ -32,6 +32,8 @@ pub struct Who {
     pub id: String,
     /// The token's own name, for the audit log. Never the secret.
     pub token: String,
+    /// Whose jobs are those that it submits: one person may have several tokens.
+    pub owner: String,
     pub role: Role,
     /// `None`: every group.
     pub group: Option<Name>,

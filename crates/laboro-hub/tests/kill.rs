@@ -239,7 +239,7 @@ async fn worker(handle: &Handle, name: &str, until_empty: bool) {
 }
 
 async fn tell_states(handle: &Handle) {
-    let query = Query::Jobs { group: None, from: JobId(0), most: 1000 };
+    let query = Query::Jobs { group: None, owner: None, from: JobId(0), most: 1000 };
     let Reply::Jobs(jobs) = handle.ask(Command::Query(query)).await.unwrap() else { panic!() };
     for job in jobs {
         let mut from = Some(1);

@@ -1,4 +1,4 @@
-//! `laboro access`: makes a token for somebody and prints the file they need; shows and revokes tokens. Works
+//! `laboro access`: makes a token for somebody and writes the file they need; shows and revokes tokens. Works
 //! on the hub's own directory, whether the hub runs or not; a running one notices.
 
 use crate::exit::{Exit, usage};
@@ -12,13 +12,16 @@ use laboro_hub::security::{self, NewToken, Token, TokenBook, host_name};
 use laboro_net::{Clock, SecurityError};
 use laboro_plan::parse_duration;
 use serde_json::json;
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 Examples:
-  laboro access --role work --hub-address HOST > worker.toml     for workers; copy it to their machines
-  laboro access --role submit --group night --expires 30d --name ci > ci.toml
+  laboro access --role work --hub-address HOST -o worker.toml    for workers; copy it to their machines
+  laboro access --name alice -o alice.toml                       for a person; her jobs are hers
+  laboro access --name alice-laptop --owner alice -o laptop.toml a second token of the same person
+  laboro access --role submit --group night --expires 30d --name ci -o ci.toml
   laboro access list
   laboro access revoke ci
   laboro access curve                             for --curve-server-key of dwork and mq clients";
@@ -49,6 +52,14 @@ pub(crate) struct AccessArgs {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
+    /// Whose jobs are those that are submitted with it. Default: the name of the token.
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+
+    /// Write the access file here, for you alone to read. Default: standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
     /// The name or address by which others reach the hub's machine; several with commas, of hubs of which one
     /// leads.
     #[arg(long, value_name = "HOST")]
@@ -58,8 +69,9 @@ pub(crate) struct AccessArgs {
 impl AccessArgs {
     /// Whether anything is said of a token to be made.
     fn makes(&self) -> bool {
-        let words = [&self.group, &self.expires, &self.name, &self.hub_address];
-        self.role.is_some() || words.into_iter().any(Option::is_some)
+        let words = [&self.group, &self.expires, &self.name, &self.owner, &self.hub_address];
+        let is_written = self.role.is_some() || self.output.is_some();
+        is_written || words.into_iter().any(Option::is_some)
     }
 }
 
@@ -95,7 +107,7 @@ enum Role {
 pub(crate) fn run(args: AccessArgs) -> anyhow::Result<Exit> {
     if args.command.is_some() && args.makes() {
         return Err(usage(
-            "--role, --group, --expires, --name and --hub-address are for making a token",
+            "--role, --group, --expires, --name, --owner, --hub-address and --output are for making a token",
         ));
     }
     let dir = args.dir.clone().unwrap_or_else(default_dir);
@@ -148,6 +160,12 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
             "--hub-address {host:?} is not a host: give a name or an address, without a port"
         )));
     }
+    if let Some(path) = args.output.as_deref().filter(|path| path.exists()) {
+        return Err(usage(format_args!(
+            "{} is there already: choose another name, or remove it",
+            path.display()
+        )));
+    }
     let (http, native) = (reached(own.http, host), reached(own.native, host));
     let role = match args.role.unwrap_or(Role::Submit) {
         Role::Watch => api::Role::Watch,
@@ -158,6 +176,7 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
     let new = NewToken {
         name: args.name,
         role,
+        owner: args.owner,
         group: args.group.clone(),
         expires_ms: expires.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
     };
@@ -184,7 +203,21 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
             host_name()
         ));
     }
-    print(access.text().trim_end())?;
+    match &args.output {
+        Some(path) => {
+            access.write(path)?;
+            say(format_args!("{}: access for {}", path.display(), described(&made)));
+        }
+        None => {
+            print(access.text().trim_end())?;
+            if !std::io::stdout().is_terminal() {
+                say(
+                    "this holds a secret: anyone who can read it has the access; `-o FILE` writes a file that only you \
+                     can read",
+                );
+            }
+        }
+    }
     Ok(Exit::Done)
 }
 
@@ -240,6 +273,7 @@ fn list(tokens: &[Token], as_json: bool) -> anyhow::Result<Exit> {
                 "name": token.name,
                 "id": token.id,
                 "role": token.role.word(),
+                "owner": token.owner.as_ref().unwrap_or(&token.name),
                 "group": group(token),
                 "created": moment(token.created),
                 "expires": token.expires.map(moment),
@@ -248,15 +282,18 @@ fn list(tokens: &[Token], as_json: bool) -> anyhow::Result<Exit> {
         print(serde_json::Value::from(tokens.iter().map(one).collect::<Vec<_>>()))?;
         return Ok(Exit::Done);
     }
-    let row = |cells: [&str; 5]| {
-        let [name, role, group, created, expires] = cells;
-        format!("{name:<24} {role:<7} {group:<12} {created:<20} {expires}").trim_end().to_owned()
+    let row = |cells: [&str; 6]| {
+        let [name, role, owner, group, created, expires] = cells;
+        let line = format!("{name:<24} {role:<7} {owner:<16} {group:<12} {created:<20} {expires}");
+        line.trim_end().to_owned()
     };
-    print(row(["NAME", "ROLE", "GROUP", "CREATED", "EXPIRES"]))?;
+    print(row(["NAME", "ROLE", "OWNER", "GROUP", "CREATED", "EXPIRES"]))?;
     for token in tokens {
         let expires = token.expires.map_or("never".to_owned(), moment);
         let group = group(token).unwrap_or_else(|| "all".into());
-        print(row([&token.name, token.role.word(), &group, &moment(token.created), &expires]))?;
+        let owner = token.owner.as_ref().unwrap_or(&token.name);
+        let created = moment(token.created);
+        print(row([&token.name, token.role.word(), owner, &group, &created, &expires]))?;
     }
     Ok(Exit::Done)
 }

@@ -51,6 +51,9 @@ pub(crate) enum Command {
     Status(hub::Status),
     /// List jobs.
     Jobs(hub::Jobs),
+    /// Show who changed what at a hub.
+    #[command(display_order = BESIDE_HUB)]
+    Audit(hub::Audit),
     /// List tasks of a job.
     Tasks(hub::Tasks),
     /// All about one job or one task.

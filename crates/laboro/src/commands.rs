@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod control;
 pub(crate) mod dashboard;

@@ -10,7 +10,7 @@ mod place;
 pub(crate) use access::{is_known, path as access_path};
 pub(crate) use away::Away;
 pub(crate) use follow::Follow;
-pub(crate) use pages::{Newest, TaskPages, WorkerPages};
+pub(crate) use pages::{JobFilter, Newest, Owner, TaskPages, WorkerPages};
 pub(crate) use place::RunPlace;
 
 use crate::args::hub::{HubArgs, WhereArgs};

@@ -29,9 +29,13 @@ const PAGE_MAX: u64 = 1000;
 
 impl Listing {
     pub(crate) fn new(args: &ListArgs, columns: &'static [Column]) -> Listing {
-        let usual = if args.json { 0 } else { ROWS };
-        let most = args.limit.unwrap_or(usual);
-        let form = match args.json {
+        Listing::of(args.json, args.limit, columns)
+    }
+
+    pub(crate) fn of(json: bool, limit: Option<u64>, columns: &'static [Column]) -> Listing {
+        let usual = if json { 0 } else { ROWS };
+        let most = limit.unwrap_or(usual);
+        let form = match json {
             true => Form::Json(BufWriter::new(std::io::stdout())),
             false => Form::Table(Box::new(Table::new(columns))),
         };

@@ -2,7 +2,7 @@
 //! hub, changes nothing.
 
 use crate::exit::{refused, usage};
-use crate::hub_client::{Hub, Newest};
+use crate::hub_client::{Hub, JobFilter, Newest, Owner};
 use crate::output::safe;
 use crate::selector::{self, JobRef, Selector};
 use laboro_api::{Parts, Selection, Task, TaskState};
@@ -179,18 +179,30 @@ async fn named_in(
     whole.ok_or_else(|| refused(format!("there is no task {} in job {number}", safe(name))))
 }
 
+/// Where a word could mean the job of several people it means one's own.
 async fn find_job(hub: &Hub, job: &JobRef) -> anyhow::Result<Option<u32>> {
-    let mut jobs = match job {
-        JobRef::Number(number) => return Ok(Some(*number)),
-        JobRef::Last => Newest::new(hub, None, Some(1)),
-        JobRef::Name(name) => Newest::named(hub, name),
+    // A run has one job, and one user.
+    let mine = if hub.run().is_some() { Owner::Anyone } else { Owner::Me };
+    let newest = async |owner, name| -> anyhow::Result<Option<u32>> {
+        let wanted = JobFilter { owner, name, ..JobFilter::default() };
+        let job = Newest::new(hub, &wanted, Some(1)).next().await?;
+        Ok(job.map(|job| job.job))
     };
-    Ok(jobs.next().await?.map(|job| job.job))
+    match job {
+        JobRef::Number(number) => Ok(Some(*number)),
+        JobRef::Last => newest(mine, None).await,
+        JobRef::Name(name) => match newest(mine, Some(name)).await? {
+            None if mine != Owner::Anyone => newest(Owner::Anyone, Some(name)).await,
+            found => Ok(found),
+        },
+    }
 }
 
 fn no_job(job: &JobRef) -> anyhow::Error {
     match job {
-        JobRef::Last => refused("the hub has no jobs yet: submit one with `laboro submit`"),
+        JobRef::Last => refused(
+            "you have no jobs at the hub: submit one with `laboro submit`, or list all with `laboro jobs`",
+        ),
         job => refused(format!("there is no job {job}: `laboro jobs` lists them")),
     }
 }

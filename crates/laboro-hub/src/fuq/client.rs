@@ -74,7 +74,8 @@ impl FuqConnection {
         }
         let part = |text: String| text.into_bytes().into_boxed_slice();
         let (program, dir, log_dir) = (part(command), part(dir), part(log_dir));
-        let options = JobOptions { name: Name::from(name), ..JobOptions::default() };
+        let owner = Some("door:fuq".into());
+        let options = JobOptions { name: Name::from(name), owner, ..JobOptions::default() };
         // Jobs may share a name and arrays may not, so the array has none.
         let work = Work::indexed(program, dir, log_dir);
         let arrays = vec![ArraySpec::numbered("", count, work)];
@@ -215,7 +216,7 @@ impl FuqConnection {
     async fn jobs(&self, is_wanted: impl Fn(&JobView) -> bool) -> Result<Vec<JobView>, Refused> {
         let (mut wanted, mut from) = (Vec::new(), JobId(0));
         loop {
-            let query = Query::Jobs { group: Some(self.group()), from, most: PAGE };
+            let query = Query::Jobs { group: Some(self.group()), owner: None, from, most: PAGE };
             let views = match self.ask(Command::Query(query)).await? {
                 Reply::Jobs(views) => views,
                 Reply::Refused(Refusal::NoSuchGroup(_)) => return Ok(wanted),

@@ -73,6 +73,7 @@ impl Audit {
             number: 0,
             at_ms: now.0,
             token: format!("uid {}", rustix::process::getuid().as_raw()),
+            owner: None,
             role: "admin".into(),
             peer: None,
             action: action.to_owned(),

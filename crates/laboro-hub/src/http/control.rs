@@ -87,8 +87,7 @@ pub(super) async fn limit(
     At(job): At<u32>,
     JsonBody(asked): JsonBody<Limit>,
 ) -> Answer<Job> {
-    visitor.must_submit()?;
-    api.job(&visitor, job).await?;
+    api.job_to_change(&visitor, job).await?;
     visitor.note(serde_json::to_string(&asked).unwrap_or_default());
     let Limit { max_running, max_fails } = asked;
     if max_running == Some(Some(0)) {
@@ -107,8 +106,7 @@ impl super::Api {
         selection: &Selection,
         what: impl FnOnce(laboro_core::Selection) -> Command,
     ) -> Result<Changed, Refused> {
-        visitor.must_submit()?;
-        self.job(visitor, job).await?;
+        self.job_to_change(visitor, job).await?;
         let selected = selection.to_core(JobId(job))?;
         let command = what(selected);
         visitor.note(noted(&command, selection));

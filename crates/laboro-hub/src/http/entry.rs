@@ -1,5 +1,5 @@
 //! Who comes in: the token is shown to the doorman, its role says what may be done, and what was done is
-//! written down. Roles here: watch reads, submit also submits and controls jobs, admin does everything, work
+//! written down. Roles here: watch reads, submit also submits and controls its own jobs, admin does everything, work
 //! does nothing. A token bound to a group does not learn that there are others.
 
 use super::answer::Refused;
@@ -76,6 +76,7 @@ pub(super) async fn enter(
             number: 0,
             at_ms: api.services.clock.now().0,
             token: who.token.clone(),
+            owner: Some(who.owner.clone()).filter(|owner| *owner != who.token),
             role: word(who.role).to_owned(),
             peer: peer.map(|peer| peer.ip().to_string()),
             action,
@@ -157,6 +158,11 @@ impl Visitor {
         self.standing.is_over()
     }
 
+    /// Whose jobs are those that are submitted here.
+    pub(super) fn owner(&self) -> Name {
+        Name::from(self.who.owner.as_str())
+    }
+
     /// The group a token is bound to, if to one.
     pub(super) fn bound_to(&self) -> Option<&Name> {
         self.who.group.as_ref()
@@ -228,6 +234,28 @@ impl Api {
             Some(view) => Ok(view),
             None => Err(Refusal::NoSuchJob(job).into()),
         }
+    }
+
+    /// A job that the visitor may change: its own, or any that it sees where it is an admin or the hub's settings say so.
+    pub(super) async fn job_to_change(
+        &self,
+        visitor: &Visitor,
+        job: u32,
+    ) -> Result<JobView, Refused> {
+        visitor.must_submit()?;
+        let view = self.job(visitor, job).await?;
+        let is_own = view.owner.as_ref() == Some(&visitor.owner());
+        if is_own || visitor.who.role == Role::Admin || self.services.change_all_jobs {
+            return Ok(view);
+        }
+        let whose = view.owner.map_or("no known owner".to_owned(), |owner| owner.to_string());
+        let detail = format!(
+            "job {job} belongs to {whose}, and this token to {}: it may change its own jobs only",
+            visitor.owner()
+        );
+        Err(Refused::new(StatusCode::FORBIDDEN, "not_owner", detail).hint(
+            "ask its owner or an admin; `owners.change_jobs = \"all\"` in hub.toml allows it",
+        ))
     }
 
     /// A worker that the visitor may see.

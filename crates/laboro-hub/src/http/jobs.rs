@@ -16,6 +16,11 @@ use utoipa::{IntoParams, ToSchema};
 #[serde(deny_unknown_fields)]
 pub(super) struct JobsQuery {
     group: Option<String>,
+    /// Only jobs of this owner.
+    owner: Option<String>,
+    /// Only jobs of the owner of the token.
+    #[serde(default)]
+    mine: bool,
     /// Only jobs in this state.
     state: Option<JobState>,
     /// Only jobs of exactly this name.
@@ -58,6 +63,14 @@ pub(super) async fn jobs(
     if asked.state == Some(JobState::Unknown) {
         return Err(Refused::bad_request("bad_query", "`state` is not the state of a job"));
     }
+    let owner = match (&asked.owner, asked.mine) {
+        (Some(_), true) => {
+            return Err(Refused::bad_request("bad_query", "give `owner` or `mine`, not both"));
+        }
+        (Some(owner), false) => Some(Name::from(owner.as_str())),
+        (None, true) => Some(visitor.owner()),
+        (None, false) => None,
+    };
     let limit = asked.limit.unwrap_or(PAGE_USUAL).clamp(1, PAGE);
     let filters = asked.state.is_some() || asked.name.is_some();
     let mut found = Jobs::default();
@@ -69,10 +82,11 @@ pub(super) async fn jobs(
         let wanted = limit - u32::try_from(found.jobs.len()).unwrap_or(limit);
         // One more than wanted tells whether there is a next page.
         let most = if filters { PAGE } else { (wanted + 1).min(PAGE) };
-        let views = match api.ask(page(group.clone(), asked.order, at, most)).await? {
-            Reply::Jobs(views) => views,
-            reply => return Err(Refused::unexpected(&reply)),
-        };
+        let views =
+            match api.ask(page((group.clone(), owner.clone()), asked.order, at, most)).await? {
+                Reply::Jobs(views) => views,
+                reply => return Err(Refused::unexpected(&reply)),
+            };
         let is_last = views.len() < most as usize;
         for view in views {
             at = view.job.0;
@@ -97,10 +111,17 @@ pub(super) async fn jobs(
     Ok(Json(found))
 }
 
-fn page(group: Option<Name>, order: JobOrder, at: u32, most: u32) -> Command {
+fn page(
+    (group, owner): (Option<Name>, Option<Name>),
+    order: JobOrder,
+    at: u32,
+    most: u32,
+) -> Command {
     Command::Query(match order {
-        JobOrder::Oldest => Query::Jobs { group, from: JobId(at), most },
-        JobOrder::Newest => Query::JobsBefore { group, before: JobId(at.saturating_add(1)), most },
+        JobOrder::Oldest => Query::Jobs { group, owner, from: JobId(at), most },
+        JobOrder::Newest => {
+            Query::JobsBefore { group, owner, before: JobId(at.saturating_add(1)), most }
+        }
     })
 }
 
@@ -121,8 +142,7 @@ pub(super) async fn job(State(api): Shared, visitor: Visitor, At(job): At<u32>) 
 #[utoipa::path(post, path = "/jobs/{job}/close", tag = "jobs", params(("job" = u32, Path)),
     responses((status = 200, body = Job), (status = 404, body = Problem)))]
 pub(super) async fn close(State(api): Shared, visitor: Visitor, At(job): At<u32>) -> Answer<Job> {
-    visitor.must_submit()?;
-    api.job(&visitor, job).await?;
+    api.job_to_change(&visitor, job).await?;
     api.ask(Command::Close(JobId(job))).await?;
     Ok(Json(api.job(&visitor, job).await?.into()))
 }
@@ -136,8 +156,7 @@ pub(super) async fn forget(
     visitor: Visitor,
     At(job): At<u32>,
 ) -> Answer<Changed> {
-    visitor.must_submit()?;
-    let view = api.job(&visitor, job).await?;
+    let view = api.job_to_change(&visitor, job).await?;
     api.ask(Command::Forget(JobId(job))).await?;
     Ok(Json(Changed { tasks: view.counts.total() }))
 }

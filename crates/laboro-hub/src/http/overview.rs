@@ -24,6 +24,7 @@ const MADE_MAX: usize = 64;
 pub(super) async fn me(visitor: Visitor) -> Json<Me> {
     Json(Me {
         token: visitor.who.token.clone(),
+        owner: visitor.who.owner.clone(),
         role: word(visitor.who.role).to_owned(),
         group: visitor.bound_to().map(ToString::to_string),
     })
@@ -113,7 +114,8 @@ impl Api {
 
     async fn warn_of_jobs(&self, visitor: &Visitor, list: &mut Warnings) -> Result<(), Refused> {
         let group = visitor.bound_to().cloned();
-        let query = Query::JobsBefore { group, before: JobId(u32::MAX), most: JOBS_LOOKED_AT };
+        let query =
+            Query::JobsBefore { group, owner: None, before: JobId(u32::MAX), most: JOBS_LOOKED_AT };
         let Reply::Jobs(jobs) = self.services.handle.ask(Command::Query(query)).await? else {
             return Ok(());
         };

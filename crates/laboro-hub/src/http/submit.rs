@@ -39,8 +39,7 @@ pub(super) async fn add(
     At(job): At<u32>,
     sent: Sent,
 ) -> Answer<Submitted> {
-    visitor.must_submit()?;
-    let view = api.job(&visitor, job).await?;
+    let view = api.job_to_change(&visitor, job).await?;
     let mut read = api.read::<AddHead>(&visitor, sent).await?;
     let to = SubmitTo::Add(view.job);
     let submit = assembled(&mut read.converter, view.group, to, &read.head);
@@ -65,7 +64,7 @@ pub(super) fn options(asked: &SubmitJob, visitor: &Visitor) -> JobOptions {
         max_running: asked.max_running,
         max_fails: asked.max_fails,
         key: asked.key.as_ref().map(|key| key.bytes().into()),
-        owner: Some(Name::from(visitor.who.token.as_str())),
+        owner: Some(visitor.owner()),
     }
 }
 

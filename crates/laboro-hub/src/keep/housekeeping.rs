@@ -51,7 +51,7 @@ impl Outputs {
     pub(super) async fn forget_unknown(&self, handle: &Handle) -> Result<(), KeepError> {
         let mut from = JobId(1);
         loop {
-            let query = Query::Jobs { group: None, from, most: u32::MAX };
+            let query = Query::Jobs { group: None, owner: None, from, most: u32::MAX };
             let reply = handle.ask(Command::Query(query)).await.map_err(|_| KeepError::Closed)?;
             let Reply::Jobs(jobs) = reply else { return Ok(()) };
             let Some(last) = jobs.last().map(|view| view.job) else { return Ok(()) };

@@ -4,7 +4,7 @@
 use super::bind::from_elsewhere;
 use crate::config::Settings;
 use crate::security::{
-    Access, Doorman, Identity, NewToken, Role, Secret, SecurityError, TokenBook, Tokens,
+    Access, Doorman, Identity, NewToken, Role, Secret, SecurityError, TokenBook, Tokens, user_name,
 };
 use laboro_core::Time;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -58,8 +58,14 @@ fn token(dir: &Path, path: &Path, now: Time) -> Result<Secret, SecurityError> {
         Ok(_) | Err(SecurityError::NoSuchToken { .. }) => {}
         Err(error) => return Err(error),
     }
-    let new =
-        NewToken { name: Some(NAME.into()), role: Role::Admin, group: None, expires_ms: None };
+    let fits = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let new = NewToken {
+        name: Some(NAME.into()),
+        role: Role::Admin,
+        owner: Some(user_name().chars().map(fits).take(64).collect()),
+        group: None,
+        expires_ms: None,
+    };
     book.add(new, now).map(|(secret, _)| secret)
 }
 

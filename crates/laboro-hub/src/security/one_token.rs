@@ -26,7 +26,13 @@ impl Doorman for OneToken {
         if hash_of(secret) != self.hash {
             return Err(Denied::Unknown);
         }
-        Ok(Who { id: NAME.into(), token: NAME.into(), role: Role::Watch, group: None })
+        Ok(Who {
+            id: NAME.into(),
+            token: NAME.into(),
+            owner: NAME.into(),
+            role: Role::Watch,
+            group: None,
+        })
     }
 
     fn still_holds(&self, _: &Who, _: Time) -> bool {

@@ -21,7 +21,7 @@ fn dir() -> TempDir {
 }
 
 fn add(dir: &Path, role: Role, expires_ms: Option<u64>) -> Secret {
-    let new = NewToken { name: None, role, group: None, expires_ms };
+    let new = NewToken { name: None, role, owner: None, group: None, expires_ms };
     TokenBook::of(dir).add(new, NOW).unwrap().0
 }
 
@@ -39,19 +39,24 @@ fn a_token_says_who_someone_is() {
     let new = NewToken {
         name: Some("ci".into()),
         role: Role::Submit,
+        owner: None,
         group: Some("night\\ly".into()),
         expires_ms: None,
     };
     let (secret, token) = TokenBook::of(dir.path()).add(new, NOW).unwrap();
     let who = identify(&Tokens::open(dir.path()).unwrap(), &secret, NOW).unwrap();
     let group = Some(Name::from("night\\ly"));
-    assert_eq!(who, Who { id: token.id, token: "ci".into(), role: Role::Submit, group });
+    assert_eq!(
+        who,
+        Who { id: token.id, token: "ci".into(), owner: "ci".into(), role: Role::Submit, group }
+    );
 }
 
 #[test]
 fn a_token_of_another_hub_is_unknown_here() {
     let (here, there) = (dir(), dir());
-    let new = || NewToken { name: None, role: Role::Admin, group: None, expires_ms: None };
+    let new =
+        || NewToken { name: None, role: Role::Admin, owner: None, group: None, expires_ms: None };
     TokenBook::of(here.path()).add(new(), NOW).unwrap();
     let (secret, _) = TokenBook::of(there.path()).add(new(), NOW).unwrap();
     let tokens = Tokens::open(here.path()).unwrap();
@@ -178,6 +183,7 @@ fn names_of_tokens_are_unique_and_plain() {
     let new = |name: &str| NewToken {
         name: Some(name.into()),
         role: Role::Watch,
+        owner: None,
         group: None,
         expires_ms: None,
     };

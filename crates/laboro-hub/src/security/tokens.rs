@@ -91,8 +91,9 @@ impl Tokens {
         if is_over(token, now) {
             return Err(Denied::Expired(token.name.clone()));
         }
+        let owner = token.owner.clone().unwrap_or_else(|| token.name.clone());
         let (token, role, group) = (token.name.clone(), token.role, token.group.clone());
-        Ok(Who { id: id.to_owned(), token, role, group })
+        Ok(Who { id: id.to_owned(), token, owner, role, group })
     }
 
     fn check(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied> {

@@ -359,7 +359,8 @@ fn a_wrong_token_is_denied_and_a_revoked_one_ends_the_conversation() {
         assert!(why.contains("laboro access"), "{why}");
 
         let book = TokenBook::of(rig.dir.path());
-        let new = NewToken { name: None, role: Role::Work, group: None, expires_ms: None };
+        let new =
+            NewToken { name: None, role: Role::Work, owner: None, group: None, expires_ms: None };
         let (secret, token) = book.add(new, Clock::start().now()).unwrap();
         let mut worker = rig.connect().await;
         assert_eq!(worker.asks(&format!("secret {}", secret.expose())).await, "welcome");

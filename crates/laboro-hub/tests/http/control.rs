@@ -50,6 +50,50 @@ async fn selections_are_held_released_cancelled_and_retried() {
 }
 
 #[tokio::test]
+async fn a_job_is_changed_by_its_owner_and_by_admins() {
+    let rig = Rig::start().await;
+    let (ann, bob) = (rig.client("submit:ann"), rig.client("submit:bob"));
+    let job = json_of(r#"{"open":true,"key":"night","tasks":[{"name":"a","command":"true"}]}"#);
+    let made: api::Submitted = ann.post("jobs", &job).await.unwrap();
+    let own: api::Job = bob.get("jobs/1").await.unwrap();
+    assert_eq!((made.job, own.owner), (1, Some("ann".into())), "everybody sees whose it is");
+
+    let refused = || Err("not_owner".to_owned());
+    for verb in ["hold", "release", "cancel", "retry"] {
+        assert_eq!(change(&bob, &format!("jobs/1/{verb}"), "{}").await, refused(), "{verb}");
+    }
+    assert_eq!(change(&bob, "jobs/1/priority", r#"{"priority":9}"#).await, refused());
+    assert_eq!(change(&bob, "groups/default/tasks/a/cancel", "{}").await, refused());
+    for (path, body) in [
+        ("jobs/1/limit", r#"{"max_running":1}"#),
+        ("jobs/1/close", "{}"),
+        ("jobs/1/tasks", r#"{"tasks":[{"name":"b","command":"true"}]}"#),
+    ] {
+        let answer = bob.post::<_, serde_json::Value>(path, &json_of(body)).await;
+        assert_eq!(answer.unwrap_err().reason(), Some("not_owner"), "{path}");
+    }
+    let gone = bob.delete::<api::Changed>("jobs/1").await;
+    assert_eq!(gone.unwrap_err().reason(), Some("not_owner"));
+
+    assert_eq!(change(&ann, "jobs/1/hold", "{}").await, Ok(1));
+    assert_eq!(change(&rig.client("admin:eve"), "jobs/1/release", "{}").await, Ok(1));
+
+    // A key is its owner's, and so is a list.
+    let again: api::Submitted = ann.post("jobs", &job).await.unwrap();
+    let job = json_of(r#"{"key":"night","tasks":[{"name":"b","command":"true"}]}"#);
+    let other: api::Submitted = bob.post("jobs", &job).await.unwrap();
+    assert_eq!(((again.job, again.again), (other.job, other.again)), ((1, true), (2, false)));
+    for (query, found) in [("mine=true", vec![2]), ("owner=ann", vec![1]), ("", vec![1, 2])] {
+        let page: api::Jobs = bob.get(&format!("jobs?{query}")).await.unwrap();
+        let jobs: Vec<u32> = page.jobs.into_iter().map(|job| job.job).collect();
+        assert_eq!(jobs, found, "{query}");
+    }
+    let log: api::AuditPage = rig.client("admin:eve").get("audit?limit=1").await.unwrap();
+    let [entry] = &log.entries[..] else { panic!("{log:?}") };
+    assert_eq!((&*entry.token, entry.owner.as_deref()), ("submit:bob", Some("bob")));
+}
+
+#[tokio::test]
 async fn a_task_is_controlled_by_its_name() {
     let rig = Rig::start().await;
     rig.submit(r#"{"tasks":[{"name":"a b/c","command":"true"},{"name":"s","count":3}]}"#).await;

@@ -27,15 +27,16 @@ pub struct Rig {
     keeper: Keeper,
 }
 
-/// The secret says who it is: `ROLE` or `ROLE@GROUP`.
+/// The secret says who it is: `ROLE` or `ROLE@GROUP`, all of them of one owner, or `ROLE:OWNER`.
 struct Porter;
 
 impl Doorman for Porter {
     fn identify(&self, secret: &[u8], _: Option<IpAddr>, _: Time) -> Result<Who, Denied> {
         let secret = std::str::from_utf8(secret).map_err(|_| Denied::Unknown)?;
-        let (role, group) = match secret.split_once('@') {
+        let (role, owner) = secret.split_once(':').unwrap_or((secret, "rig"));
+        let (role, group) = match role.split_once('@') {
             Some((role, group)) => (role, Some(Name::from(group))),
-            None => (secret, None),
+            None => (role, None),
         };
         let role = match role {
             "watch" => Role::Watch,
@@ -47,7 +48,7 @@ impl Doorman for Porter {
             _ => return Err(Denied::Unknown),
         };
         let token = secret.to_owned();
-        Ok(Who { id: token.clone(), token, role, group })
+        Ok(Who { id: token.clone(), owner: owner.to_owned(), token, role, group })
     }
 
     fn still_holds(&self, _: &Who, _: Time) -> bool {

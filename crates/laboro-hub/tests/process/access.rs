@@ -10,7 +10,7 @@ use laboro_net::Clock;
 use tempfile::TempDir;
 
 fn token(dir: &TempDir, role: Role, now: Time, expires_ms: Option<u64>) -> (Secret, String) {
-    let new = NewToken { name: None, role, group: None, expires_ms };
+    let new = NewToken { name: None, role, owner: None, group: None, expires_ms };
     let (secret, token) = TokenBook::of(dir.path()).add(new, now).unwrap();
     (secret, token.name)
 }

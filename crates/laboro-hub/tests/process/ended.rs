@@ -23,7 +23,7 @@ fn watchful_hub(dir: &TempDir) -> RunningHub {
 }
 
 fn guest(hub: &RunningHub, dir: &TempDir, role: Role, expires_ms: Option<u64>) -> Client {
-    let new = NewToken { name: Some("guest".into()), role, group: None, expires_ms };
+    let new = NewToken { name: Some("guest".into()), role, owner: None, group: None, expires_ms };
     let (secret, _) = TokenBook::of(dir.path()).add(new, Clock::start().now()).unwrap();
     client(hub, &secret)
 }
@@ -214,7 +214,8 @@ fn an_upload_with_a_key_goes_on_with_another_token() {
         let (stream, upload) = Upload::new();
         say(&stream, "{\"key\":\"k\"}\n{\"command\":\"true\"}\n{\"command\":\"true\"}\n").await;
         drop(stream);
-        let owner = client(&hub, &hub.access.token);
+        // Of the same owner: a key is not for others.
+        let owner = guest(&hub, &dir, Role::Submit, None);
         let whole = owner.upload::<api::Submitted>("jobs/stream", upload).await.unwrap();
         assert_eq!((whole.job, whole.count), (left[0].job, 2));
         assert_ne!(jobs(&hub).await[0].state, JobState::Held);

@@ -24,6 +24,7 @@ fn a_token_has_a_quota_that_survives_a_restart() {
         let new = NewToken {
             name: Some(name.to_owned()),
             role: Role::Submit,
+            owner: None,
             group: Some("exp".into()),
             expires_ms: None,
         };

@@ -60,7 +60,13 @@ fn a_token_that_runs_out_closes_the_api_and_ends_its_connections() {
     settings.limits.admission_ms = 50;
     let hub = start(&settings).unwrap();
     let expires_ms = Some(1500);
-    let new = NewToken { name: Some("short".into()), role: Role::Admin, group: None, expires_ms };
+    let new = NewToken {
+        name: Some("short".into()),
+        role: Role::Admin,
+        owner: None,
+        group: None,
+        expires_ms,
+    };
     let (secret, _) = TokenBook::of(dir.path()).add(new, Clock::start().now()).unwrap();
     visit(async {
         let client = client(&hub, &secret);

@@ -36,7 +36,7 @@ pub(crate) struct WhereArgs {
     pub(crate) run: Option<Option<String>>,
 
     /// Where runs keep their state, if not in .laboro here.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["ask_hub", "access", "dir"])]
+    #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 
     /// The hub, also if there is a run here.
@@ -49,11 +49,15 @@ pub(crate) struct WhereArgs {
 
 impl WhereArgs {
     /// Whether the person said that a hub is meant, or that it is not.
-    pub(crate) fn says_hub(&self) -> Option<bool> {
-        if self.ask_hub || self.hub.access.is_some() || self.hub.dir.is_some() {
-            return Some(true);
+    pub(crate) fn says_hub(&self) -> anyhow::Result<Option<bool>> {
+        let says_hub = self.ask_hub || self.hub.access.is_some() || self.hub.dir.is_some();
+        match (says_hub, self.state.is_some() || self.run.is_some()) {
+            (true, true) => Err(usage(
+                "--state says where runs keep their state: leave it out, or --hub, --access and --dir",
+            )),
+            (true, false) => Ok(Some(true)),
+            (false, is_run) => Ok(is_run.then_some(false)),
         }
-        (self.state.is_some() || self.run.is_some()).then_some(false)
     }
 }
 
@@ -193,7 +197,12 @@ pub(crate) struct Status {
     pub(crate) place: WhereArgs,
 }
 
+const JOBS_HELP: &str = "\
+`--state failed`, or several as in `--state failed,held`, lists only jobs in these states: waiting, running, held,
+stopped, done, failed, cancelled.";
+
 #[derive(Debug, ClapArgs)]
+#[command(after_help = JOBS_HELP)]
 pub(crate) struct Jobs {
     /// Only of this group.
     #[arg(long, value_name = "GROUP")]
@@ -203,8 +212,42 @@ pub(crate) struct Jobs {
     #[arg(long)]
     pub(crate) active: bool,
 
+    /// Only yours: those of the owner of your token.
+    #[arg(long, conflicts_with_all = ["owner", "all"])]
+    pub(crate) mine: bool,
+
+    /// Only those of this owner.
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    pub(crate) owner: Option<String>,
+
+    /// Those of all owners, which is the default.
+    #[arg(long)]
+    pub(crate) all: bool,
+
     #[command(flatten)]
     pub(crate) list: ListArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Audit {
+    /// Only what was done with this token, or by this owner.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+
+    /// Only what was done to this job.
+    #[arg(long, value_name = "JOB")]
+    pub(crate) job: Option<u32>,
+
+    /// One JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// How many at most; 0 is all. Default: 50 in a table, all with --json.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
 }
 
 pub(crate) const SELECTOR_HELP: &str = "\

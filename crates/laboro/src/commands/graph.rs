@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Graph) -> anyhow::Result<Exit> {
 
 /// A file, if there is one and nobody says otherwise.
 fn plan(args: &Graph) -> anyhow::Result<Plan> {
-    let is_said = args.place.says_hub().is_some();
+    let is_said = args.place.says_hub()?.is_some();
     let is_meant = |job: &&str| is_said || (is_job(job) && !args.file.exists());
     if let Some(job) = args.file.to_str().filter(is_meant) {
         return hub::plan(args, job);

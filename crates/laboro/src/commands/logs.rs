@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
     let place = &args.place;
     let root = place.state.clone().unwrap_or_else(|| PathBuf::from(".laboro"));
-    if place.says_hub().unwrap_or_else(|| !root.exists() && is_known(&place.hub)) {
+    if place.says_hub()?.unwrap_or_else(|| !root.exists() && is_known(&place.hub)) {
         return hub::run(args);
     }
     let dir = RunDir::find(&root, place.run.as_ref().and_then(Option::as_deref))?;

@@ -61,6 +61,9 @@ async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
     let now = now_ms();
     let (word, mood) = state_of_job(job);
     let mut facts = Facts(format!("job {} {} {}", job.job, job.name, mood.paint(word)));
+    if let Some(owner) = &job.owner {
+        facts.add("owner", owner);
+    }
     facts.add("group", &job.group);
     facts.add("tasks", format_args!("{}: {}", job.tasks, bar_of(&job.counts)));
     facts.add(

@@ -3,7 +3,7 @@
 use super::groups::{GROUP_COLUMNS, group_row};
 use crate::args::hub::Status;
 use crate::exit::Exit;
-use crate::hub_client::{Hub, Newest, WorkerPages, look};
+use crate::hub_client::{Hub, JobFilter, Newest, WorkerPages, look};
 use crate::output::table::{Mood, Table};
 use crate::output::{counted, print, safe};
 use crate::view::{JOB_COLUMNS, job_row, now_ms};
@@ -80,7 +80,7 @@ impl Overview {
             count.slots_used += u64::from(worker.slots_used);
             count.slots_ahead += u64::from(worker.slots_ahead);
         }
-        let mut jobs = Newest::new(hub, group, None);
+        let mut jobs = Newest::new(hub, &JobFilter { group, ..JobFilter::default() }, None);
         for looked_at in 0..=JOBS_LOOKED_AT {
             let Some(job) = jobs.next().await? else { break };
             overview.is_cut = looked_at == JOBS_LOOKED_AT;

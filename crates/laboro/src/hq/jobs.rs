@@ -2,7 +2,7 @@
 
 use super::{COMMON, Mode, mode};
 use crate::args::hub::HubArgs;
-use crate::hub_client::{Hub, Newest, Verb};
+use crate::hub_client::{Hub, JobFilter, Newest, Verb};
 use crate::resolve::{Chosen, Which};
 use crate::slurm::options::{Opt, Takes, Typed, Words, ignored, means, parse};
 use crate::slurm::{Fault, ask, put};
@@ -43,7 +43,7 @@ pub(super) fn list(outer: &Typed, args: Vec<String>) -> Result<u8, Fault> {
     };
     ask(&HubArgs::default(), async |hub| {
         let mut found = Vec::new();
-        let mut jobs = Newest::new(hub, None, None);
+        let mut jobs = Newest::new(hub, &JobFilter::default(), None);
         while let Some(job) = jobs.next().await? {
             if is_wanted(&job) {
                 found.push(job);
@@ -112,7 +112,7 @@ async fn selected(hub: &Hub, words: &[String]) -> Result<Vec<u32>, Fault> {
     };
     let mut found = Vec::new();
     if word == "last" || word == "all" {
-        let mut jobs = Newest::new(hub, None, None);
+        let mut jobs = Newest::new(hub, &JobFilter::default(), None);
         while let Some(job) = jobs.next().await? {
             found.push(job.job);
             if word == "last" {

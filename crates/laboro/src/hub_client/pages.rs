@@ -2,11 +2,29 @@
 
 use super::{Hub, told};
 use laboro_api::client::segment;
-use laboro_api::{Job, Jobs, Task, TaskState, Tasks, Worker, Workers};
+use laboro_api::{Job, JobState, Jobs, Task, TaskState, Tasks, Worker, Workers};
 use std::collections::VecDeque;
 
 /// What is asked for at once, unless fewer are wanted.
 const PAGE: u32 = 500;
+
+/// Which jobs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct JobFilter<'a> {
+    pub(crate) group: Option<&'a str>,
+    pub(crate) owner: Owner<'a>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) state: Option<JobState>,
+}
+
+/// Whose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Owner<'a> {
+    #[default]
+    Anyone,
+    Me,
+    Named(&'a str),
+}
 
 /// Jobs, newest first.
 pub(crate) struct Newest<'a> {
@@ -16,14 +34,21 @@ pub(crate) struct Newest<'a> {
 }
 
 impl<'a> Newest<'a> {
-    pub(crate) fn new(hub: &'a Hub, group: Option<&str>, page: Option<u32>) -> Newest<'a> {
-        let query = format!("jobs?order=newest&limit={}{}", page.unwrap_or(PAGE), of_group(group));
-        Newest { hub, query, pages: Pages::new() }
-    }
-
-    /// Only those of this name.
-    pub(crate) fn named(hub: &'a Hub, name: &str) -> Newest<'a> {
-        let query = format!("jobs?order=newest&limit=1&name={}", segment(name));
+    pub(crate) fn new(hub: &'a Hub, wanted: &JobFilter<'_>, page: Option<u32>) -> Newest<'a> {
+        let JobFilter { group, owner, name, state } = *wanted;
+        let mut query = format!("jobs?order=newest&limit={}", page.unwrap_or(PAGE));
+        query.push_str(&of_group(group));
+        match owner {
+            Owner::Anyone => {}
+            Owner::Me => query.push_str("&mine=true"),
+            Owner::Named(owner) => query.push_str(&format!("&owner={}", segment(owner))),
+        }
+        if let Some(name) = name {
+            query.push_str(&format!("&name={}", segment(name)));
+        }
+        if let Some(state) = state {
+            query.push_str(&format!("&state={}", state.word()));
+        }
         Newest { hub, query, pages: Pages::new() }
     }
 

@@ -72,14 +72,14 @@ fn root(args: &WhereArgs) -> PathBuf {
 }
 
 /// Said by an option, else by the environment, else because there is no run here.
-fn is_hub_meant(args: &WhereArgs) -> bool {
-    let is_said = args.says_hub();
-    is_said.unwrap_or_else(|| access::is_in_environment() || !root(args).exists())
+fn is_hub_meant(args: &WhereArgs) -> anyhow::Result<bool> {
+    let is_said = args.says_hub()?;
+    Ok(is_said.unwrap_or_else(|| access::is_in_environment() || !root(args).exists()))
 }
 
 /// For what only looks.
 pub(super) fn to_look(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
-    match !is_hub_meant(args) {
+    match !is_hub_meant(args)? {
         true => RunPlace::find(args).map(HubOrRun::Run),
         false => hub(args),
     }
@@ -88,7 +88,7 @@ pub(super) fn to_look(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
 /// For what changes something.
 pub(super) fn to_change(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
     let is_here = root(args).exists();
-    let is_run = match args.says_hub() {
+    let is_run = match args.says_hub()? {
         Some(says_hub) => !says_hub,
         None if is_here && access::is_known(&args.hub) => {
             return Err(usage(

@@ -4,7 +4,7 @@
 use super::Fault;
 use super::slip::{Slip, from_raw, raw};
 use super::units::{Indices, set};
-use crate::hub_client::{Hub, Newest, TaskPages};
+use crate::hub_client::{Hub, JobFilter, Newest, TaskPages};
 use laboro_api::{After, Attempt, Job, OutcomeKind, Task, TaskState};
 
 /// A job with what its first task says of all.
@@ -403,7 +403,7 @@ impl WantedRows {
         let mut rows = Vec::new();
         if self.jobs.is_empty() {
             let mut found = Vec::new();
-            let mut jobs = Newest::new(hub, None, None);
+            let mut jobs = Newest::new(hub, &JobFilter::default(), None);
             while let Some(job) = jobs.next().await? {
                 if job.tasks > 0 && self.holds_job(&job) {
                     found.push(job);

@@ -13,7 +13,7 @@ use super::put;
 use super::slip::{Signal, Slip};
 use super::units::{Indices, time_limit};
 use super::{Fault, host, user};
-use crate::hub_client::{Hub, Newest, WorkerPages};
+use crate::hub_client::{Hub, JobFilter, Newest, WorkerPages};
 use anyhow::Context;
 use laboro_api::{After, ResourceRequest, Script, Span, SubmitJob, TaskSpec, Text};
 use laboro_core::Request;
@@ -347,7 +347,7 @@ async fn add_dependencies(
         }
     }
     if depends.singleton {
-        let mut jobs = Newest::new(hub, None, None);
+        let mut jobs = Newest::new(hub, &JobFilter::default(), None);
         while let Some(job) = jobs.next().await? {
             if job.name == *slip.name.as_str() && job.ended_ms.is_none() {
                 after.push(super::known(hub, job.job).await?.whole());

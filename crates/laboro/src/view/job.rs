@@ -7,6 +7,7 @@ use laboro_api::{Counts, Job, JobState};
 pub(crate) const JOB_COLUMNS: &[Column] = &[
     Column::Right("job"),
     Column::Left("name"),
+    Column::Left("owner"),
     Column::Left("group"),
     Column::Left("state"),
     Column::Right("tasks"),
@@ -17,7 +18,7 @@ pub(crate) const JOB_COLUMNS: &[Column] = &[
     Column::Right("took"),
 ];
 
-pub(crate) fn job_row(job: &Job, now_ms: u64) -> [(String, Mood); 10] {
+pub(crate) fn job_row(job: &Job, now_ms: u64) -> [(String, Mood); 11] {
     let plain = |text: String| (text, Mood::Plain);
     let count = |count: u64, mood| match count {
         0 => ("0".to_owned(), Mood::Faint),
@@ -27,6 +28,7 @@ pub(crate) fn job_row(job: &Job, now_ms: u64) -> [(String, Mood); 10] {
     [
         plain(job.job.to_string()),
         plain(job.name.to_string()),
+        plain(job.owner.as_ref().map(ToString::to_string).unwrap_or_default()),
         plain(job.group.to_string()),
         (word.to_owned(), mood),
         plain(job.tasks.to_string()),

@@ -53,6 +53,7 @@ pub(crate) fn for_others(args: &Worker, access: Access) -> anyhow::Result<(Acces
     let new = NewToken {
         name: Some(name.clone()),
         role: Role::Work,
+        owner: None,
         group: group.clone(),
         expires_ms: None,
     };

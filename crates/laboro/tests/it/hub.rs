@@ -7,6 +7,7 @@ mod lists;
 mod looks;
 mod place;
 mod submits;
+mod team;
 mod waits;
 mod whole;
 mod words;

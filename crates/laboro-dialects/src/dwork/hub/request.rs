@@ -139,6 +139,7 @@ impl HubSide {
         let job = SubmitTo::Open(JobOptions {
             name: "dwork".into(),
             key: Some(b"dwork".as_slice().into()),
+            owner: Some("door:dwork".into()),
             ..JobOptions::default()
         });
         Some(Submit {

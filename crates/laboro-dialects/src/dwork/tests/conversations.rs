@@ -407,7 +407,7 @@ fn a_thief_gets_only_what_it_can_carry() {
     // A name that was given counts more than a number, and is no predecessor by it.
     ring.hears(peer, say::create("1/3 after<1/4"), "OK");
     ring.hears(peer, say::complete("1/3", "w"), "OK");
-    ring.hears(peer, say::steal(9, "w"), "Transfer [1/3 after]");
+    ring.hears(peer, say::steal(9, "w"), "Transfer [after 1/3]");
     ring.hears(peer, say::complete("command", "w"), "OK");
 
     let settings = Settings { kinds: Kinds::ALL, patience_ms: 0, ..Settings::default() };

@@ -18,6 +18,8 @@ pub struct Token {
     /// For people; no two have the same.
     pub name: String,
     pub role: Role,
+    /// Whose jobs are those that it submits. `None`: the token's own.
+    pub owner: Option<String>,
     /// `None`: every group.
     pub group: Option<Name>,
     pub created: Time,
@@ -31,6 +33,8 @@ pub struct NewToken {
     /// `None`: named after its role and id.
     pub name: Option<String>,
     pub role: Role,
+    /// `None`: the token is an owner of its own, by its name.
+    pub owner: Option<String>,
     pub group: Option<String>,
     pub expires_ms: Option<u64>,
 }
@@ -70,8 +74,10 @@ impl TokenBook {
         let id = secret.id().expect("a new secret has an id").to_owned();
         let name = new.name.unwrap_or_else(|| format!("{}-{id}", new.role.word()));
         let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-            return Err(SecurityError::BadName { name });
+        for name in [Some(&name), new.owner.as_ref()].into_iter().flatten() {
+            if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+                return Err(SecurityError::BadName { name: name.clone() });
+            }
         }
         if tokens.iter().any(|token| token.name == name) {
             return Err(SecurityError::NameTaken { name });
@@ -80,6 +86,7 @@ impl TokenBook {
             id,
             name,
             role: new.role,
+            owner: new.owner,
             group: new.group.map(Name::from),
             created: now,
             expires: new.expires_ms.map(|ms| now.after_ms(ms)),
@@ -135,6 +142,8 @@ struct TokenLine {
     id: String,
     name: String,
     role: Role,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<String>,
     created: String,
@@ -149,6 +158,7 @@ impl TokenLine {
             id: token.id.clone(),
             name: token.name.clone(),
             role: token.role,
+            owner: token.owner.clone(),
             group: token
                 .group
                 .as_ref()
@@ -170,6 +180,7 @@ impl TokenLine {
             id: self.id,
             name: self.name,
             role: self.role,
+            owner: self.owner,
             group: self.group.map(Name::from),
         })
     }

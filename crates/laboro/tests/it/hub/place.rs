@@ -176,7 +176,8 @@ async fn hub(dir: &Path, ready: mpsc::Sender<(Handle, Outputs)>, stopped: onesho
     journal.commit(first).await.unwrap();
     let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
     let identity = Identity::open(dir, &[]).unwrap();
-    let new = NewToken { name: None, role: Role::Admin, group: None, expires_ms: None };
+    let new =
+        NewToken { name: None, role: Role::Admin, owner: None, group: None, expires_ms: None };
     let (token, _) = TokenBook::of(dir).add(new, clock.now()).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let access = Access {

@@ -3,14 +3,14 @@
 use crate::rig::{Call, Live, Ran, Rig, until};
 use rustix::process::Signal;
 
-struct Whole {
-    rig: Rig,
+pub(super) struct Whole {
+    pub(super) rig: Rig,
     hub: Option<Live>,
     _worker: Live,
 }
 
 impl Whole {
-    fn new() -> Whole {
+    pub(super) fn new() -> Whole {
         Whole::at(Rig::new())
     }
 
@@ -27,7 +27,7 @@ impl Whole {
         whole
     }
 
-    fn run(&self, words: &[&str]) -> Ran {
+    pub(super) fn run(&self, words: &[&str]) -> Ran {
         self.laboro(words).run()
     }
 

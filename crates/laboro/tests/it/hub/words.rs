@@ -43,7 +43,7 @@ fn another_hub_behind_the_address_is_not_trusted() {
 #[test]
 fn what_is_not_there_is_refused_by_its_name() {
     let place = Place::new();
-    place.run(&["show"]).expect(4).says("the hub has no jobs yet");
+    place.run(&["show"]).expect(4).says("you have no jobs at the hub");
     place.run(&["show", "7"]).expect(4).says("there is no job 7");
     place.run(&["cancel", "night"]).expect(4).says("there is no job and no task night");
     place.run(&["explain", "fit.3"]).expect(4).says("there is no task fit.3 in group default");
