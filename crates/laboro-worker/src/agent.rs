@@ -13,6 +13,7 @@ mod running;
 mod scratch;
 mod stages;
 mod tasks;
+mod together;
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -146,6 +147,8 @@ pub struct Agent {
     /// Tasks in a row that may take longer than this worker has.
     misfits: u32,
     stage: Stage,
+    /// Since when something waits to be said together with more.
+    unsaid_since: Option<Instant>,
     /// How often somebody wanted an end to it.
     signals: u32,
     /// People do not know yet how much is waited for.
@@ -230,6 +233,7 @@ impl Agent {
             last_moved: now,
             misfits: 0,
             stage: Stage::Working,
+            unsaid_since: None,
             signals: 0,
             has_to_say_it_stops: false,
             gone_by: None,
@@ -290,7 +294,7 @@ impl Agent {
                 break;
             }
         }
-        link.say(self.orders.take_bytes());
+        self.speak(link);
         if let Some(parting) = self.orders.hang_up.take() {
             self.part(parting, link);
             // Within a process that is all: nothing more comes of a link that is closed at once.
@@ -306,6 +310,7 @@ impl Agent {
             Met::Up => {
                 self.is_connected = true;
                 self.has_told_failure = false;
+                self.forget_unsaid();
                 self.side.open(now, &mut self.orders);
             }
             Met::Heard => self.side.receive(now, link.input(), &mut self.orders),
@@ -318,6 +323,7 @@ impl Agent {
             }
             Met::Down(why) => {
                 self.is_connected = false;
+                self.forget_unsaid();
                 self.side.lost(now);
                 let matters = self.is_busy() || !self.side.is_settled();
                 if !link.is_closed() && self.put_off.is_none() && matters {
@@ -350,8 +356,15 @@ impl Agent {
         let side = self.side_deadline(link).and_then(|at| self.clock.instant(at));
         let memory = self.is_short_of_memory.then(|| Instant::now() + MEMORY_EVERY);
         let calls = self.calls.deadline();
-        let deadlines =
-            [side, memory, self.held_until, self.stuck_at(), self.stage_deadline(), calls];
+        let deadlines = [
+            side,
+            memory,
+            self.held_until,
+            self.stuck_at(),
+            self.stage_deadline(),
+            calls,
+            self.speak_at(),
+        ];
         let far = Instant::now() + Duration::from_secs(3600);
         deadlines.into_iter().flatten().fold(far, Instant::min)
     }
