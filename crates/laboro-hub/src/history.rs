@@ -2,7 +2,8 @@
 //! where they ran and when. Everything is bounded and nothing is journaled: only the charts outlive a restart.
 //!
 //! `Observed` stands between the engine and its journal and notes what was made durable; the recorder, on
-//! another thread, makes sums of the notes. The engine neither waits for it nor wakes it.
+//! another thread, makes sums of the notes. The engine does not wait for it, and wakes it only from the sleep of a
+//! hub where nothing happens.
 
 mod durations;
 mod history_file;
@@ -64,6 +65,8 @@ impl History {
 
     /// Throughput and queues over time, of one group or of all.
     pub(crate) fn series(&self, group: Option<GroupId>) -> api::History {
+        // Where nothing happens, the samples of the last seconds are taken now.
+        self.shared.notes.ring();
         self.lock().series(group)
     }
 

@@ -77,11 +77,15 @@ impl<J: Journal + Send> Observed<J> {
     async fn commit_noted(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
         let notes = self.history.notes_of(&batch);
         let lines: Vec<LogLine> = batch.events.iter().filter_map(LogLine::of).collect();
+        let is_change = !batch.events.is_empty();
         let effects = self.journal.commit(batch).await?;
         // What is told is durable.
         lines.into_iter().for_each(LogLine::write);
         if let Some(notes) = notes {
             self.history.shared.notes.put(notes);
+        }
+        if is_change {
+            self.history.shared.notes.ring();
         }
         Ok(effects)
     }

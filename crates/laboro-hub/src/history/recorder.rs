@@ -52,6 +52,8 @@ pub(crate) struct Totals {
 /// How often somebody looks whether there is something to note.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// So long nobody looks where nothing happens.
+const REST: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(mut recorder: Recorder, handle: Handle, clock: Clock) {
     let mut look = tokio::time::interval(LOOK_EVERY);
@@ -59,13 +61,22 @@ pub(super) async fn run(mut recorder: Recorder, handle: Handle, clock: Clock) {
     let mut sampled: Option<Instant> = None;
     loop {
         let now = look.tick().await;
+        let changes = recorder.history.shared.notes.changes();
         recorder.catch_up(&handle).await;
-        if sampled.is_none_or(|sampled| now.duration_since(sampled) >= SAMPLE_EVERY) {
-            sampled = Some(now);
-            let Ok(reply) = handle.ask(Command::Query(Query::Groups)).await else { return };
-            if let Reply::Groups(groups) = reply {
-                recorder.sample(clock.now().0, &groups);
-            }
+        if sampled.is_some_and(|sampled| now.duration_since(sampled) < SAMPLE_EVERY) {
+            continue;
+        }
+        sampled = Some(now);
+        let Ok(reply) = handle.ask(Command::Query(Query::Groups)).await else { return };
+        let Reply::Groups(groups) = reply else { continue };
+        let at_ms = clock.now().0;
+        recorder.sample(at_ms, &groups);
+        recorder.history.shared.notes.sleep(changes, REST).await;
+        // Nothing happened in the seconds that were slept through.
+        let slept = now.elapsed().as_secs().saturating_sub(1);
+        for second in 1..=slept {
+            recorder.sample(at_ms + second * 1000, &groups);
+            sampled = Some(now + Duration::from_secs(second));
         }
     }
 }

@@ -3,11 +3,13 @@
 use super::durations::Durations;
 use super::history_file::{HistoryFile, Step};
 use super::job::{JobPast, Span};
+use super::note_queue::NoteQueue;
 use super::observe::{Note, Notes};
 use super::recorder::Past;
 use super::series::Folding;
 use laboro_api as api;
 use laboro_core::{Counts, GroupId, GroupView, JobId, Outcome, TaskId, Time, WorkerId};
+use std::time::Duration;
 
 fn durations(took: impl IntoIterator<Item = u64>) -> api::Durations {
     let mut durations = Durations::default();
@@ -197,4 +199,17 @@ fn the_file_of_the_charts_does_not_grow_for_ever() {
     let mut again = Past::default();
     HistoryFile::open(path, &mut again, Time(50_000 * 60_000)).unwrap();
     assert_eq!(again.samples(Step::Minute).count(), 1440);
+}
+
+#[tokio::test]
+async fn whoever_takes_notes_sleeps_only_while_nothing_changes() {
+    // Longer than a test may take: each sleep below is cut short.
+    const LONG: Duration = Duration::from_secs(3600);
+    let queue = NoteQueue::default();
+    let seen = queue.changes();
+    queue.ring();
+    queue.sleep(seen, LONG).await;
+
+    tokio::join!(queue.sleep(queue.changes(), LONG), async { queue.ring() });
+    queue.sleep(queue.changes(), Duration::from_millis(1)).await;
 }
