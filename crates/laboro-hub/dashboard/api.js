@@ -34,9 +34,9 @@ export async function open(path, options = {}) {
     ...options, headers, cache: "no-store", credentials: "omit", redirect: "error",
   });
   if (answer.ok) return answer;
-  const problem = await answer.json().catch(() => undefined);
-  if (answer.status === 401 && !options.isTrial) onDenied();
-  throw new Refused(answer.status, problem);
+  const refused = new Refused(answer.status, await answer.json().catch(() => undefined));
+  if (answer.status === 401 && !options.isTrial) onDenied(refused);
+  throw refused;
 }
 
 export async function get(path, options) {

@@ -40,6 +40,8 @@ const main = document.getElementById("main");
 const state = document.getElementById("link");
 let me = null;
 let current = null;
+/** Why somebody who had a token has to sign in. */
+let refusal = null;
 
 /** A page is told these: the parts of its address, what is after the ?, who looks, and when it is over. */
 class Visit {
@@ -144,6 +146,11 @@ async function enter() {
 }
 
 function leave() {
+  refusal = null;
+  signOut();
+}
+
+function signOut() {
   token.drop();
   me = null;
   events.end();
@@ -157,7 +164,7 @@ function ask() {
   document.title = "Sign in · Laboro";
   const place = h("div", { class: "page" });
   main.replaceChildren(place);
-  put(place, signin.form(async (secret) => {
+  put(place, signin.form(refusal, async (secret) => {
     token.set(secret);
     try {
       await enter();
@@ -165,6 +172,7 @@ function ask() {
       token.drop();
       throw error;
     }
+    refusal = null;
     await show();
   }));
   place.querySelector("input")?.focus();
@@ -179,15 +187,24 @@ function takeTokenFromLink() {
   }
 }
 
+function denied(error) {
+  refusal = signin.why(error);
+  token.drop();
+}
+
 async function arrive() {
   takeTokenFromLink();
-  if (token.get()) await enter().catch(() => token.drop());
+  refusal = null;
+  if (token.get()) await enter().catch(denied);
   await show();
 }
 
 dress(document.getElementById("theme"));
 hear();
-whenDenied(leave);
+whenDenied((error) => {
+  refusal = signin.why(error);
+  signOut();
+});
 document.getElementById("leave").addEventListener("click", leave);
 window.addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? arrive() : show()));
 await arrive();

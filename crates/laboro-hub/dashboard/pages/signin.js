@@ -2,10 +2,21 @@
 
 import { h } from "../dom.js";
 
-export function form(enter) {
+/** Why a token that was good before, or came with a link, is refused. */
+export function why(error) {
+  if (error.status === 401) {
+    return "The hub does not take this token: it was revoked, ran out, or belongs to another hub. " +
+      "For a new link run `laboro dashboard` where the hub's access file is.";
+  }
+  return error instanceof TypeError ? "The hub does not answer. Is it running, and is its certificate trusted here?"
+    : error.message;
+}
+
+/** `refusal`: why one that the browser had was not taken, if there was one. */
+export function form(refusal, enter) {
   const input = h("input", { type: "password", name: "token", required: true, autocomplete: "current-password",
     spellcheck: "false", placeholder: "token" });
-  const wrong = h("p", { class: "trouble", role: "alert", hidden: true });
+  const wrong = h("p", { class: "trouble", role: "alert", hidden: !refusal }, refusal);
   const button = h("button", { type: "submit" }, "Sign in");
   const submit = async (event) => {
     event.preventDefault();
@@ -14,7 +25,7 @@ export function form(enter) {
     try {
       await enter(input.value.trim());
     } catch (error) {
-      wrong.textContent = error.status === 401 ? "The hub does not know this token." : error.message;
+      wrong.textContent = error.status === 401 ? "The hub does not know this token." : why(error);
       wrong.hidden = false;
       input.select();
     } finally {

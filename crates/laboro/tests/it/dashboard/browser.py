@@ -45,6 +45,9 @@ def nobody_comes_in_without_a_token():
     sees("does not know this token")
     browser.go("#/jobs")
     sees("Sign in")
+    browser.go("#token=laboro_wrong_token")
+    sees("it was revoked, ran out, or belongs to another hub")
+    browser.go("#/jobs")
 
 
 def a_token_signs_in_and_is_kept_for_this_tab_only():
