@@ -141,7 +141,7 @@ async fn a_mistake_is_told_with_its_line_and_leaves_nothing() {
         (String::new(), "empty_stream", "no lines"),
         ("{\"nam\":1}\n".to_owned(), "unknown_field", "line 1"),
         ("{\"if_taken\":\"merge\"}\n".to_owned(), "bad_value", "if_taken"),
-        ("{\"tasks\":[{}]}\n".to_owned(), "bad_value", "one a line"),
+        ("{\"tasks\":[{}]}\n".to_owned(), "bad_value", "one per line"),
         (format!("{{\"key\":\"k\"}}\n{many}{{\"comand\":1}}\n"), "unknown_field", "line 5502"),
         (format!("{{\"key\":\"k\"}}\n{many}{{\"command\":[]}}\n"), "bad_task", "line 5502"),
         (format!("{{\"key\":\"k\"}}\n{many}{{\"name\":\"t1\"}}\n"), "name_taken", "up to 5502"),

@@ -124,10 +124,11 @@ fn a_crash_is_charged_to_the_call_under_way_and_the_others_go_on() {
     rig.expect_begin("wrote 2 Err ");
     let line = result(&mut rig, 3);
     assert!(!line.ends_with(&before), "{line} {before}");
-    ["give 4", "give 5", "give 6"].into_iter().for_each(|line| rig.say(line));
+    // Never two that wait for a runner to start: on a busy machine the second would go back to the hub.
+    ["give 4", "give 5"].into_iter().for_each(|line| rig.say(line));
     rig.ends(4, "exit code 7: the runner ended during this call with exit code 7");
     rig.ends(5, "error: the runner ended during this call");
-    result(&mut rig, 6);
+    given(&mut rig, 6);
 }
 
 #[test]
