@@ -138,7 +138,7 @@ class Ends(unittest.TestCase):
                 process = Script(self, _INTERRUPTED).start(hub.dir, kind)
                 job = int(process.stdout.readline())
                 client = Hub(dir=hub.dir)
-                until("it runs", lambda: client.job(job).refresh()["counts"]["leased"] >= 2)
+                until("it runs", lambda: client.job(job).refresh()["counts"]["running"] >= 2)
                 process.send_signal(signal.SIGINT)
                 try:
                     _, err = process.communicate(timeout=60)

@@ -99,6 +99,16 @@ class Watching(OfAHub):
         second = self.hub.transport.retrying("POST", "jobs", {"key": "again", "tasks": [{"command": ["true"]}]})
         self.assertTrue(_follow(events, second["job"]))
 
+    def test_results_are_followed_over_a_restart_of_the_hub(self):
+        for order in ("index", "end"):
+            job = self.hub.submit("echo -n {} > $LABORO_RESULT; sleep 0.3", values=range(1, 7))
+            found = []
+            for end in job.results(follow=True, order=order):
+                found.append(end)
+                if len(found) == 2:
+                    self.local.processes["hub"].kill()
+            self.assertEqual(sorted(found), [(n, "done", b"%d" % n) for n in range(1, 7)])
+
     def test_asyncio_has_the_same(self):
         async def all_of_it():
             hub = AsyncHub(dir=self.local.dir)

@@ -110,15 +110,27 @@ class Workflow(unittest.TestCase):
         slots, name = (self.dir / "needs.txt").read_text().split()
         self.assertEqual((slots, name.split("-")[0]), ("2", "sum"))
 
-    def test_ctrl_c_cancels_what_runs(self):
-        process = self.start("endless.txt")
+    def start_endless(self, *words):
+        (self.dir / "began").unlink(missing_ok=True)
+        process = self.start(*words, "endless.txt")
         give_up = time.monotonic() + 120
         while not (self.dir / "began").exists() and process.poll() is None and time.monotonic() < give_up:
             time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=120)
-        self.assertNotEqual(process.returncode, 0)
-        self.assertEqual(self.newest().wait(60)["state"], "cancelled", out)
+        return process
+
+    def test_ctrl_c_cancels_what_runs_and_the_next_run_what_a_killed_one_left(self):
+        process = self.start_endless()
+        process.kill()
+        process.communicate()
+        left = self.newest()
+        again = self.start_endless("--rerun-incomplete", "--nolock")
+        self.assertEqual([task["state"] for task in left.tasks()], ["cancelled"])
+        again.send_signal(signal.SIGINT)
+        out, _ = again.communicate(timeout=120)
+        self.assertNotEqual(again.returncode, 0)
+        job = self.newest()
+        self.assertNotEqual(job.number, left.number)
+        self.assertEqual(job.wait(60)["state"], "cancelled", out)
 
 
 if __name__ == "__main__":

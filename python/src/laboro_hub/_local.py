@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sysconfig
 import tempfile
 import threading
 import time
@@ -21,9 +22,9 @@ _PREFIX = "laboro-local-"
 
 
 def program() -> str:
-    """The program ``laboro``: ``LABORO_PROGRAM``, the one in this package, or the one in the path."""
-    own = Path(__file__).resolve().parent / "bin" / "laboro"
-    for candidate in (os.environ.get("LABORO_PROGRAM"), str(own), shutil.which("laboro")):
+    """The program ``laboro``: ``LABORO_PROGRAM``, the one that was installed with this package, or the one in the path."""
+    own = os.path.join(sysconfig.get_path("scripts"), "laboro")
+    for candidate in (os.environ.get("LABORO_PROGRAM"), own, shutil.which("laboro")):
         if candidate and os.access(candidate, os.X_OK):
             return candidate
     raise LaboroError("the program laboro is not found: install it, or set LABORO_PROGRAM to its path")

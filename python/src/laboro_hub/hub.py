@@ -94,11 +94,31 @@ class Job:
         return response.read()
 
     def results(self, follow: bool = False, order: str = "index") -> Iterator[Tuple[int, str, Optional[bytes]]]:
-        """Number, state and result of tasks that have ended; with ``follow`` of all of them."""
+        """Number, state and result of tasks that have ended, by number or with ``order="end"`` as they ended; with
+        ``follow`` of all of them, also over a restart of the hub."""
         path = f"jobs/{self.number}/results?follow={int(follow)}&order={order}&format=frames"
         states = ("done", "failed", "cancelled")
-        for task, state, flags, _, _, _, result in _http.frames(self.hub.transport.stream(path)):
-            yield task, states[state], result if flags & 1 else None
+        first, seen = 1, set()
+        pause, lost_since = 0.05, None
+        while True:
+            try:
+                for task, state, flags, _, _, _, result in _http.frames(self.hub.transport.stream(f"{path}&from={first}")):
+                    pause, lost_since = 0.05, None
+                    if order == "index":
+                        first = task + 1
+                    elif follow:
+                        # By their ends they come from the beginning again.
+                        if task in seen:
+                            continue
+                        seen.add(task)
+                    yield task, states[state], result if flags & 1 else None
+                return
+            except (HubUnreachable, *_http.BROKEN):
+                lost_since = lost_since or time.monotonic()
+                if not follow or time.monotonic() - lost_since > 300:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, 2.0)
 
     def _rows(self) -> List[Tuple[str, Any]]:
         job = self.refresh()

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional
 from parsl.data_provider.staging import Staging
 from parsl.executors.base import ParslExecutor
 from parsl.executors.errors import InvalidResourceSpecification
+from parsl.monitoring.radios.filesystem import FilesystemRadio
 from parsl.utils import RepresentationMixin
 
 from .executor import Executor
@@ -42,6 +43,7 @@ class LaboroExecutor(ParslExecutor, RepresentationMixin):
         self.access, self.dir, self.local = access, dir, local
         self.storage_access, self.working_dir = storage_access, working_dir
         self.options = options
+        self.remote_monitoring_radio = FilesystemRadio()
         self.executor: Optional[Executor] = None
 
     def start(self) -> None:

@@ -1,13 +1,14 @@
 """Snakemake on a hub: ``snakemake --executor laboro``.
 
 A workflow is one open job of the hub, each of its jobs or groups a task. One stream tells of all ends, so nothing is
-polled; what a job printed is kept by the hub (``laboro logs 12/3``), and that of failed ones in a file beside Snakemake's
-own logs.
+polled; what a job printed is kept by the hub (``laboro logs 12/3``), and that of failed ones in a file beside the logs of
+Snakemake.
 """
 
 # Not with `from __future__ import annotations`: Snakemake makes its options of the types of the settings.
 
 import asyncio
+import hashlib
 import os
 import threading
 from dataclasses import dataclass, field
@@ -27,7 +28,10 @@ from ._needs import needs
 #: Where what failed jobs printed is written, below the working directory.
 LOGS = Path(".snakemake", "laboro_logs")
 
-#: What is kept of it.
+#: Which tasks are under way.
+NOTES = Path(".snakemake", "laboro_tasks")
+
+#: What is kept of what they printed.
 _LOG_BYTES_MAX = 1 << 20
 
 
@@ -77,6 +81,7 @@ class Executor(RemoteExecutor):
     def run_jobs(self, jobs: List[JobExecutorInterface]) -> None:
         """All that are ready go in one request; where the hub refuses that, one by one."""
         for job in jobs:
+            self._end_earlier(job)
             self.run_job_pre(job)
         tasks = [self._task(job) for job in jobs]
         try:
@@ -102,11 +107,26 @@ class Executor(RemoteExecutor):
                 if self._sent not in self._ended:
                     self._waiting.add(self._sent)
             task = f"{self.open_job.number}/{self._sent}"
+            _note(job).parent.mkdir(parents=True, exist_ok=True)
+            _note(job).write_text(task)
             self.report_job_submission(SubmittedJobInfo(job, external_jobid=task, aux={"task": self._sent}))
 
     def _task(self, job: JobExecutorInterface) -> Dict[str, Any]:
         name = f"{job.name}-{job.jobid}-{job.attempt}@{self.open_job.number}"
         return {"name": name, "command": self.format_job_exec(job), "dir": os.getcwd(), **needs(job)}
+
+    def _end_earlier(self, job: JobExecutorInterface) -> None:
+        """Tasks of a Snakemake that was killed go on, and would write the files that this job writes."""
+        try:
+            number, _, place = _note(job).read_text().partition("/")
+            there = self.hub.request("GET", f"jobs/{number}/tasks/{place}")
+            # Another hub may have another task of that number.
+            is_it = there["name"].startswith(f"{job.name}-") and there["work"].get("dir") == os.getcwd()
+            if is_it and there["state"] not in ("done", "failed", "cancelled"):
+                self.logger.info(f"Cancelling task {number}/{place} of an earlier run.")
+                self.hub.request("POST", f"jobs/{number}/cancel", {"tasks": place})
+        except (FileNotFoundError, HubError):
+            return
 
     # Their ends.
 
@@ -133,7 +153,9 @@ class Executor(RemoteExecutor):
             end = self._ended.get(info.aux["task"])
             if end is None:
                 yield info
-            elif end[1] == DONE:
+                continue
+            _note(info.job).unlink(missing_ok=True)
+            if end[1] == DONE:
                 self.report_job_success(info)
             else:
                 log = await asyncio.to_thread(self._keep_log, info)
@@ -167,6 +189,13 @@ class Executor(RemoteExecutor):
             self.logger.warning(f"Job {self.open_job.number} stays open: {error}")
         self.open_job.stop()
         self._listener.join()
+
+
+def _note(job: JobExecutorInterface) -> Path:
+    """Says which task makes the output of a job, as long as it is not over. Snakemake's own note of that is overwritten by
+    the Snakemake that runs in the task."""
+    outputs = "\0".join([job.name, *sorted(map(str, job.output))])
+    return NOTES / hashlib.sha256(outputs.encode()).hexdigest()[:32]
 
 
 def _words(info: SubmittedJobInfo, end: End) -> str:
