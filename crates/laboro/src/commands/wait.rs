@@ -41,6 +41,9 @@ pub(crate) enum WaitOutput {
 /// How long the hub keeps us waiting for one answer; the bar moves as often.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// Until a run that has just begun is asked again.
+const START: Duration = Duration::from_millis(20);
+
 /// What a hub waits for in one request.
 const JOBS_MAX: usize = 100;
 
@@ -57,7 +60,7 @@ pub(crate) async fn until_over(
         return Err(usage(format!("more than {JOBS_MAX} jobs cannot be waited for at once")));
     }
     if hub.is_over() {
-        return of_past_run(hub, &jobs, shown).await;
+        return after_its_process(hub, &jobs, until, shown).await;
     }
     let mut progress = Progress::new(0, shown != WaitOutput::Words { quiet: false });
     let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
@@ -79,8 +82,12 @@ pub(crate) async fn until_over(
             // A run that is over takes its socket with it.
             Err(error) if error.is_away() && hub.run().is_some() => {
                 drop(progress);
-                let past = hub.after_run().await?;
-                return of_past_run(past.as_ref().unwrap_or(hub), &jobs, shown).await;
+                return after_its_process(hub, &jobs, until, shown).await;
+            }
+            // Its first moments: the job is on its way.
+            Err(error) if error.reason() == Some("no_such_job") && hub.run().is_some() => {
+                tokio::time::sleep(START).await;
+                continue;
             }
             Err(error) => {
                 away.pause(error).await?;
@@ -105,8 +112,24 @@ pub(crate) async fn until_over(
     tell(hub, &ended, shown)
 }
 
-/// There is nothing to wait for: the process of the run has ended, with all of its tasks or without.
-async fn of_past_run(hub: &Hub, jobs: &[u32], shown: WaitOutput) -> anyhow::Result<Exit> {
+/// A run that cannot be asked has ended, is ending, has only begun, or has no socket. Its process tells.
+async fn after_its_process(
+    hub: &Hub,
+    jobs: &[u32],
+    until: Option<Instant>,
+    shown: WaitOutput,
+) -> anyhow::Result<Exit> {
+    let past = match until {
+        None => hub.after_run().await?,
+        Some(until) => match tokio::time::timeout_at(until.into(), hub.after_run()).await {
+            Ok(past) => past?,
+            Err(_) => {
+                say(format_args!("laboro: timed out; still running: {}", hub.address()));
+                return Ok(Exit::SomeFailed);
+            }
+        },
+    };
+    let hub = past.as_ref().unwrap_or(hub);
     let mut ended = Vec::with_capacity(jobs.len());
     for &job in jobs {
         ended.push(hub.job(job).await?);
