@@ -37,8 +37,11 @@ impl RunPlace {
     /// get in the way of a run that starts at that moment.
     pub(crate) fn is_alive(&self) -> bool {
         let lock = std::fs::read_to_string(self.dir.join("journal/lock")).unwrap_or_default();
-        let process = lock.trim().parse::<u32>();
-        process.is_ok_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+        let Ok(process) = lock.trim().parse::<u32>() else { return false };
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // After the name, which may hold anything. One that has ended stays until its parent has asked how.
+        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+        state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
     }
 
     /// The socket of a run that is just ending takes connections and answers nothing.
