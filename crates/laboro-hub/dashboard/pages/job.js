@@ -4,7 +4,7 @@ import { get, getIfThere, post } from "../api.js";
 import { histogram, overTime } from "../charts.js";
 import { agree, attempt } from "../dialog.js";
 import { act, h, put, swap } from "../dom.js";
-import { clock, count, duration, outcome, percent, rate, text } from "../format.js";
+import { clock, command, count, duration, outcome, percent, rate, text } from "../format.js";
 import { lastWords } from "../output.js";
 import { badge, card, finishedOf, legend, panel, progress, table, taskLink, totalOf } from "../parts.js";
 import { timeline } from "../timeline.js";
@@ -38,6 +38,7 @@ export async function show(place, visit) {
     past = await getIfThere(`jobs/${number}/history`);
     pastAt = Date.now();
   };
+  let first = null;
   const look = async () => {
     const [job, running, failed] = await Promise.all([
       get(`jobs/${number}`), get(`jobs/${number}/tasks?state=running&limit=100`),
@@ -49,10 +50,14 @@ export async function show(place, visit) {
     if (past) {
       await meet([...past.workers, ...runs, ...past.slowest].map((one) => one.worker));
     }
+    // What it runs does not change.
+    first ??= await getIfThere(`jobs/${number}/tasks/1`);
+    const reason = await whyNothingRuns(job);
     if (visit.isOver) return;
-    swap(parts.head, drawHead(job));
+    swap(parts.head, drawHead(job, first));
     enable(buttons, job);
-    swap(parts.bar, progress(job.counts), legend(job.counts));
+    swap(parts.bar, progress(job.counts), legend(job.counts),
+      reason && h("p", { class: "why" }, h("b", {}, "Why nothing runs: "), reason));
     swap(parts.cards, h("div", { class: "cards" }, drawCards(job, past)));
     swap(parts.codes, drawEnds(job));
     swap(parts.failed, drawFailed(job, failed.tasks, past));
@@ -89,9 +94,27 @@ export function jobTabs(number, here) {
     h("a", { href: `#/jobs/${number}${to}`, "aria-current": to === here ? "page" : null }, name)));
 }
 
-function drawHead(job) {
-  return h("h1", {}, text(job.name) || `job ${job.job}`, " ", badge(job.state),
-    h("small", {}, ` #${job.job} in ${text(job.group)}`, job.open ? ", open" : ""));
+function drawHead(job, first) {
+  return [h("h1", {}, text(job.name) || `job ${job.job}`, " ", badge(job.state),
+    h("small", {}, ` #${job.job} in ${text(job.group)}`, job.owner ? ` by ${text(job.owner)}` : "", job.open ? ", open" : "")), drawCommand(job, first?.work)];
+}
+
+/** In the hub's words, for the first task that could be next. */
+async function whyNothingRuns(job) {
+  if (job.ended_ms || job.counts.running) return null;
+  const state = ["ready", "delayed", "held", "blocked", "waiting"].find((one) => job.counts[one]);
+  if (!state) return null;
+  const { tasks } = await get(`jobs/${job.job}/tasks?state=${state}&limit=1`);
+  const explained = tasks[0] && await getIfThere(`jobs/${job.job}/tasks/${tasks[0].task}/explain`);
+  return explained?.explanation;
+}
+
+/** As it was typed; of tasks that have commands of their own, the first one's. */
+function drawCommand(job, work) {
+  if (!work?.command) return null;
+  const others = work.value === undefined ? totalOf(job.counts) - 1 : 0;
+  return h("p", { class: "command" }, h("code", {}, command(work.command)),
+    others > 0 && h("small", {}, ` and ${count(others)} more`));
 }
 
 /** Only what would do something can be pressed. */

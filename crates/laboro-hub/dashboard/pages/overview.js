@@ -91,17 +91,18 @@ function drawWarnings(warnings) {
         : warning.words)));
 }
 
-export function drawJobs(jobs) {
-  return table([["Job", "number"], "Name", "State", ["Progress", "broad"], ["Tasks", "number"], "Submitted", "Took"],
+export function drawJobs(jobs, empty = "no jobs yet: `laboro submit -- COMMAND` makes one") {
+  return table([["Job", "number"], "Name", "Owner", "State", ["Progress", "broad"], ["Tasks", "number"], "Submitted", "Took"],
     jobs.map((job) => [
       h("a", { href: `#/jobs/${job.job}` }, String(job.job)),
       h("a", { class: "name", href: `#/jobs/${job.job}` }, text(job.name) || "unnamed"),
+      text(job.owner) || "–",
       badge(job.state),
       h("div", { class: "progress-cell" }, progress(job.counts), h("small", {}, progressWords(job.counts))),
       count(job.tasks),
       clock(job.submitted_ms),
       duration((job.ended_ms ?? Date.now()) - job.submitted_ms),
-    ]), "no jobs yet: `laboro submit -- COMMAND` makes one");
+    ]), empty);
 }
 
 function drawGroups(groups, me) {

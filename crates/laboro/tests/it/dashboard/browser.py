@@ -64,6 +64,7 @@ def a_job_progresses_while_somebody_looks():
     job = submit("steady", 'while [ ! -e "go-{}" ]; do sleep 0.02; done; echo done {}', "1", "2", "3", "4")
     browser.go(f"#/jobs/{job}")
     sees("steady")
+    sees("sleep 0.02")
     sees("0 of 4")
     sees("running")
     loaded = browser.run("return performance.getEntriesByType('navigation').length + ' ' + performance.timeOrigin")
@@ -74,6 +75,11 @@ def a_job_progresses_while_somebody_looks():
     sees("100%")
     browser.until("it is done", lambda: browser.text("h1 .badge") == "done")
     assert loaded.split()[1] == browser.run("return String(performance.timeOrigin)"), "the page was loaded anew"
+    browser.go("#/jobs?name=no-such-job")
+    sees("no such jobs")
+    browser.go("#/jobs?name=steady")
+    sees("steady", "tbody")
+    browser.go(f"#/jobs/{job}")
     browser.until("the charts are drawn", lambda: browser.run(
         "return document.querySelectorAll('.timeline rect').length === 4 && document.querySelectorAll('.chart').length > 2"))
 
