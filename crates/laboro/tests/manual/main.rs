@@ -3,6 +3,7 @@
 //! CONTRIBUTING.md. Not a test of the program: it tells whether the manual still says the truth.
 #![allow(clippy::unwrap_used)] // A test may fail where it likes, also in the functions it calls.
 
+mod dependencies;
 mod links;
 mod page;
 mod place;
