@@ -35,6 +35,8 @@ pub enum Command {
     Acknowledge(WorkerRef, LeaseNo),
     Leave(Leave),
     Cancel(Selection),
+    /// Tasks that were done elsewhere, as if they had been run here.
+    MarkDone(Selection),
     Hold(Selection),
     Release(Selection),
     /// Failed and cancelled tasks of the selection run again, in place.

@@ -112,6 +112,11 @@ pub enum Event {
         job: JobId,
         ranges: Ranges,
     },
+    /// They were done elsewhere: as if each had been run here and ended well.
+    MarkedDone {
+        job: JobId,
+        ranges: Ranges,
+    },
     Held {
         job: JobId,
         ranges: Ranges,

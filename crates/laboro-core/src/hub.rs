@@ -122,6 +122,7 @@ impl Hub {
             Command::Acknowledge(worker, lease) => self.acknowledge(&worker, lease),
             Command::Leave(leave) => self.leave(&leave),
             Command::Cancel(selection) => self.cancel(&selection),
+            Command::MarkDone(selection) => self.mark_done(&selection),
             Command::Hold(selection) => self.hold(&selection),
             Command::Release(selection) => self.release(&selection),
             Command::Retry(selection) => self.retry(&selection),

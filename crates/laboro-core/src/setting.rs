@@ -28,6 +28,8 @@ pub struct Setting {
     pub runner: Option<Arc<Runner>>,
     /// What reads lines of commands. `None`: the worker's, which is `/bin/sh`.
     pub shell: Option<Box<[u8]>>,
+    /// Which placeholders its texts may hold, where they are more than the first ones: 2.
+    pub placeholders: Option<u32>,
 }
 
 /// What a task reads from its standard input.
@@ -53,9 +55,10 @@ const NICE: u32 = 8;
 const UMASK: u32 = 9;
 const RUNNER: u32 = 10;
 const SHELL: u32 = 11;
+const PLACEHOLDERS: u32 = 12;
 
 /// By their tags, from 1: what they are called, and whether a worker that ignored one would not do what was asked.
-const FIELDS: [(&str, bool); 11] = [
+const FIELDS: [(&str, bool); 12] = [
     ("dir", false),
     ("env", false),
     ("stdin", false),
@@ -67,6 +70,7 @@ const FIELDS: [(&str, bool); 11] = [
     ("umask", true),
     ("runner", true),
     ("shell", true),
+    ("placeholder of version 2", true),
 ];
 
 #[derive(Debug)]
@@ -106,7 +110,8 @@ impl Setting {
     /// Each field that is not as usual.
     fn each<'a>(&'a self, mut see: impl FnMut(u32, Value<'a>)) {
         use Value::{Bytes, Number, Signed, Variables};
-        let Setting { dir, env, stdin, stdout, stderr, nice, umask, runner, shell } = self;
+        let Setting { dir, env, stdin, stdout, stderr, nice, umask, runner, shell, placeholders } =
+            self;
         if let Some(dir) = dir {
             see(DIR, Bytes(dir));
         }
@@ -136,6 +141,9 @@ impl Setting {
         if let Some(shell) = shell {
             see(SHELL, Bytes(shell));
         }
+        if let Some(placeholders) = placeholders {
+            see(PLACEHOLDERS, Number(*placeholders));
+        }
     }
 
     fn read_field(&mut self, tag: u32, value: &mut Reader<'_>) -> Result<bool, FieldError> {
@@ -153,6 +161,7 @@ impl Setting {
             UMASK => self.umask = Some(value.small()?),
             RUNNER => self.runner = Some(Arc::new(Runner::decode(value.rest())?)),
             SHELL => self.shell = Some(value.rest().into()),
+            PLACEHOLDERS => self.placeholders = Some(value.small()?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -175,6 +184,7 @@ impl Setting {
             umask: self.umask,
             runner: self.runner.clone(),
             shell: self.shell.clone(),
+            placeholders: self.placeholders,
         }
     }
 

@@ -238,6 +238,7 @@ impl Clerk {
                 None => Command::Query(Query::Groups),
             },
             19 => self.about_worker(oracle),
+            20 => Command::MarkDone(self.selection(job)),
             _ => self.query(job),
         };
         (Wish::Other, command)

@@ -15,10 +15,10 @@ fn stdin() -> impl Strategy<Value = Stdin> {
 fn setting() -> impl Strategy<Value = Setting> {
     let path = || prop::option::of(text());
     let env = prop::collection::vec((text(), text()), 0..3);
-    let numbers = (any::<Option<i32>>(), any::<Option<u32>>());
+    let numbers = (any::<Option<i32>>(), any::<Option<u32>>(), any::<Option<u32>>());
     let programs = (prop::option::of(runner()), path());
     (path(), env, stdin(), path(), path(), numbers, programs).prop_map(
-        |(dir, env, stdin, stdout, stderr, (nice, umask), (runner, shell))| Setting {
+        |(dir, env, stdin, stdout, stderr, (nice, umask, placeholders), (runner, shell))| Setting {
             dir,
             env,
             stdin,
@@ -28,6 +28,7 @@ fn setting() -> impl Strategy<Value = Setting> {
             umask,
             runner: runner.map(Into::into),
             shell,
+            placeholders,
         },
     )
 }

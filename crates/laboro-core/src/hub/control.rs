@@ -19,6 +19,14 @@ impl Hub {
         self.change(&ranges, |ranges| Event::Cancelled { job, ranges })
     }
 
+    /// What was done elsewhere need not run here. Tasks that run or have ended stay as they are.
+    pub(super) fn mark_done(&mut self, selection: &Selection) -> Result<Reply, Refusal> {
+        let job = selection.job;
+        let is_idle = |state: State| !state.is_finished() && state != State::Leased;
+        let ranges = self.select(selection, is_idle)?;
+        self.change(&ranges, |ranges| Event::MarkedDone { job, ranges })
+    }
+
     /// Running tasks of the ranges shall be ended where they run.
     pub(super) fn revoke(&mut self, job: JobId, ranges: &Ranges) {
         let ledger = self.ledger.read();

@@ -91,6 +91,7 @@ impl Ledger {
             Event::HeldBack { task, why, reason } => self.held_back(*task, *why, reason),
             Event::Woken { task } => self.woken(*task),
             Event::Cancelled { job, ranges } => self.cancelled(*job, ranges),
+            Event::MarkedDone { job, ranges } => self.marked_done(*job, ranges),
             Event::Held { job, ranges } => self.held(*job, ranges),
             Event::Released { job, ranges } => self.released(*job, ranges),
             Event::Retried { job, ranges } => self.retried(*job, ranges),

@@ -137,6 +137,17 @@ impl Ledger {
         self.job(self.find_job(task.job)?).state_of(task.number())
     }
 
+    /// Tasks of a job that are in this state, within these numbers, as runs.
+    pub fn runs_in_state(
+        &self,
+        job: JobId,
+        state: State,
+        (first, last): (u32, u32),
+    ) -> Vec<(u32, u32)> {
+        let job = self.find_job(job).map(|job| self.job(job));
+        job.map_or_else(Vec::new, |job| job.set(state).runs(first, last).collect())
+    }
+
     /// Tasks that have a record of their own.
     pub fn records(&self) -> usize {
         self.tasks.len()

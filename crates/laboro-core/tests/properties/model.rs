@@ -362,6 +362,14 @@ impl Model {
                 let ended = matches!(phase, Phase::Done | Phase::Failed | Phase::Cancelled);
                 (!ended).then_some(Phase::Cancelled)
             }),
+            Event::MarkedDone { job, ranges } => {
+                for id in self.selected(*job, ranges) {
+                    let task = self.tasks.get_mut(&id).expect("it is there");
+                    if matches!(task.phase, Phase::Idle | Phase::Delayed(_) | Phase::Held) {
+                        (task.phase, task.ended_once) = (Phase::Done, true);
+                    }
+                }
+            }
             Event::Held { job, ranges } => self.change(*job, ranges, |phase| {
                 matches!(phase, Phase::Idle | Phase::Delayed(_)).then_some(Phase::Held)
             }),

@@ -80,6 +80,7 @@ pub fn parse(line: &str) -> Parsed<Command> {
         }
         "leave" => leave(&words)?,
         "cancel" => Command::Cancel(selection(&words)?),
+        "mark_done" => Command::MarkDone(selection(&words)?),
         "hold" => Command::Hold(selection(&words)?),
         "release" => Command::Release(selection(&words)?),
         "retry" => Command::Retry(selection(&words)?),

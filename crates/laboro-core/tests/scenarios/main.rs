@@ -43,6 +43,7 @@ scenarios! {
     a_clock_that_was_set_back_keeps_nobody_waiting: "clock.txt",
     what_nobody_heard_is_told_again: "told.txt",
     an_array_of_ten_millions_is_a_few_ranges: "arrays.txt",
+    what_was_done_elsewhere_is_done: "done_before.txt",
     a_queue_has_quotas: "quotas.txt",
     people_stay_in_control: "control.txt",
     whoever_watches_is_told: "watch.txt",

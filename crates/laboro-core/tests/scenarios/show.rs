@@ -81,6 +81,7 @@ impl Names {
             Event::Cancelled { job, ranges } => format!("cancelled {job} {}", runs(ranges)),
             Event::Held { job, ranges } => format!("held {job} {}", runs(ranges)),
             Event::Released { job, ranges } => format!("released {job} {}", runs(ranges)),
+            Event::MarkedDone { job, ranges } => format!("marked_done {job} {}", runs(ranges)),
             Event::Retried { job, ranges } => format!("retried {job} {}", runs(ranges)),
             Event::Prioritised { job, ranges, priority } => {
                 format!("prioritised {job} {} to {priority}", runs(ranges))

@@ -142,6 +142,7 @@ fn note(event: &Event) -> Option<Note> {
         | Event::Held { .. }
         | Event::Released { .. }
         | Event::Retried { .. }
+        | Event::MarkedDone { .. }
         | Event::Prioritised { .. }
         | Event::TasksForgotten { .. }
         | Event::Judged { .. }

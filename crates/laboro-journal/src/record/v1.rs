@@ -50,6 +50,8 @@ pub(super) mod tag {
     pub const ADDED_TAGGED: u8 = 32;
     /// A job with an owner.
     pub const JOB_MADE_BY: u8 = 33;
+    /// They were done elsewhere.
+    pub const MARKED_DONE: u8 = 40;
     pub const RESTORED_COUNTERS: u8 = 64;
     pub const RESTORED_GROUP: u8 = 65;
     pub const RESTORED_WORKER: u8 = 66;
@@ -226,6 +228,7 @@ impl Encoder {
                 self.task(Line::Other, *task);
             }
             Event::Cancelled { job, ranges } => self.job_ranges(tag::CANCELLED, *job, ranges),
+            Event::MarkedDone { job, ranges } => self.job_ranges(tag::MARKED_DONE, *job, ranges),
             Event::Held { job, ranges } => self.job_ranges(tag::HELD, *job, ranges),
             Event::Released { job, ranges } => self.job_ranges(tag::RELEASED, *job, ranges),
             Event::Retried { job, ranges } => self.job_ranges(tag::RETRIED, *job, ranges),
@@ -359,6 +362,7 @@ impl<'a> Decoder<'a> {
             },
             tag::WOKEN => Event::Woken { task: self.task(Line::Other)? },
             tag::CANCELLED => Event::Cancelled { job: self.job()?, ranges: self.ranges()? },
+            tag::MARKED_DONE => Event::MarkedDone { job: self.job()?, ranges: self.ranges()? },
             tag::HELD => Event::Held { job: self.job()?, ranges: self.ranges()? },
             tag::RELEASED => Event::Released { job: self.job()?, ranges: self.ranges()? },
             tag::RETRIED => Event::Retried { job: self.job()?, ranges: self.ranges()? },

@@ -2,7 +2,7 @@
 //! of arrays without a record move as ranges, everything else one by one.
 
 use crate::event::Ranges;
-use crate::id::JobId;
+use crate::id::{JobId, WorkerId};
 use crate::ledger::handle::{JobHandle, LaneHandle, ProfileHandle, TaskHandle};
 use crate::ledger::lanes::End;
 use crate::ledger::reading::Ledger;
@@ -32,6 +32,31 @@ impl Ledger {
         self.each_array_part(job, ranges, |state, at, range| {
             for from in IDLE {
                 let to = State::Cancelled;
+                for run in state.move_fresh(job, at, range, from, to, End::Back) {
+                    state.elements_moved(job, at, run, Some(from), to);
+                }
+            }
+        });
+    }
+
+    pub(super) fn marked_done(&mut self, job: JobId, ranges: &Ranges) {
+        let job = self.live_job(job);
+        let started = self.at;
+        for handle in self.records_in(job, ranges) {
+            let is_idle = |state: &State| IDLE.contains(state);
+            let Some(from) = self.tasks[handle].state().filter(is_idle) else { continue };
+            self.pull_out(handle);
+            let record = &mut self.tasks[handle];
+            let index = record.index;
+            record.forget_lapsed();
+            let (outcome, worker) = (Outcome::Success, WorkerId::UNKNOWN);
+            record.phase = Phase::Finished { outcome, worker, took_ms: 0, started };
+            self.count(job, index, Some(from), Some(State::Done));
+            self.ended_for_good(handle, from, State::Done);
+        }
+        self.each_array_part(job, ranges, |state, at, range| {
+            for from in IDLE {
+                let to = State::Done;
                 for run in state.move_fresh(job, at, range, from, to, End::Back) {
                     state.elements_moved(job, at, run, Some(from), to);
                 }

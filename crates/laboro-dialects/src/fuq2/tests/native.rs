@@ -49,6 +49,7 @@ fn a_task_arrives_with_all_that_it_needs() {
             nice: Some(-1),
             umask: Some(0o77),
             shell: Some(b"bash".as_slice().into()),
+            placeholders: Some(2),
             runner: None,
         }),
     });

@@ -86,6 +86,7 @@ fn every_kind_of_event_has_a_golden_record() {
         tag::GROUP_FORGOTTEN,
         tag::ADDED_TAGGED,
         tag::JOB_MADE_BY,
+        tag::MARKED_DONE,
         tag::RESTORED_JOB_BY,
         tag::RESTORED_LEASE_FULL,
     ];

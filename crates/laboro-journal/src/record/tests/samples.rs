@@ -44,6 +44,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("added-needs", vec![Event::Added(Box::new(added_needs()))]),
         ("added-call", vec![Event::Added(Box::new(added_calls()))]),
         ("added-shell", vec![Event::Added(Box::new(added_shell()))]),
+        ("added-placeholders", vec![Event::Added(Box::new(added_placeholders()))]),
         ("preds-added", vec![Event::PredsAdded { task: task(9), preds: vec![task(7), array()] }]),
         (
             "renewed",
@@ -89,6 +90,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("cancelled", vec![Event::Cancelled { job, ranges: ranges.clone() }]),
         ("held", vec![Event::Held { job, ranges: ranges.clone() }]),
         ("released", vec![Event::Released { job, ranges: ranges.clone() }]),
+        ("marked-done", vec![Event::MarkedDone { job, ranges: ranges.clone() }]),
         ("retried", vec![Event::Retried { job, ranges: ranges.clone() }]),
         ("prioritised", vec![Event::Prioritised { job, ranges: ranges.clone(), priority: -5 }]),
         ("tasks-forgotten", vec![Event::TasksForgotten { job, ranges }]),
@@ -296,6 +298,13 @@ fn added_needs() -> Added {
 
 fn added_shell() -> Added {
     let setting = Arc::new(Setting { shell: Some(bytes(b"bash")), ..Setting::default() });
+    let mut added = added_masked();
+    added.tasks[0].work = Some(Arc::new(Work::script(".sh", bytes(b"true\n"), setting)));
+    added
+}
+
+fn added_placeholders() -> Added {
+    let setting = Arc::new(Setting { placeholders: Some(2), ..Setting::default() });
     let mut added = added_masked();
     added.tasks[0].work = Some(Arc::new(Work::script(".sh", bytes(b"true\n"), setting)));
     added

@@ -105,6 +105,7 @@ fn about_ranges() -> impl Strategy<Value = Event> {
         (job(), ranges()).prop_map(|(job, ranges)| Event::Held { job, ranges }),
         (job(), ranges()).prop_map(|(job, ranges)| Event::Released { job, ranges }),
         (job(), ranges()).prop_map(|(job, ranges)| Event::Retried { job, ranges }),
+        (job(), ranges()).prop_map(|(job, ranges)| Event::MarkedDone { job, ranges }),
         (job(), ranges(), any::<i32>()).prop_map(|(job, ranges, priority)| Event::Prioritised {
             job,
             ranges,
