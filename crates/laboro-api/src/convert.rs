@@ -14,7 +14,7 @@ use check::{check_defaults, check_settings, check_zero};
 use laboro_core::{
     ArraySpec, Backoff, CallWork, CommandWork, Name, Needs, Profile, Program, Setting, Work,
 };
-use laboro_plan::Settings;
+use laboro_plan::{Filler, Settings};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -106,6 +106,16 @@ pub enum BadTask {
         task: Text,
         /// What is wrong with it.
         why: String,
+    },
+    /// Placeholders that this hub does not know.
+    #[error(
+        "task {task}: placeholders of version {version} are not known here: the hub is older than the program that submits"
+    )]
+    Placeholders {
+        /// Which task.
+        task: Text,
+        /// As asked for.
+        version: u32,
     },
     /// Not the name of a resource or a tag.
     #[error("task {task}: {name:?} in `{field}`: a name has no spaces and no control characters")]
@@ -342,7 +352,8 @@ impl Converter {
     }
 
     fn setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
-        let TaskSpec { dir, env, stdin, output, nice, umask, runner, shell, .. } = &spec;
+        let TaskSpec { dir, env, stdin, output, nice, umask, runner, shell, placeholders, .. } =
+            &spec;
         let is_usual = dir.is_none()
             && env.is_empty()
             && stdin.is_none()
@@ -350,7 +361,8 @@ impl Converter {
             && nice.is_none()
             && umask.is_none()
             && runner.is_none()
-            && shell.is_none();
+            && shell.is_none()
+            && placeholders.is_none();
         if is_usual && let Some(usual) = &self.usual_setting {
             return Ok(Arc::clone(usual));
         }
@@ -386,6 +398,10 @@ impl Converter {
         let shell = spec.shell.as_deref().or(defaults.shell.as_deref());
         let shell = shell.map(Settings::parse_shell).transpose();
         let shell = shell.map_err(|why| BadTask::BadShell { task: task.clone(), why })?;
+        let placeholders = spec.placeholders.or(defaults.placeholders);
+        if let Some(version) = placeholders.filter(|&version| version != Filler::VERSION) {
+            return Err(BadTask::Placeholders { task: task.clone(), version });
+        }
         let setting = Setting {
             dir: file(spec.dir.as_ref().or(defaults.dir.as_ref())),
             env: (env.into_iter())
@@ -401,6 +417,7 @@ impl Converter {
             umask,
             runner: spec.runner.map(|runner| Arc::new(runner.into_core())),
             shell: shell.map(|shell| shell.into_bytes().into()),
+            placeholders,
         };
         check_zero(setting.dir.as_deref().unwrap_or_default(), task, "dir")?;
         if let laboro_core::Stdin::File(path) = &setting.stdin {

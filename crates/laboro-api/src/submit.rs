@@ -158,6 +158,9 @@ pub struct TaskSpec {
     /// What reads its line, where it has one: `bash`, say. `/bin/sh` when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
+    /// Which placeholders its texts may hold: 2 for `{%}`, `{..}` and their relatives. Default: the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placeholders: Option<u32>,
     /// Slots that it takes. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,

@@ -24,7 +24,9 @@ use crate::work::Work;
 pub use table::{Separator, TableError};
 use table::{columns_by_turns, columns_of, only_list};
 
+/// Why a command and its values make no plan.
 #[derive(Debug, Error)]
+#[allow(missing_docs)]
 pub enum ArgumentError {
     #[error("no command: write what to run after `--`")]
     NoCommand,
@@ -66,6 +68,7 @@ pub enum ArgumentError {
 
 /// What stands after `--`: a command and where its values come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct ArgumentForm {
     pub command: Vec<OsString>,
     pub sources: Vec<Source>,
@@ -73,12 +76,14 @@ pub struct ArgumentForm {
 
 /// One list.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Source {
     pub from: ValueSource,
     /// `:::+` and `::::+`: goes side by side with the list before it.
     pub is_linked: bool,
 }
 
+/// Where the values of one list are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueSource {
     /// `::: a b c`
@@ -91,6 +96,7 @@ pub enum ValueSource {
 
 /// What the options before `--` say of it.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct ArgumentOptions {
     /// Empty: tasks are called `1`, `2`, `3` …
     pub name: String,
@@ -110,6 +116,8 @@ pub struct ArgumentOptions {
     pub spread_over: Option<usize>,
     /// The values come in another order, always the same.
     pub is_shuffled: bool,
+    /// A value from a list whose command has no placeholder is added at its end.
+    pub appends: bool,
     /// Texts may hold placeholders.
     pub settings: Settings,
 }
@@ -127,12 +135,14 @@ impl Default for ArgumentOptions {
             per_command: 1,
             spread_over: None,
             is_shuffled: false,
+            appends: true,
             settings: Settings::default(),
         }
     }
 }
 
 impl ArgumentForm {
+    /// Takes the words after `--` apart; reads no file and no pipe.
     pub fn parse(words: &[OsString]) -> Result<ArgumentForm, ArgumentError> {
         let end = words.iter().position(is_mark).unwrap_or(words.len());
         let mut sources: Vec<Source> = Vec::new();
@@ -271,7 +281,7 @@ impl ArgumentForm {
     fn array(&self, options: &ArgumentOptions, values: Values) -> Result<Part, ArgumentError> {
         let vocabulary = Vocabulary::Values(&values);
         // Numbers of a range are often only counted; values of a list are meant for something.
-        let appends = options.array.is_none();
+        let appends = options.appends && options.array.is_none();
         if !options.literal_braces {
             let mut words = self.command.iter();
             if let Some(found) = words.find_map(|word| misread(word.as_bytes(), vocabulary)) {
@@ -315,7 +325,7 @@ impl ArgumentForm {
             return Err(ArgumentError::NothingToFillIn);
         }
         let name = if options.name.is_empty() { "1" } else { &options.name };
-        let filling = Filling { name, index: 1, row: Vec::new(), is_range: false };
+        let filling = Filling { name, index: 1, row: Vec::new(), is_range: false, slot: None };
         let settings = Arc::new(options.settings.map(|text, kind| match kind {
             TextKind::Path => Template::plain(text.as_bytes(), Vocabulary::NameOnly).fill(&filling),
             TextKind::Free => text.clone(),

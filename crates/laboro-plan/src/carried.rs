@@ -43,6 +43,7 @@ impl Array {
         }
     }
 
+    /// The settings, with the same placeholders.
     pub fn carried_settings(&self) -> Settings<Vec<u8>> {
         let columns = self.columns_without_keys();
         let reader = self.reader(&columns);
@@ -57,14 +58,28 @@ impl Array {
 
     /// Whether an element's number is in its work or its settings.
     pub fn says_index(&self) -> bool {
+        self.has_text(Template::says_index)
+    }
+
+    /// Whether the slot that it runs in is.
+    pub fn says_slot(&self) -> bool {
+        self.has_text(Template::says_slot)
+    }
+
+    /// Which placeholders a worker must know to fill an element, where the first ones do not suffice.
+    pub fn carried_placeholders(&self) -> Option<u32> {
+        self.has_text(Template::needs_later).then_some(Filler::VERSION)
+    }
+
+    fn has_text(&self, is_so: impl Fn(&Template) -> bool) -> bool {
         let words = match &self.template {
             Work::Shell { line } => std::slice::from_ref(line),
             Work::Argv(words) => words,
             Work::Script(script) => &script.arguments,
         };
-        let mut says = words.iter().any(Template::says_index);
-        self.settings.map(|text, _| says |= text.says_index());
-        says
+        let mut found = words.iter().any(&is_so);
+        self.settings.map(|text, _| found |= is_so(text));
+        found
     }
 
     /// The numbers that the elements stand for, if it is that simple.
@@ -108,7 +123,8 @@ impl Array {
     }
 
     fn reader<'a>(&self, values: &'a Values) -> Reader<'a> {
-        Reader { values, is_named: !self.name.is_empty() }
+        let is_early = self.carried_placeholders().is_none();
+        Reader { values, is_early, is_named: !self.name.is_empty() }
     }
 }
 
@@ -127,6 +143,7 @@ impl Task {
         }
     }
 
+    /// The settings, of which nothing is filled in either.
     pub fn carried_settings(&self) -> Settings<Vec<u8>> {
         self.settings.map(|text, _| text.as_bytes().to_vec())
     }
@@ -138,9 +155,14 @@ pub struct Filler<'a> {
     name: &'a str,
     index: u64,
     values: Values,
+    is_early: bool,
+    slot: Option<u32>,
 }
 
 impl<'a> Filler<'a> {
+    /// Of the placeholders that are known beside the first ones.
+    pub const VERSION: u32 = 2;
+
     /// `position` is counted from 0, `value` is as `carried_value` gave it.
     pub fn new(name: &'a str, position: u64, value: &[u8]) -> Result<Filler<'a>, ValuesError> {
         let mut columns = Vec::new();
@@ -154,30 +176,44 @@ impl<'a> Filler<'a> {
             });
         }
         let values = Values::new(columns, Pairing::Zip)?;
-        Ok(Filler { name, index: position + 1, values })
+        Ok(Filler { name, index: position + 1, values, is_early: true, slot: None })
+    }
+
+    /// With the later placeholders, one of which is the slot that the task runs in.
+    #[must_use]
+    pub fn in_slot(mut self, slot: u32) -> Filler<'a> {
+        (self.is_early, self.slot) = (false, Some(slot));
+        self
+    }
+
+    fn vocabulary(&self) -> Vocabulary<'_> {
+        match self.is_early {
+            true => Vocabulary::Early(&self.values),
+            false => Vocabulary::Values(&self.values),
+        }
     }
 
     /// An argument, which becomes several if it is `{}` and there are several values.
     pub fn argument(&self, text: &[u8], arguments: &mut Vec<OsString>) {
-        let template = Template::plain(text, Vocabulary::Values(&self.values));
+        let template = Template::plain(text, self.vocabulary());
         template.fill_arguments(&self.filling(), arguments);
     }
 
     /// A line for a shell.
     pub fn line(&self, line: &[u8]) -> Result<OsString, ShellError> {
-        let template = Template::shell(line, Vocabulary::Values(&self.values))?;
+        let template = Template::shell(line, self.vocabulary())?;
         Ok(template.fill(&self.filling()))
     }
 
     /// A path, a variable or an input.
     pub fn text(&self, text: &[u8]) -> OsString {
-        Template::plain(text, Vocabulary::Values(&self.values)).fill(&self.filling())
+        Template::plain(text, self.vocabulary()).fill(&self.filling())
     }
 
     fn filling(&self) -> Filling<'_> {
         let row = self.values.row(0).expect("every column has one item");
         let is_range = matches!(self.values.columns(), [Column { items: Items::Numbers(_), .. }]);
-        Filling { name: self.name, index: self.index, row, is_range }
+        Filling { name: self.name, index: self.index, row, is_range, slot: self.slot }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::template::Template;
 
 /// What one part of a plan runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct PartContent {
     pub key: Fingerprint,
     pub elements: Elements,
@@ -18,6 +19,7 @@ pub struct PartContent {
 
 /// What tells the elements of a part apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Elements {
     /// A task that stands alone.
     One,
@@ -28,6 +30,7 @@ pub enum Elements {
 }
 
 impl Elements {
+    /// How many there are.
     pub fn count(&self) -> u64 {
         match self {
             Elements::One => 1,

@@ -171,7 +171,8 @@ impl<'a> Decoder<'a> {
                 at,
             }))),
             None => {
-                let filling = Filling { name: &name, index: 1, row: Vec::new(), is_range: false };
+                let filling =
+                    Filling { name: &name, index: 1, row: Vec::new(), is_range: false, slot: None };
                 let work = work.fill(&filling);
                 let settings = templates.map(|text, _| text.fill(&filling));
                 drop(filling);

@@ -13,6 +13,7 @@ use crate::template::Template;
 use crate::values::{Items, Pairing, Values};
 use crate::work::{ScriptKind, Work};
 
+/// A hash that stands for what is run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
@@ -22,6 +23,7 @@ impl Fingerprint {
         Fingerprint(bytes)
     }
 
+    /// To be written down.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -67,6 +69,7 @@ impl Plan {
         digest.finish()
     }
 
+    /// Two plans have the same one if they run the same.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut digest = Digest(blake3::Hasher::new());
         digest.word("laboro plan 1");

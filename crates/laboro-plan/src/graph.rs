@@ -19,6 +19,7 @@ const NODES_MAX: usize = 300;
 /// Long edges are carried through every level they pass; past this many such places the picture is a felt.
 const BENDS_MAX: usize = 4_000;
 
+/// The parts of a plan and what comes after what, to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
     nodes: Vec<Node>,
@@ -62,6 +63,7 @@ enum Link {
 }
 
 impl Plan {
+    /// What would be drawn of it.
     pub fn graph(&self) -> Graph {
         let graph = Graph::whole(self);
         let bends: usize = graph.edges.iter().map(|edge| graph.span(edge) - 1).sum();

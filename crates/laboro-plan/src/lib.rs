@@ -2,6 +2,8 @@
 //! lists, all turned into one `Plan`. Reads what it is asked to read; starts nothing and knows no hub.
 
 #![forbid(unsafe_code)]
+// Fields and variants that their names and types explain are left out, type by type.
+#![warn(missing_docs)]
 
 mod arguments;
 mod carried;

@@ -104,6 +104,7 @@ pub fn parse_list(name: &str, mut reader: impl BufRead, ending: Ending) -> Resul
     }
 }
 
+/// The values of a file, one per line.
 pub fn read_list(path: &Path) -> Result<List, PlanError> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|source| PlanError::Read { path: name.clone(), source })?;

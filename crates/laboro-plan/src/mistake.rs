@@ -8,6 +8,7 @@ use std::ops::Range;
 /// A place in a source: 1-based line and column (in characters) and how many characters the caret covers.
 /// Line 0 means "no place": an argument, or a plan built by a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
 pub struct Position {
     pub line: u32,
     pub column: u32,
@@ -21,7 +22,9 @@ impl Position {
     }
 }
 
+/// Something that is wrong with a source, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Mistake {
     pub at: Position,
     pub message: String,
@@ -29,10 +32,12 @@ pub struct Mistake {
 }
 
 impl Mistake {
+    /// One without advice.
     pub fn new(at: Position, message: impl Into<String>) -> Mistake {
         Mistake { at, message: message.into(), hint: None }
     }
 
+    /// With advice.
     pub fn hint(mut self, hint: impl Into<String>) -> Mistake {
         self.hint = Some(hint.into());
         self
@@ -68,10 +73,12 @@ impl Mistakes {
         Mistakes { source: source.into(), shown: list.into_iter().map(with_text).collect(), more }
     }
 
+    /// A list of this one.
     pub fn one(source: impl Into<String>, mistake: Mistake) -> Mistakes {
         Mistakes::new(source, vec![mistake], |_| None)
     }
 
+    /// In the order of the source.
     pub fn iter(&self) -> impl Iterator<Item = &Mistake> {
         self.shown.iter().map(|(mistake, _)| mistake)
     }

@@ -14,6 +14,7 @@ use crate::plan::{Plan, PlanError};
 use crate::runs::{read_bounded, read_runs};
 
 impl Plan {
+    /// Reads a job file in the form that its name says.
     pub fn open(path: &Path) -> Result<Plan, PlanError> {
         if path.is_dir() {
             return read_runs(path);

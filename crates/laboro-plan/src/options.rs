@@ -7,9 +7,24 @@ use std::sync::Arc;
 
 use crate::plan::{Part, Plan};
 use crate::settings::{Settings, TextKind};
-use crate::template::{Filling, Template, Vocabulary};
+use crate::template::{Filling, Misread, Template, Vocabulary, misread};
 
 impl Plan {
+    /// What looks like a placeholder in the options' paths and is not one for some array.
+    pub fn misread(&self, options: &Settings) -> Option<Misread> {
+        self.parts.iter().find_map(|part| {
+            let Part::Array(array) = part else { return None };
+            let vocabulary = Vocabulary::Values(&array.values);
+            let mut found = None;
+            options.map(|text, kind| {
+                if kind == TextKind::Path && found.is_none() {
+                    found = misread(text.as_bytes(), vocabulary);
+                }
+            });
+            found
+        })
+    }
+
     /// A task's own settings count before `options`; a directory of its own is below theirs. Paths may hold
     /// placeholders, as in a flow; other texts are what they are.
     pub fn apply(&mut self, options: &Settings) {
@@ -37,7 +52,8 @@ impl Plan {
                         continue;
                     }
                     let name = &task.name;
-                    let filling = Filling { name, index: 1, row: Vec::new(), is_range: false };
+                    let filling =
+                        Filling { name, index: 1, row: Vec::new(), is_range: false, slot: None };
                     let options = of_tasks.map(|text, _| text.fill(&filling));
                     drop(filling);
                     let join = |base: &OsString, own: &OsString| {

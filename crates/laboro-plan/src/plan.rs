@@ -14,6 +14,7 @@ use crate::work::Work;
 
 /// What stops a plan from being made.
 #[derive(Debug, Error)]
+#[allow(missing_docs)]
 pub enum PlanError {
     #[error("{path}: cannot be read: {source}")]
     Read { path: String, source: std::io::Error },
@@ -29,7 +30,9 @@ pub enum PlanError {
     Mistakes(#[from] Mistakes),
 }
 
+/// All that a person asked to have run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
 pub struct Plan {
     /// Where it came from, for messages: a file name, or "arguments".
     pub source: String,
@@ -39,6 +42,7 @@ pub struct Plan {
 
 /// What is said of the job as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
 pub struct Job {
     pub name: Option<String>,
     pub group: Option<String>,
@@ -46,14 +50,18 @@ pub struct Job {
     pub fails_max: Option<u64>,
 }
 
+/// One thing of a plan: a task, or an array of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Part {
     Task(Task),
     /// Boxed, so that a list of tasks does not pay for it.
     Array(Box<Array>),
 }
 
+/// One task that stands alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Task {
     pub name: String,
     pub work: Work,
@@ -63,7 +71,9 @@ pub struct Task {
     pub at: Position,
 }
 
+/// Tasks that run the same over values.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Array {
     /// May be empty if the array is the whole plan; its tasks are then `1`, `2`, `3` …
     pub name: String,
@@ -76,11 +86,13 @@ pub struct Array {
 
 /// One thing to wait for, and where that was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct After {
     pub on: On,
     pub at: Position,
 }
 
+/// What is waited for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum On {
     /// One task, which may be one element of an array (`sweep.3`).
@@ -92,6 +104,7 @@ pub enum On {
 }
 
 impl On {
+    /// The name that was said.
     pub fn name(&self) -> &str {
         match self {
             On::Task(name) | On::All(name) | On::Each(name) => name,
@@ -101,6 +114,7 @@ impl On {
 
 /// One task of an array, made on demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Element {
     pub name: String,
     pub work: Work,
@@ -108,6 +122,7 @@ pub struct Element {
 }
 
 impl Plan {
+    /// One with nothing in it.
     pub fn new(source: impl Into<String>) -> Plan {
         Plan { source: source.into(), job: Job::default(), parts: Vec::new() }
     }
@@ -119,6 +134,7 @@ impl Plan {
 }
 
 impl Part {
+    /// May be empty if the part is the whole plan.
     pub fn name(&self) -> &str {
         match self {
             Part::Task(task) => &task.name,
@@ -126,6 +142,7 @@ impl Part {
         }
     }
 
+    /// What it waits for.
     pub fn after(&self) -> &[After] {
         match self {
             Part::Task(task) => &task.after,
@@ -140,6 +157,7 @@ impl Part {
         }
     }
 
+    /// Where it stands in its source.
     pub fn at(&self) -> Position {
         match self {
             Part::Task(task) => task.at,
@@ -147,6 +165,7 @@ impl Part {
         }
     }
 
+    /// How many tasks it is.
     pub fn count(&self) -> u64 {
         match self {
             Part::Task(_) => 1,
@@ -156,6 +175,7 @@ impl Part {
 }
 
 impl Array {
+    /// How many elements it has.
     pub fn count(&self) -> u64 {
         self.values.count()
     }
@@ -174,13 +194,14 @@ impl Array {
         let name = self.element_name(i);
         let columns = self.values.columns();
         let is_range = matches!(columns, [column] if matches!(column.items, Items::Numbers(_)));
-        let filling = Filling { name: &name, index: i + 1, row, is_range };
+        let filling = Filling { name: &name, index: i + 1, row, is_range, slot: None };
         let work = self.template.fill(&filling);
         let settings = self.settings.map(|text, _| -> OsString { text.fill(&filling) });
         drop(filling);
         Some(Element { name, work, settings })
     }
 
+    /// All of them, each made when it is asked for.
     pub fn elements(&self) -> impl Iterator<Item = Element> {
         (0..self.count()).map_while(|i| self.element(i))
     }

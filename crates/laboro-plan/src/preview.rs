@@ -17,6 +17,7 @@ const HEAD: u64 = 5;
 const TAIL: u64 = 3;
 
 impl Plan {
+    /// Writes what would run, for people.
     pub fn dry_run(&self, out: &mut dyn Write) -> io::Result<()> {
         let name = self.job.name.as_deref().unwrap_or(&self.source);
         let (parts, tasks) = (self.parts.len(), self.task_count());

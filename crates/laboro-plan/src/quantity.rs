@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+/// Why a text is not what it should be.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum QuantityError {
     #[error("`{0}` is not a duration: write 90s, 5m, 1h30m, 2d, 250ms or a number of seconds")]
     Duration(String),
@@ -27,6 +29,7 @@ const PARTS: u64 = 10_000;
 /// More than anybody counts; keeps every sum far from overflow.
 const COUNT_MAX: u64 = 1_000_000_000_000;
 
+/// `2`, `0.5` or `all`.
 pub fn parse_amount(text: &str) -> Result<RequestedAmount, QuantityError> {
     let refused = || QuantityError::Amount(text.to_owned());
     if text == "all" {
@@ -63,6 +66,7 @@ const SECONDS_MAX: f64 = 100.0 * 366.0 * 86_400.0;
 const DURATION_UNITS: [(&str, f64); 5] =
     [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0), ("d", 86_400.0)];
 
+/// `90s`, `1h30m`, or a number of seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
     let refused = || QuantityError::Duration(text.to_owned());
     let mut seconds = 0.0;
@@ -91,6 +95,7 @@ pub(crate) fn seconds_to_duration(seconds: f64) -> Option<Duration> {
     (0.0..=SECONDS_MAX).contains(&seconds).then(|| Duration::from_millis(millis as u64))
 }
 
+/// `512M`, `2G`, or a number of bytes.
 pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
     let refused = || QuantityError::Size(text.to_owned());
     let (number, unit) = split_number(text.trim()).ok_or_else(refused)?;

@@ -22,6 +22,7 @@ pub const SCRIPTS_BYTES_MAX: u64 = 1 << 30;
 
 /// One script of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Run {
     /// In any bytes that a file's name may have.
     pub name: OsString,

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::quantity::{RequestedAmount, show_duration, show_size};
 
+/// How a task runs and what it needs, as far as it says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Settings<T = OsString> {
     pub dir: Option<T>,
     /// In the order written; a later one of the same name wins.
@@ -39,6 +41,7 @@ pub struct Settings<T = OsString> {
 
 /// Another way to run a task, with needs of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Variant {
     pub slots: Option<u32>,
     pub memory_bytes: Option<u64>,
@@ -56,7 +59,9 @@ impl Variant {
     }
 }
 
+/// What a task reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Stdin<T = OsString> {
     Text(T),
     File(T),
@@ -64,6 +69,7 @@ pub enum Stdin<T = OsString> {
 
 /// Files to keep the output in; the same path twice means both go into one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Output<T = OsString> {
     pub stdout: Option<T>,
     pub stderr: Option<T>,

@@ -7,9 +7,12 @@
 //! | `{/}` `{//}` | the value's base name; its directory (`.` if it has none), also as `{+/}` |
 //! | `{.}` `{/.}` | the value without its last extension; the base name without it |
 //! | `{ext}` `{+.}` | the last extension, without the dot (a leading dot, as in `.profile`, begins no extension) |
-//! | `{1}` `{2}` … | the value of the first, second … list, with the same endings: `{1/}` `{1//}` `{1.}` `{1/.}` `{1:ext}` |
+//! | `{..}` `{...}` `{/..}` `{/...}` | the same without the last two or three extensions, where there are so many |
+//! | `{+..}` `{+...}` | the last two or three extensions; nothing where there are fewer |
+//! | `{1}` `{2}` … | the value of the first, second … list, with the same endings: `{1/}` `{1//}` `{1.}` `{1/.}` `{1:ext}`; `{-1}` is the last list |
 //! | `{key}` | the value of that key of a matrix, with the same endings: `{key/}` … `{key:ext}` |
 //! | `{#}` `{index}` | the number of the task in its array, from 1 |
+//! | `{%}` | the slot that the task runs in, from 1: no two that run at once have the same |
 //! | `{seq}` | the number the array gives it (`--array 5-9`: 5 to 9); where the values are no range, the index |
 //! | `{name}` | the task's name |
 //! | `{{}}`, `{{name}}`, `{{1}}` … | the placeholder itself as text: `{}`, `{name}`, `{1}` |
@@ -44,7 +47,18 @@ pub(crate) const RESERVED: [&str; 4] = ["ext", "index", "name", "seq"];
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Vocabulary<'a> {
     NameOnly,
+    /// The first ones: texts that were written before there were others mean what they meant.
+    Early(&'a Values),
     Values(&'a Values),
+}
+
+impl<'a> Vocabulary<'a> {
+    fn values(self) -> Option<&'a Values> {
+        match self {
+            Vocabulary::NameOnly => None,
+            Vocabulary::Early(values) | Vocabulary::Values(values) => Some(values),
+        }
+    }
 }
 
 /// What fills the placeholders of one element.
@@ -55,8 +69,11 @@ pub(crate) struct Filling<'a> {
     pub index: u64,
     pub row: Vec<Cow<'a, [u8]>>,
     pub is_range: bool,
+    /// From 1, where it runs.
+    pub slot: Option<u32>,
 }
 
+/// Text with placeholders, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Template {
     pieces: Vec<Piece>,
@@ -82,6 +99,7 @@ enum Of {
     Index,
     Seq,
     Name,
+    Slot,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +107,10 @@ enum Shape {
     Whole,
     Base,
     Directory,
-    Stem,
-    BaseStem,
-    Extension,
+    /// Without so many extensions.
+    Stem(u8),
+    BaseStem(u8),
+    Extension(u8),
 }
 
 /// How a value must be written to mean itself at its place.
@@ -145,6 +164,25 @@ impl Template {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(hole) if says(hole.of)))
     }
 
+    /// Whether only somebody who knows the later placeholders can fill it.
+    pub(crate) fn needs_later(&self) -> bool {
+        let is_later = |hole: &Hole| {
+            let shape = matches!(
+                hole.shape,
+                Shape::Stem(2..) | Shape::BaseStem(2..) | Shape::Extension(2..)
+            );
+            hole.of == Of::Slot || shape
+        };
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(hole) if is_later(hole)))
+    }
+
+    /// Whether it is filled by the slot that a task runs in.
+    pub(crate) fn says_slot(&self) -> bool {
+        let says = |hole: &Hole| hole.of == Of::Slot;
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(hole) if says(hole)))
+    }
+
+    /// Whether anything is filled in.
     pub fn has_placeholder(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(_)))
     }
@@ -245,6 +283,11 @@ impl Hole {
             Of::Seq if filling.is_range => self.quoting.write(&filling.row[0], filled),
             Of::Seq => self.quoting.write(filling.index.to_string().as_bytes(), filled),
             Of::Name => self.quoting.write(filling.name.as_bytes(), filled),
+            Of::Slot => match filling.slot {
+                Some(slot) => self.quoting.write(slot.to_string().as_bytes(), filled),
+                // Shown before it runs.
+                None => filled.extend_from_slice(b"{%}"),
+            },
             Of::Column(column) => {
                 self.quoting.write(&self.shape.of(&filling.row[column]), filled);
             }
@@ -267,14 +310,21 @@ impl Hole {
             Of::Index => (b'#', 0),
             Of::Seq => (b's', 0),
             Of::Name => (b'n', 0),
+            Of::Slot => (b'%', 0),
         };
         let shape = match self.shape {
             Shape::Whole => b'w',
             Shape::Base => b'b',
             Shape::Directory => b'd',
-            Shape::Stem => b's',
-            Shape::BaseStem => b't',
-            Shape::Extension => b'e',
+            Shape::Stem(1) => b's',
+            Shape::Stem(2) => b'S',
+            Shape::Stem(_) => b'Z',
+            Shape::BaseStem(1) => b't',
+            Shape::BaseStem(2) => b'T',
+            Shape::BaseStem(_) => b'V',
+            Shape::Extension(1) => b'e',
+            Shape::Extension(2) => b'E',
+            Shape::Extension(_) => b'X',
         };
         let quoting = match self.quoting {
             Quoting::Bare => b'b',
@@ -295,12 +345,9 @@ impl Shape {
             Shape::Whole => value,
             Shape::Base => base(value),
             Shape::Directory => directory(value),
-            Shape::Stem => &value[..value.len() - extension(value).map_or(0, |ext| ext.len() + 1)],
-            Shape::BaseStem => {
-                let base = base(value);
-                &base[..base.len() - extension(base).map_or(0, |ext| ext.len() + 1)]
-            }
-            Shape::Extension => extension(value).unwrap_or_default(),
+            Shape::Stem(count) => stem(value, count),
+            Shape::BaseStem(count) => stem(base(value), count),
+            Shape::Extension(count) => extensions(value, count).unwrap_or_default(),
         })
     }
 }
@@ -327,11 +374,17 @@ fn directory(path: &[u8]) -> &[u8] {
     }
 }
 
-fn extension(path: &[u8]) -> Option<&[u8]> {
+fn stem(path: &[u8], count: u8) -> &[u8] {
+    &path[..path.len() - extensions(path, count).map_or(0, |found| found.len() + 1)]
+}
+
+/// The last `count` of them, without the dot before the first; nothing where there are fewer.
+fn extensions(path: &[u8], count: u8) -> Option<&[u8]> {
     let start = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
     let name = &path[start..];
-    let dot = name.iter().rposition(|byte| *byte == b'.')?;
-    (dot > 0 && dot + 1 < name.len()).then(|| &name[dot + 1..])
+    let mut dots = name.iter().enumerate().rev().filter(|(_, byte)| **byte == b'.');
+    let (dot, _) = dots.nth(usize::from(count) - 1)?;
+    (dot > 0 && !name.ends_with(b".")).then(|| &name[dot + 1..])
 }
 
 struct Token<'a> {
@@ -369,27 +422,37 @@ fn token<'a>(text: &'a [u8], at: usize, vocabulary: Vocabulary<'_>) -> Option<To
 }
 
 fn hole(inside: &[u8], vocabulary: Vocabulary<'_>) -> Option<(Of, Shape)> {
-    let values = match vocabulary {
-        Vocabulary::NameOnly => return (inside == b"name").then_some((Of::Name, Shape::Whole)),
-        Vocabulary::Values(values) => values,
+    let Some(values) = vocabulary.values() else {
+        return (inside == b"name").then_some((Of::Name, Shape::Whole));
     };
+    let is_early = matches!(vocabulary, Vocabulary::Early(_));
     match inside {
         b"#" | b"index" => return Some((Of::Index, Shape::Whole)),
         b"seq" => return Some((Of::Seq, Shape::Whole)),
         b"name" => return Some((Of::Name, Shape::Whole)),
-        b"ext" => return Some((Of::AllValues, Shape::Extension)),
+        b"ext" => return Some((Of::AllValues, Shape::Extension(1))),
+        b"%" if !is_early => return Some((Of::Slot, Shape::Whole)),
         _ => {}
     }
-    const ENDINGS: [(&[u8], Shape); 7] = [
-        (b":ext", Shape::Extension),
-        (b"+.", Shape::Extension),
+    const LATER: [(&[u8], Shape); 6] = [
+        (b"+...", Shape::Extension(3)),
+        (b"+..", Shape::Extension(2)),
+        (b"/...", Shape::BaseStem(3)),
+        (b"/..", Shape::BaseStem(2)),
+        (b"...", Shape::Stem(3)),
+        (b"..", Shape::Stem(2)),
+    ];
+    const EARLY: [(&[u8], Shape); 7] = [
+        (b":ext", Shape::Extension(1)),
+        (b"+.", Shape::Extension(1)),
         (b"+/", Shape::Directory),
         (b"//", Shape::Directory),
-        (b"/.", Shape::BaseStem),
+        (b"/.", Shape::BaseStem(1)),
         (b"/", Shape::Base),
-        (b".", Shape::Stem),
+        (b".", Shape::Stem(1)),
     ];
-    let ending = ENDINGS.iter().find(|(ending, _)| inside.ends_with(ending));
+    let later = if is_early { &[][..] } else { &LATER };
+    let ending = later.iter().chain(&EARLY).find(|(ending, _)| inside.ends_with(ending));
     let (which, shape) = match ending {
         Some((ending, shape)) => (&inside[..inside.len() - ending.len()], *shape),
         None => (inside, Shape::Whole),
@@ -402,12 +465,17 @@ fn hole(inside: &[u8], vocabulary: Vocabulary<'_>) -> Option<(Of, Shape)> {
     let keyed = columns
         .iter()
         .position(|column| column.key.as_deref().is_some_and(|key| key.as_bytes() == which));
+    let from_the_end = || {
+        let number: usize = std::str::from_utf8(which.strip_prefix(b"-")?).ok()?.parse().ok()?;
+        let is_plain = !is_early && which[1] != b'0' && which[1] != b'+';
+        columns.len().checked_sub(number).filter(|_| is_plain)
+    };
     let numbered = || {
         let number: usize = std::str::from_utf8(which).ok()?.parse().ok()?;
         let plain = which[0] != b'0' && which[0] != b'+';
         (plain && number <= columns.len()).then(|| number - 1)
     };
-    keyed.or_else(numbered).map(|column| (Of::Column(column), shape))
+    keyed.or_else(numbered).or_else(from_the_end).map(|column| (Of::Column(column), shape))
 }
 
 /// Digits only, whatever the element: safe in every corner of a shell line.
@@ -416,7 +484,7 @@ fn is_number(of: Of, shape: Shape, values: &Values) -> bool {
         matches!(values.columns().get(column).map(|column| &column.items), Some(Items::Numbers(_)))
     };
     match of {
-        Of::Index | Of::Seq => true,
+        Of::Index | Of::Seq | Of::Slot => true,
         Of::Name => false,
         Of::Column(column) => shape == Shape::Whole && is_range(column),
         Of::AllValues => shape == Shape::Whole && values.columns().len() == 1 && is_range(0),

@@ -11,7 +11,9 @@ pub const ELEMENTS_MAX: u64 = 1_000_000_000;
 /// All values of one list together. A list comes from a file or a pipe, which may be endless.
 pub const LIST_BYTES_MAX: usize = 1 << 30;
 
+/// Why there are no such values.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum ValuesError {
     #[error("no values: the list is empty")]
     Empty,
@@ -40,6 +42,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
+    /// From `first` on in steps, as far as `last` reaches.
     pub fn new(first: u64, last: u64, step: u64) -> Result<Numbers, ValuesError> {
         let shown = || match step {
             1 => format!("{first}-{last}"),
@@ -78,18 +81,22 @@ impl Numbers {
         }
     }
 
+    /// The first of them.
     pub fn first(&self) -> u64 {
         self.first
     }
 
+    /// None is higher.
     pub fn last(&self) -> u64 {
         self.last
     }
 
+    /// From one to the next.
     pub fn step(&self) -> u64 {
         self.step
     }
 
+    /// How many they are.
     pub fn count(&self) -> u64 {
         (self.last - self.first) / self.step + 1
     }
@@ -111,6 +118,7 @@ const WORDS_MAX: usize = 4096;
 const WORDS_BYTES_MAX: usize = 100_000;
 
 impl List {
+    /// Adds one value at the end.
     pub fn push(&mut self, value: &[u8]) -> Result<(), ValuesError> {
         if value.contains(&0) {
             return Err(ValuesError::ZeroByte);
@@ -126,14 +134,17 @@ impl List {
         Ok(())
     }
 
+    /// How many values it has.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
+    /// Value `i`, counted from 0.
     pub fn item(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
         &self.bytes[start..self.ends[i] as usize]
@@ -170,7 +181,9 @@ impl List {
     }
 }
 
+/// The values of one list, as they are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Items {
     Numbers(Numbers),
     List(List),
@@ -178,6 +191,7 @@ pub enum Items {
 
 /// One list of values; a matrix gives it a key to be called by.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Column {
     pub key: Option<String>,
     pub items: Items,
@@ -186,14 +200,17 @@ pub struct Column {
 }
 
 impl Column {
+    /// A range without a key.
     pub fn numbers(numbers: Numbers) -> Column {
         Column { key: None, items: Items::Numbers(numbers), is_linked: false }
     }
 
+    /// A list without a key.
     pub fn list(list: List) -> Column {
         Column { key: None, items: Items::List(list), is_linked: false }
     }
 
+    /// How many values it has.
     pub fn count(&self) -> u64 {
         match &self.items {
             Items::Numbers(numbers) => numbers.count(),
@@ -201,6 +218,7 @@ impl Column {
         }
     }
 
+    /// Value `i`, counted from 0.
     pub fn item(&self, i: u64) -> Cow<'_, [u8]> {
         match &self.items {
             Items::Numbers(numbers) => Cow::Owned(numbers.item(i).to_string().into_bytes()),
@@ -223,6 +241,7 @@ pub enum Pairing {
     ZipLongest,
 }
 
+/// Lists and how they go together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Values {
     columns: Vec<Column>,
@@ -241,6 +260,7 @@ struct Turn {
 }
 
 impl Values {
+    /// Refuses lists that make no elements, or too many.
     pub fn new(columns: Vec<Column>, pairing: Pairing) -> Result<Values, ValuesError> {
         let counts: Vec<u64> = columns.iter().map(Column::count).collect();
         let Some(first) = counts.first().copied().filter(|_| !counts.contains(&0)) else {
@@ -284,23 +304,28 @@ impl Values {
         unused.enumerate().filter(|(_, unused)| *unused > 0)
     }
 
+    /// One range.
     pub fn numbers(numbers: Numbers) -> Values {
         let columns = vec![Column::numbers(numbers)];
         Values::new(columns, Pairing::Product).expect("a range has numbers, and not too many")
     }
 
+    /// One list.
     pub fn list(list: List) -> Result<Values, ValuesError> {
         Values::new(vec![Column::list(list)], Pairing::Product)
     }
 
+    /// How many elements they make.
     pub fn count(&self) -> u64 {
         self.count
     }
 
+    /// The lists.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
+    /// How they go together.
     pub fn pairing(&self) -> Pairing {
         self.pairing
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::template::{Filling, Template};
 
+/// What a task runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Work<T = OsString> {
     /// One line for `sh -c`.
     Shell {
@@ -20,6 +22,7 @@ pub enum Work<T = OsString> {
 /// A program text. It is never rewritten, since braces are everyday syntax in most languages: an element's
 /// values are its arguments (`"$1"`, `sys.argv[1]`).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Script<T = OsString> {
     pub kind: ScriptKind,
     /// Shared by all elements of an array.
@@ -27,7 +30,9 @@ pub struct Script<T = OsString> {
     pub arguments: Vec<T>,
 }
 
+/// Who reads a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum ScriptKind {
     Bash,
     /// Matlab or octave, whichever the worker finds.

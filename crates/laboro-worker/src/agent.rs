@@ -8,6 +8,7 @@ mod crew;
 mod link;
 mod orders;
 mod pace;
+mod places;
 mod result;
 mod running;
 mod scratch;
@@ -36,6 +37,7 @@ use confine::Confinement;
 use laboro_net::Clock;
 use link::Met;
 use pace::Pace;
+use places::Places;
 use running::Running;
 use scratch::Scratch;
 use stages::Stage;
@@ -133,6 +135,7 @@ pub struct Agent {
     pace: Pace,
     waiting: VecDeque<Box<Assignment>>,
     running: HashMap<Key, Running>,
+    places: Places,
     slots: u32,
     /// Of launched tasks, also of those that have not begun.
     slots_used: u32,
@@ -226,6 +229,7 @@ impl Agent {
             held_until: None,
             waiting: VecDeque::new(),
             running: HashMap::new(),
+            places: Places::default(),
             slots_used: 0,
             odd: 0,
             unbegun: 0,

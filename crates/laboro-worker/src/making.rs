@@ -85,16 +85,17 @@ impl Maker {
         self.common.worker = Some(worker.to_owned());
     }
 
-    /// `scratch` is the directory of the task's own, where it has one.
+    /// `scratch` is the directory of the task's own, where it has one; `slot` is a number that no other running task has.
     pub fn make(
         &self,
         assignment: &Assignment,
         scripts: &Scripts,
         scratch: Option<&Path>,
+        slot: u32,
     ) -> Result<Made, Refusal> {
-        let filling = Filling::of(assignment)?;
         let none = Setting::default();
         let setting = assignment.work.setting().map_or(&none, |setting| &**setting);
+        let filling = Filling::of(assignment, setting, slot)?;
         let number = number(assignment);
         let (mut script, mut log) = (None, None);
         let mut dir = setting.dir.as_deref().map(|dir| filling.text(dir));
@@ -294,10 +295,14 @@ enum Filling<'a> {
 }
 
 impl<'a> Filling<'a> {
-    fn of(assignment: &'a Assignment) -> Result<Filling<'a>, String> {
+    fn of(assignment: &'a Assignment, setting: &Setting, slot: u32) -> Result<Filling<'a>, String> {
         let Some(value) = &assignment.value else { return Ok(Filling::None) };
         let filler = Filler::new(&assignment.name, u64::from(value.position), &value.bytes);
-        Ok(Filling::Element(filler.map_err(|error| error.to_string())?))
+        let filler = filler.map_err(|error| error.to_string())?;
+        Ok(Filling::Element(match setting.placeholders {
+            None => filler,
+            Some(_) => filler.in_slot(slot),
+        }))
     }
 
     fn is_element(&self) -> bool {

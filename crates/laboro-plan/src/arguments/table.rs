@@ -9,6 +9,7 @@ use crate::values::{Column, Items, List, ValuesError};
 
 /// What stands between the columns of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Separator {
     /// With quotes around what holds it, as spreadsheets write it.
     Csv(u8),
@@ -17,7 +18,9 @@ pub enum Separator {
     Blanks,
 }
 
+/// Why values have no columns.
 #[derive(Debug, Error)]
+#[allow(missing_docs)]
 pub enum TableError {
     #[error(
         "--colsep {0}: write the text itself, \\t for a tab, or \\s+ for any blanks; other patterns are not known"
@@ -46,6 +49,7 @@ fn columns(count: usize) -> String {
 }
 
 impl Separator {
+    /// As it is typed after `--colsep`.
     pub fn parse(text: &str) -> Result<Separator, TableError> {
         match text {
             "," => Ok(Separator::Csv(b',')),

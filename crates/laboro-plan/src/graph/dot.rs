@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{Graph, Kind, Link};
 
 impl Graph {
+    /// For Graphviz.
     pub fn dot(&self) -> String {
         let mut dot = String::from(
             "digraph plan {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"monospace\"];\n",

@@ -37,6 +37,7 @@ text{fill:#e4e9ee}\
 .each-tip{fill:#4d86bd}}";
 
 impl Graph {
+    /// A drawing for a browser.
     pub fn svg(&self) -> String {
         let sizes: Vec<Size> = self.nodes.iter().map(size).collect();
         let layout = layout(self, &sizes);

@@ -7,6 +7,7 @@ const WIDTH: usize = 80;
 const LABEL_WIDTH_MAX: usize = 40;
 
 impl Graph {
+    /// A drawing for a terminal.
     pub fn text(&self) -> String {
         let labels: Vec<String> = (0..self.nodes.len()).map(|number| self.label(number)).collect();
         let predecessors = self.predecessors();

@@ -22,8 +22,8 @@ impl fmt::Display for Misread {
 }
 
 /// GNU parallel's own, without what we have too.
-const PARALLEL: [&[u8]; 11] =
-    [b"%", b"..", b"...", b"/..", b"/...", b"+..", b"+...", b"##", b"0#", b"0%", b":%"];
+const PARALLEL: [&[u8]; 8] =
+    [b"##", b"0#", b"0%", b":%", b"choose_k", b"uniq", b"slot", b"sshlogin"];
 
 /// The first in the text.
 pub(crate) fn misread(text: &[u8], vocabulary: Vocabulary<'_>) -> Option<Misread> {
@@ -62,9 +62,11 @@ fn misread_here(text: &[u8], values: &Values) -> Option<Misread> {
     if text[end] != b'}' {
         return None;
     }
-    let why = if is_perl || PARALLEL.contains(&inside) || is_from_the_end(inside) {
+    let is_key = |key: Option<&str>| key.is_some_and(|key| key.as_bytes() == inside);
+    let is_known = values.columns().iter().any(|column| is_key(column.key.as_deref()));
+    let why = if is_perl || PARALLEL.contains(&inside) && !is_known {
         format!("GNU parallel has it, laboro does not; known here: {}", available(values))
-    } else if is_number(inside) {
+    } else if is_number(inside.strip_prefix(b"-").unwrap_or(inside)) {
         match values.columns().len() {
             1 => "there is one list of values".to_owned(),
             lists => format!("there are {lists} lists of values"),
@@ -90,14 +92,10 @@ fn available(values: &Values) -> String {
         [column] if column.key.is_none() => Vec::new(),
         columns => columns.iter().enumerate().map(numbered).collect(),
     };
-    let always = ["{}", "{/}", "{//}", "{.}", "{/.}", "{ext}", "{#}", "{seq}", "{name}"];
+    let always =
+        ["{}", "{/}", "{//}", "{.}", "{..}", "{/.}", "{ext}", "{#}", "{%}", "{seq}", "{name}"];
     let all = columns.iter().map(String::as_str).chain(always);
     all.collect::<Vec<_>>().join(" ")
-}
-
-/// `{-1}`: the last list.
-fn is_from_the_end(inside: &[u8]) -> bool {
-    inside.strip_prefix(b"-").is_some_and(is_number)
 }
 
 /// A number that does not begin with a zero, perhaps with an ending.

@@ -9,7 +9,9 @@ use thiserror::Error;
 
 use super::{Meaning, Quoting, Template, Vocabulary, is_number, token};
 
+/// Why a value cannot be put into a shell line.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum ShellError {
     #[error(
         "`{placeholder}` {place} cannot be quoted safely: set a variable first, as in `v={placeholder}; … \"$v\"`"
@@ -55,10 +57,8 @@ pub(super) fn parse(line: &[u8], vocabulary: Vocabulary<'_>) -> Result<Template,
                 let quoting = match token.meaning {
                     Meaning::Text(_) => Quoting::Bare,
                     Meaning::Hole(of, shape) => {
-                        let number = match vocabulary {
-                            Vocabulary::NameOnly => false,
-                            Vocabulary::Values(values) => is_number(of, shape, values),
-                        };
+                        let values = vocabulary.values();
+                        let number = values.is_some_and(|values| is_number(of, shape, values));
                         scanner.quoting(token.length, number)?
                     }
                 };

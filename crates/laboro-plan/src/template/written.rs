@@ -9,8 +9,19 @@ use crate::values::{Items, Values};
 pub(crate) struct Reader<'a> {
     /// Columns without keys, as many as the array has.
     pub values: &'a Values,
+    /// It knows the first placeholders only, and need not know others.
+    pub is_early: bool,
     /// An array without a name calls its elements by their index.
     pub is_named: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn vocabulary(self) -> Vocabulary<'a> {
+        match self.is_early {
+            true => Vocabulary::Early(self.values),
+            false => Vocabulary::Values(self.values),
+        }
+    }
 }
 
 impl Template {
@@ -18,7 +29,7 @@ impl Template {
         let mut text = Vec::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(plain) => write_plain(plain, reader.values, &mut text),
+                Piece::Text(plain) => write_plain(plain, reader.vocabulary(), &mut text),
                 Piece::Hole(hole) => hole.write_for(reader, &mut text),
             }
         }
@@ -35,6 +46,7 @@ impl Hole {
             Of::Seq => "#".to_owned(),
             Of::Name if reader.is_named => "name".to_owned(),
             Of::Name => "#".to_owned(),
+            Of::Slot => "%".to_owned(),
             Of::AllValues => String::new(),
             Of::Column(column) => (column + 1).to_string(),
         };
@@ -42,19 +54,25 @@ impl Hole {
             (Shape::Whole, _) => "",
             (Shape::Base, _) => "/",
             (Shape::Directory, _) => "//",
-            (Shape::Stem, _) => ".",
-            (Shape::BaseStem, _) => "/.",
-            (Shape::Extension, Of::AllValues) => "ext",
-            (Shape::Extension, _) => ":ext",
+            (Shape::Stem(1), _) => ".",
+            (Shape::Stem(2), _) => "..",
+            (Shape::Stem(_), _) => "...",
+            (Shape::BaseStem(1), _) => "/.",
+            (Shape::BaseStem(2), _) => "/..",
+            (Shape::BaseStem(_), _) => "/...",
+            (Shape::Extension(1), Of::AllValues) => "ext",
+            (Shape::Extension(1), _) => ":ext",
+            (Shape::Extension(2), _) => "+..",
+            (Shape::Extension(_), _) => "+...",
         };
         text.extend_from_slice(format!("{{{of}{shape}}}").as_bytes());
     }
 }
 
-fn write_plain(plain: &[u8], values: &Values, text: &mut Vec<u8>) {
+fn write_plain(plain: &[u8], vocabulary: Vocabulary<'_>, text: &mut Vec<u8>) {
     let mut at = 0;
     while at < plain.len() {
-        let found = token(plain, at, Vocabulary::Values(values));
+        let found = token(plain, at, vocabulary);
         match found {
             Some(token) if matches!(token.meaning, Meaning::Hole(..)) => {
                 text.push(b'{');

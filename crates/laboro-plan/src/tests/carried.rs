@@ -36,6 +36,10 @@ fn filled(array: &Array, i: u64) -> (Work, Settings) {
         None => array.carried_value(i).unwrap(),
     };
     let filler = Filler::new(&name, i, &value).unwrap();
+    let filler = match array.carried_placeholders() {
+        None => filler,
+        Some(_) => filler.in_slot(1),
+    };
     let all = |texts: &[Vec<u8>]| {
         let mut arguments = Vec::new();
         texts.iter().for_each(|text| filler.argument(text, &mut arguments));
@@ -133,6 +137,33 @@ fn text_that_is_no_template_arrives_as_it_is() {
         let filler = Filler::new("sim.1", 0, b"a").unwrap();
         assert_eq!(filler.text(&carried), OsString::from(text), "{carried:?}");
     }
+}
+
+#[test]
+fn later_placeholders_are_carried_only_to_those_who_know_them() {
+    let words = ["p", "{..}", "{1/...}-{2+..}", "{-1}", "{0#}", ":::", "a.b.c", ":::", "d.e.f"];
+    let plan = arguments(&words.map(OsString::from), None, "");
+    let found = array(&plan);
+    assert_eq!(found.carried_placeholders(), Some(Filler::VERSION));
+    check(found);
+    let slots = arguments(&words_of_slots(), None, "");
+    let mut filled = Vec::new();
+    Filler::new("1", 0, b"a").unwrap().in_slot(7).argument(b"s{%}", &mut filled);
+    assert_eq!((filled, array(&slots).says_slot()), (vec![OsString::from("s7")], true));
+}
+
+fn words_of_slots() -> Vec<OsString> {
+    words("p {%} ::: a")
+}
+
+#[test]
+fn what_was_text_before_there_were_more_placeholders_stays_text() {
+    let plan = arguments(&words("p {.} ::: a.b"), None, "");
+    assert_eq!(array(&plan).carried_placeholders(), None);
+    let text = b"{%} {..} {/...} {-1} {{..}}";
+    let filler = Filler::new("1", 0, b"a.b").unwrap();
+    assert_eq!(filler.text(text).as_bytes(), text);
+    assert_eq!(filler.text(&array(&plan).carried_text(text)).as_bytes(), text);
 }
 
 #[test]

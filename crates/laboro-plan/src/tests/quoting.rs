@@ -109,7 +109,7 @@ proptest! {
             let values = Values::list(list).unwrap();
             let Ok(line) = Template::shell(template.as_bytes(), Vocabulary::Values(&values)) else { continue };
             let row = values.row(0).unwrap();
-            let line = line.fill(&crate::template::Filling { name: "t", index: 1, row, is_range: false });
+            let line = line.fill(&crate::template::Filling { name: "t", index: 1, row, is_range: false, slot: None });
             for shell in ["sh", "bash"] {
                 Command::new(shell).arg("-c").arg(&line).current_dir(dir.path()).output().unwrap();
                 prop_assert!(!dir.path().join("ran").exists(), "{} ran {:?}", shell, line);

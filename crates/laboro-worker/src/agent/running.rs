@@ -14,6 +14,8 @@ use crate::{Ending, Refusal, Script, Stream, Usage};
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) slots: u32,
+    /// Nobody else's while it runs.
+    pub(super) place: Option<u32>,
     pub(super) has_begun: bool,
     /// By the hub: its result does not count.
     pub(super) is_cancelled: bool,
@@ -35,6 +37,7 @@ impl Running {
     ) -> Result<Running, Refusal> {
         Ok(Running {
             slots,
+            place: None,
             has_begun: false,
             is_cancelled: false,
             output_left: [output_limit; 2],

@@ -66,6 +66,7 @@ impl Agent {
         let is_call = matches!(*next.work, Work::Call(_));
         let calls = if is_call { self.running.len() } else { 0 };
         let is_simple = self.odd == 0
+            && !says_slot(next)
             && slots == 1
             && !self.memory.is_set()
             && self.running_calls as usize == calls;
@@ -120,7 +121,12 @@ impl Agent {
         slots: u32,
     ) -> Result<(crate::Launch, Running), Refusal> {
         let scratch = self.options.task_dirs.then(|| self.scratch.of(assignment.key.0));
-        let made = self.maker.make(assignment, &self.scratch.scripts, scratch.as_deref())?;
+        let made = self.maker.make(
+            assignment,
+            &self.scratch.scripts,
+            scratch.as_deref(),
+            self.places.next(),
+        )?;
         if self.options.task_dirs {
             let scratch = self.scratch.make(assignment.key.0);
             scratch.map_err(|error| Refusal::of("its scratch directory cannot be made", &error))?;
@@ -172,7 +178,8 @@ impl Agent {
     }
 
     /// It takes its slots from now on.
-    pub(super) fn count_in(&mut self, key: Key, running: Running) {
+    pub(super) fn count_in(&mut self, key: Key, mut running: Running) {
+        running.place = Some(self.places.take());
         self.slots_used += running.slots;
         self.odd += u32::from(running.slots != 1);
         self.unbegun += 1;
@@ -182,6 +189,7 @@ impl Agent {
     /// Its slots are free.
     pub(super) fn count_out(&mut self, key: Key) -> Option<Running> {
         let running = self.running.remove(&key)?;
+        running.place.into_iter().for_each(|place| self.places.give_back(place));
         let now = Instant::now();
         self.slots_used -= running.slots;
         self.odd -= u32::from(running.slots != 1);
@@ -271,4 +279,9 @@ impl Agent {
             self.tell_of_calls();
         }
     }
+}
+
+/// A task that may be told its slot does not wait for one at the guardian: there would be more numbers than slots.
+fn says_slot(assignment: &Assignment) -> bool {
+    assignment.work.setting().is_some_and(|setting| setting.placeholders.is_some())
 }

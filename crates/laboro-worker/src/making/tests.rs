@@ -47,7 +47,7 @@ fn command(program: Program, dir: Option<&str>) -> Work {
 }
 
 fn made(assignment: &Assignment, common: Common) -> Result<Made, Refusal> {
-    Maker::new(common).make(assignment, &Scripts::in_dir(&std::env::temp_dir()), None)
+    Maker::new(common).make(assignment, &Scripts::in_dir(&std::env::temp_dir()), None, 3)
 }
 
 fn make(assignment: &Assignment) -> Made {

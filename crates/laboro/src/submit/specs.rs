@@ -23,6 +23,9 @@ pub(crate) fn spec(part: &Part) -> TaskSpec {
         Part::Array(array) => (array.carried_work(), array.carried_settings()),
     };
     let mut spec = with_settings(settings);
+    if let Part::Array(array) = part {
+        spec.placeholders = array.carried_placeholders();
+    }
     let is_line = match part {
         Part::Task(task) => matches!(task.work, Work::Shell { .. }),
         Part::Array(array) => matches!(array.template, Work::Shell { .. }),
