@@ -135,8 +135,8 @@ Examples:
   laboro run --runs DIR                        every script below DIR, results in outputs/
 
 The same command typed again goes on where it was. Placeholders: {} value, {.} without
-extension, {/} base name, {//} directory, {ext} extension, {#} index, {name} task name,
-{1} {2} of several lists.
+extension, {/} base name, {//} directory, {ext} extension, {#} index, {%} slot, {name} task
+name, {1} {2} of several lists, {-1} the last; {..} {/..} {+..} take two extensions.
 
 Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 state or disk trouble, 130 interrupted.";
 
@@ -151,6 +151,16 @@ pub(crate) struct Run {
     #[arg(short = 'j', long = "jobs", value_name = "N", allow_hyphen_values = true,
         value_parser = crate::input::slots)]
     pub(crate) jobs: Option<u32>,
+
+    /// Run the tasks on these hosts, by workers that ssh starts there: node1,8/node2 (8 slots), : is this machine.
+    #[arg(short = 'S', long, value_name = "HOST,...", value_parser = crate::run::hosts::Host::parse_all,
+        conflicts_with_all = ["runs", "with", "with_tags", "memory_free", "halt", "delay", "load", "pipe", "output_dir",
+            "results", "tee", "line_buffer", "joblog", "output_limit", "dashboard", "json"])]
+    pub(crate) sshlogin: Vec<Vec<crate::run::hosts::Host>>,
+
+    /// With --sshlogin: what this program is called on the hosts.
+    #[arg(long, value_name = "PROGRAM", default_value = "laboro", requires = "sshlogin")]
+    pub(crate) remote_laboro: String,
 
     /// Something that this machine has and tasks may need: gpu=2, gpu=4,5, licences=200, or memory=64G for what tasks may
     /// take together (default: all of it).
@@ -194,6 +204,9 @@ pub(crate) struct Run {
     pub(crate) load: Option<u32>,
 
     #[command(flatten)]
+    pub(crate) pipe: PipeArgs,
+
+    #[command(flatten)]
     pub(crate) task: task::TaskArgs,
 
     #[command(flatten)]
@@ -207,7 +220,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     pub(crate) output_dir: Option<PathBuf>,
 
-    /// Show lines as they come, with the task's name before them.
+    /// Also write what each task prints to DIR/1/VALUE/stdout and stderr; or FILE.csv, FILE.tsv: a row for each task.
+    #[arg(long, value_name = "DIR|FILE.csv")]
+    pub(crate) results: Option<PathBuf>,
+
+    /// Show lines as they come, with the task's label before them.
     #[arg(long)]
     pub(crate) tee: bool,
 
@@ -267,6 +284,28 @@ pub(crate) struct Run {
     /// One JSON event a line on standard output.
     #[arg(long, conflicts_with_all = ["tee", "keep_order"])]
     pub(crate) json: bool,
+}
+
+/// Standard input in pieces, one for each task.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PipeArgs {
+    /// Cut standard input into blocks of whole lines and run the command once per block, with the block as its input.
+    #[arg(long, visible_alias = "spreadstdin", requires = "words",
+        conflicts_with_all = ["array", "arg_file", "colsep", "header", "spread", "shuf", "zip", "null", "stdin_values"])]
+    pub(crate) pipe: bool,
+
+    /// With --pipe: how large a block is at most. With -N it has so many records instead. Default: 1M.
+    #[arg(long, visible_aliases = ["blocksize", "block-size"], value_name = "SIZE", requires = "pipe",
+        conflicts_with = "max_args")]
+    pub(crate) block: Option<String>,
+
+    /// With --pipe: what a record ends with. Default: a new line, or nothing with --recstart.
+    #[arg(long, value_name = "TEXT", requires = "pipe")]
+    pub(crate) recend: Option<String>,
+
+    /// With --pipe: what a record begins with, such as '>'.
+    #[arg(long, value_name = "TEXT", requires = "pipe")]
+    pub(crate) recstart: Option<String>,
 }
 
 /// What is to be run; the same for every command that takes tasks.

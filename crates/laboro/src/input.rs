@@ -1,16 +1,20 @@
 //! Everything a person may give to be run, read into one plan: the same for a run on this machine and for a
 //! hub. Also the values of options that have units. Decides nothing about where it runs.
 
-use crate::args::Input;
+mod blocks;
+
+use crate::args::{Input, PipeArgs};
 use crate::exit::{Exit, usage};
 use crate::output::{counted, say};
+use blocks::{BLOCK_BYTES_MAX, Cut, spool};
 use laboro_plan::{
     ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, QuantityError,
-    RequestedAmount, Separator, Settings, Source, ValueSource, parse_amount, parse_lines,
-    read_runs,
+    RequestedAmount, Separator, Settings, Source, Stdin, ValueSource, parse_amount, parse_lines,
+    parse_size, read_runs,
 };
 use std::io::{BufReader, Write};
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 /// `options` are for tasks that leave them open; `slots` is how many commands share values that are spread; `command` is what was typed after `laboro`, for the hint.
 pub(crate) fn plan(
@@ -20,6 +24,9 @@ pub(crate) fn plan(
     slots: u32,
 ) -> anyhow::Result<Plan> {
     let mut plan = read(input, command, slots)?;
+    if let Some(found) = plan.misread(options).filter(|_| !input.literal_braces) {
+        return Err(usage(format!("--workdir: {found}")));
+    }
     plan.apply(options);
     plan.validate().map_err(usage)?;
     Ok(plan)
@@ -67,7 +74,6 @@ fn read(input: &Input, command: &str, slots: u32) -> anyhow::Result<Plan> {
     });
     form.sources.splice(..0, files);
     let options = ArgumentOptions {
-        name: String::new(),
         array,
         pairing: if input.zip { Pairing::Zip } else { Pairing::Product },
         literal_braces: input.literal_braces,
@@ -77,7 +83,7 @@ fn read(input: &Input, command: &str, slots: u32) -> anyhow::Result<Plan> {
         spread_over: input.spread.then_some(slots as usize),
         is_shuffled: input.shuf,
         ending: if input.null { Ending::Zero } else { Ending::Line },
-        settings: Default::default(),
+        ..ArgumentOptions::default()
     };
     let names_stdin = form.sources.iter().any(|source| source.from == ValueSource::Pipe);
     let has_other_values = array.is_some() || !form.sources.is_empty();
@@ -97,6 +103,84 @@ fn read(input: &Input, command: &str, slots: u32) -> anyhow::Result<Plan> {
     }
     say_unused(&plan);
     Ok(plan)
+}
+
+/// `--pipe`: each task gets a piece of standard input, from a file in this directory; `writes` makes them.
+pub(crate) fn plan_of_blocks(
+    input: &Input,
+    pipe: &PipeArgs,
+    options: &Settings,
+    dir: &Path,
+    writes: bool,
+) -> anyhow::Result<Plan> {
+    let form = ArgumentForm::parse(&input.words).map_err(usage)?;
+    if !form.sources.is_empty() {
+        return Err(usage(
+            "--pipe gives tasks standard input, and there are other values too: keep one of them",
+        ));
+    }
+    if form.takes_values() && !input.literal_braces {
+        return Err(usage(
+            "with --pipe there are no values: a block is the standard input of its task, {#} its number (--literal-braces passes the braces on as they are)",
+        ));
+    }
+    let bytes = quantity("--block", pipe.block.as_deref(), parse_size)?.unwrap_or(BLOCK_BYTES);
+    let bytes = usize::try_from(bytes).ok().filter(|bytes| (1..=BLOCK_BYTES_MAX).contains(bytes));
+    let end = match (&pipe.recend, &pipe.recstart) {
+        (Some(end), _) => unescaped(end),
+        (None, Some(_)) => Vec::new(),
+        (None, None) => b"\n".to_vec(),
+    };
+    let start = pipe.recstart.as_deref().map(unescaped).unwrap_or_default();
+    if end.is_empty() && start.is_empty() {
+        return Err(usage("--recend '' needs --recstart: something must tell records apart"));
+    }
+    let cut = Cut {
+        bytes: bytes.ok_or_else(|| usage("--block: from 1 byte to 1G"))?,
+        records: input.max_args.map(|count| count as usize),
+        end,
+        start,
+    };
+    let names = spool(&mut std::io::stdin().lock(), &cut, Some(dir).filter(|_| writes))?;
+    let place = dir.join("{}").into_os_string();
+    let form_options = ArgumentOptions {
+        literal_braces: input.literal_braces,
+        appends: false,
+        settings: Settings { stdin: Some(Stdin::File(place)), ..Settings::default() },
+        ..ArgumentOptions::default()
+    };
+    if names.is_empty() {
+        return Err(usage("--pipe: standard input is empty, so there is nothing to run"));
+    }
+    let mut lines = std::io::Cursor::new(names.join("\n"));
+    let mut plan = form.plan(&form_options, Some(&mut lines)).map_err(usage)?;
+    plan.apply(options);
+    plan.validate().map_err(usage)?;
+    Ok(plan)
+}
+
+const BLOCK_BYTES: u64 = 1 << 20;
+
+/// As people type what they cannot: `\n`, `\t`, `\r`, `\0` and `\\`.
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let next = rest.clone().next().filter(|_| c == '\\');
+        let known = match next {
+            Some('n') => Some('\n'),
+            Some('t') => Some('\t'),
+            Some('r') => Some('\r'),
+            Some('0') => Some('\0'),
+            Some('\\') => Some('\\'),
+            _ => None,
+        };
+        if known.is_some() {
+            rest.next();
+        }
+        bytes.extend(known.unwrap_or(c).to_string().bytes());
+    }
+    bytes
 }
 
 fn refuse_array(is_given: bool) -> anyhow::Result<()> {

@@ -3,12 +3,15 @@
 
 mod attempt;
 mod attempts;
+pub(crate) mod collected;
 mod desk;
 pub(crate) mod earlier;
 mod files;
 mod finish;
 mod foresee;
+pub(crate) mod hosts;
 mod joblog;
+mod kept;
 mod layout;
 mod order;
 mod past;
@@ -28,7 +31,7 @@ pub(crate) use foresee::foresee;
 pub(crate) use past::Past;
 pub(crate) use serve::sockets;
 pub(crate) use signals::Signals;
-pub(crate) use state::RunDir;
+pub(crate) use state::{RunDir, id};
 pub(crate) use tee::Tee;
 
 use crate::args::halt::{Halt, HaltWhat};
@@ -36,6 +39,7 @@ use crate::exit::{Exit, usage};
 use crate::machine::Machine;
 use crate::output::say;
 use anyhow::{Context, anyhow};
+use collected::ResultsPlace;
 use desk::{Desk, RunEnd, Setup};
 use joblog::JobLog;
 use laboro_core::{
@@ -73,11 +77,14 @@ pub(crate) struct Options {
     /// Nothing more starts while so many processes run on this machine.
     pub(crate) load_max: Option<u32>,
     pub(crate) joblog: Option<PathBuf>,
+    /// Where the input of tasks is, if it is blocks of standard input; theirs once they are done.
+    pub(crate) blocks: Option<PathBuf>,
     /// A line with `RES:` decides, not the exit code.
     pub(crate) res_line: bool,
     /// Where result files of scripts go.
     pub(crate) results_dir: Option<PathBuf>,
     pub(crate) output_dir: Option<PathBuf>,
+    pub(crate) results: Option<ResultsPlace>,
     pub(crate) output_limit: u64,
     pub(crate) state: PathBuf,
     pub(crate) store: StoreOf,
@@ -141,7 +148,26 @@ pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> 
     let dir = RunDir::open(&options.state, &plan, &options, hands.nonce())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, drive(plan, layout, options, dir, hands, started))
+    let blocks = options.blocks.clone();
+    let exit =
+        local.block_on(&runtime, drive(Arc::clone(&plan), layout, options, dir, hands, started))?;
+    if let Some(dir) = blocks.filter(|_| exit == Exit::Done) {
+        remove_blocks(&dir, &plan);
+    }
+    Ok(exit)
+}
+
+/// All are done. The same input typed again writes them anew.
+fn remove_blocks(dir: &Path, plan: &Plan) {
+    for part in &plan.parts {
+        let laboro_plan::Part::Array(array) = part else { continue };
+        for i in 0..array.count() {
+            let name = array.values.row(i).unwrap_or_default().concat();
+            let _ = std::fs::remove_file(dir.join(String::from_utf8_lossy(&name).as_ref()));
+        }
+    }
+    // As long as others have none there.
+    let _ = std::fs::remove_dir(dir);
 }
 
 async fn drive(
@@ -183,6 +209,10 @@ async fn drive(
         if let Some(file) = &setup.options.joblog {
             let goes_on = before.counts.unfinished() < before.counts.total();
             setup.joblog = Some(JobLog::open(file, goes_on)?);
+        }
+        if let Some(ResultsPlace::Table(file, separator)) = setup.options.results.clone() {
+            setup.table =
+                Some(worker::begin_table(&setup, &handle, &path, &file, separator).await?);
         }
         if setup.options.show.keep_order {
             setup.order = Some(worker::begin_order(&setup, &handle, &path).await?);

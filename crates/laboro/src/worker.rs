@@ -9,7 +9,7 @@ mod front;
 mod fuq;
 mod settings;
 mod source;
-mod ssh;
+pub(crate) mod ssh;
 mod teed;
 
 use crate::exit::{Exit, usage};

@@ -193,7 +193,7 @@ function drawFailed(job, tasks, past) {
   const known = new Map((past?.failures ?? []).map((one) => [one.task, one]));
   const shown = tasks.map((task, at) => {
     const end = task.attempts.at(-1) ?? known.get(task.task);
-    return h("li", {}, h("div", { class: "row" }, badge("failed"), taskLink(job.job, task.task, text(task.name) || String(task.task)),
+    return h("li", {}, h("div", { class: "row" }, badge("failed"), taskLink(job.job, task.task, text(task.label) || text(task.name) || String(task.task)),
       h("span", {}, outcome(end?.outcome)), end && h("span", {}, "at ", workerLink(end.worker)),
       task.message && h("span", { class: "note" }, task.message)),
     h("details", { "data-task": String(task.task), open: at < FAILED_OPEN }, h("summary", {}, "last words"),

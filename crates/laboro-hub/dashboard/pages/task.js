@@ -45,7 +45,7 @@ export async function show(place, visit) {
     const runs = task.attempts.length > 0 ? task.attempts : remembered(past, number);
     await meet(runs.map((one) => one.worker));
     if (visit.isOver) return;
-    swap(head, h("h1", {}, text(task.name) || `task ${number}`, " ", badge(task.state),
+    swap(head, h("h1", {}, text(task.label) || text(task.name) || `task ${number}`, " ", badge(task.state),
       h("small", {}, ` ${job}/${number} of job `, h("a", { href: `#/jobs/${job}` }, String(job)))));
     enable(buttons, task);
     swap(why, explained && h("p", { class: "why" }, h("b", {}, "Why it does not run: "), explained.explanation),

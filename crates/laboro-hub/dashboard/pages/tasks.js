@@ -49,7 +49,7 @@ function drawTasks(tasks) {
       const last = task.attempts.at(-1);
       const end = last && (last.ended_ms ?? Date.now());
       return [h("a", { href: `#/jobs/${task.job}/tasks/${task.task}` }, String(task.task)),
-        h("a", { class: "name", href: `#/jobs/${task.job}/tasks/${task.task}` }, text(task.name) || "–"),
+        h("a", { class: "name", href: `#/jobs/${task.job}/tasks/${task.task}` }, text(task.label) || text(task.name) || "–"),
         badge(task.state), last ? workerLink(last.worker) : "", last ? clock(last.started_ms) : "",
         last ? duration(end - last.started_ms) : "", last?.outcome ? outcome(last.outcome) : ""];
     }), "no such tasks");

@@ -2,111 +2,10 @@
 //! each option, in place of a guess at its spelling. Also a command without `--` before it. Changes nothing about
 //! what can be typed.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+mod options;
 
-/// Options that `laboro run` and `laboro submit` do not have.
-const OPTIONS: [(&[&str], &str); 46] = [
-    (
-        &["--link", "--xapply"],
-        "use --zip, or `:::+` before the list that goes with the one before it",
-    ),
-    (
-        &["--resume", "--resume-failed"],
-        "typing the same command again goes on where it was; --retry-failed runs failed tasks again",
-    ),
-    (
-        &["--bar", "--progress", "--eta", "-p"],
-        "progress is shown on a terminal by itself; --quiet leaves it out",
-    ),
-    (
-        &["--line-buffer", "--linebuffer", "--lb"],
-        "use --tee: lines as they come, with the task's name before them",
-    ),
-    (&["--ungroup", "-u"], "use --tee: lines as they come, with the task's name before them"),
-    (&["--group"], "output is never mixed: -k prints it in the order of the input"),
-    (
-        &["--joblog"],
-        "laboro run has it; of a hub, `laboro report` and `laboro events` tell the same",
-    ),
-    (&["--results", "--res"], "use --output-dir DIR: NAME.out and NAME.err for each task"),
-    (
-        &["--halt", "--halt-on-error"],
-        "use --max-fails N: stop when more than N tasks have failed (0: at the first)",
-    ),
-    (&["--retries"], "use --attempts N: how often a task may be tried in all"),
-    (&["--delay"], "laboro run has it; a hub starts what fits its workers"),
-    (
-        &["--load", "--noswap"],
-        "laboro run has --load N, and --memory-free SIZE for what must be free",
-    ),
-    (
-        &["--memfree", "--memsuspend"],
-        "use --memory-free SIZE: start nothing more while less than this is available",
-    ),
-    (&["--shuf-seed"], "--shuf has the same order each time"),
-    (
-        &["--pipe", "--block", "--pipepart", "--cat", "--fifo", "--recstart", "--recend"],
-        "split the input first (split -l N FILE part.), then: laboro run -- COMMAND {} ::: part.*",
-    ),
-    (&["--xargs", "--context-replace"], "use -m: as many values for each command as fit, or -n N"),
-    (&["-I", "-i", "--replace"], "the placeholder is always {}; {{}} is the text {}"),
-    (&["-L", "--max-lines", "-l"], "use -n N: N values for each command"),
-    (
-        &["-d", "--delimiter"],
-        "values end with a new line, or with -0 by a NUL byte: tr , '\\n' < FILE | laboro run -- COMMAND {}",
-    ),
-    (
-        &["-E", "--eof"],
-        "all of the input is read; cut it first: sed '/END/,$d' FILE | laboro run -- COMMAND {}",
-    ),
-    (
-        &["-r", "--no-run-if-empty"],
-        "nothing runs without values; that is an error with exit status 2",
-    ),
-    (&["-t", "--verbose"], "use --dry-run to see the commands, --json for events as they run"),
-    (&["-P", "--max-procs"], "use -j N: how many run at once"),
-    (&["--will-cite", "--citation", "--bibtex"], "nothing of the kind is asked for here"),
-    (
-        &["-S", "--sshlogin", "--slf", "--sshloginfile"],
-        "start a hub (laboro hub) and workers on the hosts (laboro worker --ssh HOST), then use laboro submit --wait",
-    ),
-    (
-        &["--transferfile", "--tf", "--return", "--cleanup", "--trc", "--basefile", "--bf"],
-        "files are not copied between hosts: use a shared directory, or copy them in the task",
-    ),
-    (&["--tempdir", "--tmpdir"], "use --workdir DIR for where tasks run"),
-    (&["--tmux", "--tmuxpane"], "use laboro logs --follow TASK in another terminal"),
-    (
-        &["--semaphore", "--sem", "--id", "--fg"],
-        "there is no semaphore: give all tasks to one laboro run, or to a hub",
-    ),
-    (
-        &["--plus", "--rpl", "--extensionreplace", "--er"],
-        "see the placeholders at the end of laboro run --help",
-    ),
-    (&["--tagstring", "--tagstr"], "--tee puts the task's name before each line"),
-    (&["--tollef", "--gnu", "--fast", "--profile", "-J"], "leave it out: there are no modes"),
-    (&["--env"], "tasks of laboro run inherit all variables; in a flow `env` sets more"),
-    (&["--cpus"], "use --slots N, or `slots` in a flow; -j is what this machine offers"),
-    (&["--pin"], "tasks are not pinned to cores: put `taskset` or `numactl` before the command"),
-    (&["--stdout", "--stderr"], "use --output-dir DIR, or `output` in a flow"),
-    (
-        &["--each-line", "--from-json"],
-        "use `:::: FILE` for one value per line, or a .jsonl file of tasks",
-    ),
-    (&["--time-limit", "--time-request"], "use --timeout TIME"),
-    (&["--crash-limit"], "use --attempts N"),
-    (&["--directives"], "write a flow (.toml): options in the script are not read"),
-    (&["--stream"], "output is always kept in a few large files: laboro logs shows it"),
-    (&["--progress-bar"], "use --wait: it shows progress"),
-    (&["--nodes"], "a task runs on one machine"),
-    (
-        &["--partition", "--qos", "--account", "--nodelist"],
-        "use --group GROUP and --tag TAG for where it runs",
-    ),
-    (&["--dependency"], "use `after` in a flow"),
-    (&["--ntasks", "--cpus-per-task"], "use --slots N, or `slots` in a flow"),
-];
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use options::OPTIONS;
 
 /// What to type instead, if that is known.
 pub(crate) fn advice(error: &clap::Error, typed: &[String]) -> Option<String> {
@@ -115,7 +14,7 @@ pub(crate) fn advice(error: &clap::Error, typed: &[String]) -> Option<String> {
         return None;
     };
     if error.kind() == ErrorKind::InvalidValue && argument.starts_with("--tag ") {
-        return Some("--tag TAG says what a machine must have; to see a task's name before each line use --tee".into());
+        return Some("--tag TAG says what a machine must have; to see a task's label before each line use --tee".into());
     }
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -143,4 +42,39 @@ fn forgotten_dashes(command: &str, typed: &[String]) -> Option<String> {
         "a command goes after `--`: laboro {command} {options}-- {}{more}",
         shown.join(" ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Args;
+    use clap::Parser;
+
+    /// Every option of GNU parallel 20221122, findutils' xargs 4.9 and `hq submit` 0.20.
+    const FOREIGN: &str = include_str!("advice/foreign.txt");
+
+    #[test]
+    fn every_option_of_other_programs_is_known_or_answered() {
+        let mut silent = Vec::new();
+        let lines = FOREIGN.lines().filter(|line| !line.starts_with('#'));
+        for option in lines.flat_map(str::split_whitespace) {
+            for command in ["run", "submit"] {
+                let typed = ["laboro", command, option, "--", "true"].map(str::to_owned);
+                let Err(error) = Args::try_parse_from(&typed) else { continue };
+                if error.kind() == ErrorKind::UnknownArgument && advice(&error, &typed).is_none() {
+                    silent.push(format!("{command} {option}"));
+                }
+            }
+        }
+        assert!(silent.is_empty(), "no word about {}", silent.join(", "));
+    }
+
+    #[test]
+    fn an_option_is_answered_once_and_in_one_line() {
+        let mut seen = std::collections::HashSet::new();
+        for (names, words) in OPTIONS {
+            assert!(!words.contains('\n') && words.len() < 130, "{words}");
+            names.iter().for_each(|name| assert!(seen.insert(*name), "{name} twice"));
+        }
+    }
 }

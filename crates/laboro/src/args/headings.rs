@@ -39,6 +39,10 @@ const INPUT: (&str, &[&str]) = (
         "zip",
         "null",
         "stdin_values",
+        "pipe",
+        "block",
+        "recend",
+        "recstart",
         "literal_braces",
     ],
 );
@@ -59,12 +63,14 @@ const GROUPED: &[(&str, Groups)] = &[
                 "Time limits, retries, stopping early",
                 &["timeout", "grace", "attempts", "max_fails", "halt"],
             ),
+            ("On other machines", &["sshlogin", "remote_laboro"]),
             PROCESS,
             NEEDS,
             (
                 "Output",
                 &[
                     "output_dir",
+                    "results",
                     "tee",
                     "line_buffer",
                     "joblog",

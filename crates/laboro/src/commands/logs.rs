@@ -8,7 +8,7 @@ pub(crate) use hub::tail;
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
-use crate::hub_client::{RunPlace, is_known};
+use crate::hub_client::{RunPlace, is_known, look};
 use crate::output::{print, say};
 use crate::run::{GROUP, JOB, RunDir, earlier};
 use anyhow::Context;
@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
     }
     let dir = RunDir::find(&root, place.run.as_ref().and_then(Option::as_deref))?;
     let task = find(&dir, &args.task, is_known(&place.hub))?;
+    let own_index = task.index;
     // It may have been done by an earlier run of the job.
     let own = dir.file_name().unwrap_or_default().to_string_lossy();
     let carried = earlier::carried(&dir);
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
     let (dir, task) = (root.join(run), TaskId::new(JOB, index));
     let reader = Reader::open(dir.join("outputs")).context("the outputs cannot be read")?;
     match args.json {
-        true => as_json(&reader, &dir, args, task),
+        true => as_json(&reader, &dir, args, task, called(args, own_index)),
         false => show(reader, &dir, args, task),
     }
 }
@@ -166,10 +167,34 @@ fn say_truncated(end: Option<&End>) {
     }
 }
 
-fn as_json(reader: &Reader, dir: &Path, args: &Logs, task: TaskId) -> anyhow::Result<Exit> {
+/// Its name and its label, in the words of the API.
+fn called(args: &Logs, index: u32) -> Option<(String, String)> {
+    let mut place = args.place.clone();
+    place.run.get_or_insert(None);
+    let mut found = None;
+    let looked = look(&place, async |run| {
+        let task = run.task(JOB.0, index).await?;
+        // One without a name is called by its number here.
+        let name = task.name.to_string();
+        let is_numbered = name == format!("{}/{index}", JOB.0);
+        found = Some((if is_numbered { index.to_string() } else { name }, task.label));
+        Ok(Exit::Done)
+    });
+    looked.ok().and(found)
+}
+
+fn as_json(
+    reader: &Reader,
+    dir: &Path,
+    args: &Logs,
+    task: TaskId,
+    called: Option<(String, String)>,
+) -> anyhow::Result<Exit> {
     let state = ledger(dir)?.state_of(task).map(|state| api::TaskState::from(state).word());
-    let mut record =
-        json!({ "job": task.job.0, "task": task.index, "name": args.task, "state": state });
+    let (name, label) = called.unwrap_or_else(|| (args.task.clone(), args.task.clone()));
+    let mut record = json!({
+        "job": task.job.0, "task": task.index, "name": name, "label": label, "state": state,
+    });
     let Some(key) = key(reader, args, task)? else {
         record["attempt"] = Value::Null;
         print(record)?;

@@ -5,8 +5,9 @@ use crate::args::{Durability, Run};
 use crate::exit::{Exit, usage};
 use crate::input::{self, quantity};
 use crate::machine::Machine;
+use crate::run::collected::ResultsPlace;
 use crate::run::results::check_names;
-use crate::run::{Options, ShowOptions, StoreOf, execute, foresee};
+use crate::run::{self, Options, ShowOptions, StoreOf, execute, foresee, hosts};
 use anyhow::Context;
 use laboro_journal::log;
 use laboro_plan::{parse_duration, parse_size};
@@ -20,14 +21,27 @@ pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
         )));
     }
     let settings = args.task.settings()?.or(&args.needs.settings()?);
-    let plan = input::plan(&args.input, &settings, "run", slots(&args))?;
+    let blocks = args.pipe.pipe.then(|| blocks_dir(&args)).transpose()?;
+    let plan = match &blocks {
+        Some(dir) => {
+            let writes = !args.check && !args.dry_run;
+            input::plan_of_blocks(&args.input, &args.pipe, &settings, dir, writes)?
+        }
+        None => input::plan(&args.input, &settings, "run", slots(&args))?,
+    };
     if args.input.runs.is_some() {
         check_names(plan.parts.iter().map(|part| part.name().as_ref()))?;
     }
     if args.check {
         return Ok(input::say_checked(&plan));
     }
-    let options = options(&args)?;
+    if !args.sshlogin.is_empty() && !args.dry_run {
+        let hosts = args.sshlogin.concat();
+        let root = state_root(&args)?;
+        let place = hosts::Place { id: run::id(&root, &plan)?, root };
+        return hosts::run(*args, &plan, &hosts, &place);
+    }
+    let options = Options { blocks, ..options(&args)? };
     if args.dry_run {
         input::preview(&plan)?;
         foresee(plan, &options)?;
@@ -49,6 +63,9 @@ fn options(args: &Run) -> anyhow::Result<Options> {
     if args.attempts == Some(0) {
         return Err(usage("--attempts 0: a task is tried at least once"));
     }
+    let results = args.results.as_deref().map(ResultsPlace::parse).transpose();
+    let results = results.map_err(|why| usage(format!("--results: {why}")))?;
+    let is_table = results.as_ref().is_some_and(|place| place.dir().is_none());
     Ok(Options {
         slots,
         machine: Machine::new(&args.with)?,
@@ -62,11 +79,13 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         delay: quantity("--delay", args.delay.as_deref(), parse_duration)?,
         load_max: args.load,
         joblog: args.joblog.clone(),
+        blocks: None,
         res_line: args.input.runs.is_some() && args.success == crate::args::Success::ResLine,
         results_dir: args.input.runs.as_deref().map(beside).transpose()?,
         output_dir: args.output_dir.clone(),
+        results,
         output_limit: quantity("--output-limit", args.output_limit.as_deref(), parse_size)?
-            .unwrap_or(if args.keep_order { u64::MAX } else { OUTPUT_LIMIT }),
+            .unwrap_or(if args.keep_order || is_table { u64::MAX } else { OUTPUT_LIMIT }),
         state: state_root(args)?,
         store: store_of(args),
         durability: match args.durability {
@@ -87,8 +106,19 @@ fn options(args: &Run) -> anyhow::Result<Options> {
     })
 }
 
-/// What is kept is for reading later; what `-k` prints is a result, and has to be whole.
+/// What is kept is for reading later; what `-k` prints, or a table has, is a result and has to be whole.
 const OUTPUT_LIMIT: u64 = 64 << 20;
+
+/// Where the blocks of `--pipe` are: tasks may run elsewhere, so it is the whole path.
+fn blocks_dir(args: &Run) -> anyhow::Result<PathBuf> {
+    let state = std::path::absolute(state_root(args)?)?;
+    if state.to_string_lossy().contains('{') {
+        return Err(usage(
+            "--pipe: the path of the state has a brace in it; --state DIR puts it elsewhere",
+        ));
+    }
+    Ok(state.join("blocks"))
+}
 
 /// `outputs/` beside the directory of scripts.
 fn beside(runs: &Path) -> anyhow::Result<PathBuf> {

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
         return input::preview(&plan);
     }
     let terms = Terms::new(args)?;
-    let job = job(args, &plan)?;
+    let job = job_of(args, &plan)?;
     let is_quiet = args.quiet || args.json;
     talk(&args.hub, async |hub| {
         let submitted = match &args.add {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
 }
 
 /// What the command line says comes before what the plan says.
-fn job(args: &Submit, plan: &Plan) -> anyhow::Result<SubmitJob> {
+pub(crate) fn job_of(args: &Submit, plan: &Plan) -> anyhow::Result<SubmitJob> {
     let fails_max = plan.job.fails_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let name = args.name.clone().or_else(|| plan.job.name.clone());
     let file = args.input.file.as_deref().or(args.input.runs.as_deref());

@@ -3,6 +3,7 @@
 use super::drawing::{self, took};
 use super::facts::ReportFacts;
 use super::html::{escape, section, table};
+use crate::view::called;
 use laboro_api::EndedAttempt;
 
 const STYLE: &str = include_str!("style.css");
@@ -118,7 +119,7 @@ fn failures(facts: &ReportFacts) -> String {
             if !failed.words.trim().is_empty() {
                 words += &format!("<pre>{}</pre>", escape(failed.words.trim_end()));
             }
-            vec![task.task.to_string(), escape(&task.name), escape(how), words]
+            vec![task.task.to_string(), escape(called(task)), escape(how), words]
         })
         .collect();
     let mut shown = table(&["Task", "Name", "How", "Last words"], &rows, "none");

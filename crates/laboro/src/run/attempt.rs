@@ -1,5 +1,7 @@
 //! One attempt at a task of a run: what it printed last, the files it is copied to, how its end is to be read.
 
+use super::collected::{ResultsPlace, task_dir};
+use super::layout::Layout;
 use super::{JOB, Options};
 use crate::output::shell_word;
 use anyhow::Context;
@@ -33,7 +35,7 @@ pub(crate) struct Attempt {
     pub(crate) printed: u64,
     res_line: Option<ResLine>,
     /// Copies of stdout and stderr.
-    files: Option<[File; 2]>,
+    files: Vec<[File; 2]>,
 }
 
 /// How much of the end of stderr is shown with a failure.
@@ -60,7 +62,7 @@ impl Attempt {
             stderr_tail: Vec::new(),
             printed: 0,
             res_line: options.res_line.then(ResLine::default),
-            files: None,
+            files: Vec::new(),
         }
     }
 
@@ -69,12 +71,17 @@ impl Attempt {
         &mut self,
         words: &[OsString],
         options: &Options,
+        layout: &Layout,
     ) -> anyhow::Result<()> {
-        if options.results_dir.is_some() || options.joblog.is_some() {
+        if options.results_dir.is_some() {
             self.command = typed(words);
         }
         if let Some(dir) = &options.output_dir {
-            self.files = Some(copies(dir, &self.file_name())?);
+            self.files.push(copies(dir, &self.file_name())?);
+        }
+        if let Some(dir) = options.results.as_ref().and_then(ResultsPlace::dir) {
+            let dir = task_dir(dir, layout, self.task.index)?;
+            self.files.push([create(&dir.join("stdout"))?, create(&dir.join("stderr"))?]);
         }
         Ok(())
     }
@@ -105,10 +112,8 @@ impl Attempt {
         } else if let Some(line) = &mut self.res_line {
             line.take(bytes);
         }
-        match &mut self.files {
-            Some(files) => files[usize::from(is_stderr)].write_all(bytes),
-            None => Ok(()),
-        }
+        let mut copies = self.files.iter_mut().map(|files| &mut files[usize::from(is_stderr)]);
+        copies.try_for_each(|file| file.write_all(bytes))
     }
 
     pub(crate) fn stderr_tail(&self) -> &[u8] {
@@ -150,11 +155,12 @@ fn typed(argv: &[OsString]) -> String {
 
 /// Both are made when the attempt begins, so that nothing of an earlier attempt is left in them.
 fn copies(dir: &Path, name: &str) -> anyhow::Result<[File; 2]> {
-    let make = |ending| {
-        let path = dir.join(format!("{name}.{ending}"));
-        File::create(&path).with_context(|| format!("{} cannot be written", path.display()))
-    };
+    let make = |ending| create(&dir.join(format!("{name}.{ending}")));
     Ok([make("out")?, make("err")?])
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// A file system takes no longer names than 255 bytes.

@@ -6,6 +6,7 @@ mod ends;
 
 use super::attempt::Attempt;
 use super::attempts::Attempts;
+use super::collected::Table;
 use super::joblog::JobLog;
 use super::order::OrderedOutput;
 use super::results::Results;
@@ -50,6 +51,7 @@ pub(crate) struct Desk {
     pub(super) results: Option<Results>,
     pub(super) tally: Tally,
     pub(super) joblog: Option<JobLog>,
+    pub(super) table: Option<Table>,
     /// All tasks of the job.
     total: u64,
     /// So many tasks are given beyond the slots, as long as nobody says otherwise.
@@ -107,6 +109,7 @@ pub(crate) struct Setup {
     pub(crate) results: Option<Results>,
     pub(crate) ahead: u32,
     pub(crate) joblog: Option<JobLog>,
+    pub(crate) table: Option<Table>,
     pub(crate) total: u64,
 }
 
@@ -141,6 +144,7 @@ impl Setup {
             results,
             ahead,
             joblog: None,
+            table: None,
             total: 0,
         })
     }
@@ -149,7 +153,7 @@ impl Setup {
 impl Desk {
     pub(crate) fn new(setup: Setup) -> Desk {
         let Setup { layout, options, asker, outputs, attempts, display, .. } = setup;
-        let Setup { order, results, ahead, joblog, total, .. } = setup;
+        let Setup { order, results, ahead, joblog, table, total, .. } = setup;
         Desk {
             layout,
             options,
@@ -162,6 +166,7 @@ impl Desk {
             results,
             tally: Tally::default(),
             joblog,
+            table,
             total,
             ahead,
             worker: WorkerRef::Name { group: GROUP.into(), name: WORKER.into() },
@@ -479,7 +484,7 @@ impl Desk {
 
     pub(super) fn launching(&mut self, key: Key, words: &[OsString]) {
         if let Some(attempt) = self.given.get_mut(&key)
-            && let Err(error) = attempt.launching(words, &self.options)
+            && let Err(error) = attempt.launching(words, &self.options, &self.layout)
         {
             self.fail(error);
         }

@@ -3,7 +3,7 @@
 //! file, or a command in a directory; its runs are listed in a file, the newest last.
 
 use anyhow::Context;
-use laboro_core::{Ledger, State, TaskId};
+use laboro_core::{Ledger, State};
 use laboro_journal::read_ledger;
 use laboro_plan::{Elements, Fingerprint, PartContent, Plan};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -37,6 +37,15 @@ pub(crate) struct Carried {
     pub(crate) last: u32,
     pub(crate) run: String,
     pub(crate) from: u32,
+}
+
+/// What earlier runs have done of a plan.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Apart from each other, in order.
+    pub(crate) carried: Vec<Carried>,
+    /// Tasks that were tried and failed, and that no run has done.
+    pub(crate) failed: u64,
 }
 
 /// The runs of a store.
@@ -91,7 +100,7 @@ pub(crate) fn find(
     plan: &Plan,
     contents: &[PartContent],
     firsts: &[u32],
-) -> Vec<Carried> {
+) -> Found {
     let mut wanted = Wanted::new(plan, contents, firsts);
     let mut superseded: HashSet<String> = HashSet::new();
     for run in store.runs.iter().rev().filter(|run| *run != own) {
@@ -107,7 +116,7 @@ pub(crate) fn find(
         // What was run under a name later is what that name stands for.
         superseded.extend(names.into_iter().filter(|name| !name.is_empty()));
     }
-    wanted.found
+    wanted.finish()
 }
 
 /// Elements of this plan that nobody is known to have done.
@@ -118,6 +127,8 @@ struct Wanted<'a> {
     count: u64,
     /// Apart from each other, in order.
     found: Vec<Carried>,
+    /// Those that failed in some run.
+    failed: Vec<(u32, u32)>,
 }
 
 impl<'a> Wanted<'a> {
@@ -126,7 +137,7 @@ impl<'a> Wanted<'a> {
         for (content, &first) in contents.iter().zip(firsts) {
             parts.entry(content.key).or_default().push((first, &content.elements));
         }
-        Wanted { parts, count: plan.task_count(), found: Vec::new() }
+        Wanted { parts, count: plan.task_count(), found: Vec::new(), failed: Vec::new() }
     }
 
     fn is_empty(&self) -> bool {
@@ -142,31 +153,88 @@ impl<'a> Wanted<'a> {
     ) {
         let mut old: HashMap<Fingerprint, Vec<Known>> = HashMap::new();
         known.for_each(|part| old.entry(part.content.key).or_default().push(part));
-        let is_done = |index: u32| ledger.state_of(TaskId::new(JOB, index)) == Some(State::Done);
         let mut found: Vec<Carried> = Vec::new();
         for (key, wanted) in &self.parts {
             let Some(known) = old.get(key) else { continue };
-            for ((first, last), theirs) in pairs(wanted, known) {
-                for index in first..=last {
-                    let theirs = theirs + (index - first);
-                    if is_in(&self.found, index) || !is_done(theirs) {
-                        continue;
-                    }
-                    self.count -= 1;
-                    let (by, from) = origin(before, run, theirs);
-                    match found.last_mut() {
-                        // Numbers in a row are a range: there may be millions.
-                        Some(last) if last.goes_on(index, by, from) => last.last = index,
-                        _ => {
-                            let run = by.to_owned();
-                            found.push(Carried { first: index, last: index, run, from });
-                        }
-                    }
+            for (mine, theirs) in pairs(wanted, known) {
+                // As runs: there may be millions.
+                let runs = |state| {
+                    let last = theirs + (mine.1 - mine.0);
+                    let runs = ledger.runs_in_state(JOB, state, (theirs, last)).into_iter();
+                    runs.map(move |(first, last)| {
+                        (mine.0 + (first - theirs), mine.0 + (last - theirs))
+                    })
+                };
+                self.failed.extend(runs(State::Failed));
+                for part in runs(State::Done).flat_map(|run| without(&self.found, run)) {
+                    self.count -= u64::from(part.1 - part.0) + 1;
+                    push_parts(&mut found, part, theirs + (part.0 - mine.0), run, before);
                 }
             }
         }
         self.found.append(&mut found);
         self.found.sort_unstable_by_key(|one| one.first);
+    }
+
+    fn finish(mut self) -> Found {
+        self.failed.sort_unstable();
+        let (mut failed, mut next) = (0, 0);
+        for (first, last) in self.failed {
+            let first = first.max(next);
+            next = next.max(last.saturating_add(1));
+            if first <= last {
+                let left = without(&self.found, (first, last));
+                failed += left.iter().map(|(first, last)| u64::from(last - first) + 1).sum::<u64>();
+            }
+        }
+        Found { carried: self.found, failed }
+    }
+}
+
+/// What of a range is in none of these, which are in order.
+fn without(ranges: &[Carried], (first, last): (u32, u32)) -> Vec<(u32, u32)> {
+    let mut left = Vec::new();
+    let mut from = u64::from(first);
+    let begin = ranges.partition_point(|one| one.last < first);
+    for one in ranges[begin..].iter().take_while(|one| one.first <= last) {
+        if from < u64::from(one.first) {
+            left.push((from as u32, one.first - 1));
+        }
+        from = from.max(u64::from(one.last) + 1);
+    }
+    if from <= u64::from(last) {
+        left.push((from as u32, last));
+    }
+    left
+}
+
+/// These were done as numbers from `theirs` on by `run`, or by those that it has them from.
+fn push_parts(
+    found: &mut Vec<Carried>,
+    (mut first, last): (u32, u32),
+    mut theirs: u32,
+    run: &str,
+    before: &[Carried],
+) {
+    loop {
+        let (by, from) = origin(before, run, theirs);
+        let after = before.partition_point(|one| one.last < theirs);
+        // As far as they have one origin.
+        let until = match before.get(after) {
+            Some(one) if one.first <= theirs => one.last,
+            Some(one) => one.first - 1,
+            None => u32::MAX,
+        };
+        let length = (until - theirs).min(last - first);
+        let end = first + length;
+        match found.last_mut() {
+            Some(one) if one.goes_on(first, by, from) => one.last = end,
+            _ => found.push(Carried { first, last: end, run: by.to_owned(), from }),
+        }
+        if end == last {
+            return;
+        }
+        (first, theirs) = (end + 1, theirs + length + 1);
     }
 }
 
@@ -176,11 +244,6 @@ impl Carried {
             && self.run == run
             && from.checked_sub(self.from) == index.checked_sub(self.first)
     }
-}
-
-fn is_in(ranges: &[Carried], index: u32) -> bool {
-    let after = ranges.partition_point(|one| one.first <= index);
-    ranges[..after].last().is_some_and(|one| index <= one.last)
 }
 
 /// Which of my numbers are which of theirs: the n-th with a value is the n-th with it.

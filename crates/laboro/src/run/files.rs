@@ -9,7 +9,8 @@ const OWN: u64 = 64;
 /// Gives how many tasks may be launched beyond the slots, which is at most what is asked for.
 pub(crate) fn make_room(options: &Options, ahead: u32) -> Result<u32, String> {
     let pipes_a_task = 2;
-    let copies_a_task = if options.output_dir.is_some() { 2 } else { 0 };
+    let places = [options.output_dir.is_some(), options.results.is_some()];
+    let copies_a_task = places.map(|is_given| if is_given { 2 } else { 0 }).iter().sum::<u64>();
     make_room_for(options.slots, ahead, pipes_a_task + copies_a_task)
 }
 

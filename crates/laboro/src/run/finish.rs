@@ -20,7 +20,7 @@ pub(super) async fn finish(
     let after = job_view(handle).await?;
     let failed = failed_tasks(handle).await?;
     let mut desk = desk.lock();
-    let Desk { layout, display, outputs, order, results, tally, .. } = &mut *desk;
+    let Desk { layout, display, outputs, order, results, table, tally, .. } = &mut *desk;
     let failed = failed.iter().map(|task| {
         let index = task.task.index;
         let name = layout.name(index).unwrap_or_else(|| task.name.to_string());
@@ -31,7 +31,9 @@ pub(super) async fn finish(
         let outcome = outcome.or_else(|| known.map(|known| known.outcome.clone()));
         let outcome = outcome.unwrap_or_else(|| "in an earlier run".to_owned());
         let words = known.map_or_else(Vec::new, |known| known.words.clone());
-        Failure { index, name, label, outcome, words }
+        let message = known.and_then(|known| known.message.clone());
+        let message = message.or_else(|| task.message.as_deref().map(str::to_owned));
+        Failure { index, name, label, outcome, message, words }
     });
     let failed = failed.collect();
     outputs.flush().context(OUTPUTS_TROUBLE)?;
@@ -40,6 +42,9 @@ pub(super) async fn finish(
     }
     if let Some(results) = results {
         results.close()?;
+    }
+    if let Some(table) = table {
+        table.flush()?;
     }
     let cut = order.as_ref().map_or(0, OrderedOutput::cut);
     let how = desk.how(&after);

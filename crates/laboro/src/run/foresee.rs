@@ -32,7 +32,8 @@ pub(crate) fn foresee(plan: Plan, options: &Options) -> anyhow::Result<()> {
         }),
         None => {
             let contents = plan.contents(&order(&plan));
-            let found = earlier::find(root, &store, &id, &plan, &contents, &layout.firsts());
+            let found =
+                earlier::find(root, &store, &id, &plan, &contents, &layout.firsts()).carried;
             Box::new(move |index| match earlier::origin(&found, "", index).0 {
                 "" => Some("new, changed, or after something that is"),
                 _ => None,

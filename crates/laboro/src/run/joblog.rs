@@ -1,9 +1,9 @@
 //! `--joblog`: a line for each attempt that has ended, in the columns of GNU parallel, so that what reads its logs reads
 //! ours. Nothing is read back: what is done is known by the run's own state.
 
+use super::collected::Numbers;
 use super::show::EndView;
 use anyhow::Context;
-use laboro_core::Outcome;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -28,25 +28,16 @@ impl JobLog {
         Ok(JobLog(file))
     }
 
-    pub(crate) fn add(&mut self, end: &EndView) -> anyhow::Result<()> {
-        self.0.write_all(line(end).as_bytes()).context("the file of --joblog cannot be written")
+    pub(crate) fn add(&mut self, end: &EndView, command: &str) -> anyhow::Result<()> {
+        self.0
+            .write_all(line(end, command).as_bytes())
+            .context("the file of --joblog cannot be written")
     }
 }
 
-fn line(end: &EndView) -> String {
-    let (exit, signal) = match end.outcome {
-        Outcome::Success => (0, 0),
-        Outcome::Exit(code) => (code, 0),
-        Outcome::Signal(signal) => (0, signal),
-        // As parallel has it for what it ended itself.
-        Outcome::TimedOut => (-1, 15),
-        Outcome::Error | Outcome::Lost => (-1, 0),
-    };
-    let started = end.started_ms as f64 / 1000.0;
-    let took = end.used.wall_us as f64 / 1e6;
-    let command = end.command.replace(['\n', '\t'], " ");
-    format!(
-        "{}\t:\t{started:.3}\t{took:>10.3}\t0\t{}\t{exit}\t{signal}\t{command}\n",
-        end.index, end.printed
-    )
+fn line(end: &EndView, command: &str) -> String {
+    let numbers = Numbers::new(end.started_ms, end.used.wall_us, end.printed, end.outcome);
+    let mut fields = numbers.fields(end.index);
+    fields[3] = format!("{:>10}", fields[3]);
+    format!("{}\t{}\n", fields.join("\t"), command.replace(['\n', '\t'], " "))
 }

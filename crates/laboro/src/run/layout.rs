@@ -2,7 +2,7 @@
 //! hub is given all of it; what is asked here later is what a task is called, and what the plan says now of how long it
 //! may take.
 
-use crate::output::{bytes, safe};
+use crate::output::{bytes, safe, shell_word};
 use crate::run::{GROUP, Options};
 use crate::submit::{millis, spec};
 use laboro_api::{self as api, Converter};
@@ -10,7 +10,7 @@ use laboro_core::{
     Amount, ArraySpec, Grant, JobOptions, Needs, Profile, Request, Submit, SubmitTo, TaskSpec,
     Values,
 };
-use laboro_plan::{Array, Part, Plan};
+use laboro_plan::{Array, Part, Plan, Work};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -152,6 +152,60 @@ impl Layout {
         })
     }
 
+    /// What an element stands for, by the names of its columns or their numbers.
+    pub(crate) fn values(&self, index: u32) -> Vec<(String, Vec<u8>)> {
+        let Some((part, place)) = self.find(index) else { return Vec::new() };
+        let Part::Array(array) = &self.plan.parts[part] else {
+            return vec![(String::new(), self.plan.parts[part].name().into())];
+        };
+        if self.plan.parts.len() > 1 {
+            return vec![(String::new(), array.element_name(u64::from(place)).into_bytes())];
+        }
+        let row = array.values.row(u64::from(place)).unwrap_or_default();
+        let names = column_names(array, "");
+        names.into_iter().zip(row).map(|(name, value)| (name, value.into_owned())).collect()
+    }
+
+    /// What the values of all tasks are called in a table: those of the only array, else the name of the task.
+    pub(crate) fn value_columns(&self) -> Vec<String> {
+        match self.plan.parts.as_slice() {
+            [Part::Array(array)] => column_names(array, "V"),
+            _ => vec!["Name".to_owned()],
+        }
+    }
+
+    /// Which directories lead to the results of a task: its name where it has one, then each value below what it is called.
+    pub(crate) fn path_words(&self, index: u32) -> Vec<Vec<u8>> {
+        let Some((part, place)) = self.find(index) else { return Vec::new() };
+        let Part::Array(array) = &self.plan.parts[part] else {
+            return vec![self.plan.parts[part].name().into()];
+        };
+        let name = Some(array.name.clone().into_bytes()).filter(|name| !name.is_empty());
+        let row = array.values.row(u64::from(place)).unwrap_or_default();
+        let words = column_names(array, "").into_iter().zip(row);
+        let words = words.flat_map(|(name, value)| [name.into_bytes(), value.into_owned()]);
+        name.into_iter().chain(words).collect()
+    }
+
+    /// As a person would type it.
+    pub(crate) fn command(&self, index: u32) -> String {
+        let Some((part, place)) = self.find(index) else { return String::new() };
+        let work = match &self.plan.parts[part] {
+            Part::Array(array) => array.element(u64::from(place)).map(|element| element.work),
+            Part::Task(task) => Some(task.work.clone()),
+        };
+        let typed = |words: &[std::ffi::OsString]| {
+            let words = words.iter().map(|word| shell_word(&word.to_string_lossy()));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        match work {
+            Some(Work::Shell { line }) => line.to_string_lossy().into_owned(),
+            Some(Work::Argv(words)) => typed(&words),
+            Some(Work::Script(script)) => typed(&script.arguments),
+            None => String::new(),
+        }
+    }
+
     fn placed(&self, index: u32) -> &Placed {
         let after = self.arrays.partition_point(|array| array.first <= index);
         &self.arrays[after.saturating_sub(1)]
@@ -198,6 +252,15 @@ impl Layout {
         });
         order.collect()
     }
+}
+
+/// By the keys of a matrix or a table, else by their numbers behind `before`.
+fn column_names(array: &Array, before: &str) -> Vec<String> {
+    let columns = array.values.columns().iter().enumerate();
+    let name = |(at, column): (usize, &laboro_plan::Column)| {
+        column.key.clone().unwrap_or_else(|| format!("{before}{}", at + 1))
+    };
+    columns.map(name).collect()
 }
 
 /// One part alone, by the words that a hub would be sent.

@@ -1,20 +1,16 @@
 //! Prints what tasks printed, in the order of the input: the next one as soon as it has ended. What comes
 //! too early waits in the store, not in memory.
 
-use super::earlier::{self, Carried};
+use super::kept::{Kept, Place, key};
 use crate::output::say;
 use anyhow::Context;
-use laboro_journal::outputs::{End, Key, Reader, Stream, Streams};
-use std::collections::{BTreeMap, HashMap};
+use laboro_journal::outputs::{End, Stream, Streams};
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(crate) struct OrderedOutput {
-    reader: Reader,
-    /// What earlier runs did of this job, and their outputs once they were asked for.
-    carried: Vec<Carried>,
-    root: PathBuf,
-    earlier: HashMap<String, Option<Reader>>,
+    kept: Kept,
     /// Ranges of numbers that are still to come, the next one last.
     to_come: Vec<(u32, u32)>,
     /// Ended tasks whose turn has not come, with their last attempt.
@@ -27,13 +23,8 @@ pub(crate) struct OrderedOutput {
 impl OrderedOutput {
     pub(crate) fn new(outputs: &Path, mut order: Vec<(u32, u32)>) -> anyhow::Result<OrderedOutput> {
         order.reverse();
-        let reader = Reader::open(outputs).context("the outputs cannot be read")?;
-        let dir = outputs.parent().unwrap_or(outputs);
         Ok(OrderedOutput {
-            reader,
-            carried: earlier::carried(dir),
-            root: dir.parent().unwrap_or(dir).to_owned(),
-            earlier: HashMap::new(),
+            kept: Kept::open(outputs)?,
             to_come: order,
             ended: BTreeMap::new(),
             has_no_reader: false,
@@ -43,15 +34,8 @@ impl OrderedOutput {
 
     /// A task that ended in an earlier run.
     pub(crate) fn ended_before(&mut self, index: u32) -> anyhow::Result<()> {
-        let (run, there) = earlier::origin(&self.carried, "", index);
-        let attempts = match run {
-            "" => self.reader.attempts(super::JOB.0, index)?,
-            run => match reader_of(&mut self.earlier, &self.root, run) {
-                Some(reader) => reader.attempts(super::JOB.0, there)?,
-                None => Vec::new(),
-            },
-        };
-        self.ended.insert(index, attempts.last().copied().unwrap_or(1));
+        let attempt = self.kept.last_attempt(index)?;
+        self.ended.insert(index, attempt.unwrap_or(1));
         Ok(())
     }
 
@@ -63,7 +47,7 @@ impl OrderedOutput {
 
     pub(crate) fn print_ready(&mut self) -> anyhow::Result<()> {
         if self.to_come.last().is_some_and(|(next, _)| self.ended.contains_key(next)) {
-            self.reader.refresh()?;
+            self.kept.refresh()?;
         }
         while let Some((next, last)) = self.to_come.last_mut() {
             let Some(attempt) = self.ended.remove(next) else { break };
@@ -80,7 +64,7 @@ impl OrderedOutput {
 
     /// The run is over: what has ended behind something that has not.
     pub(crate) fn print_rest(&mut self) -> anyhow::Result<()> {
-        self.reader.refresh()?;
+        self.kept.refresh()?;
         let rest = std::mem::take(&mut self.ended);
         let order = std::mem::take(&mut self.to_come);
         for (first, last) in order.into_iter().rev() {
@@ -100,18 +84,14 @@ impl OrderedOutput {
         if self.has_no_reader {
             return Ok(());
         }
-        let (run, index) = earlier::origin(&self.carried, "", index);
-        let reader = match run {
-            "" => Some(&self.reader),
-            run => reader_of(&mut self.earlier, &self.root, run),
+        let (reader, key) = match self.kept.place(index) {
+            Place::Here(reader, there) => (reader, key(there, attempt)),
+            Place::Gone(run) => {
+                self.cut += 1;
+                say(format_args!("laboro: task {index}: its output went with run {run}"));
+                return Ok(());
+            }
         };
-        let Some(reader) = reader else {
-            self.cut += 1;
-            let run = run.to_owned();
-            say(format_args!("laboro: task {index}: its output went with run {run}"));
-            return Ok(());
-        };
-        let key = Key { job: super::JOB.0, index, attempt };
         let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
         for chunk in reader.read(key, Streams::Both) {
             let (stream, bytes) = chunk?;
@@ -140,14 +120,4 @@ impl OrderedOutput {
         }
         Ok(())
     }
-}
-
-/// `None`: somebody has removed it.
-fn reader_of<'a>(
-    earlier: &'a mut HashMap<String, Option<Reader>>,
-    root: &Path,
-    run: &str,
-) -> Option<&'a Reader> {
-    let open = || Reader::open(root.join(run).join("outputs")).ok();
-    earlier.entry(run.to_owned()).or_insert_with(open).as_ref()
 }

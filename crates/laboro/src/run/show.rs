@@ -52,8 +52,6 @@ pub(crate) struct EndView {
     pub(crate) used: Used,
     pub(crate) stderr_tail: Vec<u8>,
     pub(crate) started_ms: u64,
-    /// As typed, where somebody wants to know.
-    pub(crate) command: String,
     /// Bytes on standard output.
     pub(crate) printed: u64,
 }
@@ -91,11 +89,11 @@ pub(crate) fn used(used: &Used) -> api::Used {
 const TAIL_LINES: usize = 5;
 
 impl Display {
-    /// `new` tasks were not there when the job was run before.
+    /// Of a job that was changed: how many of its tasks no run has tried, and how many failed and run again.
     pub(crate) fn new(
         show: ShowOptions,
         before: &JobView,
-        new: Option<u64>,
+        new: Option<(u64, u64)>,
         started: Instant,
     ) -> Display {
         let total = before.counts.total();
@@ -129,9 +127,12 @@ impl Display {
             let counts = api::Counts::from(before.counts);
             display
                 .json(&json!({ "event": "begin", "job": JOB.0, "tasks": total, "counts": counts }));
-        } else if !show.quiet && before.counts.unfinished() < total {
+        } else if !show.quiet && (before.counts.unfinished() < total || new.is_some()) {
             let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-            let new = new.map_or(String::new(), |new| format!(", {new} new"));
+            let new = new.map_or(String::new(), |(new, again)| match again {
+                0 => format!(", {new} new"),
+                _ => format!(", {new} new, {again} failed before and run again"),
+            });
             display.note(&format!("resuming: {done} of {total} tasks already done{new}{failed}"));
         }
         display

@@ -128,7 +128,7 @@ impl RunDir {
 
 /// Names the run after what is run and where: typed in another directory, the same words do other things.
 /// A directory that holds its own state may be moved.
-pub(super) fn id(root: &Path, plan: &Plan) -> anyhow::Result<String> {
+pub(crate) fn id(root: &Path, plan: &Plan) -> anyhow::Result<String> {
     let plan = plan.fingerprint();
     let id = match elsewhere(root)? {
         None => plan,

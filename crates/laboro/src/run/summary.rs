@@ -30,6 +30,8 @@ pub(crate) struct Failure {
     pub(crate) name: String,
     pub(crate) label: String,
     pub(crate) outcome: String,
+    /// Why it could not be started, or what else is known of its end.
+    pub(crate) message: Option<String>,
     pub(crate) words: Vec<String>,
 }
 
@@ -58,6 +60,7 @@ impl Tally {
                     name: end.name.clone(),
                     label: end.label.clone(),
                     outcome: end.outcome.to_string(),
+                    message: end.message.clone(),
                     words: last_lines(&end.stderr_tail, WORDS),
                 });
             }
@@ -157,8 +160,9 @@ impl Summary<'_> {
         if !self.failed.is_empty() {
             text.push_str("failed:\n");
         }
-        for Failure { label, outcome, words, .. } in &self.failed {
-            text.push_str(&format!("  {}  {outcome}\n", safe(label)));
+        for Failure { label, outcome, message, words, .. } in &self.failed {
+            let why = message.as_ref().map_or(String::new(), |why| format!(": {}", safe(why)));
+            text.push_str(&format!("  {}  {outcome}{why}\n", safe(label)));
             words.iter().for_each(|line| text.push_str(&format!("      {line}\n")));
         }
         let shown = self.failed.len() as u64;

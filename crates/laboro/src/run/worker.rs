@@ -1,5 +1,6 @@
 //! The worker of a run: the same agent that works for hubs elsewhere, with a hub in this process.
 
+use super::collected::Table;
 use super::desk::{OUTPUTS_TROUBLE, Setup};
 use super::order::OrderedOutput;
 use super::side::{Mail, SharedDesk, Side};
@@ -125,6 +126,30 @@ pub(super) async fn begin_order(
     path: &Path,
 ) -> anyhow::Result<OrderedOutput> {
     let mut order = OrderedOutput::new(&path.join("outputs"), setup.layout.input_order())?;
+    each_ended(handle, |index| order.ended_before(index)).await?;
+    setup.display.above(|| order.print_ready())?;
+    Ok(order)
+}
+
+/// The same for a table of results.
+pub(super) async fn begin_table(
+    setup: &Setup,
+    handle: &Handle,
+    path: &Path,
+    file: &Path,
+    separator: u8,
+) -> anyhow::Result<Table> {
+    let mut table = Table::open(file, separator, &setup.layout, &path.join("outputs"))?;
+    each_ended(handle, |index| table.add(&setup.layout, index)).await?;
+    table.flush()?;
+    Ok(table)
+}
+
+/// Tasks that had ended when this run began.
+async fn each_ended(
+    handle: &Handle,
+    mut see: impl FnMut(u32) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     for state in [State::Done, State::Failed] {
         let mut from = Some(1);
         while let Some(index) = from {
@@ -133,11 +158,10 @@ pub(super) async fn begin_order(
                 break;
             };
             for task in tasks {
-                order.ended_before(task.task.index)?;
+                see(task.task.index)?;
             }
             from = next;
         }
     }
-    setup.display.above(|| order.print_ready())?;
-    Ok(order)
+    Ok(())
 }

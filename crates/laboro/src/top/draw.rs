@@ -3,7 +3,7 @@
 
 use super::model::{Model, View};
 use crate::output::safe;
-use crate::view::{ago, between, now_ms};
+use crate::view::{ago, between, called, now_ms};
 use laboro_api::{Counts, Job, JobState, Standing, Task, TaskState, Worker};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -273,7 +273,7 @@ fn task_row(task: &Task, now: u64) -> Row<'static> {
     let how = last.and_then(|one| one.outcome).map(|outcome| outcome.to_string());
     Row::new([
         Cell::from(task.task.to_string()),
-        Cell::from(safe(&task.name.to_string())),
+        Cell::from(safe(&called(task))),
         Cell::from(task.state.word()).fg(color_of_task(task.state)),
         Cell::from(last.map_or(String::new(), |one| format!("#{}", one.worker))),
         Cell::from(took.unwrap_or_default()),
@@ -290,7 +290,7 @@ fn task(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     let last = task.attempts.last();
     let mut lines = vec![Line::from(vec![
         Span::from(format!(" {}/{} ", task.job, task.task)).dim(),
-        Span::from(safe(&task.name.to_string())).bold(),
+        Span::from(safe(&called(task))).bold(),
         Span::styled(format!(" {} ", task.state.word()), color_of_task(task.state)),
         Span::from(format!("{} failed, {} lost", task.failed_attempts, task.lost_attempts)).dim(),
     ])];

@@ -32,42 +32,123 @@ pub(crate) fn run(args: &Worker, access: &str) -> anyhow::Result<Exit> {
 /// What a shell on the other machine is given. The access text comes first on standard input; that the rest
 /// of it ends is how the worker knows that we are gone, also if ssh itself was killed.
 fn remote_command(args: &Worker, words: &[&str]) -> String {
-    let mut command = vec![args.remote_laboro.as_str(), "worker", "--access", "-"];
-    command.extend(args.hub.as_deref());
-    command.extend(words);
+    let options = args.hub.as_deref().into_iter().chain(words.iter().copied());
+    let command = remote_words(&args.remote_laboro, options);
     command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 async fn drive(hosts: &[String], command: &str, access: &str) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen()?;
-    let mut workers = JoinSet::new();
-    let mut stdins = Vec::new();
+    let mut workers = Workers::new(access.to_owned(), false);
     for host in hosts {
-        let mut child = start(host, command)?;
-        let mut stdin = child.stdin.take().expect("it was asked for");
-        // A host that cannot be reached closes it, and says why on its own.
-        let _ = stdin.write_all(framed(access).as_bytes()).await;
-        stdins.push(stdin);
-        workers.spawn(watch(host.clone(), child));
+        workers.watch(host, start(host, &[], command)?).await;
     }
-    let mut exit = Exit::Done;
     loop {
         tokio::select! {
-            () = signals.next() => interrupt(&mut stdins).await,
-            ended = workers.join_next() => match ended {
-                None => return Ok(exit),
-                Some(ended) => {
-                    let HostEnd { host, code } = ended.context("a watcher of a worker failed")?;
-                    match code {
-                        Some(0) => say(format_args!("{host}: the worker has left")),
-                        Some(code) => say(format_args!("{host}: the worker ended with status {code}")),
-                        None => say(format_args!("{host}: ssh was killed")),
-                    }
-                    if code != Some(0) {
-                        exit = Exit::SomeFailed;
-                    }
-                }
+            () = signals.next() => {
+                workers.interrupt().await;
+            }
+            is_left = workers.next_end() => if !is_left {
+                return Ok(if workers.has_failed { Exit::SomeFailed } else { Exit::Done });
             },
+        }
+    }
+}
+
+/// The words that start a worker which takes its access from standard input.
+pub(crate) fn remote_words<'a>(
+    laboro: &'a str,
+    options: impl IntoIterator<Item = &'a str>,
+) -> Vec<&'a str> {
+    [laboro, "worker", "--access", "-"].into_iter().chain(options).collect()
+}
+
+/// Workers that were started, as long as they live.
+pub(crate) struct Workers {
+    access: String,
+    is_quiet: bool,
+    watched: JoinSet<HostEnd>,
+    stdins: Vec<ChildStdin>,
+    interrupts: u32,
+    has_failed: bool,
+}
+
+impl Workers {
+    pub(crate) fn new(access: String, is_quiet: bool) -> Workers {
+        Workers {
+            access,
+            is_quiet,
+            watched: JoinSet::new(),
+            stdins: Vec::new(),
+            interrupts: 0,
+            has_failed: false,
+        }
+    }
+
+    /// A worker on a host for a hub that listens on this port here; the connection of ssh leads to it. `:` is this machine.
+    pub(crate) async fn start(
+        &mut self,
+        host: &str,
+        port: u16,
+        words: &[&str],
+    ) -> anyhow::Result<()> {
+        let child = match host {
+            ":" => {
+                let own = std::env::current_exe().context("this program cannot be found")?;
+                spawn(Command::new(own).args(&words[1..]))?
+            }
+            host => {
+                let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+                let tunnel = format!("127.0.0.1:{port}:127.0.0.1:{port}");
+                start(host, &["-R", &tunnel], &words.join(" "))?
+            }
+        };
+        self.watch(host, child).await;
+        Ok(())
+    }
+
+    async fn watch(&mut self, host: &str, mut child: Child) {
+        let mut stdin = child.stdin.take().expect("it was asked for");
+        // A host that cannot be reached closes it, and says why on its own.
+        let _ = stdin.write_all(framed(&self.access).as_bytes()).await;
+        self.stdins.push(stdin);
+        self.watched.spawn(watch(host.to_owned(), child));
+    }
+
+    /// One has ended, which is told. False when none is left.
+    pub(crate) async fn next_end(&mut self) -> bool {
+        let Some(ended) = self.watched.join_next().await else { return false };
+        let Ok(HostEnd { host, code }) = ended else { return !self.watched.is_empty() };
+        self.has_failed |= code != Some(0);
+        match code {
+            Some(0) if self.is_quiet => {}
+            Some(0) => say(format_args!("{host}: the worker has left")),
+            Some(code) => say(format_args!("{host}: the worker ended with status {code}")),
+            None => say(format_args!("{host}: ssh was killed")),
+        }
+        !self.watched.is_empty()
+    }
+
+    /// Has them take nothing more; a second time ends what they run. Gives how often that was asked.
+    pub(crate) async fn interrupt(&mut self) -> u32 {
+        say("ending the workers; once more ends what they run");
+        self.tell_to_stop().await;
+        self.interrupts += 1;
+        self.interrupts
+    }
+
+    /// Has them go, and waits until they are gone.
+    pub(crate) async fn stop(&mut self) {
+        self.is_quiet = true;
+        self.tell_to_stop().await;
+        while self.next_end().await {}
+    }
+
+    /// One line is one signal; the worker reads them. Who is gone does not mind.
+    async fn tell_to_stop(&mut self) {
+        for stdin in &mut self.stdins {
+            let _ = stdin.write_all(b"stop\n").await;
+            let _ = stdin.flush().await;
         }
     }
 }
@@ -77,30 +158,27 @@ fn framed(access: &str) -> String {
     format!("{}\n{END_OF_ACCESS}\n", access.trim_end())
 }
 
-fn start(host: &str, command: &str) -> anyhow::Result<Child> {
+fn start(host: &str, options: &[&str], command: &str) -> anyhow::Result<Child> {
     if host.starts_with('-') || host.is_empty() {
         return Err(usage(format!("--ssh {host:?} is not the name of a machine")));
     }
-    Command::new("ssh")
-        // Nobody is there to type a password once it runs; and no terminal, so that lines stay lines.
-        .args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", host, command])
+    let mut ssh = Command::new("ssh");
+    // Nobody is there to type a password once it runs; and no terminal, so that lines stay lines.
+    ssh.args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15"]);
+    spawn(ssh.args(options).args([host, command]))
+        .context("ssh cannot be started: is it installed?")
+}
+
+fn spawn(command: &mut Command) -> anyhow::Result<Child> {
+    let child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // Ctrl-C at the terminal is ours to pass on, in order.
         .process_group(0)
         .kill_on_drop(true)
-        .spawn()
-        .context("ssh cannot be started: is it installed?")
-}
-
-/// One line is one signal; the worker reads them. Who is gone does not mind.
-async fn interrupt(stdins: &mut [ChildStdin]) {
-    say("ending the workers; once more ends what they run");
-    for stdin in stdins {
-        let _ = stdin.write_all(b"stop\n").await;
-        let _ = stdin.flush().await;
-    }
+        .spawn();
+    Ok(child?)
 }
 
 async fn watch(host: String, mut child: Child) -> HostEnd {

@@ -16,6 +16,7 @@ mod examples;
 mod faults;
 mod flows;
 mod fuq;
+mod hosts;
 mod hq;
 mod hub;
 mod inputs;

@@ -1,6 +1,9 @@
 //! What is remembered between runs, and what happens when it cannot be.
 
 use crate::rig::{LABORO, Rig, until};
+use laboro_core::{Ask, Hub, JobId, Selection, Time, Token, Which};
+use laboro_journal::FileJournal;
+use rustix::process::Signal;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -127,6 +130,34 @@ fn one_more_value_runs_one_more_task_and_all_outputs_are_there_in_order() {
     assert_eq!(rig.lines("ran").len(), 5, "another name is another job");
 }
 
+/// As if all of them had been run: ten million processes take too long for a test.
+fn finish_all(rig: &Rig) {
+    let (mut journal, ledger, _) =
+        FileJournal::open(&rig.run_dir().join("journal"), Default::default()).unwrap();
+    let now = Time(2_000_000_000_000);
+    let (mut hub, first) = Hub::begin(ledger, Default::default(), now, 1);
+    journal.commit_blocking(first).unwrap();
+    let all = Selection { job: JobId(1), which: Which::Job };
+    let ask = Ask { token: Token(1), command: laboro_core::Command::MarkDone(all) };
+    let batch = hub.step(now, vec![ask]);
+    journal.commit_blocking(batch).unwrap();
+}
+
+#[test]
+fn of_ten_million_elements_only_the_new_one_runs() {
+    let rig = Rig::new();
+    let line = "touch ran; test {} -gt 10000000 || sleep 60";
+    let live = rig.laboro(["run", "--array", "1-10000000", "--", line]).start();
+    until("it runs", || rig.at("ran").exists());
+    live.signal(Signal::INT);
+    until("it is noticed", || live.err().contains("once more ends them now"));
+    live.signal(Signal::INT);
+    live.wait().expect(130);
+    finish_all(&rig);
+    let ran = rig.run(["--array", "1-10000001", "--", line]);
+    ran.expect(0).says("resuming: 10000000 of 10000001 tasks already done, 1 new");
+}
+
 #[test]
 fn an_edited_step_runs_again_with_all_that_comes_after_it() {
     let rig = Rig::new();
@@ -154,7 +185,7 @@ fn a_changed_job_that_is_killed_while_it_begins_counts_what_was_done() {
     rig.run(["-q", "--array", "1-500", "--", "echo {} >> ran"]).expect(0);
     let more = ["run", "--array", "1-501", "--", "echo {} >> ran"];
     let live = rig.laboro(more).start();
-    live.signal(rustix::process::Signal::KILL);
+    live.signal(Signal::KILL);
     live.wait();
     rig.laboro(more).run().expect(0);
     assert!(rig.lines("ran").len() <= 502, "only the last may have run twice");
@@ -279,9 +310,9 @@ fn a_task_that_was_stopped_counts_its_attempts_on() {
     rig.write("jobs.txt", "echo attempt $LABORO_ATTEMPT; touch begun; test -e go || sleep 1000\n");
     let live = rig.laboro(["run", "--grace", "100ms", "jobs.txt"]).start();
     until("it runs", || rig.at("begun").exists());
-    live.signal(rustix::process::Signal::INT);
+    live.signal(Signal::INT);
     until("it is noticed", || live.err().contains("once more ends them now"));
-    live.signal(rustix::process::Signal::INT);
+    live.signal(Signal::INT);
     live.wait().expect(130);
     rig.write("go", "");
     rig.run(["jobs.txt"]).expect(0);

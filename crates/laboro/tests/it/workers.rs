@@ -6,3 +6,5 @@ pub mod hub;
 mod poison;
 mod proxy;
 mod ssh;
+
+pub use ssh::SSH;

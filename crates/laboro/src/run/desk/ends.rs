@@ -1,6 +1,6 @@
 //! What the worker tells of attempts: that they began, what they print, how they ended.
 
-use super::{Desk, OUTPUTS_TROUBLE};
+use super::{Desk, OUTPUTS_TROUBLE, Table};
 use crate::run::show::EndView;
 use anyhow::Context;
 use laboro_core::{Outcome, TaskResult, Time};
@@ -136,7 +136,6 @@ impl Desk {
             used,
             stderr_tail: attempt.stderr_tail().to_vec(),
             started_ms: times.started_ms,
-            command: attempt.command,
             printed: attempt.printed,
             name: attempt.name,
             label: attempt.label,
@@ -152,7 +151,10 @@ impl Desk {
         for end in ends {
             self.tally.add(&end);
             if let Some(log) = &mut self.joblog {
-                log.add(&end)?;
+                log.add(&end, &self.layout.command(end.index))?;
+            }
+            if let Some(table) = self.table.as_mut().filter(|_| !end.again) {
+                table.add(&self.layout, end.index)?;
             }
             self.display.ended(&end, &self.progress());
             if !end.again {
@@ -162,7 +164,7 @@ impl Desk {
                 }
             }
         }
-        Ok(())
+        self.table.as_mut().map_or(Ok(()), Table::flush)
     }
 }
 

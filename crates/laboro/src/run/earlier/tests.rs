@@ -64,3 +64,31 @@ fn what_is_written_is_read() {
     std::fs::write(dir.path().join(HASHES), [0; 40]).unwrap();
     assert!(read(dir.path()).is_none());
 }
+
+#[test]
+fn a_range_is_split_where_its_origin_changes() {
+    let by = |first, last, run: &str, from| Carried { first, last, run: run.to_owned(), from };
+    let before = [by(3, 4, "old", 1), by(8, 9, "older", 5)];
+    let mut found = Vec::new();
+    push_parts(&mut found, (101, 110), 1, "new", &before);
+    let parts = [
+        by(101, 102, "new", 1),
+        by(103, 104, "old", 1),
+        by(105, 107, "new", 5),
+        by(108, 109, "older", 5),
+        by(110, 110, "new", 10),
+    ];
+    assert_eq!(found, parts);
+    push_parts(&mut found, (111, 112), 11, "new", &before);
+    assert_eq!(found.last(), Some(&by(110, 112, "new", 10)));
+}
+
+#[test]
+fn what_is_found_is_not_found_again() {
+    let by = |first, last| Carried { first, last, run: String::new(), from: first };
+    let found = [by(3, 4), by(7, 7), by(20, u32::MAX)];
+    assert_eq!(without(&found, (1, 10)), [(1, 2), (5, 6), (8, 10)]);
+    assert_eq!(without(&found, (4, 7)), [(5, 6)]);
+    assert_eq!(without(&found, (20, u32::MAX)), []);
+    assert_eq!(without(&[], (1, u32::MAX)), [(1, u32::MAX)]);
+}

@@ -14,7 +14,6 @@ fn what_is_slow_is_told_by_the_minute() {
 fn an_end_is_told_in_the_words_of_the_api() {
     let end = EndView {
         started_ms: 0,
-        command: String::new(),
         printed: 0,
         name: "fit.3".to_owned(),
         label: "fit.3 seed=7".to_owned(),

@@ -8,9 +8,9 @@ use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 
 /// Takes the options and the host off, and has a shell run the rest, as sshd would.
-const SSH: &str = r#"#!/bin/sh
+pub const SSH: &str = r#"#!/bin/sh
 while [ "${1#-}" != "$1" ]; do
-    [ "$1" = -o ] && shift
+    case $1 in -o | -R) shift ;; esac
     shift
 done
 host=$1
