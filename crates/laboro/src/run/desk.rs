@@ -12,7 +12,7 @@ use super::order::OrderedOutput;
 use super::results::Results;
 use super::show::{Display, EndView, ProgressCounts};
 use super::summary::Tally;
-use super::worker::{grant_ahead, may_look_ahead};
+use super::worker::may_look_ahead;
 use super::{GROUP, JOB, Layout, Options, WORKER};
 use crate::args::halt::{HaltHow, HaltWhat};
 use crate::files::make_dir;
@@ -54,8 +54,8 @@ pub(crate) struct Desk {
     pub(super) table: Option<Table>,
     /// All tasks of the job.
     total: u64,
-    /// So many tasks are given beyond the slots, as long as nobody says otherwise.
-    pub(super) ahead: u32,
+    /// Tasks may be given beyond the slots, as many as the worker says.
+    pub(super) looks_ahead: bool,
     worker: WorkerRef,
     worker_id: WorkerId,
     /// At the worker, begun or not.
@@ -107,7 +107,7 @@ pub(crate) struct Setup {
     pub(crate) display: Display,
     pub(crate) order: Option<OrderedOutput>,
     pub(crate) results: Option<Results>,
-    pub(crate) ahead: u32,
+    pub(crate) looks_ahead: bool,
     pub(crate) joblog: Option<JobLog>,
     pub(crate) table: Option<Table>,
     pub(crate) total: u64,
@@ -128,10 +128,7 @@ impl Setup {
         let stored = path.join("outputs");
         let results = options.results_dir.as_deref();
         let results = results.map(|dir| Results::open(dir, &stored)).transpose()?;
-        let ahead = match may_look_ahead(&layout, &options) {
-            true => grant_ahead(options.slots),
-            false => 0,
-        };
+        let looks_ahead = may_look_ahead(&layout, &options);
         let attempts = Attempts::open(&stored)?;
         Ok(Setup {
             layout,
@@ -142,7 +139,7 @@ impl Setup {
             display,
             order: None,
             results,
-            ahead,
+            looks_ahead,
             joblog: None,
             table: None,
             total: 0,
@@ -153,7 +150,7 @@ impl Setup {
 impl Desk {
     pub(crate) fn new(setup: Setup) -> Desk {
         let Setup { layout, options, asker, outputs, attempts, display, .. } = setup;
-        let Setup { order, results, ahead, joblog, table, total, .. } = setup;
+        let Setup { order, results, looks_ahead, joblog, table, total, .. } = setup;
         Desk {
             layout,
             options,
@@ -168,7 +165,7 @@ impl Desk {
             joblog,
             table,
             total,
-            ahead,
+            looks_ahead,
             worker: WorkerRef::Name { group: GROUP.into(), name: WORKER.into() },
             worker_id: WorkerId(0),
             given: HashMap::new(),
@@ -209,12 +206,13 @@ impl Desk {
             ..Join::new(GROUP, WORKER, "local", self.asker.session)
         };
         self.ask(OTHER, Command::Join(join));
-        self.offer(self.ahead);
+        // What waits for a slot would count as running: how many are worth it is known when the first have ended.
+        self.offer(0);
     }
 
     /// With a limit of failures, or memory to watch, nothing is given that is not to start now.
     pub(super) fn offer(&mut self, ahead: u32) {
-        let ahead = if self.ahead == 0 { 0 } else { ahead };
+        let ahead = if self.looks_ahead { ahead } else { 0 };
         let (worker, route) = (self.worker.clone(), Route::Push { ahead });
         self.ask(OTHER, Command::Offer(Offer { worker, route, lease_ms: None }));
     }

@@ -32,11 +32,6 @@ fn launch_ahead(options: &Options) -> u32 {
     options.slots.clamp(8, 64)
 }
 
-/// And enough behind them that the disk is not waited for, until it is known how long tasks take.
-pub(super) fn grant_ahead(slots: u32) -> u32 {
-    slots.saturating_mul(4).clamp(64, 256)
-}
-
 impl Hands {
     pub(super) fn start(layout: &Layout, options: &Options) -> anyhow::Result<Hands> {
         let room = files::make_room(options, launch_ahead(options)).map_err(usage)?;
@@ -64,7 +59,7 @@ impl Hands {
             drain: None,
             haste: options.grace,
             launch_ahead: self.launch_ahead,
-            ahead: setup.ahead,
+            ahead: 0,
             memory_free: options.memory_free,
             delay: options.delay,
             load_max: options.load_max,
