@@ -169,7 +169,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What workers need and no more: a token that may only run tasks.
 fn access_for_workers(dir: &Path, own: &Access, address: SocketAddr) -> anyhow::Result<Access> {
-    let new = NewToken { name: None, role: Role::Work, group: None, expires_ms: None };
+    let new = NewToken { name: None, role: Role::Work, group: None, owner: None, expires_ms: None };
     let (token, _) = TokenBook::of(dir).add(new, Clock::start().now())?;
     let native = Some(address.to_string());
     Ok(Access { role: Role::Work, token, native, socket: None, http: None, ..own.clone() })
