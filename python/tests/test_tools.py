@@ -65,8 +65,22 @@ class Joblib(unittest.TestCase):
             self.assertEqual(sorted(unordered), [n * n for n in range(20)])
             with self.assertRaisesRegex(ValueError, "7"):
                 Parallel()(delayed(fail)(7) for _ in range(3))
+            # What it had still to do is cancelled, so that the next one does not wait for it.
+            with self.assertRaisesRegex(ValueError, "7"):
+                Parallel(batch_size=1, pre_dispatch="all")([delayed(fail)(7)] + 4 * [delayed(time.sleep)(600)])
             # And it goes on after that.
             self.assertEqual(Parallel(n_jobs=-1)(delayed(square)(n) for n in (2, 3)), [4, 9])
+
+    def test_all_slots_are_those_of_workers_that_are_there(self):
+        import joblib
+
+        with Executor(dir=self.executor._local.dir, group="default", runner=["unused"]) as executor:
+            register_joblib(executor)
+            try:
+                with joblib.parallel_config(backend="laboro"):
+                    self.assertEqual(joblib.effective_n_jobs(-1), 2)
+            finally:
+                register_joblib(self.executor)
 
     @needs("sklearn")
     def test_a_grid_search_finds_what_it_finds_without_a_hub(self):

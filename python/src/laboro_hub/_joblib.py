@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Callable, Optional
+from urllib.parse import quote
 
-from .executor import Executor
+from .executor import CallFuture, Executor
 
 
 def register_joblib(executor: Optional[Executor] = None, *, slots: Optional[int] = None) -> None:
@@ -24,7 +26,9 @@ def register_joblib(executor: Optional[Executor] = None, *, slots: Optional[int]
         def configure(self, n_jobs: int = 1, parallel: Any = None, **options: Any) -> int:
             self.parallel = parallel
             self._own = executor is None
+            self._options = options
             self._executor = executor or Executor(**options)
+            self._calls: "weakref.WeakSet[CallFuture]" = weakref.WeakSet()
             return self.effective_n_jobs(n_jobs)
 
         def effective_n_jobs(self, n_jobs: int) -> int:
@@ -37,6 +41,7 @@ def register_joblib(executor: Optional[Executor] = None, *, slots: Optional[int]
 
         def submit(self, func: Callable[[], Any], callback: Optional[Callable] = None) -> Any:
             future = self._executor.submit(func)
+            self._calls.add(future)
             if callback is not None:
                 future.add_done_callback(callback)
             return future
@@ -48,10 +53,13 @@ def register_joblib(executor: Optional[Executor] = None, *, slots: Optional[int]
             return future.result()
 
         def abort_everything(self, ensure_ready: bool = True) -> None:
+            """After an error or Ctrl-C: what is still to come of this Parallel is not wanted any more."""
+            for future in list(self._calls):
+                future.cancel()
             if self._own:
                 self._executor.shutdown(wait=False, cancel_futures=True)
                 if ensure_ready:
-                    self.configure(self.parallel.n_jobs, self.parallel)
+                    self.configure(self.parallel.n_jobs, self.parallel, **self._options)
 
         def terminate(self) -> None:
             if getattr(self, "_own", False):
@@ -65,5 +73,6 @@ def _slots(executor: Optional[Executor]) -> int:
         return 1
     if executor._local is not None:
         return executor._local.slots
-    workers = executor._transport.request("GET", "workers?limit=1000")["workers"]
-    return max(1, sum(worker.get("slots", 0) for worker in workers))
+    of_group = f"&group={quote(executor._group)}" if executor._group else ""
+    workers = executor._transport.request("GET", f"workers?limit=1000{of_group}")["workers"]
+    return max(1, sum(worker["slots"] for worker in workers if worker["connected"]))
