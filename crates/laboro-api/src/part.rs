@@ -49,6 +49,16 @@ pub struct Parts {
     pub next: Option<u32>,
 }
 
+/// Tasks of a job in one state, by their numbers. `next` is the `from` of the next page, where there is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Ranges {
+    /// First and last of each range, ascending.
+    pub ranges: Vec<(u32, u32)>,
+    /// `from` of the next page; `null` on the last.
+    #[serde(default)]
+    pub next: Option<u32>,
+}
+
 impl From<PartView> for Part {
     fn from(view: PartView) -> Part {
         let counts = Counts::from(view.counts);

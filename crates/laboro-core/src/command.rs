@@ -472,6 +472,13 @@ pub enum Query {
         from: u32,
         most: u32,
     },
+    /// The numbers of a job's tasks in one state, as ranges, from this number on, at most so many ranges.
+    Ranges {
+        job: JobId,
+        state: State,
+        from: u32,
+        most: u32,
+    },
     /// Arrays and single tasks of a job in the order of their numbers, from this number on, at most so many.
     Parts {
         job: JobId,
@@ -493,6 +500,11 @@ pub enum Query {
         most: u32,
     },
     Worker(WorkerRef),
+    /// What the group could run now if it had more workers, by what it needs, at most so many tasks of each.
+    Backlog {
+        group: Name,
+        most: u64,
+    },
 }
 
 /// What a watcher is told of.

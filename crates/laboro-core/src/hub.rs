@@ -1,6 +1,7 @@
 //! The hub decides: commands come in, events and effects go out. One file a command family below; every
 //! handler checks first and posts after, and nothing fails in between.
 
+mod backlog;
 mod conduct;
 mod control;
 mod explain;

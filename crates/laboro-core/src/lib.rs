@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 mod argv;
+mod backlog;
 mod bounds;
 mod broker;
 mod command;
@@ -33,6 +34,7 @@ mod value_list;
 mod view;
 
 pub use argv::Argv;
+pub use backlog::Backlog;
 pub use bounds::{
     CALL_BYTES_MAX, EXEC_BYTES_MAX, Excess, FEATURES_MAX, MESSAGE_BYTES_BESIDE, MESSAGE_BYTES_MAX,
     VARIABLES_MAX, WORDS_MAX, WORK_BYTES_MAX,

@@ -1,5 +1,6 @@
 //! Answers to commands, one for each.
 
+use crate::backlog::Backlog;
 use crate::effect::Grant;
 use crate::explanation::Explanation;
 use crate::id::{JobId, LeaseNo, TaskId, WorkerId};
@@ -40,6 +41,11 @@ pub enum Reply {
         tasks: Vec<TaskView>,
         next: Option<u32>,
     },
+    /// First and last of each.
+    Ranges {
+        ranges: Vec<(u32, u32)>,
+        next: Option<u32>,
+    },
     Parts {
         parts: Vec<PartView>,
         next: Option<u32>,
@@ -47,6 +53,7 @@ pub enum Reply {
     Task(Box<TaskView>),
     Explained(Box<Explanation>),
     Workers(Vec<WorkerView>),
+    Backlog(Vec<Backlog>),
     Watching,
 }
 

@@ -66,6 +66,12 @@ impl Hub {
             }
             Query::Job(job) => Ok(Reply::Jobs(vec![self.job_view(self.find_job(*job)?)])),
             Query::Tasks { job, state, from, most } => self.tasks(*job, *state, *from, page(*most)),
+            Query::Ranges { job, state, from, most } => {
+                let set = ledger.job(self.find_job(*job)?).set(*state);
+                let mut runs = set.runs((*from).max(1), u32::MAX - 1);
+                let ranges: Vec<(u32, u32)> = runs.by_ref().take(page(*most)).collect();
+                Ok(Reply::Ranges { ranges, next: runs.next().map(|(first, _)| first) })
+            }
             Query::Parts { job, from, most } => self.parts(*job, *from, page(*most)),
             Query::Task { group, task } => {
                 let group = ledger.find_group(group);
@@ -93,6 +99,10 @@ impl Hub {
             }
             Query::Worker(worker) => {
                 Ok(Reply::Workers(vec![self.worker_view(self.find_worker(worker)?)]))
+            }
+            Query::Backlog { group, most } => {
+                let found = ledger.find_group(group);
+                Ok(Reply::Backlog(found.map_or(Vec::new(), |group| self.backlog(group, *most))))
             }
         }
     }

@@ -1,0 +1,55 @@
+//! What is known of pools, in a file of the hub's directory that is replaced as a whole at every change: an allocation is
+//! written down before it is submitted, so that a hub that was killed finds it again.
+
+use crate::pool::Pool;
+use laboro_net::{SecurityError, secret_file};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct State {
+    pub version: u32,
+    /// The number of the last allocation.
+    pub last_number: u64,
+    /// In the order in which they were made.
+    pub pools: Vec<Pool>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error(transparent)]
+    File(#[from] SecurityError),
+    #[error("{path}: {why}; pools are not started, and allocations that are in it are not watched")]
+    Malformed { path: String, why: String },
+}
+
+const VERSION: u32 = 1;
+
+impl State {
+    pub fn read(path: &Path) -> Result<State, StoreError> {
+        let Some(text) = secret_file::read(path)? else { return Ok(State::default()) };
+        let malformed =
+            |why: String| StoreError::Malformed { path: path.display().to_string(), why };
+        let state: State =
+            serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+        match state.version {
+            0..=VERSION => Ok(state),
+            newer => Err(malformed(format!("version {newer} is of a newer laboro"))),
+        }
+    }
+
+    /// It is there when this returns, also after a power cut.
+    pub fn write(&mut self, path: &Path) -> Result<(), StoreError> {
+        self.version = VERSION;
+        let text = serde_json::to_string(self).expect("strings and numbers have a JSON form");
+        Ok(secret_file::replace(path, &text)?)
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.spec.name == name)
+    }
+
+    pub fn find_mut(&mut self, name: &str) -> Option<&mut Pool> {
+        self.pools.iter_mut().find(|pool| pool.spec.name == name)
+    }
+}
