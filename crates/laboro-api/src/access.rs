@@ -11,6 +11,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::fs::File;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// What a token allows. Every role may also watch.
@@ -55,8 +56,15 @@ pub struct Access {
     /// The path of a unix socket, for its user on the hub's own machine. Tried before `http`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<String>,
-    /// Host and port; several with commas between them, of hubs of which one leads. `None`: the hub has no such
-    /// door.
+    /// The machine of the hub: all addresses are this one's. `None`: they are of hubs of which one leads, or an older hub
+    /// wrote the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The file was made before the hub's first start, which writes the addresses into it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub prepared: bool,
+    /// Host and port; several with commas between them, of one hub or of hubs of which one leads. `None`: the hub has
+    /// no such door.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
     /// Where workers connect.
@@ -102,9 +110,25 @@ impl Access {
         Ok(access)
     }
 
-    /// Each of the addresses in `http` or `native`, in the order in which they are to be tried.
+    /// Each of the addresses in `http` or `native`, as they are written.
     pub fn each(addresses: &str) -> impl Iterator<Item = &str> {
         addresses.split(',').map(str::trim).filter(|address| !address.is_empty())
+    }
+
+    /// The same in the order in which a client on this machine tries them: at the hub's own machine its loopback address,
+    /// which every firewall lets through, and elsewhere that one last, where a tunnel may end.
+    pub fn in_order<'a>(&self, addresses: &'a str, here: &str) -> Vec<&'a str> {
+        let mut all: Vec<&str> = Access::each(addresses).collect();
+        if let Some(host) = &self.host {
+            let is_here = host == here;
+            all.sort_by_key(|address| is_loopback(address) != is_here);
+        }
+        all
+    }
+
+    /// Whether nobody on another machine can reach the hub at these addresses.
+    pub fn is_local(addresses: &str) -> bool {
+        Access::each(addresses).all(is_loopback)
     }
 
     /// The socket, if it is there and of a hub with this certificate: a copy of the file may lie on a machine where another
@@ -135,6 +159,20 @@ impl Access {
     }
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn is_loopback(address: &str) -> bool {
+    address.parse::<SocketAddr>().is_ok_and(|at| at.ip().is_loopback())
+        || address.rsplit_once(':').is_some_and(|(host, _)| host == "localhost")
+}
+
+/// What this machine calls itself.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Says which hub it is of.
 pub fn socket_name(certificate: &CertificateDer<'_>) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
@@ -158,3 +196,6 @@ pub fn in_line(text: &str, error: &toml::de::Error) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

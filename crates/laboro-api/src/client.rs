@@ -14,7 +14,7 @@ pub use error::ClientError;
 pub use events::{EventStream, ServerEvent};
 
 use crate::Problem;
-use crate::access::{Access, client_config};
+use crate::access::{Access, client_config, host_name};
 use body::Outgoing;
 use bytes::Bytes;
 use connect::{Sender, TAKEOVER};
@@ -45,8 +45,10 @@ pub struct Target {
     pub host: String,
     /// Port of the HTTP API.
     pub port: u16,
-    /// Further hubs, of which one leads; they are tried when this one does not answer.
+    /// Further hubs, of which one leads, or further addresses; they are tried when this one does not answer.
     pub others: Vec<(String, u16)>,
+    /// All addresses are those of one hub: if none of them answers, nobody takes over.
+    pub is_one_hub: bool,
     /// `None`: without TLS.
     pub tls: Option<Arc<rustls::ClientConfig>>,
     /// Sent with every request.
@@ -72,6 +74,7 @@ impl Target {
             host: host.into(),
             port,
             others: Vec::new(),
+            is_one_hub: false,
             tls: None,
             token: None,
             patience,
@@ -82,20 +85,24 @@ impl Target {
     pub fn of_access(access: &Access) -> Result<Target, SecurityError> {
         let refuse = |reason: String| SecurityError::BadAccess { reason };
         let addresses = access.http.as_deref();
-        let addresses = addresses
-            .ok_or_else(|| refuse("this hub has no http door, which commands need".into()))?;
+        let addresses = addresses.ok_or_else(|| match access.prepared {
+            true => refuse("the hub was not started yet, so it has no address".into()),
+            false => refuse("this hub has no http door, which commands need".into()),
+        })?;
         let place = |address: &str| {
             let place = split(address).map(|(host, port)| (host.to_owned(), port));
             place.ok_or_else(|| refuse(format!("`{address}` is not a host and a port")))
         };
+        let addresses = access.in_order(addresses, &host_name());
         let mut places =
-            Access::each(addresses).map(place).collect::<Result<Vec<_>, _>>()?.into_iter();
+            addresses.into_iter().map(place).collect::<Result<Vec<_>, _>>()?.into_iter();
         let (host, port) =
             places.next().ok_or_else(|| refuse("it names no address of a hub".into()))?;
         Ok(Target {
             within: None,
             local: access.local_socket().map(Path::to_owned),
             others: places.collect(),
+            is_one_hub: access.host.is_some(),
             tls: Some(Arc::new(client_config(access)?)),
             token: Some(access.token.expose().to_owned()),
             ..Target::new(host, port)
@@ -273,7 +280,7 @@ impl Client {
             let Err(error) = &answer else { return answer };
             let is_over = matches!(error, ClientError::Broken { .. })
                 || error.reason() == Some("hub_stopped");
-            if is_over && is_harmless && self.places.are_several() && tries < TRIES_MAX {
+            if is_over && is_harmless && self.places.are_several_hubs() && tries < TRIES_MAX {
                 tries += 1;
             } else if !error.is_following() || begun.elapsed() > TAKEOVER {
                 return answer;

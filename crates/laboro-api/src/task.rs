@@ -387,4 +387,7 @@ pub struct Explained {
     /// What no worker has, where that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Missing>,
+    /// Of a task that waits for a worker: what each pool of its group does about it, in words for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<String>,
 }

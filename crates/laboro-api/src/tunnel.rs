@@ -4,7 +4,7 @@
 //! A client that wants a tunnel says so in its TLS handshake (ALPN), then `TOKEN DOOR` or `TOKEN DOOR/GROUP` in
 //! a line, and is answered `ok` or `no` and why. From there on the connection is the door's.
 
-use crate::access::{Access, client_config};
+use crate::access::{Access, client_config, host_name};
 use laboro_dialects::fuq2::STANDBY_REDIRECT_PROTOCOL;
 use laboro_net::{SecurityError, dial, within};
 use rustls::pki_types::ServerName;
@@ -64,7 +64,8 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 pub async fn enter(access: &Access, door: &str) -> Result<TlsStream<TcpStream>, TunnelError> {
     let addresses = access.native.as_deref().ok_or(TunnelError::NoDoor)?;
     let mut refused = TunnelError::NoDoor;
-    let mut places: VecDeque<String> = Access::each(addresses).map(str::to_owned).collect();
+    let addresses = access.in_order(addresses, &host_name());
+    let mut places: VecDeque<String> = addresses.into_iter().map(str::to_owned).collect();
     // Of several hubs one leads; the others do not answer, or tell which one does.
     for _ in 0..places.len() + SENT_ON_MAX {
         let Some(address) = places.pop_front() else { break };

@@ -7,7 +7,7 @@ mod output;
 pub use output::{AttemptEnd, Chunk, Ends, HangUp, Output, Stream};
 
 use bytes::BytesMut;
-use laboro_core::{Drain, Grant, LeaseNo, Name, Reply, SessionId, TaskId, Time, WorkerId};
+use laboro_core::{Drain, Grant, JobId, LeaseNo, Name, Reply, SessionId, TaskId, Time, WorkerId};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -117,6 +117,11 @@ pub trait Admission: Send + Sync {
         peer: Option<IpAddr>,
         now: Time,
     ) -> Result<Admitted, Denied>;
+
+    /// A secret that opens the hub to a task of this job while the job lives. `None`: there are none here.
+    fn job_secret(&self, _: JobId) -> Option<String> {
+        None
+    }
 }
 
 /// What a secret that was accepted allows.

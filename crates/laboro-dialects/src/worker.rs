@@ -146,6 +146,8 @@ pub struct Assignment {
     pub time_limit_ms: Option<u64>,
     /// Which ones of each countable resource.
     pub resources: Vec<(String, Vec<u32>)>,
+    /// A secret that opens the hub to this task, where it wants that.
+    pub access: Option<Box<str>>,
 }
 
 /// What one element of an array stands for.

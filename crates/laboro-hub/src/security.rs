@@ -3,6 +3,7 @@
 mod certificate;
 mod curve;
 mod failures;
+mod job_keys;
 mod one_token;
 mod own_user;
 mod tokens;
@@ -10,8 +11,9 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use certificate::{Identity, host_name};
+pub use certificate::Identity;
 pub use curve::{CurveKey, curve_keys, make_curve_keys, read_curve_keys};
+pub use laboro_api::access::host_name;
 pub use one_token::OneToken;
 pub use own_user::{OwnUser, user_name};
 pub use tokens::{NewToken, Token, TokenBook, Tokens};
@@ -22,7 +24,7 @@ pub(crate) use laboro_net::SecurityError;
 pub(crate) use laboro_net::secret_file::{make_dir, read as read_secret, replace as write_secret};
 pub(crate) use tokens::TokenAdmission;
 
-use laboro_core::{Name, Time};
+use laboro_core::{JobId, Name, Time};
 use std::net::IpAddr;
 
 /// Whoever showed a good token.
@@ -37,6 +39,8 @@ pub struct Who {
     pub role: Role,
     /// `None`: every group.
     pub group: Option<Name>,
+    /// It is a task of this job, and the token is good while the job lives, in the job's group.
+    pub job: Option<JobId>,
 }
 
 /// Why someone was turned away, in words for them.

@@ -2,6 +2,7 @@
 //! becomes of them. One loop over the connection, the processes, signals and deadlines. What is said in which
 //! dialect is the conversation's affair; connecting is the link's.
 
+mod absence;
 mod calling;
 mod confine;
 mod crew;
@@ -28,11 +29,14 @@ use tokio::time::sleep_until;
 
 pub use confine::LimitBy;
 pub use crew::Crew;
-pub use link::{ByteStream, Connect, ConnectError, Connecting, Inbox, Link, Several, Tcp, Tls};
+pub use link::{
+    ByteStream, Connect, ConnectError, Connecting, Inbox, Link, Several, Tcp, Tls, Ways,
+};
 pub use scratch::ScratchPlace;
 
 use crate::calls::Calls;
 use crate::{Common, Maker, MemoryGuard, RunnerError, Until};
+use absence::Absence;
 use confine::Confinement;
 use laboro_net::Clock;
 use link::Met;
@@ -85,6 +89,8 @@ pub struct AgentOptions {
     pub limit_by: LimitBy,
     /// What the items of resources are called here, by their places.
     pub items: Vec<(String, Vec<String>)>,
+    /// The text of an access file for tasks, before and after the secret. `None`: tasks get none.
+    pub access: Option<(String, String)>,
 }
 
 /// Why an agent is done.
@@ -164,8 +170,7 @@ pub struct Agent {
     is_connected: bool,
     /// Why the hub will not have it now, as it was told.
     put_off: Option<String>,
-    /// Whether a failure to connect was told already.
-    has_told_failure: bool,
+    absence: Absence,
     /// Why it cannot do its work.
     unable: Option<String>,
     farewell: Option<Farewell>,
@@ -246,7 +251,7 @@ impl Agent {
             has_met: false,
             is_connected: false,
             put_off: None,
-            has_told_failure: false,
+            absence: Absence::default(),
             unable: None,
             farewell: None,
             say,
@@ -313,7 +318,7 @@ impl Agent {
         match met {
             Met::Up => {
                 self.is_connected = true;
-                self.has_told_failure = false;
+                self.absence = Absence::default();
                 self.forget_unsaid();
                 self.side.open(now, &mut self.orders);
             }
@@ -321,8 +326,8 @@ impl Agent {
             Met::Room => {}
             Met::Failed(error) if error.is_final() && !self.has_met => return Err(error.into()),
             Met::Failed(error) => {
-                if !std::mem::replace(&mut self.has_told_failure, true) {
-                    (self.say)(&format!("{error}; trying again"));
+                if let Some(words) = self.absence.words(&error, Instant::now()) {
+                    (self.say)(&words);
                 }
             }
             Met::Down(why) => {

@@ -6,14 +6,13 @@ use crate::output::{print, say};
 use clap::{Args, Subcommand, ValueEnum};
 use laboro_api::access::{self as api, Access};
 use laboro_core::{Name, Time};
-use laboro_hub::config::default_dir;
+use laboro_hub::config::{Settings, default_dir};
 use laboro_hub::http::Audit;
 use laboro_hub::security::{self, NewToken, Token, TokenBook, host_name};
 use laboro_net::{Clock, SecurityError};
 use laboro_plan::parse_duration;
 use serde_json::json;
 use std::io::IsTerminal;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
@@ -22,6 +21,7 @@ Examples:
   laboro access --name alice -o alice.toml                       for a person; her jobs are hers
   laboro access --name alice-laptop --owner alice -o laptop.toml a second token of the same person
   laboro access --role submit --group night --expires 30d --name ci -o ci.toml
+  laboro access --prepare                         before the hub's first start, for workers that come first
   laboro access list
   laboro access revoke ci
   laboro access curve                             for --curve-server-key of dwork and mq clients";
@@ -64,6 +64,15 @@ pub(crate) struct AccessArgs {
     /// leads.
     #[arg(long, value_name = "HOST")]
     hub_address: Option<String>,
+
+    /// Make the hub's directory, certificate and access file before its first start, so that workers and clients that
+    /// share the directory find the hub as soon as it runs.
+    #[arg(long)]
+    prepare: bool,
+
+    /// With --prepare: the hub's configuration file, for the addresses where it will listen.
+    #[arg(long, value_name = "FILE", requires = "prepare")]
+    config: Option<PathBuf>,
 }
 
 impl AccessArgs {
@@ -110,7 +119,20 @@ pub(crate) fn run(args: AccessArgs) -> anyhow::Result<Exit> {
             "--role, --group, --expires, --name, --owner, --hub-address and --output are for making a token",
         ));
     }
-    let dir = args.dir.clone().unwrap_or_else(default_dir);
+    if args.command.is_some() && args.prepare {
+        return Err(usage(
+            "--prepare: it is for making a hub's directory; say `laboro access --prepare`",
+        ));
+    }
+    let mut dir = args.dir.clone().unwrap_or_else(default_dir);
+    if args.prepare {
+        dir = prepare(&args, dir)?;
+        // Whoever says more wants a token too.
+        let words = [&args.group, &args.expires, &args.name, &args.owner];
+        if args.role.is_none() && args.output.is_none() && words.iter().all(|word| word.is_none()) {
+            return Ok(Exit::Done);
+        }
+    }
     // Also checks that there is a hub at all.
     let own = own_access(&dir)?;
     let book = TokenBook::of(&dir);
@@ -129,6 +151,36 @@ pub(crate) fn run(args: AccessArgs) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
     }
+}
+
+/// Gives the hub's directory.
+fn prepare(args: &AccessArgs, dir: PathBuf) -> anyhow::Result<PathBuf> {
+    let settings = match &args.config {
+        Some(path) => Settings::read(path).map_err(usage)?,
+        None => Settings::default(),
+    };
+    let dir = if args.dir.is_some() || args.config.is_none() { dir } else { settings.dir.clone() };
+    let path = Access::path_in(&dir);
+    if Access::read_own(&path)?.is_some_and(|old| !old.prepared) {
+        return Err(usage(format_args!(
+            "{} is there: a hub was started in this directory already",
+            path.display()
+        )));
+    }
+    let host = args.hub_address.as_deref();
+    if let Some(host) = host.filter(|host| !is_host(host)) {
+        return Err(usage(format_args!(
+            "--hub-address {host:?}: --prepare takes one host without a port"
+        )));
+    }
+    let settings = Settings { dir: dir.clone(), ..settings };
+    laboro_hub::process::prepare(&settings, host, Clock::start().now())?;
+    note(&dir, "access prepared", path.display().to_string());
+    say(format_args!(
+        "{} is ready; the hub writes its addresses into it when it starts",
+        path.display()
+    ));
+    Ok(dir)
 }
 
 fn own_access(dir: &Path) -> anyhow::Result<Access> {
@@ -166,6 +218,11 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
             path.display()
         )));
     }
+    if own.prepared && own.native.is_none() {
+        return Err(usage(
+            "the port of the hub is not known before it runs: give it one in the file of --config",
+        ));
+    }
     let (http, native) = (reached(own.http, host), reached(own.native, host));
     let role = match args.role.unwrap_or(Role::Submit) {
         Role::Watch => api::Role::Watch,
@@ -185,6 +242,8 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
     let access = Access {
         // It is for those who read the hub's own file.
         socket: None,
+        host: own.host.clone().filter(|_| host.is_none()),
+        prepared: false,
         http,
         native,
         role,
@@ -192,10 +251,8 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
         token,
         certificate: own.certificate,
     };
-    let is_local = |address: &Option<String>| {
-        let mut each = address.as_deref().map(Access::each).into_iter().flatten();
-        each.any(|text| text.parse().is_ok_and(|at: SocketAddr| at.ip().is_loopback()))
-    };
+    let is_local =
+        |address: &Option<String>| address.as_deref().is_some_and(|all| Access::is_local(all));
     if is_local(&access.http) || is_local(&access.native) {
         say(format_args!(
             "this access is for the hub's own machine: for others let the hub listen beyond it and add \

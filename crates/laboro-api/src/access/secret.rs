@@ -24,6 +24,11 @@ impl Secret {
         Ok(Secret(format!("{PREFIX}{}_{}", hex(id), hex(secret))))
     }
 
+    /// One that was made elsewhere.
+    pub fn from_text(text: &str) -> Secret {
+        Secret(text.to_owned())
+    }
+
     /// What goes over the wire and into an access file, and nowhere else.
     pub fn expose(&self) -> &str {
         &self.0

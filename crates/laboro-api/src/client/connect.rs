@@ -16,11 +16,14 @@ pub(super) type Sender = http1::SendRequest<Outgoing>;
 
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// Where there are further addresses: a firewall that drops packets answers at none of them, and the next may be the one.
+const DIAL_TIME_OF_SEVERAL: Duration = Duration::from_secs(3);
+
 /// While one hub takes over from another, none answers. Longer than that takes, an election in NATS included.
 pub(super) const TAKEOVER: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// To the first place that answers. Only where there are several is it worth trying again.
+/// To the first place that answers. Only where there are several hubs is it worth trying again.
 pub(super) async fn connect(target: &Target, places: &Places) -> Result<Sender, ClientError> {
     if let Some(dial) = &target.within {
         let address = target.address();
@@ -32,25 +35,43 @@ pub(super) async fn connect(target: &Target, places: &Places) -> Result<Sender, 
     }
     let begun = Instant::now();
     loop {
-        let mut failed = None;
+        let mut failed = Vec::new();
         let all = places.all();
-        let count = all.len();
+        let patience = if all.len() > 1 { DIAL_TIME_OF_SEVERAL } else { CONNECT_TIME_MAX };
         for (host, port) in all {
-            match connect_to(target, &host, port).await {
+            match connect_to(target, &host, port, patience).await {
                 Ok(sender) => {
                     places.prefer((host, port));
                     return Ok(sender);
                 }
-                Err(error) => failed = failed.or(Some(error)),
+                Err(error) => failed.push(error),
             }
         }
-        if let Some(error) = failed
-            && (count == 1 || begun.elapsed() > TAKEOVER)
-        {
-            return Err(error);
+        if !places.are_several_hubs() || begun.elapsed() > TAKEOVER {
+            return Err(all_failed(failed));
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// What was tried and what came of it, in one error.
+fn all_failed(mut failed: Vec<ClientError>) -> ClientError {
+    let kind = failed.iter().find_map(|error| match error {
+        ClientError::Unreachable { source, .. } => Some(source.kind()),
+        _ => None,
+    });
+    let (Some(kind), true) = (kind, failed.len() > 1) else { return failed.swap_remove(0) };
+    let mut tried = failed.into_iter().map(|error| match error {
+        ClientError::Unreachable { address, source } => (address, source.to_string()),
+        ClientError::Stranger { address, .. } => (address, "that is another hub".to_owned()),
+        ClientError::Broken { address, why } => (address, why),
+        other => (String::new(), other.to_string()),
+    });
+    let (address, mut words) = tried.next().expect("there are several");
+    for (address, why) in tried {
+        words.push_str(&format!("; nor at {address}: {why}"));
+    }
+    ClientError::Unreachable { address, source: io::Error::new(kind, words) }
 }
 
 /// Over the hub's own socket, if it has one and the same user, or root, has made it: what follows has a token in it.
@@ -66,10 +87,15 @@ async fn connect_here(target: &Target) -> Option<Sender> {
     shake_hands(stream, &path.display().to_string()).await.ok()
 }
 
-async fn connect_to(target: &Target, host: &str, port: u16) -> Result<Sender, ClientError> {
+async fn connect_to(
+    target: &Target,
+    host: &str,
+    port: u16,
+    patience: Duration,
+) -> Result<Sender, ClientError> {
     let address = Target::new(host, port).address();
     let unreachable = |source| ClientError::Unreachable { address: address.clone(), source };
-    let stream = within(CONNECT_TIME_MAX, dial((host, port))).await.map_err(unreachable)?;
+    let stream = within(patience, dial((host, port))).await.map_err(unreachable)?;
     let Some(tls) = &target.tls else { return shake_hands(stream, &address).await };
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|error| unreachable(io::Error::other(error)))?;

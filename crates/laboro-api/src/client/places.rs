@@ -1,5 +1,5 @@
-//! Where hubs are of which one leads: those the client was given, and those it was sent to. The one that answered
-//! last is tried first.
+//! Where a hub is, or hubs of which one leads: the places the client was given, and those it was sent to. The one that
+//! answered last is tried first.
 
 use super::Target;
 use hyper::Uri;
@@ -11,25 +11,29 @@ pub(super) type Place = (String, u16);
 const PLACES_MAX: usize = 16;
 
 #[derive(Debug)]
-pub(super) struct Places(Mutex<Vec<Place>>);
+pub(super) struct Places {
+    known: Mutex<Vec<Place>>,
+    is_one_hub: bool,
+}
 
 impl Places {
     pub fn of(target: &Target) -> Places {
         let mut places = vec![(target.host.clone(), target.port)];
         places.extend_from_slice(&target.others);
-        Places(Mutex::new(places))
+        Places { known: Mutex::new(places), is_one_hub: target.is_one_hub }
     }
 
     pub fn all(&self) -> Vec<Place> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn are_several(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len() > 1
+    /// Of several hubs another one may take over.
+    pub fn are_several_hubs(&self) -> bool {
+        !self.is_one_hub && self.known.lock().unwrap_or_else(PoisonError::into_inner).len() > 1
     }
 
     pub fn prefer(&self, place: Place) {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         places.retain(|other| *other != place);
         places.insert(0, place);
         places.truncate(PLACES_MAX);

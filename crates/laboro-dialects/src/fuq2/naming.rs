@@ -89,5 +89,6 @@ pub fn assignment(key: Key, task: &Task) -> Option<Assignment> {
         memory: 0,
         time_limit_ms: None,
         resources: Vec::new(),
+        access: None,
     })
 }

@@ -2,6 +2,7 @@
 //! costs more than most of what is said. Ends in order: doors, then the loop, then the files.
 
 use super::HubError;
+use super::claim::Claim;
 use super::journal::HubJournal;
 use super::shared_identity;
 use crate::config::DoorsThread;
@@ -34,6 +35,7 @@ pub(super) struct Engine {
     pub stop: CancellationToken,
     pub stop_ms: u64,
     pub dir: PathBuf,
+    pub claim: Claim,
 }
 
 impl Engine {
@@ -42,7 +44,7 @@ impl Engine {
         let Engine { mut hub, mut server, mut journal, keeper, .. } = self;
         let (handle, stop) = (self.handle, self.stop);
         let (receptions, doors_thread) = (self.receptions, self.doors_thread);
-        let (http_ended, dir) = (self.http_ended, self.dir);
+        let (http_ended, dir, claim) = (self.http_ended, self.dir, self.claim);
         let patience = Duration::from_millis(self.stop_ms);
         let outputs = keeper.outputs();
         let kept = outputs.clone();
@@ -78,6 +80,19 @@ impl Engine {
                 let (asked, stop) = (journal.journal().asked_to_leave(), stop.clone());
                 helpers.spawn(hand_over(asked, sharer, stop));
             }
+            {
+                let (handle, stop, pulse) = (handle.clone(), stop.clone(), claim.pulse());
+                helpers.spawn(async move {
+                    if let Some(host) = pulse.beat(stop.clone()).await {
+                        tracing::error!(
+                            "a hub on {host} has taken over this directory: this one stops"
+                        );
+                        // Not in order: nobody may be told anything more.
+                        let _ = handle.end().await;
+                        stop.cancel();
+                    }
+                });
+            }
             if let Some(lost) = journal.journal().lost() {
                 let (handle, stop) = (handle.clone(), stop.clone());
                 helpers.spawn(async move {
@@ -105,6 +120,8 @@ impl Engine {
         keeper.close();
         let RingEnd { ran, journal } = ring?;
         let closed: Result<(), JournalError> = journal.into_journal().close();
+        // Only now may a hub on another machine begin.
+        drop(claim);
         ran?;
         closed?;
         match kept.trouble().filter(|_| kept.on_error() == OnWriteError::Stop) {

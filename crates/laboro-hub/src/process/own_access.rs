@@ -1,13 +1,15 @@
-//! The access file of the hub's own machine, written anew at every start with the addresses as they are.
-//! Its token stays the same, so that copies of the file go on working.
+//! The access file of the hub's own user, written anew at every start with the addresses as they are, for this machine
+//! and for others that share its directory. Its token stays the same, so that copies of the file go on working.
 
+use super::addresses;
 use super::bind::from_elsewhere;
-use crate::config::Settings;
+use crate::config::{Listen, Settings};
 use crate::security::{
-    Access, Doorman, Identity, NewToken, Role, Secret, SecurityError, TokenBook, Tokens, user_name,
+    Access, Doorman, Identity, NewToken, Role, Secret, SecurityError, TokenBook, Tokens, host_name,
+    make_dir, user_name,
 };
 use laboro_core::Time;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 
 /// The name of its token.
@@ -24,18 +26,52 @@ pub(super) fn write(
     let has_others = settings.journal.is_some();
     let old = if has_others { Access::read_own(&path)? } else { None };
     // The file travels to the machines of the other hubs, where an address of this machine's own is wrong.
-    let place = |bound| match has_others {
-        true => from_elsewhere(bound, settings),
-        false => reachable(bound),
+    let place = |bound, old| match has_others {
+        true => with_others(from_elsewhere(bound, settings), old),
+        false => addresses::of(bound, settings.advertise.as_deref()),
     };
     let (old_http, old_native) = old.map_or((None, None), |old| (old.http, old.native));
     let access = Access {
         socket,
-        http: http.map(|bound| with_others(place(bound), old_http)),
-        native: native.map(|bound| with_others(place(bound), old_native)),
+        host: (!has_others).then(host_name),
+        prepared: false,
+        http: http.map(|bound| place(bound, old_http)),
+        native: native.map(|bound| place(bound, old_native)),
         role: Role::Admin,
         group: None,
         token: token(dir, &path, now)?,
+        certificate: identity.certificate_pem().to_owned(),
+    };
+    access.write(&path)?;
+    Ok(access)
+}
+
+/// Makes what a hub makes at its first start, except that nobody listens yet: its certificate, its token and the access
+/// file. Ports that the system is to choose are not known before; the hub writes them into the file.
+pub fn prepare(
+    settings: &Settings,
+    host: Option<&str>,
+    now: Time,
+) -> Result<Access, SecurityError> {
+    make_dir(&settings.dir)?;
+    let identity = Identity::open(&settings.dir, &settings.names)?;
+    let path = Access::path_in(&settings.dir);
+    let place = |listen| match listen {
+        Listen::At(address) if address.port() != 0 => Some(match host {
+            Some(host) => addresses::with_port(host, address.port()),
+            None => addresses::of(address, settings.advertise.as_deref()),
+        }),
+        _ => None,
+    };
+    let access = Access {
+        socket: None,
+        host: Some(host.map_or_else(host_name, str::to_owned)),
+        prepared: true,
+        http: place(settings.http),
+        native: place(settings.native),
+        role: Role::Admin,
+        group: None,
+        token: token(&settings.dir, &path, now)?,
         certificate: identity.certificate_pem().to_owned(),
     };
     access.write(&path)?;
@@ -81,13 +117,3 @@ fn with_others(own: String, old: Option<String>) -> String {
 }
 
 const ADDRESSES_MAX: usize = 8;
-
-/// Nobody connects to "all addresses"; from this machine any of its own will do.
-fn reachable(bound: SocketAddr) -> String {
-    let ip = match bound.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, bound.port()).to_string()
-}

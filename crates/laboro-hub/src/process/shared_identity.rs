@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tokio::time::sleep;
 
-const FILES: [&str; 5] = ["tls.pem", "tokens.toml", "access.toml", "curve.key", "fuq.auth"];
+const FILES: [&str; 6] =
+    ["tls.pem", "tokens.toml", "access.toml", "curve.key", "fuq.auth", "jobs.key"];
 /// Tokens may be made and revoked at any time; others know within this.
 const LOOK: Duration = Duration::from_secs(1);
 

@@ -1,7 +1,7 @@
 //! Who the hub is: a certificate that it makes for itself at its first start, and its key. Clients are told
 //! exactly this certificate in their access file, so no authority has to vouch for it.
 
-use super::SecurityError;
+use super::{SecurityError, host_name};
 use laboro_net::hex::hex;
 use laboro_net::secret_file as files;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
@@ -153,11 +153,6 @@ fn make(names: &[String]) -> Result<String, SecurityError> {
     let key = KeyPair::generate().map_err(refuse)?;
     let certificate = params.self_signed(&key).map_err(refuse)?;
     Ok(format!("{}{}", certificate.pem(), key.serialize_pem()))
-}
-
-/// What this machine calls itself.
-pub fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn first_certificate(text: &str) -> Option<String> {

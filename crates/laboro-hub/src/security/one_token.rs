@@ -32,6 +32,7 @@ impl Doorman for OneToken {
             owner: NAME.into(),
             role: Role::Watch,
             group: None,
+            job: None,
         })
     }
 

@@ -33,6 +33,7 @@ impl Doorman for OwnUser {
             owner: user_name(),
             role: Role::Admin,
             group: None,
+            job: None,
         })
     }
 

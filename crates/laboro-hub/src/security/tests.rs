@@ -46,10 +46,8 @@ fn a_token_says_who_someone_is() {
     let (secret, token) = TokenBook::of(dir.path()).add(new, NOW).unwrap();
     let who = identify(&Tokens::open(dir.path()).unwrap(), &secret, NOW).unwrap();
     let group = Some(Name::from("night\\ly"));
-    assert_eq!(
-        who,
-        Who { id: token.id, token: "ci".into(), owner: "ci".into(), role: Role::Submit, group }
-    );
+    let (name, owner, role) = ("ci".into(), "ci".into(), Role::Submit);
+    assert_eq!(who, Who { id: token.id, token: name, owner, role, group, job: None });
 }
 
 #[test]
@@ -211,6 +209,8 @@ fn access(dir: &Path) -> Access {
     let identity = Identity::open(dir, &["hub.example".into()]).unwrap();
     Access {
         socket: None,
+        host: None,
+        prepared: false,
         http: None,
         native: Some("127.0.0.1:1".into()),
         role: Role::Work,

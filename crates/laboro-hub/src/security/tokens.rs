@@ -6,9 +6,10 @@ mod book;
 pub use book::{NewToken, Token, TokenBook};
 
 use super::failures::{Failures, LoginLimits};
-use super::{Denied, Doorman, SecurityError, Who};
+use super::job_keys::JobKeys;
+use super::{Denied, Doorman, Role, SecurityError, Who};
 use laboro_api::access::{hash_of, id_of};
-use laboro_core::Time;
+use laboro_core::{JobId, Time};
 use laboro_dialects::session::{self, Admission, Admitted};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +22,7 @@ pub struct Tokens {
     book: TokenBook,
     known: RwLock<Known>,
     failures: Mutex<Failures>,
+    jobs: JobKeys,
 }
 
 #[derive(Debug, Default)]
@@ -47,7 +49,7 @@ impl Tokens {
         // First the stamp: a change in between is read twice, and not missed.
         let stamp = stamp(book.path());
         let known = RwLock::new(Known { stamp, tokens: book.list()? });
-        Ok(Tokens { book, known, failures: Mutex::default() })
+        Ok(Tokens { book, known, failures: Mutex::default(), jobs: JobKeys::open(dir)? })
     }
 
     /// How many wrong ones somebody may show.
@@ -93,7 +95,7 @@ impl Tokens {
         }
         let owner = token.owner.clone().unwrap_or_else(|| token.name.clone());
         let (token, role, group) = (token.name.clone(), token.role, token.group.clone());
-        Ok(Who { id: id.to_owned(), token, owner, role, group })
+        Ok(Who { id: id.to_owned(), token, owner, role, group, job: None })
     }
 
     fn check(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied> {
@@ -114,11 +116,18 @@ impl Tokens {
 
 impl Doorman for Tokens {
     fn identify(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied> {
+        // Only here: a task may use the API, and no other door.
+        if let Some(job) = self.jobs.job(secret) {
+            let token = format!("job-{}", job.0);
+            // Whose job it is, and of which group, is known to the hub.
+            let (owner, role, group) = (token.clone(), Role::Submit, None);
+            return Ok(Who { id: token.clone(), token, owner, role, group, job: Some(job) });
+        }
         self.check(secret, peer, now)
     }
 
     fn still_holds(&self, who: &Who, now: Time) -> bool {
-        self.is_good(&who.id, now)
+        who.job.is_some() || self.is_good(&who.id, now)
     }
 }
 
@@ -166,6 +175,10 @@ impl Admission for TokenAdmission {
         }
         self.by.get_or_init(|| who.id);
         Ok(Admitted { group: who.group })
+    }
+
+    fn job_secret(&self, job: JobId) -> Option<String> {
+        Some(self.tokens.jobs.secret(job))
     }
 }
 

@@ -48,7 +48,7 @@ impl Doorman for Porter {
             _ => return Err(Denied::Unknown),
         };
         let token = secret.to_owned();
-        Ok(Who { id: token.clone(), owner: owner.to_owned(), token, role, group })
+        Ok(Who { id: token.clone(), owner: owner.to_owned(), token, role, group, job: None })
     }
 
     fn still_holds(&self, _: &Who, _: Time) -> bool {

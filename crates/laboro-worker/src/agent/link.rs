@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use laboro_net::{Backoff, Linger};
 use tokio::time::{Sleep, sleep};
 
-pub use connect::{ByteStream, Connect, ConnectError, Connecting, Several, Tcp, Tls};
+pub use connect::{ByteStream, Connect, ConnectError, Connecting, Several, Tcp, Tls, Ways};
 
 use wire::{Wire, WireEvent};
 

@@ -1,5 +1,9 @@
 //! The life of a task at the agent: its start, what it prints, its end.
 
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,6 +16,7 @@ use super::result::{RESULT_VAR, take_result};
 use super::running::Running;
 use super::stages::Stage;
 use crate::memory::{processes_running, size};
+use crate::surroundings::set;
 use crate::{Ending, Refusal, RunnerEvent, Stream, Usage, no_room_words};
 
 /// What was sent ahead goes back when nothing has moved here for so long.
@@ -132,6 +137,15 @@ impl Agent {
             scratch.map_err(|error| Refusal::of("its scratch directory cannot be made", &error))?;
         }
         let mut launch = made.launch;
+        if let (Some(scratch), Some(secret)) = (&scratch, &assignment.access) {
+            let text =
+                self.options.access.as_ref().map(|(head, tail)| [head, &**secret, tail].concat());
+            if let Some(text) = text {
+                let file = write_access(scratch, &text)
+                    .map_err(|error| Refusal::of("its access file cannot be written", &error))?;
+                set(&mut launch.env, "LABORO_ACCESS", file);
+            }
+        }
         let result = self.scratch.result_of(assignment.key.0);
         launch.env.push((RESULT_VAR.into(), result.into()));
         launch.limits = self.confinement.limits(assignment);
@@ -284,4 +298,12 @@ impl Agent {
 /// A task that may be told its slot does not wait for one at the guardian: there would be more numbers than slots.
 fn says_slot(assignment: &Assignment) -> bool {
     assignment.work.setting().is_some_and(|setting| setting.placeholders.is_some())
+}
+
+/// For the task's eyes only; it goes with the task's directory.
+fn write_access(scratch: &Path, text: &str) -> io::Result<PathBuf> {
+    let path = scratch.join(".laboro-access.toml");
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(&path)?.write_all(text.as_bytes())?;
+    Ok(path)
 }

@@ -308,6 +308,7 @@ impl Desk {
             index: place + 1,
             attempt: number,
             resources: share(&grant),
+            access: None,
             work: grant.work.unwrap_or_else(|| Arc::new(laboro_core::Work::Named)),
             value,
             slots: grant.profile.needs.slots,

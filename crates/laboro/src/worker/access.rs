@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 /// The access, and who is in front of this worker if that is where it came from.
 pub(crate) fn find(args: &Worker) -> anyhow::Result<(Access, Option<Front>)> {
     let (mut access, front) = match file(args) {
-        path if path == Path::new("-") => {
+        None => {
             let (text, front) = Front::open()?;
             (Access::parse(&text)?, front)
         }
-        path => {
+        Some(path) => {
             let read = read_access(&path);
             let hint = "no access to a hub: start one with `laboro hub`, or name its access file with --access";
             (read.context(hint)?, None)
@@ -33,6 +33,7 @@ pub(crate) fn find(args: &Worker) -> anyhow::Result<(Access, Option<Front>)> {
             )));
         }
         access.native = Some(address.to_owned());
+        access.prepared = false;
     }
     Ok((access, front))
 }
@@ -40,7 +41,7 @@ pub(crate) fn find(args: &Worker) -> anyhow::Result<(Access, Option<Front>)> {
 /// The same access with no more than workers elsewhere need, where this is the hub's own machine: a token that
 /// may only run tasks, which can be taken back. Whatever was given otherwise is passed on.
 pub(crate) fn for_others(args: &Worker, access: Access) -> anyhow::Result<(Access, Option<Lent>)> {
-    let file = file(args);
+    let Some(file) = file(args) else { return Ok((access, None)) };
     let dir = file.parent().unwrap_or(Path::new("."));
     let is_own = file == Access::path_in(dir) && access.role == Role::Admin;
     if !is_own {
@@ -78,20 +79,21 @@ impl Lent {
     }
 }
 
-fn file(args: &Worker) -> PathBuf {
+/// `None`: standard input.
+pub(super) fn file(args: &Worker) -> Option<PathBuf> {
     if let Some(file) = &args.access {
-        return file.clone();
+        return Some(file.clone()).filter(|file| file != Path::new("-"));
     }
     if let Some(dir) = args.hub.as_deref().filter(|hub| is_dir(hub)) {
-        return Access::path_in(Path::new(dir));
+        return Some(Access::path_in(Path::new(dir)));
     }
     if let Some(file) = std::env::var_os("LABORO_ACCESS").filter(|file| !file.is_empty()) {
-        return file.into();
+        return Some(file.into());
     }
-    Access::path_in(&default_dir())
+    Some(Access::path_in(&default_dir()))
 }
 
 /// A name with a slash is a path, also if nothing is there.
-fn is_dir(hub: &str) -> bool {
+pub(super) fn is_dir(hub: &str) -> bool {
     hub.contains('/') || hub == "." || Path::new(hub).is_dir()
 }

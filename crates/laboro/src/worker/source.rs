@@ -9,16 +9,17 @@ use super::settings::lease_ms;
 use crate::args::Success;
 use crate::exit::usage;
 use crate::machine::Machine;
+use crate::output::safe;
 use crate::runexp::config::Config as Home;
 use crate::view::now_ms;
-use anyhow::Context;
-use laboro_api::access::{Access, client_config};
+use anyhow::{Context, anyhow};
+use laboro_api::access::{Access, Role, Secret, client_config, host_name};
 use laboro_core::{Fields, Setting, Time};
 use laboro_dialects::fuq2::{NativeWorker, PlainSettings, PlainWorker, WorkerSettings};
 use laboro_dialects::fuq2::{STANDBY_REDIRECT_PROTOCOL, WORKER_PROTOCOL};
 use laboro_dialects::worker::WorkerSide;
 use laboro_dialects::{dwork, fuq1, runexp};
-use laboro_worker::agent::{AgentOptions, LimitBy, Link, Several, Tcp, Tls};
+use laboro_worker::agent::{AgentOptions, LimitBy, Link, Several, Tcp, Tls, Ways};
 use laboro_worker::{MemoryGuard, Until};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
@@ -49,23 +50,17 @@ pub(super) fn open(
 
 fn hub(
     args: &Worker,
-    options: &AgentOptions,
+    options: &mut AgentOptions,
     allocation: Option<&Allocation>,
 ) -> anyhow::Result<Source> {
     let (access, front) = access::find(args)?;
-    let address = access.native.clone();
-    let address = address.context("the access file names no native door: give HOST:PORT")?;
-    let mut config = client_config(&access)?;
-    config.alpn_protocols = [WORKER_PROTOCOL, STANDBY_REDIRECT_PROTOCOL].map(<[u8]>::to_vec).into();
-    let config = Arc::new(config);
-    // The certificate is known to the letter, so no name is looked at; but one has to be said.
-    let name = ServerName::try_from("laboro").context("a plain word is a server name")?;
-    let way = |address: &str| Tls {
-        address: address.to_owned(),
-        name: name.clone(),
-        config: Arc::clone(&config),
-    };
-    let ways: Vec<Tls> = Access::each(&address).map(way).collect();
+    if access.native.is_none() && !access.prepared {
+        return Err(anyhow!("the access file names no native door: give HOST:PORT"));
+    }
+    options.access = for_tasks(&access, args.group.as_deref());
+    let ways = ways(&access)?;
+    // The hub may begin anew elsewhere, or for the first time: its file tells then where.
+    let file = access::file(args).filter(|_| args.hub.as_deref().is_none_or(access::is_dir));
     let machine = Machine::new(&args.with)?;
     let settings = WorkerSettings {
         group: args.group.clone().or_else(|| access.group.clone()),
@@ -89,8 +84,64 @@ fn hub(
     };
     let patience = Duration::from_millis(settings.period_ms);
     let side = Box::new(NativeWorker::new(settings));
-    let connect = Box::new(move || Link::new(Several::new(ways)).within(patience));
+    let connect = Box::new(move || {
+        let several = match file {
+            Some(file) => {
+                Several::reading(ways, move || self::ways(&Access::read(&file).ok()?).ok())
+            }
+            None => Several::new(ways.ways),
+        };
+        Link::new(several).within(patience)
+    });
     Ok(Source { side, connect, front })
+}
+
+/// How the hub of this access file is reached from here, and what to say if it is not.
+fn ways(access: &Access) -> anyhow::Result<Ways> {
+    let mut config = client_config(access)?;
+    config.alpn_protocols = [WORKER_PROTOCOL, STANDBY_REDIRECT_PROTOCOL].map(<[u8]>::to_vec).into();
+    let config = Arc::new(config);
+    // The certificate is known to the letter, so no name is looked at; but one has to be said.
+    let name = ServerName::try_from("laboro").context("a plain word is a server name")?;
+    let way = |address: &str| Tls {
+        address: address.to_owned(),
+        name: name.clone(),
+        config: Arc::clone(&config),
+    };
+    let addresses = access.native.as_deref().unwrap_or_default();
+    let here = host_name();
+    let ways = access.in_order(addresses, &here).into_iter().map(way).collect();
+    Ok(Ways { ways, hint: hint(access, addresses, &here) })
+}
+
+/// The text of an access file for a task, before and after its secret. Its tasks are all of one group.
+fn for_tasks(access: &Access, group: Option<&str>) -> Option<(String, String)> {
+    const SECRET: &str = "@secret@";
+    access.http.as_ref()?;
+    let group = group.or(access.group.as_deref()).unwrap_or(laboro_api::DEFAULT_GROUP);
+    let (role, group, token) = (Role::Submit, Some(group.to_owned()), Secret::from_text(SECRET));
+    let text = Access { role, group, token, native: None, ..access.clone() }.text();
+    text.split_once(SECRET).map(|(head, tail)| (head.to_owned(), tail.to_owned()))
+}
+
+fn hint(access: &Access, addresses: &str, here: &str) -> String {
+    let host = access.host.as_deref().map_or_else(|| "the hub's machine".to_owned(), safe);
+    if access.prepared {
+        return format!("it was not started yet: start it with `laboro hub` on {host}");
+    }
+    let is_here = access.host.as_deref() == Some(here);
+    if !is_here && Access::is_local(addresses) {
+        return format!(
+            "it listens only on its own machine, {host}: start it there with `laboro hub --native 0.0.0.0:7911`"
+        );
+    }
+    match is_here {
+        true => "is it running? Start it with `laboro hub`".to_owned(),
+        false => format!(
+            "is it running on {host}, and does a firewall let {} connect to it?",
+            safe(here)
+        ),
+    }
 }
 
 /// A number that no other worker has, of this name or another; never 0, which says nothing.

@@ -14,10 +14,18 @@ use laboro_core::{Element, FEATURES_MAX, Grant, JobId, LeaseNo, Share, TaskId, V
 use std::sync::Arc;
 
 const UNKNOWN_KIND: &str = "work of a kind that this worker does not know: update the worker";
-const KEYS: [&str; 7] = ["Work", "Base", "Numbers", "Slots", "Memory", "Limit", "Tasks"];
+const KEYS: [&str; 8] = ["Work", "Base", "Numbers", "Slots", "Memory", "Limit", "Tasks", "Access"];
 
-/// Writes the grants as the body of a JOB, in order; neighbours that have their work in common share it.
-pub(in super::super) fn write_job(to: &mut BytesMut, grants: &[Grant]) {
+/// A task with this variable and this value wants access to its hub: its worker makes it a file.
+const ACCESS: (&[u8], &[u8]) = (b"LABORO_ACCESS", b"@job");
+
+/// Writes the grants as the body of a JOB, in order; neighbours that have their work in common share it. `secret` is what
+/// opens the hub to tasks of a job.
+pub(in super::super) fn write_job(
+    to: &mut BytesMut,
+    grants: &[Grant],
+    secret: impl Fn(JobId) -> Option<String>,
+) {
     let batches = grants.chunk_by(is_alike);
     // Most jobs are one array or all different; the number of batches is written when it is known.
     let at = to.len();
@@ -25,7 +33,9 @@ pub(in super::super) fn write_job(to: &mut BytesMut, grants: &[Grant]) {
     let mut count: u32 = 0;
     for batch in batches {
         count += 1;
-        write_batch(to, batch);
+        let first = &batch[0];
+        let secret = if wants_access(first) { secret(first.task.job) } else { None };
+        write_batch(to, batch, secret);
     }
     to[at + 1..at + 5].copy_from_slice(&count.to_be_bytes());
 }
@@ -49,12 +59,18 @@ fn is_alike(one: &Grant, other: &Grant) -> bool {
         && Arc::ptr_eq(&one.profile, &other.profile)
 }
 
+fn wants_access(grant: &Grant) -> bool {
+    let setting = grant.work.as_ref().and_then(|work| work.setting());
+    let mut env = setting.into_iter().flat_map(|setting| &setting.env);
+    env.any(|(name, value)| (&**name, &**value) == ACCESS)
+}
+
 /// The number of the element at position 0.
 fn base(grant: &Grant) -> Option<u32> {
     grant.element.as_ref().map(|element| grant.task.index.saturating_sub(element.position))
 }
 
-fn write_batch(to: &mut BytesMut, batch: &[Grant]) {
+fn write_batch(to: &mut BytesMut, batch: &[Grant], secret: Option<String>) {
     let first = &batch[0];
     write_map(to, 3);
     write_str(to, b"Task");
@@ -88,6 +104,7 @@ fn write_batch(to: &mut BytesMut, batch: &[Grant]) {
         needs.memory != 0,
         limit_ms.is_some(),
         true,
+        secret.is_some(),
     ];
     write_map(to, keys.iter().filter(|&&present| present).count());
     for (at, key) in KEYS.iter().enumerate().filter(|&(at, _)| keys[at]) {
@@ -104,6 +121,7 @@ fn write_batch(to: &mut BytesMut, batch: &[Grant]) {
             3 => write_uint(to, needs.slots.into()),
             4 => write_uint(to, needs.memory),
             5 => write_uint(to, limit_ms.unwrap_or(0)),
+            7 => write_str(to, secret.as_deref().unwrap_or_default().as_bytes()),
             _ => {
                 write_array(to, batch.len());
                 batch.iter().for_each(|grant| write_task(to, grant));
@@ -163,6 +181,8 @@ pub(in super::super) struct Batch {
     pub(in super::super) memory: u64,
     pub(in super::super) time_limit_ms: Option<u64>,
     pub(in super::super) tasks: Vec<Given>,
+    /// What opens the hub to these tasks, where they want it.
+    pub(in super::super) access: Option<Bytes>,
 }
 
 /// One task of a batch.
@@ -189,6 +209,7 @@ impl Default for Batch {
             memory: 0,
             time_limit_ms: None,
             tasks: Vec::new(),
+            access: None,
         }
     }
 }
@@ -252,7 +273,8 @@ impl Batch {
             }
             3 => self.slots = from.small()?,
             4 => self.memory = from.uint()?,
-            _ => self.time_limit_ms = Some(from.uint()?),
+            5 => self.time_limit_ms = Some(from.uint()?),
+            _ => self.access = Some(from.shared()?),
         }
         Ok(())
     }

@@ -150,5 +150,6 @@ fn assignment(key: Key, job: &Running) -> Assignment {
         memory: 0,
         time_limit_ms: None,
         resources: Vec::new(),
+        access: None,
     }
 }

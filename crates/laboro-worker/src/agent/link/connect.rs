@@ -41,6 +41,9 @@ pub enum ConnectError {
     /// Trying again does not help.
     #[error("{target}: it does not have a certificate that is trusted here: {why}")]
     Stranger { target: String, why: String },
+    /// None of several addresses led to a hub.
+    #[error("no hub was found at {}{}", .tried.join(", "), hinted(.hint))]
+    Nowhere { tried: Vec<String>, hint: String },
     /// Nor here: it will not have this worker.
     #[error("{target}: {why}")]
     Denied { target: String, why: String },
@@ -50,7 +53,21 @@ fn at(leader: &str) -> String {
     if leader.is_empty() { String::new() } else { format!(" at {leader}") }
 }
 
+fn hinted(hint: &str) -> String {
+    if hint.is_empty() { String::new() } else { format!("; {hint}") }
+}
+
 impl ConnectError {
+    /// For a list of what was tried: the address, and what came of it.
+    fn words(&self) -> String {
+        match self {
+            ConnectError::Unreachable { target, source } => format!("{target} ({source})"),
+            ConnectError::Silent { target } => format!("{target} (no answer)"),
+            ConnectError::Stranger { target, .. } => format!("{target} (that is another hub)"),
+            other => other.to_string(),
+        }
+    }
+
     /// Trying again does not help.
     pub(in super::super) fn is_final(&self) -> bool {
         matches!(self, ConnectError::Stranger { .. } | ConnectError::Denied { .. })
@@ -66,6 +83,9 @@ impl ConnectError {
 
 /// For a name to be found, a connection to stand and a handshake to be over.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// For a connection to stand, where there are further addresses: one behind a firewall never answers.
+const DIAL_OF_SEVERAL: Duration = Duration::from_secs(3);
 
 /// Plain TCP, for dialects that know nothing else.
 #[derive(Clone, Debug)]
@@ -99,12 +119,23 @@ pub struct Tls {
 
 impl Connect for Tls {
     fn connect(&self) -> Connecting {
+        self.connect_within(PATIENCE)
+    }
+
+    fn target(&self) -> String {
+        self.address.clone()
+    }
+}
+
+impl Tls {
+    /// `dial` is for the connection alone; what is said on it has the usual time.
+    fn connect_within(&self, dial: Duration) -> Connecting {
         let way = self.clone();
         Box::pin(async move {
             let dialled = async {
-                let mut stream = match way.shake_hands(Arc::clone(&way.config)).await {
+                let mut stream = match way.shake_hands(Arc::clone(&way.config), dial).await {
                     Err(error) if is_unknown_protocol(&error) => {
-                        way.shake_hands(way.config_without_protocols()).await?
+                        way.shake_hands(way.config_without_protocols(), dial).await?
                     }
                     shaken => shaken?,
                 };
@@ -120,14 +151,12 @@ impl Connect for Tls {
         })
     }
 
-    fn target(&self) -> String {
-        self.address.clone()
-    }
-}
-
-impl Tls {
-    async fn shake_hands(&self, config: Arc<ClientConfig>) -> io::Result<TlsStream<TcpStream>> {
-        let stream = dial(&self.address).await?;
+    async fn shake_hands(
+        &self,
+        config: Arc<ClientConfig>,
+        patience: Duration,
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let stream = laboro_net::within(patience, dial(&self.address)).await?;
         TlsConnector::from(config).connect(self.name.clone(), stream).await
     }
 
@@ -139,11 +168,30 @@ impl Tls {
     }
 }
 
-/// Several ways to hubs of which one leads: the others refuse or tell which one does. Each is tried, the last good
-/// one first.
+/// Several ways to one hub, or to hubs of which one leads: the others refuse or tell which one does. Each is tried, the
+/// last good one first.
 #[derive(Clone, Debug)]
 pub struct Several {
     ways: Arc<Mutex<VecDeque<Tls>>>,
+    source: Option<Source>,
+}
+
+/// What is known of a hub now.
+#[derive(Debug, Default)]
+pub struct Ways {
+    pub ways: Vec<Tls>,
+    /// For people, if none of them leads anywhere.
+    pub hint: String,
+}
+
+/// Where the ways are written down, to be read again when none of them leads anywhere: a hub may have begun anew elsewhere.
+#[derive(Clone)]
+struct Source(Arc<dyn Fn() -> Option<Ways> + Send + Sync>);
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Source")
+    }
 }
 
 /// Hubs that are told of are added up to here.
@@ -154,7 +202,12 @@ const SENT_ON_MAX: usize = 3;
 
 impl Several {
     pub fn new(ways: Vec<Tls>) -> Several {
-        Several { ways: Arc::new(Mutex::new(ways.into())) }
+        Several { ways: Arc::new(Mutex::new(ways.into())), source: None }
+    }
+
+    /// `read` tells the ways as they are at that time. It may block.
+    pub fn reading(ways: Ways, read: impl Fn() -> Option<Ways> + Send + Sync + 'static) -> Several {
+        Several { source: Some(Source(Arc::new(read))), ..Several::new(ways.ways) }
     }
 
     fn ways(&self) -> VecDeque<Tls> {
@@ -168,6 +221,35 @@ impl Several {
         ways.push_front(way);
         ways.truncate(WAYS_MAX);
     }
+
+    /// What to try the next time, and what to say meanwhile.
+    async fn read_again(&self) -> String {
+        let Some(Source(read)) = self.source.clone() else { return String::new() };
+        let Ok(Some(found)) = tokio::task::spawn_blocking(move || read()).await else {
+            return String::new();
+        };
+        *self.ways.lock().unwrap_or_else(PoisonError::into_inner) = found.ways.into();
+        found.hint
+    }
+
+    /// Of all that was tried, what says most.
+    async fn failed(&self, failed: Vec<ConnectError>) -> ConnectError {
+        // A hub that is there already will soon lead.
+        let is_there = |error: &ConnectError| matches!(error, ConnectError::Follows { .. });
+        let mut failed = failed;
+        if let Some(at) = failed.iter().rposition(is_there) {
+            return failed.swap_remove(at);
+        }
+        let hint = self.read_again().await;
+        // What can be got over says more than what cannot: the next try may find a hub.
+        if !failed.is_empty() && failed.iter().all(ConnectError::is_final) {
+            return failed.swap_remove(0);
+        }
+        if hint.is_empty() && failed.len() == 1 {
+            return failed.swap_remove(0);
+        }
+        ConnectError::Nowhere { tried: failed.iter().map(ConnectError::words).collect(), hint }
+    }
 }
 
 impl Connect for Several {
@@ -175,10 +257,11 @@ impl Connect for Several {
         let several = self.clone();
         Box::pin(async move {
             let mut ways = several.ways();
-            let mut failed: Option<ConnectError> = None;
+            let mut failed = Vec::new();
+            let patience = if ways.len() > 1 { DIAL_OF_SEVERAL } else { PATIENCE };
             for _ in 0..ways.len() + SENT_ON_MAX {
                 let Some(way) = ways.pop_front() else { break };
-                let error = match way.connect().await {
+                let error = match way.connect_within(patience).await {
                     Ok(stream) => {
                         several.prefer(way);
                         return Ok(stream);
@@ -191,16 +274,9 @@ impl Connect for Several {
                     ways.retain(|other| other.address != *leader);
                     ways.push_front(Tls { address: leader.clone(), ..way });
                 }
-                // What can be got over says more than what cannot: the next try may find a hub. Most of all does
-                // one that is there already.
-                let is_there = matches!(error, ConnectError::Follows { .. });
-                if is_there || failed.as_ref().is_none_or(ConnectError::is_final) {
-                    failed = Some(error);
-                }
+                failed.push(error);
             }
-            let target = String::new();
-            let nowhere = || io::Error::new(io::ErrorKind::InvalidInput, "no address is known");
-            Err(failed.unwrap_or_else(|| ConnectError::Unreachable { target, source: nowhere() }))
+            Err(several.failed(failed).await)
         })
     }
 

@@ -46,6 +46,7 @@ pub fn task(key: u64, work: Work) -> Assignment {
         memory: 0,
         time_limit_ms: None,
         resources: Vec::new(),
+        access: None,
     }
 }
 
@@ -238,6 +239,7 @@ impl Rig {
             until: Until::default(),
             limit_by: LimitBy::Nothing,
             items: Vec::new(),
+            access: None,
         };
         change(&mut settings);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -182,6 +182,8 @@ async fn hub(dir: &Path, ready: mpsc::Sender<(Handle, Outputs)>, stopped: onesho
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let access = Access {
         socket: None,
+        host: None,
+        prepared: false,
         http: Some(listener.local_addr().unwrap().to_string()),
         native: None,
         role: Role::Admin,
