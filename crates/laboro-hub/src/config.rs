@@ -78,6 +78,7 @@ pub struct Settings {
     pub keep: KeepSettings,
     pub outputs: OutputSettings,
     pub nats: NatsSettings,
+    pub pools: PoolSettings,
     pub door: Vec<DoorSettings>,
 }
 
@@ -193,6 +194,7 @@ impl Default for Settings {
             keep: KeepSettings::default(),
             outputs: OutputSettings::default(),
             nats: NatsSettings::default(),
+            pools: PoolSettings::default(),
             door: Vec::new(),
         }
     }
@@ -323,6 +325,20 @@ impl Default for DoorLimits {
             step,
             session_queue: session,
         }
+    }
+}
+
+/// How pools of workers are kept.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoolSettings {
+    /// How often a batch system is asked what it has.
+    pub list_ms: u64,
+}
+
+impl Default for PoolSettings {
+    fn default() -> PoolSettings {
+        PoolSettings { list_ms: 10_000 }
     }
 }
 

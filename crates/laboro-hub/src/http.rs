@@ -34,6 +34,7 @@ mod operation;
 mod output;
 mod overview;
 mod places;
+mod pools;
 mod quiet;
 mod reading;
 mod results;
@@ -61,6 +62,7 @@ use crate::Handle;
 use crate::history::History;
 use crate::keep::Outputs;
 use crate::mq::Observer;
+use crate::pools::Pools;
 use crate::security::Doorman;
 use answer::Refused;
 use axum::Router;
@@ -110,6 +112,8 @@ pub struct Services {
     pub serving: Arc<ServeStats>,
     /// Tokens with the role submit may also change jobs of others.
     pub change_all_jobs: bool,
+    /// `None`: workers are started by others.
+    pub pools: Option<Pools>,
     pub limits: Limits,
 }
 
@@ -137,6 +141,7 @@ impl Services {
             open_dashboard: None,
             serving: Arc::default(),
             change_all_jobs: false,
+            pools: None,
             limits: Limits::default(),
         }
     }
@@ -246,6 +251,7 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(jobs::close))
         .routes(routes!(tasks::tasks, submit::add))
         .routes(routes!(tasks::parts))
+        .routes(routes!(tasks::ranges))
         .routes(routes!(tasks::task))
         .routes(routes!(tasks::explain))
         .routes(routes!(results::results))
@@ -256,6 +262,11 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(control::retry))
         .routes(routes!(control::priority))
         .routes(routes!(control::limit))
+        .routes(routes!(pools::pools, pools::add))
+        .routes(routes!(pools::pool, pools::remove))
+        .routes(routes!(pools::pause))
+        .routes(routes!(pools::resume))
+        .routes(routes!(pools::test))
         .routes(routes!(workers::workers))
         .routes(routes!(workers::worker))
         .routes(routes!(workers::drain))

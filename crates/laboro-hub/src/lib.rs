@@ -13,6 +13,7 @@ pub mod keep;
 pub mod listen;
 pub mod mq;
 mod outbox;
+pub mod pools;
 pub mod process;
 mod ring;
 pub mod security;

@@ -1,7 +1,9 @@
 //! A whole hub: everything is opened in order, then runs until it is told to stop or its journal fails. The
 //! program, tests and measurements all start it here.
 
+mod addresses;
 pub(crate) mod bind;
+mod claim;
 mod curve;
 mod door;
 mod engine;
@@ -12,6 +14,7 @@ mod shared_identity;
 mod socket;
 mod standby_redirect;
 
+pub use own_access::prepare;
 pub use socket::{LocalSocket, SocketFile, socket_places};
 
 use crate::config::{BadDoor, ChangeJobs, DoorSettings, Durability, Listen, Settings};
@@ -20,8 +23,10 @@ use crate::http::Services;
 use crate::inbox::{Handle, server};
 use crate::keep::{KeepError, Keeper, Outputs};
 use crate::listen::{Dialect, DoorState, DoorStats, OpenDoor, Reception};
+use crate::pools::{self, PoolRefusal, Pools};
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
+use claim::Claim;
 use engine::Engine;
 use journal::HubJournal;
 use laboro_api::tunnel::PROTOCOL as TUNNEL_PROTOCOL;
@@ -55,10 +60,17 @@ pub enum HubError {
         "{door} cannot listen on {address}: {source}; choose another address, or port 0 for a free one"
     )]
     Bind { door: &'static str, address: SocketAddr, source: std::io::Error },
+    #[error(
+        "the hub of {} runs on {host} (process {pid}): stop it there, or choose another directory with --dir",
+        .dir.display()
+    )]
+    Elsewhere { dir: std::path::PathBuf, host: String, pid: u32 },
     #[error("every door is off: nobody could come in; leave http or native on, or add a door")]
     NoDoor,
     #[error("cannot open the audit log: {0}")]
     Audit(#[from] crate::http::AuditError),
+    #[error(transparent)]
+    Pools(#[from] PoolRefusal),
     #[error(transparent)]
     Runexp(#[from] runexp::Unsayable),
     #[error("output of tasks cannot be written: {0}; make room and start the hub again")]
@@ -141,7 +153,9 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
     }
     make_dir(&settings.dir)?;
     // First of all: it is what two hubs must not share.
+    claim::check(&settings.dir)?;
     let (mut journal, ledger, front) = HubJournal::open(settings)?;
+    let claim = Claim::take(&settings.dir)?;
 
     let clock = Clock::start();
     let identity = Identity::open(&settings.dir, &settings.names)?;
@@ -228,8 +242,12 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
             let body_profiles = settings.tasks.classes;
             let own = settings.http_limits.limits();
             let limits = crate::http::Limits { allow, admission, body_profiles, ..own };
+            let list_ms = settings.pools.list_ms;
+            let pools = Pools::open(&settings.dir, &access, handle.for_people(), clock, list_ms)?;
+            pools::start(&pools, stop.clone()).map_err(HubError::Thread)?;
             let services = Services {
                 history: Some(history),
+                pools: Some(pools),
                 dashboard_dir,
                 change_all_jobs: settings.owners.change_jobs == ChangeJobs::All,
                 limits,
@@ -258,6 +276,7 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
         stop: stop.clone(),
         stop_ms: settings.stop_ms,
         dir: settings.dir.clone(),
+        claim,
     };
     let ended = CancellationToken::new();
     let at_end = ended.clone().drop_guard();

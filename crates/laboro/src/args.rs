@@ -103,6 +103,9 @@ pub(crate) enum Command {
     /// Run what a hub gives to this machine, or to others by ssh.
     #[command(display_order = BESIDE_HUB)]
     Worker(Box<crate::worker::args::Worker>),
+    /// Let a hub start workers by a batch system when there is work for them.
+    #[command(display_order = BESIDE_HUB)]
+    Pool(Box<crate::pool::PoolArgs>),
     /// Use Slurm's commands with a hub: sbatch, squeue, sacct, scancel, srun, scontrol, sinfo.
     #[command(display_order = DIALECTS)]
     Slurm(crate::slurm::args::Slurm),

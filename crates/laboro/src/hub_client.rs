@@ -230,6 +230,21 @@ impl Hub {
         &self.group
     }
 
+    pub(crate) async fn post<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl serde::Serialize,
+    ) -> anyhow::Result<T> {
+        self.client.post(path, body).await.map_err(told)
+    }
+
+    pub(crate) async fn delete<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> anyhow::Result<T> {
+        self.client.delete(path).await.map_err(told)
+    }
+
     /// Anything that can only be looked at.
     pub(crate) async fn get<T: serde::de::DeserializeOwned>(
         &self,
@@ -433,6 +448,7 @@ fn typed(reason: &str) -> Option<&'static str> {
         "no_such_task" => "`laboro tasks JOB` lists them",
         "no_such_group" => "`laboro groups` lists them",
         "no_such_worker" => "`laboro workers` lists them",
+        "no_such_pool" => "`laboro pool` lists them",
         "unknown_predecessor" => "submit it first",
         _ => return None,
     })

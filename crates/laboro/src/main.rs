@@ -17,6 +17,7 @@ mod machine;
 mod mq;
 mod nats;
 mod output;
+mod pool;
 mod process_watch;
 mod progress;
 mod report;
@@ -76,6 +77,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Close(control) => commands::control::close(&control),
         args::Command::Forget(control) => commands::control::forget(&control),
         args::Command::Workers(workers) => commands::workers::run(&workers),
+        args::Command::Pool(pool) => pool::run(&pool),
         args::Command::Groups(groups) => commands::groups::run(&groups),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Events(events) => commands::events::run(&events),

@@ -41,6 +41,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), String> {
         ("tasks.workers", tasks.workers as u64, 1),
         ("tasks.offers", tasks.offers as u64, 1),
         ("tasks.page", tasks.page.into(), 1),
+        ("pools.list_ms", settings.pools.list_ms, 100),
     ];
     match least.into_iter().find(|(_, value, least)| value < least) {
         None => Ok(()),

@@ -39,6 +39,10 @@ pub(super) async fn enter(
 ) -> Response {
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
     let who = match identify(&api, request.headers(), peer) {
+        Ok(who) => api.within_job(who).await,
+        Err(refused) => Err(refused),
+    };
+    let who = match who {
         Ok(who) => Arc::new(who),
         Err(refused) => return refused.into_response(),
     };
@@ -220,6 +224,27 @@ impl Api {
         match self.services.handle.ask(command).await? {
             Reply::Refused(refusal) => Err(refusal.into()),
             reply => Ok(reply),
+        }
+    }
+
+    /// A task is let in while its job lives, to the group of its job.
+    async fn within_job(&self, who: Who) -> Result<Who, Refused> {
+        let Some(job) = who.job else { return Ok(who) };
+        let view = match self.ask(Command::Query(Query::Job(job))).await {
+            Ok(Reply::Jobs(views)) => views.into_iter().next().filter(|view| view.ended.is_none()),
+            _ => None,
+        };
+        match view {
+            Some(view) => {
+                // What a task submits belongs to the owner of its job.
+                let owner = view.owner.map_or(who.owner, |owner| owner.to_string());
+                Ok(Who { owner, group: Some(view.group), ..who })
+            }
+            None => {
+                let detail =
+                    format!("job {} has ended, and the access of its tasks with it", job.0);
+                Err(Refused::new(StatusCode::UNAUTHORIZED, "token_ended", detail))
+            }
         }
     }
 

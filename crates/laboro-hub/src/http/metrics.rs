@@ -79,6 +79,7 @@ pub(super) async fn metrics(State(api): Shared, visitor: Visitor) -> Result<Resp
         register_doors(&mut registry, &(api.services.doors)());
         register_brokers(&mut registry, &brokers::tables(&api).await?);
         register_self(&mut registry, &api);
+        register_pools(&mut registry, &api);
         register_attempts(&mut registry, &api);
     }
     let mut text = String::new();
@@ -104,6 +105,24 @@ fn register_groups(registry: &mut Registry, groups: impl Iterator<Item = GroupVi
     }
     registry.register("tasks", "Tasks by group and state", tasks);
     registry.register("group_paused", "Whether nothing of the group starts", paused);
+}
+
+fn register_pools(registry: &mut Registry, api: &Api) {
+    let Some(pools) = &api.services.pools else { return };
+    let (allocations, failures, submitted) =
+        (Gauges::default(), Counters::default(), Counters::default());
+    for pool in pools.list() {
+        let name = || pool.spec.name.clone();
+        for (state, count) in [("queued", pool.queued), ("running", pool.running)] {
+            let labels = vec![("pool", name()), ("state", state.to_owned())];
+            set(&allocations, labels, count.into());
+        }
+        failures.get_or_create(&vec![("pool", name())]).inc_by(pool.failures_total);
+        submitted.get_or_create(&vec![("pool", name())]).inc_by(pool.submitted_total);
+    }
+    registry.register("pool_allocations", "Allocations of a pool by state", allocations);
+    registry.register("pool_failures", "Allocations of a pool that failed", failures);
+    registry.register("pool_submitted", "Allocations of a pool that were asked for", submitted);
 }
 
 /// Looks at so many pages of a thousand at most.

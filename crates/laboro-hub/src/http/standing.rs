@@ -7,6 +7,7 @@ use crate::security::{Doorman, Who};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
 use hyper::body::{Frame, SizeHint};
+use laboro_core::{Command, Query, Reply};
 use laboro_net::Clock;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,7 +22,18 @@ pub(super) struct Standing {
     clock: Clock,
     who: Arc<Who>,
     every: Duration,
-    is_over: AtomicBool,
+    is_over: Arc<AtomicBool>,
+    /// Looks whether the job of a task lives.
+    _job: Option<JobWatch>,
+}
+
+/// Ends with the request.
+struct JobWatch(tokio::task::JoinHandle<()>);
+
+impl Drop for JobWatch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// On its way out as an error, and as a mark on the answer.
@@ -32,13 +44,21 @@ pub(super) struct TokenEnded;
 impl Standing {
     pub(super) fn new(api: &Api, who: Arc<Who>) -> Arc<Standing> {
         let services = &api.services;
-        Arc::new(Standing {
-            doorman: services.doorman.clone(),
-            clock: services.clock,
-            who,
-            every: services.limits.admission,
-            is_over: AtomicBool::new(false),
-        })
+        let (every, is_over) = (services.limits.admission, Arc::new(AtomicBool::new(false)));
+        let watch = |job| {
+            let (handle, is_over) = (services.handle.clone(), is_over.clone());
+            JobWatch(tokio::spawn(async move {
+                loop {
+                    tokio::time::sleep(every).await;
+                    if !lives(handle.ask(Command::Query(Query::Job(job))).await.ok()) {
+                        return is_over.store(true, Ordering::Relaxed);
+                    }
+                }
+            }))
+        };
+        let _job = who.job.map(watch);
+        let (doorman, clock) = (services.doorman.clone(), services.clock);
+        Arc::new(Standing { doorman, clock, who, every, is_over, _job })
     }
 
     /// Whether somebody has looked and found that the token is good no more.
@@ -140,4 +160,9 @@ impl HttpBody for Held {
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
     }
+}
+
+/// Whether the answer is about a job whose tasks are not all over.
+fn lives(job: Option<Reply>) -> bool {
+    matches!(job, Some(Reply::Jobs(views)) if views.iter().any(|view| view.ended.is_none()))
 }

@@ -7,8 +7,12 @@ use super::extract::{Asked, At};
 use super::jobs::{PAGE, PAGE_USUAL};
 use axum::Json;
 use axum::extract::State;
-use laboro_api::{Explained, Missing, Part, Parts, Problem, Task, TaskState, Tasks, advice};
-use laboro_core::{Command, JobId, Name, Query, Refusal, Reply, TaskId, TaskRef, TaskView, Ties};
+use laboro_api::{
+    Explained, Missing, Part, Parts, Problem, Ranges, Task, TaskState, Tasks, advice,
+};
+use laboro_core::{
+    Command, Explanation, JobId, Name, Query, Refusal, Reply, TaskId, TaskRef, TaskView, Ties,
+};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -90,6 +94,41 @@ pub(super) async fn parts(
             });
             Ok(Json(Parts { parts: seen.collect(), next }))
         }
+        reply => Err(Refused::unexpected(&reply)),
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RangesQuery {
+    /// Tasks in this state.
+    state: TaskState,
+    /// The `next` of the page before.
+    from: Option<u32>,
+    /// At most so many ranges, 1000 at most; 100 if not given.
+    limit: Option<u32>,
+}
+
+/// The numbers of a job's tasks in one state, as ranges: cheap, however many tasks there are.
+#[utoipa::path(get, path = "/jobs/{job}/ranges", tag = "tasks",
+    params(("job" = u32, Path), RangesQuery),
+    responses((status = 200, body = Ranges), (status = 404, body = Problem)))]
+pub(super) async fn ranges(
+    State(api): Shared,
+    visitor: Visitor,
+    At(job): At<u32>,
+    Asked(asked): Asked<RangesQuery>,
+) -> Answer<Ranges> {
+    let job = api.job(&visitor, job).await?.job;
+    let from = asked.from.unwrap_or(1);
+    let most = asked.limit.unwrap_or(PAGE_USUAL).clamp(1, PAGE);
+    let state = asked
+        .state
+        .to_core()
+        .ok_or_else(|| Refused::bad_request("bad_query", "there is no such state"))?;
+    match api.ask(Command::Query(Query::Ranges { job, state, from, most })).await? {
+        Reply::Ranges { ranges, next } => Ok(Json(Ranges { ranges, next })),
         reply => Err(Refused::unexpected(&reply)),
     }
 }
@@ -183,7 +222,14 @@ impl super::Api {
                     None => why.to_string(),
                 };
                 let missing = Missing::of(&why);
-                Ok(Explained { job: id.job.0, task: id.index, explanation, missing })
+                let pools = match (&*why, &self.services.pools) {
+                    (Explanation::Ready { group, .. }, Some(pools)) => {
+                        let view = self.view_task(group.clone(), TaskRef::Id(id)).await?;
+                        pools.explain(group, &view)
+                    }
+                    _ => Vec::new(),
+                };
+                Ok(Explained { job: id.job.0, task: id.index, explanation, missing, pools })
             }
             reply => Err(Refused::unexpected(&reply)),
         }

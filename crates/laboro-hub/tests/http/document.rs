@@ -4,6 +4,7 @@ use crate::rig::{Rig, json_of};
 
 const ROUTES: &str = "\
 DELETE /api/v1/jobs/{job}
+DELETE /api/v1/pools/{pool}
 GET /api/v1/audit
 GET /api/v1/brokers
 GET /api/v1/doors
@@ -18,6 +19,7 @@ GET /api/v1/jobs
 GET /api/v1/jobs/{job}
 GET /api/v1/jobs/{job}/history
 GET /api/v1/jobs/{job}/parts
+GET /api/v1/jobs/{job}/ranges
 GET /api/v1/jobs/{job}/results
 GET /api/v1/jobs/{job}/tasks
 GET /api/v1/jobs/{job}/tasks/{task}
@@ -27,6 +29,8 @@ GET /api/v1/me
 GET /api/v1/metrics
 GET /api/v1/openapi.json
 GET /api/v1/overview
+GET /api/v1/pools
+GET /api/v1/pools/{pool}
 GET /api/v1/version
 GET /api/v1/wait
 GET /api/v1/workers
@@ -44,6 +48,10 @@ POST /api/v1/jobs/{job}/priority
 POST /api/v1/jobs/{job}/release
 POST /api/v1/jobs/{job}/retry
 POST /api/v1/jobs/{job}/tasks
+POST /api/v1/pools
+POST /api/v1/pools/{pool}/pause
+POST /api/v1/pools/{pool}/resume
+POST /api/v1/pools/{pool}/test
 POST /api/v1/workers/{worker}/drain
 POST /api/v1/workers/{worker}/eject
 POST /api/v1/workers/{worker}/lift

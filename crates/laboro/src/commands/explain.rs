@@ -12,7 +12,12 @@ pub(crate) fn run(args: &Explain) -> anyhow::Result<Exit> {
         let explained = hub.explain(job, task).await?;
         match args.json {
             true => print(serde_json::to_string(&explained)?)?,
-            false => print(format_args!("{job}/{task}: {}", safe(&explained.explanation)))?,
+            false => {
+                print(format_args!("{job}/{task}: {}", safe(&explained.explanation)))?;
+                for pool in &explained.pools {
+                    print(format_args!("  {}", safe(pool)))?;
+                }
+            }
         }
         Ok(Exit::Done)
     })

@@ -281,6 +281,39 @@ impl KnownJob {
         Ok(rows)
     }
 
+    /// Those of an array that wait, in one row, and each that runs. Costs no more than what it shows, however large the
+    /// array is.
+    async fn active_rows(&self, hub: &Hub, indices: &Indices) -> Result<Vec<Row>, Fault> {
+        let mut waiting: Vec<(u32, u32)> = Vec::new();
+        use TaskState::{Blocked, Delayed, Held, Ready, Waiting};
+        for state in [Waiting, Blocked, Ready, Delayed, Held].map(TaskState::word) {
+            let mut from = Some(1);
+            while let Some(first) = from {
+                let path =
+                    format!("jobs/{}/ranges?state={state}&limit=1000&from={first}", self.job.job);
+                let page: laboro_api::Ranges = hub.get(&path).await?;
+                waiting.extend(page.ranges);
+                from = page.next;
+            }
+        }
+        waiting.sort_unstable();
+        let mut rows = Vec::new();
+        if let Some(&(first, _)) = waiting.first() {
+            let places = waiting.iter().flat_map(|&(first, last)| first..=last);
+            let mut rest: Vec<u32> = places.filter_map(|place| indices.index(place)).collect();
+            rest.sort_unstable();
+            let most = indices.running_max.map_or(String::new(), |most| format!("%{most}"));
+            let rest = Some(format!("{}{most}", set(&rest)));
+            let row = self.row(&hub.task(self.job.job, first).await?, None);
+            rows.push(Row { rest, ..row });
+        }
+        let mut running = TaskPages::new(hub, self.job.job, Some(TaskState::Leased), 1, None);
+        while let Some(task) = running.next().await? {
+            rows.push(self.row(&task, indices.index(task.task)));
+        }
+        Ok(rows)
+    }
+
     fn row(&self, task: &Task, index: Option<u32>) -> Row {
         let none = Slip::default();
         let slip = self.slip.as_ref().unwrap_or(&none);
@@ -428,9 +461,12 @@ impl WantedRows {
         Ok(rows)
     }
 
+    fn only_active(&self) -> bool {
+        self.states.as_ref().is_some_and(|s| !s.iter().any(|state| state.is_over()))
+    }
+
     fn holds_job(&self, job: &Job) -> bool {
-        let only_active =
-            self.states.as_ref().is_some_and(|s| !s.iter().any(|state| state.is_over()));
+        let only_active = self.only_active();
         let is_over = job.counts.unfinished() == 0;
         let is_in_time = job.ended_ms.is_none_or(|ended| ended >= self.since_ms);
         let name = job.name.to_string();
@@ -442,7 +478,12 @@ impl WantedRows {
 
     async fn rows_of(&self, hub: &Hub, known: KnownJob) -> Result<Vec<Row>, Fault> {
         let one_by_one = self.one_by_one || self.jobs.iter().any(|job| job.part != Part::All);
-        let mut rows = known.rows(hub, one_by_one).await?;
+        let mut rows = match &known.indices {
+            Some(indices) if self.only_active() && !one_by_one && known.has_begun() => {
+                known.active_rows(hub, indices).await?
+            }
+            _ => known.rows(hub, one_by_one).await?,
+        };
         rows.retain(|row| {
             self.states.as_ref().is_none_or(|states| states.contains(&row.state))
                 && (self.users.is_empty() || self.users.contains(&row.user))

@@ -27,6 +27,9 @@ use std::path::Path;
 /// Who reads the script: this program, which knows the rest.
 pub(super) const STEP: &str = "laboro slurm step";
 
+/// A task with this value in `LABORO_ACCESS` gets an access file of its job.
+pub(super) const OWN_ACCESS: &str = "@job";
+
 /// Typed after the program's name, with what the script says in `#SBATCH` lines below it.
 pub(super) struct Batch {
     typed: Typed,
@@ -178,6 +181,8 @@ impl Batch {
             }
         }
         task.env = slip.variables()?;
+        // So that these commands work inside the job too, with a token of the job's own.
+        task.env.insert("LABORO_ACCESS".to_owned(), OWN_ACCESS.into());
         let job = SubmitJob {
             group: Some(partition.into()),
             name: Some(name.into()),
@@ -304,12 +309,6 @@ fn environment(export: &str) -> BTreeMap<String, Text> {
             }
             None => env.extend(all().filter(|(name, _)| name == item)),
         }
-    }
-    // So that these commands work inside the job too.
-    if let Ok(path) = crate::hub_client::access_path(&crate::args::hub::HubArgs::default())
-        && let Ok(path) = std::path::absolute(path)
-    {
-        env.insert("LABORO_ACCESS".to_owned(), Text::new(path.into_os_string().into_vec()));
     }
     env
 }

@@ -2,6 +2,7 @@
 //! Slurm would give it. Becomes the script where it can, so that nothing stands between the worker and the job.
 
 use super::pattern::PatternFacts;
+use super::sbatch::OWN_ACCESS;
 use super::slip::{Must, Signal, Slip, VARIABLE, raw};
 use super::units::Indices;
 use super::{Fault, ask, host, known};
@@ -120,7 +121,11 @@ fn environment(
     // What the worker tells of the task, and of what it was given.
     for (name, value) in std::env::vars_os() {
         let bytes = name.as_bytes();
-        let is_told = bytes.starts_with(b"LABORO_") && !bytes.starts_with(VARIABLE.as_bytes());
+        // A worker from before it could has made no file.
+        let has_no_access = name == "LABORO_ACCESS" && value == OWN_ACCESS;
+        let is_told = bytes.starts_with(b"LABORO_")
+            && !bytes.starts_with(VARIABLE.as_bytes())
+            && !has_no_access;
         if is_told || GPU_VARIABLES.iter().any(|gpus| name == *gpus) || bytes == b"TMPDIR" {
             env.insert(name, value);
         }
@@ -182,11 +187,8 @@ fn environment(
 
 /// Whether all came to what was asked; if not, this job is cancelled as the hub would never run it.
 fn conditions_hold(slip: &Slip, job: u32, place: Option<u32>) -> anyhow::Result<bool> {
-    let access =
-        slip.env.get("LABORO_ACCESS").map(|path| OsString::from_vec(path.bytes().to_vec()));
-    let args = HubArgs { access: access.map(Into::into), dir: None };
     let mut hold = true;
-    let asked = ask(&args, async |hub| {
+    let asked = ask(&HubArgs::default(), async |hub| {
         for condition in &slip.conditions {
             let before = known(hub, condition.job).await?;
             let rows = before.rows(hub, true).await?;

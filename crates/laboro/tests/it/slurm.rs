@@ -104,6 +104,37 @@ fn the_commands_work_inside_a_job_too() {
 }
 
 #[test]
+fn a_jobs_access_is_its_own_and_ends_with_it() {
+    let cluster = Cluster::new();
+    let own = std::fs::read_to_string(cluster.hub.access()).unwrap();
+    let token = own.lines().find(|line| line.starts_with("token")).unwrap();
+    // It keeps what it was given, shows what it may do with it, and waits.
+    let line = "sbatch -o job.txt --wrap 'stat -c %a $LABORO_ACCESS; cp $LABORO_ACCESS kept.toml; \
+                $L workers eject n1 --reason x; touch ready; while [ ! -e go ]; do sleep 0.05; done'";
+    cluster.says(&format!("L={} {line}", crate::rig::LABORO));
+    until("it runs", || cluster.hub.rig.at("ready").exists());
+    let kept = cluster.hub.rig.read("kept.toml");
+    assert!(!kept.contains(token) && kept.contains("role = \"submit\""), "{kept}");
+    assert!(
+        cluster.hub.rig.read("job.txt").starts_with("600\n"),
+        "{}",
+        cluster.hub.rig.read("job.txt")
+    );
+    assert!(
+        cluster.hub.rig.read("job.txt").contains("role admin"),
+        "{}",
+        cluster.hub.rig.read("job.txt")
+    );
+    let with_it = "LABORO_ACCESS=kept.toml squeue -h -o %i";
+    assert_eq!(cluster.says(with_it), "1");
+    cluster.hub.rig.write("go", "");
+    cluster.until_over();
+    let ran = cluster.sh(with_it);
+    ran.expect(1);
+    assert!(ran.err().contains("job 1 has ended"), "{}", ran.err());
+}
+
+#[test]
 fn a_job_is_warned_before_its_time_is_over_and_is_ended_then() {
     let cluster = Cluster::new();
     let line = "sbatch -t 0-0:0:4 --signal=B:USR1@3 -o w.txt --wrap \

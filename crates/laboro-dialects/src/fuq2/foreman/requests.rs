@@ -233,7 +233,7 @@ impl Foreman {
 
     fn write_job(&self, to: &mut BytesMut, grants: &[Grant]) {
         if self.is_native() {
-            wire::write_job(to, grants, |job| self.place.90:        let admitted = self.context.admission.admit_worker(self.place.gate.job_secrethello.token, self.context.peer, now);.job_secret(job));
+            wire::write_job(to, grants, |job| self.context.admission.job_secret(job));
         } else {
             let tasks: Vec<payload::Task> = grants.iter().map(naming::task_of).collect();
             payload::write_tasks(to, &tasks);

@@ -1,0 +1,309 @@
+//! What is known of pools, shared by those who ask and the one that tends to them. Every change is on the disk when the
+//! call returns.
+
+use crate::inbox::Handle;
+use crate::security::{Access, NewToken, Role, SecurityError, TokenBook};
+use laboro_api::{self as api, PoolSpec};
+use laboro_core::{Backlog, Name, TaskView};
+use laboro_net::Clock;
+use laboro_net::secret_file::make_dir;
+use laboro_pool::{Place, Pool, Scheduler, Shape, Standing, State, StoreError};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// The pools of a hub.
+#[derive(Clone)]
+pub struct Pools(Arc<Shared>);
+
+impl std::fmt::Debug for Pools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pools")
+    }
+}
+
+pub(super) struct Shared {
+    known: Mutex<Known>,
+    /// Something was changed by a person.
+    pub wake: Notify,
+    dir: PathBuf,
+    pub handle: Handle,
+    pub clock: Clock,
+    /// The hub's own, for the addresses.
+    access: Access,
+    /// How often the batch system is asked.
+    pub list_ms: u64,
+}
+
+struct Known {
+    state: State,
+    /// What each group has ready, as of the last look.
+    backlogs: BTreeMap<String, Vec<Backlog>>,
+}
+
+/// Why a person's wish is not met.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolRefusal {
+    #[error("{0}")]
+    Bad(String),
+    #[error("there is a pool named {0} already: remove it first or choose another name")]
+    Taken(String),
+    #[error("there is no pool {0}")]
+    Missing(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Security(#[from] SecurityError),
+}
+
+impl Pools {
+    /// Reads what an earlier life of the hub knew, and writes the addresses of this one for their workers.
+    pub(crate) fn open(
+        dir: &Path,
+        access: &Access,
+        handle: Handle,
+        clock: Clock,
+        list_ms: u64,
+    ) -> Result<Pools, PoolRefusal> {
+        let state = State::read(&dir.join(FILE))?;
+        let pools = Pools(Arc::new(Shared {
+            known: Mutex::new(Known { state, backlogs: BTreeMap::new() }),
+            wake: Notify::new(),
+            dir: dir.to_owned(),
+            handle,
+            clock,
+            access: access.clone(),
+            list_ms,
+        }));
+        let specs: Vec<PoolSpec> =
+            pools.0.known().state.pools.iter().map(|pool| pool.spec.clone()).collect();
+        for spec in specs {
+            pools.0.give_access(&spec)?;
+        }
+        Ok(pools)
+    }
+
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        self.0.clone()
+    }
+
+    pub fn add(&self, spec: PoolSpec) -> Result<api::Pool, PoolRefusal> {
+        laboro_pool::check(&spec).map_err(PoolRefusal::Bad)?;
+        if self.0.known().state.find(&spec.name).is_some() {
+            return Err(PoolRefusal::Taken(spec.name));
+        }
+        self.0.give_access(&spec)?;
+        let (name, now_ms) = (spec.name.clone(), self.0.now_ms());
+        self.0.change(|state| state.pools.push(Pool::new(spec, now_ms)))?;
+        tracing::info!(event = "pool_added", pool = name, "pool {name} was made");
+        self.0.wake.notify_waiters();
+        self.show(&name)
+    }
+
+    pub fn set(&self, name: &str, standing: Standing) -> Result<api::Pool, PoolRefusal> {
+        let now_ms = self.0.now_ms();
+        let words = match standing {
+            Standing::Active => "resumed",
+            Standing::Paused => "paused",
+            Standing::Removing => "is being removed",
+        };
+        let is_there = self.0.change(|state| {
+            let Some(pool) = state.find_mut(name) else { return false };
+            // What was asked to go goes.
+            if pool.standing != Standing::Removing && pool.standing != standing {
+                pool.standing = standing;
+                pool.wait_until_ms = 0;
+                pool.note(now_ms, words.to_owned());
+            }
+            true
+        })?;
+        if !is_there {
+            return Err(PoolRefusal::Missing(name.to_owned()));
+        }
+        tracing::info!(event = "pool_changed", pool = name, "pool {name}: {words}");
+        self.0.wake.notify_waiters();
+        self.show(name)
+    }
+
+    pub fn show(&self, name: &str) -> Result<api::Pool, PoolRefusal> {
+        let known = self.0.known();
+        let pool = known.state.find(name);
+        pool.map(|pool| self.view(pool, &known))
+            .ok_or_else(|| PoolRefusal::Missing(name.to_owned()))
+    }
+
+    pub fn list(&self) -> Vec<api::Pool> {
+        let known = self.0.known();
+        known.state.pools.iter().map(|pool| self.view(pool, &known)).collect()
+    }
+
+    fn view(&self, pool: &Pool, known: &Known) -> api::Pool {
+        let backlog = known.backlogs.get(&pool.spec.group).map_or(&[][..], Vec::as_slice);
+        let reason = pool.reason(backlog, self.0.now_ms());
+        let place = self.0.place(&pool.spec);
+        pool.view(reason, |number| Scheduler::new(&pool.spec, &place).worker_name(number))
+    }
+
+    /// What the pools of its group do about a task that waits for a worker.
+    pub fn explain(&self, group: &Name, task: &TaskView) -> Vec<String> {
+        let known = self.0.known();
+        let of_group = |pool: &&Pool| Name::from(pool.spec.group.as_str()) == *group;
+        let pools = known.state.pools.iter().filter(of_group);
+        let profile = &task.profile;
+        let limit = profile.time_request_ms.or(profile.time_limit_ms);
+        let explain = |pool: &Pool| {
+            let name = &pool.spec.name;
+            match Shape::of(&pool.spec).lacks(&profile.needs, limit) {
+                Some(lack) => format!("pool {name} does not help: {lack}"),
+                None => format!("pool {name}: {}", self.view(pool, &known).reason),
+            }
+        };
+        pools.map(explain).collect()
+    }
+
+    /// Tries the commands of a pool; nothing is submitted.
+    pub async fn test(&self, name: &str) -> Result<api::PoolTest, PoolRefusal> {
+        let pool = self.0.known().state.find(name).cloned();
+        let pool = pool.ok_or_else(|| PoolRefusal::Missing(name.to_owned()))?;
+        let place = self.0.place(&pool.spec);
+        let scheduler = Scheduler::new(&pool.spec, &place);
+        let ids: Vec<String> = pool.allocations.iter().filter_map(|one| one.id.clone()).collect();
+        let calls = [scheduler.prepare(), Some(scheduler.list(&ids)), scheduler.try_submit()];
+        let mut steps = Vec::new();
+        for call in calls.into_iter().flatten() {
+            let came_to = laboro_pool::run(&call).await;
+            let (ok, text) = match came_to {
+                Ok(printed) => (true, printed.trim().to_owned()),
+                Err(error) => (false, error.to_string()),
+            };
+            let text = text.chars().take(2000).collect();
+            steps.push(api::PoolStep { command: call.words.join(" "), ok, text });
+        }
+        Ok(api::PoolTest { ok: steps.iter().all(|step| step.ok), steps })
+    }
+}
+
+const FILE: &str = "pools.json";
+
+impl Shared {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now_ms(&self) -> u64 {
+        self.clock.now().0
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.known().state.pools.iter().map(|pool| pool.spec.name.clone()).collect()
+    }
+
+    pub(super) fn pool(&self, name: &str) -> Option<Pool> {
+        self.known().state.find(name).cloned()
+    }
+
+    /// It is on the disk when this returns.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> Result<T, StoreError> {
+        let mut known = self.known();
+        let came_to = change(&mut known.state);
+        known.state.write(&self.dir.join(FILE))?;
+        Ok(came_to)
+    }
+
+    /// The same for one pool, if it is still there.
+    pub(super) fn change_pool<T>(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut Pool) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        self.change(|state| state.find_mut(name).map(change))
+    }
+
+    /// How many allocations the pool is to submit now, for this backlog of its group.
+    pub(super) fn wanted(&self, name: &str, backlog: Vec<Backlog>) -> u32 {
+        let mut known = self.known();
+        let now_ms = self.now_ms();
+        let Some(group) = known.state.find(name).map(|pool| pool.spec.group.clone()) else {
+            return 0;
+        };
+        let of_group: Vec<&Pool> =
+            known.state.pools.iter().filter(|pool| pool.spec.group == group).collect();
+        let shares: Vec<(Shape, u32, u32)> = of_group
+            .iter()
+            .map(|pool| (Shape::of(&pool.spec), pool.coming(), pool.room(now_ms)))
+            .collect();
+        let more = laboro_pool::share_out(&shares, &backlog);
+        let at = of_group.iter().position(|pool| pool.spec.name == name);
+        let wanted = at.map_or(0, |at| more[at]);
+        known.backlogs.insert(group, backlog);
+        wanted
+    }
+
+    pub(super) fn place(&self, spec: &PoolSpec) -> Place {
+        let program = std::env::current_exe()
+            .map_or_else(|_| "laboro".to_owned(), |program| program.to_string_lossy().into_owned());
+        let dir = self.dir_of(&spec.name);
+        let dir = std::path::absolute(&dir).unwrap_or(dir).to_string_lossy().into_owned();
+        let access = std::fs::read_to_string(self.access_file(&spec.name)).unwrap_or_default();
+        Place { dir, hub: self.hub_mark(), program, access }
+    }
+
+    /// Four digits that say which hub of its user this is.
+    fn hub_mark(&self) -> String {
+        let digest =
+            ring::digest::digest(&ring::digest::SHA256, self.access.certificate.as_bytes());
+        laboro_net::hex::hex(&digest.as_ref()[..2])
+    }
+
+    fn dir_of(&self, name: &str) -> PathBuf {
+        self.dir.join("pools").join(name)
+    }
+
+    fn access_file(&self, name: &str) -> PathBuf {
+        Access::path_in(&self.dir_of(name))
+    }
+
+    /// A file that only this user can read, with a token that may do nothing but work.
+    fn give_access(&self, spec: &PoolSpec) -> Result<(), PoolRefusal> {
+        make_dir(&self.dir_of(&spec.name))?;
+        let path = self.access_file(&spec.name);
+        let token = match Access::read_own(&path)? {
+            Some(old) => old.token,
+            None => {
+                let name = Some(token_name(&spec.name));
+                let group = Some(spec.group.clone());
+                let new =
+                    NewToken { name, role: Role::Work, owner: None, group, expires_ms: None };
+                let book = TokenBook::of(&self.dir);
+                // Of a pool whose file is gone.
+                match book.revoke(&token_name(&spec.name)) {
+                    Ok(_) | Err(SecurityError::NoSuchToken { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                book.add(new, self.clock.now())?.0
+            }
+        };
+        let group = Some(spec.group.clone());
+        let own = self.access.clone();
+        Access { socket: None, role: Role::Work, group, token, ..own }.write(&path)?;
+        Ok(())
+    }
+
+    /// Its last allocation is gone.
+    pub(super) fn forget(&self, name: &str) -> Result<(), PoolRefusal> {
+        self.change(|state| state.pools.retain(|pool| pool.spec.name != name))?;
+        match TokenBook::of(&self.dir).revoke(&token_name(name)) {
+            Ok(_) | Err(SecurityError::NoSuchToken { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // What its allocations printed may still be wanted; the token is not.
+        let _ = std::fs::remove_file(self.access_file(name));
+        tracing::info!(event = "pool_removed", pool = name, "pool {name} was removed");
+        Ok(())
+    }
+}
+
+fn token_name(pool: &str) -> String {
+    format!("pool-{pool}")
+}
