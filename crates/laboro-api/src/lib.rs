@@ -43,7 +43,7 @@ pub use needs::{Missing, MissingNeed, ResourceRequest, Variant, advice};
 pub use operation::{AuditEntry, AuditPage, DoorStatus, Doors, Health, Version};
 pub use overview::{Disk, Fleet, Me, Overview, Warning};
 pub use packed::{List, Packed};
-pub use part::{Part, Parts, Ranges};
+pub use part::{Part, Parts, Range, Ranges};
 pub use pool::{Pool, PoolAllocation, PoolEvent, PoolKind, PoolSpec, PoolStep, PoolTest, Pools};
 pub use problem::Problem;
 pub use reference::{After, Line};
@@ -64,7 +64,7 @@ pub const BASE: &str = "/api/v1";
 
 /// Which words are spoken. The first number changes when an old client would be misunderstood, the second when
 /// something was added.
-pub const API_VERSION: &str = "1.2";
+pub const API_VERSION: &str = "1.3";
 
 /// Every answer says which words it is in.
 pub const API_VERSION_HEADER: &str = "laboro-api";

@@ -52,11 +52,20 @@ pub struct Parts {
 /// Tasks of a job in one state, by their numbers. `next` is the `from` of the next page, where there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Ranges {
-    /// First and last of each range, ascending.
-    pub ranges: Vec<(u32, u32)>,
+    /// Ascending.
+    pub ranges: Vec<Range>,
     /// `from` of the next page; `null` on the last.
     #[serde(default)]
     pub next: Option<u32>,
+}
+
+/// Tasks with neighbouring numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Range {
+    /// The first.
+    pub first: u32,
+    /// The last, which is one of them.
+    pub last: u32,
 }
 
 impl From<PartView> for Part {

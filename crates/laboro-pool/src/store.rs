@@ -19,7 +19,9 @@ pub struct State {
 pub enum StoreError {
     #[error(transparent)]
     File(#[from] SecurityError),
-    #[error("{path}: {why}; pools are not started, and allocations that are in it are not watched")]
+    #[error(
+        "{path}: {why}; move it away to start without the pools in it, whose allocations are not watched then"
+    )]
     Malformed { path: String, why: String },
 }
 

@@ -6,6 +6,7 @@ mod absence;
 mod calling;
 mod confine;
 mod crew;
+mod doubt;
 mod link;
 mod orders;
 mod pace;
@@ -38,6 +39,7 @@ use crate::calls::Calls;
 use crate::{Common, Maker, MemoryGuard, RunnerError, Until};
 use absence::Absence;
 use confine::Confinement;
+use doubt::Doubtful;
 use laboro_net::Clock;
 use link::Met;
 use pace::Pace;
@@ -89,6 +91,8 @@ pub struct AgentOptions {
     pub limit_by: LimitBy,
     /// What the items of resources are called here, by their places.
     pub items: Vec<(String, Vec<String>)>,
+    /// What ends this program also goes to its tasks, as in a batch job.
+    pub shares_signals: bool,
     /// The text of an access file for tasks, before and after the secret. `None`: tasks get none.
     pub access: Option<(String, String)>,
 }
@@ -171,6 +175,7 @@ pub struct Agent {
     /// Why the hub will not have it now, as it was told.
     put_off: Option<String>,
     absence: Absence,
+    doubtful: Vec<Doubtful>,
     /// Why it cannot do its work.
     unable: Option<String>,
     farewell: Option<Farewell>,
@@ -252,6 +257,7 @@ impl Agent {
             is_connected: false,
             put_off: None,
             absence: Absence::default(),
+            doubtful: Vec::new(),
             unable: None,
             farewell: None,
             say,
@@ -293,6 +299,7 @@ impl Agent {
             self.side.tick(now, &mut self.orders);
         }
         self.calls.tick(Instant::now());
+        self.resolve_doubts();
         loop {
             self.obey();
             self.start_more();
@@ -373,6 +380,7 @@ impl Agent {
             self.stage_deadline(),
             calls,
             self.speak_at(),
+            self.doubt_deadline(),
         ];
         let far = Instant::now() + Duration::from_secs(3600);
         deadlines.into_iter().flatten().fold(far, Instant::min)

@@ -501,6 +501,13 @@ fn query(words: &[&str]) -> Parsed<Query> {
             let state = wanted.and_then(|word| State::ALL.into_iter().find(|s| s.word() == *word));
             Query::Tasks { job: JobId(number(job)?), state, from: 1, most: 5 }
         }
+        ("ranges", Some(job)) => {
+            let wanted =
+                words.get(2).and_then(|word| State::ALL.into_iter().find(|s| s.word() == *word));
+            let state = wanted.ok_or("the state")?;
+            Query::Ranges { job: JobId(number(job)?), state, from: 1, most: 2 }
+        }
+        ("backlog", Some(name)) => Query::Backlog { group: name.into(), most: 1000 },
         ("parts", Some(job)) => Query::Parts { job: JobId(number(job)?), from: 1, most: 3 },
         ("task", Some(task)) => Query::Task { group: group(), task: task_ref(task) },
         ("explain", Some(task)) => {

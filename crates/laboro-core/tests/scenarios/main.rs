@@ -46,6 +46,7 @@ scenarios! {
     what_was_done_elsewhere_is_done: "done_before.txt",
     a_queue_has_quotas: "quotas.txt",
     people_stay_in_control: "control.txt",
+    what_has_no_worker_is_counted: "backlog.txt",
     whoever_watches_is_told: "watch.txt",
     what_is_there_already_is_merged: "merge.txt",
     a_graph_may_be_sent_again: "again.txt",

@@ -178,6 +178,22 @@ impl Names {
                 lines.extend(next.map(|next| format!("more from {next}")));
                 return lines;
             }
+            Reply::Ranges { ranges, next } => {
+                let shown: Vec<String> =
+                    ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+                let more = next.map_or_else(String::new, |next| format!(", more from {next}"));
+                format!("ranges {}{more}", shown.join(" "))
+            }
+            Reply::Backlog(classes) => {
+                return classes
+                    .iter()
+                    .map(|Backlog { needs, limit_ms, tasks }| {
+                        let limit =
+                            limit_ms.map_or_else(String::new, |ms| format!(" within {ms} ms"));
+                        format!("backlog {tasks} of {} slots{limit}", needs.slots)
+                    })
+                    .collect();
+            }
             Reply::Task(task) => self.task(task),
             Reply::Workers(workers) => return workers.iter().map(show_worker).collect(),
         };

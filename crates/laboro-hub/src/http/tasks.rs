@@ -8,7 +8,7 @@ use super::jobs::{PAGE, PAGE_USUAL};
 use axum::Json;
 use axum::extract::State;
 use laboro_api::{
-    Explained, Missing, Part, Parts, Problem, Ranges, Task, TaskState, Tasks, advice,
+    Explained, Missing, Part, Parts, Problem, Range, Ranges, Task, TaskState, Tasks, advice,
 };
 use laboro_core::{
     Command, Explanation, JobId, Name, Query, Refusal, Reply, TaskId, TaskRef, TaskView, Ties,
@@ -128,7 +128,10 @@ pub(super) async fn ranges(
         .to_core()
         .ok_or_else(|| Refused::bad_request("bad_query", "there is no such state"))?;
     match api.ask(Command::Query(Query::Ranges { job, state, from, most })).await? {
-        Reply::Ranges { ranges, next } => Ok(Json(Ranges { ranges, next })),
+        Reply::Ranges { ranges, next } => {
+            let ranges = ranges.into_iter().map(|(first, last)| Range { first, last }).collect();
+            Ok(Json(Ranges { ranges, next }))
+        }
         reply => Err(Refused::unexpected(&reply)),
     }
 }

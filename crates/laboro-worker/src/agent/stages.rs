@@ -158,7 +158,7 @@ impl Agent {
     }
 
     fn is_idle(&self) -> bool {
-        self.running.is_empty() && self.waiting.is_empty()
+        self.running.is_empty() && self.waiting.is_empty() && self.doubtful.is_empty()
     }
 
     /// Gone by then, whoever has heard what.

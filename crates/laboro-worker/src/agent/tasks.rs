@@ -12,6 +12,7 @@ use laboro_dialects::session::Stream as Said;
 use laboro_dialects::worker::{Assignment, Key, News};
 
 use super::Agent;
+use super::doubt::Doubt;
 use super::result::{RESULT_VAR, take_result};
 use super::running::Running;
 use super::stages::Stage;
@@ -230,6 +231,24 @@ impl Agent {
         let Some(running) = self.count_out(key) else { return };
         self.remove_dir(key);
         let why = self.confinement.leave(key.0, ending);
+        match self.doubt(ending, &running) {
+            Doubt::None => self.tell_end(key, running, ending, usage, why),
+            Doubt::Returned => self.tell(News::Returned(key)),
+            Doubt::Later(until) => {
+                let end = (key, running, ending.clone(), *usage, why);
+                self.doubtful.push((until, Box::new(end)));
+            }
+        }
+    }
+
+    pub(super) fn tell_end(
+        &mut self,
+        key: Key,
+        running: Running,
+        ending: &Ending,
+        usage: &Usage,
+        why: Option<String>,
+    ) {
         // We stop tasks for the hub, or because we go: then another worker may have them.
         if matches!(ending, Ending::Stopped { .. }) && !running.is_cancelled {
             self.tell(News::Returned(key));

@@ -33,7 +33,7 @@ const FIRST: [(&str, &str); 10] = [
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["jobs", "tasks", "events", "graph", "report", "explain", "top", "dashboard"]),
     ("Control", &["hold", "release", "priority", "close", "forget"]),
-    ("Manage", &["access", "workers", "groups", "journal", "doctor", "tunnel"]),
+    ("Manage", &["access", "pool", "workers", "groups", "journal", "doctor", "tunnel"]),
     ("Other systems", &["slurm", "hq", "dwork", "mq", "runexp"]),
 ];
 

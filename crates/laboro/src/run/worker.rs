@@ -70,6 +70,7 @@ impl Hands {
             until: Until::default(),
             limit_by: LimitBy::Nothing,
             items: options.machine.items(),
+            shares_signals: false,
             access: None,
         };
         ReadyHands { crew: self.crew, options: agent }

@@ -292,7 +292,7 @@ impl KnownJob {
                 let path =
                     format!("jobs/{}/ranges?state={state}&limit=1000&from={first}", self.job.job);
                 let page: laboro_api::Ranges = hub.get(&path).await?;
-                waiting.extend(page.ranges);
+                waiting.extend(page.ranges.iter().map(|range| (range.first, range.last)));
                 from = page.next;
             }
         }

@@ -45,6 +45,7 @@ pub(super) fn agent_options(
         until: Until::default(),
         limit_by: args.limits.into(),
         items: Machine::new(&args.with)?.items(),
+        shares_signals: allocation.is_some(),
         access: None,
     })
 }

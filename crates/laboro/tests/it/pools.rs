@@ -151,8 +151,7 @@ fn a_batch_system_that_is_down_is_waited_for_with_its_own_words() {
     std::fs::remove_file(site.rig.at("pbs/down")).unwrap();
     std::fs::remove_file(site.rig.at("pbs/hold")).unwrap();
     site.says("wait 1");
-    let events = site.pool()["events"].to_string();
-    assert!(events.contains("lists allocations again"), "{events}");
+    until("it is said", || site.pool()["events"].to_string().contains("lists allocations again"));
 }
 
 #[test]

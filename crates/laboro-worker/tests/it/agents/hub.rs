@@ -239,6 +239,7 @@ impl Rig {
             until: Until::default(),
             limit_by: LimitBy::Nothing,
             items: Vec::new(),
+            shares_signals: false,
             access: None,
         };
         change(&mut settings);

@@ -70,6 +70,21 @@ fn a_worker_without_a_hub_leaves_when_it_is_told_or_has_nothing_to_do() {
 }
 
 #[test]
+fn a_batch_job_that_is_ended_gives_back_tasks_that_the_signal_hit_too() {
+    let hub = HubRig::new();
+    let worker = hub.worker_call("one", &[]).env("PBS_JOBID", "7.server").start();
+    hub.rig.write("go", "");
+    let job = hub.submit(1, WAITS, Profile::default());
+    let pid = hub.line_of("pids");
+    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    // The task is told before its worker.
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    worker.signal(Signal::TERM);
+    worker.wait().expect(0);
+    assert_eq!(hub.counts(job).of(State::Ready), 1);
+}
+
+#[test]
 fn a_worker_whose_hub_is_away_is_gone_when_its_time_is_over() {
     let mut hub = HubRig::new();
     let began = Instant::now();
