@@ -79,7 +79,7 @@ impl<'a> Scheduler<'a> {
         let dir = quoted(&self.remote_dir());
         let line = format!("umask 077 && mkdir -p {dir} && cat > {dir}/access.toml");
         let call = shell(line, self.place.access.clone());
-        Some(self.from_login(call))
+        Some(self.at_login(call))
     }
 
     /// `free_host` is one that has no worker, for a pool of machines.
@@ -99,7 +99,7 @@ impl<'a> Scheduler<'a> {
                 ],
             },
         };
-        self.from_login(call)
+        self.at_login(call)
     }
 
     /// The same without anything being submitted, where the batch system has that.
@@ -109,7 +109,7 @@ impl<'a> Scheduler<'a> {
         }
         let mut call = slurm::submit(self, 0, self.script(0));
         call.words.insert(1, "--test-only".to_owned());
-        Some(self.from_login(call))
+        Some(self.at_login(call))
     }
 
     /// The id in what the command printed.
@@ -141,7 +141,7 @@ impl<'a> Scheduler<'a> {
                 shell(self.spec.list_command.clone().unwrap_or_default(), String::new())
             }
         };
-        self.from_login(call)
+        self.at_login(call)
     }
 
     pub fn listed(&self, printed: &str) -> Vec<Listed> {
@@ -170,7 +170,7 @@ impl<'a> Scheduler<'a> {
                 call
             }
         };
-        self.from_login(call)
+        self.at_login(call)
     }
 
     /// What an allocation printed, where this machine can see it.
@@ -239,7 +239,7 @@ impl<'a> Scheduler<'a> {
         words.join(" ")
     }
 
-    fn from_login(&self, call: Call) -> Call {
+    fn at_login(&self, call: Call) -> Call {
         let Some(host) = self.spec.via.as_deref().and_then(|via| via.strip_prefix("ssh:")) else {
             return call;
         };

@@ -152,10 +152,10 @@ fn a_killed_hub_finds_what_it_was_submitting_by_its_name() {
     let mut pool = State::read(&path).unwrap().pools.remove(0);
     assert_eq!(pool.coming(), 2, "both count as coming until it is known");
     let found = Listed { name: Some(named(1)), ..listed("90", ListedState::Queued) };
-    hear(&mut pool, &[found.clone()], 10_000);
+    hear(&mut pool, std::slice::from_ref(&found), 10_000);
     assert_eq!(pool.allocations[0].id.as_deref(), Some("90"));
     for at in [20_000, 121_000] {
-        hear(&mut pool, &[found.clone()], at);
+        hear(&mut pool, std::slice::from_ref(&found), at);
     }
     assert_eq!(pool.allocations.len(), 1, "the other was never submitted");
     assert_eq!(pool.failures, 0);
