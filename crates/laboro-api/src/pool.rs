@@ -62,7 +62,7 @@ pub struct PoolSpec {
     pub backlog: u32,
     /// So many allocations may there be in all.
     #[serde(default = "default_max")]
-    pub max: u32,
+    pub max_allocations: u32,
     /// A worker without work leaves after this time.
     #[serde(default = "default_idle")]
     pub idle_ms: u64,
@@ -98,7 +98,7 @@ impl PoolSpec {
         "tags",
         "time_limit_ms",
         "backlog",
-        "max",
+        "max_allocations",
         "idle_ms",
         "grace_ms",
         "via",

@@ -37,10 +37,10 @@ pub fn check(spec: &PoolSpec) -> Result<(), String> {
     if spec.slots == 0 {
         return Err("a worker of the pool has at least one slot".into());
     }
-    if spec.backlog == 0 || spec.max == 0 {
+    if spec.backlog == 0 || spec.max_allocations == 0 {
         return Err("a pool with no room for an allocation never starts one: backlog and max are at least 1".into());
     }
-    if spec.max > ALLOCATIONS_MAX {
+    if spec.max_allocations > ALLOCATIONS_MAX {
         return Err(format!("a pool has at most {ALLOCATIONS_MAX} allocations"));
     }
     let has_control = |text: &String| text.contains(|c: char| c.is_control());

@@ -177,8 +177,8 @@ impl Pool {
     /// As many as it may have at once.
     pub fn most(&self) -> u32 {
         match self.spec.kind {
-            PoolKind::Ssh => self.spec.max.min(self.spec.arguments.len() as u32),
-            _ => self.spec.max,
+            PoolKind::Ssh => self.spec.max_allocations.min(self.spec.arguments.len() as u32),
+            _ => self.spec.max_allocations,
         }
     }
 

@@ -9,8 +9,10 @@ use super::*;
 use laboro_core::{Backlog, Needs};
 
 fn spec(kind: PoolKind) -> PoolSpec {
-    let json =
-        format!(r#"{{"name":"long","kind":"{}","slots":4,"backlog":2,"max":3}}"#, kind.word());
+    let json = format!(
+        r#"{{"name":"long","kind":"{}","slots":4,"backlog":2,"max_allocations":3}}"#,
+        kind.word()
+    );
     serde_json::from_str(&json).unwrap()
 }
 
@@ -27,7 +29,7 @@ fn a_pool_that_could_not_work_is_refused_with_the_reason() {
         (PoolSpec { name: "..".into(), ..good.clone() }, "not the name"),
         (PoolSpec { slots: 0, ..good.clone() }, "slot"),
         (PoolSpec { backlog: 0, ..good.clone() }, "backlog"),
-        (PoolSpec { max: 100_000, ..good.clone() }, "at most"),
+        (PoolSpec { max_allocations: 100_000, ..good.clone() }, "at most"),
         (PoolSpec { time_limit_ms: Some(1), ..good.clone() }, "minute"),
         (PoolSpec { via: Some("login".into()), ..good.clone() }, "ssh:HOST"),
         (PoolSpec { via: Some("ssh:-oProxyCommand=x".into()), ..good.clone() }, "ssh:HOST"),

@@ -251,8 +251,7 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
         token,
         certificate: own.certificate,
     };
-    let is_local =
-        |address: &Option<String>| address.as_deref().is_some_and(|all| Access::is_local(all));
+    let is_local = |address: &Option<String>| address.as_deref().is_some_and(Access::is_local);
     if is_local(&access.http) || is_local(&access.native) {
         say(format_args!(
             "this access is for the hub's own machine: for others let the hub listen beyond it and add \

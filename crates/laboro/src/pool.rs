@@ -190,9 +190,9 @@ pub(crate) fn run(args: &PoolArgs) -> anyhow::Result<Exit> {
         Some(PoolCommand::Show(one)) => talk(&hub(&one.hub), async |hub| {
             let pool = hub.get::<Pool>(&path(&one.name, "")).await?;
             if one.json {
-                print(serde_json::to_string(&pool)?)?
+                print(serde_json::to_string(&pool)?)?;
             } else {
-                show(&pool)?
+                show(&pool)?;
             }
             Ok(Exit::Done)
         }),
@@ -299,7 +299,7 @@ fn spec(add: &Add) -> anyhow::Result<PoolSpec> {
             .map(|text| time("--time-limit", text))
             .transpose()?,
         backlog: add.backlog,
-        max: add.max,
+        max_allocations: add.max,
         idle_ms: time("--idle-timeout", &add.idle_timeout)?,
         grace_ms: time("--grace", &add.grace)?,
         via: add.via.clone(),
@@ -383,7 +383,7 @@ fn list(hub: &HubArgs, is_json: bool) -> anyhow::Result<Exit> {
                 (pool.state.clone(), mood),
                 plain(pool.queued.to_string()),
                 plain(pool.running.to_string()),
-                plain(pool.spec.max.to_string()),
+                plain(pool.spec.max_allocations.to_string()),
                 plain(pool.reason.clone()),
             ]);
         }
@@ -413,7 +413,7 @@ fn show(pool: &Pool) -> anyhow::Result<()> {
     }
     print(format_args!(
         "counts     {} queued, {} running, at most {}; {} submitted, {} failed",
-        pool.queued, pool.running, spec.max, pool.submitted_total, pool.failures_total
+        pool.queued, pool.running, spec.max_allocations, pool.submitted_total, pool.failures_total
     ))?;
     for one in &pool.allocations {
         let id = one.id.as_deref().unwrap_or("?");

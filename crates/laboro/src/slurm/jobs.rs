@@ -307,7 +307,7 @@ impl KnownJob {
             let row = self.row(&hub.task(self.job.job, first).await?, None);
             rows.push(Row { rest, ..row });
         }
-        let mut running = TaskPages::new(hub, self.job.job, Some(TaskState::Leased), 1, None);
+        let mut running = TaskPages::new(hub, self.job.job, Some(TaskState::Running), 1, None);
         while let Some(task) = running.next().await? {
             rows.push(self.row(&task, indices.index(task.task)));
         }
