@@ -21,14 +21,21 @@ impl Hub {
         let classes = ledger.lanes().heads(group).take(CLASSES_MAX);
         classes
             .map(|class| {
-                let class = ledger.lanes().class(class);
                 let mut tasks = 0;
-                for &lane in class.lanes.values() {
-                    tasks = most.min(tasks + self.ready_in(lane, &mut records));
+                for (may_have, lanes) in ledger.lanes().open_queues(class) {
+                    let mut of_owner = 0;
+                    for lane in lanes {
+                        of_owner = may_have.min(of_owner + self.ready_in(lane, &mut records));
+                        if tasks + of_owner >= most || of_owner == may_have || records == 0 {
+                            break;
+                        }
+                    }
+                    tasks = most.min(tasks + of_owner);
                     if tasks == most || records == 0 {
                         break;
                     }
                 }
+                let class = ledger.lanes().class(class);
                 Backlog { needs: class.needs.clone(), limit_ms: class.limit_ms, tasks }
             })
             .collect()

@@ -273,8 +273,7 @@ impl Shared {
             None => {
                 let name = Some(token_name(&spec.name));
                 let group = Some(spec.group.clone());
-                let new =
-                    NewToken { name, role: Role::Work, owner: None, group, expires_ms: None };
+                let new = NewToken { name, role: Role::Work, owner: None, group, expires_ms: None };
                 let book = TokenBook::of(&self.dir);
                 // Of a pool whose file is gone.
                 match book.revoke(&token_name(&spec.name)) {

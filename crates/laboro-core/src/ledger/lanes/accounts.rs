@@ -223,6 +223,21 @@ impl Lanes {
         self.queues[queue].lanes.first().map(|&(_, lane)| lane)
     }
 
+    /// For each owner in a class that may have more: the tasks of the class that it may have more, and its lanes.
+    pub(crate) fn open_queues(
+        &self,
+        class: ClassHandle,
+    ) -> impl Iterator<Item = (u64, impl Iterator<Item = LaneHandle> + '_)> + '_ {
+        let class = &self.classes[class];
+        class.queues.iter().map(|&(_, queue)| {
+            let queue = &self.queues[queue];
+            let account = &self.accounts[queue.account];
+            let left = account.max_slots.map(|most| most.saturating_sub(account.slots));
+            let tasks = left.map_or(u64::MAX, |left| left / most_slots(&class.needs).max(1));
+            (tasks, queue.lanes.iter().map(|&(_, lane)| lane))
+        })
+    }
+
     /// After a task of the lane was given out, is it the turn of the same lane again?
     pub(crate) fn may_go_on(&self, lane: LaneHandle) -> bool {
         let this = &self.lanes[lane];
