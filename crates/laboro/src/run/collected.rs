@@ -7,7 +7,7 @@ use super::layout::Layout;
 use anyhow::Context;
 use laboro_core::Outcome;
 use laboro_journal::outputs::{End, Reader, Stream, Streams};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -31,8 +31,8 @@ impl ResultsPlace {
                     .to_owned(),
             );
         }
-        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
-        Ok(match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
+        let ending = path.extension().map(OsStr::to_ascii_lowercase);
+        Ok(match ending.as_deref().and_then(OsStr::to_str) {
             Some("csv") => ResultsPlace::Table(path.to_owned(), b','),
             Some("tsv") => ResultsPlace::Table(path.to_owned(), b'\t'),
             Some("json") => {
