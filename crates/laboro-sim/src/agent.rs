@@ -5,9 +5,9 @@
 use crate::clock::Offset;
 use crate::dice::Dice;
 use crate::peer::{Peer, Turned};
-use crate::plan::{Dialect, WorkerPlan};
+use crate::plan::{Dialect, Room, WorkerPlan};
 use bytes::{Bytes, BytesMut};
-use laboro_core::{Outcome, Setting, Time, Work};
+use laboro_core::{Outcome, Setting, Supply, Time, Work};
 use laboro_dialects::session::Stream;
 use laboro_dialects::worker::{
     Assignment, Key, News, Order, Orders, Parting, TaskEnd, Used, WorkerSide,
@@ -30,6 +30,10 @@ pub(crate) struct Agent {
     connect_at: u64,
     stalled_until: u64,
     lives: u64,
+    /// What it has beside slots, by its place in the plan.
+    room: usize,
+    /// It may stay no longer than until then.
+    leaves_at: Option<u64>,
     /// In the calm everything succeeds at once.
     is_calm: bool,
     /// Tasks that began here, in all its lives.
@@ -64,7 +68,7 @@ const MESSAGE_BYTES: usize = 1 << 20;
 
 impl Agent {
     pub fn new(plan: WorkerPlan, dice: Dice) -> Agent {
-        let side = side(&plan, 1);
+        let side = side(&plan, 1, &plan.rooms[0], None);
         let slots = plan.slots;
         Agent {
             plan,
@@ -80,6 +84,8 @@ impl Agent {
             connect_at: 0,
             stalled_until: 0,
             lives: 1,
+            room: 0,
+            leaves_at: None,
             is_calm: false,
             started: 0,
             gone: None,
@@ -90,18 +96,14 @@ impl Agent {
         &self.plan
     }
 
-    /// It dies with all that runs, and another process takes its place.
-    pub fn crash(&mut self, back_at: u64) {
+    /// It dies with all that runs, and another process takes its place. Meanwhile the machine's clock may be set.
+    pub fn crash(&mut self, back_at: u64, clock: Option<Offset>) {
+        self.offset = clock.unwrap_or(self.offset);
         self.begin_anew(back_at);
     }
 
     pub fn stall(&mut self, until: u64) {
         self.stalled_until = self.stalled_until.max(until);
-    }
-
-    /// The machine's clock is set while this process sleeps: its next life has another time.
-    pub fn set_clock(&mut self, offset: Offset) {
-        self.offset = offset;
     }
 
     pub fn calm_down(&mut self, now: u64) {
@@ -121,7 +123,12 @@ impl Agent {
 
     fn begin_anew(&mut self, back_at: u64) {
         self.lives += 1;
-        self.side = side(&self.plan, self.lives);
+        let rooms = self.plan.rooms.len();
+        self.room = if self.is_calm { 0 } else { (self.lives as usize - 1) % rooms };
+        let room = &self.plan.rooms[self.room];
+        self.leaves_at = room.stays_ms.map(|ms| back_at + ms);
+        let until = self.leaves_at.map(|at| self.offset.time(at));
+        self.side = side(&self.plan, self.lives, room, until);
         self.orders = Orders::default();
         self.stage = Stage::Working;
         self.slots = self.plan.slots;
@@ -256,9 +263,11 @@ impl Agent {
 
     /// As far towards its end as it can go now.
     fn advance(&mut self, now: u64) {
-        // In the calm another takes the place of one that was told to give slots up.
+        // In the calm another takes the place of one that was told to give slots up, or has less than it could.
         let slots_min = if self.is_calm { self.plan.slots } else { 1 };
-        if self.stage == Stage::Working && self.slots < slots_min {
+        let has_too_little = self.slots < slots_min || self.is_calm && self.room > 0;
+        let has_to_leave = self.leaves_at.is_some_and(|at| at <= now);
+        if self.stage == Stage::Working && (has_too_little || has_to_leave) {
             self.drain(now);
         }
         let is_idle = self.running.is_empty() && self.waiting.is_empty();
@@ -347,7 +356,8 @@ impl Peer for Agent {
         let side = self.side.deadline().map(|at| self.offset.world(at));
         let leaves = match self.stage {
             Stage::Leaving { until } => Some(until),
-            Stage::Working | Stage::Draining => None,
+            Stage::Working => self.leaves_at,
+            Stage::Draining => None,
         };
         let due = [ends, connects, side, leaves].into_iter().flatten().min();
         due.map(|due| due.max(self.stalled_until).max(now))
@@ -358,12 +368,15 @@ impl Peer for Agent {
     }
 }
 
-fn side(plan: &WorkerPlan, life: u64) -> Box<dyn WorkerSide> {
+fn side(plan: &WorkerPlan, life: u64, room: &Room, until: Option<Time>) -> Box<dyn WorkerSide> {
     let (name, slots) = (plan.name.as_str(), plan.slots);
     match plan.dialect {
         Dialect::Native => {
             let settings = fuq2::WorkerSettings {
-                memory: 1 << 30,
+                memory: room.memory,
+                resources: resources(room),
+                tags: room.is_fast.then(|| "fast".to_owned()).into_iter().collect(),
+                until,
                 period_ms: plan.period_ms,
                 fields: plan.fields,
                 life: plan.number * 1000 + life,
@@ -397,4 +410,10 @@ fn side(plan: &WorkerPlan, life: u64) -> Box<dyn WorkerSide> {
         Dialect::Fuq1 => Box::new(fuq1::Client::new(fuq1::ClientSettings::new(name, slots))),
         Dialect::Runexp => Box::new(runexp::Runner::new(runexp::RunnerOptions::new(name, slots))),
     }
+}
+
+fn resources(room: &Room) -> Vec<(String, Supply)> {
+    let items = room.gpu_names.iter().map(|name| name.as_str().into()).collect();
+    let gpus = Supply { count: room.gpus, items };
+    vec![("gpu".to_owned(), gpus), ("licences".to_owned(), Supply::of(room.licences))]
 }

@@ -1,9 +1,12 @@
 //! People and programs at the API: submits, and everything else that can be asked, aimed at what is there. It
 //! remembers what was acknowledged to it, and asks again what was not.
 
+mod wants;
+
 use crate::dice::Dice;
 use crate::now_or_never_pinned;
 use crate::oracle::Oracle;
+use crate::plan::Plan;
 use crate::promise::{Broken, Kept, Promise};
 use laboro_core::{
     ArraySpec, CallWork, Command, CommandWork, Drain, IfTaken, JobId, JobOptions, LeaseRef, Name,
@@ -21,6 +24,8 @@ const WATCHED: usize = 20;
 
 pub(crate) struct Clerk {
     dice: Dice,
+    /// Where tasks ask for more than slots.
+    wants: Option<Dice>,
     period_ms: u64,
     next_at: u64,
     left: u32,
@@ -57,12 +62,13 @@ struct Acked {
 }
 
 impl Clerk {
-    pub fn new(dice: Dice, period_ms: u64, most: u32) -> Clerk {
+    pub fn new(dice: Dice, plan: &Plan) -> Clerk {
         Clerk {
+            wants: plan.asks_much.then(|| dice.aside()),
             dice,
-            period_ms,
+            period_ms: plan.clerk_ms,
             next_at: 0,
-            left: most,
+            left: plan.clerk_most,
             waiting: Vec::new(),
             unsure: Vec::new(),
             jobs: Vec::new(),
@@ -326,15 +332,20 @@ impl Clerk {
 
     fn profile(&mut self) -> Profile {
         let first_ms = if self.dice.one_in(2) { 0 } else { self.dice.between(1, 2000) };
-        Profile {
-            needs: Needs { slots: self.dice.small(1, 2), ..Needs::default() },
+        let slots = self.dice.small(1, 2);
+        let mut profile = Profile {
+            needs: Needs { slots, ..Needs::default() },
             priority: self.dice.below(7) as i32 - 3,
             attempts: self.dice.small(1, 4) as u16,
             lost_max: self.dice.small(1, 8) as u16,
             backoff: Backoff { first_ms, most_ms: 4000 },
             runs_anyway: self.dice.one_in(5),
             ..Profile::default()
+        };
+        if let Some(dice) = &mut self.wants {
+            wants::more(&mut profile, dice);
         }
+        profile
     }
 
     fn name(&mut self) -> Name {

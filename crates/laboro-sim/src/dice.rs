@@ -17,6 +17,11 @@ impl Dice {
         Dice::new(self.draw())
     }
 
+    /// The same, and what is drawn here stays as it was: seeds that are known for something keep their worlds.
+    pub fn aside(&self) -> Dice {
+        Dice::new(!self.0)
+    }
+
     /// SplitMix64: a few lines, and every seed is a good one.
     fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

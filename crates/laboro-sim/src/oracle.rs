@@ -9,6 +9,7 @@ mod model;
 #[path = "../../laboro-core/tests/properties/fairness.rs"]
 mod fairness;
 
+mod rooms;
 #[cfg(test)]
 mod tests;
 
@@ -16,11 +17,12 @@ use crate::journal::Doubt;
 use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;
 use laboro_core::{
-    Ask, Capacity, Command, Demand, Effect, Event, Grant, Join, Kinds, LeaseNo, LeaseRef, Ledger,
-    Name, Offer, Outcome, Patience, Reply, Report, ReturnReason, Route, Share, Shares, State,
-    TaskId, TaskRef, Then, Time, Token, WorkerId, WorkerRef,
+    Ask, Command, Demand, Effect, Event, Grant, Join, LeaseNo, LeaseRef, Ledger, Name, Offer,
+    Outcome, Patience, Reply, Report, ReturnReason, Route, Share, Shares, State, TaskId, TaskRef,
+    Then, Time, Token, WorkerId, WorkerRef,
 };
 use model::{Model, Phase};
+use rooms::Room;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -32,7 +34,7 @@ pub(crate) struct Oracle {
     owed: BTreeMap<Token, Owed>,
     rooms: BTreeMap<WorkerId, Room>,
     /// Of the batch whose effects come next.
-    leased: BTreeSet<(WorkerId, TaskId, LeaseNo)>,
+    leased: Granted,
     pulled: BTreeSet<LeaseNo>,
     /// Leases that were live once, for late and repeated results.
     pub old_leases: Vec<(WorkerId, TaskId, LeaseNo)>,
@@ -51,7 +53,12 @@ pub(crate) struct Oracle {
     pub grants: u64,
     /// By the hub's clock.
     now: Time,
+    /// When the batch was decided whose effects come next.
+    at: Time,
 }
+
+/// Who got what, by which lease.
+type Granted = BTreeSet<(WorkerId, TaskId, LeaseNo)>;
 
 /// A command without an answer.
 #[derive(Debug)]
@@ -60,18 +67,8 @@ struct Owed {
     asked_at: Time,
     /// It may wait until then.
     until: Option<Time>,
-    join: Option<(Capacity, Kinds)>,
-    ahead: Option<(WorkerRef, u32)>,
+    join: Option<Box<Join>>,
     results: Vec<(LeaseRef, Outcome)>,
-}
-
-/// The most that a worker has ever said it has.
-#[derive(Debug, Default)]
-struct Room {
-    slots: u32,
-    ahead: u32,
-    /// What it said last that it knows.
-    kinds: Option<Kinds>,
 }
 
 const OLD_LEASES_MAX: usize = 100;
@@ -96,6 +93,7 @@ impl Oracle {
             batches: 0,
             grants: 0,
             now: Time(0),
+            at: Time(0),
         }
     }
 
@@ -136,17 +134,20 @@ impl Oracle {
             asked_at: self.now,
             until: None,
             join: None,
-            ahead: None,
             results: Vec::new(),
         };
         match command {
-            Command::Join(Join { capacity, kinds, .. }) => {
-                (owed.words, owed.join) = ("a join", Some((capacity, kinds)));
-            }
+            Command::Join(join) => (owed.words, owed.join) = ("a join", Some(Box::new(join))),
             Command::Offer(Offer { worker, route, .. }) => {
                 owed.words = "an offer";
                 match route {
-                    Route::Push { ahead } => owed.ahead = Some((worker, ahead)),
+                    // What is sent for it leaves before its answer.
+                    Route::Push { ahead } => {
+                        if let WorkerRef::Id(worker) = worker {
+                            let room = self.rooms.entry(worker).or_default();
+                            room.ahead = room.ahead.max(ahead);
+                        }
+                    }
                     Route::Answer { patience, .. } => owed.until = until(patience),
                 }
             }
@@ -175,6 +176,7 @@ impl Oracle {
 
     fn kept(&mut self, at: Time, events: &[Event]) -> Kept {
         self.batches += 1;
+        self.at = at;
         self.renewed.clear();
         for event in events {
             self.judge(event)?;
@@ -186,8 +188,10 @@ impl Oracle {
                 .map_err(|panic| Broken::new(law(event), crate::words(&*panic)))?;
             self.sum.apply(at, event);
             match event {
-                Event::Leased { task, lease, worker, .. } => {
+                Event::Leased { task, lease, worker, share, .. } => {
                     self.leased.insert((*worker, *task, *lease));
+                    self.check_share(*task, share.as_deref())?;
+                    self.check_items(*worker)?;
                 }
                 Event::PredsAdded { task, .. } | Event::Returned { task, .. }
                     if self.model.waits_for_itself(*task) =>
@@ -341,29 +345,18 @@ impl Oracle {
 
     fn let_out(&mut self, effects: Vec<Effect>) -> Kept {
         let mut granted = BTreeSet::new();
-        let mut pushed_to = BTreeSet::new();
-        let leased = std::mem::take(&mut self.leased);
-        let mut grant = |worker: WorkerId, grants: &[Grant]| {
-            grants.iter().try_for_each(|g| {
-                let is_new = granted.insert((worker, g.task, g.lease));
-                let what = || format!("{} is given out twice by lease {}", g.task, g.lease);
-                is_new.then_some(()).ok_or_else(|| Broken::new(Promise::OneLease, what()))
-            })
-        };
         for effect in effects {
             match effect {
                 Effect::Reply { token, reply } => {
                     if let Reply::Work { worker, grants } = &reply {
-                        grant(*worker, grants)?;
-                        self.check_understood(*worker, grants)?;
                         self.pulled.extend(grants.iter().map(|grant| grant.lease));
+                        self.give(*worker, grants, &mut granted)?;
                     }
                     self.replied(token, &reply)?;
                 }
                 Effect::Dispatch { worker, grants, .. } => {
-                    grant(worker, &grants)?;
-                    self.check_understood(worker, &grants)?;
-                    pushed_to.insert(worker);
+                    self.give(worker, &grants, &mut granted)?;
+                    self.check_slots(worker, &self.yet_to_give(&granted))?;
                 }
                 Effect::Revoke { leases, .. } => {
                     let live = self.model.leases();
@@ -377,11 +370,30 @@ impl Oracle {
             }
         }
         self.grants += granted.len() as u64;
+        let leased = std::mem::take(&mut self.leased);
         if leased != granted {
             let what = format!("recorded leases {leased:?} are not those given out {granted:?}");
             return Err(Broken::new(Promise::OneLease, what));
         }
-        pushed_to.into_iter().try_for_each(|worker| self.check_room(worker))
+        Ok(())
+    }
+
+    /// A worker gets these, after all that was given out in the batch before.
+    fn give(&self, worker: WorkerId, grants: &[Grant], granted: &mut Granted) -> Kept {
+        for grant in grants {
+            if !granted.insert((worker, grant.task, grant.lease)) {
+                let what = format!("{} is given out twice by lease {}", grant.task, grant.lease);
+                return Err(Broken::new(Promise::OneLease, what));
+            }
+        }
+        self.check_understood(worker, grants)?;
+        let yet_to_give = self.yet_to_give(granted);
+        grants.iter().try_for_each(|grant| self.check_room(worker, grant, &yet_to_give))
+    }
+
+    /// Leases of the batch that nobody was told of so far: they do not count yet.
+    fn yet_to_give(&self, granted: &Granted) -> BTreeSet<LeaseNo> {
+        self.leased.difference(granted).map(|(.., lease)| *lease).collect()
     }
 
     fn check_understood(&self, worker: WorkerId, grants: &[Grant]) -> Kept {
@@ -407,14 +419,8 @@ impl Oracle {
             let what = format!("{token:?} gets an answer that nobody waits for: {reply:?}");
             return Err(Broken::new(Promise::OneAnswer, what));
         };
-        if let (Some((capacity, kinds)), Reply::Joined { worker, .. }) = (&owed.join, reply) {
-            let room = self.rooms.entry(*worker).or_default();
-            room.slots = room.slots.max(capacity.slots);
-            room.kinds = Some(*kinds);
-        }
-        if let Some((WorkerRef::Id(worker), ahead)) = owed.ahead {
-            let room = self.rooms.entry(worker).or_default();
-            room.ahead = room.ahead.max(ahead);
+        if let (Some(join), Reply::Joined { worker, .. }) = (&owed.join, reply) {
+            self.rooms.entry(*worker).or_default().joined(join, owed.asked_at);
         }
         if let Reply::Reported(verdicts) = reply {
             if verdicts.len() != owed.results.len() {
@@ -436,26 +442,6 @@ impl Oracle {
             }
         }
         Ok(())
-    }
-
-    /// Somebody who only takes what is pushed never has more than it said.
-    fn check_room(&self, worker: WorkerId) -> Kept {
-        let Some(room) = self.rooms.get(&worker) else { return Ok(()) };
-        let mut used = 0;
-        for (task, lease, holder) in self.model.leases() {
-            if holder == worker {
-                if self.pulled.contains(&lease) {
-                    return Ok(());
-                }
-                used += self.model.tasks[&task].profile.needs.slots;
-            }
-        }
-        if used <= room.slots + room.ahead {
-            return Ok(());
-        }
-        let Room { slots, ahead, .. } = room;
-        let what = format!("worker {} has {slots} slots and {ahead} ahead, {used} used", worker.0);
-        Err(Broken::new(Promise::Slots, what))
     }
 
     /// What nobody is waiting for any more must have been answered.

@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     /// Only who has a task may say to the dwork door that it is done.
     pub dwork_only_holder: bool,
     pub grace_ms: u64,
+    /// Tasks ask for more than slots.
+    pub asks_much: bool,
     pub sabotage: Option<Sabotage>,
 }
 
@@ -42,6 +44,47 @@ pub(crate) struct WorkerPlan {
     pub numbering: Numbering,
     /// Of a native worker: the fields of a task that it understands.
     pub fields: Fields,
+    /// What a native worker has beside slots, in one life after the other. In the calm it has the first.
+    pub rooms: Vec<Room>,
+}
+
+/// What a worker has beside its slots.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    pub memory: u64,
+    /// Told apart.
+    pub gpus: u64,
+    pub gpu_names: Vec<String>,
+    /// Too many to be told apart.
+    pub licences: u64,
+    pub is_fast: bool,
+    /// It leaves after so long.
+    pub stays_ms: Option<u64>,
+}
+
+impl Room {
+    /// Enough for whatever the clerk asks for.
+    pub const FULL: Room = Room {
+        memory: 1 << 30,
+        gpus: 4,
+        gpu_names: Vec::new(),
+        licences: 200,
+        is_fast: true,
+        stays_ms: None,
+    };
+
+    fn draw(dice: &mut Dice) -> Room {
+        let gpus = [0, 1, 2, 4, 8][dice.index(5)];
+        let names = (0..gpus).map(|number| format!("gpu-{}", 7 - number));
+        Room {
+            memory: [0, 1 << 28, 1 << 30][dice.index(3)],
+            gpus,
+            gpu_names: if dice.one_in(3) { names.collect() } else { Vec::new() },
+            licences: [0, 129, 150, 200][dice.index(4)],
+            is_fast: dice.one_in(2),
+            stays_ms: dice.one_in(3).then(|| dice.between(1000, 20_000)),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +135,12 @@ pub enum Sabotage {
 
 impl Plan {
     pub fn draw(dice: &mut Dice, sabotage: Option<Sabotage>) -> Plan {
-        let workers = workers(dice);
+        let mut aside = dice.aside();
+        let mut workers = workers(dice);
+        let asks_much = aside.percent(60);
+        if asks_much {
+            workers.iter_mut().for_each(|worker| worker.rooms = rooms(worker.number, &mut aside));
+        }
         let rules = [ConductRule::Off, ConductRule::Compared, ConductRule::Fixed];
         let rule = rules[dice.index(rules.len())];
         let conduct = Conduct {
@@ -149,6 +197,7 @@ impl Plan {
             dwork_lease_ms: dice.between(1000, 6000),
             grace_ms: dice.between(0, 3000),
             dwork_only_holder: dice.one_in(4),
+            asks_much,
             sabotage,
         }
     }
@@ -186,8 +235,16 @@ fn workers(dice: &mut Dice) -> Vec<WorkerPlan> {
         numbering: NUMBERINGS[dice.index(NUMBERINGS.len())],
         // And somebody is as new as the hub.
         fields: if number > 0 && dice.one_in(2) { Fields::NONE } else { Fields::known() },
+        rooms: vec![Room::FULL],
     };
     dialects.into_iter().enumerate().map(plan).collect()
+}
+
+/// The first of all workers has everything, at least in the calm.
+fn rooms(number: u64, dice: &mut Dice) -> Vec<Room> {
+    let first = if number == 1 { Room::FULL } else { Room { stays_ms: None, ..Room::draw(dice) } };
+    let others = (0..dice.below(3)).map(|_| Room::draw(dice));
+    std::iter::once(first).chain(others).collect()
 }
 
 impl Dialect {

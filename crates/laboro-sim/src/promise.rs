@@ -12,6 +12,7 @@ pub enum Promise {
     Graphs,
     Slots,
     FairShares,
+    Resources,
     NeighboursUnharmed,
     Understood,
     ResultsFirst,
@@ -25,7 +26,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    pub const ALL: [Promise; 18] = [
+    pub const ALL: [Promise; 19] = [
         Promise::NothingLost,
         Promise::NoSecondRun,
         Promise::OneLease,
@@ -34,6 +35,7 @@ impl Promise {
         Promise::Graphs,
         Promise::Slots,
         Promise::FairShares,
+        Promise::Resources,
         Promise::NeighboursUnharmed,
         Promise::Understood,
         Promise::ResultsFirst,
@@ -56,6 +58,7 @@ impl Promise {
             Promise::Graphs => "graphs",
             Promise::Slots => "slots",
             Promise::FairShares => "fair-shares",
+            Promise::Resources => "resources",
             Promise::NeighboursUnharmed => "neighbours-unharmed",
             Promise::Understood => "understood",
             Promise::ResultsFirst => "results-first",
@@ -80,6 +83,9 @@ impl Promise {
             Promise::Slots => "nobody is sent more than it has room for",
             Promise::FairShares => {
                 "of equal tasks that wait, those of the owner with the least for its weight go first"
+            }
+            Promise::Resources => {
+                "no worker gives more than it has, no item more than one whole, and no task gets less than it asks for"
             }
             Promise::NeighboursUnharmed => {
                 "no task fails or is held because of another one on its worker"

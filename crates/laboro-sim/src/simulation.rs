@@ -65,7 +65,7 @@ impl Simulation {
         Ok(Simulation {
             now: 0,
             oracle: Oracle::new(plan.config.shares.clone()),
-            clerk: Clerk::new(dice.split(), plan.clerk_ms, plan.clerk_most),
+            clerk: Clerk::new(dice.split(), &plan),
             hub: HubPlace::new(tap.clone(), dice.split())?,
             seats: Seats::new(&plan, &mut dice),
             timers: Timers::new(&plan.faults, &mut dice),

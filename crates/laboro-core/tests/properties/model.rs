@@ -222,6 +222,19 @@ impl Model {
         self.tasks.iter().filter_map(live).collect()
     }
 
+    /// What this worker holds, with what each lease was given.
+    pub fn held_by(
+        &self,
+        worker: WorkerId,
+    ) -> impl Iterator<Item = (&Task, LeaseNo, Option<&Share>)> {
+        self.tasks.values().filter_map(move |task| match &task.phase {
+            Phase::Leased { lease, worker: holder, share } if *holder == worker => {
+                Some((task, *lease, share.as_ref()))
+            }
+            _ => None,
+        })
+    }
+
     pub fn follow(&mut self, at: Time, event: &Event) {
         let before = std::mem::replace(&mut self.at, at);
         match event {
@@ -515,6 +528,14 @@ impl Task {
             late: None,
             ended_once: false,
             lost: 0,
+        }
+    }
+
+    /// What it needs, the way that its lease goes.
+    pub fn way(&self, share: Option<&Share>) -> &Needs {
+        match share.map_or(0, |share| usize::from(share.variant)).checked_sub(1) {
+            None => &self.profile.needs,
+            Some(other) => &self.profile.needs.variants[other],
         }
     }
 

@@ -220,22 +220,14 @@ impl World {
 
     pub fn used(&self, worker: WorkerId) -> Used {
         let mut used = Used { slots: 0, memory: 0, leases: 0, gpus: [0; 128], pulled: false };
-        for task in self.model.tasks.values() {
-            let Phase::Leased { worker: holder, share, lease } = &task.phase else { continue };
-            if *holder != worker {
-                continue;
-            }
-            let variant = share.as_ref().map_or(0, |share| usize::from(share.variant));
-            let needs = match variant.checked_sub(1) {
-                None => &task.profile.needs,
-                Some(other) => &task.profile.needs.variants[other],
-            };
+        for (task, lease, share) in self.model.held_by(worker) {
+            let needs = task.way(share);
             used.leases += 1;
-            used.pulled |= self.pulled.contains(lease);
+            used.pulled |= self.pulled.contains(&lease);
             used.slots += needs.slots;
             used.memory += needs.memory;
             let mut got = 0;
-            for (_, portion) in share.iter().flat_map(|share| &share.portions) {
+            for (_, portion) in share.into_iter().flat_map(|share| &share.portions) {
                 for item in 0..128 {
                     let whole = (portion.items >> item & 1) as u64 * Amount::PARTS;
                     let shared = portion.shared.filter(|(one, _)| usize::from(*one) == item);

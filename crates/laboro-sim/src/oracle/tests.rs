@@ -2,7 +2,8 @@
 
 use super::*;
 use laboro_core::{
-    Added, Fields, GroupId, JobId, JobOptions, NewTask, Profile, Refusal, Setting, TaskResult, Work,
+    Added, Amount, Capacity, Fields, GroupId, JobId, JobOptions, Kinds, Needs, NewTask, Portion,
+    Profile, Refusal, Request, Setting, Share, Supply, TaskResult, Work,
 };
 use std::sync::Arc;
 
@@ -182,15 +183,112 @@ fn more_than_a_worker_has_room_for_is_seen() {
     let mut oracle = oracle();
     oracle.rooms.insert(WORKER, Room::default());
     oracle.kept(Time(2), &[leased(TASK, 0)]).expect("an event alone says nothing about room");
-    assert_eq!(oracle.check_room(WORKER).expect_err("it has none").promise, Promise::Slots);
+    let broken = oracle.check_slots(WORKER, &BTreeSet::new()).expect_err("it has none");
+    assert_eq!(broken.promise, Promise::Slots);
+}
+
+/// Two tasks of a second job that want so much of the gpus, or a whole one where a worker has no halves.
+fn wanting(parts: u64) -> Oracle {
+    let wants = |parts| vec![("gpu".into(), Request::Some(Amount::of_parts(parts)))];
+    let variants = vec![Needs { resources: wants(Amount::PARTS), ..Needs::default() }];
+    let needs = Needs { resources: wants(parts), variants, ..Needs::default() };
+    let profiles = vec![Profile { needs, time_request_ms: Some(500), ..Profile::default() }];
+    let new = |name: &str| NewTask {
+        name: name.into(),
+        profile: 0,
+        work: None,
+        preds: Default::default(),
+        memo: None,
+    };
+    let tasks = vec![new("c"), new("d")];
+    let added = Added { job: JobId(2), profiles, arrays: Vec::new(), tasks };
+    let options = Box::new(JobOptions::default());
+    let mut oracle = oracle();
+    let begin = [
+        Event::JobMade { job: JobId(2), group: GroupId(0), options },
+        Event::Added(Box::new(added)),
+    ];
+    oracle.kept(Time(2), &begin).expect("nothing is wrong yet");
+    oracle
+}
+
+/// A lease of one of them, with whole gpus and a part of one.
+fn leased_gpus(index: u32, items: u128, shared: Option<(u8, u16)>, variant: u8) -> Event {
+    let portion = Portion { items, shared, ..Portion::default() };
+    let share = Some(Box::new(Share { portions: vec![("gpu".into(), portion)], variant }));
+    let (task, lease) = (TaskId::new(JobId(2), index), LeaseNo::new(1, index.into()));
+    Event::Leased { task, lease, worker: WORKER, until: None, share }
 }
 
 #[test]
-fn work_that_its_worker_does_not_understand_is_seen() {
-    let mut oracle = oracle();
-    let kinds = |fields| Room { kinds: Some(Kinds::ALL.understanding(fields)), ..Room::default() };
-    let setting = Setting { stdout: Some((*b"out").into()), ..Setting::default() };
-    let grants = [Grant {
+fn an_item_beyond_one_whole_is_seen() {
+    let leases = |item, parts| {
+        [leased_gpus(1, 0, Some((0, parts)), 0), leased_gpus(2, 0, Some((item, parts)), 0)]
+    };
+    wanting(5_000).kept(Time(3), &leases(0, 5_000)).expect("two halves are one");
+    wanting(6_000).kept(Time(3), &leases(1, 6_000)).expect("another item has room");
+    let broken = wanting(6_000).kept(Time(3), &leases(0, 6_000)).expect_err("1.2 of one");
+    assert_eq!(broken.promise, Promise::Resources);
+    let leases = [leased_gpus(1, 0, Some((3, 6_000)), 0), leased_gpus(2, 1 << 3, None, 1)];
+    let broken = wanting(6_000).kept(Time(3), &leases).expect_err("a whole one beside a part");
+    assert_eq!(broken.promise, Promise::Resources);
+}
+
+#[test]
+fn a_task_that_gets_other_than_it_asks_for_is_seen() {
+    wanting(12_500)
+        .kept(Time(3), &[leased_gpus(1, 1, Some((1, 2_500)), 0)])
+        .expect("it asks for that");
+    let wrong = [
+        leased_gpus(1, 1, None, 0),
+        leased_gpus(1, 0b11, None, 0),
+        // Its variant asks for a whole one.
+        leased_gpus(1, 1, Some((1, 2_500)), 1),
+        Event::Leased {
+            task: TaskId::new(JobId(2), 1),
+            lease: LeaseNo::new(1, 1),
+            worker: WORKER,
+            until: None,
+            share: None,
+        },
+    ];
+    for lease in wrong {
+        let broken = wanting(12_500).kept(Time(3), &[lease]).expect_err("not that");
+        assert_eq!(broken.promise, Promise::Resources);
+    }
+}
+
+/// What is broken when a worker that has so much is given item 2 of its gpus.
+fn given_item_two(room: Room) -> Option<Promise> {
+    let mut oracle = wanting(10_000);
+    oracle.rooms.insert(WORKER, Room { kinds: Some(Kinds::ALL), ..room });
+    let lease = leased_gpus(1, 1 << 2, None, 0);
+    oracle.kept(Time(1000), std::slice::from_ref(&lease)).expect("an event says nothing of rooms");
+    let Event::Leased { task, lease, share, .. } = lease else { return None };
+    let profile = Arc::new(oracle.model.tasks[&task].profile.clone());
+    let grant = Grant { task, lease, share, profile, ..grant() };
+    oracle.check_room(WORKER, &grant, &BTreeSet::new()).err().map(|broken| broken.promise)
+}
+
+#[test]
+fn more_than_a_worker_has_by_now_is_seen() {
+    let gpus = |count| Capacity {
+        slots: 1,
+        resources: vec![("gpu".into(), Supply::of(count))],
+        ..Capacity::default()
+    };
+    let room = |count| Room { capacity: gpus(count), ..Room::default() };
+    assert_eq!(given_item_two(room(3)), None);
+    assert_eq!(given_item_two(room(2)), Some(Promise::Resources), "there is no such item");
+    assert_eq!(given_item_two(room(0)), Some(Promise::Resources), "there are no gpus");
+    assert_eq!(given_item_two(room(200)), Some(Promise::Resources), "nobody tells them apart");
+    let leaving = |ms| Room { until: Some(Time(ms)), ..room(3) };
+    assert_eq!(given_item_two(leaving(1500)), None);
+    assert_eq!(given_item_two(leaving(1499)), Some(Promise::Resources), "it leaves before");
+}
+
+fn grant() -> Grant {
+    Grant {
         task: task(TASK),
         name: "a".into(),
         job_name: "".into(),
@@ -198,11 +296,20 @@ fn work_that_its_worker_does_not_understand_is_seen() {
         attempt: 1,
         fails: 0,
         profile: Default::default(),
-        work: Some(Arc::new(Work::script(".sh", Arc::default(), Arc::new(setting)))),
+        work: None,
         memo: None,
         element: None,
         share: None,
-    }];
+    }
+}
+
+#[test]
+fn work_that_its_worker_does_not_understand_is_seen() {
+    let mut oracle = oracle();
+    let kinds = |fields| Room { kinds: Some(Kinds::ALL.understanding(fields)), ..Room::default() };
+    let setting = Setting { stdout: Some((*b"out").into()), ..Setting::default() };
+    let work = Some(Arc::new(Work::script(".sh", Arc::default(), Arc::new(setting))));
+    let grants = [Grant { work, ..grant() }];
     oracle.rooms.insert(WORKER, kinds(Fields::known()));
     oracle.check_understood(WORKER, &grants).expect("it is as new as the hub");
     oracle.rooms.insert(WORKER, kinds(Fields::NONE));

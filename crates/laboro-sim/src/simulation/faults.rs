@@ -101,11 +101,11 @@ impl Simulation {
             Fault::WorkerCrash => {
                 let back_at = now + 10 + self.dice.mostly_short(8000);
                 if let Who::Agent(agent) = &mut self.seats.seats[at].who {
-                    agent.crash(back_at);
-                    if self.plan.faults.clocks_jump {
+                    let clock = self.plan.faults.clocks_jump.then(|| {
                         let ahead = self.dice.mostly_short(600_000);
-                        agent.set_clock(Offset(Offset::USUAL.0 + ahead - 300_000));
-                    }
+                        Offset(Offset::USUAL.0 + ahead - 300_000)
+                    });
+                    agent.crash(back_at, clock);
                     self.seats.drop_line(at, now, &mut self.dice);
                     self.tally.worker_crashes += 1;
                     self.timeline.say(now, format_args!("{name}: crashes, back at {back_at} ms"));
