@@ -65,6 +65,7 @@ impl TaskResult {
             Some(Kind::TimedOut) => 3,
             Some(Kind::Error) => 4,
             Some(Kind::Lost) => 5,
+            Some(Kind::Memory) => 6,
             Some(Kind::Unknown) | None => 255,
         });
         to.push(0);

@@ -326,6 +326,8 @@ pub enum OutcomeKind {
     Signal,
     /// It took too long.
     TimedOut,
+    /// It took more memory than it asked for.
+    Memory,
     /// It could not be started.
     Error,
     /// Its worker was lost.
@@ -343,6 +345,7 @@ impl From<laboro_core::Outcome> for Outcome {
             Core::Exit(code) => (OutcomeKind::Exit, Some(code)),
             Core::Signal(signal) => (OutcomeKind::Signal, Some(signal)),
             Core::TimedOut => (OutcomeKind::TimedOut, None),
+            Core::Memory => (OutcomeKind::Memory, None),
             Core::Error => (OutcomeKind::Error, None),
             Core::Lost => (OutcomeKind::Lost, None),
         };
@@ -358,6 +361,7 @@ impl std::fmt::Display for Outcome {
             OutcomeKind::Exit => write!(f, "exit code {code}"),
             OutcomeKind::Signal => write!(f, "signal {code}"),
             OutcomeKind::TimedOut => f.write_str("timed out"),
+            OutcomeKind::Memory => f.write_str("too much memory"),
             OutcomeKind::Error => f.write_str("error"),
             OutcomeKind::Lost => f.write_str("lost"),
             OutcomeKind::Unknown => f.write_str("unknown"),

@@ -261,6 +261,8 @@ pub enum Outcome {
     Signal(i32),
     /// It ran longer than it may.
     TimedOut,
+    /// It took more memory than it asked for.
+    Memory,
     /// It could not be started, or failed in a way that has only words.
     Error,
     /// Its worker went away.
@@ -281,6 +283,7 @@ impl std::fmt::Display for Outcome {
             Outcome::Exit(code) => write!(f, "exit code {code}"),
             Outcome::Signal(signal) => write!(f, "signal {signal}"),
             Outcome::TimedOut => f.write_str("timed out"),
+            Outcome::Memory => f.write_str("too much memory"),
             Outcome::Error => f.write_str("error"),
             Outcome::Lost => f.write_str("lost"),
         }

@@ -76,6 +76,7 @@ export function outcome(value) {
     case "exit": return `exit code ${value.code}`;
     case "signal": return `signal ${value.code}`;
     case "timed_out": return "timed out";
+    case "memory": return "too much memory";
     default: return text(value.kind);
   }
 }

@@ -101,7 +101,7 @@ impl Streams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Ending {
-    /// One of `EXITED` to `LOST`; what a later version writes is carried as it is.
+    /// One of `EXITED` to `MEMORY`; what a later version writes is carried as it is.
     pub kind: u8,
     /// An exit code or a signal, as `kind` has it.
     pub code: i32,
@@ -126,6 +126,8 @@ impl Ending {
     pub const STOPPED: u8 = 4;
     /// Its worker went away.
     pub const LOST: u8 = 5;
+    /// It took more memory than it asked for.
+    pub const MEMORY: u8 = 6;
 
     /// Without times and usage.
     #[must_use]
@@ -137,6 +139,7 @@ impl Ending {
             Outcome::TimedOut => (Ending::TIMED_OUT, 0),
             Outcome::Error => (Ending::NOT_STARTED, 0),
             Outcome::Lost => (Ending::LOST, 0),
+            Outcome::Memory => (Ending::MEMORY, 0),
         };
         Ending { kind, code, ..Ending::default() }
     }
@@ -150,6 +153,7 @@ impl Ending {
             (Ending::SIGNALLED, signal) => Outcome::Signal(signal),
             (Ending::TIMED_OUT, _) => Outcome::TimedOut,
             (Ending::NOT_STARTED, _) => Outcome::Error,
+            (Ending::MEMORY, _) => Outcome::Memory,
             _ => Outcome::Lost,
         }
     }

@@ -114,7 +114,7 @@ pub enum Farewell {
 pub enum AgentError {
     #[error("scratch directory in {path}: {source}: choose another with --scratch")]
     Scratch { path: PathBuf, source: io::Error },
-    #[error("no cgroups for tasks: {why}; --limits best takes resource limits then")]
+    #[error("no cgroups for tasks: {why}; --limits best watches their memory then")]
     Cgroups { why: String },
     #[error(transparent)]
     Runner(#[from] RunnerError),
@@ -286,6 +286,7 @@ impl Agent {
                 () = signal() => self.signalled(),
                 events = happened(&mut self.crew), if listens => self.happened(events?),
                 turn = self.calls.turn(), if listens => self.called(turn)?,
+                over = self.confinement.over() => self.end_over(over),
                 met = link.turn() => self.met(met, &mut link)?,
                 () = sleep_until(deadline.into()) => {}
             }

@@ -362,6 +362,9 @@ impl Calls {
                     let how = TaskEnd { outcome: Outcome::Lost, message: None, used };
                     self.news.push(CallNews::Ended { key, how, result: Bytes::new() });
                 }
+                Some(Ending::TookTooMuch(why)) => {
+                    self.fail(key, Outcome::Memory, why.clone(), used);
+                }
                 Some(Ending::Broken(why)) => self.fail(key, Outcome::Error, why.clone(), used),
                 None => {
                     let (outcome, words) = told(ending, process.ahead.is_some());
@@ -406,6 +409,14 @@ impl Calls {
         }
         if let Some(id) = front {
             self.end(id, Ending::Cancelled);
+        }
+    }
+
+    /// A process takes too much memory: the call under way is charged with that.
+    pub(crate) fn end_over(&mut self, id: u64, why: String) {
+        self.end(id, Ending::TookTooMuch(why));
+        if let Some(crew) = self.crew.as_ref().filter(|_| self.processes.contains_key(&id)) {
+            crew.stop(id, Duration::ZERO);
         }
     }
 

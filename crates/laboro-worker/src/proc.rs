@@ -15,11 +15,14 @@ use crate::sys;
 pub(crate) struct Process {
     pub pid: pid_t,
     pub parent: pid_t,
+    pub group: pid_t,
     pub session: pid_t,
     /// Ended and waiting to be reaped by its parent.
     pub is_zombie: bool,
     /// In clock ticks since the boot: with its number the name of a process that no other has.
     pub born: u64,
+    /// What of its memory is in the machine's, shared or not.
+    pub resident_pages: u64,
 }
 
 /// Every process there is.
@@ -43,9 +46,20 @@ fn parse_stat(pid: pid_t, stat: &[u8]) -> Option<Process> {
     let mut fields = rest.split_ascii_whitespace();
     let is_zombie = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
-    let session = fields.nth(1)?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
     let born = fields.nth(15)?.parse().ok()?;
-    Some(Process { pid, parent, session, is_zombie, born })
+    let resident_pages = fields.nth(1)?.parse().ok()?;
+    Some(Process { pid, parent, group, session, is_zombie, born, resident_pages })
+}
+
+/// The memory of a process in bytes; what it shares with others counts in part, so that all shares are the whole.
+/// That takes a walk through all of it. `None` where the kernel does not tell.
+pub(crate) fn proportional_bytes(pid: pid_t) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kib.checked_mul(1024)
 }
 
 /// The children of this process, read from open files: a few microseconds while they are few.

@@ -301,5 +301,12 @@ fn duration(time: libc::timeval) -> Duration {
     Duration::from_secs(seconds) + Duration::from_micros(micros)
 }
 
+/// How much memory a page has.
+pub(crate) fn page_bytes() -> u64 {
+    // SAFETY: it only asks, and every system has an answer.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(bytes).unwrap_or(4096)
+}
+
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,12 @@ pub(crate) mod halt;
 mod headings;
 pub(crate) mod help;
 pub(crate) mod hub;
+pub(crate) mod meanings;
 pub(crate) mod needs;
 mod overview;
 pub(crate) mod task;
 
+use crate::worker::args::Limits;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -177,6 +179,10 @@ pub(crate) struct Run {
     /// Start nothing more while less memory than this is available, such as 2G.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_free: Option<String>,
+
+    /// What keeps tasks within the memory they asked for.
+    #[arg(long, value_enum, default_value_t = Limits::Watch)]
+    pub(crate) limits: Limits,
 
     /// End an attempt that takes longer, such as 90s or 2h.
     #[arg(long, value_name = "TIME")]

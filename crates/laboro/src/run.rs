@@ -51,6 +51,7 @@ use laboro_hub::{Handle, Server, ServerOptions};
 use laboro_journal::{FileJournal, Journal, log};
 use laboro_net::Clock;
 use laboro_plan::Plan;
+use laboro_worker::agent::LimitBy;
 use layout::Layout;
 use resume::Resume;
 use serve::{ServedRun, Watchers};
@@ -67,6 +68,7 @@ pub(crate) struct Options {
     pub(crate) tags: Vec<String>,
     /// Nothing more starts while less memory is available.
     pub(crate) memory_free: Option<u64>,
+    pub(crate) limit_by: LimitBy,
     pub(crate) timeout: Option<Duration>,
     pub(crate) grace: Duration,
     pub(crate) attempts: Option<u32>,

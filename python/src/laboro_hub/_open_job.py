@@ -20,7 +20,7 @@ End = Tuple[int, int, int, int, int, str, bytes]
 
 DONE, FAILED, CANCELLED = 0, 1, 2
 
-OUTCOMES = {1: "exit", 2: "signal", 3: "timed_out", 4: "error", 5: "lost"}
+OUTCOMES = {1: "exit", 2: "signal", 3: "timed_out", 4: "error", 5: "lost", 6: "memory"}
 
 #: How long a hub may be away.
 _PATIENCE = 600.0

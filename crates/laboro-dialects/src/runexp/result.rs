@@ -60,6 +60,7 @@ pub fn to_wait_status(outcome: Outcome) -> i32 {
         Outcome::Signal(signal) => (128 + (signal & 0x7f)) << 8,
         // As timeout(1) and shells have it.
         Outcome::TimedOut => 124 << 8,
+        Outcome::Memory => (128 + 9) << 8,
         Outcome::Error => 127 << 8,
         Outcome::Lost => 1 << 8,
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use laboro_dialects::worker::{Key, News};
 
 use super::Agent;
+use super::confine::Excess;
 use super::running::Running;
 use crate::{Ending, Usage};
 
@@ -24,7 +25,7 @@ pub(super) enum Doubt {
 }
 
 /// An end that is not told yet, and when it is.
-pub(super) type Doubtful = (Instant, Box<(Key, Running, Ending, Usage, Option<String>)>);
+pub(super) type Doubtful = (Instant, Box<(Key, Running, Ending, Usage, Option<Excess>)>);
 
 impl Agent {
     pub(super) fn doubt(&self, ending: &Ending, running: &Running) -> Doubt {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use laboro_core::Outcome;
 use laboro_dialects::worker::{TaskEnd, Used};
 
+use super::confine::Excess;
 use crate::{Ending, Refusal, Script, Stream, Usage};
 
 #[derive(Debug)]
@@ -68,9 +69,10 @@ impl Running {
         self.was_cut.then(|| "its output was longer than is kept, and was cut".into())
     }
 
-    /// What is told of its end. `why` is what else is known about it.
-    pub(super) fn ended(&self, ending: &Ending, usage: &Usage, why: Option<String>) -> TaskEnd {
+    /// What is told of its end. `excess` is said of what took too much memory.
+    pub(super) fn ended(&self, ending: &Ending, usage: &Usage, excess: Option<Excess>) -> TaskEnd {
         let outcome = match ending {
+            _ if excess.is_some() => Outcome::Memory,
             Ending::Exited(0) if self.copy_failed.is_some() => Outcome::Error,
             Ending::Exited(0) => Outcome::Success,
             Ending::Exited(code) => Outcome::Exit(*code),
@@ -79,17 +81,20 @@ impl Running {
             Ending::NotStarted { .. } => Outcome::Error,
             Ending::Stopped { .. } | Ending::GuardianLost => Outcome::Lost,
         };
+        let peak_kib = excess.as_ref().map_or(0, |excess| excess.bytes / 1024);
         let message = match ending {
             Ending::NotStarted { message, .. } => Some(message.clone()),
             Ending::GuardianLost => Some("the process that watches over tasks was killed".into()),
-            _ => why.or_else(|| self.copy_failed.clone()).or_else(|| self.cut_words()),
+            _ => (excess.map(|excess| excess.words))
+                .or_else(|| self.copy_failed.clone())
+                .or_else(|| self.cut_words()),
         };
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let used = Used {
             wall_us: micros(usage.wall),
             user_us: micros(usage.user),
             system_us: micros(usage.system),
-            peak_kib: usage.max_rss_kib,
+            peak_kib: usage.max_rss_kib.max(peak_kib),
         };
         TaskEnd { outcome, message, used }
     }

@@ -12,6 +12,7 @@ use laboro_dialects::session::Stream as Said;
 use laboro_dialects::worker::{Assignment, Key, News};
 
 use super::Agent;
+use super::confine::{Excess, Over};
 use super::doubt::Doubt;
 use super::result::{RESULT_VAR, take_result};
 use super::running::Running;
@@ -230,12 +231,12 @@ impl Agent {
     fn ended(&mut self, key: Key, ending: &Ending, usage: &Usage) {
         let Some(running) = self.count_out(key) else { return };
         self.remove_dir(key);
-        let why = self.confinement.leave(key.0, ending);
+        let excess = self.confinement.leave(key.0, ending);
         match self.doubt(ending, &running) {
-            Doubt::None => self.tell_end(key, running, ending, usage, why),
+            Doubt::None => self.tell_end(key, running, ending, usage, excess),
             Doubt::Returned => self.tell(News::Returned(key)),
             Doubt::Later(until) => {
-                let end = (key, running, ending.clone(), *usage, why);
+                let end = (key, running, ending.clone(), *usage, excess);
                 self.doubtful.push((until, Box::new(end)));
             }
         }
@@ -247,10 +248,11 @@ impl Agent {
         running: Running,
         ending: &Ending,
         usage: &Usage,
-        why: Option<String>,
+        excess: Option<Excess>,
     ) {
         // We stop tasks for the hub, or because we go: then another worker may have them.
-        if matches!(ending, Ending::Stopped { .. }) && !running.is_cancelled {
+        let is_stopped = matches!(ending, Ending::Stopped { .. }) && excess.is_none();
+        if is_stopped && !running.is_cancelled {
             self.tell(News::Returned(key));
             return;
         }
@@ -262,7 +264,7 @@ impl Agent {
             self.side.not_started(now, key, message.clone(), &mut self.orders);
             return;
         }
-        let mut how = running.ended(ending, usage, why);
+        let mut how = running.ended(ending, usage, excess);
         match take_result(&self.scratch.result_of(key.0)) {
             Ok(None) => {}
             Ok(Some(bytes)) => self.tell(News::Wrote { key, stream: Said::Result, bytes }),
@@ -272,6 +274,18 @@ impl Agent {
             Err(_) => {}
         }
         self.tell(News::Ended { key, how });
+    }
+
+    /// It is killed: what takes too much memory harms others while it is asked to end.
+    pub(super) fn end_over(&mut self, over: Over) {
+        let key = Key(over.key);
+        if self.running.contains_key(&key)
+            && let Some(crew) = &self.crew
+        {
+            crew.runner.stop(over.key, Duration::ZERO);
+        } else {
+            self.calls.end_over(over.key, over.excess().words);
+        }
     }
 
     fn remove_dir(&mut self, key: Key) {

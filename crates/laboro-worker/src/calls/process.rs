@@ -85,6 +85,8 @@ pub(super) enum Ending {
     Cancelled,
     /// The worker leaves.
     Stopped,
+    /// It took too much memory.
+    TookTooMuch(String),
     /// It broke the protocol.
     Broken(String),
 }

@@ -4,8 +4,16 @@ use super::*;
 
 #[test]
 fn a_name_with_brackets_and_newlines_does_not_shift_the_fields() {
-    let stat = b"12 (a) Z 9 (\n9) S 7 8 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4711 99";
-    let expected = Process { pid: 12, parent: 7, session: 9, is_zombie: false, born: 4711 };
+    let stat = b"12 (a) Z 9 (\n9) S 7 8 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4711 99 321 0";
+    let expected = Process {
+        pid: 12,
+        parent: 7,
+        group: 8,
+        session: 9,
+        is_zombie: false,
+        born: 4711,
+        resident_pages: 321,
+    };
     assert_eq!(parse_stat(12, stat), Some(expected));
     assert_eq!(parse_stat(12, b"12 (a"), None);
     assert_eq!(parse_stat(12, b"12 (a) R x"), None);
@@ -31,4 +39,6 @@ fn this_process_is_in_the_table() {
     let found = processes().into_iter().find(|p| p.pid == me).unwrap();
     assert_eq!(found.parent, std::os::unix::process::parent_id().cast_signed());
     assert!(!found.is_zombie);
+    let (resident, shared) = (found.resident_pages * 4096, proportional_bytes(me).unwrap());
+    assert!(shared > 0 && resident > 1 << 20, "{resident} {shared}");
 }

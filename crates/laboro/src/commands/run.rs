@@ -1,10 +1,11 @@
 //! `laboro run`: an embedded hub and a worker in one process, on this machine. Here the command line is
 //! turned into a plan and options; `crate::run` does the rest.
 
-use crate::args::{Durability, Run};
+use crate::args::{Durability, Run, meanings};
 use crate::exit::{Exit, usage};
 use crate::input::{self, quantity};
 use crate::machine::Machine;
+use crate::output::say;
 use crate::run::collected::ResultsPlace;
 use crate::run::results::check_names;
 use crate::run::{self, Options, ShowOptions, StoreOf, execute, foresee, hosts};
@@ -14,12 +15,6 @@ use laboro_plan::{parse_duration, parse_size};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
-    if let (Some(slots), None) = (args.needs.slots, args.jobs) {
-        return Err(usage(format!(
-            "--slots {slots} is what each task takes: say with -j how many slots there are \
-             (-j {slots} for so many tasks at once, -j 8 --slots {slots} for both)"
-        )));
-    }
     let settings = args.task.settings()?.or(&args.needs.settings()?);
     let blocks = args.pipe.pipe.then(|| blocks_dir(&args)).transpose()?;
     let plan = match &blocks {
@@ -29,6 +24,9 @@ pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
         }
         None => input::plan(&args.input, &settings, "run", slots(&args))?,
     };
+    if let Some(words) = meanings::check(&args, &plan, slots(&args))?.filter(|_| !args.quiet) {
+        say(words);
+    }
     if args.input.runs.is_some() {
         check_names(plan.parts.iter().map(|part| part.name().as_ref()))?;
     }
@@ -70,6 +68,7 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         slots,
         machine: Machine::new(&args.with)?,
         tags: args.with_tags.clone(),
+        limit_by: args.limits.into(),
         memory_free: quantity("--memory-free", args.memory_free.as_deref(), parse_size)?,
         timeout: quantity("--timeout", args.timeout.as_deref(), parse_duration)?,
         grace: quantity("--grace", Some(&args.grace), parse_duration)?.unwrap_or_default(),

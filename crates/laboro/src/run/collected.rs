@@ -205,6 +205,7 @@ impl Numbers {
             Outcome::Signal(signal) => (0, signal),
             // As parallel has it for what it ended itself.
             Outcome::TimedOut => (-1, 15),
+            Outcome::Memory => (-1, 9),
             Outcome::Error | Outcome::Lost => (-1, 0),
         };
         [

@@ -11,7 +11,7 @@ use anyhow::Context;
 use laboro_core::{Command, Query, Reply, State};
 use laboro_hub::{Handle, Subscription};
 use laboro_journal::outputs::{Ending, Key, Writer};
-use laboro_worker::agent::{Agent, AgentOptions, Crew, LimitBy, Link, ScratchPlace};
+use laboro_worker::agent::{Agent, AgentOptions, Crew, Link, ScratchPlace};
 use laboro_worker::{DEFAULT_SHELL, Until};
 use std::path::Path;
 
@@ -68,7 +68,7 @@ impl Hands {
             // The store has the limit: what is shown as it comes has none.
             output_limit: u64::MAX,
             until: Until::default(),
-            limit_by: LimitBy::Nothing,
+            limit_by: options.limit_by,
             items: options.machine.items(),
             shares_signals: false,
             access: None,

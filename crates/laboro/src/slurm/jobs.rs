@@ -58,17 +58,19 @@ pub(super) enum State {
     Failed,
     Cancelled,
     TimedOut,
+    OutOfMemory,
     NodeFail,
 }
 
 impl State {
-    pub(super) const ALL: [State; 7] = [
+    pub(super) const ALL: [State; 8] = [
         State::Pending,
         State::Running,
         State::Completed,
         State::Failed,
         State::Cancelled,
         State::TimedOut,
+        State::OutOfMemory,
         State::NodeFail,
     ];
 
@@ -80,6 +82,7 @@ impl State {
             State::Failed => "FAILED",
             State::Cancelled => "CANCELLED",
             State::TimedOut => "TIMEOUT",
+            State::OutOfMemory => "OUT_OF_MEMORY",
             State::NodeFail => "NODE_FAIL",
         }
     }
@@ -92,6 +95,7 @@ impl State {
             State::Failed => "F",
             State::Cancelled => "CA",
             State::TimedOut => "TO",
+            State::OutOfMemory => "OOM",
             State::NodeFail => "NF",
         }
     }
@@ -102,7 +106,7 @@ impl State {
 }
 
 /// States that a job cannot have here.
-const OTHERS: [&str; 26] = [
+const OTHERS: [&str; 24] = [
     "CONFIGURING",
     "CF",
     "COMPLETING",
@@ -115,8 +119,6 @@ const OTHERS: [&str; 26] = [
     "BF",
     "DEADLINE",
     "DL",
-    "OUT_OF_MEMORY",
-    "OOM",
     "RESIZING",
     "RS",
     "REQUEUED",
@@ -326,6 +328,7 @@ impl KnownJob {
             Some(OutcomeKind::Exit) => (code, 0),
             Some(OutcomeKind::Signal) => (0, code),
             Some(OutcomeKind::TimedOut) => (0, 15),
+            Some(OutcomeKind::Memory) => (0, 125),
             Some(OutcomeKind::Error | OutcomeKind::Lost | OutcomeKind::Unknown) => (1, 0),
             Some(OutcomeKind::Success) | None => (0, 0),
         };
@@ -374,6 +377,7 @@ impl KnownJob {
             TaskState::Cancelled => (State::Cancelled, "None"),
             TaskState::Failed => match outcome {
                 Some(OutcomeKind::TimedOut) => (State::TimedOut, "TimeLimit"),
+                Some(OutcomeKind::Memory) => (State::OutOfMemory, "OutOfMemory"),
                 Some(OutcomeKind::Lost) => (State::NodeFail, "NodeDown"),
                 _ => (State::Failed, "NonZeroExitCode"),
             },

@@ -244,11 +244,14 @@ pub(crate) enum OnFailure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Limits {
-    /// Cgroups where this worker may make them, else resource limits.
+    /// Cgroups where this worker may make them, else as `watch`.
     Best,
     Cgroup,
-    /// Memory by address space.
-    Rlimit,
+    /// End a task whose processes take more memory than it asked for.
+    Watch,
+    /// Let a task reserve no more memory than it asked for, used or not.
+    #[value(alias = "rlimit")]
+    AddressSpace,
     None,
 }
 
@@ -257,7 +260,8 @@ impl From<Limits> for LimitBy {
         match limits {
             Limits::Best => LimitBy::Best,
             Limits::Cgroup => LimitBy::Cgroup,
-            Limits::Rlimit => LimitBy::Rlimit,
+            Limits::Watch => LimitBy::Watch,
+            Limits::AddressSpace => LimitBy::AddressSpace,
             Limits::None => LimitBy::Nothing,
         }
     }

@@ -185,6 +185,7 @@ fn write_result(to: &mut BytesMut, (task, lease): (TaskId, LeaseNo), how: &TaskE
         Outcome::TimedOut => (3, 0),
         Outcome::Error => (4, 0),
         Outcome::Lost => (5, 0),
+        Outcome::Memory => (6, 0),
     };
     let message = how.message.as_deref().unwrap_or("");
     let used = &facts.used;
@@ -314,6 +315,7 @@ fn read_result(from: &mut PackReader<'_>) -> Result<(TaskResult, Facts), PackErr
         2 => Outcome::Signal(code),
         3 => Outcome::TimedOut,
         5 => Outcome::Lost,
+        6 => Outcome::Memory,
         // And whatever a later version has: it has words at least.
         _ => Outcome::Error,
     };

@@ -75,7 +75,7 @@ impl Running {
 
     pub(super) fn end(self, how: &TaskEnd, now: Time, options: &RunnerOptions) -> Handover {
         let is_good = match (options.success, how.outcome) {
-            (_, Outcome::TimedOut | Outcome::Error | Outcome::Lost) => false,
+            (_, Outcome::TimedOut | Outcome::Memory | Outcome::Error | Outcome::Lost) => false,
             (Success::ExitCode, outcome) => outcome.is_success(),
             // The original never looks at the exit status.
             (Success::ResLine, _) => self.res_line.is_good(),

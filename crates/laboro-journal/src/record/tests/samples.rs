@@ -70,6 +70,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("leased-run", (7..=10).map(|number| leased(number, None)).collect()),
         ("finished", vec![finished(7, Outcome::Exit(-1), Then::Again(AT.after_ms(500)))]),
         ("finished-run", (7..=10).map(succeeded).collect()),
+        ("finished-memory", vec![finished(7, Outcome::Memory, Then::Failed)]),
         (
             "returned",
             vec![Event::Returned {

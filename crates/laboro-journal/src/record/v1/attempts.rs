@@ -130,6 +130,7 @@ impl Encoder {
             Outcome::TimedOut => (3, None),
             Outcome::Error => (4, None),
             Outcome::Lost => (5, None),
+            Outcome::Memory => (6, None),
         };
         self.out.u8(code);
         if let Some(detail) = detail {
@@ -252,6 +253,7 @@ impl Decoder<'_> {
             3 => Outcome::TimedOut,
             4 => Outcome::Error,
             5 => Outcome::Lost,
+            6 => Outcome::Memory,
             _ => return self.from.malformed("no such outcome"),
         })
     }

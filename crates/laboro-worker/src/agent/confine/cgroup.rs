@@ -1,6 +1,7 @@
 //! One cgroup (version 2) a task, beside one for this worker itself: a group with limits for its children may
 //! hold no processes of its own. Only where the group we are in is ours alone and may be written.
 
+use super::Excess;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -87,12 +88,19 @@ impl Cgroups {
     }
 
     /// Removes a task's group, and says whether the kernel killed in it for want of memory.
-    pub(super) fn leave(&self, key: u64) -> bool {
+    pub(super) fn leave(&self, key: u64) -> Option<Excess> {
         let group = self.of(key);
-        let events = fs::read_to_string(group.join("memory.events")).unwrap_or_default();
+        let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
+        let number = |name: &str| read(name).trim().parse::<u64>().ok();
+        let events = read("memory.events");
         let kills = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        let excess = kills.filter(|count| count.trim() != "0").map(|_| {
+            let limit = number("memory.max").unwrap_or(0);
+            // Older kernels do not say how much it was.
+            Excess::new(number("memory.peak").unwrap_or(limit).max(limit), limit)
+        });
         let _ = fs::remove_dir(&group);
-        kills.is_some_and(|count| count.trim() != "0")
+        excess
     }
 
     fn of(&self, key: u64) -> PathBuf {

@@ -1,5 +1,7 @@
 //! All of it as people have it: `laboro hub`, `laboro worker` and commands, each a process of its own.
 
+mod confined;
+
 use crate::rig::{Call, Live, Ran, Rig, until};
 use rustix::process::Signal;
 
