@@ -29,6 +29,7 @@ mod leftover;
 mod limits;
 mod lines;
 mod local;
+mod manual;
 mod metrics;
 mod operation;
 mod output;
@@ -185,6 +186,7 @@ pub fn router(services: Services) -> Router {
     api.document.set(document.into()).expect("it is set once");
     routes
         .merge(dashboard::routes())
+        .merge(manual::routes())
         .merge(usual_metrics(&api))
         .merge(own_dashboard(&api))
         .fallback(no_such_path)

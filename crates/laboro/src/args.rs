@@ -525,6 +525,11 @@ pub(crate) struct Man {
     pub(crate) dir: Option<PathBuf>,
 
     /// Print the help of all commands as one Markdown page: docs/commands.md is made so.
-    #[arg(long, conflicts_with = "dir")]
+    #[arg(long, conflicts_with_all = ["dir", "html"])]
     pub(crate) markdown: bool,
+
+    /// Write the whole manual as a website into this directory; index.html is its first page. A hub serves the same
+    /// under /docs.
+    #[arg(long, value_name = "DIR", conflicts_with = "dir")]
+    pub(crate) html: Option<PathBuf>,
 }

@@ -20,7 +20,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// What is the same for all of them.
-const HEADERS: [(HeaderName, &str); 5] = [
+pub(super) const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
@@ -73,13 +73,13 @@ async fn serve(api: &Api, name: &str, headers: &HeaderMap) -> Response {
 static TAGS: LazyLock<Vec<HeaderValue>> =
     LazyLock::new(|| FILES.iter().map(|(_, bytes)| tag(bytes)).collect());
 
-fn tag(bytes: &[u8]) -> HeaderValue {
+pub(super) fn tag(bytes: &[u8]) -> HeaderValue {
     let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
     let hex: String = digest.as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
     HeaderValue::try_from(format!("\"{hex}\"")).expect("hex digits are fine in a header")
 }
 
-fn kind(name: &str) -> &'static str {
+pub(super) fn kind(name: &str) -> &'static str {
     match name.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",

@@ -53,3 +53,26 @@ async fn a_file_that_is_known_already_is_not_sent_again() {
     let (head, _) = rig.raw("GET /dashboard/../Cargo.toml", "", "").await;
     assert!(head.starts_with("HTTP/1.1 404"), "{head}");
 }
+
+#[tokio::test]
+async fn the_manual_is_there_for_anyone_and_compressed() {
+    let rig = Rig::start().await;
+    for (path, kind) in
+        [("index.html", "text/html"), ("style.css", "text/css"), ("run.html", "text/html")]
+    {
+        let request =
+            format!("GET /docs/{path} HTTP/1.1\r\nhost: hub\r\nconnection: close\r\n\r\n");
+        let (head, body) = rig.say(&request).await;
+        assert!(head.starts_with("HTTP/1.1 200") && body.len() > 100, "{path}: {head}");
+        assert!(head.contains("content-encoding: gzip"), "{head}");
+        assert!(head.contains(&format!("content-type: {kind}")), "{head}");
+        assert!(head.contains("content-security-policy: default-src 'none'"), "{head}");
+    }
+    let (head, _) = rig.say("GET /docs HTTP/1.1\r\nhost: hub\r\nconnection: close\r\n\r\n").await;
+    assert!(
+        head.starts_with("HTTP/1.1 308") && head.contains("location: /docs/index.html"),
+        "{head}"
+    );
+    let (head, _) = rig.raw("GET /docs/../Cargo.toml", "", "").await;
+    assert!(head.starts_with("HTTP/1.1 404"), "{head}");
+}

@@ -24,6 +24,9 @@ async fn no_path_leads_out_of_the_dashboard_or_around_the_token() {
         "/dashboard/index.html%00.js",
         "/dashboard/..\\..\\tokens.toml",
         "/dashboard/",
+        "/docs/../../../etc/passwd",
+        "/docs/..%2f..%2fetc%2fpasswd",
+        "/docs//etc/passwd",
         "/etc/passwd",
         "//etc/passwd",
     ] {
