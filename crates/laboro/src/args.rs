@@ -30,26 +30,26 @@ const LAST: usize = 101;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run tasks on this machine: a file of commands, a flow, or a command with values.
+    /// Run tasks on this machine: a command with values, a file of commands, or a flow.
     Run(Box<Run>),
     /// Show what a task printed.
     Logs(Logs),
-    /// Draw the tasks of a job file and what comes after what.
+    /// Draw the dependencies between the tasks of a job file or a job.
     Graph(Graph),
-    /// Check, copy or mend the journal of a hub or a run.
+    /// Check, copy, back up or repair the journal of a hub or a run.
     #[command(display_order = LAST)]
     Journal(Journal),
-    /// Be a hub: take jobs, and hand their tasks to workers.
+    /// Start a hub: accept jobs and dispatch their tasks to workers.
     Hub(Box<crate::hub::HubCommand>),
-    /// Give somebody access to the hub of this machine, or take it back.
+    /// Create, list and revoke tokens for the hub of this machine.
     #[command(display_order = BESIDE_HUB)]
     Access(crate::access::AccessArgs),
-    /// Speak to a dwork hub: create, steal and complete tasks by name.
+    /// Use a dwork hub: create, steal and complete tasks by name.
     #[command(display_order = DIALECTS)]
     Dwork(crate::dwork::args::Dwork),
-    /// Give tasks to a hub: a file of commands, a flow, or a command with values.
+    /// Submit tasks to a hub: a command with values, a file of commands, or a flow.
     Submit(Box<hub::Submit>),
-    /// What goes on at a hub, on one screen.
+    /// Show groups, workers, active jobs and recent failures.
     Status(hub::Status),
     /// List jobs.
     Jobs(hub::Jobs),
@@ -58,39 +58,39 @@ pub(crate) enum Command {
     Audit(hub::Audit),
     /// List tasks of a job.
     Tasks(hub::Tasks),
-    /// All about one job or one task.
+    /// Show everything about one job or one task.
     Show(hub::Show),
-    /// Wait until jobs are over.
+    /// Wait until jobs have ended.
     Wait(hub::Wait),
-    /// End tasks, also those that run.
+    /// Cancel tasks, including running ones.
     Cancel(hub::Control),
-    /// Start nothing more of a job, or of some tasks; what runs goes on.
+    /// Hold jobs or tasks: do not start them; running tasks continue.
     Hold(hub::Control),
-    /// Undo `hold`, or let a job go on that stopped after too many failures.
+    /// Release held jobs or tasks, and resume a job that stopped after too many failures.
     Release(hub::Control),
     /// Run failed and cancelled tasks again.
     Retry(hub::Control),
-    /// Let tasks come sooner or later than others.
+    /// Set the priority of jobs or tasks.
     Priority(hub::Priority),
-    /// Say that an open job gets no more tasks.
+    /// Close an open job: no more tasks will be added.
     Close(hub::Control),
-    /// Let a hub forget finished jobs, and the names of their tasks.
+    /// Remove finished jobs, with the names and outputs of their tasks, from a hub.
     Forget(hub::Control),
-    /// List workers, or send them away.
+    /// List workers; drain, stop, eject or pardon them.
     Workers(hub::Workers),
-    /// List groups, or pause them.
+    /// List groups; pause or resume them.
     Groups(hub::Groups),
-    /// Say why a task is not running.
+    /// Explain why a task is not running.
     Explain(hub::Explain),
-    /// Follow what happens, as it happens.
+    /// Print changes of jobs and tasks as they happen.
     Events(hub::Events),
-    /// What goes on at a hub, live on a full screen.
+    /// Show a hub or a run live in the terminal.
     Top(hub::Top),
-    /// Write a page about a job that can be sent around.
+    /// Write a self-contained HTML report about a job.
     Report(hub::Report),
-    /// Print a link that signs a browser in to the dashboard of a hub.
+    /// Print a link that opens the dashboard in a browser.
     Dashboard(hub::Dashboard),
-    /// Look at this machine and the hub, and say what is wrong.
+    /// Check this machine and the hub, and print what is wrong.
     #[command(display_order = LAST)]
     Doctor(hub::Doctor),
     /// Print completions for a shell.
@@ -99,10 +99,10 @@ pub(crate) enum Command {
     /// Print the manual page, or write all of them.
     #[command(display_order = LAST)]
     Man(Man),
-    /// Manage a directory of scripts for runexp runners.
+    /// Run a directory of scripts with runexp runners.
     #[command(display_order = DIALECTS)]
     Runexp(Box<crate::runexp::args::Runexp>),
-    /// Run what a hub gives to this machine, or to others by ssh.
+    /// Run tasks of a hub on this machine, or on others by ssh.
     #[command(display_order = BESIDE_HUB)]
     Worker(Box<crate::worker::args::Worker>),
     /// Let a hub start workers by a batch system when there is work for them.
@@ -114,10 +114,10 @@ pub(crate) enum Command {
     /// Use HyperQueue's `hq` with a hub, for Nextflow and AiiDA.
     #[command(display_order = DIALECTS)]
     Hq(crate::hq::args::Hq),
-    /// Make a door of a hub elsewhere reachable here, over TLS and with a token.
+    /// Forward a local port to a door of a hub, over TLS and with a token.
     #[command(display_order = DIALECTS)]
     Tunnel(crate::tunnel::Tunnel),
-    /// Pass requests to workers in turn: be the server, a worker or a client of a message queue.
+    /// Request broker (rrmq): server, worker and client.
     #[command(display_order = DIALECTS)]
     Mq(crate::mq::args::Mq),
     /// Moved to a program of its own.
@@ -139,11 +139,11 @@ Examples:
   laboro run tasks.jsonl                       one JSON task per line
   laboro run --runs DIR                        every script below DIR, results in outputs/
 
-The same command typed again goes on where it was. Placeholders: {} value, {.} without
+Typing the same command again resumes the run. Placeholders: {} value, {.} without
 extension, {/} base name, {//} directory, {ext} extension, {#} index, {%} slot, {name} task
 name, {1} {2} of several lists, {-1} the last; {..} {/..} {+..} take two extensions.
 
-Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 state or disk trouble, 130 interrupted.";
+Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 problem with state or disk, 130 interrupted.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = RUN_HELP)]
@@ -151,7 +151,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// How many slots: tasks that run at once. Also 50% of the cores, +2 or -1 than there are. Default: the number
+    /// How many tasks run at once: a number, 50% of the cores, or +2 or -1 relative to the cores. Default: the number
     /// of cores.
     #[arg(short = 'j', long = "jobs", value_name = "N", allow_hyphen_values = true,
         value_parser = crate::input::slots)]
@@ -184,15 +184,15 @@ pub(crate) struct Run {
     #[arg(long, value_enum, default_value_t = Limits::Watch)]
     pub(crate) limits: Limits,
 
-    /// End an attempt that takes longer, such as 90s or 2h.
+    /// Time limit of an attempt, such as 90s or 2h (default: none).
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
 
-    /// How long a task has between SIGTERM and SIGKILL.
+    /// Time between SIGTERM and SIGKILL when a task is ended.
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(crate) grace: String,
 
-    /// How often a task may be tried.
+    /// Run a failing task up to N times (default 1).
     #[arg(long, value_name = "N")]
     pub(crate) attempts: Option<u32>,
 
@@ -221,7 +221,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) needs: needs::NeedsArgs,
 
-    /// With --runs: what makes a run good.
+    /// With --runs: what decides whether a script succeeded.
     #[arg(long, value_enum, default_value_t = Success::ResLine, requires = "runs")]
     pub(crate) success: Success,
 
@@ -253,16 +253,16 @@ pub(crate) struct Run {
     #[arg(long, value_name = "SIZE")]
     pub(crate) output_limit: Option<String>,
 
-    /// Only say what is wrong with the job, run nothing.
+    /// Check the job for errors and run nothing.
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Show what would run, run nothing.
+    /// Print what would run and run nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Which earlier runs count as this job: those of the same name. Default: those of the job file, or of the command
-    /// in this directory.
+    /// Name of the run: it resumes earlier runs of this name. Default: earlier runs of the same job file, or of the
+    /// same command in this directory.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -270,19 +270,19 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 
-    /// How safe a recorded result is.
+    /// How durable a result must be before it counts.
     #[arg(long, value_enum, default_value_t = Durability::Sync)]
     pub(crate) durability: Durability,
 
-    /// Run what failed before once more.
+    /// Run failed tasks again.
     #[arg(long, visible_alias = "resume-failed")]
     pub(crate) retry_failed: bool,
 
-    /// Forget what was done before and run everything.
+    /// Forget earlier runs and run everything again.
     #[arg(long)]
     pub(crate) fresh: bool,
 
-    /// Say nothing of the tasks, not even of failures: the exit status tells.
+    /// Print nothing about tasks, not even failures; check the exit status.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
@@ -349,7 +349,7 @@ pub(crate) struct Input {
     #[arg(long, value_name = ":", value_parser = [":"], conflicts_with_all = ["file", "runs"])]
     pub(crate) header: Option<String>,
 
-    /// Give each command so many values: {1} {2} … or all of them as {}.
+    /// Values per command: {1} {2} … or all of them as {} (default 1).
     #[arg(short = 'n', visible_short_alias = 'N', long, value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["file", "runs", "colsep", "header"])]
     pub(crate) max_args: Option<u32>,
@@ -375,7 +375,7 @@ pub(crate) struct Input {
     #[arg(long)]
     pub(crate) stdin_values: bool,
 
-    /// Pass on what looks like a placeholder and is not one: {3} where there are two lists, or {} without values.
+    /// Pass braces that look like an unknown placeholder on to the command, instead of refusing them.
     #[arg(long)]
     pub(crate) literal_braces: bool,
 
@@ -396,14 +396,15 @@ pub(crate) enum Success {
 pub(crate) enum Durability {
     /// Survives a power cut.
     Sync,
-    /// Survives a crash of the program.
+    /// Survives a crash of the program, not a power cut.
     Os,
+    /// Survives only an orderly end.
     None,
 }
 
 const LOGS_HELP: &str = "\
-Looks into .laboro here, if there is one, or where --state says. Asks the hub if there is no run here but a hub
-is known, or with --hub, --access or --dir; then TASK may also be JOB/N.";
+Shows a task of the latest run in .laboro here, or below --state. Asks the hub if there is no run here but a hub
+is known, and with --hub, --access or --dir; then TASK may also be JOB/N.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = LOGS_HELP)]
@@ -415,7 +416,7 @@ pub(crate) struct Logs {
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
-    /// Wait for more until the task ends.
+    /// Print output as it comes, until the task ends.
     #[arg(short, long)]
     pub(crate) follow: bool,
 
@@ -427,7 +428,7 @@ pub(crate) struct Logs {
     #[arg(long)]
     pub(crate) stderr: bool,
 
-    /// Which attempt, counted from 1. Default: the last.
+    /// Attempt number, from 1. Default: the last.
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u16>,
 

@@ -20,15 +20,15 @@ use std::path::PathBuf;
 
 const HELP: &str = "\
 Examples:
-  laboro hub                                      for this user, on this machine
-  laboro hub --native 0.0.0.0:7911                workers on other machines may come, with a token
-  laboro hub --door fuq2=127.0.0.1:7912,group=exp a door for programs of another kind
+  laboro hub                                      start a hub start a hub start a hub start a hub for this user, on this machine
+  laboro hub --native 0.0.0.0:7911                accept workers of other machines, with a token
+  laboro hub --door fuq2=127.0.0.1:7912,group=exp open a door for fuq workers
   laboro hub --journal nats://h1,h2,h3 --name prod --nats-monitor http://h1:8222
   laboro hub --standby --journal nats://h1,h2,h3 --name prod --nats-monitor http://h1:8222
-  laboro hub --config hub.toml --print-config     what is in force
+  laboro hub --config hub.toml --print-config     print the effective configuration
 
-`laboro access` makes tokens for others. A first SIGTERM or Ctrl-C ends the hub in order, a second at
-once. SIGHUP rereads the log level of --config and the certificate. Exit status: 0 stopped, 2 wrong usage, 3 disk, journal or network trouble, 130 stopped at once.";
+`laboro access` makes tokens for others. The first SIGTERM or Ctrl-C stops the hub in order, a second one at
+once. SIGHUP rereads the log level of --config and the certificate. Exit status: 0 stopped, 2 wrong usage, 3 problem with disk, journal or network, 130 stopped at once.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
@@ -36,23 +36,23 @@ pub(crate) struct HubCommand {
     #[command(subcommand)]
     command: Option<others::Others>,
 
-    /// Where the hub keeps everything. Default: LABORO_DIR, else laboro/hub in the state directory.
+    /// Directory of the hub. Default: $LABORO_DIR, else ~/.local/state/laboro/hub.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Where the HTTP API listens, or `off`. Port 0 takes a free one.
+    /// Address of the HTTP API, or `off`; port 0 takes a free one (default 127.0.0.1:7910).
     #[arg(long, value_name = "ADDRESS")]
     http: Option<Listen>,
 
-    /// Where workers come, over TLS and with a token, or `off`.
+    /// Address for workers, or `off`; 0.0.0.0:7911 accepts other machines (default 127.0.0.1:7911).
     #[arg(long, value_name = "ADDRESS")]
     native: Option<Listen>,
 
-    /// Who may come to the HTTP API: an address, or a network such as 10.0.0.0/8. May be given several times.
+    /// Accept only these addresses at the HTTP API, such as 10.0.0.0/8. May be given several times.
     #[arg(long, value_name = "NETWORK")]
     http_allow: Vec<Network>,
 
-    /// The same for workers.
+    /// Accept workers only from these addresses. May be given several times.
     #[arg(long, value_name = "NETWORK")]
     native_allow: Vec<Network>,
 
@@ -60,19 +60,15 @@ pub(crate) struct HubCommand {
     #[arg(
         long = "door",
         value_name = "DOOR",
-        help = "A further door: DIALECT=ADDRESS[,group=NAME][,allow=NETWORK]...[,curve_allow=KEY]...[,insecure]"
+        help = "Open a further door: DIALECT=ADDRESS[,group=NAME][,allow=NETWORK]...[,curve_allow=KEY]...[,insecure]"
     )]
     doors: Vec<DoorSettings>,
 
-    /// The group of doors that name no other.
+    /// Group of doors that name none (default `default`).
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
 
-    /// How durable a request must be before it is answered. Default: sync.
-    ///
-    /// At a dwork door sync has, with the same C++ client, 0.66 to 1.28 of the request rate of the original hub (which
-    /// has no durability) on a quiet machine and 0.12 to 0.5 on a busy disk; os has 1.4 to 3.7 of it at a third of its
-    /// CPU time (measured November 2026, see docs/dwork.md).
+    /// How durable a request must be before it is answered; docs/dwork.md says what it costs (default sync).
     #[arg(long, value_enum)]
     durability: Option<HubDurability>,
 
@@ -103,7 +99,7 @@ pub(crate) struct HubCommand {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Print the settings in force in the form of a file, and do nothing.
+    /// Print the effective configuration as a file, and exit.
     #[arg(long)]
     print_config: bool,
 

@@ -154,8 +154,8 @@ impl WorkerVerb {
     /// What is so once it was told.
     pub(crate) fn told(&self) -> String {
         match self {
-            WorkerVerb::Drain => "gets nothing more".to_owned(),
-            WorkerVerb::Stop(None) => "is stopped, what it ran goes back".to_owned(),
+            WorkerVerb::Drain => "starts no more tasks".to_owned(),
+            WorkerVerb::Stop(None) => "is stopped; its tasks go back to the queue".to_owned(),
             WorkerVerb::Stop(Some(slots)) => format!("has {slots} slots less"),
             WorkerVerb::Eject(_) => "is ejected".to_owned(),
             WorkerVerb::Pardon => "is pardoned".to_owned(),

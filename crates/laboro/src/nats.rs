@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Journal in NATS")]
 pub(crate) struct NatsArgs {
-    /// What the hub is called there.
+    /// Name of the hub in NATS: hubs of one name share a journal.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -21,11 +21,11 @@ pub(crate) struct NatsArgs {
     )]
     pub(crate) monitors: Vec<String>,
 
-    /// How many NATS servers keep each message.
+    /// Number of NATS servers that keep each message (default 3).
     #[arg(long = "nats-replicas", value_name = "N")]
     pub(crate) replicas: Option<usize>,
 
-    /// Go on although the NATS servers may acknowledge before they have written to disk.
+    /// Accept NATS servers that may acknowledge before they have written to disk.
     #[arg(long = "nats-accept-unsynced")]
     pub(crate) accept_unsynced: bool,
 }

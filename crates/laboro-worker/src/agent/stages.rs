@@ -68,14 +68,14 @@ impl Agent {
         }
         let running = match self.running.len() {
             0 => return,
-            1 => "1 running task is".to_owned(),
-            running => format!("{running} running tasks are"),
+            1 => "1 running task".to_owned(),
+            running => format!("{running} running tasks"),
         };
         let most = match self.options.drain {
             Some(drain) => format!(", at most {} s", drain.as_secs()),
             None => String::new(),
         };
-        self.note(&format!("stopping: {running} waited for{most}; once more ends them now"));
+        self.note(&format!("stopping: waiting for {running}{most}; interrupt again to end now"));
     }
 
     fn be_gone_after(&mut self, time: Duration) {
@@ -197,7 +197,7 @@ impl Agent {
         }
         match self.stage {
             Stage::Working if is_past(self.idle_until()) => {
-                self.note("nothing to do for the time of --idle-timeout: leaving");
+                self.note("no work for the time of --idle-timeout: exiting");
                 self.drain(None);
                 self.be_gone_after(GOODBYE);
             }

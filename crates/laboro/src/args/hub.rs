@@ -39,7 +39,7 @@ pub(crate) struct WhereArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 
-    /// The hub, also if there is a run here.
+    /// Use the hub even if there is a run here.
     #[arg(long = "hub")]
     pub(crate) ask_hub: bool,
 
@@ -77,15 +77,15 @@ pub(crate) struct Submit {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// What the job is called; need not be unique. Default: that of a flow, or the job file.
+    /// Name of the job; need not be unique. Default: the flow's name, or the job file's.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// The group whose workers run it. Default: that of a flow, else `default`.
+    /// Group whose workers run the job. Default: that of the flow, else `default`.
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
-    /// A second submit with the same key in the same group is the first one.
+    /// Idempotency key: submitting again with the same key in the group returns the existing job.
     #[arg(long, value_name = "KEY", conflicts_with = "add")]
     pub(crate) key: Option<String>,
 
@@ -105,7 +105,7 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
 
-    /// How many tasks of the job run at once at most.
+    /// Maximum number of tasks of the job that run at once (default: no limit).
     #[arg(long, value_name = "N")]
     pub(crate) max_running: Option<u32>,
 
@@ -113,15 +113,15 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "N")]
     pub(crate) max_fails: Option<u32>,
 
-    /// The higher, the sooner.
+    /// Higher runs first (default 0).
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) priority: Option<i32>,
 
-    /// How often a task may be tried.
+    /// Run a failing task up to N times (default 1).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) attempts: Option<u16>,
 
-    /// End an attempt that takes longer, such as 90s or 2h.
+    /// Time limit of an attempt, such as 90s or 2h (default: none).
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
 
@@ -131,15 +131,15 @@ pub(crate) struct Submit {
     #[command(flatten)]
     pub(crate) task: TaskArgs,
 
-    /// Only say what is wrong with the job, submit nothing.
+    /// Check the job for errors and submit nothing.
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Show what would run, submit nothing.
+    /// Print what would be submitted and submit nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Wait until all is over; the exit status is that of `laboro run`.
+    /// Wait until all tasks have ended; the exit status is that of `laboro run`.
     #[arg(long, conflicts_with_all = ["hold", "open"])]
     pub(crate) wait: bool,
 
@@ -147,7 +147,7 @@ pub(crate) struct Submit {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Print what came of it as JSON.
+    /// Print the answer of the hub as JSON.
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
 
@@ -162,7 +162,7 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// How many at most; 0 is all. Default: 50 in a table, all with --json.
+    /// Maximum number of rows; 0 for all. Default: 50 in a table, all with --json.
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<u64>,
 
@@ -208,7 +208,7 @@ pub(crate) struct Jobs {
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
-    /// Only those that are not over.
+    /// Only jobs that have not ended.
     #[arg(long)]
     pub(crate) active: bool,
 
@@ -242,7 +242,7 @@ pub(crate) struct Audit {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// How many at most; 0 is all. Default: 50 in a table, all with --json.
+    /// Maximum number of rows; 0 for all. Default: 50 in a table, all with --json.
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<u64>,
 
@@ -332,7 +332,7 @@ pub(crate) struct Control {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Priority {
-    /// The higher, the sooner; 0 is what tasks have.
+    /// Higher runs first; tasks have 0 by default.
     #[arg(allow_hyphen_values = true)]
     pub(crate) priority: i32,
 
@@ -345,7 +345,7 @@ pub(crate) struct Workers {
     #[command(subcommand)]
     pub(crate) command: Option<WorkersCommand>,
 
-    /// Show all about this worker: by its name or its number.
+    /// Show everything about this worker, by name or number.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -359,17 +359,17 @@ pub(crate) struct Workers {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkersCommand {
-    /// Give it nothing more; what runs there is finished.
+    /// Start no more tasks on a worker; running ones finish.
     Drain(WorkerArgs),
-    /// Take so many slots away from it; without a number, all, and end what runs there.
+    /// Take slots away from a worker: some, or all of them, ending what runs there.
     Stop {
-        /// How many slots; those that are free first.
+        /// Number of slots, free ones first. Default: all.
         #[arg(long, value_name = "N")]
         slots: Option<u32>,
         #[command(flatten)]
         worker: WorkerArgs,
     },
-    /// Send it away for good: what runs there goes to others, and it is not let in again.
+    /// Disconnect a worker and refuse it from now on; its tasks go to other workers.
     Eject {
         /// The reason, in words: it is shown with the worker.
         #[arg(long, default_value = "by hand")]
@@ -377,9 +377,9 @@ pub(crate) enum WorkersCommand {
         #[command(flatten)]
         worker: WorkerArgs,
     },
-    /// Forget what it did wrong.
+    /// Clear a worker's failure record.
     Pardon(WorkerArgs),
-    /// Undo `drain` and `stop`.
+    /// Undo `drain` and `stop`: start tasks on a worker again.
     Lift(WorkerArgs),
 }
 
@@ -408,9 +408,9 @@ pub(crate) struct Groups {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupsCommand {
-    /// Start nothing more of this group; what runs goes on.
+    /// Start no more tasks of a group; running ones continue.
     Pause(GroupArgs),
-    /// Go on.
+    /// Resume starting tasks of a group.
     Resume(GroupArgs),
 }
 
@@ -493,7 +493,7 @@ eject, p to pardon, l to lift (each asks first).";
 #[derive(Debug, ClapArgs)]
 #[command(after_help = TOP_HELP)]
 pub(crate) struct Top {
-    /// How often to look, such as 500ms or 2s.
+    /// Refresh interval, such as 500ms or 2s.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(crate) every: String,
 

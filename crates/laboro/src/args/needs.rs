@@ -7,15 +7,15 @@ use laboro_plan::{Settings, parse_duration, parse_size};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct NeedsArgs {
-    /// How many slots a task takes.
+    /// Slots that each task takes (default 1).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) slots: Option<u32>,
 
-    /// How much memory a task needs, such as 2G.
+    /// Memory that each task needs, such as 2G (default: none is reserved).
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 
-    /// Something countable that a task needs: gpu=1, gpu=0.5 or gpu=all.
+    /// Resource that each task needs: gpu=1, gpu=0.5 or gpu=all. May be given several times.
     #[arg(long = "resource", value_name = "NAME=N")]
     pub(crate) resources: Vec<String>,
 

@@ -9,24 +9,24 @@ use std::path::PathBuf;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct TaskArgs {
-    /// Where tasks run, such as out/{}. Default: this directory.
+    /// Working directory of tasks, such as out/{}. Default: this directory.
     #[arg(long, visible_alias = "wd", value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
 
-    /// A variable for the tasks; without a value, the one it has here.
+    /// Environment variable of tasks; without =VALUE, the value it has here. May be given several times.
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<String>,
 
-    /// Run tasks with this niceness, from -20 to 19.
+    /// Niceness of tasks, from -20 to 19.
     #[arg(long, value_name = "N", allow_hyphen_values = true,
         value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub(crate) nice: Option<i32>,
 
-    /// The umask of tasks, such as 027.
+    /// Umask of tasks, such as 027.
     #[arg(long, value_name = "MASK", value_parser = Settings::parse_umask)]
     pub(crate) umask: Option<u32>,
 
-    /// The shell for lines of commands. Default: $LABORO_SHELL, else bash if there is one here, else sh.
+    /// Shell for command lines. Default: $LABORO_SHELL, else bash if it is installed here, else sh.
     #[arg(long, value_name = "PROGRAM", value_parser = Settings::parse_shell)]
     pub(crate) shell: Option<String>,
 }

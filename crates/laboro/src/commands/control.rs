@@ -66,8 +66,8 @@ fn said(chosen: &Chosen, verb: Verb, tasks: u64) -> String {
     let tasks = counted(tasks, "task");
     let job = chosen.job;
     match (verb, &chosen.which) {
-        (Verb::Hold, Which::Job) => format!("job {job} is held, {tasks} not over"),
-        (Verb::Release, Which::Job) => format!("job {job} goes on, {tasks} released"),
+        (Verb::Hold, Which::Job) => format!("job {job} is held, {tasks} not finished"),
+        (Verb::Release, Which::Job) => format!("job {job} resumed, {tasks} released"),
         (Verb::Cancel, _) => format!("job {job}: {tasks} cancelled"),
         (Verb::Hold, _) => format!("job {job}: {tasks} held"),
         (Verb::Release, _) => format!("job {job}: {tasks} released"),

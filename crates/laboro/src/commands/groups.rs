@@ -71,7 +71,7 @@ fn pause(said_before: &ListArgs, args: &GroupArgs, paused: bool) -> anyhow::Resu
     said_before.refuse_with(if paused { "pause" } else { "resume" })?;
     talk(args.hub.or(&said_before.place.hub), async |hub| {
         hub.pause(&args.name, paused).await?;
-        let now = if paused { "is paused; what runs goes on" } else { "goes on" };
+        let now = if paused { "is paused; running tasks continue" } else { "is resumed" };
         print(format_args!("group {} {now}", safe(&args.name)))?;
         Ok(Exit::Done)
     })

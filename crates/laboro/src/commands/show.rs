@@ -85,7 +85,7 @@ async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
         facts.add("stops", format_args!("when more than {most} have failed"));
     }
     if job.held || job.stopped {
-        facts.add("goes on", format_args!("after laboro release {}", job.job));
+        facts.add("resumes", format_args!("after laboro release {}", job.job));
     }
     let failures: Vec<String> = job
         .failures

@@ -134,7 +134,7 @@ impl Overview {
         text.push_str(&jobs("going on", &self.going_on, GOING_ON_MAX));
         text.push_str(&jobs("failed lately", &self.failed, FAILED_MAX));
         if self.going_on.is_empty() {
-            text.push_str("\nno job goes on\n");
+            text.push_str("\nno active jobs\n");
         }
         if self.is_cut {
             text.push_str(&format!("\nonly the newest {JOBS_LOOKED_AT} jobs were looked at\n"));

@@ -157,7 +157,7 @@ fn unfinished(jobs: &[Job]) -> String {
 fn left_alone(jobs: &[u32]) -> Exit {
     for job in jobs {
         say(format_args!(
-            "laboro: job {job} goes on: `laboro wait {job}` waits, `laboro cancel {job}` ends it"
+            "laboro: job {job} continues: `laboro wait {job}` waits for it, `laboro cancel {job}` cancels it"
         ));
     }
     Exit::Interrupted

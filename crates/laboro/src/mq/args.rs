@@ -13,11 +13,11 @@ pub(crate) struct Mq {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MqCommand {
-    /// Be the server: pass requests of clients to workers in turn.
+    /// Start a server: pass requests of clients to workers in turn.
     Server(Box<ServerArgs>),
-    /// Be a worker: register, and do what is asked.
+    /// Start a worker: register with a server and answer requests.
     Worker(Box<MqWorkerArgs>),
-    /// Ask something of the workers behind a server.
+    /// Send requests to the workers behind a server.
     Client(Box<ClientArgs>),
     /// Show the table of a running server: its workers and their slots.
     Workers(WorkersArgs),

@@ -144,11 +144,11 @@ impl Summary<'_> {
         }
         self.say_failures(&mut text, failed);
         if self.after.stopped {
-            text.push_str("stopped after too many failures; the same command goes on\n");
+            text.push_str("stopped after too many failures; type the same command again to resume\n");
         } else if matches!(self.how, RunEnd::Halted(_)) {
-            text.push_str("stopped by --halt; the same command goes on where it was\n");
+            text.push_str("stopped by --halt; type the same command again to resume\n");
         } else if self.how == RunEnd::Interrupted {
-            text.push_str("interrupted; the same command goes on where it was\n");
+            text.push_str("interrupted; type the same command again to resume\n");
         }
         text
     }

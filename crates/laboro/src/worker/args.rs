@@ -10,15 +10,15 @@ use std::path::PathBuf;
 
 const HELP: &str = "\
 Examples:
-  laboro worker                                works for the hub of this machine
-  laboro worker --access access.toml           works for the hub that this file is about
+  laboro worker                                run tasks of the hub of this machine
+  laboro worker --access access.toml           run tasks of the hub in the access file
   laboro worker -j 8 --with gpu=2 --with-tag bigmem
   laboro worker --time-limit 4h --idle-timeout 10m      in a batch system's job
   laboro worker --ssh node1 --ssh node2 -- -j 16        starts workers on other machines
 
-A first SIGTERM or Ctrl-C takes nothing more and waits for what runs, as long as --drain says; a second one ends
-what runs. What has not finished goes back to the hub. Without a connection tasks go on, and results are kept
-until the hub has them.
+The first SIGTERM or Ctrl-C stops accepting tasks and waits up to --drain for running ones; a second one ends them.
+Unfinished tasks go back to the hub. If the connection is lost, tasks continue, and results are kept until the hub
+has them.
 
 Tasks find LABORO_TASK, LABORO_JOB, LABORO_INDEX, LABORO_ATTEMPT, LABORO_SLOTS, LABORO_WORKER and LABORO_SCRATCH
 (a directory of their own, removed after them) in their environment, and for --with gpu=2 LABORO_GPU and
@@ -46,7 +46,7 @@ pub(crate) struct Worker {
     #[command(flatten)]
     pub(crate) curve: CurveArgs,
 
-    /// With --from dwork://: what becomes of a task that failed. Default: complete.
+    /// With --from dwork://: what to do with a failed task. Default: complete.
     #[arg(long, value_enum, requires = "from")]
     pub(crate) on_failure: Option<OnFailure>,
 
@@ -78,7 +78,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "WORD", requires = "from", default_value = "current")]
     pub(crate) numbering: Numbering,
 
-    /// With runexp://: what makes a script good.
+    /// With runexp://: what decides whether a script succeeded.
     #[arg(long, value_enum, requires = "from", default_value_t = crate::args::Success::ResLine)]
     pub(crate) success: crate::args::Success,
 
@@ -90,7 +90,7 @@ pub(crate) struct Worker {
     #[arg(short = 'j', long = "jobs", value_name = "N")]
     pub(crate) jobs: Option<u32>,
 
-    /// What the hub calls this worker. Default: the host's name and the process's number.
+    /// Name of this worker at the hub. Default: host name and process id.
     #[arg(long, visible_alias = "host", value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -106,7 +106,7 @@ pub(crate) struct Worker {
     #[command(flatten)]
     pub(crate) old: OldSpelling,
 
-    /// The group whose tasks are taken. Default: that of the access file, else `default`.
+    /// Run tasks of this group. Default: that of the access file, else `default`.
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
@@ -122,15 +122,15 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "PID", conflicts_with = "ssh")]
     pub(crate) exit_with: Option<i32>,
 
-    /// How long tasks may go on after the first signal.
+    /// Time that running tasks have after the first signal.
     #[arg(long, value_name = "TIME", default_value = "20s")]
     pub(crate) drain: String,
 
-    /// How long a task has between SIGTERM and SIGKILL.
+    /// Time between SIGTERM and SIGKILL when a task is ended.
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(crate) grace: String,
 
-    /// How long the hub waits for a sign of life before it gives this worker's tasks to others.
+    /// Time without contact after which the hub gives this worker's tasks to others.
     #[arg(long, value_name = "TIME", default_value = "30s", conflicts_with = "from")]
     pub(crate) lease: String,
 
@@ -138,11 +138,11 @@ pub(crate) struct Worker {
     #[arg(long, visible_alias = "mem", value_name = "SIZE")]
     pub(crate) memory_free: Option<String>,
 
-    /// What keeps tasks within the memory and the slots they asked for.
+    /// How tasks are kept within the memory and the slots they asked for.
     #[arg(long, value_enum, default_value_t = Limits::Best)]
     pub(crate) limits: Limits,
 
-    /// Where tasks run that do not say where. Default: this directory.
+    /// Working directory of tasks that name none. Default: this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
 
@@ -150,7 +150,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Where tasks get a directory of their own. Default: $TMPDIR, else /tmp.
+    /// Directory below which each task gets a scratch directory. Default: $TMPDIR, else /tmp.
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
 
@@ -162,7 +162,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) nice: Option<i32>,
 
-    /// How much of each stream of a task is passed on.
+    /// Output of a task that is passed on, per stream.
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub(crate) output_limit: String,
 
@@ -178,7 +178,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "PATH", default_value = "laboro", requires = "ssh")]
     pub(crate) remote_laboro: String,
 
-    /// Say nothing but what went wrong.
+    /// Print errors only.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
@@ -236,9 +236,9 @@ impl OldSpelling {
 /// The hub has no word for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnFailure {
-    /// It has run, so it is done, and what comes after it goes on.
+    /// Report it as done; its successors run.
     Complete,
-    /// It goes back, and is run again until it succeeds.
+    /// Give it back; it runs again until it succeeds.
     Transfer,
 }
 

@@ -32,7 +32,7 @@ fn once_waits_for_what_runs_and_starts_nothing_more() {
         until("it is noticed", || live.err().contains("stopping: 2 running tasks"));
         rig.write("go", "");
         let ran = live.wait();
-        ran.expect(130).says("2 of 10 tasks done, 8 not run").says("the same command goes on");
+        ran.expect(130).says("2 of 10 tasks done, 8 not run").says("type the same command again to resume");
         assert_eq!(rig.sorted_lines("ran"), ["1", "2"]);
         assert!(!rig.at("told").exists());
         goes_on_to_the_end(&rig);
@@ -43,7 +43,7 @@ fn once_waits_for_what_runs_and_starts_nothing_more() {
 fn twice_ends_what_runs_and_it_runs_again_later() {
     let (rig, live) = begun();
     live.signal(Signal::INT);
-    until("it is noticed", || live.err().contains("once more ends them now"));
+    until("it is noticed", || live.err().contains("interrupt again to end now"));
     live.signal(Signal::TERM);
     live.wait().expect(130).says("0 of 10 tasks done, 10 not run");
     assert_eq!(rig.sorted_lines("told"), ["1", "2"]);
@@ -61,7 +61,7 @@ fn twice_kills_what_does_not_listen_after_the_grace() {
     until("both processes run", || rig.lines("begun").len() == 2);
     let lives: Vec<Life> = rig.lines("begun").iter().map(|pid| Life::of(pid)).collect();
     live.signal(Signal::INT);
-    until("it is noticed", || live.err().contains("once more ends them now"));
+    until("it is noticed", || live.err().contains("interrupt again to end now"));
     live.signal(Signal::INT);
     live.wait().expect(130);
     for life in lives {
@@ -93,7 +93,7 @@ fn an_interrupted_run_that_keeps_order_prints_all_of_it_when_it_goes_on() {
     let live = rig.laboro(["run", "-k", "-j2", "jobs.txt"]).start();
     until("all but the first have ended", || rig.at("begun").exists() && rig.at("third").exists());
     live.signal(Signal::INT);
-    until("it is noticed", || live.err().contains("once more ends them now"));
+    until("it is noticed", || live.err().contains("interrupt again to end now"));
     live.signal(Signal::INT);
     live.wait().expect(130);
     rig.write("go", "");

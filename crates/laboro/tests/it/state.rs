@@ -150,7 +150,7 @@ fn of_ten_million_elements_only_the_new_one_runs() {
     let live = rig.laboro(["run", "--array", "1-10000000", "--", line]).start();
     until("it runs", || rig.at("ran").exists());
     live.signal(Signal::INT);
-    until("it is noticed", || live.err().contains("once more ends them now"));
+    until("it is noticed", || live.err().contains("interrupt again to end now"));
     live.signal(Signal::INT);
     live.wait().expect(130);
     finish_all(&rig);
@@ -311,7 +311,7 @@ fn a_task_that_was_stopped_counts_its_attempts_on() {
     let live = rig.laboro(["run", "--grace", "100ms", "jobs.txt"]).start();
     until("it runs", || rig.at("begun").exists());
     live.signal(Signal::INT);
-    until("it is noticed", || live.err().contains("once more ends them now"));
+    until("it is noticed", || live.err().contains("interrupt again to end now"));
     live.signal(Signal::INT);
     live.wait().expect(130);
     rig.write("go", "");

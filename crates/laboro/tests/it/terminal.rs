@@ -91,7 +91,7 @@ fn control_c_typed_at_a_terminal_waits_for_the_tasks() {
     let (live, mut keyboard) = with_a_keyboard(&rig, &["run", "-j1", "jobs.txt"]);
     until("the task runs", || rig.at("begun").exists());
     keyboard.write_all(b"\x03").unwrap();
-    until("it is noticed", || live.out().contains("stopping: 1 running task is waited for"));
+    until("it is noticed", || live.out().contains("stopping: waiting for 1 running task"));
     rig.write("go", "");
     live.wait().expect(130);
     assert!(rig.at("ended").exists());

@@ -8,7 +8,7 @@ pub(super) fn page(mut program: Command) -> String {
     let mut page = String::from(
         "# Commands\n\nMade by `laboro man --markdown` from what `--help` says. `laboro COMMAND --help` shows the same.\n",
     );
-    let commands: Vec<&Command> = visible(&program).collect();
+    let commands = visible(&program);
     page.push_str("\n| command | |\n|---|---|\n");
     for command in &commands {
         let name = command.get_name();
@@ -20,9 +20,11 @@ pub(super) fn page(mut program: Command) -> String {
     page
 }
 
-fn visible(command: &Command) -> impl Iterator<Item = &Command> {
+fn visible(command: &Command) -> Vec<&Command> {
     let shown = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
-    command.get_subcommands().filter(shown)
+    let mut commands: Vec<&Command> = command.get_subcommands().filter(shown).collect();
+    commands.sort_by_key(|command| command.get_name());
+    commands
 }
 
 fn section(page: &mut String, title: &str, command: &Command) {
@@ -100,7 +102,8 @@ fn spelling(argument: &Arg) -> String {
 
 fn help(argument: &Arg) -> String {
     let text = argument.get_long_help().or_else(|| argument.get_help());
-    let mut words = text.map(ToString::to_string).unwrap_or_default();
+    let text = text.map(ToString::to_string).unwrap_or_default();
+    let mut words = format!("{}.", text.trim_end_matches('.'));
     let values = argument.get_possible_values();
     if argument.get_action().takes_values()
         && !argument.is_hide_possible_values_set()

@@ -23,7 +23,7 @@ fn what_is_held_starts_when_it_is_released() {
     place.out(&["submit", "--hold", "--array", "1-3", "--", "echo", "{}"]);
     let worker = place.worker("w", 10);
     assert_eq!(worker.take(10).len(), 0);
-    assert_eq!(place.out(&["release", "last"]), "job 1 goes on, 3 tasks released");
+    assert_eq!(place.out(&["release", "last"]), "job 1 resumed, 3 tasks released");
     assert_eq!(place.out(&["hold", "1/2"]), "job 1: 1 task held");
     assert_eq!(worker.take(10).len(), 2);
     let changed = place.json(&["release", "--json", "1/held"]);
@@ -50,12 +50,12 @@ fn a_paused_group_starts_nothing_and_says_so() {
     let worker = place.worker("w", 1);
     assert_eq!(
         place.out(&["groups", "pause", "default"]),
-        "group default is paused; what runs goes on"
+        "group default is paused; running tasks continue"
     );
     assert_eq!(worker.take(1).len(), 0);
     assert!(place.out(&["explain", "1/1"]).contains("group default is paused"));
     assert!(place.out(&["groups"]).contains("paused"));
-    assert_eq!(place.out(&["groups", "resume", "default"]), "group default goes on");
+    assert_eq!(place.out(&["groups", "resume", "default"]), "group default is resumed");
     assert_eq!(worker.take(1).len(), 1);
     place.run(&["groups", "pause", "nowhere"]).expect(4).says("nowhere");
 }
@@ -65,7 +65,7 @@ fn a_worker_is_drained_ejected_and_pardoned_by_its_name() {
     let place = Place::new();
     let worker = place.worker("node 7", 2);
     place.out(&["submit", "--array", "1-4", "--", "echo", "{}"]);
-    assert!(place.out(&["workers", "drain", "node 7"]).contains("gets nothing more"));
+    assert!(place.out(&["workers", "drain", "node 7"]).contains("starts no more tasks"));
     assert!(place.out(&["workers"]).contains("draining"));
     assert_eq!(worker.take(2).len(), 0);
     place.out(&["workers", "lift", "node 7"]);

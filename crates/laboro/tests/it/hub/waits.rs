@@ -65,7 +65,7 @@ fn an_interrupted_wait_says_that_the_job_goes_on() {
     // Its first words come after two seconds, when it surely waits.
     until("it waits", || waiting.err().contains("0 of 1"));
     waiting.signal(Signal::INT);
-    waiting.wait().expect(130).says("job 1 goes on");
+    waiting.wait().expect(130).says("job 1 continues");
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn a_worker_that_is_told_to_end_finishes_what_runs_and_leaves_the_rest() {
     let job = hub.submit(2, WAITS, Profile::default());
     hub.line_of("pids");
     worker.signal(Signal::TERM);
-    until("it says so", || worker.err().contains("1 running task is waited for"));
+    until("it says so", || worker.err().contains("waiting for 1 running task"));
     std::fs::remove_file(hub.rig.at("go")).unwrap();
     worker.wait().expect(0);
     let counts = hub.counts(job);
@@ -30,7 +30,7 @@ fn a_second_signal_ends_what_runs_and_it_goes_back() {
     let job = hub.submit(1, WAITS, Profile::default());
     let life = Life::of(&hub.line_of("pids"));
     worker.signal(Signal::INT);
-    until("it says so", || worker.err().contains("once more ends them now"));
+    until("it says so", || worker.err().contains("interrupt again to end now"));
     worker.signal(Signal::INT);
     worker.wait().expect(0);
     assert!(life.is_over());

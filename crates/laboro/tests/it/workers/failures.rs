@@ -185,7 +185,7 @@ fn a_second_worker_of_a_name_waits_until_the_first_is_gone() {
     until("it says so", || second.err().contains("another worker named one is connected"));
     assert_eq!(hub.rig.lines("starts").len(), 1);
     first.signal(Signal::TERM);
-    until("it drains", || first.err().contains("1 running task is waited for"));
+    until("it drains", || first.err().contains("waiting for 1 running task"));
     std::fs::remove_file(hub.rig.at("go")).unwrap();
     first.wait().expect(0);
     hub.until_done(job);
