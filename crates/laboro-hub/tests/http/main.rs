@@ -9,6 +9,7 @@ mod events;
 mod history;
 mod hostile;
 mod outputs;
+mod reference;
 mod results;
 mod rig;
 mod roles;

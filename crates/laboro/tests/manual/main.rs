@@ -8,6 +8,8 @@ mod links;
 mod page;
 mod place;
 mod printed;
+mod reference;
+mod site;
 
 use page::{Mark, blocks};
 use std::fs;
@@ -26,6 +28,9 @@ macro_rules! pages {
 
 pages! {
     the_readme_is_true: "README.md",
+    the_page_about_a_hub_is_true: "docs/hub.md",
+    the_page_about_requests_is_true: "docs/mq.md",
+    the_page_about_runexp_is_true: "docs/runexp.md",
     the_page_about_exit_status_is_true: "docs/exit-status.md",
     the_page_for_users_of_gnu_parallel_is_true: "docs/from-gnu-parallel.md",
     the_page_for_users_of_hyperqueue_is_true: "docs/from-hyperqueue.md",
