@@ -38,7 +38,7 @@ pub struct Sample {
     pub running: u64,
 }
 
-/// What is remembered of one job. It is a summary of attempts: one that was retried counts more than once.
+/// What is remembered of one job. It is a summary of attempts: a task that was retried has several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct JobHistory {

@@ -82,7 +82,7 @@ pub struct Task {
     pub work: Option<Box<TaskWork>>,
 }
 
-/// Where a task was when, by the clock of whoever told.
+/// Where a task was when, by the clock of the program that reported it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct LogEntry {

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 const HELP: &str = "\
 Examples:
-  laboro hub                                      start a hub start a hub start a hub start a hub for this user, on this machine
+  laboro hub                                      start a hub start a hub start a hub start a hub start a hub for this user, on this machine
   laboro hub --native 0.0.0.0:7911                accept workers of other machines, with a token
   laboro hub --door fuq2=127.0.0.1:7912,group=exp open a door for fuq workers
   laboro hub --journal nats://h1,h2,h3 --name prod --nats-monitor http://h1:8222

@@ -50,7 +50,11 @@ impl Agent {
         }
         self.has_met = true;
         self.put_off = None;
-        self.note(&format!("connected as {name}, {} slots", self.slots));
+        let slots = match self.slots {
+            1 => "1 slot".to_owned(),
+            slots => format!("{slots} slots"),
+        };
+        self.note(&format!("connected as {name}, {slots}"));
         // The hub may have forgotten what it was told.
         let ahead = if self.crew.is_some() { self.pace.told() } else { AHEAD_MAX };
         if ahead > 0 && self.stage == Stage::Working {

@@ -9,7 +9,7 @@ use super::args::MqWorkerArgs;
 use super::console::{Console, unknown};
 use super::target::target;
 use crate::exit::{Exit, usage};
-use crate::output::{print, say};
+use crate::output::{counted, print, say};
 use crate::run::Signals;
 use crowd::Crowd;
 use laboro_clients::mq::Target;
@@ -89,7 +89,7 @@ async fn work(
     member.order(MemberOrder::Leave);
     tokio::select! {
         tally = member.gone() => {
-            tell(args, format_args!("left after {} requests", tally.requests), || {
+            tell(args, format_args!("left after {}", counted(tally.requests, "request")), || {
                 json!({ "event": "left", "requests": tally.requests, "answers": tally.answers })
             })?;
             Ok(Exit::Done)
