@@ -29,7 +29,7 @@ fn once_waits_for_what_runs_and_starts_nothing_more() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let (rig, live) = begun();
         live.signal(signal);
-        until("it is noticed", || live.err().contains("stopping: 2 running tasks"));
+        until("it is noticed", || live.err().contains("stopping: waiting for 2 running tasks"));
         rig.write("go", "");
         let ran = live.wait();
         ran.expect(130).says("2 of 10 tasks done, 8 not run").says("type the same command again to resume");

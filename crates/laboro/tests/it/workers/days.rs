@@ -42,7 +42,7 @@ fn an_idle_worker_leaves() {
     let hub = HubRig::new();
     let worker = hub.worker_unmet("one", &["--idle-timeout", "300ms"]);
     let ran = worker.wait();
-    ran.expect(0).says("leaving");
+    ran.expect(0).says("exiting");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_worker_without_a_hub_leaves_when_it_is_told_or_has_nothing_to_do() {
     until("it has tried", || told.err().contains("trying again"));
     told.signal(Signal::TERM);
     told.wait().expect(0);
-    idle.wait().expect(0).says("leaving");
+    idle.wait().expect(0).says("exiting");
 }
 
 #[test]
