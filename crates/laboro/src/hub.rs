@@ -103,11 +103,11 @@ pub(crate) struct HubCommand {
     #[arg(long)]
     print_config: bool,
 
-    /// Log level.
+    /// Log level (default info).
     #[arg(long, value_enum)]
     log_level: Option<Level>,
 
-    /// Log format: lines for people, or one JSON object per line.
+    /// Log format: lines for people, or one JSON object per line (default text).
     #[arg(long, value_enum)]
     log_format: Option<Format>,
 }

@@ -23,7 +23,7 @@ pub(crate) struct NeedsArgs {
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
 
-    /// Start a task only on a worker that stays for TIME. Default: its time limit.
+    /// Start a task only on a worker that stays for TIME, such as 2h. Default: its time limit.
     #[arg(long, value_name = "TIME")]
     pub(crate) time_request: Option<String>,
 }
