@@ -144,7 +144,9 @@ impl Summary<'_> {
         }
         self.say_failures(&mut text, failed);
         if self.after.stopped {
-            text.push_str("stopped after too many failures; type the same command again to resume\n");
+            text.push_str(
+                "stopped after too many failures; type the same command again to resume\n",
+            );
         } else if matches!(self.how, RunEnd::Halted(_)) {
             text.push_str("stopped by --halt; type the same command again to resume\n");
         } else if self.how == RunEnd::Interrupted {

@@ -32,7 +32,9 @@ fn once_waits_for_what_runs_and_starts_nothing_more() {
         until("it is noticed", || live.err().contains("stopping: waiting for 2 running tasks"));
         rig.write("go", "");
         let ran = live.wait();
-        ran.expect(130).says("2 of 10 tasks done, 8 not run").says("type the same command again to resume");
+        ran.expect(130)
+            .says("2 of 10 tasks done, 8 not run")
+            .says("type the same command again to resume");
         assert_eq!(rig.sorted_lines("ran"), ["1", "2"]);
         assert!(!rig.at("told").exists());
         goes_on_to_the_end(&rig);
