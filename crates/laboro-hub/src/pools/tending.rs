@@ -6,6 +6,7 @@ use laboro_core::{Command, Query, Reply, WorkerRef, WorkerView};
 use laboro_pool::{CallError, Pool, Scheduler, Standing, run};
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -34,6 +35,9 @@ async fn tend_all(shared: Arc<Shared>, stop: CancellationToken) {
     let mut tended: BTreeSet<String> = BTreeSet::new();
     let mut tending = JoinSet::new();
     loop {
+        // Asked for before the look, so that no pool that is made meanwhile is missed.
+        let mut woken = pin!(shared.wake.notified());
+        woken.as_mut().enable();
         for name in shared.names() {
             if tended.insert(name.clone()) {
                 tending.spawn(tend(shared.clone(), name));
@@ -41,13 +45,12 @@ async fn tend_all(shared: Arc<Shared>, stop: CancellationToken) {
         }
         tokio::select! {
             () = stop.cancelled() => return,
-            () = shared.wake.notified() => {}
+            () = woken => {}
             Some(gone) = tending.join_next() => {
                 if let Ok(name) = gone {
                     tended.remove(&name);
                 }
             }
-            () = tokio::time::sleep(TICK) => {}
         }
     }
 }

@@ -63,7 +63,7 @@ impl Claim {
     pub fn take(dir: &Path) -> Result<Claim, HubError> {
         let own = Owner { host: host_name(), boot: boot(), pid: std::process::id(), beat: 0 };
         let pulse = Pulse { path: path(dir), own };
-        pulse.write()?;
+        secret_file::replace(&pulse.path, &pulse.text())?;
         Ok(Claim(pulse))
     }
 
@@ -115,8 +115,13 @@ impl Pulse {
             return Some(other.host);
         }
         self.own.beat += 1;
-        if let Err(error) = self.write() {
-            tracing::warn!("{error}; other machines may take this hub for dead");
+        // Not synced: after a power cut nobody's pulse counts.
+        let draft = self.path.with_extension("new");
+        let written =
+            std::fs::write(&draft, self.text()).and_then(|()| std::fs::rename(&draft, &self.path));
+        if let Err(error) = written {
+            let path = self.path.display();
+            tracing::warn!("{path}: {error}; other machines may take this hub for dead");
         }
         None
     }
@@ -125,9 +130,8 @@ impl Pulse {
         (found.boot.as_str(), found.pid) == (self.own.boot.as_str(), self.own.pid)
     }
 
-    fn write(&self) -> Result<(), HubError> {
-        let text = toml::to_string(&self.own).expect("a table of plain values has a TOML form");
-        Ok(secret_file::replace(&self.path, &text)?)
+    fn text(&self) -> String {
+        toml::to_string(&self.own).expect("a table of plain values has a TOML form")
     }
 }
 
