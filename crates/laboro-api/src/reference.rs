@@ -60,11 +60,12 @@ impl<'de> Visitor<'de> for LineVisitor {
     }
 }
 
-/// What must be done before: a task or array of the group by its name (`sweep`, `sweep.7`), or by number
+/// What must be done before: a task or array of the same job by its name (`sweep`, `sweep.7`), one of another job of the group
+/// with its job (`12/sweep`), or by number
 /// (`{"job": 3, "task": 7}`; `{"job": 3, "array": 1}` is the whole array that starts at task 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum After {
-    /// A task of this group, by its name.
+    /// A task of this job by its name, or of another one as `JOB/NAME`.
     Name(Text),
     /// A task by its numbers.
     Task {

@@ -69,7 +69,7 @@ pub struct AddTasks {
     pub tasks: Vec<TaskSpec>,
 }
 
-/// What happens when a task of the same name is in the group.
+/// What happens when a task of the same name is there: in the job, or, for a new job with `same` or `merge`, in the group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfTaken {

@@ -94,6 +94,8 @@ pub struct Grant {
     pub name: Name,
     /// For people, and for dialects whose tasks are known by it; not unique.
     pub job_name: Name,
+    /// Its name means something in its job only.
+    pub own_names: bool,
     pub element: Option<Element>,
     /// Counted from 1, with those that were lost.
     pub attempt: u16,

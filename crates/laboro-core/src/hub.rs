@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::effect::{Batch, Change, Effect};
 use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId, Time, Token};
-use crate::ledger::{JobHandle, Ledger, LedgerWriter, WorkerHandle};
+use crate::ledger::{JobHandle, Ledger, LedgerWriter, NameScope, WorkerHandle};
 use crate::presence::Presence;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -234,21 +234,23 @@ impl Hub {
             }
             TaskRef::Name(name) => {
                 let group = group?;
-                if let Some(handle) = ledger.find_name(group, name) {
-                    return Some(ledger.id_of(handle));
-                }
-                ledger.find_element(group, name)
+                let found = ledger.find_named(NameScope::Group(group), name);
+                found.or_else(|| ledger.find_in_job(group, name))
             }
         }
     }
 
-    /// The same, where a peer says what it was shown: a task without a name is meant by its number.
+    /// The same, where a peer says what it was shown: a task without a name is meant by its number, and one of a job with
+    /// names of its own also without its job, if it is the newest.
     fn find_shown(&self, group: Option<GroupId>, task: &TaskRef) -> Option<TaskId> {
-        let unnamed = || match task {
+        let otherwise = || match task {
             TaskRef::Id(_) | TaskRef::Own(_) => None,
-            TaskRef::Name(name) => self.ledger().find_unnamed(group?, name),
+            TaskRef::Name(name) => {
+                let unnamed = self.ledger().find_unnamed(group?, name);
+                unnamed.or_else(|| self.ledger().find_in_newest(group?, name))
+            }
         };
-        self.find_task(group, task).or_else(unnamed)
+        self.find_task(group, task).or_else(otherwise)
     }
 
     /// After a restart workers have one period to come back. `before` is when anything last happened.

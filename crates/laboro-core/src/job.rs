@@ -18,6 +18,8 @@ pub struct JobOptions {
     pub max_fails: Option<u32>,
     /// A second submit with the same key is the first one.
     pub key: Option<Box<[u8]>>,
+    /// The names of its tasks are unique in the job. Those of jobs without this are unique in their group.
+    pub own_names: bool,
     /// Who it belongs to: whose quota and whose share its tasks count for.
     pub owner: Option<Name>,
 }

@@ -32,6 +32,7 @@ pub(crate) use jobs::{Array, Job};
 pub(crate) use lanes::most_slots;
 pub use load::Load;
 pub(crate) use load::Scale;
+pub(crate) use names::NameScope;
 pub use reading::Ledger;
 pub(crate) use reading::Timer;
 pub(crate) use record::{HELD_BECAUSE, Phase, Record};

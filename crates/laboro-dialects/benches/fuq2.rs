@@ -109,6 +109,7 @@ fn grants(
             task: TaskId::new(JobId(7), n + 1),
             name: Name::from("sim"),
             job_name: Name::from("sim"),
+            own_names: false,
             element: Some(Element { position: n, count: from + count, values: values.clone() }),
             attempt: 1,
             fails: 0,

@@ -313,6 +313,7 @@ impl Clerk {
                     max_running: self.dice.one_in(8).then(|| self.dice.small(1, 3)),
                     max_fails: self.dice.one_in(8).then(|| self.dice.small(0, 3)),
                     key: Some(key.into()),
+                    own_names: self.names.is_multiple_of(2),
                     owner: Some(format!("owner-{}", self.names % 3).into()),
                 })
             }

@@ -301,7 +301,8 @@ impl Oracle {
         let Event::Finished { task: id, worker, then, .. } = event else { return };
         let state = self.state(*id);
         let Some(task) = self.model.tasks.get_mut(id) else { return };
-        let said = self.done_by_name.get(&shown(*id, task)).copied();
+        let own_names = self.model.jobs[&id.job].options.own_names;
+        let said = self.done_by_name.get(&shown(*id, task, own_names)).copied();
         let holder = match task.phase {
             Phase::Leased { worker, .. } => Some(worker),
             _ => None,
@@ -318,12 +319,17 @@ impl Oracle {
     /// Somebody was told that the task of this name is done. Of a name that stands in several groups one is.
     fn check_done(&self, name: &Name) -> Kept {
         let mut named =
-            self.model.tasks.iter().filter(|(id, task)| shown(**id, task) == *name).peekable();
+            self.model.tasks.iter().filter(|(id, task)| self.is_shown(**id, task, name)).peekable();
         if named.peek().is_none() || named.any(|(_, task)| task.ended_once) {
             return Ok(());
         }
         let what = format!("{name} was acknowledged as done and never was");
         Err(Broken::new(Promise::NothingLost, what))
+    }
+
+    fn is_shown(&self, id: TaskId, task: &model::Task, name: &Name) -> bool {
+        let own_names = self.model.jobs.get(&id.job).is_some_and(|job| job.options.own_names);
+        shown(id, task, own_names) == *name
     }
 
     fn remember_ending(&mut self, event: &Event) {
@@ -501,10 +507,12 @@ impl Oracle {
 }
 
 /// What peers that know nothing but names call it.
-fn shown(id: TaskId, task: &model::Task) -> Name {
+fn shown(id: TaskId, task: &model::Task, own_names: bool) -> Name {
+    let job = if own_names { format!("{}/", id.job) } else { String::new() };
     match task.array {
-        None => task.name.clone(),
-        Some(array) => Name::from(format!("{}.{}", task.name, id.index - array.number() + 1)),
+        None if !own_names => task.name.clone(),
+        None => Name::from(format!("{job}{}", task.name)),
+        Some(array) => Name::from(format!("{job}{}.{}", task.name, id.index - array.number() + 1)),
     }
 }
 

@@ -132,7 +132,10 @@ impl Hub {
         if sight == Sight::OwnGroup && group_of(pred.job) != group_of(task.job) {
             before.hidden += 1;
         } else if before.names.len() < NAMED {
-            before.names.push(ledger.shown_name(pred));
+            before.names.push(match pred.job == task.job {
+                true => ledger.shown_name(pred),
+                false => ledger.full_name(pred),
+            });
         } else {
             before.more += 1;
         }

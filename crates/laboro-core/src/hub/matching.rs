@@ -353,6 +353,7 @@ impl Hub {
             task,
             name,
             job_name: job.options.name.clone(),
+            own_names: job.options.own_names,
             element,
             attempt: record.attempt(),
             fails: record.fails,

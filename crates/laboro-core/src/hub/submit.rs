@@ -14,6 +14,7 @@ use crate::command::{ArraySpec, Command, IfTaken, Submit, SubmitTo, TaskSpec};
 use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId};
 use crate::job::JobOptions;
+use crate::ledger::NameScope;
 use crate::profile::VARIANTS_MAX;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -63,8 +64,9 @@ impl Hub {
         self.check_quotas(&submit, count)?;
         self.check_sizes(first, &submit)?;
         let if_taken = submit.if_taken;
-        let resolved =
-            Draft::new(self, group, TaskId::new(job, first), &mut submit)?.resolve(self)?;
+        let scope = self.name_scope(&submit.job, group);
+        let job_first = TaskId::new(job, first);
+        let resolved = Draft::new(self, group, scope, job_first, &mut submit)?.resolve(self)?;
         let (resolved, submit) = self.check_cycles(resolved, submit, cycle_check)?;
         let drafted = resolved.place(submit.profiles);
 
@@ -93,6 +95,17 @@ impl Hub {
         }
         let count = count - taken;
         Ok(Reply::Submitted { job, first, count, again: count == 0 && if_taken != IfTaken::Refuse })
+    }
+
+    /// Where the names of a submit must be new.
+    fn name_scope(&self, job: &SubmitTo, group: Option<GroupId>) -> Option<NameScope> {
+        match job {
+            SubmitTo::New(options) | SubmitTo::Open(options) if options.own_names => None,
+            SubmitTo::New(_) | SubmitTo::Open(_) => group.map(NameScope::Group),
+            SubmitTo::Add(job) => {
+                self.ledger().find_job(*job).map(|job| self.ledger().scope_of(job))
+            }
+        }
     }
 
     /// When this takes long the submit is put together again, to be tried later.

@@ -6,7 +6,7 @@ use super::jobs::{Array, Job};
 use super::lanes::Lanes;
 use super::load::Owner;
 use super::moves::Word;
-use super::names::Names;
+use super::names::{NameScope, Names};
 use super::order::Levels;
 use super::profiles::Profiles;
 use super::record::{Extra, Record};
@@ -93,6 +93,9 @@ impl Group {
     }
 }
 
+/// A name that is not in a job's scope costs no more than this.
+const JOBS_LOOKED_THROUGH: usize = 1000;
+
 /// What the ledger waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
@@ -126,10 +129,7 @@ impl Ledger {
     /// The task of this name in a group; `array.7` is an element.
     pub fn find_task(&self, group: &Name, name: &Name) -> Option<TaskId> {
         let group = self.find_group(group)?;
-        match self.find_name(group, name) {
-            Some(handle) => Some(self.id_of(handle)),
-            None => self.find_element(group, name),
-        }
+        self.find_named(NameScope::Group(group), name)
     }
 
     /// Where the task with this number is.
@@ -342,14 +342,48 @@ impl Ledger {
         &self.workers
     }
 
-    pub(crate) fn find_name(&self, group: GroupId, name: &Name) -> Option<TaskHandle> {
-        self.names.find(&self.tasks, |record| self.job(record.job).group, group, name)
+    pub(crate) fn find_name(&self, scope: NameScope, name: &Name) -> Option<TaskHandle> {
+        self.names.find(&self.tasks, |record| self.scope_of(record.job), scope, name)
+    }
+
+    /// Where the names of a job's tasks are looked for.
+    pub(crate) fn scope_of(&self, job: JobHandle) -> NameScope {
+        let this = self.job(job);
+        if this.options.own_names { NameScope::Job(job) } else { NameScope::Group(this.group) }
+    }
+
+    /// The task or array of this name; `array.7` is an element.
+    pub(crate) fn find_named(&self, scope: NameScope, name: &Name) -> Option<TaskId> {
+        match self.find_name(scope, name) {
+            Some(handle) => Some(self.id_of(handle)),
+            None => self.find_element(scope, name),
+        }
+    }
+
+    /// `12/fit.3`: a task of a job in this group, by its name. What stands behind the slash of a job without names of its own is no
+    /// other name than the plain one.
+    pub(crate) fn find_in_job(&self, group: GroupId, text: &Name) -> Option<TaskId> {
+        let slash = text.bytes().iter().position(|&byte| byte == b'/')?;
+        let (job, name) = (&text.bytes()[..slash], Name::new(&text.bytes()[slash + 1..]));
+        let number = std::str::from_utf8(job).ok()?.parse().ok()?;
+        let job = self.find_job(JobId(number))?;
+        let this = self.job(job);
+        let is_its = this.group == group && !name.is_empty();
+        let found = is_its.then(|| self.find_named(self.scope_of(job), &name)).flatten();
+        found.filter(|found| found.job == this.id)
+    }
+
+    /// The newest job with names of its own that has this one. Looks at so many at most.
+    pub(crate) fn find_in_newest(&self, group: GroupId, name: &Name) -> Option<TaskId> {
+        let jobs = self.jobs_of_group_before(group, JobId(u32::MAX)).take(JOBS_LOOKED_THROUGH);
+        let mut own = jobs.filter(|&job| self.job(job).options.own_names);
+        own.find_map(|job| self.find_named(NameScope::Job(job), name))
     }
 
     /// `array.7`
-    pub(crate) fn find_element(&self, group: GroupId, name: &Name) -> Option<TaskId> {
+    fn find_element(&self, scope: NameScope, name: &Name) -> Option<TaskId> {
         let (array, number) = name.split_element()?;
-        let gate = self.find_name(group, &array)?;
+        let gate = self.find_name(scope, &array)?;
         if !self.task(gate).is_gate() {
             return None;
         }
@@ -357,6 +391,19 @@ impl Ledger {
         let array = &self.job(job).arrays[at];
         let position = number.checked_sub(1).filter(|&position| position < array.count)?;
         Some(TaskId::new(self.job(job).id, array.first + position))
+    }
+
+    /// What a task is called from another job, or where names of all jobs meet.
+    pub(crate) fn full_name(&self, id: TaskId) -> Name {
+        let has_own = self.find_job(id.job).is_some_and(|job| self.job(job).options.own_names);
+        let shown = self.shown_name(id);
+        let is_named = shown.bytes() != id.to_string().as_bytes();
+        if !has_own || !is_named {
+            return shown;
+        }
+        let mut name = format!("{}/", id.job).into_bytes();
+        name.extend_from_slice(shown.bytes());
+        Name::new(&name)
     }
 
     /// A task without a name, by what is shown instead of one.
@@ -371,7 +418,7 @@ impl Ledger {
 
     /// For tables of names beside the ledger, with the ledger's seed.
     pub(crate) fn hash_name(&self, name: &Name) -> u64 {
-        self.names.hash(GroupId(u32::MAX), name)
+        self.names.hash(NameScope::Group(GroupId(u32::MAX)), name)
     }
 
     /// What a task has that has nothing but these notes.

@@ -373,7 +373,7 @@ impl Ledger {
             }
             this.counts.add(state, 1);
             self.group_mut(group).counts.add(state, 1);
-            self.register_name(group, handle);
+            self.register_name(handle);
         }
     }
 

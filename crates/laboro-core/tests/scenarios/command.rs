@@ -1,7 +1,7 @@
 //! From the words of a script to commands. Small on purpose: one profile a submit, few defaults.
 //!
 //! `submit [GROUP] a b<a,c x[10]<a y[10]~x slots=2 gpu=1 tag=t priority=1 attempts=3 lost=0 backoff=100`
-//! `  retry_on=3 anyway kind=command open held max_running=1 max_fails=0 key=k into=1 taken=merge unknown=ignore`
+//! `  retry_on=3 anyway kind=command open held max_running=1 max_fails=0 own key=k into=1 taken=merge unknown=ignore`
 //! `join w slots=4 memory=9 gpu=2 tag=t kinds=named period=1000 running=1/1@1.0 session=2 group=g`
 //! `  words=140000 variables=9 line=9 body=9`, for works that are large
 //! `join w life=1 acks=yes` · `ack w 1.3` · `decline w a the reason`
@@ -193,6 +193,7 @@ fn setting(
     match word {
         "open" => options.open = true,
         "held" => options.held = true,
+        "own" => options.own_names = true,
         "shared" => submit.job = SubmitTo::Open(JobOptions::default()),
         "anyway" => profile.runs_anyway = true,
         _ => {

@@ -56,6 +56,7 @@ scenarios! {
     what_is_blocked_is_over: "blocked.txt",
     only_what_closes_a_cycle_is_refused: "cycles.txt",
     a_peer_may_know_nothing_but_names: "names.txt",
+    names_belong_to_jobs: "own_names.txt",
     a_task_is_done_whoever_says_so: "anyones.txt",
     offers_end_with_the_last_task: "last.txt",
     who_knows_one_group_does_not_learn_of_others: "groups.txt",

@@ -160,6 +160,7 @@ fn grant(number: u32) -> Grant {
         task: TaskId::new(JobId(1), number),
         name: Name::from("sim"),
         job_name: Name::from("sim"),
+        own_names: false,
         element: Some(Element { position: number - 1, count: 9, values }),
         attempt: 1,
         fails: 0,

@@ -57,6 +57,7 @@ fn submit(mut job: SubmitJob) {
         max_running: job.max_running,
         max_fails: job.max_fails,
         key: job.key.as_ref().map(|key| key.bytes().into()),
+        own_names: true,
         owner: None,
     };
     let submit = Submit {

@@ -64,6 +64,8 @@ pub(super) fn options(asked: &SubmitJob, visitor: &Visitor) -> JobOptions {
         max_running: asked.max_running,
         max_fails: asked.max_fails,
         key: asked.key.as_ref().map(|key| key.bytes().into()),
+        // Who means tasks of earlier jobs by their names shares these with them.
+        own_names: asked.if_taken == laboro_api::IfTaken::default(),
         owner: Some(visitor.owner()),
     }
 }

@@ -52,6 +52,8 @@ pub(super) mod tag {
     pub const JOB_MADE_BY: u8 = 33;
     /// They were done elsewhere.
     pub const MARKED_DONE: u8 = 40;
+    /// A job whose names are its own, with or without an owner.
+    pub const JOB_MADE_NAMING: u8 = 41;
     pub const RESTORED_COUNTERS: u8 = 64;
     pub const RESTORED_GROUP: u8 = 65;
     pub const RESTORED_WORKER: u8 = 66;
@@ -65,6 +67,7 @@ pub(super) mod tag {
     pub const RESTORED_LANE: u8 = 74;
     pub const RESTORED_LEASE: u8 = 75;
     pub const RESTORED_JOB_BY: u8 = 96;
+    pub const RESTORED_JOB_NAMING: u8 = 100;
     /// A lease with fractions, counts or a variant.
     pub const RESTORED_LEASE_FULL: u8 = 97;
     pub const RESTORED_ARRAY_TAGGED: u8 = 80;
@@ -146,8 +149,11 @@ impl Encoder {
                 self.out.u32(group.0);
             }
             Event::JobMade { job, group, options } => {
-                let is_owned = options.owner.is_some();
-                self.out.u8(if is_owned { tag::JOB_MADE_BY } else { tag::JOB_MADE });
+                self.out.u8(match (options.own_names, &options.owner) {
+                    (true, _) => tag::JOB_MADE_NAMING,
+                    (false, Some(_)) => tag::JOB_MADE_BY,
+                    (false, None) => tag::JOB_MADE,
+                });
                 self.job(*job);
                 self.out.u32(group.0);
                 self.job_options(options);
@@ -321,6 +327,11 @@ impl<'a> Decoder<'a> {
                 job: self.job()?,
                 group: self.group()?,
                 options: Box::new(self.owned_job_options()?),
+            },
+            tag::JOB_MADE_NAMING => Event::JobMade {
+                job: self.job()?,
+                group: self.group()?,
+                options: Box::new(self.naming_job_options()?),
             },
             tag::JOB_CLOSED => Event::JobClosed { job: self.job()? },
             tag::JOB_HELD => Event::JobHeld { job: self.job()?, held: self.from.bool()? },

@@ -292,6 +292,7 @@ fn grant() -> Grant {
         task: task(TASK),
         name: "a".into(),
         job_name: "".into(),
+        own_names: false,
         lease: LeaseNo::new(1, 0),
         attempt: 1,
         fails: 0,

@@ -4,7 +4,7 @@ use super::check_name;
 use crate::command::{ArraySpec, IfTaken, Submit, TaskSpec, UnknownPred};
 use crate::hub::Hub;
 use crate::id::{GroupId, Name, TaskId};
-use crate::ledger::TaskHandle;
+use crate::ledger::{NameScope, TaskHandle};
 use crate::refusal::Refusal;
 use crate::task::State;
 use foldhash::fast::FixedState;
@@ -14,6 +14,8 @@ use hashbrown::{HashMap, HashTable};
 /// Arrays come first, then tasks: a node is a position in that row.
 pub(super) struct Draft {
     pub(super) group: Option<GroupId>,
+    /// Where its names must be new. `None`: nothing is there yet.
+    pub(super) scope: Option<NameScope>,
     pub(super) tasks: Vec<TaskSpec>,
     pub(super) arrays: Vec<ArraySpec>,
     /// For each node the id that it gets or has.
@@ -46,6 +48,7 @@ impl Draft {
     pub(super) fn new(
         hub: &Hub,
         group: Option<GroupId>,
+        scope: Option<NameScope>,
         job_first: TaskId,
         submit: &mut Submit,
     ) -> Result<Draft, Refusal> {
@@ -56,6 +59,7 @@ impl Draft {
         let names = HashTable::with_capacity(if nodes > 1 { nodes } else { 0 });
         let mut draft = Draft {
             group,
+            scope,
             tasks,
             arrays,
             ids: Vec::with_capacity(nodes),
@@ -112,8 +116,8 @@ impl Draft {
             return new;
         }
         check_name(name, hub.config.limits.name_bytes)?;
-        if let Some(group) = self.group
-            && let Some(handle) = hub.ledger().find_name(group, name)
+        if let Some(scope) = self.scope
+            && let Some(handle) = hub.ledger().find_name(scope, name)
         {
             return self.fate_of_taken(hub, node, handle, if_taken);
         }

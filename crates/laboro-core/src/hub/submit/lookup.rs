@@ -5,7 +5,7 @@ use super::draft::{Draft, Fate};
 use crate::command::{ArraySpec, TaskRef, UnknownPred};
 use crate::hub::Hub;
 use crate::id::{Name, TaskId};
-use crate::ledger::TaskHandle;
+use crate::ledger::{NameScope, TaskHandle};
 use crate::refusal::Refusal;
 use crate::task::State;
 use foldhash::fast::FixedState;
@@ -45,7 +45,13 @@ impl Lookup<'_> {
             arrows.push(Arrow { pred: local, succ: self.head(node as u32) });
             return Ok(Some(self.draft.ids[local as usize]));
         }
-        if let Some(found) = self.hub.find_task(self.draft.group, pred) {
+        let own = match (self.draft.scope, pred) {
+            (Some(scope @ NameScope::Job(_)), TaskRef::Name(name)) => {
+                self.hub.ledger().find_named(scope, name)
+            }
+            _ => None,
+        };
+        if let Some(found) = own.or_else(|| self.hub.find_task(self.draft.group, pred)) {
             return Ok(self.known_pred(node, found, arrows));
         }
         if let TaskRef::Name(name) = pred

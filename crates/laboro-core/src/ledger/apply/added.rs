@@ -71,22 +71,23 @@ impl Ledger {
 
     fn add_task(&mut self, job: JobHandle, task: &NewTask, profile: ProfileHandle) -> TaskHandle {
         let this = self.job_mut(job);
-        let (index, group) = (this.next_index, this.group);
+        let index = this.next_index;
         this.next_index += 1;
         let mut record = Record::new(task.name.clone(), job, index, profile, Phase::Waiting);
         record.work.clone_from(&task.work);
         record.extra = task.memo.as_ref().map(|memo| self.extra_of(memo));
         let handle = self.insert_record(record);
         self.job_mut(job).pages.put(index, handle);
-        self.register_name(group, handle);
+        self.register_name(handle);
         handle
     }
 
-    pub(in crate::ledger) fn register_name(&mut self, group: GroupId, handle: TaskHandle) {
+    pub(in crate::ledger) fn register_name(&mut self, handle: TaskHandle) {
         if self.tasks[handle].name.is_empty() {
             return;
         }
-        self.names.insert(&self.tasks, group, handle);
+        let scope = self.scope_of(self.tasks[handle].job);
+        self.names.insert(&self.tasks, scope, handle);
     }
 
     fn add_array(&mut self, job: JobHandle, array: &NewArray, profile: ProfileHandle) -> usize {
@@ -110,7 +111,6 @@ impl Ledger {
         let gate = self.insert_record(record);
         self.has_arrays = true;
         let this = self.job_mut(job);
-        let group = this.group;
         this.arrays.push(Array {
             first,
             count: array.count,
@@ -127,7 +127,7 @@ impl Ledger {
             followers: Vec::new(),
         });
         let at = this.arrays.len() - 1;
-        self.register_name(group, gate);
+        self.register_name(gate);
         at
     }
 

@@ -29,10 +29,10 @@ impl Ledger {
 
     fn drop_record(&mut self, handle: TaskHandle) {
         self.graph.detach(&mut self.tasks, handle);
-        let group = self.job(self.tasks[handle].job).group;
+        let scope = self.scope_of(self.tasks[handle].job);
         let record = self.tasks.release(handle, Record::vacant());
         if !record.name.is_empty() {
-            self.names.remove(group, &record.name, handle);
+            self.names.remove(scope, &record.name, handle);
         }
         self.profiles.release(record.profile);
         if !record.is_gate() {

@@ -136,10 +136,17 @@ impl HubSide {
                 _ if grant.name.is_empty() => {
                     query.noted_task(grant.task.to_string().as_bytes(), notes, &[log]);
                 }
-                None => query.noted_task(grant.name.bytes(), notes, &[log]),
-                Some(element) => {
-                    let mut name = grant.name.bytes().to_vec();
-                    name.extend(format!(".{}", u64::from(element.position) + 1).bytes());
+                None if !grant.own_names => query.noted_task(grant.name.bytes(), notes, &[log]),
+                element => {
+                    // Names of other jobs may be there twice: such a task is said with its job.
+                    let mut name = match grant.own_names {
+                        true => format!("{}/", grant.task.job).into_bytes(),
+                        false => Vec::new(),
+                    };
+                    name.extend_from_slice(grant.name.bytes());
+                    if let Some(element) = element {
+                        name.extend(format!(".{}", u64::from(element.position) + 1).bytes());
+                    }
                     query.noted_task(&name, notes, &[log]);
                 }
             }

@@ -311,6 +311,7 @@ fn grant() -> Grant {
         task: TaskId::new(JobId(1), 1),
         name: Name::default(),
         job_name: "job".into(),
+        own_names: false,
         element: None,
         attempt: 1,
         fails: 0,

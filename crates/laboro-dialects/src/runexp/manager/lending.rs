@@ -62,7 +62,7 @@ impl Manager {
         render(&work, &Extra { arguments, facts })
     }
 
-    /// The task's own name where it can be said and is not in use at this host for another one.
+    /// The task's own name where it can be said, means no other task, and is not in use at this host for another one.
     fn wire_name(&self, grant: &Grant, now: Time) -> Bytes {
         let mut name = grant.name.bytes().to_vec();
         if let Some(element) = &grant.element
@@ -72,7 +72,8 @@ impl Manager {
         }
         let is_free =
             |name: &[u8]| self.seat().find(name, now).is_none_or(|loan| loan.task == grant.task);
-        if is_sayable(&name) && is_free(&name) && numbered(&name).is_none() {
+        let is_plain = !grant.own_names && is_sayable(&name);
+        if is_plain && is_free(&name) && numbered(&name).is_none() {
             return name.into();
         }
         format!("{NUMBERED}{}-{}", grant.task.job, grant.task.number()).into()

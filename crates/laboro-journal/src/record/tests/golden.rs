@@ -87,6 +87,8 @@ fn every_kind_of_event_has_a_golden_record() {
         tag::ADDED_TAGGED,
         tag::JOB_MADE_BY,
         tag::MARKED_DONE,
+        tag::JOB_MADE_NAMING,
+        tag::RESTORED_JOB_NAMING,
         tag::RESTORED_JOB_BY,
         tag::RESTORED_LEASE_FULL,
     ];

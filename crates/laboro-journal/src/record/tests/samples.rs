@@ -33,6 +33,15 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
             "job-made-by",
             vec![Event::JobMade { job, group, options: Box::new(owned_job_options()) }],
         ),
+        (
+            "job-made-naming",
+            [None, Some("alice".into())]
+                .map(|owner| {
+                    let options = JobOptions { own_names: true, owner, ..job_options() };
+                    Event::JobMade { job, group, options: Box::new(options) }
+                })
+                .into(),
+        ),
         ("job-closed", vec![Event::JobClosed { job }]),
         ("job-held", vec![Event::JobHeld { job, held: true }]),
         ("job-stopped", vec![Event::JobStopped { job, stopped: true }]),
@@ -143,6 +152,13 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 ..restored_job()
             }))),
         ),
+        (
+            "restored-job-naming",
+            piece(Restore::Job(Box::new(RestoredJob {
+                options: JobOptions { own_names: true, ..owned_job_options() },
+                ..restored_job()
+            }))),
+        ),
         ("restored-array-tagged", piece(Restore::Array(Box::new(restored_array())))),
         (
             "restored-elements",
@@ -230,6 +246,7 @@ fn job_options() -> JobOptions {
         max_running: Some(10),
         max_fails: Some(3),
         key: Some(bytes(b"key-1")),
+        own_names: false,
         owner: None,
     }
 }

@@ -424,15 +424,16 @@ fn profile() -> impl Strategy<Value = Profile> {
 }
 
 fn job_options() -> impl Strategy<Value = JobOptions> {
-    let flags = (any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (name(), flags, of(any::<u32>()), of(any::<u32>()), of(bytes()), of(name())).prop_map(
-        |(name, (open, held), max_running, max_fails, key, owner)| JobOptions {
+        |(name, (open, held, own_names), max_running, max_fails, key, owner)| JobOptions {
             name,
             open,
             held,
             max_running,
             max_fails,
             key,
+            own_names,
             owner,
         },
     )

@@ -126,8 +126,11 @@ impl Encoder {
     }
 
     fn restored_job(&mut self, from: &RestoredJob) {
-        let is_owned = from.options.owner.is_some();
-        self.out.u8(if is_owned { tag::RESTORED_JOB_BY } else { tag::RESTORED_JOB });
+        self.out.u8(match (from.options.own_names, &from.options.owner) {
+            (true, _) => tag::RESTORED_JOB_NAMING,
+            (false, Some(_)) => tag::RESTORED_JOB_BY,
+            (false, None) => tag::RESTORED_JOB,
+        });
         self.job(from.job);
         self.out.u32(from.group.0);
         self.job_options(&from.options);
@@ -280,6 +283,9 @@ impl Decoder<'_> {
             tag::RESTORED_JOB => Restore::Job(Box::new(self.restored_job(Decoder::job_options)?)),
             tag::RESTORED_JOB_BY => {
                 Restore::Job(Box::new(self.restored_job(Decoder::owned_job_options)?))
+            }
+            tag::RESTORED_JOB_NAMING => {
+                Restore::Job(Box::new(self.restored_job(Decoder::naming_job_options)?))
             }
             tag::RESTORED_ARRAY | tag::RESTORED_ARRAY_TAGGED => {
                 Restore::Array(Box::new(self.restored_array()?))

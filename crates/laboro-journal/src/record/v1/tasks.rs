@@ -16,15 +16,19 @@ const LIST: u8 = 1;
 
 impl Encoder {
     pub(super) fn job_options(&mut self, options: &JobOptions) {
-        let JobOptions { name, open, held, max_running, max_fails, key, owner } = options;
+        let JobOptions { name, open, held, max_running, max_fails, key, own_names, owner } =
+            options;
         self.name(name);
         self.out.bool(*open);
         self.out.bool(*held);
         self.option(*max_running, |to, max| to.out.u32(max));
         self.option(*max_fails, |to, max| to.out.u32(max));
         self.option(key.as_deref(), |to, key| to.out.string(key));
-        // The tag tells whether there is one.
-        owner.iter().for_each(|owner| self.name(owner));
+        match own_names {
+            true => self.option(owner.as_ref(), Encoder::name),
+            // The tag tells whether there is one.
+            false => owner.iter().for_each(|owner| self.name(owner)),
+        }
     }
 
     pub(super) fn added(&mut self, added: &Added) {
@@ -100,8 +104,14 @@ impl Decoder<'_> {
             max_running: self.option(|from| from.from.u32())?,
             max_fails: self.option(|from| from.from.u32())?,
             key: self.option(|from| Ok(from.from.string()?.into()))?,
+            own_names: false,
             owner: None,
         })
+    }
+
+    pub(super) fn naming_job_options(&mut self) -> Result<JobOptions, RecordError> {
+        let options = self.job_options()?;
+        Ok(JobOptions { own_names: true, owner: self.option(Decoder::name)?, ..options })
     }
 
     pub(super) fn owned_job_options(&mut self) -> Result<JobOptions, RecordError> {

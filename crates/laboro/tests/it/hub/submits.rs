@@ -63,20 +63,19 @@ fn a_key_makes_a_second_submit_the_first_one() {
 }
 
 #[test]
-fn names_that_are_taken_are_refused_until_they_are_forgotten_or_have_a_prefix() {
+fn a_flow_may_be_submitted_again_and_its_names_belong_to_each_job() {
     let place = Place::new();
     place.rig.write("flow.toml", "[[task]]\nname = \"prepare\"\ncommand = \"true\"\n");
     assert_eq!(place.out(&["submit", "flow.toml"]), "job 1: 1 task");
-    place
-        .run(&["submit", "flow.toml"])
-        .expect(4)
-        .says("the name prepare is taken")
-        .says("--prefix");
     assert_eq!(place.out(&["submit", "--prefix", "b-", "flow.toml"]), "job 2: 1 task");
+    assert_eq!(place.out(&["submit", "flow.toml"]), "job 3: 1 task");
+    let number = |task: &str| place.json(&["show", task, "--json"])[0]["job"].as_u64();
+    assert_eq!((number("1/prepare"), number("prepare")), (Some(1), Some(3)));
+    assert_eq!(number("b-prepare"), Some(2));
     place.run(&["forget", "1"]).expect(4).says("not finished");
     place.worker("w", 4).work_off(&[]);
     assert_eq!(place.out(&["forget", "1"]), "job 1 is forgotten");
-    assert_eq!(place.out(&["submit", "flow.toml"]), "job 3: 1 task");
+    assert_eq!(place.out(&["submit", "flow.toml"]), "job 4: 1 task");
 }
 
 #[test]
