@@ -23,6 +23,7 @@ use crate::Handle;
 use history_file::HistoryFile;
 use laboro_api as api;
 use laboro_core::{GroupId, JobId, Time};
+use laboro_dialects::session::Ends;
 use laboro_net::Clock;
 use note_queue::NoteQueue;
 use observe::{Note, Notes};
@@ -61,6 +62,26 @@ impl History {
     /// Notes that were left out since the start, because more happened than could be followed.
     pub fn missed(&self) -> u64 {
         self.shared.notes.missed()
+    }
+
+    /// What workers measured of attempts whose ends are about to be passed on.
+    pub(crate) fn note_times(&self, ends: &[Ends]) {
+        if self.shared.notes.is_deserted() {
+            return;
+        }
+        let ends = ends.iter().flat_map(|ends| &ends.ends);
+        // No process runs without any time: such a worker's dialect has no words for it.
+        let told = ends.filter(|end| end.used.wall_us > 0);
+        let list: Vec<Note> = told
+            .map(|end| Note::Measured {
+                task: end.task,
+                ended: end.ended,
+                wall_us: end.used.wall_us,
+            })
+            .collect();
+        if let Some(Note::Measured { ended, .. }) = list.first() {
+            self.shared.notes.put(Notes { at: *ended, list });
+        }
     }
 
     /// Throughput and queues over time, of one group or of all.

@@ -20,6 +20,7 @@ pub(crate) use housekeeping::housekeeping;
 pub(crate) use results::TaskEnd;
 pub use trouble::OnWriteError;
 
+use crate::history::History;
 use ends::WaitingEnds;
 use laboro_core::{Command, LeaseNo, LeaseRef, Outcome, TaskId, TaskRef};
 use laboro_dialects::session::Chunk;
@@ -27,7 +28,7 @@ use laboro_journal::outputs::{self, End, Key, Reader, Streams};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
@@ -74,6 +75,8 @@ struct Shared {
     trouble: Trouble,
     /// An attempt without an end may have lost output.
     has_lost: AtomicBool,
+    /// Who wants to know how long attempts took.
+    history: OnceLock<History>,
     /// Ends on their way to the writer's queue: they are many and small, and waking a thread for each would
     /// cost more than they do.
     ends: WaitingEnds,
@@ -180,6 +183,7 @@ impl Shared {
             lost: AtomicU64::new(0),
             trouble: Trouble::new(on_error),
             has_lost: AtomicBool::new(false),
+            history: OnceLock::new(),
             ends: WaitingEnds::default(),
             flushed: watch::Sender::new(0),
             reader: Mutex::new(None),

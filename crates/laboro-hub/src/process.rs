@@ -197,6 +197,7 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
     let tokens = Arc::new(tokens);
     let (server, handle) = server(&settings.server(), clock);
     let (history, journal, recorder) = History::new(journal);
+    keeper.outputs().tell_times(&history);
     let recorder = recorder.keeping(settings.dir.join("charts.jsonl"), clock.now());
     let stop = CancellationToken::new();
     let connections = Arc::new(Semaphore::new(settings.limits.connections));

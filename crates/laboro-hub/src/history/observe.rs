@@ -40,6 +40,12 @@ pub(super) enum Note {
         task: TaskId,
         worker: WorkerId,
     },
+    /// How long an attempt really ran, by its worker's clock: told before its end is.
+    Measured {
+        task: TaskId,
+        ended: Time,
+        wall_us: u64,
+    },
     Ended {
         task: TaskId,
         worker: WorkerId,

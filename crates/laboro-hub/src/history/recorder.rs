@@ -19,6 +19,8 @@ const JOBS_MAX: usize = 500;
 const GROUPS_MAX: usize = 100;
 /// Attempts that run, as far as is known; more are left out.
 const OPEN_MAX: usize = 1_000_000;
+/// Attempts whose times are known and whose end is not.
+const MEASURED_MAX: usize = 100_000;
 /// Which job is in which group.
 const PLACES_MAX: usize = 100_000;
 const FAILURES_MAX: usize = 200;
@@ -34,6 +36,8 @@ pub(super) struct Past {
     failures: VecDeque<(GroupId, Span)>,
     /// In order, so that what is cancelled is found without a look at all of them.
     open: BTreeMap<TaskId, (WorkerId, Time)>,
+    /// When attempts whose end comes next began and how long they took, as their workers say.
+    measured: HashMap<TaskId, (Time, u64)>,
     places: HashMap<JobId, GroupId>,
     heard: u64,
     /// Something is not to be remembered any more, in the file either.
@@ -152,6 +156,15 @@ impl Past {
                 }
                 Note::GroupForgotten { group } => self.forget_group(*group),
                 Note::Started { task, worker } => self.start(*task, *worker, notes.at),
+                Note::Measured { task, ended, wall_us } => {
+                    if self.measured.len() >= MEASURED_MAX {
+                        // Of results that never counted.
+                        self.measured.clear();
+                    }
+                    let wall_ms = wall_us.div_ceil(1000);
+                    let began = Time(ended.0.saturating_sub(wall_ms));
+                    self.measured.insert(*task, (began, wall_ms));
+                }
                 Note::Ended { task, worker, outcome, is_final } => {
                     self.end(*task, *worker, *outcome, *is_final, notes.at);
                 }
@@ -201,13 +214,16 @@ impl Past {
         };
         self.count(task.job, at.0, tally);
         // What began before the hub did has no beginning here, and what a worker did unasked has none at all.
-        let Some((_, started)) = self.open.remove(&task) else { return };
+        let measured = self.measured.remove(&task);
+        let Some((_, leased)) = self.open.remove(&task) else { return };
+        // From the start of its process to its end; of a dialect that does not tell, from hand-out to result.
+        let (started, took_ms) = measured.unwrap_or((leased, at.since_ms(leased)));
         let span = Span {
             job: task.job.0,
             task: task.number(),
             worker: worker.0,
             started_ms: started.0,
-            took_ms: at.since_ms(started),
+            took_ms,
             outcome,
         };
         self.job_entry(task.job, at.0, false).add(span);

@@ -125,6 +125,25 @@ fn lives(past: &mut Past, file: &mut HistoryFile, from_s: u64) {
 }
 
 #[test]
+fn what_a_worker_measured_counts_more_than_hand_out_and_result() {
+    let (job, worker) = (JobId(1), WorkerId(7));
+    let task = |index| TaskId::new(job, index);
+    let end = |index| {
+        let (task, outcome) = (task(index), Outcome::Success);
+        Note::Ended { task, worker, outcome, is_final: true }
+    };
+    let mut past = Past::default();
+    let begun = [1, 2].map(|index| Note::Started { task: task(index), worker });
+    past.take(&batch(1000, begun.into()));
+    let measured = Note::Measured { task: task(1), ended: Time(1900), wall_us: 3_400 };
+    past.take(&batch(1900, vec![measured]));
+    past.take(&batch(2000, vec![end(1), end(2)]));
+    let spans = past.job(job).unwrap().spans;
+    let times: Vec<(u64, u64)> = spans.iter().map(|span| (span.started_ms, span.took_ms)).collect();
+    assert_eq!(times, [(1896, 4), (1000, 1000)]);
+}
+
+#[test]
 fn what_was_cancelled_ends_without_a_duration_and_nothing_else_does() {
     let task = |job, index| TaskId { job: JobId(job), index };
     let tasks = [task(1, 3), task(2, 1), task(2, 2), task(2, 3), task(2, 9), task(3, 3)];

@@ -3,6 +3,7 @@
 
 use super::writer::key;
 use super::{KeepError, Outputs, Piece};
+use crate::history::History;
 use laboro_core::TaskId;
 use laboro_dialects::session::Ends;
 use laboro_journal::outputs::EndedAttempt;
@@ -61,8 +62,16 @@ impl WaitingEnds {
 }
 
 impl Outputs {
+    /// Who is told how long attempts took.
+    pub(crate) fn tell_times(&self, history: &History) {
+        let _ = self.shared.history.set(history.clone());
+    }
+
     /// Attempts that are over. Waits while more is on its way to the disk than memory should hold.
     pub async fn note_ends(&self, ends: &mut Vec<Ends>) -> Result<(), KeepError> {
+        if let Some(history) = self.shared.history.get() {
+            history.note_times(ends);
+        }
         let count: usize = ends.iter().map(|ends| ends.ends.len()).sum();
         let permits = (count * END_BYTES).min(super::BYTES_MAX);
         let room = self.shared.room.acquire_many(permits as u32).await;
