@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Show what a task printed.
     Logs(Logs),
+    /// Write a table with a row per attempt of a job: CSV, JSON lines, or the log of GNU parallel.
+    Export(hub::Export),
     /// Draw the dependencies between the tasks of a job file or a job.
     Graph(Graph),
     /// Check, copy, back up or repair the journal of a hub or a run.
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     Retry(hub::Control),
     /// Set the priority of jobs or tasks.
     Priority(hub::Priority),
+    /// Change how many tasks of a job run at once, and how many may fail.
+    Limit(hub::LimitArgs),
     /// Close an open job: no more tasks will be added.
     Close(hub::Control),
     /// Remove finished jobs, with the names and outputs of their tasks, from a hub.
@@ -409,8 +413,17 @@ is known, and with --hub, --access or --dir; then TASK may also be JOB/N.";
 #[derive(Debug, ClapArgs)]
 #[command(after_help = LOGS_HELP)]
 pub(crate) struct Logs {
-    /// The task's name or number; at a hub also 12/5 or last/5.
+    /// The task's name or number; at a hub also 12/5 or last/5, or a job: 12, last, 12/1-100.
+    #[arg(value_name = "TASK|JOB")]
     pub(crate) task: String,
+
+    /// Of a job: only tasks that failed, each with a heading.
+    #[arg(long)]
+    pub(crate) failed: bool,
+
+    /// Of a job: write what each task printed to files in this directory, NAME.out and NAME.err.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output_dir: Option<PathBuf>,
 
     /// At a hub: the group of a task that is given by its name.
     #[arg(long, value_name = "GROUP")]

@@ -21,8 +21,8 @@ use anyhow::Context;
 use bytes::Bytes;
 use laboro_api::client::{Client, ClientError, Download, Upload, segment};
 use laboro_api::{
-    AddTasks, Changed, Eject, Explained, Groups, Job, Prioritise, StopSlots, SubmitJob, Submitted,
-    Task, Waited, Worker,
+    AddTasks, Changed, Eject, Explained, Groups, Job, Limit, Prioritise, StopSlots, SubmitJob,
+    Submitted, Task, Waited, Worker,
 };
 use place::HubOrRun;
 use serde_json::{Value, json};
@@ -285,6 +285,19 @@ impl Hub {
 
     pub(crate) async fn job(&self, job: u32) -> anyhow::Result<Job> {
         self.client.get(&format!("jobs/{job}")).await.map_err(told)
+    }
+
+    /// The job of this number, if there is one.
+    pub(crate) async fn job_if_there(&self, job: u32) -> anyhow::Result<Option<Job>> {
+        match self.client.get(&format!("jobs/{job}")).await {
+            Ok(job) => Ok(Some(job)),
+            Err(error) if error.reason() == Some("no_such_job") => Ok(None),
+            Err(error) => Err(told(error)),
+        }
+    }
+
+    pub(crate) async fn limit(&self, job: u32, limit: &Limit) -> anyhow::Result<Job> {
+        self.client.post(&format!("jobs/{job}/limit"), limit).await.map_err(told)
     }
 
     pub(crate) async fn task(&self, job: u32, task: u32) -> anyhow::Result<Task> {

@@ -7,6 +7,7 @@ mod commands;
 mod curve;
 mod dwork;
 mod exit;
+mod export;
 mod files;
 mod hq;
 mod hub;
@@ -59,6 +60,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Access(access) => access::run(access),
         args::Command::Run(run) => commands::run::run(run),
         args::Command::Logs(logs) => commands::logs::run(&logs),
+        args::Command::Export(export) => export::run(&export),
         args::Command::Graph(graph) => commands::graph::run(&graph),
         args::Command::Journal(journal) => commands::journal::run(journal),
         args::Command::Dwork(dwork) => dwork::run(&dwork),
@@ -74,6 +76,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Release(control) => commands::control::release(&control),
         args::Command::Retry(control) => commands::control::retry(&control),
         args::Command::Priority(priority) => commands::control::priority(&priority),
+        args::Command::Limit(limit) => commands::control::limit(&limit),
         args::Command::Close(control) => commands::control::close(&control),
         args::Command::Forget(control) => commands::control::forget(&control),
         args::Command::Workers(workers) => commands::workers::run(&workers),

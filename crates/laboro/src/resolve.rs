@@ -1,6 +1,10 @@
 //! From what a person wrote to the numbers a hub knows: the newest job of a name, the task of a name. Asks the
 //! hub, changes nothing.
 
+mod several;
+
+pub(crate) use several::{Purpose, Reading, several};
+
 use crate::exit::{refused, usage};
 use crate::hub_client::{Hub, JobFilter, Newest, Owner};
 use crate::output::safe;
@@ -93,6 +97,22 @@ fn in_run<'a>(hub: &Hub, text: &'a str) -> Cow<'a, str> {
     }
 }
 
+/// One task, or what else the words mean: a job, or several tasks of it.
+pub(crate) async fn task_or_job(
+    hub: &Hub,
+    text: &str,
+    group: Option<&str>,
+) -> anyhow::Result<Chosen> {
+    let text = &*in_run(hub, text);
+    // A task comes before a job of the same name.
+    if let Selector::Name(name) = Selector::parse(text).map_err(usage)?
+        && let Some(task) = hub.task_named(group, &name).await?
+    {
+        return Ok(Chosen::task(&task));
+    }
+    any(hub, text, group).await
+}
+
 /// One task.
 pub(crate) async fn task(hub: &Hub, text: &str, group: Option<&str>) -> anyhow::Result<(u32, u32)> {
     let text = &*in_run(hub, text);
@@ -148,7 +168,7 @@ async fn array(
     group: Option<&str>,
     name: &str,
 ) -> anyhow::Result<Option<Chosen>> {
-    let first = hub.task_named(group, &format!("{name}.1")).await?;
+    let first = hub.task_named(group, &format!("{job}/{name}.1")).await?;
     let Some(first) = first.filter(|task| task.job == job) else { return Ok(None) };
     let path = format!("jobs/{job}/parts?from={}&limit=1", first.task);
     let page: Parts = hub.get(&path).await?;
@@ -159,7 +179,7 @@ async fn array(
     }))
 }
 
-/// Names are unique in a group, so the job only has to be the right one.
+/// A task of this job, by its name there.
 async fn named_in(
     hub: &Hub,
     job: &JobRef,
@@ -171,7 +191,7 @@ async fn named_in(
         Some(group) => group.to_owned(),
         None => hub.job(number).await?.group.to_string(),
     };
-    let task = hub.task_named(Some(&group), name).await?;
+    let task = hub.task_named(Some(&group), &format!("{number}/{name}")).await?;
     if let Some(task) = task.filter(|task| task.job == number) {
         return Ok(Chosen::task(&task));
     }

@@ -26,6 +26,7 @@ mod summary;
 mod tee;
 mod worker;
 
+pub(crate) use attempt::file_name;
 pub(crate) use files::make_room_for;
 pub(crate) use foresee::foresee;
 pub(crate) use past::Past;

@@ -109,7 +109,7 @@ pub(crate) fn is_tasks(text: &str) -> bool {
 }
 
 /// Digits, dashes and commas, and nothing that would have to be guessed at.
-fn is_ranges(text: &str) -> bool {
+pub(crate) fn is_ranges(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split(',').all(|range| match range.split_once('-') {
         Some((first, last)) => is_number(first) && is_number(last),

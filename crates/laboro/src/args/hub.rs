@@ -4,7 +4,7 @@ use super::Input;
 use super::needs::NeedsArgs;
 use super::task::TaskArgs;
 use crate::exit::usage;
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// How the hub is found.
@@ -101,7 +101,11 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "JOB", conflicts_with_all = ["name", "group", "max_running", "max_fails"])]
     pub(crate) add: Option<String>,
 
-    /// Put this before the name of every task; names are unique in a group.
+    /// Start only when this job, or these tasks of it, are done: 12, last, 12/5, 12/fit. May be given several times.
+    #[arg(long, value_name = "JOB[/TASK]")]
+    pub(crate) after: Vec<String>,
+
+    /// Put this before the name of every task.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
 
@@ -142,6 +146,14 @@ pub(crate) struct Submit {
     /// Wait until all tasks have ended; the exit status is that of `laboro run`.
     #[arg(long, conflicts_with_all = ["hold", "open"])]
     pub(crate) wait: bool,
+
+    /// With --wait: print what tasks print, in the order of their numbers.
+    #[arg(short = 'k', long, requires = "wait", conflicts_with_all = ["json", "add"])]
+    pub(crate) keep_order: bool,
+
+    /// With --wait: write what each task prints to files in this directory, NAME.out and NAME.err.
+    #[arg(long, value_name = "DIR", requires = "wait", conflicts_with_all = ["keep_order", "add"])]
+    pub(crate) output_dir: Option<PathBuf>,
 
     /// Print only the number of the job.
     #[arg(short, long)]
@@ -228,6 +240,42 @@ pub(crate) struct Jobs {
     pub(crate) list: ListArgs,
 }
 
+const EXPORT_HELP: &str = "\
+Examples:
+  laboro export 12 -o attempts.csv
+  laboro export last/failed --format jsonl | jq .label
+
+A row per attempt: job, task, label, worker, outcome, times as the worker measured them, processor time, memory, and the
+values of an array's element in columns of their own. In CSV, text that a spreadsheet would take for a formula begins with
+an apostrophe.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXPORT_HELP)]
+pub(crate) struct Export {
+    /// A job, or tasks of it: 12, last, 12/failed, 12/1-100.
+    #[arg(value_name = "JOB", default_value = "last")]
+    pub(crate) job: String,
+
+    /// Write to this file; its ending (.csv, .jsonl, .joblog) chooses the format. Default: CSV on standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<ExportFormat>,
+
+    #[command(flatten)]
+    pub(crate) place: WhereArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Csv,
+    /// One JSON object per line.
+    Jsonl,
+    /// The columns of GNU parallel's --joblog.
+    Joblog,
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Audit {
     /// Only what was done with this token, or by this owner.
@@ -256,7 +304,13 @@ Which tasks: JOB is a number, a name or `last`.
   12/5               its fifth task
   12/1-100,200       several
   12/failed          all in a state: waiting, blocked, ready, delayed, held, running, done, failed, cancelled
-  fit.3, 12/fit.3    a task by its name";
+  fit.3, 12/fit.3    a task by its name
+  12/fit*            tasks and arrays by a name with * or ?
+Several jobs:
+  9,10  4-8          by their numbers
+  all, mine          all of yours that it can be done to
+  failed, held …     yours in a state
+  night*             yours by a name with * or ?";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = SELECTOR_HELP)]
@@ -272,9 +326,9 @@ pub(crate) struct Tasks {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = SELECTOR_HELP)]
 pub(crate) struct Show {
-    /// A job or a task.
+    /// Jobs or tasks: 12, last, 12/5, 9,10.
     #[arg(value_name = "JOB|TASK", default_value = "last")]
-    pub(crate) what: String,
+    pub(crate) what: Vec<String>,
 
     /// The group of a task that is given by its name.
     #[arg(long, value_name = "GROUP")]
@@ -314,9 +368,13 @@ pub(crate) struct Wait {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = SELECTOR_HELP)]
 pub(crate) struct Control {
-    /// Jobs or tasks: 12, last, 12/5, 12/failed.
+    /// Jobs or tasks: 12, last, 12/5, 12/failed, 4-8,12, all.
     #[arg(value_name = "JOB|TASK", required = true)]
     pub(crate) what: Vec<String>,
+
+    /// With `all`, a state or a name with *: jobs of all owners, not only yours.
+    #[arg(long)]
+    pub(crate) all_owners: bool,
 
     /// The group of tasks that are given by their names.
     #[arg(long, value_name = "GROUP")]
@@ -328,6 +386,34 @@ pub(crate) struct Control {
 
     #[command(flatten)]
     pub(crate) place: WhereArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LimitArgs {
+    /// How many tasks of a job run at once at most; `none` lifts the limit.
+    #[arg(long, value_name = "N|none", value_parser = limit, required_unless_present = "max_fails")]
+    pub(crate) max_running: Option<NewLimit>,
+
+    /// Stop a job when more tasks than this have failed; `none` lifts the limit.
+    #[arg(long, value_name = "N|none", value_parser = limit)]
+    pub(crate) max_fails: Option<NewLimit>,
+
+    #[command(flatten)]
+    pub(crate) control: Control,
+}
+
+/// `None`: there is none any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NewLimit(pub(crate) Option<u32>);
+
+fn limit(word: &str) -> Result<NewLimit, String> {
+    match word {
+        "none" => Ok(NewLimit(None)),
+        number => match number.parse() {
+            Ok(number) => Ok(NewLimit(Some(number))),
+            Err(_) => Err("say a number, or `none`".to_owned()),
+        },
+    }
 }
 
 #[derive(Debug, ClapArgs)]

@@ -3,8 +3,10 @@
 //! here or a hub is meant is decided here too.
 
 mod hub;
+mod job;
 
 pub(crate) use hub::tail;
+pub(crate) use job::{Wanted, print_job};
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
@@ -29,6 +31,11 @@ pub(crate) fn run(args: &Logs) -> anyhow::Result<Exit> {
     let root = place.state.clone().unwrap_or_else(|| PathBuf::from(".laboro"));
     if place.says_hub()?.unwrap_or_else(|| !root.exists() && is_known(&place.hub)) {
         return hub::run(args);
+    }
+    if args.failed || args.output_dir.is_some() {
+        return Err(usage(
+            "--failed and --output-dir are for a job at a hub; `laboro run --output-dir` writes the files of a run",
+        ));
     }
     let dir = RunDir::find(&root, place.run.as_ref().and_then(Option::as_deref))?;
     let task = find(&dir, &args.task, is_known(&place.hub))?;

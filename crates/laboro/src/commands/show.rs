@@ -6,7 +6,7 @@ use crate::exit::{Exit, usage};
 use crate::hub_client::{Hub, TaskPages, look};
 use crate::output::table::{Column, Mood, Table};
 use crate::output::{bytes, counted, print, safe, shell_word};
-use crate::resolve::{self, Which};
+use crate::resolve::{Chosen, Purpose, Reading, Which, several};
 use crate::view::{
     ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task, took,
     worker_of,
@@ -16,29 +16,43 @@ use laboro_plan::ScriptKind;
 
 pub(crate) fn run(args: &Show) -> anyhow::Result<Exit> {
     look(&args.place, async |hub| {
-        let chosen = resolve::any(hub, &args.what, args.group.as_deref()).await?;
-        if let Some(number) = chosen.one_task() {
-            let task = hub.task(chosen.job, number).await?;
-            match args.json {
-                true => print(serde_json::to_string(&task)?)?,
-                false => print(task_text(hub, &task).await?)?,
+        let how =
+            Reading { purpose: Purpose::Look, group: args.group.as_deref(), everybody: false };
+        let mut is_first = true;
+        for text in &args.what {
+            for chosen in several(hub, text, how).await? {
+                if !args.json && !std::mem::take(&mut is_first) {
+                    print("")?;
+                }
+                show(hub, text, &chosen, args.json).await?;
             }
-            return Ok(Exit::Done);
-        }
-        if chosen.which != Which::Job {
-            return Err(usage(format!(
-                "{}: show one task or a whole job; `laboro tasks {}` lists several",
-                safe(&args.what),
-                safe(&args.what)
-            )));
-        }
-        let job = hub.job(chosen.job).await?;
-        match args.json {
-            true => print(serde_json::to_string(&job)?)?,
-            false => print(job_text(hub, &job).await?)?,
         }
         Ok(Exit::Done)
     })
+}
+
+async fn show(hub: &Hub, text: &str, chosen: &Chosen, json: bool) -> anyhow::Result<()> {
+    if let Some(number) = chosen.one_task() {
+        let task = hub.task(chosen.job, number).await?;
+        match json {
+            true => print(serde_json::to_string(&task)?)?,
+            false => print(task_text(hub, &task).await?)?,
+        }
+        return Ok(());
+    }
+    if chosen.which != Which::Job {
+        return Err(usage(format!(
+            "{}: show one task or a whole job; `laboro tasks {}` lists several",
+            safe(text),
+            safe(text)
+        )));
+    }
+    let job = hub.job(chosen.job).await?;
+    match json {
+        true => print(serde_json::to_string(&job)?)?,
+        false => print(job_text(hub, &job).await?)?,
+    }
+    Ok(())
 }
 
 /// Lines of a name and what belongs to it, one below the other.

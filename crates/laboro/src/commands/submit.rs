@@ -1,13 +1,14 @@
 //! `laboro submit`: gives tasks to a hub. Here the command line is turned into a job; `crate::submit` sends it.
 
+use super::logs::{Wanted, print_job};
 use super::wait::{WaitOutput, until_over};
 use crate::args::hub::Submit;
 use crate::exit::{Exit, usage};
 use crate::hub_client::talk;
 use crate::input;
 use crate::output::{counted, print};
-use crate::resolve;
-use crate::submit::{Terms, add, name_of, submit};
+use crate::resolve::{self, Chosen, Which};
+use crate::submit::{Terms, add, name_of, predecessors, submit};
 use laboro_api::{SubmitJob, Submitted, Text};
 use laboro_plan::Plan;
 
@@ -19,10 +20,11 @@ pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
     if args.dry_run {
         return input::preview(&plan);
     }
-    let terms = Terms::new(args)?;
+    let mut terms = Terms::new(args)?;
     let job = job_of(args, &plan)?;
     let is_quiet = args.quiet || args.json;
     talk(&args.hub, async |hub| {
+        terms.come_after(predecessors(hub, &args.after).await?);
         let submitted = match &args.add {
             Some(open) => {
                 let open = resolve::job(hub, open).await?;
@@ -33,6 +35,11 @@ pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
         tell(args, &submitted)?;
         if !args.wait {
             return Ok(Exit::Done);
+        }
+        if args.keep_order || args.output_dir.is_some() {
+            let all = Chosen { job: submitted.job, which: Which::Job };
+            let dir = args.output_dir.as_deref();
+            print_job(hub, &all, Wanted { follow: true, dir, ..Wanted::default() }).await?;
         }
         let shown =
             if args.json { WaitOutput::Json } else { WaitOutput::Words { quiet: args.quiet } };

@@ -1,16 +1,21 @@
 //! `laboro tasks`: tasks of a job, all or some.
 
 use crate::args::hub::Tasks;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::hub_client::{Hub, TaskPages, look};
 use crate::listing::Listing;
-use crate::resolve::{self, Which};
+use crate::resolve::{Purpose, Reading, Which, several};
 use crate::view::{TASK_COLUMNS, now_ms, task_row};
 use laboro_api::TaskState;
 
 pub(crate) fn run(args: &Tasks) -> anyhow::Result<Exit> {
     look(&args.list.place, async |hub| {
-        let chosen = resolve::any(hub, &args.tasks, None).await?;
+        let how = Reading { purpose: Purpose::Look, group: None, everybody: false };
+        let found = several(hub, &args.tasks, how).await?;
+        let [chosen] = &found[..] else {
+            return Err(usage("say one job; `laboro jobs` lists several"));
+        };
+        let chosen = chosen.clone();
         let mut listing = Listing::new(&args.list, TASK_COLUMNS);
         match chosen.which {
             Which::Job => list(hub, chosen.job, None, (1, u32::MAX), &mut listing).await?,

@@ -6,7 +6,7 @@ use crate::hub_client::{Away, Hub, attend};
 use crate::input::quantity;
 use crate::output::{counted, duration, print, say};
 use crate::progress::Progress;
-use crate::resolve;
+use crate::resolve::{self, Purpose, Reading, Which, several};
 use crate::run::JOB;
 use crate::view::{bar_of, state_of_job};
 use anyhow::Context;
@@ -22,8 +22,22 @@ pub(crate) fn run(args: &Wait) -> anyhow::Result<Exit> {
         let mut jobs = Vec::with_capacity(args.jobs.len());
         for job in &args.jobs {
             // A run has one job, and may end before it could be asked for it.
-            let is_of_run = hub.run().is_some() && job == "last";
-            jobs.push(if is_of_run { JOB.0 } else { resolve::job(hub, job).await? });
+            if hub.run().is_some() && job == "last" {
+                jobs.push(JOB.0);
+                continue;
+            }
+            // A job is wanted, so its name comes before that of a task.
+            if let Ok(job) = resolve::job(hub, job).await {
+                jobs.push(job);
+                continue;
+            }
+            let how = Reading { purpose: Purpose::Look, group: None, everybody: false };
+            for chosen in several(hub, job, how).await? {
+                if chosen.which != Which::Job {
+                    return Err(usage(format!("{job}: this goes with whole jobs only")));
+                }
+                jobs.push(chosen.job);
+            }
         }
         let shown =
             if args.json { WaitOutput::Json } else { WaitOutput::Words { quiet: args.quiet } };

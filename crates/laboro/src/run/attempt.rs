@@ -167,7 +167,7 @@ fn create(path: &Path) -> anyhow::Result<File> {
 const FILE_NAME_BYTES_MAX: usize = 240;
 
 /// A file name for a task's output: no directories, and no two tasks the same, whatever their names.
-fn file_name(name: &str, index: u32) -> String {
+pub(crate) fn file_name(name: &str, index: u32) -> String {
     let mut safe = name.replace('%', "%25").replace('/', "%2F").replace('\0', "%00");
     if safe.len() > FILE_NAME_BYTES_MAX {
         let fits = (0..FILE_NAME_BYTES_MAX - 20).rev().find(|&at| safe.is_char_boundary(at));

@@ -16,6 +16,8 @@ pub(crate) struct Terms {
     /// The directory that relative ones begin at.
     here: Vec<u8>,
     prefix: String,
+    /// What tasks wait for that wait for nothing in their own job.
+    after: Vec<After>,
     /// Tasks of a command with values have no names: the next such submit would find them taken.
     names: Names,
 }
@@ -52,8 +54,14 @@ impl Terms {
             defaults,
             here: here.into_os_string().into_vec(),
             prefix: args.prefix.clone().unwrap_or_default(),
+            after: Vec::new(),
             names: if is_command { Names::Dropped } else { Names::Kept },
         })
+    }
+
+    /// All of it comes after these.
+    pub(crate) fn come_after(&mut self, tasks: Vec<After>) {
+        self.after = tasks;
     }
 
     /// For tasks that leave them open.
@@ -74,6 +82,9 @@ impl Terms {
                 });
                 *list = whole.collect();
             }
+        }
+        if spec.after.is_empty() && spec.each.is_empty() {
+            spec.after = self.after.iter().cloned().collect();
         }
         // A directory may have braces in its name, which are not placeholders.
         let here = match part {

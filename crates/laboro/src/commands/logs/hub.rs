@@ -1,10 +1,11 @@
 //! `laboro logs` of a task at a hub: the same options, asked over the API.
 
+use super::job::{Wanted, print_job};
 use crate::args::Logs;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::hub_client::{Away, Hub, Printed, talk};
 use crate::output::{counted, print, safe, say};
-use crate::resolve;
+use crate::resolve::{self, Chosen};
 use laboro_api::client::Download;
 use laboro_api::{Attempt, Task, TaskState};
 use serde_json::json;
@@ -13,7 +14,14 @@ use std::time::Duration;
 
 pub(super) fn run(args: &Logs) -> anyhow::Result<Exit> {
     talk(&args.place.hub, async |hub| {
-        let (job, number) = resolve::task(hub, &args.task, args.group.as_deref()).await?;
+        let chosen = resolve::task_or_job(hub, &args.task, args.group.as_deref()).await?;
+        let Some(number) = chosen.one_task().filter(|_| args.output_dir.is_none()) else {
+            return print_all(hub, args, &chosen).await;
+        };
+        let job = chosen.job;
+        if args.failed {
+            return Err(usage("--failed goes with a job, not with one task"));
+        }
         if args.json {
             return as_json(hub, &hub.task(job, number).await?, args.attempt).await;
         }
@@ -44,8 +52,25 @@ pub(super) fn run(args: &Logs) -> anyhow::Result<Exit> {
     })
 }
 
+async fn print_all(hub: &Hub, args: &Logs, chosen: &Chosen) -> anyhow::Result<Exit> {
+    if args.json || args.attempt.is_some() {
+        return Err(usage(format!(
+            "--json and --attempt go with one task, such as {}/1; `laboro export` has all of a job",
+            chosen.job
+        )));
+    }
+    let stream = match (args.stdout, args.stderr) {
+        (true, _) => Some(Printed::Stdout),
+        (_, true) => Some(Printed::Stderr),
+        _ => None,
+    };
+    let dir = args.output_dir.as_deref();
+    let wanted = Wanted { failed: args.failed, follow: args.follow, dir, stream };
+    print_job(hub, chosen, wanted).await
+}
+
 /// What is not there is no output of the task, and nobody should take it for that.
-fn say_lost(task: &Task, attempt: Option<u16>) -> Exit {
+pub(super) fn say_lost(task: &Task, attempt: Option<u16>) -> Exit {
     let shown = match attempt {
         Some(attempt) => task.attempts.iter().find(|one| one.attempt == attempt),
         None => task.attempts.last(),
@@ -64,7 +89,7 @@ fn say_lost(task: &Task, attempt: Option<u16>) -> Exit {
 }
 
 /// Both streams at once, each to where it belongs. One alone goes to standard output.
-async fn follow(
+pub(super) async fn follow(
     hub: &Hub,
     task: (u32, u32),
     attempt: Option<u16>,
@@ -121,19 +146,21 @@ async fn follow_one(
     }
 }
 
-const LOOK_EVERY: Duration = Duration::from_millis(300);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 fn is_past(task: &Task, attempt: Option<u16>) -> bool {
     let tried = task.failed_attempts.saturating_add(task.lost_attempts);
     // When a person has it tried again its failures are counted anew, its attempts are not.
     let ended = task.attempts.iter().rev().find(|attempt| attempt.ended_ms.is_some());
     let now = tried.max(ended.map_or(0, |attempt| attempt.attempt)).saturating_add(1);
-    matches!(task.state, TaskState::Done | TaskState::Failed | TaskState::Cancelled)
-        || attempt.is_none_or(|attempt| now > attempt)
+    matches!(
+        task.state,
+        TaskState::Done | TaskState::Failed | TaskState::Cancelled | TaskState::Blocked
+    ) || attempt.is_none_or(|attempt| now > attempt)
 }
 
 /// How many bytes there were.
-async fn copy(mut output: Download, to: Printed) -> anyhow::Result<u64> {
+pub(super) async fn copy(mut output: Download, to: Printed) -> anyhow::Result<u64> {
     let mut copied = 0;
     while let Some(bytes) = output.next().await? {
         copied += bytes.len() as u64;

@@ -75,3 +75,80 @@ fn an_access_file_is_for_its_owner_alone() {
     assert!(printed.out().contains("token = "));
     hub.run(&["access", "list", "--output=x"]).expect(2);
 }
+
+const FLOW: &str = r#"
+[[task]]
+name = "prepare"
+command = "echo made"
+[[task]]
+name = "fit"
+after = "prepare"
+foreach = ["a", "b", "=c"]
+command = "echo fit {}; echo odd >&2; test {} != b"
+"#;
+
+#[test]
+fn a_flow_is_submitted_twice_and_words_mean_several_jobs() {
+    let hub = team(&["ann"]);
+    hub.rig.write("flow.toml", FLOW);
+    hub.run(&["submit", "--hold", "flow.toml"]).expect(0);
+    hub.run(&["submit", "--hold", "flow.toml"]).expect(0);
+    hub.run(&["submit", "--hold", "--access=ann.toml", "flow.toml"]).expect(0);
+    hub.run(&["submit", "--after=1/fit", "--after=2", "--name=last-one", "--", "true"]).expect(0);
+    hub.run(&["explain", "4/1"]).expect(0);
+    assert!(hub.run(&["show", "4/1"]).expect(0).out().contains("after"));
+    let held = |words: &[&str]| hub.run(words).expect(0).events().len();
+    assert_eq!(held(&["show", "--json", "1", "2"]), 2);
+    assert_eq!(held(&["show", "--json", "1-3,4"]), 4);
+    assert_eq!(held(&["cancel", "--json", "1/fit*"]), 1);
+    assert!(hub.run(&["tasks", "1/cancelled", "--json"]).expect(0).events().len() == 3);
+    hub.run(&["limit", "--max-running=1", "2"]).expect(0);
+    assert_eq!(hub.run(&["show", "2", "--json"]).expect(0).events()[0]["max_running"], 1);
+    hub.run(&["limit", "--max-running=none", "2"]).expect(0);
+    hub.run(&["limit", "2"]).expect(2);
+    // Of one's own only, unless it is said otherwise.
+    assert_eq!(held(&["cancel", "--json", "all"]), 3);
+    assert_eq!(hub.run(&["show", "3", "--json"]).expect(0).events()[0]["state"], "held");
+    hub.run(&["cancel", "all"]).expect(4).says("nothing to do of your jobs: all are over");
+    assert_eq!(held(&["cancel", "--json", "held", "--all-owners"]), 1);
+    assert_eq!(held(&["forget", "--json", "1-3"]), 3);
+    assert_eq!(held(&["jobs", "--json"]), 1);
+}
+
+#[test]
+fn the_output_of_a_whole_job_and_a_table_of_it() {
+    let hub = team(&[]);
+    hub.rig.write("flow.toml", FLOW);
+    let ran = hub.run(&["submit", "--wait", "-k", "flow.toml"]);
+    ran.expect(1);
+    // Arrays have the first numbers.
+    assert!(ran.out().starts_with("job 1: 4 tasks\nfit a\nfit b\nfit =c\nmade\n"), "{}", ran.out());
+    let all = hub.run(&["logs", "last"]);
+    assert_eq!(all.expect(0).out(), "fit a\nfit b\nfit =c\nmade\n");
+    assert_eq!(all.err(), "odd\nodd\nodd\n");
+    assert_eq!(
+        hub.run(&["logs", "last/fit", "--stdout"]).expect(0).out(),
+        "fit a\nfit b\nfit =c\n"
+    );
+    let failed = hub.run(&["logs", "last", "--failed"]);
+    assert_eq!(failed.expect(0).out(), "fit b\n");
+    assert!(failed.err().contains("==> 1/2 fit.2 b (exit code 1) <=="), "{}", failed.err());
+    hub.run(&["logs", "1", "--output-dir=all"]).expect(0);
+    assert_eq!(hub.rig.read("all/fit.3.out"), "fit =c\n");
+    assert_eq!(hub.rig.read("all/prepare.err"), "");
+    hub.run(&["submit", "--wait", "--output-dir=more", "--", "echo", "x{}", ":::", "1", "2"])
+        .expect(0);
+    assert_eq!(hub.rig.read("more/2.out"), "x2\n");
+
+    hub.run(&["export", "1", "-o", "table.csv"]).expect(0).says("job 1: 4 rows");
+    let table = hub.rig.read("table.csv");
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].ends_with(",message,value_1"), "{}", lines[0]);
+    assert!(lines[2].contains(",failed,1,") && lines[2].ends_with(",b"), "{}", lines[2]);
+    assert!(lines[3].ends_with(",\"'=c\""), "{}", lines[3]);
+    let rows = hub.run(&["export", "1/failed", "--format=jsonl"]).expect(0).events();
+    assert_eq!((&rows[0]["exit_code"], &rows[0]["values"][0]), (&1.into(), &"b".into()));
+    let log = hub.run(&["export", "1", "--format=joblog"]).expect(0).out().to_owned();
+    assert_eq!(log.lines().count(), 5, "{log}");
+    hub.run(&["export", "1", "-o", "table.xlsx"]).expect(2).says(".csv, .jsonl or .joblog");
+}

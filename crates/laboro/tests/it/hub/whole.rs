@@ -221,7 +221,7 @@ fn who_made_and_revoked_tokens_is_in_the_audit_log() {
     for (wrong, words) in [
         (["--group", ""], "a group has a name"),
         (["--expires", "0"], "would never count"),
-        (["--hub-address", "ho st"], "no address of a machine"),
+        (["--hub-address", "ho st"], "is not a host"),
     ] {
         whole.run(&["access", wrong[0], wrong[1]]).expect(2).says(words);
     }
