@@ -14,7 +14,7 @@ use check::{check_defaults, check_settings, check_zero};
 use laboro_core::{
     ArraySpec, Backoff, CallWork, CommandWork, Name, Needs, Profile, Program, Setting, Work,
 };
-use laboro_plan::{Filler, Settings};
+use laboro_plan::{Filler, Settings, Warning};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -94,6 +94,14 @@ pub enum BadTask {
     /// Not a umask.
     #[error("task {task}: {why}")]
     BadUmask {
+        /// Which task.
+        task: Text,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Its signal is not one, or there is no time limit that it could come before.
+    #[error("task {task}: {why}")]
+    BadSignal {
         /// Which task.
         task: Text,
         /// What is wrong with it.
@@ -341,6 +349,7 @@ impl Converter {
         for (field, is_given) in [
             ("stdin", spec.stdin.is_some() || defaults.stdin.is_some()),
             ("output", spec.output.is_some() || defaults.output.is_some()),
+            ("signal", spec.signal.is_some() || defaults.signal.is_some()),
         ] {
             if is_given {
                 return Err(BadTask::NotForCalls { task: task.clone(), field });
@@ -352,8 +361,8 @@ impl Converter {
     }
 
     fn setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
-        let TaskSpec { dir, env, stdin, output, nice, umask, runner, shell, placeholders, .. } =
-            &spec;
+        let TaskSpec { dir, env, stdin, output, nice, umask, runner, shell, .. } = &spec;
+        let TaskSpec { placeholders, wrap, signal, .. } = &spec;
         let is_usual = dir.is_none()
             && env.is_empty()
             && stdin.is_none()
@@ -362,7 +371,10 @@ impl Converter {
             && umask.is_none()
             && runner.is_none()
             && shell.is_none()
-            && placeholders.is_none();
+            && placeholders.is_none()
+            && wrap.is_empty()
+            // It goes with a time limit, which may be the task's own.
+            && signal.as_ref().or(self.defaults.signal.as_ref()).is_none();
         if is_usual && let Some(usual) = &self.usual_setting {
             return Ok(Arc::clone(usual));
         }
@@ -402,6 +414,15 @@ impl Converter {
         if let Some(version) = placeholders.filter(|&version| version != Filler::VERSION) {
             return Err(BadTask::Placeholders { task: task.clone(), version });
         }
+        let limit_ms = spec.timeout_ms.or(defaults.timeout_ms);
+        let signal = spec.signal.as_deref().or(defaults.signal.as_deref());
+        let warning = signal.map(|text| warning(text, limit_ms)).transpose();
+        let warning = warning.map_err(|why| BadTask::BadSignal { task: task.clone(), why })?;
+        let wrap = if spec.wrap.is_empty() { &defaults.wrap } else { &spec.wrap };
+        let wrap: Vec<Box<[u8]>> = wrap.iter().map(|word| Box::from(word.bytes())).collect();
+        for word in &wrap {
+            check_zero(word, task, "wrap")?;
+        }
         let setting = Setting {
             dir: file(spec.dir.as_ref().or(defaults.dir.as_ref())),
             env: (env.into_iter())
@@ -418,6 +439,8 @@ impl Converter {
             runner: spec.runner.map(|runner| Arc::new(runner.into_core())),
             shell: shell.map(|shell| shell.into_bytes().into()),
             placeholders,
+            wrap,
+            warning,
         };
         check_zero(setting.dir.as_deref().unwrap_or_default(), task, "dir")?;
         if let laboro_core::Stdin::File(path) = &setting.stdin {
@@ -438,11 +461,28 @@ impl Converter {
     }
 }
 
+/// `USR1@60s`, before a time limit.
+fn warning(text: &str, limit_ms: Option<u64>) -> Result<laboro_core::Warning, String> {
+    let Warning { signal, before } = Warning::parse(text)?;
+    let Some(limit_ms) = limit_ms else {
+        return Err(format!(
+            "signal {text} comes before the time limit, and there is none: give a timeout"
+        ));
+    };
+    let before_ms = u64::try_from(before.as_millis()).unwrap_or(u64::MAX);
+    if before_ms >= limit_ms {
+        return Err(format!(
+            "signal {text} would come before the task starts: its time limit is {limit_ms} ms"
+        ));
+    }
+    Ok(laboro_core::Warning { signal, before_ms })
+}
+
 /// What a task with settings of its own copies of these.
 fn weight(defaults: &TaskSpec) -> usize {
     let files = defaults.output.as_ref().map_or([None, None], Output::files);
     let texts = defaults.dir.iter().chain(defaults.stdin.as_ref().map(Stdin::text));
-    let texts = texts.chain(files.into_iter().flatten());
+    let texts = texts.chain(files.into_iter().flatten()).chain(&defaults.wrap);
     let variables = defaults.env.iter().map(|(name, value)| name.len() + value.bytes().len() + 64);
     texts.map(|text| text.bytes().len()).chain(variables).sum()
 }

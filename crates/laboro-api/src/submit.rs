@@ -161,6 +161,13 @@ pub struct TaskSpec {
     /// Which placeholders its texts may hold: 2 for `{%}`, `{..}` and their relatives. Default: the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placeholders: Option<u32>,
+    /// A command before its own, which gets that as its arguments: `["numactl", "--localalloc"]`.
+    #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub wrap: Vec<Text>,
+    /// A signal before its time is over: `USR1@60s`. Needs `timeout_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
     /// Slots that it takes. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,

@@ -146,6 +146,13 @@ pub struct TaskWork {
     /// What reads its line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
+    /// A command before its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub wrap: Vec<Text>,
+    /// A signal before its time is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
     /// Of an array's element: its place, from 1, and its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element: Option<u32>,

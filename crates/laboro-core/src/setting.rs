@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::fields::{FieldError, Fields, Reader, Writer, put_string};
+use crate::fields::{FieldError, Fields, Reader, Writer, put_number, put_string};
 use crate::runner::Runner;
 
 /// Name and value.
@@ -30,6 +30,17 @@ pub struct Setting {
     pub shell: Option<Box<[u8]>>,
     /// Which placeholders its texts may hold, where they are more than the first ones: 2.
     pub placeholders: Option<u32>,
+    /// A command before that of the task.
+    pub wrap: Vec<Box<[u8]>>,
+    pub warning: Option<Warning>,
+}
+
+/// A signal that a task gets before its time is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct Warning {
+    pub signal: u8,
+    pub before_ms: u64,
 }
 
 /// What a task reads from its standard input.
@@ -56,9 +67,11 @@ const UMASK: u32 = 9;
 const RUNNER: u32 = 10;
 const SHELL: u32 = 11;
 const PLACEHOLDERS: u32 = 12;
+const WRAP: u32 = 13;
+const WARNING: u32 = 14;
 
 /// By their tags, from 1: what they are called, and whether a worker that ignored one would not do what was asked.
-const FIELDS: [(&str, bool); 12] = [
+const FIELDS: [(&str, bool); 14] = [
     ("dir", false),
     ("env", false),
     ("stdin", false),
@@ -71,6 +84,8 @@ const FIELDS: [(&str, bool); 12] = [
     ("runner", true),
     ("shell", true),
     ("placeholder of version 2", true),
+    ("wrap", true),
+    ("signal", true),
 ];
 
 #[derive(Debug)]
@@ -80,6 +95,8 @@ enum Value<'a> {
     Signed(i32),
     Variables(&'a [Variable]),
     Runner(&'a Runner),
+    Words(&'a [Box<[u8]>]),
+    Warning(Warning),
 }
 
 /// What is as usual is not told: records of old stay what they are called when a field is added.
@@ -103,15 +120,14 @@ impl Setting {
         };
         let paths = [&self.dir, &self.stdout, &self.stderr, &self.shell].into_iter().flatten();
         let runner = self.runner.iter().flat_map(|runner| &runner.words);
-        let words = runner.map(|word| word.len() + 5).sum::<usize>();
+        let words = runner.chain(&self.wrap).map(|word| word.len() + 5).sum::<usize>();
         stdin + paths.map(|path| path.len()).sum::<usize>() + words
     }
 
     /// Each field that is not as usual.
     fn each<'a>(&'a self, mut see: impl FnMut(u32, Value<'a>)) {
         use Value::{Bytes, Number, Signed, Variables};
-        let Setting { dir, env, stdin, stdout, stderr, nice, umask, runner, shell, placeholders } =
-            self;
+        let Setting { dir, env, stdin, stdout, stderr, nice, umask, runner, shell, .. } = self;
         if let Some(dir) = dir {
             see(DIR, Bytes(dir));
         }
@@ -141,8 +157,14 @@ impl Setting {
         if let Some(shell) = shell {
             see(SHELL, Bytes(shell));
         }
-        if let Some(placeholders) = placeholders {
-            see(PLACEHOLDERS, Number(*placeholders));
+        if let Some(placeholders) = self.placeholders {
+            see(PLACEHOLDERS, Number(placeholders));
+        }
+        if !self.wrap.is_empty() {
+            see(WRAP, Value::Words(&self.wrap));
+        }
+        if let Some(warning) = self.warning {
+            see(WARNING, Value::Warning(warning));
         }
     }
 
@@ -162,6 +184,14 @@ impl Setting {
             RUNNER => self.runner = Some(Arc::new(Runner::decode(value.rest())?)),
             SHELL => self.shell = Some(value.rest().into()),
             PLACEHOLDERS => self.placeholders = Some(value.small()?),
+            WRAP => self.wrap = value.list(|from| Ok(from.string()?.into()))?,
+            WARNING => {
+                let (signal, before_ms) = (value.small()?, value.number()?);
+                if !(1..=64).contains(&signal) {
+                    return Err(FieldError::Malformed("no such signal"));
+                }
+                self.warning = Some(Warning { signal, before_ms });
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -185,6 +215,8 @@ impl Setting {
             runner: self.runner.clone(),
             shell: self.shell.clone(),
             placeholders: self.placeholders,
+            wrap: self.wrap.iter().map(|word| text(word)).collect(),
+            warning: self.warning,
         }
     }
 
@@ -230,6 +262,13 @@ impl Setting {
             Value::Number(number) => to.number(tag, number.into()),
             Value::Signed(number) => to.signed(tag, number),
             Value::Runner(runner) => to.list(tag, |to| runner.encode(to)),
+            Value::Words(words) => {
+                to.list(tag, |to| words.iter().for_each(|word| put_string(to, word)));
+            }
+            Value::Warning(Warning { signal, before_ms }) => to.list(tag, |to| {
+                put_number(to, signal.into());
+                put_number(to, before_ms);
+            }),
             Value::Variables(variables) => to.list(tag, |to| {
                 for (name, value) in variables {
                     put_string(to, name);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use crate::profile::{Backoff, Needs, Profile};
 pub use crate::runner::Runner;
-pub use crate::setting::{Setting, Stdin, Variable};
+pub use crate::setting::{Setting, Stdin, Variable, Warning};
 
 /// Where a task is. `Held` waits for a person, `Delayed` for a time, `Waiting` for other tasks. `Blocked` comes after
 /// tasks that are all over, and not all of them well.

@@ -247,5 +247,9 @@ impl Digest {
                 self.bytes(&text(path));
             }
         }
+        if !settings.wrap.is_empty() {
+            self.word("wrap");
+            settings.wrap.iter().for_each(|word| self.bytes(&text(word)));
+        }
     }
 }

@@ -27,6 +27,7 @@ mod settings;
 mod template;
 mod validate;
 mod values;
+mod warning;
 mod work;
 
 pub use arguments::{
@@ -47,6 +48,7 @@ pub use settings::{Output, Settings, Stdin, Variant};
 pub use template::{Misread, ShellError, Template};
 pub use validate::NAME_BYTES_MAX;
 pub use values::{Column, Items, List, Numbers, Pairing, Values, ValuesError};
+pub use warning::Warning;
 pub use work::{Script, ScriptKind, Work};
 
 #[cfg(test)]

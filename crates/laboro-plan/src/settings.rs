@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use crate::quantity::{RequestedAmount, show_duration, show_size};
+use crate::warning::Warning;
 
 /// How a task runs and what it needs, as far as it says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,10 @@ pub struct Settings<T = OsString> {
     pub umask: Option<u32>,
     /// What reads lines of commands: a program such as `bash`.
     pub shell: Option<String>,
+    /// A command before that of the task, which gets it as its arguments.
+    pub wrap: Vec<T>,
+    /// What it hears before its time is over.
+    pub signal: Option<Warning>,
     pub slots: Option<u32>,
     pub memory_bytes: Option<u64>,
     /// Countable things such as `gpu`, by name.
@@ -86,6 +91,8 @@ impl<T> Default for Settings<T> {
             nice: None,
             umask: None,
             shell: None,
+            wrap: Vec::new(),
+            signal: None,
             slots: None,
             memory_bytes: None,
             resources: Vec::new(),
@@ -135,6 +142,10 @@ impl<T> Settings<T> {
         self.nice = self.nice.or(defaults.nice);
         self.umask = self.umask.or(defaults.umask);
         self.shell = self.shell.or_else(|| defaults.shell.clone());
+        if self.wrap.is_empty() {
+            self.wrap.clone_from(&defaults.wrap);
+        }
+        self.signal = self.signal.or(defaults.signal);
         self.slots = self.slots.or(defaults.slots);
         self.memory_bytes = self.memory_bytes.or(defaults.memory_bytes);
         self.priority = self.priority.or(defaults.priority);
@@ -161,6 +172,8 @@ impl<T> Settings<T> {
             nice: self.nice,
             umask: self.umask,
             shell: self.shell.clone(),
+            wrap: self.wrap.iter().map(|word| text(word, Path)).collect(),
+            signal: self.signal,
             slots: self.slots,
             memory_bytes: self.memory_bytes,
             resources: self.resources.clone(),
@@ -197,6 +210,17 @@ impl Settings {
         }
     }
 
+    /// The words of a command, which a shell would take as they are.
+    pub fn parse_wrap(text: &str) -> Result<Vec<String>, String> {
+        let is_plain = |c: char| !"'\"\\$`|&;<>()*?[]~#\0".contains(c);
+        if text.trim().is_empty() || !text.chars().all(is_plain) {
+            return Err(format!(
+                "{text:?} is not a plain command: write words with spaces between them, or a list of words in a flow"
+            ));
+        }
+        Ok(text.split_whitespace().map(str::to_owned).collect())
+    }
+
     /// For people, a line each.
     pub(crate) fn shown(&self) -> Vec<String> {
         let mut shown = Vec::new();
@@ -224,6 +248,9 @@ impl Settings {
         }
         say("nice", self.nice.map(|nice| nice.to_string()));
         say("umask", self.umask.map(|umask| format!("{umask:03o}")));
+        let wrap: Vec<String> = self.wrap.iter().map(text).collect();
+        say("wrapped in", (!wrap.is_empty()).then(|| wrap.join(" ")));
+        say("signal", self.signal.map(|signal| signal.to_string()));
         say("slots", self.slots.map(|slots| slots.to_string()));
         say("memory", self.memory_bytes.map(show_size));
         for (name, count) in &self.resources {

@@ -27,6 +27,8 @@ pub struct Launch {
     pub stderr: Capture,
     /// After this long the process group is told to end (SIGTERM).
     pub timeout: Option<Duration>,
+    /// What the process group hears before that.
+    pub warning: Option<Warning>,
     /// How long a group told to end by a timeout has before it is killed (SIGKILL).
     pub grace: Duration,
     /// Set for the process group right after the spawn.
@@ -49,6 +51,7 @@ impl Launch {
             stdout: Capture::Pipe,
             stderr: Capture::Pipe,
             timeout: None,
+            warning: None,
             grace: Duration::from_secs(5),
             nice: None,
             umask: None,
@@ -56,6 +59,13 @@ impl Launch {
             until: Until::default(),
         }
     }
+}
+
+/// A signal some time before the end of a task's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Warning {
+    pub signal: i32,
+    pub before: Duration,
 }
 
 /// When a task is over. What is left of its process group then goes.

@@ -21,7 +21,7 @@ mod wire;
 mod words;
 
 pub use ending::{Ending, Reason, Usage};
-pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, Until, WriteMode};
+pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, Until, Warning, WriteMode};
 pub use making::{Common, Made, Maker, Refusal};
 pub use memory::{MemoryError, MemoryGuard, MemoryShortage, memory_available, memory_total};
 pub use runner::{

@@ -11,7 +11,7 @@ use laboro_core::{Argv, CommandWork, Program, ScriptWork, Setting, Work};
 use laboro_dialects::worker::Assignment;
 use laboro_plan::{Filler, ScriptKind, VALUE_AS_LINE};
 
-use crate::launch::{Capture, Launch, Limits, Stdin, Until, WriteMode};
+use crate::launch::{Capture, Launch, Limits, Stdin, Until, Warning, WriteMode};
 use crate::scripts::{Script, Scripts};
 use crate::surroundings::{Facts, Shares, Variable, inherited, set};
 use crate::sys::is_shortage;
@@ -127,6 +127,8 @@ impl Maker {
                 vec![OsString::from_vec(indexed.program.to_vec()), number.to_string().into()]
             }
         };
+        let wrap = setting.wrap.iter().map(|word| filling.text(word));
+        let argv: Vec<OsString> = wrap.chain(argv).collect();
         // A path of its own stays what it is.
         let dir = match (&self.common.dir, dir) {
             (Some(base), Some(dir)) => Some(base.join(dir)),
@@ -143,6 +145,10 @@ impl Maker {
             stdout: filling.capture(setting.stdout.as_deref()),
             stderr: filling.capture(setting.stderr.as_deref()),
             timeout: assignment.time_limit_ms.map(Duration::from_millis),
+            warning: setting.warning.map(|warning| Warning {
+                signal: warning.signal.into(),
+                before: Duration::from_millis(warning.before_ms),
+            }),
             grace: self.common.grace,
             nice: setting.nice.or(self.common.nice),
             umask: setting.umask,
@@ -160,6 +166,7 @@ impl Maker {
             return Err(Refusal::from("the call has no runner".to_owned()));
         };
         let words = setting.runner.iter().flat_map(|runner| &runner.words);
+        let words = setting.wrap.iter().chain(words);
         let argv = words.map(|word| OsString::from_vec(word.to_vec()));
         let mut env = self.base_env.clone();
         for (name, value) in &setting.env {

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use crate::Limits;
 use crate::ending::{Reason, Usage};
+use crate::{Limits, Warning};
 
 /// The largest packet either side sends. Well under the default socket buffer of 208 KiB, so that
 /// several fit; what is larger travels as a file in memory.
@@ -44,6 +44,7 @@ pub(crate) struct LaunchHead {
     /// Counted by the runner, never reused: the name of an attempt between the two.
     pub seq: u64,
     pub timeout: Option<Duration>,
+    pub warning: Option<Warning>,
     pub grace: Duration,
     pub nice: Option<i32>,
     pub umask: Option<u32>,
@@ -106,6 +107,9 @@ pub(crate) fn launch_packet(head: &LaunchHead, body: &Body) -> Vec<u8> {
     out.u8(0);
     out.u64(head.seq);
     out.u64(head.timeout.map_or(NONE, nanos));
+    let warning = head.warning.unwrap_or(Warning { signal: 0, before: Duration::ZERO });
+    out.u64(u64::from(warning.signal.cast_unsigned()));
+    out.u64(nanos(warning.before));
     out.u64(nanos(head.grace));
     out.u64(head.nice.map_or(NONE, |nice| u64::from(nice.cast_unsigned())));
     out.u64(head.umask.map_or(NONE, u64::from));
@@ -181,6 +185,8 @@ pub(crate) fn read_request(packet: &[u8]) -> Option<Request<'_>> {
 fn read_head(from: &mut Reader) -> Option<LaunchHead> {
     let seq = from.u64()?;
     let timeout = some(from.u64()?).map(Duration::from_nanos);
+    let warning = Warning { signal: from.i32()?, before: from.duration()? };
+    let warning = Some(warning).filter(|warning| warning.signal != 0);
     let grace = from.duration()?;
     let nice = match from.u64()? {
         NONE => None,
@@ -205,6 +211,7 @@ fn read_head(from: &mut Reader) -> Option<LaunchHead> {
     Some(LaunchHead {
         seq,
         timeout,
+        warning,
         grace,
         nice,
         umask,

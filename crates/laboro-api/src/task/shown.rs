@@ -9,7 +9,7 @@ use crate::streams::Stdin;
 use crate::text::Text;
 use laboro_core::{AttemptView, Program, ScriptWork, Setting, TaskView, Values, Work};
 use laboro_dialects::dwork;
-use laboro_plan::VALUE_AS_LINE;
+use laboro_plan::{VALUE_AS_LINE, Warning};
 
 impl From<TaskView> for Task {
     fn from(view: TaskView) -> Task {
@@ -150,6 +150,11 @@ impl TaskWork {
         self.umask = setting.umask.map(|umask| format!("{umask:03o}"));
         let shell = setting.shell.as_deref();
         self.shell = shell.map(|shell| String::from_utf8_lossy(shell).into_owned());
+        self.wrap = setting.wrap.iter().map(|word| Text::from(word.as_ref())).collect();
+        self.signal = setting.warning.map(|warning| {
+            let before = std::time::Duration::from_millis(warning.before_ms);
+            Warning { signal: warning.signal, before }.to_string()
+        });
         let variables = setting.env.iter();
         self.env = variables
             .map(|(name, value)| (Text::from(name.as_ref()).to_string(), value.as_ref().into()))

@@ -1,7 +1,7 @@
 //! What is written is read back, what is not known is skipped or refused as it says of itself, and no bytes panic.
 
 use super::{FieldError, Fields, Writer};
-use crate::{Amount, Backoff, Name, Needs, Profile, Request, Runner, Setting, Stdin};
+use crate::{Amount, Backoff, Name, Needs, Profile, Request, Runner, Setting, Stdin, Warning};
 use proptest::prelude::*;
 
 fn text() -> impl Strategy<Value = Box<[u8]>> {
@@ -16,21 +16,38 @@ fn setting() -> impl Strategy<Value = Setting> {
     let path = || prop::option::of(text());
     let env = prop::collection::vec((text(), text()), 0..3);
     let numbers = (any::<Option<i32>>(), any::<Option<u32>>(), any::<Option<u32>>());
-    let programs = (prop::option::of(runner()), path());
+    let wrap = prop::collection::vec(text(), 0..3);
+    let programs = (prop::option::of(runner()), path(), wrap, prop::option::of(warning()));
     (path(), env, stdin(), path(), path(), numbers, programs).prop_map(
-        |(dir, env, stdin, stdout, stderr, (nice, umask, placeholders), (runner, shell))| Setting {
+        |(
             dir,
             env,
             stdin,
             stdout,
             stderr,
-            nice,
-            umask,
-            runner: runner.map(Into::into),
-            shell,
-            placeholders,
+            (nice, umask, placeholders),
+            (runner, shell, wrap, warning),
+        )| {
+            Setting {
+                dir,
+                env,
+                stdin,
+                stdout,
+                stderr,
+                nice,
+                umask,
+                runner: runner.map(Into::into),
+                shell,
+                wrap,
+                warning,
+                placeholders,
+            }
         },
     )
+}
+
+fn warning() -> impl Strategy<Value = Warning> {
+    (1u8..=64, any::<u64>()).prop_map(|(signal, before_ms)| Warning { signal, before_ms })
 }
 
 fn runner() -> impl Strategy<Value = Runner> {

@@ -8,8 +8,9 @@ use crate::quantity::{
     QuantityError, RequestedAmount, parse_amount, parse_duration, parse_size, seconds_to_duration,
 };
 use crate::settings::{Output, Settings, Stdin, Variant};
+use crate::warning::Warning;
 
-pub(super) const KEYS: [&str; 19] = [
+pub(super) const KEYS: [&str; 21] = [
     "dir",
     "env",
     "stdin",
@@ -17,6 +18,8 @@ pub(super) const KEYS: [&str; 19] = [
     "nice",
     "umask",
     "shell",
+    "wrap",
+    "signal",
     "slots",
     "memory",
     "resources",
@@ -51,6 +54,8 @@ impl Decoder<'_> {
             "nice" => settings.nice = self.integer(key, node, -20..=19),
             "umask" => settings.umask = self.umask(key, node),
             "shell" => settings.shell = self.shell(key, node),
+            "wrap" => settings.wrap = self.wrap(key, node),
+            "signal" => settings.signal = self.signal(key, node),
             "slots" => settings.slots = self.integer(key, node, 1..=SLOTS_MAX),
             "memory" => settings.memory_bytes = self.size(key, node),
             "resources" => settings.resources = self.resources(key, node),
@@ -100,6 +105,19 @@ impl Decoder<'_> {
     fn shell(&mut self, key: &Key, node: &Node) -> Option<String> {
         let text = self.text(key, node)?;
         Settings::parse_shell(&text).map_err(|why| self.note(node.at, why)).ok()
+    }
+
+    fn wrap(&mut self, key: &Key, node: &Node) -> Vec<String> {
+        let words = match &node.value {
+            Value::Text(text) => Settings::parse_wrap(text).map_err(|why| self.note(node.at, why)),
+            _ => self.texts(key, node).ok_or(()),
+        };
+        words.unwrap_or_default()
+    }
+
+    fn signal(&mut self, key: &Key, node: &Node) -> Option<Warning> {
+        let text = self.text(key, node)?;
+        Warning::parse(&text).map_err(|why| self.note(node.at, why)).ok()
     }
 
     fn umask(&mut self, key: &Key, node: &Node) -> Option<u32> {

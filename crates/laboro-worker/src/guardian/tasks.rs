@@ -39,6 +39,8 @@ struct GuardedTask {
     started: Instant,
     grace: Duration,
     deadline: Option<Instant>,
+    /// A signal that it hears at its deadline, which is no more than that, and when its time is over.
+    warning: Option<(i32, Instant)>,
     /// What its process leaves behind may go on until it is released.
     awaits_release: bool,
     phase: Phase,
@@ -74,10 +76,20 @@ impl Tasks {
 
     /// It has a process, which now hears what it was sent meanwhile.
     pub fn started(&mut self, head: &LaunchHead, pid: pid_t, started: Instant, now: Instant) {
-        let deadline = head.timeout.and_then(|timeout| started.checked_add(timeout));
+        let end = head.timeout.and_then(|timeout| started.checked_add(timeout));
+        let warned_at = end.zip(head.warning).map(|(end, warning)| {
+            let at = end.checked_sub(warning.before).map_or(started, |at| at.max(started));
+            (at, (warning.signal, end))
+        });
+        let (deadline, warning) = match warned_at {
+            Some((at, warning)) => (Some(at), Some(warning)),
+            None => (end, None),
+        };
         let phase = Phase::Running;
         let &LaunchHead { grace, awaits_release, .. } = head;
-        let task = GuardedTask { pid, started, grace, deadline, awaits_release, phase, left: None };
+        let left = None;
+        let task =
+            GuardedTask { pid, started, grace, deadline, warning, awaits_release, phase, left };
         self.deadlines.extend(deadline.map(|at| (at, head.seq)));
         self.by_pid.insert(pid, head.seq);
         self.tasks.insert(head.seq, task);
@@ -219,6 +231,13 @@ impl Tasks {
             self.deadlines.pop_first();
             let Some(task) = self.tasks.get_mut(&seq) else { continue };
             task.deadline = None;
+            let is_told = matches!(task.phase, Phase::Told(_) | Phase::Killed(_));
+            if let Some((signal, end)) = task.warning.take().filter(|_| !is_told) {
+                task.signal(signal);
+                task.deadline = Some(end);
+                self.deadlines.insert((end, seq));
+                continue;
+            }
             let grace = task.grace;
             match task.phase {
                 Phase::Running | Phase::Left => self.end(seq, Why::TimedOut, grace, now),

@@ -89,6 +89,7 @@ pub(super) fn prepare(launch: &Launch, seq: u64, nonce: &str) -> Result<Prepared
     let head = LaunchHead {
         seq,
         timeout: launch.timeout,
+        warning: launch.warning,
         grace: launch.grace,
         nice: launch.nice,
         umask: launch.umask,

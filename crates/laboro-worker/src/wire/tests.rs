@@ -6,6 +6,7 @@ fn head() -> LaunchHead {
     LaunchHead {
         seq: 7,
         timeout: Some(Duration::from_millis(1500)),
+        warning: Some(Warning { signal: 10, before: Duration::from_secs(1) }),
         grace: Duration::MAX,
         nice: Some(-5),
         umask: Some(0o77),

@@ -3,7 +3,7 @@
 
 use crate::exit::usage;
 use clap::Args as ClapArgs;
-use laboro_plan::Settings;
+use laboro_plan::{Settings, Warning};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -29,17 +29,30 @@ pub(crate) struct TaskArgs {
     /// Shell for command lines. Default: $LABORO_SHELL, else bash if it is installed here, else sh.
     #[arg(long, value_name = "PROGRAM", value_parser = Settings::parse_shell)]
     pub(crate) shell: Option<String>,
+
+    /// A command to run each task with, such as 'numactl --localalloc': it gets the task's command as its arguments.
+    /// May hold placeholders.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) wrap: Option<String>,
+
+    /// Send the processes of a task this signal some time before its time limit, such as USR1@60s.
+    #[arg(long, value_name = "SIGNAL@TIME", value_parser = Warning::parse)]
+    pub(crate) signal: Option<Warning>,
 }
 
 impl TaskArgs {
     /// For `Plan::apply`.
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        let wrap = self.wrap.as_deref().map(Settings::parse_wrap).transpose();
+        let wrap = wrap.map_err(|why| usage(format!("--wrap: {why}")))?;
         Ok(Settings {
             dir: self.workdir.clone().map(PathBuf::into_os_string),
             env: self.env.iter().map(|given| variable(given)).collect::<Result<_, _>>()?,
             nice: self.nice,
             umask: self.umask,
             shell: Some(self.shell.clone().map_or_else(usual_shell, Ok)?),
+            wrap: wrap.into_iter().flatten().map(OsString::from).collect(),
+            signal: self.signal,
             ..Settings::default()
         })
     }

@@ -239,6 +239,14 @@ fn add_work(facts: &mut Facts, work: &TaskWork) {
     if let Some(shell) = &work.shell {
         facts.add("shell", safe(shell));
     }
+    if !work.wrap.is_empty() {
+        let words: Vec<String> =
+            work.wrap.iter().map(|word| shell_word(&word.to_string())).collect();
+        facts.add("wrapped in", words.join(" "));
+    }
+    if let Some(signal) = &work.signal {
+        facts.add("signal", safe(signal));
+    }
     if work.attempts > 1 {
         facts.add("tried", format_args!("up to {} times", work.attempts));
     }

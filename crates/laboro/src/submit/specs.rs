@@ -64,6 +64,8 @@ fn with_settings(settings: Settings<Vec<u8>>) -> TaskSpec {
         nice: settings.nice,
         umask: settings.umask.map(|umask| format!("{umask:03o}")),
         shell: settings.shell,
+        wrap: settings.wrap.into_iter().map(Text::from).collect(),
+        signal: settings.signal.map(|signal| signal.to_string()),
         slots: settings.slots,
         memory_bytes: settings.memory_bytes,
         resources: requests(settings.resources),

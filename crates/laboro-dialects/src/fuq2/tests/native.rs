@@ -7,7 +7,7 @@ use crate::worker::{News, Order, Parting, TaskEnd, Used, WorkerSide};
 use bytes::Bytes;
 use laboro_core::{
     ArraySpec, CallWork, Command, CommandWork, Drain, Fields, Needs, Outcome, Profile, Program,
-    Runner, Setting, State, Stdin, Work, WorkerRef,
+    Runner, Setting, State, Stdin, Warning, Work, WorkerRef,
 };
 use std::sync::Arc;
 
@@ -51,6 +51,8 @@ fn a_task_arrives_with_all_that_it_needs() {
             shell: Some(b"bash".as_slice().into()),
             placeholders: Some(2),
             runner: None,
+            wrap: vec![b"env".as_slice().into(), b"A={}".as_slice().into()],
+            warning: Some(Warning { signal: 10, before_ms: 100 }),
         }),
     });
     let array = ArraySpec {

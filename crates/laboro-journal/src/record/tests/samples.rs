@@ -8,7 +8,7 @@ use laboro_core::{
     Added, Amount, Backoff, CallWork, CommandWork, Demand, Event, Fields, GroupId, JobId,
     JobOptions, LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program,
     Request, ReturnReason, Runner, Setting, Share, Standing, State, Stdin, TaskId, Then, Time,
-    Values, Words, Work, WorkKind, WorkerId,
+    Values, Warning, Words, Work, WorkKind, WorkerId,
 };
 use std::sync::Arc;
 
@@ -54,6 +54,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("added-call", vec![Event::Added(Box::new(added_calls()))]),
         ("added-shell", vec![Event::Added(Box::new(added_shell()))]),
         ("added-placeholders", vec![Event::Added(Box::new(added_placeholders()))]),
+        ("added-wrap", vec![Event::Added(Box::new(added_wrapped()))]),
         ("preds-added", vec![Event::PredsAdded { task: task(9), preds: vec![task(7), array()] }]),
         (
             "renewed",
@@ -78,8 +79,8 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("leased-parts", vec![leased(7, Some(parts()))]),
         ("leased-run", (7..=10).map(|number| leased(number, None)).collect()),
         ("finished", vec![finished(7, Outcome::Exit(-1), Then::Again(AT.after_ms(500)))]),
-        ("finished-run", (7..=10).map(succeeded).collect()),
         ("finished-memory", vec![finished(7, Outcome::Memory, Then::Failed)]),
+        ("finished-run", (7..=10).map(succeeded).collect()),
         (
             "returned",
             vec![Event::Returned {
@@ -323,6 +324,15 @@ fn added_shell() -> Added {
 
 fn added_placeholders() -> Added {
     let setting = Arc::new(Setting { placeholders: Some(2), ..Setting::default() });
+    let mut added = added_masked();
+    added.tasks[0].work = Some(Arc::new(Work::script(".sh", bytes(b"true\n"), setting)));
+    added
+}
+
+fn added_wrapped() -> Added {
+    let wrap = vec![bytes(b"numactl"), bytes(b"--localalloc")];
+    let warning = Some(Warning { signal: 10, before_ms: 60_000 });
+    let setting = Arc::new(Setting { wrap, warning, ..Setting::default() });
     let mut added = added_masked();
     added.tasks[0].work = Some(Arc::new(Work::script(".sh", bytes(b"true\n"), setting)));
     added

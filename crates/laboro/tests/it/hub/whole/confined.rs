@@ -1,7 +1,8 @@
-//! What holds a task: the memory it asked for. The same on this machine and at a worker of a hub.
+//! What holds a task: the memory it asked for, the signal before its time is over, the command it is wrapped in. The
+//! same on this machine and at a worker of a hub.
 
 use super::Whole;
-use crate::rig::{Rig, not_tried, python};
+use crate::rig::{Ran, Rig, not_tried, python};
 
 /// What its first word says: reserves far more than it uses, has threads with large stacks, shares its memory with
 /// children, or takes as many bytes as its second word says.
@@ -35,6 +36,10 @@ else:
 ";
 
 const TAKEN: &str = "400000000";
+
+fn prints(ran: &Ran, text: &str) {
+    assert_eq!(ran.expect(0).out(), text);
+}
 
 fn ways() -> [Vec<&'static str>; 2] {
     [vec!["run", "-k"], vec!["submit", "--wait"]]
@@ -110,4 +115,41 @@ fn nobody_looks_at_memory_where_that_is_not_wanted() {
     let ran = rig
         .run([&["--fresh", "--memory", "100M", "--limits", "address-space"][..], &words].concat());
     ran.expect(1).says("MemoryError");
+}
+
+#[test]
+fn a_command_before_that_of_a_task_gets_it_as_arguments() {
+    let whole = Whole::new();
+    prints(
+        &whole.run(&["run", "-kq", "--wrap", "env A={}", "--", "echo $A", ":::", "x", "y"]),
+        "x x\ny y\n",
+    );
+    let flow = "[[task]]\nname = \"t\"\nwrap = [\"env\", \"A=b c\"]\ncommand = \"echo $A\"\n";
+    whole.rig.write("flow.toml", flow);
+    prints(&whole.run(&["run", "-kq", "flow.toml"]), "b c\n");
+    whole.run(&["submit", "--wait", "flow.toml"]).expect(0);
+    prints(&whole.run(&["logs", "--hub", "t"]), "b c\n");
+    assert!(
+        whole.run(&["show", "--hub", "t"]).expect(0).out().contains("wrapped in env 'A=b c'\n")
+    );
+    whole.run(&["run", "--wrap", "sh -c 'x'", "--", "true"]).expect(2).says("not a plain command");
+}
+
+#[test]
+fn a_task_hears_a_signal_before_its_time_is_over() {
+    let whole = Whole::new();
+    let line = "trap 'echo warned; exit 0' USR1; while :; do sleep 0.05; done";
+    let words = ["--timeout", "100s", "--signal", "USR1@99500ms", "--", line];
+    prints(&whole.run(&[&["run", "-kq"][..], &words].concat()), "warned\n");
+    whole.run(&[&["submit", "--wait"][..], &words].concat()).expect(0);
+    prints(&whole.run(&["logs", "--hub", "1/1"]), "warned\n");
+    for way in ways() {
+        let refused = |words: &[&str]| whole.run(&[&way[..], words].concat());
+        // What a hub refuses has a status of its own.
+        let status = if way[0] == "run" { 2 } else { 4 };
+        refused(&["--signal", "USR1@5s", "--", "true"]).expect(status).says("give a timeout");
+        let late = ["--timeout", "5s", "--signal", "USR1@5s", "--", "true"];
+        refused(&late).expect(status).says("before the task starts");
+        refused(&["--signal", "KILL@5s", "--", "true"]).expect(2).says("is not a signal");
+    }
 }
