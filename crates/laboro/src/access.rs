@@ -167,6 +167,13 @@ fn prepare(args: &AccessArgs, dir: PathBuf) -> anyhow::Result<PathBuf> {
             path.display()
         )));
     }
+    if let Some(name) =
+        [&args.name, &args.owner].into_iter().flatten().find(|name| name.starts_with("door:"))
+    {
+        return Err(usage(format_args!(
+            "{name:?} would be the owner of what comes in at a door without tokens: choose another name"
+        )));
+    }
     let host = args.hub_address.as_deref();
     if let Some(host) = host.filter(|host| !is_host(host)) {
         return Err(usage(format_args!(
