@@ -5,6 +5,7 @@
 //! The runner knows nothing of hubs; the [`agent`] on top of it is a worker of one.
 
 pub mod agent;
+mod gpus;
 pub mod guardian;
 
 mod calls;
@@ -21,6 +22,7 @@ mod wire;
 mod words;
 
 pub use ending::{Ending, Reason, Usage};
+pub use gpus::{GpuVendor, Gpus};
 pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, Until, Warning, WriteMode};
 pub use making::{Common, Made, Maker, Refusal};
 pub use memory::{MemoryError, MemoryGuard, MemoryShortage, memory_available, memory_total};

@@ -1,6 +1,7 @@
 //! How much memory the machine has and can still give, for "start no more while less is free"; also how many processes
 //! run on it.
 
+use crate::gpus::machine_root;
 use std::path::Path;
 
 #[derive(Debug, thiserror::Error)]
@@ -23,13 +24,40 @@ fn available_in(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Bytes that the machine has, for tasks that say how much they need.
+/// Bytes that the machine has, for tasks that say how much they need: no more than the cgroups allow that this program is
+/// in.
 pub fn memory_total() -> u64 {
-    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let root = machine_root();
+    let limit = cgroup_limit(&root).unwrap_or(u64::MAX);
+    let info = std::fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
     let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib: Option<u64> =
         line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
-    kib.map_or(u64::MAX, |kib| kib * 1024)
+    kib.map_or(u64::MAX, |kib| kib * 1024).min(limit)
+}
+
+/// The lowest limit of the groups that this process is in, of either version.
+fn cgroup_limit(root: &Path) -> Option<u64> {
+    let own = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+    let lowest = |line: &str| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        let (base, file) = match controllers {
+            "" => ("sys/fs/cgroup", "memory.max"),
+            list if list.split(',').any(|name| name == "memory") => {
+                ("sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        // In a container the path may be that of the machine around it; the base is ours in any case.
+        let groups = Path::new(path.trim_start_matches('/')).ancestors();
+        let limit = |group: &Path| {
+            let text = std::fs::read_to_string(root.join(base).join(group).join(file)).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        groups.filter_map(limit).min()
+    };
+    own.lines().filter_map(lowest).min()
 }
 
 /// Processes and threads that run at this moment or wait for a processor.

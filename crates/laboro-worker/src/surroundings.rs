@@ -1,6 +1,7 @@
 //! The environment of a task: what the program itself has, what the task asks for, and what it is told about
 //! itself. The same for every way of running tasks.
 
+use crate::gpus::{GpuVendor, Gpus};
 use std::ffi::{OsStr, OsString};
 
 pub type Variable = (OsString, OsString);
@@ -68,19 +69,15 @@ impl Shares<'_> {
 }
 
 /// What programs of one vendor or the other read to know which GPUs are theirs.
-pub const GPU_VARIABLES: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"];
+pub const GPU_VARIABLES: [&str; 3] =
+    ["CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"];
 
 /// The one that counts on this machine. Only one is set: programs for AMD read both, the second among what the first
 /// leaves.
 fn gpu_variable(is_set: impl Fn(&str) -> bool) -> &'static str {
-    let [nvidia, amd] = GPU_VARIABLES;
-    let has_driver = |path: &str| std::path::Path::new(path).exists();
-    match (is_set(nvidia), is_set(amd)) {
-        (true, _) => nvidia,
-        (false, true) => amd,
-        (false, false) if has_driver("/dev/kfd") && !has_driver("/dev/nvidiactl") => amd,
-        (false, false) => nvidia,
-    }
+    let said = GPU_VARIABLES.into_iter().find(|name| is_set(name));
+    let found = || Gpus::here().map_or(GpuVendor::Nvidia, |gpus| gpus.vendor).variable();
+    said.unwrap_or_else(found)
 }
 
 /// The environment of this program without what gives access to a hub: whoever may submit tasks need not be allowed to

@@ -5,7 +5,7 @@
 use crate::exit::usage;
 use laboro_core::{Name, Supply};
 use laboro_plan::parse_size;
-use laboro_worker::{GPU_VARIABLES, memory_total};
+use laboro_worker::{GPU_VARIABLES, Gpus, memory_total};
 
 /// What all tasks of a machine share.
 #[derive(Debug, Clone)]
@@ -20,13 +20,15 @@ const COUNT_MAX: u64 = 1_000_000_000_000;
 impl Machine {
     /// The values of `--with`.
     pub(crate) fn new(with: &[String]) -> anyhow::Result<Machine> {
-        Machine::visible(with, |name| std::env::var(name).ok())
+        Machine::visible(with, |name| std::env::var(name).ok(), Gpus::here())
     }
 
     fn visible(
         with: &[String],
         variable: impl Fn(&str) -> Option<String>,
+        found: Option<&Gpus>,
     ) -> anyhow::Result<Machine> {
+        let mut has_no_gpus = false;
         let mut machine = Machine { resources: Vec::new(), memory: memory_total() };
         for text in with {
             let wrong = |why: &str| usage(format!("--with {text}: {why}"));
@@ -41,11 +43,19 @@ impl Machine {
             if machine.resources.iter().any(|(known, _)| known == name) {
                 return Err(wrong("it is said twice"));
             }
+            if name == "gpu" && value == "0" {
+                has_no_gpus = true;
+                continue;
+            }
             let mut supply = supply(value).map_err(wrong)?;
             if name == "gpu" && supply.items.is_empty() {
                 supply = visible_gpus(supply, &variable).map_err(|why| wrong(&why))?;
             }
             machine.resources.push((name.to_owned(), supply));
+        }
+        let is_said = has_no_gpus || machine.resources.iter().any(|(name, _)| name == "gpu");
+        if let Some(gpus) = found.filter(|_| !is_said) {
+            machine.resources.extend(found_gpus(gpus, &variable).map(|gpus| ("gpu".into(), gpus)));
         }
         Ok(machine)
     }
@@ -61,7 +71,8 @@ impl Machine {
     }
 }
 
-const SPELLINGS: &str = "write gpu=2 (so many), gpu=4,5 or gpu=[4] (these), or memory=64G";
+const SPELLINGS: &str =
+    "write gpu=2 (so many), gpu=4,5 or gpu=[4] (these), gpu=0 (none), or memory=64G";
 
 fn supply(value: &str) -> Result<Supply, &'static str> {
     let list = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -106,6 +117,18 @@ fn visible_gpus(
     }
     let items: Vec<Name> = visible.into_iter().take(supply.count as usize).collect();
     Ok(Supply { items, ..supply })
+}
+
+/// Those with a driver here, as far as this program may use them.
+fn found_gpus(gpus: &Gpus, variable: &impl Fn(&str) -> Option<String>) -> Option<Supply> {
+    let found = match variable(gpus.vendor.variable()) {
+        None => Supply::of(gpus.models.len() as u64),
+        // Nothing, or what hides them all.
+        Some(list) => {
+            items(list.trim()).ok().filter(|supply| supply.items[0] != Name::from("-1"))?
+        }
+    };
+    (found.count > 0).then_some(found)
 }
 
 /// An option that said what a machine has and says what a task needs now.

@@ -5,6 +5,7 @@ pub(crate) mod args;
 
 mod access;
 mod allocation;
+mod detect;
 mod front;
 mod fuq;
 mod settings;
@@ -39,6 +40,10 @@ pub(crate) fn run(args: &Worker) -> anyhow::Result<Exit> {
     }
     let allocation = allocation::Allocation::of_process();
     let mut options = settings::agent_options(args, allocation.as_ref())?;
+    if args.detect {
+        detect::run(args, &options, allocation.as_ref())?;
+        return Ok(Exit::Done);
+    }
     if let Some(allocation) = allocation.as_ref().filter(|_| !args.quiet) {
         say(format_args!("{}: {}", safe(&options.name), safe(&allocation.words())));
     }

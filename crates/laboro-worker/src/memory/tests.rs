@@ -28,3 +28,23 @@ fn a_guard_tells_a_shortage_once_and_waits_as_long_as_it_lasts() {
     assert_eq!(MemoryGuard::new(Some(1)).shortage(), None);
     assert_eq!(MemoryGuard::new(None).shortage(), None);
 }
+
+#[test]
+fn the_lowest_limit_of_all_groups_counts() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    assert_eq!(cgroup_limit(root.path()), None);
+    write("proc/self/cgroup", "0::/user/job\n");
+    assert_eq!(cgroup_limit(root.path()), None);
+    write("sys/fs/cgroup/user/job/memory.max", "max\n");
+    write("sys/fs/cgroup/user/memory.max", "4096\n");
+    write("sys/fs/cgroup/memory.max", "8192\n");
+    assert_eq!(cgroup_limit(root.path()), Some(4096));
+    write("proc/self/cgroup", "3:cpu,memory:/elsewhere\n1:name=systemd:/x\n");
+    write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1000\n");
+    assert_eq!(cgroup_limit(root.path()), Some(1000));
+}

@@ -25,7 +25,8 @@ pub(crate) fn check(args: &Run, plan: &Plan, slots: u32) -> anyhow::Result<Optio
     };
     for given in &args.needs.resources {
         let name = given.split('=').next().unwrap_or(given);
-        if !with(name) {
+        let is_found = Machine::new(&args.with)?.resources.iter().any(|(known, _)| known == name);
+        if !is_found {
             return Err(usage(format!(
                 "--resource {given} is what each task needs, and nothing says that this machine has {name}: \
                  --with {given} is what it has; say both (--with {name}=2 --resource {name}=1), or only --with"

@@ -103,6 +103,14 @@ pub(crate) struct Worker {
     #[arg(long = "with-tag", value_name = "TAG")]
     pub(crate) with_tags: Vec<String>,
 
+    /// Print what this worker would offer, and exit.
+    #[arg(long, conflicts_with_all = ["from", "ssh"])]
+    pub(crate) detect: bool,
+
+    /// With --detect: as JSON.
+    #[arg(long, requires = "detect")]
+    pub(crate) json: bool,
+
     #[command(flatten)]
     pub(crate) old: OldSpelling,
 

@@ -66,9 +66,7 @@ fn hub(
         group: args.group.clone().or_else(|| access.group.clone()),
         token: access.token.expose().as_bytes().to_vec(),
         tags: args.with_tags.clone(),
-        memory: allocation
-            .and_then(|allocation| allocation.memory_bytes)
-            .map_or(machine.memory, |bytes| bytes.min(machine.memory)),
+        memory: memory(&machine, allocation),
         resources: machine.resources,
         period_ms: lease_ms(args)?,
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
@@ -142,6 +140,12 @@ fn hint(access: &Access, addresses: &str, here: &str) -> String {
             safe(here)
         ),
     }
+}
+
+/// What tasks may take together.
+pub(super) fn memory(machine: &Machine, allocation: Option<&Allocation>) -> u64 {
+    let allowed = allocation.and_then(|allocation| allocation.memory_bytes);
+    allowed.map_or(machine.memory, |bytes| bytes.min(machine.memory))
 }
 
 /// A number that no other worker has, of this name or another; never 0, which says nothing.
