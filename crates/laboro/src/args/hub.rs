@@ -260,6 +260,7 @@ pub(crate) struct Export {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
+    /// What to write. Default: by the ending of the file, else CSV.
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
 

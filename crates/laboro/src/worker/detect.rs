@@ -4,7 +4,7 @@
 use super::allocation::Allocation;
 use super::args::Worker;
 use crate::machine::Machine;
-use crate::output::{bytes, counted, duration, print, safe};
+use crate::output::{bytes, duration, print, safe};
 use laboro_core::Supply;
 use laboro_worker::Gpus;
 use laboro_worker::agent::AgentOptions;
@@ -69,6 +69,6 @@ fn described(name: &str, supply: &Supply) -> String {
     models.dedup();
     match models.is_empty() {
         true => words,
-        false => format!("{words}: {} of {}", models.join(", "), counted(supply.count, "card")),
+        false => format!("{words}: {}", models.join(", ")),
     }
 }
