@@ -23,6 +23,6 @@ fn what_is_no_address_is_refused_with_a_hint() {
     for text in ["", ":6125", "hub:", "hub:x", "hub:70000", "ipc:///tmp/x", "[::1", "[::1]x", "a/b"]
     {
         let error = text.parse::<Address>().unwrap_err();
-        assert!(error.contains("say host"), "{error}");
+        assert!(error.contains("write host"), "{error}");
     }
 }
