@@ -108,22 +108,21 @@ impl Pools {
             Standing::Paused => "paused",
             Standing::Removing => "is being removed",
         };
-        let is_there = self.0.change(|state| {
-            let Some(pool) = state.find_mut(name) else { return false };
+        // As it was changed: one that is empty is gone as soon as it may go.
+        let changed = self.0.change(|state| {
+            let pool = state.find_mut(name)?;
             // What was asked to go goes.
             if pool.standing != Standing::Removing && pool.standing != standing {
                 pool.standing = standing;
                 pool.wait_until_ms = 0;
                 pool.note(now_ms, words.to_owned());
             }
-            true
+            Some(pool.clone())
         })?;
-        if !is_there {
-            return Err(PoolRefusal::Missing(name.to_owned()));
-        }
+        let pool = changed.ok_or_else(|| PoolRefusal::Missing(name.to_owned()))?;
         tracing::info!(event = "pool_changed", pool = name, "pool {name}: {words}");
         self.0.wake.notify_waiters();
-        self.show(name)
+        Ok(self.view(&pool, &self.0.known()))
     }
 
     pub fn show(&self, name: &str) -> Result<api::Pool, PoolRefusal> {
