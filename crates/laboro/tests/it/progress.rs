@@ -44,7 +44,7 @@ fn the_summary_counts_and_says_what_took_long_and_how_to_go_on() {
     rig.write("jobs.txt", "sleep 0.3\ntrue\nexit 1\n");
     let ran = rig.run(["jobs.txt"]);
     ran.expect(1).says("2 of 3 tasks done, 1 failed in ").says(" of CPU, ").says("tasks/s");
-    ran.says("slowest: sleep 0.3 0.3").says("failed:\n  exit 1  exit code 1\n");
+    ran.says("slowest: sleep 0.3 ").says("failed:\n  exit 1  exit code 1\n");
     ran.says("see one: laboro logs 3").says("--retry-failed");
     rig.run(["jobs.txt"]).expect(1).says("resuming: 2 of 3 tasks already done, 1 failed");
     rig.run(["jobs.txt"]).expect(1).says("nothing to do: 2 of 3 tasks are done, 1 failed");
