@@ -75,7 +75,7 @@ pub struct PoolSpec {
     /// Further arguments of the command that submits; the machines of `ssh`; the whole command of `command`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// Of `command`: a shell line that lists allocations, a line each: ID STATE [NAME].
+    /// Of `command`: a shell line that lists allocations, a line each: `ID STATE [NAME]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_command: Option<String>,
     /// Of `command`: a shell line that cancels the allocations whose ids are its arguments.

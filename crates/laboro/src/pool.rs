@@ -157,7 +157,7 @@ struct Add {
     #[arg(long, value_name = "ssh:HOST")]
     via: Option<String>,
 
-    /// With --kind command: a shell line that prints a line for each allocation: ID STATE [NAME].
+    /// With --kind command: a shell line that prints a line for each allocation: `ID STATE [NAME]`.
     #[arg(long, value_name = "LINE")]
     list: Option<String>,
 
