@@ -66,7 +66,7 @@ pub struct PoolSpec {
     /// A worker without work leaves after this time.
     #[serde(default = "default_idle")]
     pub idle_ms: u64,
-    /// A worker stops so long before the end of its allocation, and gives its tasks back.
+    /// A worker stops this long before the end of its allocation, and gives its tasks back.
     #[serde(default = "default_grace")]
     pub grace_ms: u64,
     /// `ssh:LOGIN`: the commands of the batch system are run there.

@@ -52,7 +52,7 @@ pub(crate) async fn receive(
                 near.write_all(answer.as_bytes()).await?;
                 near.shutdown().await
             };
-            // Whoever does not wait for the answer knows it already.
+            // A client that does not wait for the answer knows it already.
             let _ = tokio::time::timeout(patience, told).await;
             return Parting::Denied(why);
         }
@@ -77,7 +77,7 @@ pub(crate) async fn receive(
     }
 }
 
-/// The door that is asked for, if whoever asks may go there.
+/// The door that is asked for, if the client may go there.
 fn choose(
     reception: &Reception,
     admission: &TokenAdmission,

@@ -82,7 +82,7 @@ impl Stage {
 const FIRST_WAIT_MS: u64 = 5_000;
 const LONGEST_WAIT_MS: u64 = 900_000;
 
-/// A batch system may take so long to show what was submitted.
+/// A batch system may take this long to show what was submitted.
 const UNSEEN_MS: u64 = 15_000;
 /// The same where nobody knows whether it was.
 const UNSURE_MS: u64 = 120_000;

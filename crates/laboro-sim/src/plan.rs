@@ -58,7 +58,7 @@ pub(crate) struct Room {
     /// Too many to be told apart.
     pub licences: u64,
     pub is_fast: bool,
-    /// It leaves after so long.
+    /// It leaves after this time.
     pub stays_ms: Option<u64>,
 }
 

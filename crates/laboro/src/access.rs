@@ -127,7 +127,7 @@ pub(crate) fn run(args: AccessArgs) -> anyhow::Result<Exit> {
     let mut dir = args.dir.clone().unwrap_or_else(default_dir);
     if args.prepare {
         dir = prepare(&args, dir)?;
-        // Whoever says more wants a token too.
+        // With any of these a token is wanted too.
         let words = [&args.group, &args.expires, &args.name, &args.owner];
         if args.role.is_none() && args.output.is_none() && words.iter().all(|word| word.is_none()) {
             return Ok(Exit::Done);

@@ -72,7 +72,7 @@ impl ClientError {
         matches!(self, Unreachable { .. } | Silent { .. } | Broken { .. }) || self.is_following()
     }
 
-    /// Whoever was asked only follows, and nobody has looked at the request.
+    /// The hub that was asked only follows another, and nobody has looked at the request.
     pub(super) fn is_following(&self) -> bool {
         matches!(self.reason(), Some("no_leader" | "not_leader"))
     }

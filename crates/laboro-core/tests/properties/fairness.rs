@@ -1,5 +1,5 @@
-//! Was it this owner's turn? Looks at one lease before it counts: whoever has an equal task that waits, and fewer slots
-//! in use for its weight, goes first; and nobody has more slots in use than it may. By full walks, as the model.
+//! Was it this owner's turn? Looks at one lease before it counts: an owner with an equal task that waits, and fewer
+//! slots in use for its weight, goes first; and nobody has more slots in use than it may. By full walks, as the model.
 
 use super::model::{Model, Phase, Task};
 use laboro_core::*;
@@ -91,7 +91,7 @@ fn most_slots(task: &Task) -> u64 {
     ways.map(|way| u64::from(way.slots)).max().unwrap_or(0)
 }
 
-/// Whoever can run one can run the other.
+/// A worker that can run one can run the other.
 fn is_equal(one: &Task, other: &Task) -> bool {
     let time = |task: &Task| task.profile.time_request_ms.or(task.profile.time_limit_ms);
     one.demand == other.demand

@@ -58,7 +58,7 @@ impl NoteQueue {
         self.changes.load(Ordering::SeqCst)
     }
 
-    /// Waits for a change after that many, for so long at most.
+    /// Waits for a change after that many, at most for `most`.
     pub(super) async fn sleep(&self, changes: u64, most: Duration) {
         self.sleeps.store(true, Ordering::SeqCst);
         if self.changes() == changes {

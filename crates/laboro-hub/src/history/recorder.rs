@@ -56,7 +56,7 @@ pub(crate) struct Totals {
 /// How often somebody looks whether there is something to note.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// So long nobody looks where nothing happens.
+/// Time between two looks where nothing happens.
 const REST: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(mut recorder: Recorder, handle: Handle, clock: Clock) {

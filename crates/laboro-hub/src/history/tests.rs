@@ -221,7 +221,7 @@ fn the_file_of_the_charts_does_not_grow_for_ever() {
 }
 
 #[tokio::test]
-async fn whoever_takes_notes_sleeps_only_while_nothing_changes() {
+async fn the_recorder_sleeps_only_while_nothing_changes() {
     // Longer than a test may take: each sleep below is cut short.
     const LONG: Duration = Duration::from_secs(3600);
     let queue = NoteQueue::default();

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 /// How often the number rises.
 const BEAT: Duration = Duration::from_secs(2);
 
-/// A hub whose number has not risen for so long is dead, or its machine is.
+/// A hub whose number has not risen for this time is dead, or its machine is.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);

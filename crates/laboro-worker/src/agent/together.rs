@@ -7,7 +7,7 @@ use super::Agent;
 use super::link::Link;
 use super::stages::Stage;
 
-/// So long something waits at most for more to go with it. Far less than the work that is kept at hand lasts.
+/// The longest time that something waits for more to go with it: far less than the work at hand lasts.
 const TOGETHER: Duration = Duration::from_millis(3);
 
 /// So much is worth a message by itself.

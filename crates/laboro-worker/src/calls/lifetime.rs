@@ -5,7 +5,7 @@ use super::Calls;
 use super::process::{Ending, Process};
 use std::time::{Duration, Instant};
 
-/// A runner that asks for nothing else ends after so long without a call.
+/// A runner that asks for nothing else ends after this time without a call.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// A runner that has not said by then that it is ready never will.

@@ -1,5 +1,5 @@
-//! Whose turn it is between the owners of one group: whoever has the fewest slots in use for its weight, and of those
-//! whoever was given nothing for the longest time. An *account* is what an owner has in a group; a *queue* holds the
+//! Whose turn it is between the owners of one group: the owner with the fewest slots in use for its weight, and of
+//! several with equally few the one that has waited longest. An *account* is what an owner has in a group; a *queue* holds the
 //! lanes of one account in one class. Nothing here is journaled: leases and the hub's settings add up to it.
 //!
 //! A change of one account costs O(log owners) for each class in which it has something to do. An account without
