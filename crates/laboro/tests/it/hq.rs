@@ -4,7 +4,6 @@
 use crate::rig::{Live, Ran, until};
 use crate::workers::hub::HubRig;
 use serde_json::{Value, json};
-use std::process::Command;
 
 struct Queue {
     hub: HubRig,
@@ -22,17 +21,11 @@ impl Queue {
     }
 
     fn sh(&self, line: &str) -> Ran {
-        let mut command = Command::new("sh");
-        let path =
-            format!("{}:{}", self.hub.rig.at("bin").display(), std::env::var("PATH").unwrap());
-        command.args(["-c", line]).env("PATH", path);
-        self.hub.rig.call(command).env("LABORO_ACCESS", &self.hub.access()).run()
+        self.hub.sh(line)
     }
 
     fn says(&self, line: &str) -> String {
-        let ran = self.sh(line);
-        ran.expect(0);
-        String::from_utf8(ran.out.clone()).unwrap().trim().to_owned()
+        self.hub.says(line)
     }
 }
 

@@ -3,7 +3,6 @@
 
 use crate::rig::{Ran, until};
 use crate::workers::hub::HubRig;
-use std::process::Command;
 
 struct Cluster {
     hub: HubRig,
@@ -20,19 +19,12 @@ impl Cluster {
         Cluster { hub, _worker: worker }
     }
 
-    /// A line of a shell that finds the commands.
     fn sh(&self, line: &str) -> Ran {
-        let mut command = Command::new("sh");
-        let path =
-            format!("{}:{}", self.hub.rig.at("bin").display(), std::env::var("PATH").unwrap());
-        command.args(["-c", line]).env("PATH", path);
-        self.hub.rig.call(command).env("LABORO_ACCESS", &self.hub.access()).run()
+        self.hub.sh(line)
     }
 
     fn says(&self, line: &str) -> String {
-        let ran = self.sh(line);
-        ran.expect(0);
-        String::from_utf8(ran.out.clone()).unwrap().trim().to_owned()
+        self.hub.says(line)
     }
 
     fn until_over(&self) {

@@ -1,6 +1,6 @@
 //! A hub in a directory of its own, and workers of the real program.
 
-use crate::rig::{Call, Live, Rig, until};
+use crate::rig::{Call, Live, Ran, Rig, until};
 use laboro_core::*;
 use laboro_hub::config::{Durability, Listen, Settings};
 use laboro_hub::listen::DoorCounts;
@@ -46,6 +46,21 @@ impl HubRig {
         if self.hub.is_some() {
             self.stop();
         }
+    }
+
+    /// A line of a shell that finds the commands which were installed in `bin`.
+    pub fn sh(&self, line: &str) -> Ran {
+        let mut command = std::process::Command::new("sh");
+        let path = format!("{}:{}", self.rig.at("bin").display(), std::env::var("PATH").unwrap());
+        command.args(["-c", line]).env("PATH", path);
+        self.rig.call(command).env("LABORO_ACCESS", &self.access()).run()
+    }
+
+    /// What such a line prints, when it works.
+    pub fn says(&self, line: &str) -> String {
+        let ran = self.sh(line);
+        ran.expect(0);
+        String::from_utf8(ran.out.clone()).unwrap().trim().to_owned()
     }
 
     /// Where it was before.
