@@ -38,6 +38,10 @@ pub struct SubmitJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub key: Option<Text>,
+    /// What is done when it has ended: `https://…` is sent a POST, `mail:ADDRESS` a mail, anything else is a shell line for the
+    /// hub's machine. The hub's settings say who may ask for which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_end: Vec<String>,
     /// What to do when a name is taken.
     #[serde(default, skip_serializing_if = "is_default")]
     pub if_taken: IfTaken,

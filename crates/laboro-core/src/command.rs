@@ -458,6 +458,12 @@ pub enum Query {
         before: JobId,
         most: u32,
     },
+    /// Jobs that have ended, in the order in which they did, after this one, at most so many. What ended in the
+    /// millisecond that has just begun is left for later: more may end in it, before or after those that are there.
+    Ended {
+        after: (Time, JobId),
+        most: u32,
+    },
     Job(JobId),
     /// Who has jobs in a group, in the order of their names, from the one after this on, at most so many.
     Owners {

@@ -22,6 +22,15 @@ pub struct JobOptions {
     pub own_names: bool,
     /// Who it belongs to: whose quota and whose share its tasks count for.
     pub owner: Option<Name>,
+    /// What is done outside when it has ended: commands, URLs, addresses. The core only keeps it.
+    pub on_end: Box<[Box<str>]>,
+}
+
+impl JobOptions {
+    /// Does it have something that came later than owners? The journal writes such a job in another form.
+    pub fn has_later_fields(&self) -> bool {
+        !self.on_end.is_empty()
+    }
 }
 
 /// How many tasks are in each state.

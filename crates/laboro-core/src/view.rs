@@ -75,6 +75,8 @@ pub struct JobView {
     pub max_fails: Option<u32>,
     pub submitted: Time,
     pub ended: Option<Time>,
+    /// As in its options.
+    pub on_end: Box<[Box<str>]>,
     /// How many tasks ended each way, successes left out.
     pub failures: Vec<(Outcome, u64)>,
 }

@@ -315,6 +315,7 @@ impl Clerk {
                     key: Some(key.into()),
                     own_names: self.names.is_multiple_of(2),
                     owner: Some(format!("owner-{}", self.names % 3).into()),
+                    ..JobOptions::default()
                 })
             }
         };

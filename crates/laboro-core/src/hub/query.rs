@@ -59,6 +59,10 @@ impl Hub {
                 };
                 Ok(Reply::Jobs(jobs.into_iter().map(|handle| self.job_view(handle)).collect()))
             }
+            Query::Ended { after, most } => {
+                let ended = ledger.ended_between(*after, self.ledger.now()).take(page(*most));
+                Ok(Reply::Jobs(ended.map(|handle| self.job_view(handle)).collect()))
+            }
             Query::Owners { group, after, most } => {
                 let group = self.find_group(group)?;
                 let owners = ledger.lanes().owners_after(group, after.as_ref());
@@ -138,6 +142,7 @@ impl Hub {
             max_fails: job.options.max_fails,
             submitted: job.submitted,
             ended: job.ended,
+            on_end: job.options.on_end.clone(),
             failures: job.failures.iter().map(|(&o, &count)| (o, u64::from(count))).collect(),
         }
     }

@@ -18,6 +18,7 @@ use crate::job::Counts;
 use crate::task::{Outcome, State};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// What a hub knows: start with `Ledger::default()` and apply every event of a journal, in order.
@@ -316,6 +317,18 @@ impl Ledger {
 
     pub(crate) fn first_ended(&self) -> Option<(Time, JobId)> {
         self.ended.first().copied()
+    }
+
+    /// In the order of their ends: after one of them, and before this time.
+    pub(crate) fn ended_between(
+        &self,
+        after: (Time, JobId),
+        before: Time,
+    ) -> impl Iterator<Item = JobHandle> {
+        let last = (before, JobId(0));
+        let some = (after < last)
+            .then(|| self.ended.range((Bound::Excluded(after), Bound::Excluded(last))));
+        some.into_iter().flatten().filter_map(|&(_, job)| self.find_job(job))
     }
 
     pub(crate) fn ended_count(&self) -> usize {

@@ -496,6 +496,10 @@ fn query(words: &[&str]) -> Parsed<Query> {
             let group = name.map(Name::from);
             Query::JobsBefore { group, owner: None, before: JobId(u32::MAX), most: 2 }
         }
+        ("ended", Some(time)) => {
+            let job = words.get(2).map_or(Ok(0), |job| number(job))?;
+            Query::Ended { after: (Time(number(time)?), JobId(job)), most: 2 }
+        }
         ("job", Some(job)) => Query::Job(JobId(number(job)?)),
         ("tasks", Some(job)) => {
             let wanted = words.get(2);

@@ -33,6 +33,7 @@ scenarios! {
     a_lease_ends_once: "leases.txt",
     no_task_harms_another: "poison.txt",
     what_is_finished_is_forgotten: "forget.txt",
+    jobs_are_told_in_the_order_of_their_ends: "ended.txt",
     failures_are_counted: "fails.txt",
     what_is_left_is_told: "left.txt",
     nobody_waits_for_ever: "fair.txt",

@@ -59,6 +59,7 @@ fn submit(mut job: SubmitJob) {
         key: job.key.as_ref().map(|key| key.bytes().into()),
         own_names: true,
         owner: None,
+        on_end: job.on_end.iter().map(|one| one.as_str().into()).collect(),
     };
     let submit = Submit {
         group: job.group.as_ref().map_or_else(|| "default".into(), Text::name),

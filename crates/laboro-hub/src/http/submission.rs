@@ -34,6 +34,8 @@ pub(super) struct JobHead {
     #[serde(default)]
     key: Option<Text>,
     #[serde(default)]
+    on_end: Vec<String>,
+    #[serde(default)]
     if_taken: IfTaken,
     #[serde(default)]
     unknown_after: UnknownAfter,
@@ -79,6 +81,7 @@ impl From<JobHead> for SubmitJob {
             max_running: head.max_running,
             max_fails: head.max_fails,
             key: head.key,
+            on_end: head.on_end,
             if_taken: head.if_taken,
             unknown_after: head.unknown_after,
             defaults: head.defaults,

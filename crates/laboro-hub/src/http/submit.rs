@@ -67,6 +67,7 @@ pub(super) fn options(asked: &SubmitJob, visitor: &Visitor) -> JobOptions {
         // Who means tasks of earlier jobs by their names shares these with them.
         own_names: asked.if_taken == laboro_api::IfTaken::default(),
         owner: Some(visitor.owner()),
+        on_end: asked.on_end.iter().map(|one| one.as_str().into()).collect(),
     }
 }
 

@@ -54,6 +54,8 @@ pub(super) mod tag {
     pub const MARKED_DONE: u8 = 40;
     /// A job whose names are its own, with or without an owner.
     pub const JOB_MADE_NAMING: u8 = 41;
+    /// A job with tagged fields.
+    pub const JOB_MADE_TAGGED: u8 = 42;
     pub const RESTORED_COUNTERS: u8 = 64;
     pub const RESTORED_GROUP: u8 = 65;
     pub const RESTORED_WORKER: u8 = 66;
@@ -68,6 +70,7 @@ pub(super) mod tag {
     pub const RESTORED_LEASE: u8 = 75;
     pub const RESTORED_JOB_BY: u8 = 96;
     pub const RESTORED_JOB_NAMING: u8 = 100;
+    pub const RESTORED_JOB_TAGGED: u8 = 101;
     /// A lease with fractions, counts or a variant.
     pub const RESTORED_LEASE_FULL: u8 = 97;
     pub const RESTORED_ARRAY_TAGGED: u8 = 80;
@@ -150,6 +153,7 @@ impl Encoder {
             }
             Event::JobMade { job, group, options } => {
                 self.out.u8(match (options.own_names, &options.owner) {
+                    _ if options.has_later_fields() => tag::JOB_MADE_TAGGED,
                     (true, _) => tag::JOB_MADE_NAMING,
                     (false, Some(_)) => tag::JOB_MADE_BY,
                     (false, None) => tag::JOB_MADE,
@@ -332,6 +336,11 @@ impl<'a> Decoder<'a> {
                 job: self.job()?,
                 group: self.group()?,
                 options: Box::new(self.naming_job_options()?),
+            },
+            tag::JOB_MADE_TAGGED => Event::JobMade {
+                job: self.job()?,
+                group: self.group()?,
+                options: Box::new(self.tagged_job_options()?),
             },
             tag::JOB_CLOSED => Event::JobClosed { job: self.job()? },
             tag::JOB_HELD => Event::JobHeld { job: self.job()?, held: self.from.bool()? },

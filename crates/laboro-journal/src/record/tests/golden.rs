@@ -89,6 +89,8 @@ fn every_kind_of_event_has_a_golden_record() {
         tag::MARKED_DONE,
         tag::JOB_MADE_NAMING,
         tag::RESTORED_JOB_NAMING,
+        tag::JOB_MADE_TAGGED,
+        tag::RESTORED_JOB_TAGGED,
         tag::RESTORED_JOB_BY,
         tag::RESTORED_LEASE_FULL,
     ];

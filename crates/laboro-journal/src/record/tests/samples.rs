@@ -42,6 +42,10 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
                 })
                 .into(),
         ),
+        (
+            "job-made-tagged",
+            vec![Event::JobMade { job, group, options: Box::new(tagged_job_options()) }],
+        ),
         ("job-closed", vec![Event::JobClosed { job }]),
         ("job-held", vec![Event::JobHeld { job, held: true }]),
         ("job-stopped", vec![Event::JobStopped { job, stopped: true }]),
@@ -160,6 +164,13 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 ..restored_job()
             }))),
         ),
+        (
+            "restored-job-tagged",
+            piece(Restore::Job(Box::new(RestoredJob {
+                options: tagged_job_options(),
+                ..restored_job()
+            }))),
+        ),
         ("restored-array-tagged", piece(Restore::Array(Box::new(restored_array())))),
         (
             "restored-elements",
@@ -249,7 +260,13 @@ fn job_options() -> JobOptions {
         key: Some(bytes(b"key-1")),
         own_names: false,
         owner: None,
+        on_end: Box::default(),
     }
+}
+
+fn tagged_job_options() -> JobOptions {
+    let on_end = ["https://example.org/done".into(), "mail:alice@example.org".into()].into();
+    JobOptions { own_names: true, on_end, ..owned_job_options() }
 }
 
 fn owned_job_options() -> JobOptions {

@@ -425,8 +425,9 @@ fn profile() -> impl Strategy<Value = Profile> {
 
 fn job_options() -> impl Strategy<Value = JobOptions> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (name(), flags, of(any::<u32>()), of(any::<u32>()), of(bytes()), of(name())).prop_map(
-        |(name, (open, held, own_names), max_running, max_fails, key, owner)| JobOptions {
+    let on_end = vec(".{0,20}".prop_map(Box::<str>::from), 0..3).prop_map(Vec::into_boxed_slice);
+    (name(), flags, of(any::<u32>()), of(any::<u32>()), of(bytes()), of(name()), on_end).prop_map(
+        |(name, (open, held, own_names), max_running, max_fails, key, owner, on_end)| JobOptions {
             name,
             open,
             held,
@@ -435,6 +436,7 @@ fn job_options() -> impl Strategy<Value = JobOptions> {
             key,
             own_names,
             owner,
+            on_end,
         },
     )
 }

@@ -127,6 +127,7 @@ impl Encoder {
 
     fn restored_job(&mut self, from: &RestoredJob) {
         self.out.u8(match (from.options.own_names, &from.options.owner) {
+            _ if from.options.has_later_fields() => tag::RESTORED_JOB_TAGGED,
             (true, _) => tag::RESTORED_JOB_NAMING,
             (false, Some(_)) => tag::RESTORED_JOB_BY,
             (false, None) => tag::RESTORED_JOB,
@@ -286,6 +287,9 @@ impl Decoder<'_> {
             }
             tag::RESTORED_JOB_NAMING => {
                 Restore::Job(Box::new(self.restored_job(Decoder::naming_job_options)?))
+            }
+            tag::RESTORED_JOB_TAGGED => {
+                Restore::Job(Box::new(self.restored_job(Decoder::tagged_job_options)?))
             }
             tag::RESTORED_ARRAY | tag::RESTORED_ARRAY_TAGGED => {
                 Restore::Array(Box::new(self.restored_array()?))

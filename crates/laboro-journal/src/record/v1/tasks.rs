@@ -3,6 +3,7 @@
 use super::deltas::Line;
 use super::{Decoder, Encoder, Form};
 use crate::record::RecordError;
+use crate::record::bytes::{Reader, Writer};
 use laboro_core::{Added, JobOptions, NewArray, NewTask, Profile, ValueList, Values};
 use std::sync::Arc;
 
@@ -11,12 +12,15 @@ const WORK_GIVEN: u8 = 2;
 const PREDS_GIVEN: u8 = 4;
 const MEMO_GIVEN: u8 = 8;
 
+/// Fields of a job, by their tags, which never change their meaning.
+const ON_END: u32 = 1;
+
 const NUMBERS: u8 = 0;
 const LIST: u8 = 1;
 
 impl Encoder {
     pub(super) fn job_options(&mut self, options: &JobOptions) {
-        let JobOptions { name, open, held, max_running, max_fails, key, own_names, owner } =
+        let JobOptions { name, open, held, max_running, max_fails, key, own_names, owner, on_end } =
             options;
         self.name(name);
         self.out.bool(*open);
@@ -24,6 +28,18 @@ impl Encoder {
         self.option(*max_running, |to, max| to.out.u32(max));
         self.option(*max_fails, |to, max| to.out.u32(max));
         self.option(key.as_deref(), |to, key| to.out.string(key));
+        if options.has_later_fields() {
+            self.out.bool(*own_names);
+            self.option(owner.as_ref(), Encoder::name);
+            let on_end = (!on_end.is_empty()).then_some(on_end);
+            self.list(on_end.as_slice(), |to, on_end| {
+                to.out.u32(ON_END);
+                let mut value = Writer::default();
+                on_end.iter().for_each(|one| value.string(one.as_bytes()));
+                to.out.string(value.all());
+            });
+            return;
+        }
         match own_names {
             true => self.option(owner.as_ref(), Encoder::name),
             // The tag tells whether there is one.
@@ -106,7 +122,26 @@ impl Decoder<'_> {
             key: self.option(|from| Ok(from.from.string()?.into()))?,
             own_names: false,
             owner: None,
+            on_end: Box::default(),
         })
+    }
+
+    /// With whatever came later than owners, as tagged fields.
+    pub(super) fn tagged_job_options(&mut self) -> Result<JobOptions, RecordError> {
+        let mut options = self.job_options()?;
+        options.own_names = self.from.bool()?;
+        options.owner = self.option(Decoder::name)?;
+        let fields = self.list(|from| Ok((from.from.u32()?, from.from.string()?)))?;
+        for (tag, value) in fields {
+            match tag {
+                ON_END => options.on_end = texts(value)?,
+                // A job without it would not be what was asked for.
+                _ => {
+                    return self.from.malformed("a field of a job is not known; use a newer laboro");
+                }
+            }
+        }
+        Ok(options)
     }
 
     pub(super) fn naming_job_options(&mut self) -> Result<JobOptions, RecordError> {
@@ -177,4 +212,14 @@ impl Decoder<'_> {
             }
         }
     }
+}
+
+/// All strings of a field.
+fn texts(value: &[u8]) -> Result<Box<[Box<str>]>, RecordError> {
+    let mut from = Reader::new(value);
+    let mut texts = Vec::new();
+    while !from.is_at_end() {
+        texts.push(from.text()?.into());
+    }
+    Ok(texts.into())
 }
