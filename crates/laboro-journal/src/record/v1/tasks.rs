@@ -137,7 +137,9 @@ impl Decoder<'_> {
                 ON_END => options.on_end = texts(value)?,
                 // A job without it would not be what was asked for.
                 _ => {
-                    return self.from.malformed("a field of a job is not known; use a newer laboro");
+                    return self
+                        .from
+                        .malformed("a field of a job is not known; use a newer laboro");
                 }
             }
         }
