@@ -18,8 +18,8 @@ pub(crate) enum What {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Example:
-  laboro hq install ~/.laboro/hq
-  export PATH=~/.laboro/hq:$PATH
+  laboro hq install ~/.local/share/laboro/hq
+  export PATH=~/.local/share/laboro/hq:$PATH
   nextflow run main.nf -process.executor hq
 
 It speaks to the hub that `laboro jobs` would speak to ($LABORO_ACCESS, $LABORO_DIR).")]

@@ -21,8 +21,8 @@ pub(crate) enum SlurmCommand {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Example:
-  laboro slurm install ~/.laboro/slurm
-  export PATH=~/.laboro/slurm:$PATH
+  laboro slurm install ~/.local/share/laboro/slurm
+  export PATH=~/.local/share/laboro/slurm:$PATH
   sbatch --array=1-10 job.sh
 
 The commands speak to the hub that `laboro jobs` would speak to ($LABORO_ACCESS, $LABORO_DIR).")]

@@ -29,6 +29,13 @@ macro_rules! pages {
 pages! {
     the_readme_is_true: "README.md",
     the_page_about_a_hub_is_true: "docs/hub.md",
+    the_page_about_doors_is_true: "docs/doors.md",
+    the_page_about_dwork_is_true: "docs/dwork.md",
+    the_page_about_fuq_is_true: "docs/fuq.md",
+    the_page_about_hyperqueues_command_is_true: "docs/hq.md",
+    the_page_about_slurms_commands_is_true: "docs/slurm.md",
+    the_page_about_tunnels_is_true: "docs/tunnel.md",
+    the_page_about_workers_is_true: "docs/workers.md",
     the_page_about_requests_is_true: "docs/mq.md",
     the_page_about_runexp_is_true: "docs/runexp.md",
     the_page_about_exit_status_is_true: "docs/exit-status.md",
