@@ -34,6 +34,7 @@ pages! {
     the_page_about_fuq_is_true: "docs/fuq.md",
     the_page_about_hyperqueues_command_is_true: "docs/hq.md",
     the_page_about_slurms_commands_is_true: "docs/slurm.md",
+    the_page_for_teams_is_true: "docs/team.md",
     the_page_about_tunnels_is_true: "docs/tunnel.md",
     the_page_about_workers_is_true: "docs/workers.md",
     the_page_about_requests_is_true: "docs/mq.md",
