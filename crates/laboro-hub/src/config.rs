@@ -291,7 +291,8 @@ pub enum DoorsThread {
 #[serde(default, deny_unknown_fields)]
 pub struct DoorLimits {
     pub connections: usize,
-    pub connections_a_door: u64,
+    #[serde(alias = "connections_a_door")]
+    pub connections_per_door: u64,
     pub message_bytes: usize,
     /// For the first word of a peer, and for a TLS handshake before it.
     pub handshake_ms: u64,
@@ -315,7 +316,7 @@ impl Default for DoorLimits {
         let ServerOptions { inbox, step, session } = ServerOptions::default();
         DoorLimits {
             connections: 20_000,
-            connections_a_door: 10_000,
+            connections_per_door: 10_000,
             message_bytes: laboro_core::MESSAGE_BYTES_MAX,
             handshake_ms: 10_000,
             write_ms: 30_000,

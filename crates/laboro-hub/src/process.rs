@@ -219,7 +219,7 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
         tls: tls.clone(),
         grace_ms: settings.grace_ms,
         state,
-        connections_max: settings.limits.connections_a_door,
+        connections_max: settings.limits.connections_per_door,
         connections: Arc::clone(&connections),
     };
     let receptions: Vec<_> =

@@ -10,7 +10,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), String> {
     let Settings { limits, http_limits, logins, tasks, .. } = settings;
     let least = [
         ("limits.connections", limits.connections as u64, 1),
-        ("limits.connections_a_door", limits.connections_a_door, 1),
+        ("limits.connections_per_door", limits.connections_per_door, 1),
         ("limits.message_bytes", limits.message_bytes as u64, MESSAGE_BYTES_MIN),
         ("limits.handshake_ms", limits.handshake_ms, 1),
         ("limits.write_ms", limits.write_ms, 1),
@@ -20,7 +20,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), String> {
         ("limits.step", limits.step as u64, 1),
         ("limits.session_queue", limits.session_queue as u64, 2),
         ("http_limits.connections", http_limits.connections as u64, 1),
-        ("http_limits.connections_an_address", http_limits.connections_an_address as u64, 1),
+        ("http_limits.connections_per_address", http_limits.connections_per_address as u64, 1),
         ("http_limits.handshake_ms", http_limits.handshake_ms, 1),
         ("http_limits.head_ms", http_limits.head_ms, 1),
         ("http_limits.body_ms", http_limits.body_ms, 1),
@@ -34,7 +34,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), String> {
         ("tasks.groups", tasks.groups as u64, 1),
         ("tasks.jobs", tasks.jobs as u64, 1),
         ("tasks.tasks", tasks.tasks as u64, 1),
-        ("tasks.tasks_a_submit", tasks.tasks_a_submit as u64, 1),
+        ("tasks.tasks_per_submit", tasks.tasks_a_submit as u64, 1),
         ("tasks.array_elements", tasks.array_elements.into(), 1),
         ("tasks.classes", tasks.classes as u64, 1),
         ("tasks.profiles", tasks.profiles as u64, 1),

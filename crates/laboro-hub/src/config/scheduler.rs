@@ -5,12 +5,12 @@ use laboro_core::{Conduct, ConductRule, Keep, Limits, Quotas};
 
 /// A table with the fields of a core type and its defaults.
 macro_rules! mirror {
-    ($(#[$about:meta])* $name:ident of $core:ident { $($field:ident: $type:ty),* $(,)? }) => {
+    ($(#[$about:meta])* $name:ident of $core:ident { $($(#[$how:meta])* $field:ident: $type:ty),* $(,)? }) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct $name {
-            $(pub $field: $type,)*
+            $($(#[$how])* pub $field: $type,)*
         }
 
         impl Default for $name {
@@ -35,9 +35,11 @@ mirror! {
         groups: usize,
         jobs: usize,
         tasks: usize,
+        #[serde(rename = "tasks_per_submit", alias = "tasks_a_submit")]
         tasks_a_submit: usize,
         array_elements: u32,
         edges: usize,
+        #[serde(rename = "after_per_task", alias = "preds_a_task")]
         preds_a_task: usize,
         classes: usize,
         profiles: usize,
@@ -45,6 +47,7 @@ mirror! {
         offers: usize,
         watches: usize,
         page: u32,
+        #[serde(rename = "after_shown", alias = "preds_shown")]
         preds_shown: usize,
         cycle_search: usize,
     }
@@ -89,11 +92,16 @@ mirror! {
     /// How workers are judged. See `laboro_core::Conduct`.
     ConductSettings of Conduct {
         rule: Rule,
+        #[serde(rename = "min_results", alias = "results_min")]
         results_min: u32,
+        #[serde(rename = "min_good_share", alias = "good_share_min")]
         good_share_min: f64,
+        #[serde(rename = "max_recent_failures", alias = "recent_failures_max")]
         recent_failures_max: u32,
+        #[serde(rename = "min_others", alias = "others_min")]
         others_min: u32,
         hold_ms: u64,
+        #[serde(rename = "max_hold_ms", alias = "hold_most_ms")]
         hold_most_ms: u64,
         ejected_ms: u64,
     }

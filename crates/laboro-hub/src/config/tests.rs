@@ -19,6 +19,36 @@ fn what_is_printed_can_be_read_again_and_means_the_same() {
     assert_eq!(Settings::parse(&settings.text()).unwrap(), settings);
 }
 
+/// One test for all tables: a name of version 0.1, and what it is called now.
+#[test]
+fn names_of_version_0_1_are_read_and_those_of_today_are_written() {
+    let old = "[limits]\nconnections_a_door = 1\n\
+               [http_limits]\nconnections_an_address = 2\nbody_preds = 3\n\
+               [tasks]\ntasks_a_submit = 4\npreds_a_task = 5\npreds_shown = 6\n\
+               [conduct]\nresults_min = 7\ngood_share_min = 0.5\nrecent_failures_max = 8\nothers_min = 9\n\
+               hold_most_ms = 99999999\n\
+               [[door]]\ndialect = \"dwork\"\naddress = \"localhost:0\"\ntasks_a_message = 10\n";
+    let settings = Settings::parse(old).unwrap();
+    assert_eq!(settings.limits.connections_per_door, 1);
+    assert_eq!(settings.http_limits.connections_per_address, 2);
+    assert_eq!(settings.http_limits.body_after, 3);
+    assert_eq!(settings.tasks.tasks_a_submit, 4);
+    assert_eq!(settings.tasks.preds_a_task, 5);
+    assert_eq!(settings.tasks.preds_shown, 6);
+    let conduct = &settings.conduct;
+    assert_eq!((conduct.results_min, conduct.recent_failures_max, conduct.others_min), (7, 8, 9));
+    assert_eq!((conduct.good_share_min, conduct.hold_most_ms), (0.5, 99_999_999));
+    let text = settings.text();
+    assert!(text.contains("max_tasks_per_message = 10"), "{text}");
+    assert_eq!(Settings::parse(&text).unwrap(), settings);
+    let names = text.lines().filter_map(|line| Some(line.split_once(" = ")?.0));
+    for name in names {
+        let is_old = ["_max", "_min"].iter().any(|end| name.ends_with(end))
+            || ["_a_", "_an_", "_most", "preds"].iter().any(|part| name.contains(part));
+        assert!(!is_old, "{name}: limits begin with max_ or min_, and \"per\" is said so");
+    }
+}
+
 #[test]
 fn a_file_says_only_what_differs() {
     let text = "durability = \"os\"\n[limits]\nconnections = 5\n[[door]]\ndialect = \"fuq2\"\n\
@@ -44,7 +74,7 @@ fn a_mistake_is_named_with_its_line() {
         ("[limits]\nconnections = 0\n", "limits.connections = 0: it has to be at least 1"),
         ("[limits]\nmessage_bytes = 10\n", "limits.message_bytes = 10: it has to be at least 4096"),
         ("[limits]\nhandshake_ms = 0\n", "limits.handshake_ms = 0"),
-        ("[http_limits]\nconnections_an_address = 0\n", "http_limits.connections_an_address = 0"),
+        ("[http_limits]\nconnections_per_address = 0\n", "http_limits.connections_per_address = 0"),
     ] {
         let told = Settings::parse(text).unwrap_err();
         assert!(told.contains(words), "{told}");
@@ -90,7 +120,7 @@ fn a_door_is_written_in_one_word() {
     let dwork = DworkDoor { patience_ms, lease_ms, stay: true, any: true, ..usual() };
     assert_eq!(door.kind, DoorKind::Dwork(dwork));
     let door: DoorSettings = "dwork=127.0.0.1,tasks_a_message=5,only_holder".parse().unwrap();
-    let dwork = DworkDoor { tasks_a_message: Some(5), only_holder: true, ..usual() };
+    let dwork = DworkDoor { max_tasks_per_message: Some(5), only_holder: true, ..usual() };
     assert_eq!((door.address.at().port(), door.kind), (6125, DoorKind::Dwork(dwork)));
     let door: DoorSettings =
         "rrmq=127.0.0.1,queue=1,queue_bytes=2,queue_ms=3,grace_ms=4,slot_ms=5".parse().unwrap();

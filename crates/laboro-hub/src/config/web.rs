@@ -9,7 +9,8 @@ use std::time::Duration;
 #[serde(default, deny_unknown_fields)]
 pub struct HttpSettings {
     pub connections: usize,
-    pub connections_an_address: usize,
+    #[serde(alias = "connections_an_address")]
+    pub connections_per_address: usize,
     /// How long a TLS handshake may take.
     pub handshake_ms: u64,
     /// How long the head of a request may take, and a connection be without one.
@@ -24,7 +25,8 @@ pub struct HttpSettings {
     pub bodies_bytes: usize,
     /// Tasks and arrays in one JSON body, and what all of them come after.
     pub body_tasks: usize,
-    pub body_preds: usize,
+    #[serde(alias = "body_preds")]
+    pub body_after: usize,
     /// One line of a stream.
     pub line_bytes: usize,
     /// Viewers of events, and outputs followed, at once.
@@ -37,7 +39,7 @@ impl Default for HttpSettings {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         HttpSettings {
             connections: usual.connections,
-            connections_an_address: usual.connections_an_address,
+            connections_per_address: usual.connections_per_address,
             handshake_ms: ms(usual.handshake),
             head_ms: ms(usual.head),
             body_ms: ms(usual.body),
@@ -45,7 +47,7 @@ impl Default for HttpSettings {
             body_bytes: usual.body_bytes,
             bodies_bytes: usual.bodies_bytes,
             body_tasks: usual.body_tasks,
-            body_preds: usual.body_preds,
+            body_after: usual.body_after,
             line_bytes: usual.line_bytes,
             viewers: usual.viewers,
         }
@@ -56,7 +58,7 @@ impl HttpSettings {
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             connections: self.connections,
-            connections_an_address: self.connections_an_address,
+            connections_per_address: self.connections_per_address,
             handshake: Duration::from_millis(self.handshake_ms),
             head: Duration::from_millis(self.head_ms),
             body: Duration::from_millis(self.body_ms),
@@ -64,7 +66,7 @@ impl HttpSettings {
             body_bytes: self.body_bytes,
             bodies_bytes: self.bodies_bytes,
             body_tasks: self.body_tasks,
-            body_preds: self.body_preds,
+            body_after: self.body_after,
             line_bytes: self.line_bytes,
             viewers: self.viewers,
             ..Limits::default()

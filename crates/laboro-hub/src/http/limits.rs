@@ -9,7 +9,7 @@ pub struct Limits {
     pub allow: Vec<Network>,
     /// Connections at once, and from one address.
     pub connections: usize,
-    pub connections_an_address: usize,
+    pub connections_per_address: usize,
     /// How long a TLS handshake may take.
     pub handshake: Duration,
     /// How long the head of a request may take, and a connection be without one.
@@ -30,7 +30,7 @@ pub struct Limits {
     pub bodies_bytes: usize,
     /// Tasks and arrays in a JSON body, and what they come after: the hub takes them in one step.
     pub body_tasks: usize,
-    pub body_preds: usize,
+    pub body_after: usize,
     /// Different settings of those tasks: the hub has a limit for them, too.
     pub body_profiles: usize,
     /// One line of a stream.
@@ -49,7 +49,7 @@ impl Default for Limits {
         Limits {
             allow: Vec::new(),
             connections: 2048,
-            connections_an_address: 512,
+            connections_per_address: 512,
             handshake: Duration::from_secs(10),
             head: Duration::from_secs(30),
             body: Duration::from_secs(60),
@@ -62,7 +62,7 @@ impl Default for Limits {
             body_bytes: laboro_api::LINE_BYTES_MAX + (4 << 20),
             bodies_bytes: 64 << 20,
             body_tasks: 50_000,
-            body_preds: 300_000,
+            body_after: 300_000,
             body_profiles: 4096,
             line_bytes: laboro_api::LINE_BYTES_MAX,
             batch_tasks: 2000,

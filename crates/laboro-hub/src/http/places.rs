@@ -84,7 +84,7 @@ impl ServeStats {
 
     fn make_room(&self, open: &mut OpenConnections, address: IpAddr, limits: &Limits) -> bool {
         let here = open.addresses.get(&address).map_or(0, BTreeMap::len);
-        let from = if here >= limits.connections_an_address {
+        let from = if here >= limits.connections_per_address {
             address
         } else if open.count >= limits.connections {
             let most = open.addresses.iter().max_by_key(|(_, connections)| connections.len());

@@ -118,7 +118,7 @@ impl super::Api {
         let limits = &self.services.limits;
         let most = Most {
             tasks: limits.body_tasks,
-            preds: limits.body_preds,
+            preds: limits.body_after,
             profiles: limits.body_profiles,
         };
         let (visitor, Sent { bytes, room }) = (visitor.clone(), sent);

@@ -62,7 +62,7 @@ fn dwork_door(door: &DworkDoor, mechanism: &Mechanism) -> Arc<dwork::HubDoor> {
         exit_when_finished: !door.stay,
         lease_ms: door.lease_ms,
         only_holder: door.only_holder,
-        tasks_a_message: door.tasks_a_message.unwrap_or(usual.tasks_a_message),
+        tasks_a_message: door.max_tasks_per_message.unwrap_or(usual.tasks_a_message),
         kinds: if door.any { Kinds::ALL } else { usual.kinds },
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         identity: door.identity.clone().unwrap_or_default().into(),

@@ -49,7 +49,7 @@ async fn half_sent_bodies_give_way_to_who_sends_little() {
 
 #[tokio::test]
 async fn the_first_task_too_many_ends_a_submit() {
-    let rig = Rig::with(Limits { body_tasks: 3, body_preds: 2, ..Limits::default() }).await;
+    let rig = Rig::with(Limits { body_tasks: 3, body_after: 2, ..Limits::default() }).await;
     let (head, body) = rig
         .raw(
             "POST /api/v1/jobs",

@@ -168,7 +168,7 @@ async fn an_answer_may_take_longer_than_a_head() {
 
 #[tokio::test]
 async fn silent_connections_give_way_to_new_ones_and_busy_ones_stay() {
-    let limits = Limits { connections_an_address: 2, ..Limits::default() };
+    let limits = Limits { connections_per_address: 2, ..Limits::default() };
     let rig = Rig::with(limits).await;
     rig.submit(r#"{"tasks":[{"command":"true"}]}"#).await;
     eventually(async || rig.stats.connections() == 0).await;

@@ -38,7 +38,7 @@ fn a_thousand_idle_workers_hold_up_nobody() {
 fn those_beyond_the_limit_and_those_not_on_the_list_are_turned_away() {
     let dir = dir();
     let mut settings = settings(&dir);
-    settings.limits.connections_a_door = 2;
+    settings.limits.connections_per_door = 2;
     settings.door.push("fuq2=127.0.0.1:0,allow=10.0.0.0/8".parse().unwrap());
     let hub = start(&settings).unwrap();
     visit(async {

@@ -166,7 +166,7 @@ fn words(what: &DworkCommand, kind: Kind) -> Option<&'static str> {
         (_, DworkCommand::Addfile { .. }) => Some(
             "the hub refused some of the tasks: a name is longer than 4096 bytes, a task would wait for itself through \
              tasks that the hub has, or the hub is at a limit of its own (tasks, predecessors of a task, or fewer than \
-             1000 tasks in a message: tasks_a_message of its door)",
+             1000 tasks in a message: max_tasks_per_message of its door)",
         ),
         (_, DworkCommand::Transfer { .. }) => Some(
             "the hub refused it: the task would wait for itself, or the location is the name of a worker of another kind",

@@ -64,12 +64,12 @@ pub(super) struct ServerArgs {
     pub(super) slot_time: Option<Duration>,
 
     /// Accept at most this many workers.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub(super) workers_max: usize,
+    #[arg(long, alias = "workers-max", value_name = "N", default_value_t = 10_000)]
+    pub(super) max_workers: usize,
 
     /// Accept at most this many connections.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub(super) connections_max: usize,
+    #[arg(long, alias = "connections-max", value_name = "N", default_value_t = 10_000)]
+    pub(super) max_connections: usize,
 
     /// A peer that leaves more than this unread is cut off.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]

@@ -94,11 +94,11 @@ fn listen(args: &ServerArgs, typed: &Address) -> anyhow::Result<TcpListener> {
 fn settings(args: &ServerArgs, usual_identity: String) -> anyhow::Result<Settings> {
     let mut settings = Settings::new(args.identity.clone().unwrap_or(usual_identity));
     settings.mechanism = mechanism(args)?;
-    settings.connections_max = args.connections_max;
+    settings.connections_max = args.max_connections;
     settings.unsent_bytes_max = usize::try_from(args.unread_bytes).unwrap_or(usize::MAX);
     settings.unsent_bytes_all_max = usize::try_from(args.unread_bytes_all).unwrap_or(usize::MAX);
     settings.broker = BrokerConfig {
-        workers_max: args.workers_max,
+        workers_max: args.max_workers,
         queue_messages_max: args.queue,
         queue_bytes_max: usize::try_from(args.queue_bytes).unwrap_or(usize::MAX),
         queue_ms: millis(args.ttl),

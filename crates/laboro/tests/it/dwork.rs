@@ -135,7 +135,7 @@ fn the_worker_of_the_manual_does_everything_once_and_gives_back_what_failed() {
 #[test]
 fn what_a_hub_refuses_is_explained_without_guessing() {
     let rig = Rig::new();
-    let hub = Hub::start(&rig, ",patience_ms=0,tasks_a_message=1000");
+    let hub = Hub::start(&rig, ",patience_ms=0,max_tasks_per_message=1000");
     let mut text: String = (0..1500).map(|number| format!("t{number}\n")).collect();
     text += &"x".repeat(5000);
     rig.write("tasks.txt", text);

@@ -130,6 +130,7 @@ fn options_have_the_words_of_the_glossary() {
             let option = &option[..end.unwrap_or(option.len())];
             let wrong = option.split('-').find(|word| !word.is_empty() && avoided.contains(word));
             assert_eq!(wrong, None, "--{option} in {}: see docs/glossary.md", path.display());
+            assert!(!option.ends_with("-max"), "--{option}: a limit begins with --max-");
             count += 1;
         }
     }

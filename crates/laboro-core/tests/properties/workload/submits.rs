@@ -74,7 +74,7 @@ fn target(world: &World, dice: &mut Dice) -> (Name, SubmitTo) {
         key: dice.one_in(6).then(|| Box::from([dice.below(5) as u8])),
         own_names: dice.one_in(3),
         owner: dice.one_in(2).then(|| format!("owner-{}", dice.below(3)).into()),
-        name: laboro_core::Name::default(),
+        name: Name::default(),
         on_end: dice.one_in(4).then(|| "mail:a@example.org".into()).into_iter().collect(),
     };
     let job = match options.key.is_some() && dice.one_in(2) {

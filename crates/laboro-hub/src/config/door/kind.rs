@@ -84,8 +84,12 @@ pub struct DworkDoor {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "number")]
     pub lease_ms: Option<u64>,
     /// How many tasks one request may name.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "number")]
-    pub tasks_a_message: Option<usize>,
+    #[serde(
+        alias = "tasks_a_message",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "number"
+    )]
+    pub max_tasks_per_message: Option<usize>,
     /// Workers are not sent away when everything is done.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stay: bool,
