@@ -218,16 +218,12 @@ pub enum TaskState {
 impl TaskState {
     /// As it is written.
     pub fn word(self) -> &'static str {
-        match self.to_core() {
-            // What is given to a worker under a lease runs, in the words of people.
-            Some(State::Leased) => "running",
-            state => state.map_or("unknown", State::word),
-        }
+        self.to_core().map_or("unknown", State::word)
     }
 
     /// The state that is written so, today or by version 0.1.
     pub fn from_word(word: &str) -> Option<TaskState> {
-        let word = if word == "running" { State::Leased.word() } else { word };
+        let word = if word == "leased" { State::Leased.word() } else { word };
         State::ALL.into_iter().find(|state| state.word() == word).map(TaskState::from)
     }
 

@@ -45,7 +45,7 @@ impl State {
         State::Cancelled,
     ];
 
-    /// What people call it.
+    /// What people call it: what a worker has under a lease runs, for them.
     pub fn word(self) -> &'static str {
         match self {
             State::Waiting => "waiting",
@@ -53,7 +53,7 @@ impl State {
             State::Ready => "ready",
             State::Delayed => "delayed",
             State::Held => "held",
-            State::Leased => "leased",
+            State::Leased => "running",
             State::Done => "done",
             State::Failed => "failed",
             State::Cancelled => "cancelled",

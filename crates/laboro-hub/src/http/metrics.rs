@@ -8,7 +8,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use laboro_api::{self as api, Broker, DoorStatus, TaskState};
+use laboro_api::{self as api, Broker, DoorStatus};
 use laboro_core::{Command, Dropped, GroupView, Query, Reply, WorkerId};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
@@ -97,7 +97,7 @@ fn register_groups(registry: &mut Registry, groups: impl Iterator<Item = GroupVi
     for group in groups {
         let name = group.name.to_string();
         for state in laboro_core::State::ALL {
-            let word = TaskState::from(state).word();
+            let word = state.word();
             let labels = vec![("group", name.clone()), ("state", word.to_owned())];
             set(&tasks, labels, group.counts.of(state).into());
         }

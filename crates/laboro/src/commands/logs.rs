@@ -15,7 +15,7 @@ use crate::output::{print, say};
 use crate::run::{GROUP, JOB, RunDir, earlier};
 use anyhow::Context;
 use laboro_api as api;
-use laboro_core::{Ledger, Name, TaskId};
+use laboro_core::{Ledger, Name, State, TaskId};
 use laboro_journal::outputs::{End, Ending, Key, Reader, Stream, Streams};
 use laboro_journal::read_ledger;
 use serde_json::{Value, json};
@@ -197,7 +197,7 @@ fn as_json(
     task: TaskId,
     called: Option<(String, String)>,
 ) -> anyhow::Result<Exit> {
-    let state = ledger(dir)?.state_of(task).map(|state| api::TaskState::from(state).word());
+    let state = ledger(dir)?.state_of(task).map(State::word);
     let (name, label) = called.unwrap_or_else(|| (args.task.clone(), args.task.clone()));
     let mut record = json!({
         "job": task.job.0, "task": task.index, "name": name, "label": label, "state": state,

@@ -49,7 +49,7 @@ fn a_state_stands_for_all_tasks_in_it() {
     assert_eq!(parse("12/failed"), Selector::InState(JobRef::Number(12), State::Failed));
     assert_eq!(parse("last/running"), Selector::InState(JobRef::Last, State::Leased));
     for state in State::ALL {
-        let text = format!("a job/{}", laboro_api::TaskState::from(state).word());
+        let text = format!("a job/{}", state.word());
         assert_eq!(parse(&text), Selector::InState(JobRef::Name("a job".into()), state));
     }
 }
