@@ -33,12 +33,12 @@ pub use options::{Durability, Options};
 pub use reader::{Piece, Visit, read};
 pub use repair::{Repair, repair};
 
-use condense::{Condenser, Sealed, remove_covered};
+use condense::{Condenser, SealedLog, remove_covered};
 use directory::{Listing, Lock, make_dir, remove, sync_dir};
 use format::{FileHead, FileKind, stride};
 use mark::Marker;
 use reader::{Walked, sound, walk};
-use room::Room;
+use room::DiskRoom;
 use scan::Source;
 use segment::{Blank, Segment, Spare, random, room};
 use steps::Steps;
@@ -60,7 +60,7 @@ pub struct Log {
     spare: Option<Spare>,
     /// How full the active segment was then; not tried again before it is fuller.
     spare_given_up_at: u64,
-    room: Room,
+    room: DiskRoom,
     segment_bytes_next: u64,
     marker: Marker,
     condenser: Condenser,
@@ -136,7 +136,7 @@ impl Log {
             active,
             spare: None,
             spare_given_up_at: 0,
-            room: Room::default(),
+            room: DiskRoom::default(),
             segment_bytes_next: grown.clamp(options.segment_bytes_min, options.segment_bytes_max),
             marker: Marker::new(dir, id, listing.mark),
             condenser,
@@ -348,7 +348,7 @@ impl Log {
     fn start_condensing(&mut self) -> Result<(), LogError> {
         self.seal()?;
         let (dir, id, upto, chain) = (self.dir.clone(), self.id, self.last, self.chain);
-        self.condenser.start(Sealed { dir, id, upto, chain }, &mut self.warnings);
+        self.condenser.start(SealedLog { dir, id, upto, chain }, &mut self.warnings);
         Ok(())
     }
 }

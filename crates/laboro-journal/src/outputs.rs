@@ -33,7 +33,7 @@ mod tests;
 
 pub use error::Error;
 pub use reader::Reader;
-pub use results::{Found, Wanted};
+pub use results::{KeptResult, Wanted};
 pub use scan::Damage;
 pub use walk::{Chunks, Follow};
 pub use writer::{Config, NotTaken, Writer};

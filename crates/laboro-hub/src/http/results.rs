@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use laboro_api::{Outcome, Problem, ResultState, TaskResult, Text};
 use laboro_core::{Command, JobId, Query, Reply, State as TaskState, TaskId};
-use laboro_journal::outputs::{Found, Wanted};
+use laboro_journal::outputs::{KeptResult, Wanted};
 use serde::Deserialize;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -301,8 +301,9 @@ fn shown(task: u32, state: TaskState, end: TaskEnd) -> TaskResult {
         TaskState::Cancelled => ResultState::Cancelled,
         _ => ResultState::Failed,
     };
-    let lost = end.result == Found::Incomplete;
-    let result = if let Found::Bytes(bytes) = end.result { Some(Text::from(bytes)) } else { None };
+    let lost = end.result == KeptResult::Incomplete;
+    let result =
+        if let KeptResult::Bytes(bytes) = end.result { Some(Text::from(bytes)) } else { None };
     TaskResult {
         task,
         state,

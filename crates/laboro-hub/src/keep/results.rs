@@ -2,12 +2,12 @@
 
 use super::{KeepError, Outputs};
 use laboro_core::Outcome;
-use laboro_journal::outputs::{Found, Key, Reader, Stream, Wanted};
+use laboro_journal::outputs::{KeptResult, Key, Reader, Stream, Wanted};
 
 /// What the store knows of a task that has ended.
 #[derive(Debug)]
 pub(crate) struct TaskEnd {
-    pub(crate) result: Found,
+    pub(crate) result: KeptResult,
     /// Of one that did not succeed, how its last attempt ended, where that is known.
     pub(crate) outcome: Option<Outcome>,
     /// Of one that failed without a result: the end of its standard error.
@@ -39,7 +39,12 @@ impl Outputs {
     }
 }
 
-fn end(reader: &Reader, job: u32, wanted: Wanted, result: Found) -> Result<TaskEnd, KeepError> {
+fn end(
+    reader: &Reader,
+    job: u32,
+    wanted: Wanted,
+    result: KeptResult,
+) -> Result<TaskEnd, KeepError> {
     let mut end = TaskEnd { result, outcome: None, words: Vec::new() };
     if wanted.succeeded {
         return Ok(end);
@@ -47,7 +52,7 @@ fn end(reader: &Reader, job: u32, wanted: Wanted, result: Found) -> Result<TaskE
     let key = |attempt| Key { job, index: wanted.index, attempt };
     if let Some(ended) = reader.ends(key(0), key(u16::MAX))?.last() {
         end.outcome = Some(ended.end.ending.outcome());
-        if end.result == Found::Nothing {
+        if end.result == KeptResult::Nothing {
             end.words = reader.tail(ended.key, Stream::Stderr, WORDS_BYTES_MAX).unwrap_or_default();
         }
     }

@@ -57,7 +57,7 @@ struct Condensed {
 }
 
 /// The sealed part of the log that is to be condensed.
-pub(super) struct Sealed {
+pub(super) struct SealedLog {
     pub dir: PathBuf,
     pub id: u64,
     pub upto: u64,
@@ -102,7 +102,7 @@ impl Condenser {
         self.job.is_none() && self.maker.is_some() && self.log_bytes > 0
     }
 
-    pub fn start(&mut self, sealed: Sealed, warnings: &mut Vec<String>) {
+    pub fn start(&mut self, sealed: SealedLog, warnings: &mut Vec<String>) {
         let Some(maker) = self.maker.clone() else { return };
         let abandon = Arc::new(AtomicBool::new(false));
         let (stop, steps) = (Arc::clone(&abandon), self.steps.clone());
@@ -171,12 +171,12 @@ impl fmt::Debug for Condenser {
 }
 
 fn condense(
-    sealed: &Sealed,
+    sealed: &SealedLog,
     mut fold: Box<dyn Fold>,
     abandon: &AtomicBool,
     steps: &Steps,
 ) -> Result<Condensed, LogError> {
-    let Sealed { dir, id, upto, chain } = sealed;
+    let SealedLog { dir, id, upto, chain } = sealed;
     let stopped = || abandon.load(Ordering::Relaxed);
     let refused = |reason| LogError::Replay { file: dir.clone(), number: *upto, reason };
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Asks the system, or a test.
 #[derive(Clone)]
-pub(super) struct Room(Arc<FreeBytes>);
+pub(super) struct DiskRoom(Arc<FreeBytes>);
 
 /// How much is free on the disk of a directory; `None` if nobody can tell.
 type FreeBytes = dyn Fn(&Path) -> Option<u64> + Send + Sync;
@@ -16,10 +16,10 @@ const SHARE: u64 = 4;
 /// Sizes are whole pages.
 const PAGE_BYTES: u64 = 4096;
 
-impl Room {
+impl DiskRoom {
     #[cfg(test)]
-    pub fn of(free: impl Fn(&Path) -> Option<u64> + Send + Sync + 'static) -> Room {
-        Room(Arc::new(free))
+    pub fn of(free: impl Fn(&Path) -> Option<u64> + Send + Sync + 'static) -> DiskRoom {
+        DiskRoom(Arc::new(free))
     }
 
     /// How large a segment may be that is made ahead: `wanted`, less where little is free, `None` where that would
@@ -36,9 +36,9 @@ impl Room {
     }
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room(Arc::new(free_bytes))
+impl Default for DiskRoom {
+    fn default() -> DiskRoom {
+        DiskRoom(Arc::new(free_bytes))
     }
 }
 
@@ -47,8 +47,8 @@ fn free_bytes(dir: &Path) -> Option<u64> {
     Some(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
-impl fmt::Debug for Room {
+impl fmt::Debug for DiskRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Room")
+        f.write_str("DiskRoom")
     }
 }

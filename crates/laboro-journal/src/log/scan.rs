@@ -206,7 +206,7 @@ pub(super) fn survey(
             break;
         }
         match find_head(bytes, salt, number_min) {
-            Found::Head(skip, head) => {
+            HeadSearch::Head(skip, head) => {
                 at += skip as u64;
                 let payload = payload(source, at, &head)?;
                 if payload.is_some_and(|payload| crc32c(payload) == head.payload_crc) {
@@ -216,7 +216,7 @@ pub(super) fn survey(
                     at += 8;
                 }
             }
-            Found::Nothing(skip) => at += skip as u64,
+            HeadSearch::Nothing(skip) => at += skip as u64,
         }
     }
     Ok(survey)
@@ -238,7 +238,7 @@ fn dirty_to(source: &mut Source, from: u64) -> Result<Option<u64>, LogError> {
     }
 }
 
-enum Found {
+enum HeadSearch {
     Head(usize, RecordHead),
     /// Not in the first so many bytes.
     Nothing(usize),
@@ -246,7 +246,7 @@ enum Found {
 
 /// Looks for the head of a record where one can start: at multiples of eight. Nothing but a head
 /// written for this file passes, so payloads are read only for real ones.
-fn find_head(bytes: &[u8], salt: u64, number_min: u64) -> Found {
+fn find_head(bytes: &[u8], salt: u64, number_min: u64) -> HeadSearch {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).and_then(|rest| rest.first_chunk::<RECORD_HEAD_BYTES>())
     {
@@ -255,12 +255,12 @@ fn find_head(bytes: &[u8], salt: u64, number_min: u64) -> Found {
             && head.kind == RecordKind::Batch
             && head.number >= number_min
         {
-            return Found::Head(at, head);
+            return HeadSearch::Head(at, head);
         }
         at += 8;
     }
     // Less than a head is left: at the end of the file no record fits in it.
-    Found::Nothing(if at == 0 { bytes.len() } else { at })
+    HeadSearch::Nothing(if at == 0 { bytes.len() } else { at })
 }
 
 fn is_zero(bytes: &[u8]) -> bool {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::directory::{create_file, numbered, remove, rename, sync_dir};
 use super::format::{FileHead, FileKind, HEAD_BYTES, RecordKind, encode_record, stride};
 use super::reader::{Span, Tail};
-use super::room::Room;
+use super::room::DiskRoom;
 use super::steps::Steps;
 use super::{Durability, LogError};
 
@@ -227,7 +227,7 @@ pub(super) struct Spare {
     abandon: Arc<AtomicBool>,
     dir: PathBuf,
     bytes: u64,
-    room: Room,
+    room: DiskRoom,
     looked: Instant,
 }
 
@@ -236,7 +236,12 @@ const LOOK: Duration = Duration::from_secs(1);
 
 impl Spare {
     /// `None` if there is no thread to be had; then a segment is made when it is needed.
-    pub fn prepare(dir: &Path, bytes: u64, durability: Durability, room: &Room) -> Option<Spare> {
+    pub fn prepare(
+        dir: &Path,
+        bytes: u64,
+        durability: Durability,
+        room: &DiskRoom,
+    ) -> Option<Spare> {
         let (folder, abandon) = (dir.to_owned(), Arc::new(AtomicBool::new(false)));
         let stop = Arc::clone(&abandon);
         let thread = std::thread::Builder::new()

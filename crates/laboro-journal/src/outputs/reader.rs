@@ -17,11 +17,11 @@ use super::{End, EndedAttempt, Error, Key, Stream, Streams};
 pub struct Reader {
     pub(super) dir: PathBuf,
     /// Ascending by number. The last one may still grow.
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<StoredSegment>,
 }
 
 #[derive(Debug)]
-pub(super) enum Segment {
+pub(super) enum StoredSegment {
     Indexed(Index),
     Scanned {
         scan: Scan,
@@ -162,9 +162,9 @@ impl Reader {
     /// attempt's output is reported by `read` too, as missing.
     pub fn damage(&self) -> impl Iterator<Item = Damage> {
         self.segments.iter().flat_map(|segment| match segment {
-            Segment::Indexed(_) => Vec::new(),
-            Segment::Scanned { scan, .. } => scan.damage.clone(),
-            Segment::Unreadable { number } => {
+            StoredSegment::Indexed(_) => Vec::new(),
+            StoredSegment::Scanned { scan, .. } => scan.damage.clone(),
+            StoredSegment::Unreadable { number } => {
                 vec![Damage { file: segment::path(&self.dir, *number), from: 0, to: 0 }]
             }
         })
@@ -173,7 +173,7 @@ impl Reader {
     /// The segment after the last one we know. `forget` leaves holes in the numbers, which only a
     /// look at the directory shows; it is needed only when the one we know is sealed or gone.
     fn successor(&self) -> Result<Option<u32>, Error> {
-        let Some(last) = self.segments.last().map(Segment::number) else {
+        let Some(last) = self.segments.last().map(StoredSegment::number) else {
             return Ok(segment::numbers(&self.dir, "out")?.first().copied());
         };
         let exists = |path: PathBuf| path.try_exists().map_err(Error::at(&path));
@@ -188,9 +188,9 @@ impl Reader {
     }
 
     fn push(&mut self, number: u32) -> Result<(), Error> {
-        match Segment::open(&self.dir, number) {
+        match StoredSegment::open(&self.dir, number) {
             Ok(segment) => self.segments.push(segment),
-            Err(Error::Damaged { .. }) => self.segments.push(Segment::Unreadable { number }),
+            Err(Error::Damaged { .. }) => self.segments.push(StoredSegment::Unreadable { number }),
             // Forgotten between our look at the directory and now.
             Err(error) if error.is_gone() => {}
             Err(error) => return Err(error),
@@ -201,10 +201,10 @@ impl Reader {
     /// An index is written after the next segment has begun, so it may not have been there before.
     fn use_indexes(&mut self) -> Result<(), Error> {
         for segment in &mut self.segments {
-            if let Segment::Scanned { scan, .. } = segment
+            if let StoredSegment::Scanned { scan, .. } = segment
                 && let Some(index) = Index::load(&self.dir, scan.number, scan.salt)?
             {
-                *segment = Segment::Indexed(index);
+                *segment = StoredSegment::Indexed(index);
             }
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Reader {
     /// `None` when the segment was forgotten since.
     fn record(
         &self,
-        segment: &Segment,
+        segment: &StoredSegment,
         entry: &Entry,
     ) -> Result<Option<(record::Header, Vec<u8>)>, Error> {
         match segment::open(&self.dir, segment.number()) {
@@ -227,7 +227,7 @@ impl Reader {
         }
     }
 
-    fn damaged(&self, segment: &Segment, entry: &Entry) -> Error {
+    fn damaged(&self, segment: &StoredSegment, entry: &Entry) -> Error {
         Error::Damaged {
             file: segment::path(&self.dir, segment.number()),
             offset: u64::from(entry.offset),
@@ -236,19 +236,19 @@ impl Reader {
     }
 }
 
-impl Segment {
-    fn open(dir: &Path, number: u32) -> Result<Segment, Error> {
+impl StoredSegment {
+    fn open(dir: &Path, number: u32) -> Result<StoredSegment, Error> {
         let scan = Scan::open(dir, number)?;
         if let Some(index) = Index::load(dir, number, scan.salt)? {
-            return Ok(Segment::Indexed(index));
+            return Ok(StoredSegment::Indexed(index));
         }
-        let mut segment = Segment::Scanned { scan, table: Table::default() };
+        let mut segment = StoredSegment::Scanned { scan, table: Table::default() };
         segment.catch_up()?;
         Ok(segment)
     }
 
     fn catch_up(&mut self) -> Result<(), Error> {
-        if let Segment::Scanned { scan, table } = self {
+        if let StoredSegment::Scanned { scan, table } = self {
             scan.look_again();
             let end = scan.file_end()?;
             while let Some((entry, _)) = scan.next(end)? {
@@ -263,28 +263,28 @@ impl Segment {
 
     pub fn number(&self) -> u32 {
         match self {
-            Segment::Indexed(index) => index.number,
-            Segment::Scanned { scan, .. } => scan.number,
-            Segment::Unreadable { number } => *number,
+            StoredSegment::Indexed(index) => index.number,
+            StoredSegment::Scanned { scan, .. } => scan.number,
+            StoredSegment::Unreadable { number } => *number,
         }
     }
 
     /// The offset up to which `find` finds everything there will ever be.
     pub fn known_to(&self) -> u64 {
         match self {
-            Segment::Scanned { scan, .. } => scan.at,
-            Segment::Indexed(_) | Segment::Unreadable { .. } => u64::MAX,
+            StoredSegment::Scanned { scan, .. } => scan.at,
+            StoredSegment::Indexed(_) | StoredSegment::Unreadable { .. } => u64::MAX,
         }
     }
 
     /// The entries of some keys from an offset on. In order of arrival within a key.
     pub fn find(&self, dir: &Path, first: Key, last: Key, from: u64) -> Result<Vec<Entry>, Error> {
         match self {
-            Segment::Scanned { table, .. } => {
+            StoredSegment::Scanned { table, .. } => {
                 let late = |entry: &&Entry| u64::from(entry.offset) >= from;
                 Ok(table.find(first, last).filter(late).copied().collect())
             }
-            Segment::Indexed(index) => match index.find(dir, first, last) {
+            StoredSegment::Indexed(index) => match index.find(dir, first, last) {
                 // Forgotten since.
                 Err(error) if error.is_gone() => Ok(Vec::new()),
                 Err(error) => Err(error),
@@ -293,7 +293,7 @@ impl Segment {
                     Ok(entries)
                 }
             },
-            Segment::Unreadable { .. } => Ok(Vec::new()),
+            StoredSegment::Unreadable { .. } => Ok(Vec::new()),
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Wanted {
 
 /// What one task gave back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum KeptResult {
     /// It gave nothing back.
     Nothing,
     /// All of it.
@@ -41,7 +41,7 @@ impl Reader {
         job: u32,
         wanted: &[Wanted],
         bytes_max: usize,
-    ) -> Result<Vec<Found>, Error> {
+    ) -> Result<Vec<KeptResult>, Error> {
         let mut found = Vec::with_capacity(wanted.len());
         let mut bytes = 0;
         for near in wanted.chunk_by(|a, b| b.index - a.index <= GAP_MAX) {
@@ -50,7 +50,7 @@ impl Reader {
             for task in near {
                 let runs = runs.get(&task.index).map_or(&[][..], Vec::as_slice);
                 let result = files.result(runs, task.succeeded)?;
-                bytes += if let Found::Bytes(bytes) = &result { bytes.len() } else { 0 };
+                bytes += if let KeptResult::Bytes(bytes) = &result { bytes.len() } else { 0 };
                 found.push(result);
                 if bytes >= bytes_max {
                     return Ok(found);
@@ -100,9 +100,9 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    fn result(&mut self, runs: &[Run], succeeded: bool) -> Result<Found, Error> {
+    fn result(&mut self, runs: &[Run], succeeded: bool) -> Result<KeptResult, Error> {
         let run = match runs {
-            [] => return Ok(Found::Nothing),
+            [] => return Ok(KeptResult::Nothing),
             // Nearly always: no need to look how it ended.
             [run] => run,
             runs => {
@@ -114,7 +114,7 @@ impl Files<'_> {
                 }
                 match chosen {
                     Some(run) => run,
-                    None => return Ok(Found::Nothing),
+                    None => return Ok(KeptResult::Nothing),
                 }
             }
         };
@@ -122,7 +122,7 @@ impl Files<'_> {
         for (at, entry) in &run.chunks {
             match self.record(*at, entry)? {
                 Some((header, body)) if header.mark == bytes.len() as u64 => bytes.extend(body),
-                _ => return Ok(Found::Incomplete),
+                _ => return Ok(KeptResult::Incomplete),
             }
         }
         let is_whole = match &run.end {
@@ -135,7 +135,7 @@ impl Files<'_> {
                 }),
             },
         };
-        Ok(if is_whole { Found::Bytes(bytes) } else { Found::Incomplete })
+        Ok(if is_whole { KeptResult::Bytes(bytes) } else { KeptResult::Incomplete })
     }
 
     fn ended_well(&mut self, run: &Run) -> Result<Option<bool>, Error> {

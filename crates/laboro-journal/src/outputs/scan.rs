@@ -58,9 +58,9 @@ impl Scan {
     pub fn next(&mut self, file_end: u32) -> Result<Option<(Entry, Header)>, Error> {
         let file_end = u64::from(file_end);
         let found = match self.header(self.at, file_end)? {
-            Found::Record(header) => Some((self.at, header)),
-            Found::Cut => None,
-            Found::Nothing => self.search(file_end)?,
+            ScannedHeader::Record(header) => Some((self.at, header)),
+            ScannedHeader::Cut => None,
+            ScannedHeader::Nothing => self.search(file_end)?,
         };
         let Some((offset, header)) = found else { return Ok(None) };
         self.at = offset + record_bytes(&header);
@@ -82,7 +82,7 @@ impl Scan {
     fn search(&mut self, file_end: u64) -> Result<Option<(u64, Header)>, Error> {
         let mut offset = self.searched.max(self.at + 1);
         while offset + HEADER_BYTES as u64 <= file_end {
-            if let Found::Record(header) = self.header(offset, file_end)? {
+            if let ScannedHeader::Record(header) = self.header(offset, file_end)? {
                 if self.damage.len() < DAMAGE_KEPT_MAX {
                     self.damage.push(Damage { file: self.path(), from: self.at, to: offset });
                 }
@@ -96,16 +96,16 @@ impl Scan {
         Ok(None)
     }
 
-    fn header(&mut self, offset: u64, file_end: u64) -> Result<Found, Error> {
+    fn header(&mut self, offset: u64, file_end: u64) -> Result<ScannedHeader, Error> {
         if offset + HEADER_BYTES as u64 > file_end {
-            return Ok(Found::Cut);
+            return Ok(ScannedHeader::Cut);
         }
         let salt = self.salt;
         let bytes = self.bytes(offset)?;
         Ok(match bytes.and_then(|bytes| Header::decode(bytes, salt, offset)) {
-            None => Found::Nothing,
-            Some(header) if offset + record_bytes(&header) > file_end => Found::Cut,
-            Some(header) => Found::Record(header),
+            None => ScannedHeader::Nothing,
+            Some(header) if offset + record_bytes(&header) > file_end => ScannedHeader::Cut,
+            Some(header) => ScannedHeader::Record(header),
         })
     }
 
@@ -127,7 +127,7 @@ impl Scan {
     }
 }
 
-enum Found {
+enum ScannedHeader {
     Record(Header),
     /// The file ends before the record does.
     Cut,

@@ -86,13 +86,13 @@ fn a_result_is_that_of_the_attempt_that_decided() {
     let wanted = |index, succeeded| Wanted { index, succeeded };
     let all = [(1, true), (2, true), (3, true), (4, true), (5, true), (90, true)];
     let all = all.map(|(index, succeeded)| wanted(index, succeeded));
-    let bytes = |bytes: &[u8]| Found::Bytes(bytes.to_vec());
+    let bytes = |bytes: &[u8]| KeptResult::Bytes(bytes.to_vec());
     let expected = [
         bytes(b"second"),
         bytes(b"new"),
         bytes(&large),
-        Found::Nothing,
-        Found::Incomplete,
+        KeptResult::Nothing,
+        KeptResult::Incomplete,
         bytes(b"without an end"),
     ];
     assert_eq!(reader.results(1, &all, usize::MAX).unwrap(), expected);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::vec;
 
 use super::index::Entry;
-use super::reader::{Reader, Segment};
+use super::reader::{Reader, StoredSegment};
 use super::record::{self, Header, Kind};
 use super::segment::{self, Broken};
 use super::{End, Error, Key, Stream, Streams};
@@ -155,7 +155,12 @@ impl Walk {
         Ok(false)
     }
 
-    fn find(&mut self, reader: &Reader, segment: &Segment, from: u64) -> Result<Vec<Entry>, Error> {
+    fn find(
+        &mut self,
+        reader: &Reader,
+        segment: &StoredSegment,
+        from: u64,
+    ) -> Result<Vec<Entry>, Error> {
         let mut entries = segment.find(&reader.dir, self.key, self.key, from)?;
         entries.retain(|entry| match entry.kind {
             Kind::Chunk(stream) => self.streams.include(stream),

@@ -56,7 +56,7 @@ pub struct Writer {
     pub(super) active: Active,
     /// Attempts with output and without an end.
     running: HashMap<Key, Amounts>,
-    sealed: Vec<Sealed>,
+    sealed: Vec<SealedSegment>,
     sealed_bytes: u64,
     forgotten: Jobs,
     has_lost: bool,
@@ -78,13 +78,13 @@ pub struct NotTaken {
 }
 
 /// What becomes of the next bytes of a stream: so many are kept, so many after them lost, and the rest dropped.
-struct Room {
+struct StreamRoom {
     kept: u64,
     lost: u64,
 }
 
 #[derive(Debug)]
-struct Sealed {
+struct SealedSegment {
     number: u32,
     bytes: u64,
     jobs: Jobs,
@@ -405,7 +405,7 @@ impl Writer {
     }
 
     /// Once something was dropped or lost, all that follows is, so that what is kept is the head.
-    fn room(&self, stream: Stream, amount: &Amount) -> Room {
+    fn room(&self, stream: Stream, amount: &Amount) -> StreamRoom {
         // Half a result is none, and its worker has looked at its size.
         let most = match stream {
             Stream::Stdout | Stream::Stderr => self.config.stream_bytes_max,
@@ -419,7 +419,7 @@ impl Writer {
             Some(total) => total.saturating_sub(self.bytes() + (HEADER_BYTES + ENTRY_BYTES) as u64),
         };
         let kept = within.min(in_store);
-        Room { kept, lost: within - kept }
+        StreamRoom { kept, lost: within - kept }
     }
 
     fn refuse_forgotten(&self, key: Key) -> Result<(), Error> {
@@ -461,7 +461,7 @@ impl Writer {
         let index = fs::metadata(segment::index_path(&self.dir, number));
         let bytes = segment_bytes + index.map_or(0, |index| index.len());
         self.sealed_bytes += bytes;
-        self.sealed.push(Sealed { number, bytes, jobs });
+        self.sealed.push(SealedSegment { number, bytes, jobs });
     }
 
     /// Removes the segments in which nothing is needed any more.

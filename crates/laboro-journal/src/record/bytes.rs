@@ -8,11 +8,11 @@ use laboro_core::FieldError;
 const ENTRIES_AHEAD: usize = 4096;
 
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(super) struct ByteWriter {
     bytes: Vec<u8>,
 }
 
-impl Writer {
+impl ByteWriter {
     pub fn clear(&mut self) {
         if self.bytes.capacity() > super::BUFFER_BYTES_KEPT {
             self.bytes = Vec::new();
@@ -85,14 +85,14 @@ pub(super) fn unzigzag(value: u64) -> i64 {
 }
 
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, at: 0 }
+impl<'a> ByteReader<'a> {
+    pub fn new(bytes: &'a [u8]) -> ByteReader<'a> {
+        ByteReader { bytes, at: 0 }
     }
 
     pub fn is_at_end(&self) -> bool {

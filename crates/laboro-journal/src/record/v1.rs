@@ -10,7 +10,7 @@ mod tasks;
 mod work;
 
 use super::RecordError;
-use super::bytes::{Reader, Writer};
+use super::bytes::{ByteReader, ByteWriter};
 use deltas::{Last, Line};
 use laboro_core::restore::Restore;
 use laboro_core::{Event, Standing, Time};
@@ -109,7 +109,7 @@ pub(super) enum Start {
 
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
-    out: Writer,
+    out: ByteWriter,
     last: Last,
     shelved: work::Shelved,
 }
@@ -284,7 +284,7 @@ impl Encoder {
 
 #[derive(Debug)]
 pub(super) struct Decoder<'a> {
-    from: Reader<'a>,
+    from: ByteReader<'a>,
     last: Last,
     held: &'a mut Held,
     form: Form,
@@ -293,7 +293,7 @@ pub(super) struct Decoder<'a> {
 impl<'a> Decoder<'a> {
     /// `bytes` start with the version.
     pub fn new(held: &'a mut Held, bytes: &'a [u8]) -> Result<Decoder<'a>, RecordError> {
-        let mut from = Reader::new(bytes);
+        let mut from = ByteReader::new(bytes);
         from.u8()?;
         if !from.bool()? {
             held.clear();

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::super::room::Room;
+use super::super::room::DiskRoom;
 use super::super::segment::Blank;
 use super::*;
 
@@ -87,7 +87,7 @@ fn on_a_disk_with(dir: &Path, free: u64) -> (Log, Arc<AtomicU64>) {
     let free = Arc::new(AtomicU64::new(free));
     let (mut log, ..) = open(dir).unwrap();
     let told = Arc::clone(&free);
-    log.room = Room::of(move |_| Some(told.load(Ordering::Relaxed)));
+    log.room = DiskRoom::of(move |_| Some(told.load(Ordering::Relaxed)));
     (log, free)
 }
 

@@ -3,7 +3,7 @@
 use super::deltas::Line;
 use super::{Decoder, Encoder, Form};
 use crate::record::RecordError;
-use crate::record::bytes::{Reader, Writer};
+use crate::record::bytes::{ByteReader, ByteWriter};
 use laboro_core::{Added, JobOptions, NewArray, NewTask, Profile, ValueList, Values};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Encoder {
             let on_end = (!on_end.is_empty()).then_some(on_end);
             self.list(on_end.as_slice(), |to, on_end| {
                 to.out.u32(ON_END);
-                let mut value = Writer::default();
+                let mut value = ByteWriter::default();
                 on_end.iter().for_each(|one| value.string(one.as_bytes()));
                 to.out.string(value.all());
             });
@@ -218,7 +218,7 @@ impl Decoder<'_> {
 
 /// All strings of a field.
 fn texts(value: &[u8]) -> Result<Box<[Box<str>]>, RecordError> {
-    let mut from = Reader::new(value);
+    let mut from = ByteReader::new(value);
     let mut texts = Vec::new();
     while !from.is_at_end() {
         texts.push(from.text()?.into());

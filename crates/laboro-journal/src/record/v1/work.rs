@@ -3,7 +3,7 @@
 
 use super::{Decoder, Encoder, Form};
 use crate::record::RecordError;
-use crate::record::bytes::{Reader, Writer};
+use crate::record::bytes::{ByteReader, ByteWriter};
 use laboro_core::{CallWork, CommandWork, IndexedWork, Program, ScriptWork, Setting, Work};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl<T: ?Sized + PartialEq> Shelf<T> {
 
     /// Writes where it stands, counted from the newest, and whether it stood there before. If not, the
     /// caller writes it now.
-    fn place(&mut self, entry: &Arc<T>, out: &mut Writer) -> bool {
+    fn place(&mut self, entry: &Arc<T>, out: &mut ByteWriter) -> bool {
         let found = match self.entries.get(self.used_last) {
             Some(last) if Arc::ptr_eq(last, entry) || last == entry => Some(self.used_last),
             _ => self.places.get(&address(entry)).copied(),
@@ -208,7 +208,7 @@ impl Decoder<'_> {
 
 /// `None`: a new one follows.
 fn placed<T: ?Sized>(
-    from: &mut Reader<'_>,
+    from: &mut ByteReader<'_>,
     shelf: &[Arc<T>],
 ) -> Result<Option<Arc<T>>, RecordError> {
     let back = from.u64()?;
