@@ -17,9 +17,9 @@ use laboro_core::{CALL_BYTES_MAX, Outcome};
 use laboro_dialects::worker::{Assignment, Key, TaskEnd, Used};
 
 use crate::agent::Crew;
-use crate::{Ending as ProcessEnding, Launch, Refusal, RunnerError, RunnerEvent, Stream};
+use crate::{Ending, Launch, Refusal, RunnerError, RunnerEvent, Stream};
 use frame::Answer;
-use process::{ANSWERS, CALLS, Ending, Need, Pipes, Process};
+use process::{ANSWERS, CALLS, CallPipes, EndReason, Need, RunnerProcess};
 
 /// Ids of processes, which share events with those of tasks, begin here.
 const IDS_FROM: u64 = 1 << 63;
@@ -28,7 +28,7 @@ const IDS_FROM: u64 = 1 << 63;
 pub(crate) struct Calls {
     /// Started with the first call.
     crew: Option<Crew>,
-    processes: BTreeMap<u64, Process>,
+    processes: BTreeMap<u64, RunnerProcess>,
     waiting: VecDeque<Box<Assignment>>,
     next_id: u64,
     dir: PathBuf,
@@ -47,7 +47,7 @@ pub(crate) enum CallNews {
     },
     ProcessEnded {
         id: u64,
-        ending: ProcessEnding,
+        ending: Ending,
     },
     Began(Key),
     Wrote {
@@ -66,7 +66,7 @@ pub(crate) enum CallNews {
 
 /// Something for `Calls::take_in`.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum CallTurn {
     Processes(Vec<RunnerEvent>),
     Answers(Vec<u64>),
 }
@@ -102,11 +102,12 @@ impl Calls {
     }
 
     /// Waits for something to happen. May be dropped and called again.
-    pub(crate) async fn turn(&mut self) -> Result<Turn, RunnerError> {
+    pub(crate) async fn turn(&mut self) -> Result<CallTurn, RunnerError> {
         let Calls { crew, processes, .. } = self;
         let answers = poll_fn(|cx| {
-            let ready =
-                |(id, process): (&u64, &mut Process)| process.poll(cx).is_ready().then_some(*id);
+            let ready = |(id, process): (&u64, &mut RunnerProcess)| {
+                process.poll(cx).is_ready().then_some(*id)
+            };
             let ids: Vec<u64> = processes.iter_mut().filter_map(ready).collect();
             if ids.is_empty() { Poll::Pending } else { Poll::Ready(ids) }
         });
@@ -115,16 +116,18 @@ impl Calls {
             Some(crew) => tokio::select! {
                 // A runner prints nothing before its last answer is taken: see spec/runner.md.
                 biased;
-                ids = answers => Ok(Turn::Answers(ids)),
-                events = crew.events() => events.map(Turn::Processes),
+                ids = answers => Ok(CallTurn::Answers(ids)),
+                events = crew.events() => events.map(CallTurn::Processes),
             },
         }
     }
 
-    pub(crate) fn take_in(&mut self, turn: Turn) {
+    pub(crate) fn take_in(&mut self, turn: CallTurn) {
         match turn {
-            Turn::Processes(events) => events.into_iter().for_each(|event| self.happened(event)),
-            Turn::Answers(ids) => {
+            CallTurn::Processes(events) => {
+                events.into_iter().for_each(|event| self.happened(event));
+            }
+            CallTurn::Answers(ids) => {
                 self.read_output(&ids);
                 ids.into_iter().for_each(|id| self.answered(id));
             }
@@ -208,7 +211,7 @@ impl Calls {
         let id = self.next_id;
         let dir = self.dir.join(id.to_string());
         let started = launch.and_then(|mut launch| {
-            let pipes = std::fs::create_dir_all(&self.dir).and_then(|()| Pipes::make(&dir));
+            let pipes = std::fs::create_dir_all(&self.dir).and_then(|()| CallPipes::make(&dir));
             let pipes = pipes.map_err(|error| Refusal::of("pipes for its runner", &error))?;
             launch.env.push(("LABORO_CALLS".into(), dir.join(CALLS).into()));
             launch.env.push(("LABORO_ANSWERS".into(), dir.join(ANSWERS).into()));
@@ -217,7 +220,7 @@ impl Calls {
         match started {
             Ok((launch, pipes)) => {
                 self.next_id += 1;
-                self.processes.insert(id, Process::new(need, pipes));
+                self.processes.insert(id, RunnerProcess::new(need, pipes));
                 let crew = self.crew.as_ref().expect("started with the first call");
                 crew.launch(launch);
                 Some(id)
@@ -250,16 +253,16 @@ impl Calls {
             let Some(process) = self.processes.get_mut(&id) else { return };
             // One that has said nonsense is not believed any more. One that answers before its start is told has
             // printed what cannot be read yet.
-            if matches!(process.ending, Some(Ending::Broken(_))) || process.pid.is_none() {
+            if matches!(process.ending, Some(EndReason::Broken(_))) || process.pid.is_none() {
                 return;
             }
             let answer = match process.next_answer() {
                 Ok(Some(answer)) => answer,
                 Ok(None) => break,
-                Err(error) => return self.end(id, Ending::Broken(error.to_string())),
+                Err(error) => return self.end(id, EndReason::Broken(error.to_string())),
             };
             if let Err(why) = self.take_answer(id, answer) {
-                return self.end(id, Ending::Broken(why.to_owned()));
+                return self.end(id, EndReason::Broken(why.to_owned()));
             }
         }
         self.look_after(id);
@@ -326,7 +329,7 @@ impl Calls {
             }
             RunnerEvent::Output { id, stream, bytes } => {
                 // What is printed without a call belongs to none.
-                let key = self.processes.get(&id).and_then(Process::key);
+                let key = self.processes.get(&id).and_then(RunnerProcess::key);
                 self.news.extend(key.map(|key| CallNews::Wrote { key, stream, bytes }));
             }
             RunnerEvent::Ended { id, ending, .. } => {
@@ -338,11 +341,12 @@ impl Calls {
     }
 
     /// Its process is gone: what it said before counts, the call under way is charged, the others go elsewhere.
-    fn ended(&mut self, id: u64, ending: &ProcessEnding) {
+    fn ended(&mut self, id: u64, ending: &Ending) {
         if let Some(process) = self.processes.get_mut(&id) {
             process.drain();
         }
-        let is_sane = |process: &Process| !matches!(process.ending, Some(Ending::Broken(_)));
+        let is_sane =
+            |process: &RunnerProcess| !matches!(process.ending, Some(EndReason::Broken(_)));
         while let Some(process) = self.processes.get_mut(&id).filter(|process| is_sane(process))
             && let Ok(Some(answer)) = process.next_answer()
             && self.take_answer(id, answer).is_ok()
@@ -353,19 +357,19 @@ impl Calls {
             let wall = front.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
             let used = used(&process, wall);
             match &process.ending {
-                Some(Ending::Stopped) => self.news.push(CallNews::Back(key)),
-                Some(Ending::Retired) => self.waiting.push_front(front.assignment),
-                Some(Ending::TimedOut) => {
+                Some(EndReason::Stopped) => self.news.push(CallNews::Back(key)),
+                Some(EndReason::Retired) => self.waiting.push_front(front.assignment),
+                Some(EndReason::TimedOut) => {
                     self.fail(key, Outcome::TimedOut, "it took too long".into(), used);
                 }
-                Some(Ending::Cancelled) => {
+                Some(EndReason::Cancelled) => {
                     let how = TaskEnd { outcome: Outcome::Lost, message: None, used };
                     self.news.push(CallNews::Ended { key, how, result: Bytes::new() });
                 }
-                Some(Ending::TookTooMuch(why)) => {
+                Some(EndReason::TookTooMuch(why)) => {
                     self.fail(key, Outcome::Memory, why.clone(), used);
                 }
-                Some(Ending::Broken(why)) => self.fail(key, Outcome::Error, why.clone(), used),
+                Some(EndReason::Broken(why)) => self.fail(key, Outcome::Error, why.clone(), used),
                 None => {
                     let (outcome, words) = told(ending, process.ahead.is_some());
                     self.fail(key, outcome, words, used);
@@ -374,7 +378,7 @@ impl Calls {
         }
         for sent in process.calls.into_iter().rev() {
             let key = sent.assignment.key;
-            match sent.is_cancelled || process.ending == Some(Ending::Stopped) {
+            match sent.is_cancelled || process.ending == Some(EndReason::Stopped) {
                 true => self.news.push(CallNews::Back(key)),
                 false => self.waiting.push_front(sent.assignment),
             }
@@ -408,13 +412,13 @@ impl Calls {
             }
         }
         if let Some(id) = front {
-            self.end(id, Ending::Cancelled);
+            self.end(id, EndReason::Cancelled);
         }
     }
 
     /// A process takes too much memory: the call under way is charged with that.
     pub(crate) fn end_over(&mut self, id: u64, why: String) {
-        self.end(id, Ending::TookTooMuch(why));
+        self.end(id, EndReason::TookTooMuch(why));
         if let Some(crew) = self.crew.as_ref().filter(|_| self.processes.contains_key(&id)) {
             crew.stop(id, Duration::ZERO);
         }
@@ -436,9 +440,9 @@ impl Calls {
         self.grace = grace;
         let ids: Vec<u64> = self.processes.keys().copied().collect();
         for id in ids {
-            self.end(id, Ending::Stopped);
+            self.end(id, EndReason::Stopped);
             if let Some(process) = self.processes.get_mut(&id) {
-                process.ending = Some(Ending::Stopped);
+                process.ending = Some(EndReason::Stopped);
             }
         }
     }
@@ -448,29 +452,29 @@ impl Calls {
     }
 }
 
-fn used(process: &Process, wall: Duration) -> Used {
+fn used(process: &RunnerProcess, wall: Duration) -> Used {
     let wall_us = u64::try_from(wall.as_micros()).unwrap_or(u64::MAX);
     let peak_kib = process.memory.resident_bytes / 1024;
     Used { wall_us, user_us: 0, system_us: 0, peak_kib }
 }
 
 /// How a process ended that was not told to.
-fn told(ending: &ProcessEnding, was_ready: bool) -> (Outcome, String) {
+fn told(ending: &Ending, was_ready: bool) -> (Outcome, String) {
     let when = if was_ready { "during this call" } else { "before it was ready" };
     match ending {
-        ProcessEnding::Exited(0) => (Outcome::Error, format!("the runner ended {when}")),
-        ProcessEnding::Exited(code) => {
+        Ending::Exited(0) => (Outcome::Error, format!("the runner ended {when}")),
+        Ending::Exited(code) => {
             (Outcome::Exit(*code), format!("the runner ended {when} with exit code {code}"))
         }
-        ProcessEnding::Signalled(signal) => {
+        Ending::Signalled(signal) => {
             (Outcome::Signal(*signal), format!("the runner ended {when} by signal {signal}"))
         }
-        ProcessEnding::NotStarted { message, .. } => {
+        Ending::NotStarted { message, .. } => {
             (Outcome::Error, format!("the runner cannot be started: {message}"))
         }
-        ProcessEnding::GuardianLost | ProcessEnding::Stopped { .. } => {
+        Ending::GuardianLost | ProcessEnding::Stopped { .. } => {
             (Outcome::Lost, "the process that watches over runners was killed".into())
         }
-        ProcessEnding::TimedOut { .. } => (Outcome::TimedOut, "it took too long".into()),
+        Ending::TimedOut { .. } => (Outcome::TimedOut, "it took too long".into()),
     }
 }

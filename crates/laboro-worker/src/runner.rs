@@ -146,11 +146,11 @@ pub enum Stream {
 /// `std::process::exit` leaves that to the guardian.
 #[derive(Debug)]
 pub struct Runner {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRunner>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedRunner {
     options: Options,
     /// Tells our tasks from those of any other runner.
     nonce: String,
@@ -186,7 +186,7 @@ impl Runner {
         let ahead_max = options.at_once.map_or(usize::MAX, ahead_max);
         let state = Mutex::new(RunnerState::new(link, ahead_max, nonce.clone()));
         let next_seq = AtomicU64::new(1);
-        let shared = Arc::new(Shared { options, nonce, next_seq, epoll, wake, timer, state });
+        let shared = Arc::new(SharedRunner { options, nonce, next_seq, epoll, wake, timer, state });
         Ok((Runner { shared: Arc::clone(&shared) }, EventSource::new(shared)))
     }
 
@@ -298,10 +298,14 @@ impl Drop for Runner {
 }
 
 /// A machine without room for a guardian may have some in a moment.
-fn start_link(options: &Options, nonce: &str, wake: &OwnedFd) -> Result<link::Link, RunnerError> {
+fn start_link(
+    options: &Options,
+    nonce: &str,
+    wake: &OwnedFd,
+) -> Result<link::GuardianLink, RunnerError> {
     let mut pause = Duration::from_millis(50);
     loop {
-        match link::Link::start(options, nonce, wake) {
+        match link::GuardianLink::start(options, nonce, wake) {
             Err(error) if error.is_shortage() && pause < Duration::from_secs(5) => {
                 std::thread::sleep(pause);
                 pause *= 2;
@@ -314,7 +318,7 @@ fn start_link(options: &Options, nonce: &str, wake: &OwnedFd) -> Result<link::Li
 /// How many launches the guardian may have beyond those that run, however few may run.
 const AHEAD_MIN: usize = 8;
 
-impl Shared {
+impl SharedRunner {
     fn lock(&self) -> MutexGuard<'_, RunnerState> {
         self.state.lock().expect("nothing panics while it holds the state")
     }

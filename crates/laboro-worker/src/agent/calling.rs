@@ -5,7 +5,7 @@ use laboro_dialects::worker::{Assignment, Key, News};
 
 use super::Agent;
 use super::running::Running;
-use crate::calls::{CallNews, Turn};
+use crate::calls::{CallNews, CallTurn};
 use crate::{Refusal, RunnerError};
 
 impl Agent {
@@ -55,7 +55,10 @@ impl Agent {
         self.tell_of_calls();
     }
 
-    pub(super) fn called(&mut self, turn: Result<Turn, RunnerError>) -> Result<(), RunnerError> {
+    pub(super) fn called(
+        &mut self,
+        turn: Result<CallTurn, RunnerError>,
+    ) -> Result<(), RunnerError> {
         self.calls.take_in(turn?);
         self.give_calls();
         self.tell_pace();

@@ -2,7 +2,7 @@
 //! call takes too long. What becomes of its calls then is in `calls`.
 
 use super::Calls;
-use super::process::{Ending, Process};
+use super::process::{EndReason, RunnerProcess};
 use std::time::{Duration, Instant};
 
 /// A runner that asks for nothing else ends after this time without a call.
@@ -19,11 +19,11 @@ impl Calls {
         if self.processes.len() >= 2 * slots as usize
             && let Some((&id, _)) = live.min_by_key(|(_, process)| process.since)
         {
-            self.end(id, Ending::Retired);
+            self.end(id, EndReason::Retired);
         }
     }
 
-    pub(super) fn end(&mut self, id: u64, why: Ending) {
+    pub(super) fn end(&mut self, id: u64, why: EndReason) {
         let Some(process) = self.processes.get_mut(&id) else { return };
         if process.ending.is_none() {
             process.ending = Some(why);
@@ -40,7 +40,7 @@ impl Calls {
         let is_worn = runner.calls_max.is_some_and(|most| process.taken >= most)
             || runner.memory_max.is_some_and(|most| process.memory.resident_bytes > most);
         if is_worn && process.calls.is_empty() {
-            self.end(id, Ending::Retired);
+            self.end(id, EndReason::Retired);
         }
     }
 
@@ -51,29 +51,29 @@ impl Calls {
     }
 
     pub(crate) fn tick(&mut self, now: Instant) {
-        let is_due = |(&id, process): (&u64, &Process)| {
+        let is_due = |(&id, process): (&u64, &RunnerProcess)| {
             let (at, why) = self.due(process).filter(|_| process.ending.is_none())?;
             (at <= now).then_some((id, why))
         };
-        let due: Vec<(u64, Ending)> = self.processes.iter().filter_map(is_due).collect();
+        let due: Vec<(u64, EndReason)> = self.processes.iter().filter_map(is_due).collect();
         due.into_iter().for_each(|(id, why)| self.end(id, why));
     }
 
-    fn due(&self, process: &Process) -> Option<(Instant, Ending)> {
+    fn due(&self, process: &RunnerProcess) -> Option<(Instant, EndReason)> {
         if process.ahead.is_none() {
             let why = format!("the runner was not ready after {} s", START_MAX.as_secs());
-            return Some((process.since + START_MAX, Ending::Broken(why)));
+            return Some((process.since + START_MAX, EndReason::Broken(why)));
         }
         let Some(front) = process.calls.front() else {
             let idle = process.need.runner().and_then(|runner| runner.idle_ms);
             let idle = idle.map_or(IDLE, Duration::from_millis);
-            return process.since.checked_add(idle).map(|at| (at, Ending::Retired));
+            return process.since.checked_add(idle).map(|at| (at, EndReason::Retired));
         };
         let begun = front.begun?;
         if front.is_cancelled {
-            return Some((begun + self.grace, Ending::Cancelled));
+            return Some((begun + self.grace, EndReason::Cancelled));
         }
         let limit = Duration::from_millis(front.assignment.time_limit_ms?);
-        begun.checked_add(limit).map(|at| (at, Ending::TimedOut))
+        begun.checked_add(limit).map(|at| (at, EndReason::TimedOut))
     }
 }

@@ -51,9 +51,9 @@ impl Need {
 }
 
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct RunnerProcess {
     pub(super) need: Need,
-    pipes: Pipes,
+    pipes: CallPipes,
     /// Not taken by the pipe yet.
     unsent: BytesMut,
     heard: BytesMut,
@@ -71,12 +71,12 @@ pub(super) struct Process {
     pub(super) mean: Option<f64>,
     pub(super) memory: Memory,
     /// It gets no more calls.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<EndReason>,
 }
 
 /// Why a process has to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum EndReason {
     /// Nothing is wrong with its calls.
     Retired,
     /// The call under way took too long.
@@ -128,7 +128,7 @@ fn resident_bytes(pid: u32) -> Option<u64> {
 
 /// Two named pipes, so that a runner in any language can open them as files.
 #[derive(Debug)]
-pub(super) struct Pipes {
+pub(super) struct CallPipes {
     calls: pipe::Sender,
     answers: pipe::Receiver,
     dir: PathBuf,
@@ -137,8 +137,8 @@ pub(super) struct Pipes {
 pub(super) const CALLS: &str = "calls";
 pub(super) const ANSWERS: &str = "answers";
 
-impl Pipes {
-    pub(super) fn make(dir: &Path) -> io::Result<Pipes> {
+impl CallPipes {
+    pub(super) fn make(dir: &Path) -> io::Result<CallPipes> {
         std::fs::create_dir(dir)?;
         let made = [CALLS, ANSWERS].map(|name| {
             let path = dir.join(name);
@@ -148,7 +148,7 @@ impl Pipes {
         // Opened for both, so that neither opening nor writing depends on whether the other side is there.
         let mut options = pipe::OpenOptions::new();
         options.read_write(true);
-        Ok(Pipes {
+        Ok(CallPipes {
             calls: options.open_sender(calls?)?,
             answers: options.open_receiver(answers?)?,
             dir: dir.to_owned(),
@@ -161,7 +161,7 @@ impl Pipes {
     }
 }
 
-impl Drop for Pipes {
+impl Drop for CallPipes {
     fn drop(&mut self) {
         self.unname();
     }
@@ -170,9 +170,9 @@ impl Drop for Pipes {
 /// Read at once.
 const READ_BYTES: usize = 256 << 10;
 
-impl Process {
-    pub(super) fn new(need: Need, pipes: Pipes) -> Process {
-        Process {
+impl RunnerProcess {
+    pub(super) fn new(need: Need, pipes: CallPipes) -> RunnerProcess {
+        RunnerProcess {
             need,
             pipes,
             unsent: BytesMut::new(),

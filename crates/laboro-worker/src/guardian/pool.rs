@@ -26,9 +26,9 @@ use super::spawn::Spawner;
 use crate::sys;
 use crate::wire::{PACKET_BYTES_MAX, read_request};
 
-pub(super) struct Pool(Arc<Shared>);
+pub(super) struct Pool(Arc<SharedPool>);
 
-struct Shared {
+struct SharedPool {
     spawner: Spawner,
     null: OwnedFd,
     /// To the runner.
@@ -91,7 +91,7 @@ impl Pool {
             surplus: 0,
             main: Main::Awake,
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedPool {
             spawner: Spawner::new()?,
             null,
             socket,
@@ -192,7 +192,7 @@ impl PoolState {
     }
 }
 
-impl Shared {
+impl SharedPool {
     fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().expect("a spawner that panics ends the guardian")
     }

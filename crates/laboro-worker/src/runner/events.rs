@@ -9,9 +9,9 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdTimerFlags, timerfd_settime};
 
-use super::link::Link;
+use super::link::GuardianLink;
 use super::table::{RunnerState, Token};
-use super::{RunnerError, RunnerEvent, Shared, Stream};
+use super::{RunnerError, RunnerEvent, SharedRunner, Stream};
 use crate::ending::{Ending, Reason, Usage};
 use crate::wire::{Exit, PACKET_BYTES_MAX, Report, Request, control_packet, read_report};
 
@@ -20,7 +20,7 @@ use crate::wire::{Exit, PACKET_BYTES_MAX, Report, Request, control_packet, read_
 /// Its descriptor is readable when there is something to take, for those who have a loop already:
 /// `wait` with a timeout of zero then takes it.
 pub struct EventSource {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRunner>,
     ready: Vec<epoll::Event>,
     buffer: Box<[u8]>,
     is_over: bool,
@@ -39,7 +39,7 @@ const LEFT_BYTES_MAX: usize = 1 << 20;
 const STREAMS: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
 
 impl EventSource {
-    pub(super) fn new(shared: Arc<Shared>) -> EventSource {
+    pub(super) fn new(shared: Arc<SharedRunner>) -> EventSource {
         let buffer = vec![0; READ_BYTES.max(PACKET_BYTES_MAX)].into_boxed_slice();
         EventSource { shared, ready: Vec::with_capacity(READY_MAX), buffer, is_over: false }
     }
@@ -140,7 +140,7 @@ impl Drop for EventSource {
 
 /// One turn of the loop, with the lock.
 struct Turn<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedRunner,
     state: &'a mut RunnerState,
     buffer: &'a mut [u8],
     events: &'a mut Vec<RunnerEvent>,
@@ -339,7 +339,7 @@ impl Turn<'_> {
         if !self.state.may_try(Instant::now()) {
             return Ok(false);
         }
-        match Link::start(&self.shared.options, &self.shared.nonce, &self.shared.wake) {
+        match GuardianLink::start(&self.shared.options, &self.shared.nonce, &self.shared.wake) {
             Err(error) if error.is_shortage() => {
                 self.state.no_guardian(error.to_string(), Instant::now());
                 return Ok(false);

@@ -26,7 +26,7 @@ use crate::sys::is_shortage;
 use crate::wire::{Report, read_report};
 
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct GuardianLink {
     socket: OwnedFd,
     /// The guardian and all it left behind are gone.
     gone: Arc<AtomicBool>,
@@ -37,9 +37,13 @@ pub(super) struct Link {
 /// Far beyond what starting takes on a machine that is busy, and short enough to be waited for.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
-impl Link {
+impl GuardianLink {
     /// Starts a guardian and waits for its first word.
-    pub fn start(options: &Options, nonce: &str, wake: &OwnedFd) -> Result<Link, RunnerError> {
+    pub fn start(
+        options: &Options,
+        nonce: &str,
+        wake: &OwnedFd,
+    ) -> Result<GuardianLink, RunnerError> {
         let program = &options.guardian;
         let failed = |source| match is_shortage(&source) {
             true => RunnerError::NoRoom(source),
@@ -82,7 +86,7 @@ impl Link {
             })
         };
         let watcher = Some(watcher.map_err(failed)?);
-        Ok(Link { socket, gone, watcher, watches_for_room: false })
+        Ok(GuardianLink { socket, gone, watcher, watches_for_room: false })
     }
 
     pub fn register(&self, epoll: &OwnedFd) -> io::Result<()> {

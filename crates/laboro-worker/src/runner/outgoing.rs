@@ -123,14 +123,14 @@ impl RunnerState {
     }
 }
 
-struct Pipes {
+struct StreamPipes {
     /// For stdout and stderr.
     ours: [Option<OwnedFd>; 2],
     theirs: Vec<OwnedFd>,
 }
 
-fn make_pipes(launch: &Prepared) -> rustix::io::Result<Pipes> {
-    let mut pipes = Pipes { ours: [None, None], theirs: Vec::with_capacity(2) };
+fn make_pipes(launch: &Prepared) -> rustix::io::Result<StreamPipes> {
+    let mut pipes = StreamPipes { ours: [None, None], theirs: Vec::with_capacity(2) };
     for (ours, _) in
         pipes.ours.iter_mut().zip(&launch.stdio[1..]).filter(|(_, end)| matches!(end, End::Pipe))
     {

@@ -63,12 +63,12 @@ impl Unsent {
     }
 }
 
-type Refusal = (Reason, String);
+type NotStarted = (Reason, String);
 
 /// Room in a packet for all that is not text.
 const HEAD_BYTES_MAX: usize = 256;
 
-pub(super) fn prepare(launch: &Launch, seq: u64, nonce: &str) -> Result<Prepared, Refusal> {
+pub(super) fn prepare(launch: &Launch, seq: u64, nonce: &str) -> Result<Prepared, NotStarted> {
     let dir = launch.dir.as_deref().map(absolute).transpose().map_err(|error| {
         (Reason::Directory, format!("directory {:?}: {error}", launch.dir.as_deref()))
     })?;
@@ -113,7 +113,7 @@ fn text<'a>(
     dir: Option<&Path>,
     argv: &[OsString],
     env: impl Iterator<Item = &'a (OsString, OsString)>,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, NotStarted> {
     if argv.is_empty() {
         return Err((Reason::Invalid, "the command is empty".into()));
     }
@@ -140,7 +140,7 @@ fn put(
     text: &mut Vec<u8>,
     parts: &[&OsStr],
     what: &(impl std::fmt::Display + ?Sized),
-) -> Result<(), Refusal> {
+) -> Result<(), NotStarted> {
     for part in parts.iter().map(|part| part.as_bytes()) {
         if part.contains(&0) {
             return Err((Reason::Invalid, format!("{what} has a NUL byte in it")));
@@ -158,7 +158,7 @@ fn put(
     Ok(())
 }
 
-fn input(stdin: &Stdin, dir: Option<&Path>) -> Result<End, Refusal> {
+fn input(stdin: &Stdin, dir: Option<&Path>) -> Result<End, NotStarted> {
     match stdin {
         Stdin::Null => Ok(End::Null),
         Stdin::File(path) => open(path, dir, "stdin", OpenOptions::new().read(true)),
@@ -168,7 +168,7 @@ fn input(stdin: &Stdin, dir: Option<&Path>) -> Result<End, Refusal> {
     }
 }
 
-fn output(capture: &Capture, dir: Option<&Path>, umask: Option<u32>) -> Result<End, Refusal> {
+fn output(capture: &Capture, dir: Option<&Path>, umask: Option<u32>) -> Result<End, NotStarted> {
     let mut options = OpenOptions::new();
     options.create(true);
     let path = match capture {
@@ -203,7 +203,7 @@ fn open(
     dir: Option<&Path>,
     what: &str,
     options: &mut OpenOptions,
-) -> Result<End, Refusal> {
+) -> Result<End, NotStarted> {
     let path: PathBuf = dir.map_or_else(|| path.to_owned(), |dir| dir.join(path));
     let refusal = |error: io::Error| {
         let reason = match sys::is_shortage(&error) {
@@ -229,7 +229,7 @@ fn file_of(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-fn no_room(what: &str, error: &io::Error) -> Refusal {
+fn no_room(what: &str, error: &io::Error) -> NotStarted {
     let is_passing = sys::is_shortage(error) || error.kind() == io::ErrorKind::StorageFull;
     let reason = if is_passing { Reason::Resources } else { Reason::Invalid };
     (reason, format!("no room in memory for {what}: {error}"))

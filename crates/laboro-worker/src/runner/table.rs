@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 
-use super::link::Link;
+use super::link::GuardianLink;
 use super::prepare::{Prepared, Unsent};
 use super::shortage::{Shortage, Telling};
 use super::{RunnerEvent, Stream};
@@ -16,7 +16,7 @@ use crate::ending::{Ending, Reason, Usage};
 
 #[derive(Debug)]
 pub(super) struct RunnerState {
-    pub link: Link,
+    pub link: GuardianLink,
     /// Packets about tasks that were sent.
     pub orders: VecDeque<Vec<u8>>,
     pub unsent: VecDeque<Unsent>,
@@ -105,7 +105,7 @@ impl Token {
 }
 
 impl RunnerState {
-    pub fn new(link: Link, ahead_max: usize, nonce: String) -> RunnerState {
+    pub fn new(link: GuardianLink, ahead_max: usize, nonce: String) -> RunnerState {
         RunnerState {
             link,
             orders: VecDeque::new(),

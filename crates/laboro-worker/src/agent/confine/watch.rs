@@ -16,7 +16,7 @@ use crate::sys;
 
 #[derive(Debug)]
 pub(in crate::agent) struct Watch {
-    shared: Arc<Shared>,
+    shared: Arc<SharedWatch>,
     over: UnboundedReceiver<Over>,
     /// Started with the first task that asks for memory.
     has_thread: bool,
@@ -37,7 +37,7 @@ impl Over {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedWatch {
     table: Mutex<Table>,
     changed: Condvar,
     over: UnboundedSender<Over>,
@@ -68,7 +68,7 @@ const RARELY: u32 = 50;
 impl Watch {
     pub(super) fn new() -> Watch {
         let (sender, over) = unbounded_channel();
-        let shared = Shared { table: Mutex::default(), changed: Condvar::new(), over: sender };
+        let shared = SharedWatch { table: Mutex::default(), changed: Condvar::new(), over: sender };
         Watch { shared: Arc::new(shared), over, has_thread: false }
     }
 
@@ -113,7 +113,7 @@ impl Drop for Watch {
     }
 }
 
-impl Shared {
+impl SharedWatch {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
