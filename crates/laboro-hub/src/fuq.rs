@@ -23,13 +23,13 @@ pub(crate) use serve::receive;
 use crate::listen::Reception;
 use crate::security::{Failures, Identity, LoginLimits, SecurityError, hash_of};
 use absence::Absence;
-use answer::{ACCESS, Refused};
+use answer::{ACCESS, FuqRefused};
 use laboro_core::Time;
 use laboro_dialects::fuq2::Numbering;
 use numbers::NumberBook;
 use password::Password;
 use poller::Poller;
-use register::{Node, Register};
+use register::{Node, NodeRegister};
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ pub(crate) struct FuqState {
     cookie_ms: u64,
     quiet_ms: u64,
     stays: bool,
-    register: Mutex<Register>,
+    register: Mutex<NodeRegister>,
     /// Nodes that are connected by websocket, by the number of their connection.
     connected: Mutex<BTreeMap<u64, Node>>,
     /// Nodes that poll, by name, for as long as one of their connections stands.
@@ -109,7 +109,7 @@ impl FuqState {
             cookie_ms,
             quiet_ms: settings.quiet_ms.unwrap_or(QUIET_MS),
             stays: settings.stays,
-            register: Mutex::new(Register::open(&file("nodes"), cookie_ms)?),
+            register: Mutex::new(NodeRegister::open(&file("nodes"), cookie_ms)?),
             connected: Mutex::default(),
             pollers: Mutex::default(),
             absence: Mutex::default(),
@@ -124,16 +124,16 @@ impl FuqState {
     }
 
     /// The right password is accepted, also after wrong ones from the same address.
-    fn admit(&self, shown: &str, peer: IpAddr, now: Time) -> Result<(), Refused> {
+    fn admit(&self, shown: &str, peer: IpAddr, now: Time) -> Result<(), FuqRefused> {
         if self.password.is(shown) {
             return Ok(());
         }
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seconds) = failures.wait_s(Some(peer), now) {
-            return Err(Refused::TooMany(seconds));
+            return Err(FuqRefused::TooMany(seconds));
         }
         failures.note(Some(peer), hash_of(shown.as_bytes()), now);
-        Err(Refused::Forbidden(ACCESS))
+        Err(FuqRefused::Forbidden(ACCESS))
     }
 
     /// Until nobody works for this door any more.
@@ -142,7 +142,7 @@ impl FuqState {
         self.tasks.wait().await;
     }
 
-    fn register(&self) -> MutexGuard<'_, Register> {
+    fn register(&self) -> MutexGuard<'_, NodeRegister> {
         self.register.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -34,11 +34,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// What is remembered. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct History {
-    shared: Arc<Shared>,
+    shared: Arc<SharedHistory>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedHistory {
     past: Mutex<Past>,
     notes: NoteQueue,
 }
@@ -53,7 +53,7 @@ pub struct Recorder {
 impl History {
     /// The history, who listens to the engine for it, and who must be run for it to grow.
     pub fn new<J>(journal: J) -> (History, Observed<J>, Recorder) {
-        let shared = Shared { past: Mutex::default(), notes: NoteQueue::default() };
+        let shared = SharedHistory { past: Mutex::default(), notes: NoteQueue::default() };
         let history = History { shared: Arc::new(shared) };
         let observed = Observed::new(journal, history.clone());
         (history.clone(), observed, Recorder { history, file: None })

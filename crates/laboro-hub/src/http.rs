@@ -155,7 +155,7 @@ struct Api {
     seats: Seats,
     budget: Arc<Budget>,
     readers: Readers,
-    requests: metrics::Requests,
+    requests: metrics::RequestCounts,
     made: overview::Made,
     started_ms: u64,
     /// The OpenAPI document, made once, and what it says of what routes take.
@@ -172,7 +172,7 @@ pub fn router(services: Services) -> Router {
         seats: Seats::default(),
         budget: Budget::new(services.limits.bodies_bytes.max(services.limits.body_bytes)),
         readers: Readers::default(),
-        requests: metrics::Requests::default(),
+        requests: metrics::RequestCounts::default(),
         made: overview::Made::default(),
         started_ms,
         document: std::sync::OnceLock::new(),

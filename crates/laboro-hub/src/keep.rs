@@ -33,7 +33,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use trouble::Trouble;
+use trouble::WriteTrouble;
 
 /// What waits for the writer, in pieces and in bytes.
 const PIECES_MAX: usize = 4096;
@@ -56,11 +56,11 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// The store of a running hub. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Outputs {
-    shared: Arc<Shared>,
+    shared: Arc<SharedStore>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedStore {
     dir: PathBuf,
     /// Somebody else writes, and nobody tells when there is more.
     only_reads: bool,
@@ -72,7 +72,7 @@ struct Shared {
     open: AtomicUsize,
     /// Bytes that could not be kept.
     lost: AtomicU64,
-    trouble: Trouble,
+    trouble: WriteTrouble,
     /// An attempt without an end may have lost output.
     has_lost: AtomicBool,
     /// Who wants to know how long attempts took.
@@ -91,7 +91,7 @@ enum Piece {
     Chunks {
         chunks: Vec<Chunk>,
         permits: u32,
-        answer: Answer,
+        answer: KeepAnswer,
     },
     Ended(Vec<AttemptOutcome>),
     Ends(ends::Batch),
@@ -107,7 +107,7 @@ enum Piece {
 
 /// Given when everything up to this piece is in its file. Otherwise what has to be offered again, which is nothing
 /// where the writer has it all and could not write it yet.
-type Answer = oneshot::Sender<Result<(), Vec<Chunk>>>;
+type KeepAnswer = oneshot::Sender<Result<(), Vec<Chunk>>>;
 
 #[derive(Debug, Clone, Copy)]
 struct AttemptOutcome {
@@ -132,7 +132,7 @@ impl Keeper {
         life: u32,
         on_error: OnWriteError,
     ) -> Result<Keeper, KeepError> {
-        let (shared, queue) = Shared::new(dir, on_error, false);
+        let (shared, queue) = SharedStore::new(dir, on_error, false);
         let writer = writer::Writing::open(dir, config, life, Arc::clone(&shared))?;
         let thread = std::thread::Builder::new()
             .name("laboro-outputs".into())
@@ -166,14 +166,14 @@ impl Drop for Keeper {
     }
 }
 
-impl Shared {
+impl SharedStore {
     fn new(
         dir: &Path,
         on_error: OnWriteError,
         only_reads: bool,
-    ) -> (Arc<Shared>, mpsc::Receiver<Piece>) {
+    ) -> (Arc<SharedStore>, mpsc::Receiver<Piece>) {
         let (pieces, queue) = mpsc::channel(PIECES_MAX);
-        let shared = Shared {
+        let shared = SharedStore {
             dir: dir.to_owned(),
             only_reads,
             pieces,
@@ -181,7 +181,7 @@ impl Shared {
             coming: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
-            trouble: Trouble::new(on_error),
+            trouble: WriteTrouble::new(on_error),
             has_lost: AtomicBool::new(false),
             history: OnceLock::new(),
             ends: WaitingEnds::default(),
@@ -195,7 +195,7 @@ impl Shared {
 impl Outputs {
     /// Of a store that somebody else writes, or has written.
     pub fn reading(dir: &Path) -> Outputs {
-        let (shared, _) = Shared::new(dir, OnWriteError::Stop, true);
+        let (shared, _) = SharedStore::new(dir, OnWriteError::Stop, true);
         Outputs { shared }
     }
 

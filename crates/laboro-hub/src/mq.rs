@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-pub struct Settings {
+pub struct MqSettings {
     /// How the server calls itself. Clients of the original route to the string they connected to, so this
     /// must be that string.
     pub identity: Bytes,
@@ -50,10 +50,10 @@ pub struct Settings {
 
 pub type Admit = Box<dyn FnMut(IpAddr) -> Option<Box<dyn Send>> + Send>;
 
-impl Settings {
+impl MqSettings {
     /// Everyone may come in, nobody has to prove anything.
-    pub fn new(identity: impl Into<Bytes>) -> Settings {
-        Settings {
+    pub fn new(identity: impl Into<Bytes>) -> MqSettings {
+        MqSettings {
             identity: identity.into(),
             mechanism: zmtp::Mechanism::Null,
             limits: zmtp::Limits::default(),
@@ -68,9 +68,9 @@ impl Settings {
     }
 }
 
-impl std::fmt::Debug for Settings {
+impl std::fmt::Debug for MqSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings")
+        f.debug_struct("MqSettings")
             .field("identity", &self.identity)
             .field("mechanism", &self.mechanism)
             .field("broker", &self.broker)
@@ -113,14 +113,14 @@ pub struct RunningBroker {
 }
 
 /// Starts to serve whoever comes to this listener.
-pub fn serve(listener: TcpListener, settings: Settings) -> Result<RunningBroker, MqError> {
+pub fn serve(listener: TcpListener, settings: MqSettings) -> Result<RunningBroker, MqError> {
     serve_then(listener, settings, || {})
 }
 
 /// The same; `ended` is called when the server has ended, however it did.
 pub fn serve_then(
     listener: TcpListener,
-    settings: Settings,
+    settings: MqSettings,
     ended: impl FnOnce() + Send + 'static,
 ) -> Result<RunningBroker, MqError> {
     if settings.identity.len() > 255 {

@@ -314,14 +314,14 @@ fn doors(settings: &Settings) -> Vec<DoorSettings> {
     native.into_iter().chain(settings.door.iter().cloned()).collect()
 }
 
-type Bound = (Vec<Arc<OpenDoor>>, Vec<TcpListener>);
+type OpenDoors = (Vec<Arc<OpenDoor>>, Vec<TcpListener>);
 
 fn bind(
     doors: &[DoorSettings],
     mechanisms: &[Mechanism],
     settings: &Settings,
-    mut native: Option<bind::Bound>,
-) -> Result<Bound, HubError> {
+    mut native: Option<bind::BoundSocket>,
+) -> Result<OpenDoors, HubError> {
     let mut bound = (Vec::new(), Vec::new());
     for (door, mechanism) in doors.iter().zip(mechanisms) {
         let bound_before = native.take_if(|_| door.dialect() == Dialect::Native);

@@ -472,7 +472,7 @@ fn told(ending: &Ending, was_ready: bool) -> (Outcome, String) {
         Ending::NotStarted { message, .. } => {
             (Outcome::Error, format!("the runner cannot be started: {message}"))
         }
-        Ending::GuardianLost | ProcessEnding::Stopped { .. } => {
+        Ending::GuardianLost | Ending::Stopped { .. } => {
             (Outcome::Lost, "the process that watches over runners was killed".into())
         }
         Ending::TimedOut { .. } => (Outcome::TimedOut, "it took too long".into()),

@@ -11,11 +11,11 @@ use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, S
 use hyper::{Method, Response, StatusCode};
 use serde::Serialize;
 
-pub(super) type Answer = Response<Full<Bytes>>;
+pub(super) type FuqAnswer = Response<Full<Bytes>>;
 
 /// Why there is no better answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum FuqRefused {
     /// The peer makes no sense. Counted.
     Malformed(String),
     /// It makes sense and cannot be.
@@ -43,37 +43,39 @@ pub(super) const COOKIE: &str = "cannot validate cookie";
 pub(super) const SESSION: &str =
     "the session is not that of this unique_name: say hello without both";
 
-impl Refused {
-    pub(super) fn answer(self) -> Answer {
+impl FuqRefused {
+    pub(super) fn answer(self) -> FuqAnswer {
         let wait_s = match self {
-            Refused::TooMany(seconds) => Some(seconds),
+            FuqRefused::TooMany(seconds) => Some(seconds),
             _ => None,
         };
         let (status, words) = match self {
-            Refused::Malformed(why) | Refused::Bad(why) => {
+            FuqRefused::Malformed(why) | FuqRefused::Bad(why) => {
                 (StatusCode::BAD_REQUEST, format!("400 bad request: {why}"))
             }
-            Refused::Unauthorized(why) => (StatusCode::UNAUTHORIZED, why.to_owned()),
-            Refused::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned()),
-            Refused::TooMany(seconds) => {
+            FuqRefused::Unauthorized(why) => (StatusCode::UNAUTHORIZED, why.to_owned()),
+            FuqRefused::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned()),
+            FuqRefused::TooMany(seconds) => {
                 let words = format!("429 too many wrong passwords: try again in {seconds} s");
                 (StatusCode::TOO_MANY_REQUESTS, words)
             }
-            Refused::NotFound => (StatusCode::NOT_FOUND, "404 page not found".to_owned()),
-            Refused::Method(method) => {
+            FuqRefused::NotFound => (StatusCode::NOT_FOUND, "404 page not found".to_owned()),
+            FuqRefused::Method(method) => {
                 let words = format!("405 method {method} not allowed");
                 (StatusCode::METHOD_NOT_ALLOWED, words)
             }
-            Refused::TooLarge(most) => {
+            FuqRefused::TooLarge(most) => {
                 let words = format!("413 a request has at most {most} bytes");
                 (StatusCode::PAYLOAD_TOO_LARGE, words)
             }
-            Refused::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "503 the hub stops".to_owned()),
-            Refused::Crowded => {
+            FuqRefused::Stopping => {
+                (StatusCode::SERVICE_UNAVAILABLE, "503 the hub stops".to_owned())
+            }
+            FuqRefused::Crowded => {
                 let words = "503 too many requests of this node wait already: ask again later";
                 (StatusCode::SERVICE_UNAVAILABLE, words.to_owned())
             }
-            Refused::Trouble(why) => {
+            FuqRefused::Trouble(why) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, format!("500 internal error: {why}"))
             }
         };
@@ -93,47 +95,47 @@ impl Refused {
     }
 }
 
-impl From<Unclear> for Refused {
-    fn from(Unclear(why): Unclear) -> Refused {
-        Refused::Malformed(why)
+impl From<Unclear> for FuqRefused {
+    fn from(Unclear(why): Unclear) -> FuqRefused {
+        FuqRefused::Malformed(why)
     }
 }
 
-impl From<Lost> for Refused {
-    fn from(_: Lost) -> Refused {
-        Refused::Stopping
+impl From<Lost> for FuqRefused {
+    fn from(_: Lost) -> FuqRefused {
+        FuqRefused::Stopping
     }
 }
 
-impl From<Unasked> for Refused {
-    fn from(why: Unasked) -> Refused {
+impl From<Unasked> for FuqRefused {
+    fn from(why: Unasked) -> FuqRefused {
         match why {
-            Unasked::Lost => Refused::Stopping,
-            Unasked::Crowded => Refused::Crowded,
+            Unasked::Lost => FuqRefused::Stopping,
+            Unasked::Crowded => FuqRefused::Crowded,
         }
     }
 }
 
-impl From<SecurityError> for Refused {
-    fn from(error: SecurityError) -> Refused {
-        Refused::Trouble(error.to_string())
+impl From<SecurityError> for FuqRefused {
+    fn from(error: SecurityError) -> FuqRefused {
+        FuqRefused::Trouble(error.to_string())
     }
 }
 
 /// One line of JSON, called text as the original calls it.
-pub(super) fn json<T: Serialize>(value: &T) -> Answer {
+pub(super) fn json<T: Serialize>(value: &T) -> FuqAnswer {
     match serde_json::to_string(value) {
         Ok(line) => text(StatusCode::OK, line + "\n"),
-        Err(error) => Refused::Trouble(error.to_string()).answer(),
+        Err(error) => FuqRefused::Trouble(error.to_string()).answer(),
     }
 }
 
 /// The original's empty answer.
-pub(super) fn done() -> Answer {
+pub(super) fn done() -> FuqAnswer {
     text(StatusCode::OK, "{}\n".to_owned())
 }
 
-fn text(status: StatusCode, words: String) -> Answer {
+fn text(status: StatusCode, words: String) -> FuqAnswer {
     let mut answer = Response::new(Full::from(words));
     *answer.status_mut() = status;
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -146,7 +148,7 @@ pub(super) const COOKIE_NAME: &str = "fuq_foreman_auth";
 
 /// It does not say for how long it is good: a node that has dropped its cookie hears 401 and gives up, and one that
 /// shows an old cookie hears 403 and renews it.
-pub(super) fn set_cookie(answer: &mut Answer, cookie: &str) {
+pub(super) fn set_cookie(answer: &mut FuqAnswer, cookie: &str) {
     let text = format!("{COOKIE_NAME}={cookie}; Path=/; HttpOnly");
     if let Ok(value) = HeaderValue::from_str(&text) {
         answer.headers_mut().insert(SET_COOKIE, value);

@@ -1,7 +1,7 @@
 //! What the command line asks: to queue, list, hold, release and cancel jobs, and to list and stop nodes. Whoever
 //! has the password may.
 
-use super::answer::{Answer, Refused, done, json};
+use super::answer::{FuqAnswer, FuqRefused, done, json};
 use super::jobs::{JobStatus, NodeInfo, StateChange, description, is_over, node_info, status};
 use super::message::Message;
 use super::register::Node;
@@ -27,7 +27,7 @@ const TASKS_MAX: usize = 100_000;
 const PAGE: u32 = 1000;
 
 impl FuqConnection {
-    pub(super) async fn client(&self, path: &str, said: &Message) -> Result<Answer, Refused> {
+    pub(super) async fn client(&self, path: &str, said: &Message) -> Result<FuqAnswer, FuqRefused> {
         let now = self.reception.hall.clock.now();
         self.door.admit(&said.inner("auth")?.text("password")?, self.peer, now)?;
         let said = said.inner("msg")?;
@@ -38,7 +38,9 @@ impl FuqConnection {
             "client/job/clear" => self.clear_jobs().await,
             "client/nodes/list" => self.list_nodes(&said),
             "client/nodes/shutdown" => self.stop_nodes(&said).await,
-            _ if self.door.stays => Err(Refused::Forbidden("403 this door does not stop the hub")),
+            _ if self.door.stays => {
+                Err(FuqRefused::Forbidden("403 this door does not stop the hub"))
+            }
             _ => {
                 tracing::info!("{}: {} stops the hub", self.reception.door, self.peer);
                 self.reception.hall.stop.cancel();
@@ -47,11 +49,11 @@ impl FuqConnection {
         }
     }
 
-    async fn new_job(&self, said: &Message) -> Result<Answer, Refused> {
+    async fn new_job(&self, said: &Message) -> Result<FuqAnswer, FuqRefused> {
         let (name, command) = (said.text("name")?, said.text("command")?);
         let (dir, log_dir) = (said.text("working_dir")?, said.text("logging_dir")?);
         let (tasks, status) = (said.number("num_tasks")?, said.text("status")?);
-        let bad = |why: String| Err(Refused::Bad(why));
+        let bad = |why: String| Err(FuqRefused::Bad(why));
         // It becomes part of the name of a file.
         if name.contains(['/', '\0']) {
             return bad(format!("the name {name:?} has a slash in it"));
@@ -87,7 +89,7 @@ impl FuqConnection {
         }
     }
 
-    async fn list_jobs(&self, said: &Message) -> Result<Answer, Refused> {
+    async fn list_jobs(&self, said: &Message) -> Result<FuqAnswer, FuqRefused> {
         let (name, wanted) = (said.text("name")?, said.text("status")?);
         let is_wanted = |job: &JobView| {
             let status = status(job);
@@ -111,16 +113,18 @@ impl FuqConnection {
         Ok(json(&shown))
     }
 
-    async fn change_jobs(&self, said: &Message) -> Result<Answer, Refused> {
+    async fn change_jobs(&self, said: &Message) -> Result<FuqAnswer, FuqRefused> {
         let (numbers, action) = (said.jobs("job_ids")?, said.text("action")?);
         if numbers.is_empty() {
-            return Err(Refused::Bad("job_ids: which jobs?".into()));
+            return Err(FuqRefused::Bad("job_ids: which jobs?".into()));
         }
         let (change, becomes): (fn(Selection) -> Command, _) = match action.as_str() {
             "hold" => (Command::Hold, "paused"),
             "release" => (Command::Release, "waiting"),
             "cancel" => (Command::Cancel, "cancelled"),
-            other => return Err(Refused::Bad(format!("action {other}: hold, release or cancel"))),
+            other => {
+                return Err(FuqRefused::Bad(format!("action {other}: hold, release or cancel")));
+            }
         };
         // All of them are there, or nothing is changed.
         let mut jobs = Vec::new();
@@ -146,7 +150,7 @@ impl FuqConnection {
     }
 
     /// Only those that came in by a door like this one: others share the group.
-    async fn clear_jobs(&self) -> Result<Answer, Refused> {
+    async fn clear_jobs(&self) -> Result<FuqAnswer, FuqRefused> {
         for job in self.jobs(|_| true).await? {
             let first = self.tasks(job.job, None, 1).await?;
             let work = first.first().and_then(|task| task.work.as_deref());
@@ -159,7 +163,7 @@ impl FuqConnection {
         Ok(done())
     }
 
-    fn list_nodes(&self, said: &Message) -> Result<Answer, Refused> {
+    fn list_nodes(&self, said: &Message) -> Result<FuqAnswer, FuqRefused> {
         let nodes = match said.flag("cookie_list")? {
             true => self.door.register().nodes(self.reception.hall.clock.now()),
             false => self.nodes_here(),
@@ -177,7 +181,7 @@ impl FuqConnection {
         nodes
     }
 
-    async fn stop_nodes(&self, said: &Message) -> Result<Answer, Refused> {
+    async fn stop_nodes(&self, said: &Message) -> Result<FuqAnswer, FuqRefused> {
         for name in said.texts("uniq_names")? {
             if !self.door.register().knows(&name) {
                 // Workers of other kinds in the group are not for fuq's clients to stop.
@@ -195,14 +199,14 @@ impl FuqConnection {
         Name::from(self.reception.door.group.as_str())
     }
 
-    async fn ask(&self, command: Command) -> Result<Reply, Refused> {
+    async fn ask(&self, command: Command) -> Result<Reply, FuqRefused> {
         crate::listen::stats::count(&self.reception.door.stats.commands, 1);
         Ok(self.reception.handle.ask(command).await?)
     }
 
     /// A job of this door's group.
-    async fn job(&self, number: u64) -> Result<JobView, Refused> {
-        let none = || Refused::Bad(format!("there is no job {number}"));
+    async fn job(&self, number: u64) -> Result<JobView, FuqRefused> {
+        let none = || FuqRefused::Bad(format!("there is no job {number}"));
         let job = u32::try_from(number).map(JobId).map_err(|_| none())?;
         match self.ask(Command::Query(Query::Job(job))).await? {
             Reply::Jobs(views) => {
@@ -213,7 +217,7 @@ impl FuqConnection {
     }
 
     /// The jobs of the group that are wanted, oldest first.
-    async fn jobs(&self, is_wanted: impl Fn(&JobView) -> bool) -> Result<Vec<JobView>, Refused> {
+    async fn jobs(&self, is_wanted: impl Fn(&JobView) -> bool) -> Result<Vec<JobView>, FuqRefused> {
         let (mut wanted, mut from) = (Vec::new(), JobId(0));
         loop {
             let query = Query::Jobs { group: Some(self.group()), owner: None, from, most: PAGE };
@@ -237,7 +241,7 @@ impl FuqConnection {
         job: JobId,
         state: Option<State>,
         most: u32,
-    ) -> Result<Vec<TaskView>, Refused> {
+    ) -> Result<Vec<TaskView>, FuqRefused> {
         let query = Query::Tasks { job, state, from: 1, most };
         match self.ask(Command::Query(query)).await? {
             Reply::Tasks { tasks, .. } => Ok(tasks),
@@ -247,7 +251,7 @@ impl FuqConnection {
     }
 
     /// The numbers of a job's tasks in this state.
-    async fn numbers(&self, job: JobId, state: State) -> Result<Vec<u32>, Refused> {
+    async fn numbers(&self, job: JobId, state: State) -> Result<Vec<u32>, FuqRefused> {
         let (mut numbers, mut from) = (Vec::new(), 1);
         while numbers.len() < TASKS_MAX {
             let query = Query::Tasks { job, state: Some(state), from, most: PAGE };
@@ -270,6 +274,6 @@ struct Queued {
     job_id: u32,
 }
 
-fn unexpected(reply: &Reply) -> Refused {
-    Refused::Trouble(format!("the hub answered with {reply:?}"))
+fn unexpected(reply: &Reply) -> FuqRefused {
+    FuqRefused::Trouble(format!("the hub answered with {reply:?}"))
 }

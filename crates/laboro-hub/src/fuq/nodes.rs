@@ -2,7 +2,7 @@
 
 use super::absence::Present;
 use super::answer::{
-    ACCESS, Answer, COOKIE, COOKIE_NAME, Refused, SESSION, done, json, set_cookie,
+    ACCESS, COOKIE, COOKIE_NAME, FuqAnswer, FuqRefused, SESSION, done, json, set_cookie,
 };
 use super::jobs::{Task, stop_task, task};
 use super::message::Message;
@@ -33,7 +33,7 @@ impl FuqConnection {
         path: &str,
         headers: &HeaderMap,
         said: &Message,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<FuqAnswer, FuqRefused> {
         match path {
             "hello" => self.hello(said),
             "node/reauth" => self.reauth(said),
@@ -56,13 +56,13 @@ impl FuqConnection {
         }
     }
 
-    fn hello(&self, said: &Message) -> Result<Answer, Refused> {
+    fn hello(&self, said: &Message) -> Result<FuqAnswer, FuqRefused> {
         let (node, now) = (node_of(said), self.reception.hall.clock.now());
         self.door.admit(&said.text("auth")?, self.peer, now)?;
         let node = node?;
         let mut register = self.door.register();
         if register.has_wrong_session(&node) {
-            return Err(Refused::Unauthorized(SESSION));
+            return Err(FuqRefused::Unauthorized(SESSION));
         }
         let login = register.log_in(now, node)?;
         drop(register);
@@ -72,18 +72,18 @@ impl FuqConnection {
     }
 
     /// The cookie is old, the node the same.
-    fn reauth(&self, said: &Message) -> Result<Answer, Refused> {
+    fn reauth(&self, said: &Message) -> Result<FuqAnswer, FuqRefused> {
         let hello = said.inner("msg")?;
         let (shown, cookie) = (node_of(&hello)?, said.text("cookie")?);
         let now = self.reception.hall.clock.now();
         self.door.admit(&hello.text("auth")?, self.peer, now)?;
         let mut register = self.door.register();
-        let known = register.find_stale(&cookie).cloned().ok_or(Refused::Forbidden(ACCESS))?;
+        let known = register.find_stale(&cookie).cloned().ok_or(FuqRefused::Forbidden(ACCESS))?;
         if known.name != shown.name || known.host != shown.host {
-            return Err(Refused::Forbidden(ACCESS));
+            return Err(FuqRefused::Forbidden(ACCESS));
         }
         if register.has_wrong_session(&shown) {
-            return Err(Refused::Unauthorized(SESSION));
+            return Err(FuqRefused::Unauthorized(SESSION));
         }
         let login = register.renew(now, known)?;
         drop(register);
@@ -91,7 +91,7 @@ impl FuqConnection {
         Ok(self.welcome(&login, &Welcome { name: &node.name, session: None, cookie }))
     }
 
-    fn welcome(&self, login: &Login, names: &Welcome<'_>) -> Answer {
+    fn welcome(&self, login: &Login, names: &Welcome<'_>) -> FuqAnswer {
         self.note_known();
         let mut answer = json(names);
         set_cookie(&mut answer, &login.cookie);
@@ -99,21 +99,29 @@ impl FuqConnection {
     }
 
     /// Whose cookie is shown: in its header, or where older nodes have it.
-    pub(super) fn known(&self, headers: &HeaderMap, body: Option<&str>) -> Result<Node, Refused> {
+    pub(super) fn known(
+        &self,
+        headers: &HeaderMap,
+        body: Option<&str>,
+    ) -> Result<Node, FuqRefused> {
         let shown = cookie_in(headers).or(body.filter(|cookie| !cookie.is_empty()));
-        let cookie = shown.ok_or(Refused::Unauthorized("missing session cookie"))?;
+        let cookie = shown.ok_or(FuqRefused::Unauthorized("missing session cookie"))?;
         if cookie.len() > COOKIE_BYTES_MAX {
-            return Err(Refused::Unauthorized(COOKIE));
+            return Err(FuqRefused::Unauthorized(COOKIE));
         }
         let now = self.reception.hall.clock.now();
         let node = self.door.register().find(now, cookie).cloned();
-        let node = node.ok_or(Refused::Forbidden(COOKIE))?;
+        let node = node.ok_or(FuqRefused::Forbidden(COOKIE))?;
         self.note_known();
         Ok(node)
     }
 
     /// The node, and what it says without the envelope that older ones put around it.
-    fn known_with(&self, headers: &HeaderMap, said: &Message) -> Result<(Node, Message), Refused> {
+    fn known_with(
+        &self,
+        headers: &HeaderMap,
+        said: &Message,
+    ) -> Result<(Node, Message), FuqRefused> {
         if !said.has("msg") {
             return Ok((self.known(headers, None)?, said.clone()));
         }
@@ -122,7 +130,7 @@ impl FuqConnection {
     }
 
     /// What it was given and has not told the end of goes to others.
-    async fn let_go(self: &Arc<FuqConnection>, node: &Node) -> Result<Answer, Refused> {
+    async fn let_go(self: &Arc<FuqConnection>, node: &Node) -> Result<FuqAnswer, FuqRefused> {
         let poller = self.poller(node);
         let leave = Leave { worker: poller.worker(), session: None, how: Leaving::Gone };
         poller.ask(Command::Leave(leave)).await?;
@@ -133,7 +141,7 @@ impl FuqConnection {
         self: &Arc<FuqConnection>,
         node: &Node,
         wanted: i64,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<FuqAnswer, FuqRefused> {
         let most = u32::try_from(wanted).unwrap_or(1).clamp(1, node.slots.max(1));
         if self.door.register().leaves(&node.name) {
             return self.send_away(node, most).await;
@@ -156,7 +164,7 @@ impl FuqConnection {
         self: &Arc<FuqConnection>,
         node: &Node,
         slots: u32,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<FuqAnswer, FuqRefused> {
         let poller = self.poller(node);
         tokio::select! {
             () = poller.runs_nothing(&self.reception, slots, node.slots) => {
@@ -172,13 +180,13 @@ impl FuqConnection {
         self: &Arc<FuqConnection>,
         headers: &HeaderMap,
         said: &Message,
-        refused: Refused,
-    ) -> Result<Answer, Refused> {
+        refused: FuqRefused,
+    ) -> Result<FuqAnswer, FuqRefused> {
         let is_wrapped = said.has("msg");
         let body = if is_wrapped { said.text("cookie")? } else { String::new() };
         let cookie = cookie_in(headers).unwrap_or(&body);
         let node = self.door.register().find_stale(cookie).cloned();
-        let Some(node) = node.filter(|_| refused == Refused::Forbidden(COOKIE)) else {
+        let Some(node) = node.filter(|_| refused == FuqRefused::Forbidden(COOKIE)) else {
             return Err(refused);
         };
         let said = if is_wrapped { said.inner("msg")? } else { said.clone() };
@@ -201,7 +209,7 @@ impl FuqConnection {
         self: &Arc<FuqConnection>,
         node: &Node,
         said: &Message,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<FuqAnswer, FuqRefused> {
         let wanted = match said.has("newjob") {
             true => Some(said.inner("newjob")?.number("nproc")?),
             false => None,
@@ -213,11 +221,16 @@ impl FuqConnection {
         }
     }
 
-    async fn report(self: &Arc<FuqConnection>, node: &Node, said: &Message) -> Result<(), Refused> {
+    async fn report(
+        self: &Arc<FuqConnection>,
+        node: &Node,
+        said: &Message,
+    ) -> Result<(), FuqRefused> {
         let (job, number) = (said.job("job_id")?, said.number("task")?);
         let (success, status) = (said.flag("success")?, said.text("status")?);
         let task = fuq2::task_id(job, number);
-        let task = task.ok_or_else(|| Refused::Bad(format!("job {job} has no task {number}")))?;
+        let task =
+            task.ok_or_else(|| FuqRefused::Bad(format!("job {job} has no task {number}")))?;
         self.door.absence().ended(self.reception.hall.clock.now(), node, task);
         let (outcome, message) = fuq2::outcome_of(success, status.as_bytes());
         let poller = self.poller(node);
@@ -233,7 +246,7 @@ impl FuqConnection {
         if let Reply::Reported(verdicts) = reply {
             match verdicts.first() {
                 Some(Err(Refusal::NoSuchJob(_) | Refusal::NoSuchTask(_))) => {
-                    return Err(Refused::Bad(format!("job {job} has no task {number}")));
+                    return Err(FuqRefused::Bad(format!("job {job} has no task {number}")));
                 }
                 // It was cancelled, or is somebody else's by now: nothing that the node could do about it.
                 Some(Err(refusal)) => {
@@ -257,21 +270,23 @@ struct Welcome<'a> {
 }
 
 /// No tasks.
-fn none() -> Answer {
+fn none() -> FuqAnswer {
     json::<[Task; 0]>(&[])
 }
 
-fn node_of(said: &Message) -> Result<Node, Refused> {
+fn node_of(said: &Message) -> Result<Node, FuqRefused> {
     let (host, name, tags) = (said.text("node")?, said.text("unique_name")?, said.texts("tags")?);
     let slots = said.number("nproc")?;
     if host.is_empty() || host.len() > NAME_BYTES_MAX || name.len() > 2 * NAME_BYTES_MAX {
-        return Err(Refused::Malformed("node is to be the name of the node's machine".into()));
+        return Err(FuqRefused::Malformed("node is to be the name of the node's machine".into()));
     }
     if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.len() > NAME_BYTES_MAX) {
-        return Err(Refused::Malformed(format!("a node has at most {TAGS_MAX} short tags")));
+        return Err(FuqRefused::Malformed(format!("a node has at most {TAGS_MAX} short tags")));
     }
     if !(0..=SLOTS_MAX).contains(&slots) {
-        return Err(Refused::Malformed(format!("nproc {slots} is not between 0 and {SLOTS_MAX}")));
+        return Err(FuqRefused::Malformed(format!(
+            "nproc {slots} is not between 0 and {SLOTS_MAX}"
+        )));
     }
     let tags = tags.into_iter().filter(|tag| !tag.is_empty()).collect();
     let session = said.text("session")?;

@@ -1,7 +1,7 @@
 //! The websocket of a node: opened by a request, then driven like any other connection of the hub, on the same
 //! thread, with the dialect's session inside.
 
-use super::answer::{Answer, Refused};
+use super::answer::{FuqAnswer, FuqRefused};
 use super::pace::Paced;
 use super::register::Node;
 use super::serve::FuqConnection;
@@ -28,9 +28,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 /// The answer to a request that opens a websocket, and what it becomes.
-pub(super) fn open(mut request: Request<Incoming>) -> Result<(Answer, OnUpgrade), Refused> {
+pub(super) fn open(mut request: Request<Incoming>) -> Result<(FuqAnswer, OnUpgrade), FuqRefused> {
     let headers = request.headers();
-    let bad = |why: &str| Err(Refused::Malformed(format!("no websocket: {why}")));
+    let bad = |why: &str| Err(FuqRefused::Malformed(format!("no websocket: {why}")));
     if !has_word(headers, CONNECTION, "upgrade") || !has_word(headers, UPGRADE, "websocket") {
         return bad("the request does not ask for an upgrade to one");
     }
@@ -47,7 +47,7 @@ pub(super) fn open(mut request: Request<Incoming>) -> Result<(Answer, OnUpgrade)
     if let Some(origin) = headers.get(ORIGIN)
         && !is_of_host(origin, headers.get(HOST))
     {
-        return Err(Refused::Forbidden("the request comes from another site's page"));
+        return Err(FuqRefused::Forbidden("the request comes from another site's page"));
     }
     let accept = accept_of(key);
     let mut answer = Response::new(Full::<Bytes>::default());
@@ -55,7 +55,7 @@ pub(super) fn open(mut request: Request<Incoming>) -> Result<(Answer, OnUpgrade)
     let headers = answer.headers_mut();
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-    let accept = HeaderValue::from_str(&accept).map_err(|_| Refused::NotFound)?;
+    let accept = HeaderValue::from_str(&accept).map_err(|_| FuqRefused::NotFound)?;
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     Ok((answer, hyper::upgrade::on(&mut request)))
 }

@@ -41,7 +41,7 @@ struct Entry {
 }
 
 #[derive(Debug)]
-pub(super) struct Register {
+pub(super) struct NodeRegister {
     path: PathBuf,
     /// `None`: it cannot be written any more, which was told.
     file: Option<File>,
@@ -67,9 +67,9 @@ pub(super) struct Login {
     pub node: Node,
 }
 
-impl Register {
-    pub(super) fn open(path: &Path, life_ms: u64) -> Result<Register, SecurityError> {
-        let mut register = Register {
+impl NodeRegister {
+    pub(super) fn open(path: &Path, life_ms: u64) -> Result<NodeRegister, SecurityError> {
+        let mut register = NodeRegister {
             path: path.to_owned(),
             file: None,
             lines: 0,

@@ -1,7 +1,7 @@
 //! One connection: TLS, then requests one after the other, until it becomes a websocket or ends. Which path means
 //! what is said here, and what it does elsewhere.
 
-use super::answer::{Answer, Refused};
+use super::answer::{FuqAnswer, FuqRefused};
 use super::message::Message;
 use super::pace::{Pace, Paced};
 use super::poller::Poller;
@@ -97,7 +97,7 @@ impl FuqConnection {
         let desk = Arc::clone(self);
         let service = service_fn(move |request| {
             let desk = Arc::clone(&desk);
-            async move { Ok::<Answer, Infallible>(desk.answer(request).await) }
+            async move { Ok::<FuqAnswer, Infallible>(desk.answer(request).await) }
         });
         let connection = http1::Builder::new()
             .max_buf_size(HEAD_BYTES_MAX)
@@ -128,27 +128,27 @@ impl FuqConnection {
         })
     }
 
-    async fn answer(self: &Arc<FuqConnection>, request: Request<Incoming>) -> Answer {
+    async fn answer(self: &Arc<FuqConnection>, request: Request<Incoming>) -> FuqAnswer {
         self.pace.busy();
         let stats = &self.reception.door.stats;
         let answered = self.route(request).await;
         let answer = answered.unwrap_or_else(|refused| {
             match &refused {
-                Refused::Malformed(why) => {
+                FuqRefused::Malformed(why) => {
                     count(&stats.malformed, 1);
                     let (door, peer) = (&self.reception.door, self.peer);
                     let complaints = &self.reception.complaints;
                     complaints.warn(format_args!("{door}: {peer} makes no sense: {why}"));
                 }
-                Refused::TooLarge(_) => count(&stats.malformed, 1),
-                Refused::Forbidden(why) => {
+                FuqRefused::TooLarge(_) => count(&stats.malformed, 1),
+                FuqRefused::Forbidden(why) => {
                     count(&stats.denied, 1);
                     let (door, peer) = (&self.reception.door, self.peer);
                     let complaints = &self.reception.complaints;
                     complaints.warn(format_args!("{door}: {peer} was denied: {why}"));
                 }
-                Refused::TooMany(_) => count(&stats.denied, 1),
-                Refused::Trouble(why) => tracing::error!("{}: {why}", self.reception.door),
+                FuqRefused::TooMany(_) => count(&stats.denied, 1),
+                FuqRefused::Trouble(why) => tracing::error!("{}: {why}", self.reception.door),
                 _ => {}
             }
             refused.answer()
@@ -161,7 +161,7 @@ impl FuqConnection {
     async fn route(
         self: &Arc<FuqConnection>,
         request: Request<Incoming>,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<FuqAnswer, FuqRefused> {
         let path = request.uri().path().trim_start_matches('/').to_owned();
         if path == "node/persistent" && request.method() == Method::GET {
             let node = self.known(request.headers(), None)?;
@@ -174,10 +174,10 @@ impl FuqConnection {
         let body = self.whole(body).await?;
         let is_clients = client::PATHS.contains(&path.as_str());
         if !is_clients && !nodes::PATHS.contains(&path.as_str()) && path != "node/persistent" {
-            return Err(Refused::NotFound);
+            return Err(FuqRefused::NotFound);
         }
         if head.method != Method::POST || path == "node/persistent" {
-            return Err(Refused::Method(head.method));
+            return Err(FuqRefused::Method(head.method));
         }
         let said = Message::parse(&body)?;
         match is_clients {
@@ -187,8 +187,8 @@ impl FuqConnection {
     }
 
     /// All of a body, if it is not too large and comes in time.
-    async fn whole(&self, body: Incoming) -> Result<Bytes, Refused> {
-        let too_large = Refused::TooLarge(BODY_BYTES_MAX as u64);
+    async fn whole(&self, body: Incoming) -> Result<Bytes, FuqRefused> {
+        let too_large = FuqRefused::TooLarge(BODY_BYTES_MAX as u64);
         if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
             return Err(too_large);
         }
@@ -197,8 +197,8 @@ impl FuqConnection {
         match tokio::time::timeout(limit, collected).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large),
-            Ok(Err(error)) => Err(Refused::Malformed(format!("the body broke off: {error}"))),
-            Err(_) => Err(Refused::Malformed("the body did not come in time".into())),
+            Ok(Err(error)) => Err(FuqRefused::Malformed(format!("the body broke off: {error}"))),
+            Err(_) => Err(FuqRefused::Malformed("the body did not come in time".into())),
         }
     }
 

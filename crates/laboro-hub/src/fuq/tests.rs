@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use super::message::Message;
-use super::register::{Login, Node, Register};
+use super::register::{Login, Node, NodeRegister};
 use laboro_core::Time;
 use laboro_net::secret_file::password_in;
 use laboro_net::websocket::accept_of;
@@ -38,7 +38,7 @@ fn a_websocket_is_accepted_as_in_the_standards_example() {
 #[test]
 fn no_two_nodes_have_a_name_and_each_keeps_its_own() {
     let dir = TempDir::new().unwrap();
-    let mut register = Register::open(&dir.path().join("nodes"), LIFE_MS).unwrap();
+    let mut register = NodeRegister::open(&dir.path().join("nodes"), LIFE_MS).unwrap();
     let first = register.log_in(NOW, node()).unwrap().node;
     let second = register.log_in(NOW, node()).unwrap().node;
     assert_eq!((first.name.as_str(), second.name.as_str()), ("vm:7:1", "vm:7:2"));
@@ -57,14 +57,14 @@ fn no_two_nodes_have_a_name_and_each_keeps_its_own() {
 fn logins_outlive_the_hub_but_not_their_time() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("nodes");
-    let mut register = Register::open(&path, LIFE_MS).unwrap();
+    let mut register = NodeRegister::open(&path, LIFE_MS).unwrap();
     let Login { cookie, node: first } = register.log_in(NOW, node()).unwrap();
     let second = register.log_in(NOW, node()).unwrap();
     register.send_away(&first.name);
     let newer = register.renew(NOW, second.node).unwrap();
     drop(register);
     assert!(!std::fs::read_to_string(&path).unwrap().contains(&cookie), "only its hash is kept");
-    let register = Register::open(&path, LIFE_MS).unwrap();
+    let register = NodeRegister::open(&path, LIFE_MS).unwrap();
     assert_eq!(register.find(NOW, &cookie), Some(&first));
     assert!(register.leaves("vm:7:1") && !register.leaves("vm:7:2"));
     assert_eq!(register.find(NOW, &second.cookie), None, "a new cookie takes the old one's place");
@@ -78,8 +78,8 @@ fn logins_outlive_the_hub_but_not_their_time() {
 #[test]
 fn a_cookie_is_one_nodes_and_one_hubs() {
     let dir = TempDir::new().unwrap();
-    let mut here = Register::open(&dir.path().join("here"), LIFE_MS).unwrap();
-    let mut there = Register::open(&dir.path().join("there"), LIFE_MS).unwrap();
+    let mut here = NodeRegister::open(&dir.path().join("here"), LIFE_MS).unwrap();
+    let mut there = NodeRegister::open(&dir.path().join("there"), LIFE_MS).unwrap();
     let (one, other) = (here.log_in(NOW, node()).unwrap(), here.log_in(NOW, node()).unwrap());
     let elsewhere = there.log_in(NOW, node()).unwrap();
     assert_eq!(here.find(NOW, &one.cookie).unwrap().name, one.node.name);
@@ -95,7 +95,7 @@ fn a_cookie_is_one_nodes_and_one_hubs() {
 fn a_node_that_logs_in_all_the_time_does_not_fill_the_disk() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("nodes");
-    let mut register = Register::open(&path, LIFE_MS).unwrap();
+    let mut register = NodeRegister::open(&path, LIFE_MS).unwrap();
     let node = register.log_in(NOW, node()).unwrap().node;
     for _ in 0..3000 {
         register.renew(NOW, node.clone()).unwrap();
@@ -103,7 +103,7 @@ fn a_node_that_logs_in_all_the_time_does_not_fill_the_disk() {
     assert!(std::fs::read_to_string(&path).unwrap().lines().count() < 1100);
     let last = register.renew(NOW, node.clone()).unwrap().cookie;
     drop(register);
-    assert_eq!(Register::open(&path, LIFE_MS).unwrap().find(NOW, &last), Some(&node));
+    assert_eq!(NodeRegister::open(&path, LIFE_MS).unwrap().find(NOW, &last), Some(&node));
 }
 
 #[test]

@@ -57,13 +57,13 @@ pub(super) struct JobPast {
     ended: u64,
     slowest: Vec<Span>,
     failures: VecDeque<Span>,
-    workers: BTreeMap<u32, Share>,
+    workers: BTreeMap<u32, WorkerShare>,
     /// When it was last heard of, counted in notes: the one with the lowest is forgotten first.
     pub heard: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Share {
+struct WorkerShare {
     done: u64,
     failed: u64,
     busy_ms: u64,

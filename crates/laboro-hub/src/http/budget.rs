@@ -20,12 +20,12 @@ struct Books {
     /// Of that, what those have that were told to go.
     leaving: usize,
     next: u64,
-    shares: HashMap<Arc<str>, Share>,
+    shares: HashMap<Arc<str>, TokenShare>,
 }
 
 /// What one token has.
 #[derive(Default)]
-struct Share {
+struct TokenShare {
     bytes: usize,
     /// In the order in which they began.
     bodies: BTreeMap<u64, Body>,
@@ -155,7 +155,7 @@ impl Drop for Room {
 }
 
 impl Books {
-    fn share(&mut self, room: &Room) -> &mut Share {
+    fn share(&mut self, room: &Room) -> &mut TokenShare {
         self.shares.get_mut(&room.token).expect("a token with a body has a share")
     }
 

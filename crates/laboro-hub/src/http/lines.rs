@@ -23,7 +23,7 @@ pub(super) struct Lines {
 }
 
 /// Why there is no next line.
-pub(super) enum Trouble {
+pub(super) enum LineTrouble {
     /// The connection broke, or the client fell silent.
     BrokenOff(Refused),
     /// The client sent what it should not.
@@ -45,7 +45,7 @@ impl Lines {
     }
 
     /// The next line that is not blank. `None`: the body ended as it should.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, LineTrouble> {
         loop {
             let line = match self.cut() {
                 Some(line) => line,
@@ -91,32 +91,32 @@ impl Lines {
         }
     }
 
-    async fn read(&mut self) -> Result<(), Trouble> {
+    async fn read(&mut self) -> Result<(), LineTrouble> {
         if self.buffer.len() > self.line_bytes_max {
             let (number, most) = (self.number + 1, self.line_bytes_max);
             let detail = format!("line {number} is longer than {most} bytes");
             let refused = Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "line_too_long", detail);
-            return Err(Trouble::Wrong(refused));
+            return Err(LineTrouble::Wrong(refused));
         }
         let frame = tokio::select! {
             frame = tokio::time::timeout(self.patience, self.body.frame()) => frame,
-            refused = self.room.must_go() => return Err(Trouble::BrokenOff(refused)),
+            refused = self.room.must_go() => return Err(LineTrouble::BrokenOff(refused)),
         };
         match frame {
-            Err(_) => Err(Trouble::BrokenOff(too_slow(self.patience))),
+            Err(_) => Err(LineTrouble::BrokenOff(too_slow(self.patience))),
             Ok(None) => {
                 self.is_over = true;
                 Ok(())
             }
             Ok(Some(Err(error))) => {
                 let refused = Refused::bad_request("broken_body", error.to_string());
-                Err(Trouble::BrokenOff(refused))
+                Err(LineTrouble::BrokenOff(refused))
             }
             Ok(Some(Ok(frame))) => {
                 if let Ok(data) = frame.into_data() {
                     let grown = tokio::time::timeout(self.patience, self.room.grow(data.len()));
                     let grown = grown.await.unwrap_or_else(|_| Err(too_slow(self.patience)));
-                    grown.map_err(Trouble::BrokenOff)?;
+                    grown.map_err(LineTrouble::BrokenOff)?;
                     self.buffer.extend_from_slice(&data);
                 }
                 Ok(())

@@ -26,12 +26,12 @@ type Counters = Family<Labels, Counter>;
 
 /// How requests were answered. Bounded by the routes there are.
 #[derive(Default)]
-pub(super) struct Requests {
+pub(super) struct RequestCounts {
     answered: Mutex<HashMap<(String, String, u16), u64>>,
     denied: AtomicU64,
 }
 
-impl Requests {
+impl RequestCounts {
     /// A token that was not good.
     pub(super) fn denied(&self) {
         self.denied.fetch_add(1, Ordering::Relaxed);

@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 /// Of one connection.
 #[derive(Clone, Debug)]
-pub(super) struct Quiet(Arc<Mutex<Requests>>);
+pub(super) struct Quiet(Arc<Mutex<OpenRequests>>);
 
 #[derive(Debug)]
-struct Requests {
+struct OpenRequests {
     under_way: usize,
     has_asked: bool,
     /// When the last one ended.
@@ -23,7 +23,7 @@ struct Requests {
 
 impl Quiet {
     pub(super) fn new() -> Quiet {
-        Quiet(Arc::new(Mutex::new(Requests {
+        Quiet(Arc::new(Mutex::new(OpenRequests {
             under_way: 0,
             has_asked: false,
             since: Instant::now(),
@@ -62,7 +62,7 @@ impl Quiet {
         }
     }
 
-    fn requests(&self) -> MutexGuard<'_, Requests> {
+    fn requests(&self) -> MutexGuard<'_, OpenRequests> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,8 +71,8 @@ impl Quiet {
 pub(super) struct UnderWay(Quiet);
 
 impl UnderWay {
-    pub(super) fn until_sent(self, body: Body) -> Sending {
-        Sending { body, _under_way: self }
+    pub(super) fn until_sent(self, body: Body) -> QuietBody {
+        QuietBody { body, _under_way: self }
     }
 }
 
@@ -85,12 +85,12 @@ impl Drop for UnderWay {
 }
 
 /// The body of an answer.
-pub(super) struct Sending {
+pub(super) struct QuietBody {
     body: Body,
     _under_way: UnderWay,
 }
 
-impl HttpBody for Sending {
+impl HttpBody for QuietBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -99,7 +99,7 @@ pub(super) async fn results(
     let is_over = api.job(&visitor, job).await?.ended.is_some();
     let from = asked.from.unwrap_or(1).max(1);
     let to = asked.to.unwrap_or(TaskId::INDEX_MAX);
-    let sending = Sending {
+    let sending = ResultPages {
         api,
         job: JobId(job),
         from,
@@ -118,7 +118,7 @@ pub(super) async fn results(
         Format::Frames => "application/octet-stream",
     };
     let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-store")];
-    let body = Body::from_stream(stream::try_unfold(sending, Sending::step));
+    let body = Body::from_stream(stream::try_unfold(sending, ResultPages::step));
     Ok((headers, body).into_response())
 }
 
@@ -128,7 +128,7 @@ struct Live {
     listener: Listener,
 }
 
-struct Sending {
+struct ResultPages {
     api: Arc<Api>,
     job: JobId,
     from: u32,
@@ -146,9 +146,9 @@ struct Sending {
     is_over: bool,
 }
 
-impl Sending {
+impl ResultPages {
     /// A connection that breaks off tells a client that something is missing.
-    async fn step(mut self) -> io::Result<Option<(Bytes, Sending)>> {
+    async fn step(mut self) -> io::Result<Option<(Bytes, ResultPages)>> {
         let piece = self.piece().await.map_err(|_| io::Error::other("results broke off"))?;
         Ok(piece.map(|piece| (piece.into(), self)))
     }

@@ -6,7 +6,7 @@
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::{drain, object};
-use super::lines::{Lines, Trouble};
+use super::lines::{LineTrouble, Lines};
 use super::seats::Taken;
 use super::submit::{assembled, options};
 use super::{Api, Shared};
@@ -51,7 +51,7 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
             return Err(Refused::bad_request("empty_stream", "the stream has no lines")
                 .hint("its first line is the job: {}"));
         }
-        Err(Trouble::BrokenOff(refused) | Trouble::Wrong(refused)) => return Err(refused),
+        Err(LineTrouble::BrokenOff(refused) | LineTrouble::Wrong(refused)) => return Err(refused),
     };
     let bytes = first.len();
     let (head, _) = api.readers.read(bytes, move || object(&first)).await?;
@@ -194,11 +194,11 @@ impl Filling<'_> {
         }
     }
 
-    fn ended_by(&self, trouble: Trouble) -> StreamEnd {
+    fn ended_by(&self, trouble: LineTrouble) -> StreamEnd {
         match trouble {
-            Trouble::BrokenOff(refused) if self.head.key.is_some() => StreamEnd::Later(refused),
-            Trouble::BrokenOff(refused) => StreamEnd::Cancelled(refused),
-            Trouble::Wrong(refused) => self.mistake(refused),
+            LineTrouble::BrokenOff(refused) if self.head.key.is_some() => StreamEnd::Later(refused),
+            LineTrouble::BrokenOff(refused) => StreamEnd::Cancelled(refused),
+            LineTrouble::Wrong(refused) => self.mistake(refused),
         }
     }
 

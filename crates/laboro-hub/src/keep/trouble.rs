@@ -33,7 +33,7 @@ impl OnWriteError {
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct WriteTrouble {
     pub(super) on_error: OnWriteError,
     now: Mutex<Option<String>>,
     told: Mutex<Option<Instant>>,
@@ -41,9 +41,9 @@ pub(super) struct Trouble {
     fatal: CancellationToken,
 }
 
-impl Trouble {
-    pub fn new(on_error: OnWriteError) -> Trouble {
-        Trouble {
+impl WriteTrouble {
+    pub fn new(on_error: OnWriteError) -> WriteTrouble {
+        WriteTrouble {
             on_error,
             now: Mutex::default(),
             told: Mutex::default(),

@@ -5,7 +5,7 @@ mod room;
 
 use super::recent::Recent;
 use super::reserve::Reserve;
-use super::{Answer, AttemptOutcome, KeepError, OnWriteError, Piece, Shared};
+use super::{AttemptOutcome, KeepAnswer, KeepError, OnWriteError, Piece, SharedStore};
 use laboro_core::{LeaseNo, Outcome, TaskId};
 use laboro_dialects::session::{self, AttemptEnd, Chunk, Ends};
 use laboro_journal::outputs::{self, End, Ending, Error, Key, NotTaken, Reader, Stream, Writer};
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 pub(super) struct Writing {
     writer: Writer,
-    shared: Arc<Shared>,
+    shared: Arc<SharedStore>,
     /// By task: no two attempts at one task are written at the same time.
     open: HashMap<TaskId, OpenAttempt>,
     /// Of those that were open.
@@ -30,7 +30,7 @@ pub(super) struct Writing {
     /// Since output could not be written: when it was last looked whether it can.
     tried: Option<Instant>,
     /// Taken, and answered when it is in its file.
-    taken: Vec<Answer>,
+    taken: Vec<KeepAnswer>,
 }
 
 struct OpenAttempt {
@@ -59,7 +59,7 @@ impl Writing {
         dir: &Path,
         config: outputs::Config,
         life: u32,
-        shared: Arc<Shared>,
+        shared: Arc<SharedStore>,
     ) -> Result<Writing, KeepError> {
         let writer = Writer::open(dir, config)?;
         let mut open: HashMap<TaskId, OpenAttempt> = HashMap::new();

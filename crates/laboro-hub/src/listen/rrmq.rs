@@ -2,7 +2,7 @@
 //! server on a thread of its own.
 
 use super::Reception;
-use crate::mq::{self, MqError, Settings};
+use crate::mq::{self, MqError, MqSettings};
 use laboro_core::BrokerConfig;
 use laboro_dialects::zmtp::{self, Mechanism};
 use std::sync::Arc;
@@ -35,11 +35,11 @@ pub(super) async fn listen(listener: TcpListener, reception: Reception, broker: 
     }
 }
 
-fn settings(reception: Reception, broker: BrokerSettings) -> Settings {
+fn settings(reception: Reception, broker: BrokerSettings) -> MqSettings {
     let door = &reception.door;
     let identity = door.identity.clone().unwrap_or_else(|| format!("tcp://{}", door.address));
     let limits = &reception.hall.limits;
-    Settings {
+    MqSettings {
         mechanism: broker.mechanism,
         limits: zmtp::Limits {
             frame_bytes: limits.message_bytes,
@@ -51,6 +51,6 @@ fn settings(reception: Reception, broker: BrokerSettings) -> Settings {
         write_ms: limits.write_ms,
         stats: Arc::clone(&door.stats),
         admit: Box::new(move |peer| Some(Box::new(reception.admit(peer)?) as Box<dyn Send>)),
-        ..Settings::new(identity)
+        ..MqSettings::new(identity)
     }
 }

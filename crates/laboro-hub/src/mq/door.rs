@@ -2,13 +2,13 @@
 //! then writes once to each peer that is told something: under load one call of the system carries many
 //! messages, and alone a message waits for nothing.
 
-use super::notes::{Register, note};
-use super::peer::Peer;
+use super::notes::{Registrations, note};
+use super::peer::BrokerPeer;
 use super::peers::Peers;
 use super::poll::{BELL, LISTENER, Poll, PollBell, PollTurn, Ready, Wanted};
 use super::report::Report;
 use super::table::{self, Crowd};
-use super::{Ask, MqError, Settings};
+use super::{Ask, MqError, MqSettings};
 use crate::listen::Complaints;
 use crate::listen::stats::count;
 use laboro_api::BrokerTable;
@@ -42,7 +42,7 @@ const LOST_AFTER: Duration = Duration::from_secs(120);
 
 pub(super) struct BrokerDoor {
     listener: TcpListener,
-    settings: Settings,
+    settings: MqSettings,
     clock: Clock,
     asked: Receiver<Ask>,
     poll: Poll,
@@ -55,7 +55,7 @@ pub(super) struct BrokerDoor {
     report: Report,
     /// No one is let in until then.
     closed_until: Option<Time>,
-    register: Register,
+    register: Registrations,
     complaints: Complaints,
     notes: Complaints,
     slow: u64,
@@ -64,7 +64,7 @@ pub(super) struct BrokerDoor {
 impl BrokerDoor {
     pub fn new(
         listener: TcpListener,
-        settings: Settings,
+        settings: MqSettings,
         clock: Clock,
         asked: Receiver<Ask>,
     ) -> io::Result<BrokerDoor> {
@@ -86,7 +86,7 @@ impl BrokerDoor {
             buffer: vec![0; READ_BYTES],
             report: Report::default(),
             closed_until: None,
-            register: Register::default(),
+            register: Registrations::default(),
             complaints: Complaints::default(),
             notes: Complaints::default(),
             slow: 0,
@@ -204,7 +204,7 @@ impl BrokerDoor {
         };
         let id = self.peers.next_id();
         self.poll.add(&stream, id.0)?;
-        self.peers.insert(id, Peer::new(stream, address, options, now, guest));
+        self.peers.insert(id, BrokerPeer::new(stream, address, options, now, guest));
         self.list(id);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Says in the log who comes and goes as a worker, and what comes where that much is wanted. What is dropped is in
 //! `report`.
 
-use super::peer::{Acquaintance, Peer};
+use super::peer::{Acquaintance, BrokerPeer};
 use crate::listen::Complaints;
 use laboro_core::Counters;
 use laboro_dialects::rrmq::{Command, Envelope};
@@ -9,13 +9,13 @@ use laboro_dialects::zmtp::Message;
 
 /// Who has registered and who has left: what was counted while a peer was heard is its doing.
 #[derive(Debug, Default)]
-pub(super) struct Register {
+pub(super) struct Registrations {
     registered: u64,
     deregistered: u64,
 }
 
-impl Register {
-    pub fn tell(&mut self, counters: &Counters, peer: &Peer, notes: &Complaints) {
+impl Registrations {
+    pub fn tell(&mut self, counters: &Counters, peer: &BrokerPeer, notes: &Complaints) {
         if std::mem::replace(&mut self.registered, counters.registered) < counters.registered {
             notes.info(format_args!("{} has registered", peer.shown()));
         }
@@ -28,7 +28,7 @@ impl Register {
 
 #[inline]
 pub(super) fn note(
-    peer: &mut Peer,
+    peer: &mut BrokerPeer,
     message: &Message,
     notes: &Complaints,
     is_worker: impl FnOnce() -> bool,
@@ -46,7 +46,7 @@ pub(super) fn note(
 /// else. A client says PING too, but then it asks something.
 #[cold]
 fn note_first(
-    peer: &mut Peer,
+    peer: &mut BrokerPeer,
     message: &Message,
     notes: &Complaints,
     is_worker: impl FnOnce() -> bool,

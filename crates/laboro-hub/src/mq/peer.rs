@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 /// Buffers of a peer that has nothing to say are kept for its next words only if they are small.
 const KEPT_BYTES_MAX: usize = 32 << 10;
 
-pub(super) struct Peer {
+pub(super) struct BrokerPeer {
     pub stream: TcpStream,
     pub address: SocketAddr,
     pub connection: Connection,
@@ -50,18 +50,18 @@ pub(super) struct Heard {
     pub is_over: bool,
 }
 
-impl Peer {
+impl BrokerPeer {
     pub fn new(
         stream: TcpStream,
         address: SocketAddr,
         options: Options,
         now: Time,
         guest: Box<dyn Send>,
-    ) -> Peer {
+    ) -> BrokerPeer {
         let mut connection = Connection::new(options);
         let mut unsent = BytesMut::new();
         connection.open(now, &mut unsent);
-        Peer {
+        BrokerPeer {
             stream,
             address,
             connection,

@@ -1,7 +1,7 @@
 //! The connections by their numbers, and when each has to be looked at. A number is a place and how often the
 //! place was used, so that none means two connections.
 
-use super::peer::Peer;
+use super::peer::BrokerPeer;
 use laboro_core::{PeerId, Time};
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(super) struct Peers {
 #[derive(Default)]
 struct PeerPlace {
     uses: u32,
-    peer: Option<Box<Peer>>,
+    peer: Option<Box<BrokerPeer>>,
 }
 
 impl Peers {
@@ -36,7 +36,7 @@ impl Peers {
         number(place, self.places[place as usize].uses)
     }
 
-    pub fn insert(&mut self, id: PeerId, peer: Peer) {
+    pub fn insert(&mut self, id: PeerId, peer: BrokerPeer) {
         let place = self.unused.pop().expect("its number was asked for");
         debug_assert_eq!(u64::from(place), id.0 & 0xffff_ffff);
         self.places[place as usize].peer = Some(Box::new(peer));
@@ -44,13 +44,13 @@ impl Peers {
     }
 
     #[inline]
-    pub fn get(&mut self, id: PeerId) -> Option<&mut Peer> {
+    pub fn get(&mut self, id: PeerId) -> Option<&mut BrokerPeer> {
         let (place, uses) = split(id);
         let place = self.places.get_mut(place)?;
         place.peer.as_deref_mut().filter(|_| place.uses == uses)
     }
 
-    pub fn remove(&mut self, id: PeerId) -> Option<Peer> {
+    pub fn remove(&mut self, id: PeerId) -> Option<BrokerPeer> {
         let (index, uses) = split(id);
         let place = self.places.get_mut(index).filter(|place| place.uses == uses)?;
         let peer = place.peer.take()?;

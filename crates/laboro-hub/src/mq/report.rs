@@ -1,7 +1,7 @@
 //! Says in the log what was dropped and why, once a second at most: whoever sends nonsense shall not fill a
 //! disk with it.
 
-use super::peer::Peer;
+use super::peer::BrokerPeer;
 use laboro_core::{Counters, Dropped, Time};
 
 const EVERY_MS: u64 = 1000;
@@ -17,7 +17,7 @@ pub(super) struct Report {
 
 impl Report {
     /// A word of this peer was dropped.
-    pub fn blame(&mut self, why: Dropped, peer: &Peer) {
+    pub fn blame(&mut self, why: Dropped, peer: &BrokerPeer) {
         self.want();
         self.first.get_or_insert_with(|| (why, peer.shown()));
     }

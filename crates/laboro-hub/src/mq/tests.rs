@@ -7,9 +7,9 @@ mod wire;
 use super::*;
 use wire::Wire;
 
-fn door(change: impl FnOnce(&mut Settings)) -> RunningBroker {
+fn door(change: impl FnOnce(&mut MqSettings)) -> RunningBroker {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut settings = Settings::new("tcp://server");
+    let mut settings = MqSettings::new("tcp://server");
     change(&mut settings);
     serve(listener, settings).unwrap()
 }

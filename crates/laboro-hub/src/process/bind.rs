@@ -26,13 +26,13 @@ pub fn listener(
 }
 
 /// A socket, and where it really listens.
-pub(super) type Bound = (TcpListener, SocketAddr);
+pub(super) type BoundSocket = (TcpListener, SocketAddr);
 
 /// Sockets that a hub has before it leads: whoever comes meanwhile is sent on, or waits in line.
 #[derive(Debug, Default)]
 pub(super) struct Front {
-    pub http: Option<Bound>,
-    pub native: Option<Bound>,
+    pub http: Option<BoundSocket>,
+    pub native: Option<BoundSocket>,
 }
 
 impl Front {
@@ -46,7 +46,7 @@ impl Front {
 
     /// What others are told of this hub.
     pub fn about(&self, settings: &Settings) -> About {
-        let place = |bound: &Option<Bound>| {
+        let place = |bound: &Option<BoundSocket>| {
             bound.as_ref().map_or_else(String::new, |(_, at)| from_elsewhere(*at, settings))
         };
         let (http, native) = (place(&self.http), place(&self.native));

@@ -1,7 +1,7 @@
 //! Which journal a hub has: in its directory, or in NATS. While it waits to lead there, its doors redirect to the one that leads.
 
 use super::bind::Front;
-use super::standby_redirect::StandbyRedirect;
+use super::standby_redirect::RedirectThread;
 use super::{HubError, shared_identity};
 use crate::config::Settings;
 use laboro_core::{Batch, Effect, Ledger};
@@ -16,11 +16,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) enum HubJournal {
     File(FileJournal),
-    Stream(Stream),
+    Stream(NatsJournal),
 }
 
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct NatsJournal {
     journal: JetStreamJournal,
     /// What tasks printed goes the same way, if it shall.
     mirror: Option<Mirror>,
@@ -58,7 +58,7 @@ impl HubJournal {
             false => None,
         };
         let opening = Opening::begin(options, wish)?;
-        let redirect = StandbyRedirect::put_up(
+        let redirect = RedirectThread::put_up(
             settings,
             &front,
             opening.following(),
@@ -76,7 +76,7 @@ impl HubJournal {
             found.snapshot_bytes,
             found.elapsed
         );
-        Ok((HubJournal::Stream(Stream { journal, mirror, _lock: lock }), ledger, front))
+        Ok((HubJournal::Stream(NatsJournal { journal, mirror, _lock: lock }), ledger, front))
     }
 
     pub fn commit_blocking(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
@@ -88,7 +88,7 @@ impl HubJournal {
 
     /// The store of outputs is open: what is added to it may be copied.
     pub fn copy_outputs(&self) {
-        if let HubJournal::Stream(Stream { mirror: Some(mirror), .. }) = self {
+        if let HubJournal::Stream(NatsJournal { mirror: Some(mirror), .. }) = self {
             mirror.ship();
         }
     }

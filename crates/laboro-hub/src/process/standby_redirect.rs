@@ -1,7 +1,7 @@
 //! Stands at the doors of a hub that does not lead, and tells whoever comes where the one that leads is. It has a
 //! thread of its own, and is gone, with all its connections, before the hub opens the same doors itself.
 
-use super::bind::{Bound, Front};
+use super::bind::{BoundSocket, Front};
 use super::{HubError, shared_identity};
 use crate::config::Settings;
 use crate::http::{self, Limits, ServeStats, serve};
@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-pub(super) struct StandbyRedirect {
+pub(super) struct RedirectThread {
     stop: CancellationToken,
     thread: JoinHandle<()>,
 }
@@ -34,15 +34,15 @@ const FAREWELL: Duration = Duration::from_millis(300);
 const VISITORS_MAX: usize = 256;
 const PAUSE: Duration = Duration::from_millis(100);
 
-impl StandbyRedirect {
+impl RedirectThread {
     /// Stands as soon as the certificate of the hubs is known.
     pub fn put_up(
         settings: &Settings,
         front: &Front,
         following: watch::Receiver<Following>,
         mut identity: watch::Receiver<SharedIdentity>,
-    ) -> Result<StandbyRedirect, HubError> {
-        let clone = |bound: &Option<Bound>| {
+    ) -> Result<RedirectThread, HubError> {
+        let clone = |bound: &Option<BoundSocket>| {
             let cloned = bound.as_ref().map(|(listener, _)| listener.try_clone());
             cloned.transpose().map_err(HubError::Thread)
         };
@@ -68,7 +68,7 @@ impl StandbyRedirect {
             });
         };
         let thread = std::thread::Builder::new().name("laboro-standby".into()).spawn(work);
-        Ok(StandbyRedirect { stop, thread: thread.map_err(HubError::Thread)? })
+        Ok(RedirectThread { stop, thread: thread.map_err(HubError::Thread)? })
     }
 
     pub fn take_down(self) {

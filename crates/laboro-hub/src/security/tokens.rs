@@ -20,13 +20,13 @@ use subtle::ConstantTimeEq;
 #[derive(Debug)]
 pub struct Tokens {
     book: TokenBook,
-    known: RwLock<Known>,
+    known: RwLock<ReadTokens>,
     failures: Mutex<Failures>,
     jobs: JobKeys,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct ReadTokens {
     /// Of the file as it was read.
     stamp: Option<Stamp>,
     tokens: Vec<Token>,
@@ -48,7 +48,7 @@ impl Tokens {
         let book = TokenBook::of(dir);
         // First the stamp: a change in between is read twice, and not missed.
         let stamp = stamp(book.path());
-        let known = RwLock::new(Known { stamp, tokens: book.list()? });
+        let known = RwLock::new(ReadTokens { stamp, tokens: book.list()? });
         Ok(Tokens { book, known, failures: Mutex::default(), jobs: JobKeys::open(dir)? })
     }
 

@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use stream::Stream;
+use stream::PeerStream;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -127,7 +127,7 @@ where
 {
     let now = hall.clock.now();
     let mut talk = Talk {
-        stream: Stream::new(io),
+        stream: PeerStream::new(io),
         linger: if hall.lingers { Linger::default() } else { Linger::never() },
         session,
         in_flight_max: (subscription.queue_max() / 2).max(1),
@@ -161,7 +161,7 @@ where
 }
 
 struct Talk<'a, I, S> {
-    stream: Stream<I>,
+    stream: PeerStream<I>,
     linger: Linger,
     session: S,
     subscription: Subscription,

@@ -11,7 +11,7 @@ use laboro_clients::mq::Target;
 use laboro_core::BrokerConfig;
 use laboro_dialects::zmtp::{Key, Mechanism, key_from_text};
 use laboro_hub::config::Address;
-use laboro_hub::mq::{self, RunningBroker, Settings};
+use laboro_hub::mq::{self, MqSettings, RunningBroker};
 use laboro_hub::security::read_curve_keys;
 use serde_json::json;
 use std::net::TcpListener;
@@ -91,8 +91,8 @@ fn listen(args: &ServerArgs, typed: &Address) -> anyhow::Result<TcpListener> {
     Ok(listener)
 }
 
-fn settings(args: &ServerArgs, usual_identity: String) -> anyhow::Result<Settings> {
-    let mut settings = Settings::new(args.identity.clone().unwrap_or(usual_identity));
+fn settings(args: &ServerArgs, usual_identity: String) -> anyhow::Result<MqSettings> {
+    let mut settings = MqSettings::new(args.identity.clone().unwrap_or(usual_identity));
     settings.mechanism = mechanism(args)?;
     settings.connections_max = args.max_connections;
     settings.unsent_bytes_max = usize::try_from(args.unread_bytes).unwrap_or(usize::MAX);

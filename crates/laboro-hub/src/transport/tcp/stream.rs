@@ -21,7 +21,7 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// After the last word, for the peer to read it and close.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-pub(super) struct Stream<I> {
+pub(super) struct PeerStream<I> {
     io: I,
     /// The beginning of what the session has not taken yet.
     pub input: BytesMut,
@@ -32,9 +32,9 @@ pub(super) struct Stream<I> {
     pub is_lost: bool,
 }
 
-impl<I: AsyncRead + AsyncWrite + Unpin> Stream<I> {
-    pub fn new(io: I) -> Stream<I> {
-        Stream {
+impl<I: AsyncRead + AsyncWrite + Unpin> PeerStream<I> {
+    pub fn new(io: I) -> PeerStream<I> {
+        PeerStream {
             io,
             input: BytesMut::new(),
             unsent: BytesMut::new(),
