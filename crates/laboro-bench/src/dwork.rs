@@ -66,7 +66,7 @@ pub(super) fn run(args: &DworkBench, program: &Program) -> anyhow::Result<()> {
     let address: Address = hub.address.parse().map_err(usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let bench = Bench { args, hub, address };
+        let bench = DworkRun { args, hub, address };
         bench.check_idle().await?;
         if !args.json {
             heading()?;
@@ -79,13 +79,13 @@ pub(super) fn run(args: &DworkBench, program: &Program) -> anyhow::Result<()> {
     Ok(())
 }
 
-struct Bench<'a> {
+struct DworkRun<'a> {
     args: &'a DworkBench,
     hub: Hub,
     address: Address,
 }
 
-impl Bench<'_> {
+impl DworkRun<'_> {
     /// Others' tasks would be stolen and never done.
     async fn check_idle(&self) -> anyhow::Result<()> {
         let mut link = self.connect().await?;

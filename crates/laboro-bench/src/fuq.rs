@@ -83,7 +83,7 @@ pub(super) fn run(args: &FuqBench, program: &Program) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let client = foreman.dial().await?;
-        let mut bench = Bench { args, hub, foreman, password, client };
+        let mut bench = FuqRun { args, hub, foreman, password, client };
         if !args.json {
             heading()?;
         }
@@ -92,7 +92,7 @@ pub(super) fn run(args: &FuqBench, program: &Program) -> anyhow::Result<()> {
     Ok(())
 }
 
-struct Bench<'a> {
+struct FuqRun<'a> {
     args: &'a FuqBench,
     hub: Hub,
     foreman: Foreman,
@@ -100,7 +100,7 @@ struct Bench<'a> {
     client: Wire,
 }
 
-impl Bench<'_> {
+impl FuqRun<'_> {
     async fn all(&mut self) -> anyhow::Result<()> {
         let unfinished = self.ask("client/job/list", json!({ "name": "", "status": "" })).await?;
         if unfinished.as_array().is_some_and(|jobs| !jobs.is_empty()) {

@@ -15,11 +15,11 @@ pub(super) struct Hub {
     /// The process whose time is counted.
     pid: Option<u32>,
     /// Ended when the measurement is over.
-    own: Option<Own>,
+    own: Option<OwnHub>,
 }
 
 #[derive(Debug)]
-struct Own {
+struct OwnHub {
     child: Child,
     dir: PathBuf,
 }
@@ -64,7 +64,7 @@ impl Hub {
         let lines =
             child.stdout.take().map(BufReader::new).context("the hub's output is a pipe")?;
         let mut hub =
-            Hub { address: String::new(), pid: Some(child.id()), own: Some(Own { child, dir }) };
+            Hub { address: String::new(), pid: Some(child.id()), own: Some(OwnHub { child, dir }) };
         // Each door says where it listens: `dwork on 127.0.0.1:6125, group default`.
         for line in lines.lines() {
             if let Some(rest) = line?.strip_prefix(&format!("{door} on ")) {
@@ -91,7 +91,7 @@ impl Hub {
     }
 }
 
-impl Drop for Own {
+impl Drop for OwnHub {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

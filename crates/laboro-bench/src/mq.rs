@@ -10,7 +10,7 @@ use crate::program::Program;
 use anyhow::Context;
 use broker::Broker;
 use clap::Args;
-use load::{Figures, Load};
+use load::{Load, LoadFigures};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ const BYTES: [usize; 2] = [0, 1024];
 
 pub(super) fn run(args: &MqBench, program: &Program) -> anyhow::Result<()> {
     let seconds = Duration::try_from_secs_f64(args.seconds).context("--seconds: not a time")?;
-    let mut measured = Measured::default();
+    let mut measured = BrokerFigures::default();
     if let Some(python) = &args.compare {
         if args.runs == 0 {
             return Err(usage("--runs 0: there is nothing to compare"));
@@ -72,23 +72,23 @@ pub(super) fn run(args: &MqBench, program: &Program) -> anyhow::Result<()> {
 
 /// All runs of all cases.
 #[derive(Default)]
-struct Measured(BTreeMap<Case, Vec<Figures>>);
+struct BrokerFigures(BTreeMap<BrokerCase, Vec<LoadFigures>>);
 
 /// Size and number first, so that the same of two brokers stand together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Case {
+struct BrokerCase {
     bytes: usize,
     at_once: usize,
     broker: &'static str,
 }
 
-impl Measured {
+impl BrokerFigures {
     /// Every case once, at a broker of its own.
     fn all(
         &mut self,
         broker: &Broker,
         seconds: Duration,
-        told: impl Fn(Case, &[Figures]) -> anyhow::Result<()>,
+        told: impl Fn(BrokerCase, &[LoadFigures]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let load = Load::start(broker)?;
         for bytes in BYTES {
@@ -97,7 +97,7 @@ impl Measured {
                 let mut figures = load.run(bytes, at_once, seconds)?;
                 let used = broker.cpu().zip(before).map(|(after, before)| after - before);
                 figures.cpu_us = used.map(|cpu| cpu.as_secs_f64() * 1e6 / figures.all as f64);
-                let case = Case { bytes, at_once, broker: broker.name };
+                let case = BrokerCase { bytes, at_once, broker: broker.name };
                 let runs = self.0.entry(case).or_default();
                 runs.push(figures);
                 told(case, runs)?;
@@ -106,15 +106,15 @@ impl Measured {
         Ok(())
     }
 
-    fn cases(&self) -> impl Iterator<Item = (Case, &[Figures])> {
+    fn cases(&self) -> impl Iterator<Item = (BrokerCase, &[LoadFigures])> {
         self.0.iter().map(|(&case, runs)| (case, &runs[..]))
     }
 }
 
-fn show(as_json: bool, case: Case, runs: &[Figures]) -> anyhow::Result<()> {
-    let Case { bytes, at_once, broker } = case;
+fn show(as_json: bool, case: BrokerCase, runs: &[LoadFigures]) -> anyhow::Result<()> {
+    let BrokerCase { bytes, at_once, broker } = case;
     let case = format!("{broker} {bytes} B, {at_once} in flight");
-    let middle = |of: fn(&Figures) -> f64| median(runs.iter().map(of).collect());
+    let middle = |of: fn(&LoadFigures) -> f64| median(runs.iter().map(of).collect());
     let per_s = middle(|run| run.count as f64 / run.took.as_secs_f64());
     let (p50, p99) = (middle(|run| run.p50_us), middle(|run| run.p99_us));
     let cpu = runs.iter().map(|run| run.cpu_us).collect::<Option<Vec<f64>>>().map(median);

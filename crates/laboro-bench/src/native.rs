@@ -63,8 +63,8 @@ pub(super) fn run(args: &NativeBench, program: &Program) -> anyhow::Result<()> {
 async fn rates(program: &Path, args: &NativeBench) -> anyhow::Result<()> {
     let hub = Hub::start_native(program, &args.durability)?;
     let there = client(&hub)?;
-    let _worker = Worker::start(program, &hub, args.slots)?;
-    let bench = Measured { hub: &hub, there: &there, args };
+    let _worker = WorkerProcess::start(program, &hub, args.slots)?;
+    let bench = NativeRun { hub: &hub, there: &there, args };
     bench.warm_up().await?;
     bench.array().await?;
     bench.named().await?;
@@ -79,13 +79,13 @@ fn client(hub: &Hub) -> anyhow::Result<Client> {
     Ok(Client::new(Target::of_access(&access)?))
 }
 
-struct Measured<'a> {
+struct NativeRun<'a> {
     hub: &'a Hub,
     there: &'a Client,
     args: &'a NativeBench,
 }
 
-impl Measured<'_> {
+impl NativeRun<'_> {
     /// The worker is there and has said hello.
     async fn warm_up(&self) -> anyhow::Result<()> {
         self.finish(array("warm", 1000)).await
@@ -185,10 +185,10 @@ fn array(name: &str, count: usize) -> Value {
 }
 
 /// Dropped, it is ended.
-struct Worker(Child);
+struct WorkerProcess(Child);
 
-impl Worker {
-    fn start(program: &Path, hub: &Hub, slots: u32) -> anyhow::Result<Worker> {
+impl WorkerProcess {
+    fn start(program: &Path, hub: &Hub, slots: u32) -> anyhow::Result<WorkerProcess> {
         let child = Command::new(program)
             .args(["worker", "--no-op", "-j", &slots.to_string()])
             .arg(hub.dir().context("the hub is our own")?)
@@ -197,11 +197,11 @@ impl Worker {
             .stderr(Stdio::null())
             .spawn()
             .context("the worker cannot be started")?;
-        Ok(Worker(child))
+        Ok(WorkerProcess(child))
     }
 }
 
-impl Drop for Worker {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

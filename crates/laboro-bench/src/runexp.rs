@@ -131,9 +131,9 @@ impl Drop for Scratch {
 }
 
 /// A process that does not outlive the measurement.
-struct Own(Child);
+struct ChildProcess(Child);
 
-impl Drop for Own {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -149,27 +149,31 @@ fn manage(
     slots: u32,
 ) -> anyhow::Result<Figures> {
     let timings = dir.join("timings");
-    let mut manager = Own(Command::new(program)
-        .args(["runexp", "manage", "--port", "0", "--timings"])
-        .arg(&timings)
-        .arg("--outputs")
-        .args([outputs, dir])
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("no manager could be started")?);
+    let mut manager = ChildProcess(
+        Command::new(program)
+            .args(["runexp", "manage", "--port", "0", "--timings"])
+            .arg(&timings)
+            .arg("--outputs")
+            .args([outputs, dir])
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("no manager could be started")?,
+    );
     let mut lines = manager.0.stderr.take().map(BufReader::new).context("a pipe")?;
     let mut line = String::new();
     lines.read_line(&mut line)?;
     let address = line.strip_prefix("runexp on ").and_then(|rest| rest.split(',').next());
     let Some(address) = address else { bail!("the manager did not start: {}", line.trim()) };
     let began = SystemTime::now();
-    let mut runner = Own(Command::new(program)
-        .args(["worker", "--quiet", "--from", &format!("runexp://{address}")])
-        .args(["-j", &slots.to_string()])
-        .stdin(Stdio::null())
-        .spawn()
-        .context("no runner could be started")?);
+    let mut runner = ChildProcess(
+        Command::new(program)
+            .args(["worker", "--quiet", "--from", &format!("runexp://{address}")])
+            .args(["-j", &slots.to_string()])
+            .stdin(Stdio::null())
+            .spawn()
+            .context("no runner could be started")?,
+    );
     if !runner.0.wait()?.success() {
         bail!("the runner failed");
     }

@@ -74,15 +74,15 @@ enum ScribeOrder {
     Commit {
         at: Time,
         events: Vec<Event>,
-        done: Answer,
+        done: CommitAnswer,
     },
     Condense {
-        done: Answer,
+        done: CommitAnswer,
     },
     /// A journal without a record begins with this.
     Install {
         replay: Box<Replay>,
-        done: Answer,
+        done: CommitAnswer,
     },
     Share {
         key: String,
@@ -92,7 +92,7 @@ enum ScribeOrder {
     Leave,
     /// Nothing follows.
     Close {
-        done: Answer,
+        done: CommitAnswer,
     },
 }
 
@@ -115,7 +115,7 @@ impl Sharer {
     }
 }
 
-type Answer = oneshot::Sender<Result<(), JournalError>>;
+type CommitAnswer = oneshot::Sender<Result<(), JournalError>>;
 
 impl JetStreamJournal {
     /// Reads the hub's streams, or makes them, and becomes the one who writes there. Waits until a hub that
@@ -180,7 +180,10 @@ impl JetStreamJournal {
         closed
     }
 
-    async fn order(&self, order: impl FnOnce(Answer) -> ScribeOrder) -> Result<(), JournalError> {
+    async fn order(
+        &self,
+        order: impl FnOnce(CommitAnswer) -> ScribeOrder,
+    ) -> Result<(), JournalError> {
         let (done, answer) = oneshot::channel();
         self.orders.send(order(done)).await.map_err(|_| self.error())?;
         answer.await.unwrap_or_else(|_| Err(self.error()))

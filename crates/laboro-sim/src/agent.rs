@@ -25,7 +25,7 @@ pub(crate) struct Agent {
     stage: Stage,
     slots: u32,
     waiting: VecDeque<Box<Assignment>>,
-    running: BTreeMap<Key, Run>,
+    running: BTreeMap<Key, RunningTask>,
     is_connected: bool,
     connect_at: u64,
     stalled_until: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Agent {
 }
 
 #[derive(Debug)]
-struct Run {
+struct RunningTask {
     ends_at: u64,
     slots: u32,
     outcome: Outcome,
@@ -212,7 +212,14 @@ impl Agent {
                 9 => Outcome::TimedOut,
                 _ => Outcome::Success,
             };
-            let run = Run { ends_at: now + takes, slots, outcome, is_stopped: false, kills, gives };
+            let run = RunningTask {
+                ends_at: now + takes,
+                slots,
+                outcome,
+                is_stopped: false,
+                kills,
+                gives,
+            };
             self.running.insert(key, run);
             self.tell(now, News::Started(key));
             if self.dice.one_in(3) {

@@ -25,7 +25,7 @@ pub(crate) struct BrokerWorld<'a> {
     config: BrokerConfig,
     server: Option<Server>,
     up_at: u64,
-    lines: BTreeMap<u64, Line>,
+    lines: BTreeMap<u64, BrokerLine>,
     next_line: u64,
     sides: Vec<Side>,
     /// Requests that were sent to a worker in this life of the server.
@@ -39,7 +39,7 @@ pub(crate) struct BrokerWorld<'a> {
     pub requests: u64,
 }
 
-struct Line {
+struct BrokerLine {
     up: Pipe,
     down: Pipe,
     side: usize,
@@ -231,7 +231,7 @@ impl<'a> BrokerWorld<'a> {
             let (weather, dice) = (&self.weather, &mut self.dice);
             let server = End::new(theirs, now, &mut down, (self.now, weather, dice));
             let peer = End::new(ours, now, &mut up, (self.now, weather, dice));
-            let line = Line { up, down, side: at, server: Some(server), peer: Some(peer) };
+            let line = BrokerLine { up, down, side: at, server: Some(server), peer: Some(peer) };
             self.lines.insert(self.next_line, line);
             self.next_line += 1;
             side.connected();

@@ -19,10 +19,10 @@ use std::{io, mem};
 
 /// The files of one directory. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Disk(Arc<Mutex<Store>>);
+pub(crate) struct Disk(Arc<Mutex<DiskStore>>);
 
 #[derive(Debug)]
-struct Store {
+struct DiskStore {
     dir: PathBuf,
     /// Names that are durable, with the inodes they stand for.
     names: BTreeMap<String, u64>,
@@ -87,7 +87,7 @@ const LOCK: &str = "lock";
 impl Disk {
     /// Watches over what happens in this directory, until the disk is dropped.
     pub fn over(dir: &Path) -> Disk {
-        let store = Store {
+        let store = DiskStore {
             dir: dir.to_owned(),
             names: BTreeMap::new(),
             contents: BTreeMap::new(),
@@ -101,7 +101,7 @@ impl Disk {
         disk
     }
 
-    fn store(&self) -> MutexGuard<'_, Store> {
+    fn store(&self) -> MutexGuard<'_, DiskStore> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -138,7 +138,7 @@ impl Disk {
     }
 }
 
-impl Store {
+impl DiskStore {
     /// Something is about to happen. Work ahead of need is not counted, since it may happen at any time.
     fn operation(&mut self, is_ahead: bool) -> Verdict {
         let Some(armed) = self.armed.as_mut().filter(|_| !is_ahead) else { return Verdict::Go };

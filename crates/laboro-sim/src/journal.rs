@@ -17,10 +17,10 @@ use std::task::Poll;
 
 /// Shared by the hub, which commits, and the world, which takes the power away.
 #[derive(Clone, Debug)]
-pub(crate) struct SimJournal(Arc<Mutex<Store>>);
+pub(crate) struct SimJournal(Arc<Mutex<JournalStore>>);
 
 #[derive(Debug)]
-struct Store {
+struct JournalStore {
     disk: Disk,
     file: Option<FileJournal>,
     clock: HubClock,
@@ -96,7 +96,7 @@ impl SimJournal {
         }
         let (file, ledger, _) = FileJournal::open(dir, options)
             .map_err(|error| Broken::new(Promise::StartsAgain, error.to_string()))?;
-        let store = Store {
+        let store = JournalStore {
             disk: disk.clone(),
             file: Some(file),
             clock,
@@ -112,7 +112,7 @@ impl SimJournal {
         Ok((SimJournal(Arc::new(Mutex::new(store))), ledger))
     }
 
-    fn store(&self) -> MutexGuard<'_, Store> {
+    fn store(&self) -> MutexGuard<'_, JournalStore> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,7 +181,7 @@ struct Liar;
 
 impl Archive for Liar {}
 
-impl Store {
+impl JournalStore {
     fn finish(&mut self) -> Result<Vec<Effect>, JournalError> {
         let batch = self.in_flight.take().ok_or(JournalError::Died)?;
         let Some(file) = &mut self.file else { return Err(JournalError::Died) };

@@ -2,7 +2,7 @@
 //! asks for the status in lock step; what the case shows as latencies are its waits, not those of the creates.
 
 use super::client::{self, Act, Work, Worker, expect};
-use super::{Bench, Figures};
+use super::{DworkRun, Figures};
 use bytes::BytesMut;
 use laboro_dialects::dwork::{Dep, Kind, QueryWriter};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// From predecessor to successor.
 type Edge = (usize, usize);
 
-struct Case {
+struct GraphCase {
     name: &'static str,
     tasks: usize,
     edges: Vec<Edge>,
@@ -20,28 +20,28 @@ struct Case {
     batch: usize,
 }
 
-pub(super) async fn all(bench: &Bench<'_>, tasks: usize) -> anyhow::Result<()> {
+pub(super) async fn all(bench: &DworkRun<'_>, tasks: usize) -> anyhow::Result<()> {
     let few = tasks.min(5000);
     let cases = [
-        Case {
+        GraphCase {
             name: "edges of a chain, in one request",
             tasks: few,
             edges: (1..few).map(|at| (at - 1, at)).collect(),
             batch: few,
         },
-        Case {
+        GraphCase {
             name: "edges of a chain, last first, 40 a request",
             tasks,
             edges: (1..tasks).rev().map(|at| (at - 1, at)).collect(),
             batch: 40,
         },
-        Case {
+        GraphCase {
             name: "edges of a chain against its order, 40 a request",
             tasks,
             edges: (1..tasks).rev().map(|at| (at, at - 1)).collect(),
             batch: 40,
         },
-        Case {
+        GraphCase {
             name: "edges in random order, 1000 a request",
             tasks: tasks * 5,
             edges: random_edges(tasks * 5, tasks * 50),
@@ -54,8 +54,8 @@ pub(super) async fn all(bench: &Bench<'_>, tasks: usize) -> anyhow::Result<()> {
     transfer(bench, tasks * 3).await
 }
 
-impl Case {
-    async fn measure(&self, bench: &Bench<'_>) -> anyhow::Result<()> {
+impl GraphCase {
+    async fn measure(&self, bench: &DworkRun<'_>) -> anyhow::Result<()> {
         let work = Work::new(format!("g{}-{}-", std::process::id(), self.edges.len()), self.tasks);
         let create = Act::Create { batch: 1000, layer: None };
         Worker::new(bench.connect().await?, 0, 1, work.clone()).act(create).await?;
@@ -80,7 +80,7 @@ impl Case {
 }
 
 /// Tasks that are held go back behind one that is ready, and much comes after them.
-async fn transfer(bench: &Bench<'_>, tasks: usize) -> anyhow::Result<()> {
+async fn transfer(bench: &DworkRun<'_>, tasks: usize) -> anyhow::Result<()> {
     const HELD: usize = 200;
     let work = Work::new(format!("h{}-", std::process::id()), HELD + 1 + tasks);
     let mut link = bench.connect().await?;
@@ -124,7 +124,7 @@ async fn transfer(bench: &Bench<'_>, tasks: usize) -> anyhow::Result<()> {
 }
 
 /// The next case wants an idle hub.
-async fn finish(bench: &Bench<'_>, work: &Arc<Work>) -> anyhow::Result<()> {
+async fn finish(bench: &DworkRun<'_>, work: &Arc<Work>) -> anyhow::Result<()> {
     let act = Act::Steal { batch: 10_000 };
     Worker::new(bench.connect().await?, 0, 1, work.clone()).act(act).await?;
     Ok(())
@@ -160,7 +160,7 @@ struct Status {
 }
 
 impl Status {
-    async fn begin(bench: &Bench<'_>) -> anyhow::Result<Status> {
+    async fn begin(bench: &DworkRun<'_>) -> anyhow::Result<Status> {
         let over = Arc::new(AtomicBool::new(false));
         let mut link = bench.connect().await?;
         let until = over.clone();
@@ -179,7 +179,7 @@ impl Status {
 
     async fn show(
         self,
-        bench: &Bench<'_>,
+        bench: &DworkRun<'_>,
         case: &str,
         tasks: usize,
         took: Duration,

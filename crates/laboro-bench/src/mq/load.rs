@@ -20,7 +20,7 @@ pub(super) struct Load {
 }
 
 #[derive(Debug)]
-pub(super) struct Figures {
+pub(super) struct LoadFigures {
     pub(super) count: usize,
     pub(super) took: Duration,
     /// With those before the measurement, for which the broker worked too.
@@ -66,7 +66,7 @@ impl Load {
         bytes: usize,
         at_once: usize,
         time: Duration,
-    ) -> anyhow::Result<Figures> {
+    ) -> anyhow::Result<LoadFigures> {
         runtime()?.block_on(async {
             let mut link = Link::open(&self.front, Clock::start()).await?;
             let payload = Bytes::from(vec![7; bytes]);
@@ -87,7 +87,7 @@ async fn ask(
     payload: &Bytes,
     at_once: usize,
     time: Duration,
-) -> Result<Figures, Broken> {
+) -> Result<LoadFigures, Broken> {
     // An id is the place of its request among those that are on their way.
     let mut begun = vec![Instant::now(); at_once];
     let began = Instant::now();
@@ -121,7 +121,7 @@ async fn ask(
         latencies.get(at).map_or(0.0, |took: &Duration| took.as_secs_f64() * 1e6)
     };
     let (count, p50_us, p99_us) = (latencies.len(), percentile(50), percentile(99));
-    Ok(Figures { count, took, all: count, p50_us, p99_us, cpu_us: None })
+    Ok(LoadFigures { count, took, all: count, p50_us, p99_us, cpu_us: None })
 }
 
 fn request(id: usize, payload: &Bytes) -> Message {

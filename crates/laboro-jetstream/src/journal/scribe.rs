@@ -1,6 +1,6 @@
 //! Writes batches, one after the other, and is heard of when there are none. Condenses in the background.
 
-use super::{Answer, Lease, ScribeOrder, StreamError};
+use super::{CommitAnswer, Lease, ScribeOrder, StreamError};
 use crate::lead::Following;
 use crate::message::Kind;
 use crate::nats::{Nats, NatsStream, Shelf};
@@ -50,7 +50,7 @@ struct Running {
     upto: u64,
     bytes: u64,
     stop: Arc<AtomicBool>,
-    waits: Option<Answer>,
+    waits: Option<CommitAnswer>,
 }
 
 impl Scribe {
@@ -197,7 +197,7 @@ impl Scribe {
     }
 
     /// From the stream, or from elsewhere. Whoever waits gets an answer in any case.
-    fn condense(&mut self, given: Option<Box<Replay>>, waits: Option<Answer>) {
+    fn condense(&mut self, given: Option<Box<Replay>>, waits: Option<CommitAnswer>) {
         if self.condensing.running.is_some() || self.pen.mark().sequence <= self.condensing.covered
         {
             waits.map(|done| done.send(Ok(())));

@@ -17,7 +17,7 @@ const WRONG_LAST_SEQUENCE: [u64; 2] = [10071, 10164];
 
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
-enum Answer {
+enum PublishAnswer {
     Error { error: Problem },
     Stored { seq: u64 },
 }
@@ -47,11 +47,11 @@ impl Nats {
         let answer = self.client.send_request(subject, request).await;
         let answer = answer.map_err(|error| Unclear(error.to_string()))?;
         match serde_json::from_slice(&answer.payload) {
-            Ok(Answer::Stored { seq }) => Ok(seq),
-            Ok(Answer::Error { error }) if WRONG_LAST_SEQUENCE.contains(&error.err_code) => {
+            Ok(PublishAnswer::Stored { seq }) => Ok(seq),
+            Ok(PublishAnswer::Error { error }) if WRONG_LAST_SEQUENCE.contains(&error.err_code) => {
                 Err(NotStored::Refused(error.description))
             }
-            Ok(Answer::Error { error }) => {
+            Ok(PublishAnswer::Error { error }) => {
                 Err(Unclear(format!("{} ({})", error.description, error.err_code)).into())
             }
             Err(error) => Err(Unclear(format!("an answer makes no sense: {error}")).into()),

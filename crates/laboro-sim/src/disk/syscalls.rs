@@ -2,7 +2,7 @@
 //! symbol of the program itself goes before the library's. Calls about other files go through untouched.
 //! Nothing here decides anything; it tells the disk of the directory, and does what that says.
 
-use super::{BLANK, Refusal, Store, Verdict};
+use super::{BLANK, DiskStore, Refusal, Verdict};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -13,27 +13,27 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The directories that are watched.
-static WATCHED: Mutex<BTreeMap<PathBuf, Weak<Mutex<Store>>>> = Mutex::new(BTreeMap::new());
+static WATCHED: Mutex<BTreeMap<PathBuf, Weak<Mutex<DiskStore>>>> = Mutex::new(BTreeMap::new());
 
-pub(super) fn watch(dir: &Path, store: &Arc<Mutex<Store>>) {
+pub(super) fn watch(dir: &Path, store: &Arc<Mutex<DiskStore>>) {
     let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
     watched.retain(|_, store| store.strong_count() > 0);
     watched.insert(dir.to_owned(), Arc::downgrade(store));
 }
 
-fn store_of(dir: &Path) -> Option<Arc<Mutex<Store>>> {
+fn store_of(dir: &Path) -> Option<Arc<Mutex<DiskStore>>> {
     WATCHED.lock().unwrap_or_else(PoisonError::into_inner).get(dir).and_then(Weak::upgrade)
 }
 
 /// The path that was opened, and the disk it is on: its own if it is a directory, else that around it.
-fn place(fd: c_int) -> Option<(PathBuf, Arc<Mutex<Store>>)> {
+fn place(fd: c_int) -> Option<(PathBuf, Arc<Mutex<DiskStore>>)> {
     let path = std::fs::read_link(format!("/proc/self/fd/{fd}")).ok()?;
     let store = store_of(&path).or_else(|| store_of(path.parent()?))?;
     Some((path, store))
 }
 
 /// Tells the disk, unless it is about a file that is prepared ahead of its need.
-fn operation(path: &Path, store: &Mutex<Store>) -> Verdict {
+fn operation(path: &Path, store: &Mutex<DiskStore>) -> Verdict {
     let is_ahead = path.file_name() == Some(OsStr::new(BLANK))
         && std::thread::current().name() == Some("journal-spare");
     store.lock().unwrap_or_else(PoisonError::into_inner).operation(is_ahead)
