@@ -6,6 +6,7 @@ mod bounds;
 mod door;
 mod nats;
 mod owners;
+mod pools;
 mod scheduler;
 mod web;
 
@@ -20,6 +21,7 @@ pub use door::{
 };
 pub use nats::NatsSettings;
 pub use owners::{ChangeJobs, NamedOwner, OwnerSettings};
+pub use pools::{NamedPool, PoolSettings};
 pub use scheduler::{ConductSettings, KeepSettings, QuotaSettings, TaskSettings};
 pub use web::{HttpSettings, LoginSettings};
 
@@ -80,6 +82,8 @@ pub struct Settings {
     pub nats: NatsSettings,
     pub pools: PoolSettings,
     pub door: Vec<DoorSettings>,
+    /// Made at the start; one that is no longer here is removed.
+    pub pool: Vec<NamedPool>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +107,7 @@ impl Settings {
         let settings: Settings = toml::from_str(text).map_err(|error| in_line(text, &error))?;
         bounds::check(&settings)?;
         settings.owners.check()?;
+        pools::check(&settings.pool)?;
         Ok(settings)
     }
 
@@ -196,6 +201,7 @@ impl Default for Settings {
             nats: NatsSettings::default(),
             pools: PoolSettings::default(),
             door: Vec::new(),
+            pool: Vec::new(),
         }
     }
 }
@@ -326,20 +332,6 @@ impl Default for DoorLimits {
             step,
             session_queue: session,
         }
-    }
-}
-
-/// How pools of workers are kept.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PoolSettings {
-    /// How often a batch system is asked what it has.
-    pub list_ms: u64,
-}
-
-impl Default for PoolSettings {
-    fn default() -> PoolSettings {
-        PoolSettings { list_ms: 10_000 }
     }
 }
 

@@ -245,6 +245,7 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
             let limits = crate::http::Limits { allow, admission, body_profiles, ..own };
             let list_ms = settings.pools.list_ms;
             let pools = Pools::open(&settings.dir, &access, handle.for_people(), clock, list_ms)?;
+            pools.settle_file(&settings.pool)?;
             pools::start(&pools, stop.clone()).map_err(HubError::Thread)?;
             let services = Services {
                 history: Some(history),

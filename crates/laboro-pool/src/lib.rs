@@ -13,7 +13,7 @@ mod store;
 
 pub use call::{Call, CallError, run};
 pub use demand::{Shape, share_out};
-pub use pool::{Allocation, Pool, Stage, Standing};
+pub use pool::{Allocation, Pool, Stage, Standing, worker_name};
 pub use scheduler::{Listed, ListedState, Place, Scheduler};
 pub use store::{State, StoreError};
 

@@ -11,6 +11,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pool {
     pub spec: PoolSpec,
+    /// It is in `hub.toml`, and goes when it is no longer there.
+    #[serde(default)]
+    pub from_file: bool,
     pub standing: Standing,
     pub allocations: Vec<Allocation>,
     /// In a row. The next try waits the longer the more there were.
@@ -96,6 +99,7 @@ impl Pool {
     pub fn new(spec: PoolSpec, now_ms: u64) -> Pool {
         let mut pool = Pool {
             spec,
+            from_file: false,
             standing: Standing::Active,
             allocations: Vec::new(),
             failures: 0,
@@ -386,12 +390,12 @@ impl Pool {
     }
 
     /// As others see it.
-    pub fn view(&self, reason: String, worker: impl Fn(u64) -> String) -> laboro_api::Pool {
+    pub fn view(&self, reason: String) -> laboro_api::Pool {
         let allocation = |one: &Allocation| PoolAllocation {
             number: one.number,
             id: one.id.clone(),
             state: one.stage.word().to_owned(),
-            worker: worker(one.number),
+            worker: worker_name(&self.spec.name, one.number),
             worked: one.worked,
             submitted_ms: one.asked_ms,
             since_ms: one.since_ms,
@@ -415,6 +419,11 @@ impl Pool {
             events: self.events.iter().cloned().collect(),
         }
     }
+}
+
+/// What the worker of an allocation is called at the hub.
+pub fn worker_name(pool: &str, number: u64) -> String {
+    format!("{pool}-{number}")
 }
 
 fn counted(count: usize, noun: &str) -> String {

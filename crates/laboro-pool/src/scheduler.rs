@@ -8,6 +8,7 @@ mod ssh;
 
 use crate::call::Call;
 use crate::demand::worker_time_ms;
+use crate::worker_name;
 use laboro_api::{PoolKind, PoolSpec};
 
 /// An allocation that the batch system has.
@@ -66,11 +67,6 @@ impl<'a> Scheduler<'a> {
             PoolKind::Pbs | PoolKind::Sge => format!("lb{}-{number}", self.place.hub),
             _ => format!("laboro-{}-{}-{number}", self.spec.name, self.place.hub),
         }
-    }
-
-    /// What its worker is called at the hub.
-    pub fn worker_name(&self, number: u64) -> String {
-        format!("{}-{number}", self.spec.name)
     }
 
     /// What has to be done once before allocations are submitted elsewhere: the access file goes there.
@@ -220,7 +216,7 @@ impl<'a> Scheduler<'a> {
             words.push(option.to_owned());
             words.push(quoted(value));
         };
-        add("--name", &self.worker_name(number));
+        add("--name", &worker_name(&self.spec.name, number));
         add("--group", &spec.group);
         add("-j", &spec.slots.to_string());
         if let Some(bytes) = spec.memory_bytes {

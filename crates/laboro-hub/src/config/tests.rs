@@ -16,6 +16,8 @@ fn what_is_printed_can_be_read_again_and_means_the_same() {
     settings.logins.wrong_tokens = 3;
     settings.conduct.good_share_min = 0.25;
     settings.outputs.total_bytes = 7;
+    let pool = "[[pool]]\nname = \"night\"\nkind = \"slurm\"\nslots = 4\nresources = { gpu = 1 }\n";
+    settings.pool = Settings::parse(pool).unwrap().pool;
     assert_eq!(Settings::parse(&settings.text()).unwrap(), settings);
 }
 
@@ -69,6 +71,12 @@ fn a_mistake_is_named_with_its_line() {
         ("http = \"off\"\nnative = \"here\"\n", "line 2: here is not an address"),
         ("[[door]]\ndialect = \"latin\"\naddress = \"127.0.0.1:0\"\n", "no dialect latin"),
         ("[[door]]\ndialect = \"fuq2\"\n", "missing field `address`"),
+        ("\n[[pool]]\nname = \"a\"\nkind = \"slurm\"\nslot = 4\n", "a pool has no field `slot`"),
+        ("[[pool]]\nname = \"a\"\nkind = \"slurm\"\nslots = 0\n", "at least one slot"),
+        (
+            "[[pool]]\nname = \"a\"\nkind = \"slurm\"\nslots = 1\n[[pool]]\nname = \"a\"\nkind = \"pbs\"\nslots = 1\n",
+            "two pools are named a",
+        ),
         ("durability = \"none\"\n", "line 1: unknown variant `none`"),
         ("http_allow = [\"here\"]\n", "line 1: here is not a network"),
         ("[limits]\nconnections = 0\n", "limits.connections = 0: it has to be at least 1"),

@@ -38,7 +38,7 @@ pub(super) async fn add(
     let spec: PoolSpec =
         serde_json::from_value(body.into()).map_err(|error| super::extract::malformed(&error))?;
     visitor.note(format!("pool {}", spec.name));
-    Ok(Json(known(&api)?.add(spec)?))
+    changed(&api, move |pools| pools.add(spec)).await
 }
 
 /// One pool with its allocations and what happened lately.
@@ -66,7 +66,7 @@ pub(super) async fn remove(
     At(name): At<String>,
 ) -> Answer<api::Pool> {
     may_change(&visitor)?;
-    Ok(Json(known(&api)?.set(&name, Standing::Removing)?))
+    changed(&api, move |pools| pools.set(&name, Standing::Removing)).await
 }
 
 /// Nothing more is started; what is there stays. For admins.
@@ -79,7 +79,7 @@ pub(super) async fn pause(
     At(name): At<String>,
 ) -> Answer<api::Pool> {
     may_change(&visitor)?;
-    Ok(Json(known(&api)?.set(&name, Standing::Paused)?))
+    changed(&api, move |pools| pools.set(&name, Standing::Paused)).await
 }
 
 /// Undoes a pause, and ends the wait after a failure. For admins.
@@ -92,7 +92,7 @@ pub(super) async fn resume(
     At(name): At<String>,
 ) -> Answer<api::Pool> {
     may_change(&visitor)?;
-    Ok(Json(known(&api)?.set(&name, Standing::Active)?))
+    changed(&api, move |pools| pools.set(&name, Standing::Active)).await
 }
 
 /// Tries the commands of a pool without submitting anything. For admins.
@@ -116,6 +116,16 @@ fn sees(visitor: &Visitor, pool: &api::Pool) -> bool {
 fn may_change(visitor: &Visitor) -> Result<(), Refused> {
     visitor.must_be_admin()?;
     visitor.must_be_unbound()
+}
+
+/// Away from the threads that answer: it is written to the disk.
+async fn changed(
+    api: &super::Api,
+    change: impl FnOnce(&Pools) -> Result<api::Pool, PoolRefusal> + Send + 'static,
+) -> Answer<api::Pool> {
+    let pools = known(api)?.clone();
+    let came_to = tokio::task::spawn_blocking(move || change(&pools)).await;
+    Ok(Json(came_to.map_err(|error| super::operation::internal(&error))??))
 }
 
 fn known(api: &super::Api) -> Result<&Pools, Refused> {

@@ -1,6 +1,7 @@
 //! What is known of pools, shared by those who ask and the one that tends to them. Every change is on the disk when the
 //! call returns.
 
+use crate::config::NamedPool;
 use crate::inbox::Handle;
 use crate::security::{Access, NewToken, Role, SecurityError, TokenBook};
 use laboro_api::{self as api, PoolSpec};
@@ -24,7 +25,10 @@ impl std::fmt::Debug for Pools {
 }
 
 pub(super) struct Shared {
+    /// Held only to look, and to put in what is on the disk already.
     known: Mutex<Known>,
+    /// One change at a time; held while it is written.
+    changing: Mutex<()>,
     /// Something was changed by a person.
     pub wake: Notify,
     dir: PathBuf,
@@ -69,6 +73,7 @@ impl Pools {
         let state = State::read(&dir.join(FILE))?;
         let pools = Pools(Arc::new(Shared {
             known: Mutex::new(Known { state, backlogs: BTreeMap::new() }),
+            changing: Mutex::new(()),
             wake: Notify::new(),
             dir: dir.to_owned(),
             handle,
@@ -90,15 +95,48 @@ impl Pools {
 
     pub fn add(&self, spec: PoolSpec) -> Result<api::Pool, PoolRefusal> {
         laboro_pool::check(&spec).map_err(PoolRefusal::Bad)?;
-        if self.0.known().state.find(&spec.name).is_some() {
-            return Err(PoolRefusal::Taken(spec.name));
-        }
-        self.0.give_access(&spec)?;
         let (name, now_ms) = (spec.name.clone(), self.0.now_ms());
-        self.0.change(|state| state.pools.push(Pool::new(spec, now_ms)))?;
+        self.0.try_change(|state| {
+            if state.find(&spec.name).is_some() {
+                return Err(PoolRefusal::Taken(spec.name));
+            }
+            self.0.give_access(&spec)?;
+            state.pools.push(Pool::new(spec, now_ms));
+            Ok(())
+        })?;
         tracing::info!(event = "pool_added", pool = name, "pool {name} was made");
         self.0.wake.notify_waiters();
         self.show(&name)
+    }
+
+    /// Makes, changes and removes pools so that they are what the hub's file says. Those made by a person stay.
+    pub(crate) fn settle_file(&self, named: &[NamedPool]) -> Result<(), PoolRefusal> {
+        let now_ms = self.0.now_ms();
+        let is_named = |pool: &Pool| named.iter().any(|one| one.0.name == pool.spec.name);
+        self.0.try_change(|state| {
+            for NamedPool(spec) in named {
+                let pool = match state.find_mut(&spec.name) {
+                    Some(pool) => pool,
+                    None => {
+                        state.pools.push(Pool::new(spec.clone(), now_ms));
+                        state.pools.last_mut().expect("it was pushed")
+                    }
+                };
+                pool.from_file = true;
+                if pool.standing == Standing::Removing {
+                    pool.standing = Standing::Active;
+                }
+                if pool.spec != *spec {
+                    self.0.change_spec(pool, spec, now_ms);
+                }
+                self.0.give_access(&pool.spec)?;
+            }
+            for pool in state.pools.iter_mut().filter(|pool| pool.from_file && !is_named(pool)) {
+                pool.standing = Standing::Removing;
+                pool.note(now_ms, "is removed: it is no longer in hub.toml".to_owned());
+            }
+            Ok(())
+        })
     }
 
     pub fn set(&self, name: &str, standing: Standing) -> Result<api::Pool, PoolRefusal> {
@@ -140,8 +178,7 @@ impl Pools {
     fn view(&self, pool: &Pool, known: &Known) -> api::Pool {
         let backlog = known.backlogs.get(&pool.spec.group).map_or(&[][..], Vec::as_slice);
         let reason = pool.reason(backlog, self.0.now_ms());
-        let place = self.0.place(&pool.spec);
-        pool.view(reason, |number| Scheduler::new(&pool.spec, &place).worker_name(number))
+        pool.view(reason)
     }
 
     /// What the pools of its group do about a task that waits for a worker.
@@ -204,9 +241,19 @@ impl Shared {
 
     /// It is on the disk when this returns.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> Result<T, StoreError> {
-        let mut known = self.known();
-        let came_to = change(&mut known.state);
-        known.state.write(&self.dir.join(FILE))?;
+        self.try_change(|state| Ok(change(state)))
+    }
+
+    /// The same for one that may be refused. Nothing is changed by one that is refused or cannot be written.
+    fn try_change<T, E: From<StoreError>>(
+        &self,
+        change: impl FnOnce(&mut State) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.known().state.clone();
+        let came_to = change(&mut next)?;
+        next.write(&self.dir.join(FILE))?;
+        self.known().state = next;
         Ok(came_to)
     }
 
@@ -261,6 +308,24 @@ impl Shared {
 
     fn access_file(&self, name: &str) -> PathBuf {
         Access::path_in(&self.dir_of(name))
+    }
+
+    /// Allocations are found again by the commands and the token that they were started with.
+    fn change_spec(&self, pool: &mut Pool, spec: &PoolSpec, now_ms: u64) {
+        let (old, name) = (&pool.spec, &spec.name);
+        let is_same = (old.kind, &old.via, &old.group) == (spec.kind, &spec.via, &spec.group);
+        if !is_same && !pool.allocations.is_empty() {
+            let words = "hub.toml gives it another kind, `via` or group: the old one holds while it has allocations";
+            tracing::warn!(event = "pool_trouble", pool = name, "pool {name}: {words}");
+            pool.note(now_ms, words.to_owned());
+            return;
+        }
+        if !is_same {
+            // The token is for the old group.
+            let _ = std::fs::remove_file(self.access_file(name));
+        }
+        pool.spec = spec.clone();
+        pool.note(now_ms, "changed in hub.toml".to_owned());
     }
 
     /// A file that only this user can read, with a token that may do nothing but work.

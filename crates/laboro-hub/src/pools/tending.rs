@@ -3,19 +3,23 @@
 
 use super::keeper::{PoolRefusal, Pools, Shared};
 use laboro_core::{Command, Query, Reply, WorkerRef, WorkerView};
-use laboro_pool::{CallError, Pool, Scheduler, Standing, run};
-use std::collections::BTreeSet;
+use laboro_pool::{CallError, Pool, Scheduler, Standing, run, worker_name};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 const TICK: Duration = Duration::from_secs(1);
 
 /// What is cancelled is soon gone.
 const LIST_REMOVING: Duration = Duration::from_secs(3);
+
+/// Before a pool whose care broke down is taken up again.
+const AFTER_FAULT: Duration = Duration::from_secs(10);
 
 /// More tasks of a kind than so many allocations could take are not counted.
 const TASKS_MAX: u64 = 1_000_000;
@@ -32,22 +36,34 @@ pub(crate) fn start(pools: &Pools, stop: CancellationToken) -> std::io::Result<(
 }
 
 async fn tend_all(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut tended: BTreeSet<String> = BTreeSet::new();
+    let mut tended: BTreeMap<String, task::Id> = BTreeMap::new();
     let mut tending = JoinSet::new();
     loop {
         // Asked for before the look, so that no pool that is made meanwhile is missed.
         let mut woken = pin!(shared.wake.notified());
         woken.as_mut().enable();
         for name in shared.names() {
-            if tended.insert(name.clone()) {
-                tending.spawn(tend(shared.clone(), name));
+            if let Entry::Vacant(new) = tended.entry(name) {
+                let started = tending.spawn(tend(shared.clone(), new.key().clone()));
+                new.insert(started.id());
             }
         }
         tokio::select! {
             () = stop.cancelled() => return,
             () = woken => {}
-            Some(gone) = tending.join_next() => {
-                if let Ok(name) = gone {
+            Some(gone) = tending.join_next_with_id() => {
+                let (id, broke) = match gone {
+                    Ok((id, ())) => (id, false),
+                    Err(error) => (error.id(), true),
+                };
+                let of_it = tended.iter().find(|(_, tending)| **tending == id);
+                let Some(name) = of_it.map(|(name, _)| name.clone()) else { continue };
+                if broke {
+                    tracing::error!(event = "pool_trouble", pool = name,
+                        "pool {name}: a fault in laboro stopped its care; it is taken up again");
+                    let waiting = tending.spawn(tokio::time::sleep(AFTER_FAULT));
+                    tended.insert(name, waiting.id());
+                } else {
                     tended.remove(&name);
                 }
             }
@@ -55,8 +71,8 @@ async fn tend_all(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-/// Until it is removed; gives its name.
-async fn tend(shared: Arc<Shared>, name: String) -> String {
+/// Until it is removed.
+async fn tend(shared: Arc<Shared>, name: String) {
     let mut tender = Tender { shared, name, listed: None, prepared: None, cancelled: false };
     while let Some(pool) = tender.shared.pool(&tender.name) {
         if let Err(error) = tender.turn(pool).await {
@@ -67,7 +83,6 @@ async fn tend(shared: Arc<Shared>, name: String) -> String {
             () = tokio::time::sleep(TICK) => {}
         }
     }
-    tender.name
 }
 
 struct Tender {
@@ -100,8 +115,7 @@ impl Tender {
     }
 
     async fn worker(&self, pool: &Pool, number: u64) -> Option<WorkerView> {
-        let place = self.shared.place(&pool.spec);
-        let name = Scheduler::new(&pool.spec, &place).worker_name(number).as_str().into();
+        let name = worker_name(&pool.spec.name, number).as_str().into();
         let worker = WorkerRef::Name { group: pool.spec.group.as_str().into(), name };
         match self.shared.handle.ask(Command::Query(Query::Worker(worker))).await {
             Ok(Reply::Workers(views)) => views.into_iter().next(),

@@ -171,3 +171,42 @@ fn a_program_that_is_not_there_is_told_of_and_tried_again() {
     site.says("pool resume night");
     site.says("wait 1");
 }
+
+#[test]
+fn of_many_who_make_the_same_pool_at_once_one_does() {
+    let site = Site::new();
+    let made = std::thread::scope(|scope| {
+        let ask = || scope.spawn(|| site.laboro(ADD));
+        let asked: Vec<_> = std::iter::repeat_with(ask).take(8).collect();
+        let answers = asked.into_iter().map(|one| one.join().unwrap());
+        answers.filter(|ran| ran.status.success()).count()
+    });
+    assert_eq!(made, 1);
+    let listed = site.says("pool list --json");
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+}
+
+#[test]
+fn a_pool_of_the_hub_file_comes_and_goes_with_its_lines() {
+    let mut site = Site::new();
+    let plain = site.rig.read("hub.toml");
+    let with = |slots: u32| {
+        format!(
+            "{plain}[[pool]]\nname = \"night\"\nkind = \"pbs\"\nslots = {slots}\nidle_ms = 1000\n"
+        )
+    };
+    site.kill();
+    site.rig.write("hub.toml", &with(2));
+    site.start();
+    site.says("submit --wait -- true");
+    assert_eq!(site.pool()["spec"]["slots"], 2);
+    site.kill();
+    site.rig.write("hub.toml", &with(3));
+    site.start();
+    assert_eq!(site.pool()["spec"]["slots"], 3);
+    assert!(site.pool()["events"].to_string().contains("changed in hub.toml"));
+    site.kill();
+    site.rig.write("hub.toml", &plain);
+    site.start();
+    until("it is gone", || !site.says("pool").contains("night"));
+}
