@@ -48,6 +48,10 @@ export async function post(path, body = {}) {
   return (await open(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
 }
 
+export async function remove(path) {
+  return (await open(path, { method: "DELETE" })).json();
+}
+
 let routes = null;
 
 /** Whether this hub has it: one of another version may not. */

@@ -5,6 +5,7 @@ import { h, put, swap, wide } from "../dom.js";
 import { ago, count, rate, text } from "../format.js";
 import { table } from "../parts.js";
 import { learn } from "../workers.js";
+import { actOnPools, drawPools } from "./pools.js";
 import { actOnWorkers, conductBadge, workerButtons } from "./worker.js";
 
 const PAGE = 200;
@@ -13,21 +14,24 @@ export async function show(place, visit) {
   const from = visit.query.get("from");
   const list = h("div", {});
   const more = h("div", { class: "pager" });
-  put(place, h("h1", {}, "Workers"), h("section", { class: "panel" }, list, more));
+  const pools = h("div", {});
+  put(place, h("h1", {}, "Workers"), h("section", { class: "panel" }, list, more), pools);
   let before = null;
 
   const look = async () => {
-    const page = await get(`workers?limit=${PAGE}${from ? `&from=${from}` : ""}`);
+    const [page, ofPools] = await Promise.all([get(`workers?limit=${PAGE}${from ? `&from=${from}` : ""}`), drawPools(visit.me)]);
     if (visit.isOver) return;
     learn(page.workers);
     const now = { at: Date.now(), ended: new Map(page.workers.map((one) => [one.worker, one.succeeded + one.failed])) };
     // A speed needs two looks that are a little apart.
     if (!before || now.at - before.at > 10_000) before = { ...now, older: before };
     swap(list, drawWorkers(page.workers, before.older ?? before, now, visit.me));
+    swap(pools, ofPools);
     swap(more, from && h("a", { href: "#/workers" }, "first page"),
       page.next && h("a", { href: `#/workers?from=${page.next}` }, "next page"));
   };
   actOnWorkers(place, look);
+  actOnPools(place, look);
   return { title: "Workers", look };
 }
 

@@ -31,6 +31,7 @@ pub(super) const FILES: &[(&str, &[u8])] = files! {
     "pages/job.js"
     "pages/jobs.js"
     "pages/overview.js"
+    "pages/pools.js"
     "pages/signin.js"
     "pages/task.js"
     "pages/tasks.js"

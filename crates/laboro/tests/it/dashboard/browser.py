@@ -200,6 +200,19 @@ def every_page_shows_something_and_no_trouble(job):
         assert browser.run("return document.querySelector('.trouble')") is None or name == "task", browser.text()
 
 
+def pools_are_paused_resumed_and_removed():
+    command("pool", "add", "nights", "--kind", "command", "-j", "1", "--list", "true", "--cancel", "true", "--", "false")
+    browser.go("#/workers")
+    sees("nights")
+    browser.click("[data-do=pause-pool]")
+    sees("paused")
+    browser.click("[data-do=resume-pool]")
+    sees("active")
+    browser.click("[data-do=remove-pool]")
+    browser.click("dialog button[value=yes]")
+    browser.until("it is gone", lambda: "nights" not in browser.text("main"))
+
+
 def workers_are_ejected_pardoned_and_drained():
     browser.go("#/workers/1")
     sees("What it holds")
@@ -270,6 +283,7 @@ try:
     named = names_are_text_everywhere()
     an_array_in_the_graph_has_the_colour_of_what_its_elements_do()
     every_page_shows_something_and_no_trouble(named)
+    pools_are_paused_resumed_and_removed()
     workers_are_ejected_pardoned_and_drained()
     the_keyboard_goes_everywhere()
     who_may_only_watch_gets_no_buttons(named)
