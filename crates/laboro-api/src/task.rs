@@ -286,6 +286,9 @@ pub struct Attempt {
     /// Bytes that it printed and that were not kept, as on a full disk.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub output_lost_bytes: u64,
+    /// Bytes that it printed beyond what is kept of a task.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_truncated_bytes: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde hands over a reference

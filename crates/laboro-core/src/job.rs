@@ -63,6 +63,15 @@ impl Counts {
         self.unfinished() - u64::from(self.of(State::Blocked))
     }
 
+    /// The same where so many that are with workers wait there for a slot: they are as good as ready.
+    #[must_use]
+    pub fn with_waiting(mut self, waiting: u32) -> Counts {
+        let waiting = waiting.min(self.of(State::Leased));
+        self.subtract(State::Leased, waiting);
+        self.add(State::Ready, waiting);
+        self
+    }
+
     pub(crate) fn add(&mut self, state: State, count: u32) {
         self.0[state as usize] += count;
     }

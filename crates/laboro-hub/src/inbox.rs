@@ -4,8 +4,9 @@
 
 use crate::outbox::Outbox;
 use crate::ring::World;
+use crate::underway::Underway;
 use laboro_core::{
-    Ask, Change, Command, Effect, Offer, Patience, Reply, Route, SessionId, Time, Token,
+    Ask, Change, Command, Effect, Offer, Patience, Query, Reply, Route, SessionId, Time, Token,
 };
 use laboro_dialects::session::Delivery;
 use laboro_net::Clock;
@@ -92,6 +93,8 @@ pub struct Handle {
     departed: mpsc::UnboundedSender<Departed>,
     next_session: Arc<AtomicU64>,
     session_queue: usize,
+    /// What answers are corrected by.
+    underway: Option<Underway>,
 }
 
 /// A session's own queue of answers and work. Dropped: the session is closed.
@@ -133,11 +136,24 @@ impl Handle {
         Handle { letters: self.of_people.clone(), ..self.clone() }
     }
 
+    /// Its answers show as running only what is under way.
+    pub fn showing(self, underway: Underway) -> Handle {
+        Handle { underway: Some(underway), ..self }
+    }
+
     /// Waits for room in the inbox, then for the answer.
     pub async fn ask(&self, command: Command) -> Result<Reply, Lost> {
+        let asks_for = match &command {
+            Command::Query(Query::Tasks { state, .. }) => *state,
+            _ => None,
+        };
         let (answer, reply) = oneshot::channel();
         self.letters.send(Letter::Ask { command, answer }).await.map_err(|_| Lost)?;
-        reply.await.map_err(|_| Lost)
+        let mut reply = reply.await.map_err(|_| Lost)?;
+        if let Some(underway) = &self.underway {
+            underway.correct(asks_for, &mut reply);
+        }
+        Ok(reply)
     }
 
     pub async fn open_session(&self) -> Result<Subscription, Lost> {
@@ -293,6 +309,7 @@ pub fn server(options: &ServerOptions, clock: Clock) -> (Server, Handle) {
         departed,
         next_session: Arc::new(AtomicU64::new(1)),
         session_queue: options.session,
+        underway: None,
     };
     (server, handle)
 }

@@ -3,6 +3,7 @@
 //! where that cannot be is a setting.
 
 mod cursor;
+mod elsewhere;
 mod ends;
 mod housekeeping;
 mod recent;
@@ -15,6 +16,7 @@ mod writer;
 mod tests;
 
 pub use cursor::Cursor;
+pub use elsewhere::Elsewhere;
 pub(crate) use ends::pass_on_ends;
 pub(crate) use housekeeping::housekeeping;
 pub(crate) use results::TaskEnd;
@@ -83,6 +85,8 @@ struct SharedStore {
     /// Counts up whenever something new can be read.
     flushed: watch::Sender<u64>,
     reader: Mutex<Option<Reader>>,
+    /// Tasks whose outputs are in other stores.
+    elsewhere: OnceLock<Vec<Elsewhere>>,
 }
 
 /// What the writer's thread is told.
@@ -187,6 +191,7 @@ impl SharedStore {
             ends: WaitingEnds::default(),
             flushed: watch::Sender::new(0),
             reader: Mutex::new(None),
+            elsewhere: OnceLock::new(),
         };
         (Arc::new(shared), queue)
     }
@@ -282,17 +287,20 @@ impl Outputs {
 
     /// The attempts at a task that printed something or have ended, ascending.
     pub async fn attempts(&self, task: TaskId) -> Result<Vec<u16>, KeepError> {
-        self.read(move |reader| Ok(reader.attempts(task.job.0, task.index)?)).await
+        let (store, index) = self.of(task.index);
+        store.read(move |reader| Ok(reader.attempts(task.job.0, index)?)).await
     }
 
     /// How an attempt ended and how much of it was kept. `None`: it has not, or it printed nothing.
     pub async fn end(&self, key: Key) -> Result<Option<End>, KeepError> {
-        self.read(move |reader| Ok(reader.end(key)?)).await
+        let (store, key) = self.of_key(key);
+        store.read(move |reader| Ok(reader.end(key)?)).await
     }
 
     /// How many bytes of an attempt can be read now.
     pub async fn size(&self, key: Key, streams: Streams) -> Result<u64, KeepError> {
-        self.read(move |reader| {
+        let (store, key) = self.of_key(key);
+        let size = store.read(move |reader| {
             if let Some(end) = reader.end(key)? {
                 return Ok(match streams {
                     Streams::Stdout => end.stdout.kept,
@@ -303,16 +311,17 @@ impl Outputs {
             }
             let chunks = reader.read(key, streams).filter_map(Result::ok);
             Ok(chunks.map(|(_, bytes)| bytes.len() as u64).sum())
-        })
-        .await
+        });
+        size.await
     }
 
     /// Goes through what an attempt printed, from its beginning.
     pub async fn cursor(&self, key: Key, streams: Streams) -> Result<Cursor, KeepError> {
         // Before the first look, so that nothing comes unnoticed in between.
-        let flushed = self.shared.flushed.subscribe();
-        let follow = self.read(move |reader| Ok(reader.follow(key, streams))).await?;
-        Ok(Cursor::new(self.clone(), follow, flushed))
+        let (store, key) = self.of_key(key);
+        let flushed = store.shared.flushed.subscribe();
+        let follow = store.read(move |reader| Ok(reader.follow(key, streams))).await?;
+        Ok(Cursor::new(store.clone(), follow, flushed))
     }
 
     /// Everything that was kept so far can be read afterwards.

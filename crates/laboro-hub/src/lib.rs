@@ -19,7 +19,9 @@ mod ring;
 pub mod security;
 mod transport;
 mod tunnel;
+mod underway;
 
 pub use self::ring::{World, run};
 pub use inbox::{Asker, Handle, Lost, Server, ServerOptions, Subscription, server};
 pub use laboro_dialects::session::Delivery;
+pub use underway::Underway;

@@ -53,6 +53,11 @@ pub enum ArgumentError {
     #[error("{0} (--literal-braces passes the braces on as they are)")]
     Misread(Misread),
     #[error(
+        "`{0}` could mean two things: GNU parallel's -X and -N repeat the word for each value, -m and -n put all of them into \
+         one; write {{1}} {{2}} … for the first, -m or -n for the second"
+    )]
+    WithinWord(String),
+    #[error(
         "the command has a placeholder for values, and there are none: give them after `:::`, in a file after `::::`, or through a pipe (--literal-braces passes the braces on as they are)"
     )]
     NothingToFillIn,
@@ -114,6 +119,8 @@ pub struct ArgumentOptions {
     pub per_command: usize,
     /// Commands that are to share all values, each as many as fit: overrides `per_command`.
     pub spread_over: Option<usize>,
+    /// `{}` with several values may only be a word of its own.
+    pub refuses_parts: bool,
     /// The values come in another order, always the same.
     pub is_shuffled: bool,
     /// A value from a list whose command has no placeholder is added at its end.
@@ -134,6 +141,7 @@ impl Default for ArgumentOptions {
             has_header: false,
             per_command: 1,
             spread_over: None,
+            refuses_parts: false,
             is_shuffled: false,
             appends: true,
             settings: Settings::default(),
@@ -302,6 +310,10 @@ impl ArgumentForm {
                 Work::Argv(arguments)
             }
         };
+        if options.refuses_parts && template.has_part_of_a_word() {
+            let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
+            return Err(ArgumentError::WithinWord(words.join(" ")));
+        }
         let mut found = None;
         let settings = options.settings.map(|text, _| {
             found = found.take().or_else(|| misread(text.as_bytes(), vocabulary));

@@ -15,6 +15,9 @@ use crate::work::Work;
 /// Linux takes no argument longer than 128 KiB, and `sh -c` gets a line as one argument.
 pub const COMMAND_BYTES_MAX: usize = (128 << 10) - 1;
 
+/// Windows puts it before the first line of a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A job file: one shell command a line. Skipped are blank lines and lines that begin with `#`; a line that
 /// ends in `\` goes on in the next. The n-th command is task `n`.
 pub fn parse_lines(name: &str, mut reader: impl BufRead) -> Result<Plan, PlanError> {
@@ -30,7 +33,7 @@ pub fn parse_lines(name: &str, mut reader: impl BufRead) -> Result<Plan, PlanErr
             break;
         }
         line += 1;
-        let text = if line == 1 { raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&raw) } else { &raw };
+        let text = if line == 1 { raw.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&raw) } else { &raw };
         let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
         if begun_at.is_none() && matches!(first, None | Some(b'#')) {
             continue;
@@ -92,6 +95,9 @@ pub fn parse_list(name: &str, mut reader: impl BufRead, ending: Ending) -> Resul
             return Ok(list);
         }
         number += 1;
+        if number == 1 && ending == Ending::Line && raw.starts_with(BYTE_ORDER_MARK) {
+            raw.drain(..BYTE_ORDER_MARK.len());
+        }
         if ending == Ending::Line && raw.iter().all(u8::is_ascii_whitespace) {
             continue;
         }

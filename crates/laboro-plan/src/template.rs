@@ -193,6 +193,17 @@ impl Template {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(hole) if takes(hole)))
     }
 
+    /// All values within a word that has other text too.
+    fn is_part_of_a_word(&self) -> bool {
+        let is_alone = |hole: &Hole| match hole.quoting {
+            Quoting::Bare => self.pieces.len() == 1,
+            Quoting::Word { alone } => alone,
+            Quoting::InSingle | Quoting::InDouble { .. } => false,
+        };
+        let is_part = |hole: &Hole| hole.of == Of::AllValues && !is_alone(hole);
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Hole(hole) if is_part(hole)))
+    }
+
     /// One that stands for the value of a certain list.
     pub(crate) fn names_columns(&self) -> bool {
         let names = |hole: &Hole| matches!(hole.of, Of::Column(_));
@@ -273,6 +284,17 @@ impl Template {
             _ => self.pieces.push(Piece::Text(vec![byte])),
         }
         1
+    }
+}
+
+impl crate::work::Work<Template> {
+    /// Whether somewhere all values are put into a word with other text.
+    pub(crate) fn has_part_of_a_word(&self) -> bool {
+        match self {
+            crate::work::Work::Shell { line } => line.is_part_of_a_word(),
+            crate::work::Work::Argv(words) => words.iter().any(Template::is_part_of_a_word),
+            crate::work::Work::Script(_) => false,
+        }
     }
 }
 

@@ -354,14 +354,25 @@ pub(crate) struct Input {
     pub(crate) header: Option<String>,
 
     /// Values per command: {1} {2} … or all of them as {} (default 1).
-    #[arg(short = 'n', visible_short_alias = 'N', long, value_name = "N",
+    #[arg(short = 'n', long, value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["file", "runs", "colsep", "header"])]
     pub(crate) max_args: Option<u32>,
 
+    /// The same as -n; refuses {} within a word, which GNU parallel would repeat for each value. With --pipe: records per
+    /// block.
+    #[arg(short = 'N', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000),
+        conflicts_with_all = ["file", "runs", "colsep", "header", "max_args"])]
+    pub(crate) max_replace_args: Option<u32>,
+
     /// Give each command as many values as it takes to keep all slots busy, and no more than a command line holds.
-    #[arg(short = 'm', visible_short_alias = 'X', long = "spread",
-        conflicts_with_all = ["file", "runs", "colsep", "header", "max_args", "array"])]
+    #[arg(short = 'm', long = "spread",
+        conflicts_with_all = ["file", "runs", "colsep", "header", "max_args", "max_replace_args", "array"])]
     pub(crate) spread: bool,
+
+    /// The same as -m; refuses {} within a word, which GNU parallel would repeat for each value.
+    #[arg(short = 'X',
+        conflicts_with_all = ["file", "runs", "colsep", "header", "max_args", "max_replace_args", "array", "spread"])]
+    pub(crate) spread_words: bool,
 
     /// Take the values in a shuffled order, the same each time.
     #[arg(long, conflicts_with_all = ["file", "runs", "header", "array"])]
@@ -388,6 +399,13 @@ pub(crate) struct Input {
     pub(crate) words: Vec<OsString>,
 }
 
+impl Input {
+    /// `-n` or `-N`.
+    pub(crate) fn values_per_command(&self) -> Option<usize> {
+        self.max_args.or(self.max_replace_args).map(|count| count as usize)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Success {
     /// The last line of output with `RES:` in it decides; none is failure.
@@ -407,21 +425,22 @@ pub(crate) enum Durability {
 }
 
 const LOGS_HELP: &str = "\
-Shows a task of the latest run in .laboro here, or below --state. Asks the hub if there is no run here but a hub
-is known, and with --hub, --access or --dir; then TASK may also be JOB/N.";
+Shows a task of the latest run in .laboro here, or below --state, while it runs and after. Asks the hub if there is no run
+here, and with --hub, --access or --dir; then TASK may also be JOB/N.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = LOGS_HELP)]
 pub(crate) struct Logs {
-    /// The task's name or number; at a hub also 12/5 or last/5, or a job: 12, last, 12/1-100.
-    #[arg(value_name = "TASK|JOB")]
+    /// The task's name or number, or several: 1-100, failed. At a hub also 12/5 or last/5, or a job: 12, last,
+    /// 12/1-100. Default: all tasks of the run or of the newest job.
+    #[arg(value_name = "TASK|JOB", default_value = "last")]
     pub(crate) task: String,
 
-    /// Of a job: only tasks that failed, each with a heading.
+    /// Of a run or a job: only tasks that failed, each with a heading.
     #[arg(long)]
     pub(crate) failed: bool,
 
-    /// Of a job: write what each task printed to files in this directory, NAME.out and NAME.err.
+    /// Of a run or a job: write what each task printed to files in this directory, NAME.out and NAME.err.
     #[arg(long, value_name = "DIR")]
     pub(crate) output_dir: Option<PathBuf>,
 

@@ -7,7 +7,7 @@ mod follow;
 mod pages;
 mod place;
 
-pub(crate) use access::{is_known, path as access_path};
+pub(crate) use access::path as access_path;
 pub(crate) use away::Away;
 pub(crate) use follow::Follow;
 pub(crate) use pages::{JobFilter, Newest, Owner, TaskPages, WorkerPages};
@@ -207,6 +207,14 @@ impl Hub {
         let Some(run) = &self.run else { return Ok(None) };
         let run = run.clone().after_its_end().await;
         Hub::at(HubOrRun::Run(run)).await.map(Some)
+    }
+
+    /// The same, if its process has ended already or is ending.
+    pub(crate) async fn after_run_if_over(&self) -> anyhow::Result<Option<Hub>> {
+        match &self.run {
+            Some(run) if run.socket.is_none() || !run.answers().await => self.after_run().await,
+            Some(_) | None => Ok(None),
+        }
     }
 
     /// Nothing happens there any more.

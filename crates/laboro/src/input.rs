@@ -79,8 +79,9 @@ fn read(input: &Input, command: &str, slots: u32) -> anyhow::Result<Plan> {
         literal_braces: input.literal_braces,
         separator: input.colsep.as_deref().map(Separator::parse).transpose().map_err(usage)?,
         has_header: input.header.is_some(),
-        per_command: input.max_args.map_or(1, |count| count as usize),
-        spread_over: input.spread.then_some(slots as usize),
+        per_command: input.values_per_command().unwrap_or(1),
+        spread_over: (input.spread || input.spread_words).then_some(slots as usize),
+        refuses_parts: input.spread_words || input.max_replace_args.is_some_and(|count| count > 1),
         is_shuffled: input.shuf,
         ending: if input.null { Ending::Zero } else { Ending::Line },
         ..ArgumentOptions::default()
@@ -137,7 +138,7 @@ pub(crate) fn plan_of_blocks(
     }
     let cut = Cut {
         bytes: bytes.ok_or_else(|| usage("--block: from 1 byte to 1G"))?,
-        records: input.max_args.map(|count| count as usize),
+        records: input.values_per_command(),
         end,
         start,
     };

@@ -48,14 +48,14 @@ use laboro_core::{
     Selection, Which,
 };
 use laboro_hub::history::{History, Observed};
-use laboro_hub::{Handle, Server, ServerOptions};
+use laboro_hub::{Handle, Server, ServerOptions, Underway};
 use laboro_journal::{FileJournal, Journal, log};
 use laboro_net::Clock;
 use laboro_plan::Plan;
 use laboro_worker::agent::LimitBy;
 use layout::Layout;
 use resume::Resume;
-use serve::{ServedRun, Watchers};
+use serve::{ServedRun, Watchers, look_elsewhere};
 use show::Display;
 use side::SharedDesk;
 use std::path::{Path, PathBuf};
@@ -193,7 +193,14 @@ async fn drive(
         true => (Some(history), Some(recorder)),
         false => (None, None),
     };
-    let shown = ServedRun { handle: handle.clone(), clock, dir: path.clone(), history };
+    let (kept, underway) = (ServedRun::outputs(&path), Underway::default());
+    let shown = ServedRun {
+        handle: handle.clone().showing(underway.clone()),
+        clock,
+        dir: path.clone(),
+        history,
+        outputs: kept.clone(),
+    };
     let mut watchers = Watchers::listen(shown, recorder);
     if options.dashboard {
         say(format_args!("dashboard: {}", watchers.open_dashboard()?));
@@ -203,12 +210,14 @@ async fn drive(
         let mut resume = Resume { path: &path, store: &mut store, plan: &plan, new: None };
         let before = submit(&handle, &mut layout, &options, &mut resume).await?;
         let new = resume.new;
+        look_elsewhere(&kept, &path);
         let display = Display::new(options.show, &before, new, started);
         worker::end_lost_outputs(&mut outputs)?;
         let subscription = handle.open_session().await?;
         let mut setup =
             Setup::open(layout, options, subscription.asker(), outputs, display, &path)?;
         setup.total = before.counts.total();
+        setup.underway = underway;
         if let Some(file) = &setup.options.joblog {
             let goes_on = before.counts.unfinished() < before.counts.total();
             setup.joblog = Some(JobLog::open(file, goes_on)?);

@@ -50,6 +50,7 @@ impl From<AttemptView> for Attempt {
             outcome: view.outcome.map(Outcome::from),
             used: None,
             output_lost_bytes: 0,
+            output_truncated_bytes: 0,
         }
     }
 }

@@ -60,6 +60,7 @@ fn add(attempts: &mut Vec<Attempt>, ended: EndedAttempt) {
         peak_memory_bytes: ending.max_rss_kib.saturating_mul(1024),
     });
     let output_lost_bytes = ended.end.lost();
+    let output_truncated_bytes = ended.end.stdout.dropped + ended.end.stderr.dropped;
     let ended_ms = ending.started_ms.saturating_add(ending.wall_us / 1000);
     match known {
         // Numbers begin anew when a person has an element tried again: this is about an earlier one.
@@ -68,6 +69,7 @@ fn add(attempts: &mut Vec<Attempt>, ended: EndedAttempt) {
             (attempt.started_ms, attempt.ended_ms) = (ending.started_ms, Some(ended_ms));
             attempt.used = used;
             attempt.output_lost_bytes = output_lost_bytes;
+            attempt.output_truncated_bytes = output_truncated_bytes;
         }
         None => {
             let at = attempts.partition_point(|attempt| attempt.attempt < number);
@@ -80,6 +82,7 @@ fn add(attempts: &mut Vec<Attempt>, ended: EndedAttempt) {
                 outcome: Some(Outcome::from(ending.outcome())),
                 used,
                 output_lost_bytes,
+                output_truncated_bytes,
             };
             attempts.insert(at, attempt);
         }

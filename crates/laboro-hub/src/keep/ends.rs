@@ -102,6 +102,25 @@ impl Outputs {
 
     /// How the attempts at these tasks ended, by task and attempt. The tasks of one job, ascending.
     pub async fn ends(&self, tasks: Vec<TaskId>) -> Result<Vec<EndedAttempt>, KeepError> {
+        let mut all = Vec::new();
+        let mut left = tasks.as_slice();
+        while let Some(&first) = left.first() {
+            let (store, there) = self.of(first.index);
+            let together = self.together_from(first.index);
+            let is_there =
+                |task: &&TaskId| task.job == first.job && task.index - first.index < together;
+            let (tasks, rest) = left.split_at(left.iter().take_while(is_there).count());
+            left = rest;
+            let shift = |task: &TaskId| TaskId::new(task.job, there + (task.index - first.index));
+            let tasks: Vec<TaskId> = tasks.iter().map(shift).collect();
+            let mut ends = store.ends_here(tasks).await?;
+            ends.iter_mut().for_each(|end| end.key.index = end.key.index - there + first.index);
+            all.append(&mut ends);
+        }
+        Ok(all)
+    }
+
+    async fn ends_here(&self, tasks: Vec<TaskId>) -> Result<Vec<EndedAttempt>, KeepError> {
         self.read(move |reader| {
             let mut ends = Vec::new();
             for run in tasks.chunk_by(|a, b| a.job == b.job && a.index + 1 == b.index) {

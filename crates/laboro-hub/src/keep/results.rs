@@ -22,6 +22,20 @@ impl Outputs {
     pub(crate) async fn task_ends(
         &self,
         job: u32,
+        mut wanted: Vec<Wanted>,
+        bytes_max: usize,
+    ) -> Result<Vec<TaskEnd>, KeepError> {
+        let Some(first) = wanted.first().map(|wanted| wanted.index) else { return Ok(Vec::new()) };
+        let (store, there) = self.of(first);
+        let together = self.together_from(first);
+        wanted.retain(|wanted| wanted.index - first < together);
+        wanted.iter_mut().for_each(|wanted| wanted.index = there + (wanted.index - first));
+        store.task_ends_here(job, wanted, bytes_max).await
+    }
+
+    async fn task_ends_here(
+        &self,
+        job: u32,
         wanted: Vec<Wanted>,
         bytes_max: usize,
     ) -> Result<Vec<TaskEnd>, KeepError> {

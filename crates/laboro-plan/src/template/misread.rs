@@ -64,7 +64,13 @@ fn misread_here(text: &[u8], values: &Values) -> Option<Misread> {
     }
     let is_key = |key: Option<&str>| key.is_some_and(|key| key.as_bytes() == inside);
     let is_known = values.columns().iter().any(|column| is_key(column.key.as_deref()));
-    let why = if is_perl || PARALLEL.contains(&inside) && !is_known {
+    let why = if is_perl {
+        "expressions of perl are not known here: use what bash has, as in 'x={}; echo ${x%.gz}', or \
+         prepare the values before they come here"
+            .to_owned()
+    } else if matches!(inside, b"0#" | b"0%") {
+        "use {#} or {%}, and printf %05d in the command for zeros before it".to_owned()
+    } else if PARALLEL.contains(&inside) && !is_known {
         format!("GNU parallel has it, laboro does not; known here: {}", available(values))
     } else if is_number(inside.strip_prefix(b"-").unwrap_or(inside)) {
         match values.columns().len() {

@@ -136,10 +136,10 @@ fn what_looks_like_a_placeholder_and_is_none_is_refused() {
         ("{3} ::: a ::: b", "`{3}` is not a placeholder here: there are 2 lists of values"),
         ("x-{2/.} ::: a", "`{2/.}` is not a placeholder here: there is one list of values"),
         ("{2:ext} ::: a", "`{2:ext}` is not a placeholder here: there is one list of values"),
-        ("{0%} ::: a", "`{0%}` is not a placeholder here: GNU parallel has it, laboro does not"),
+        ("{0%} ::: a", "`{0%}` is not a placeholder here: use {#} or {%}, and printf %05d"),
         ("{##} ::: a", "`{##}` is not a placeholder here: GNU parallel has it, laboro does not"),
         ("{-2} ::: a", "`{-2}` is not a placeholder here: there is one list of values"),
-        ("{=s/a/b/=} ::: a", "`{=s/a/b/=}` is not a placeholder here: GNU parallel has it"),
+        ("{=s/a/b/=} ::: a", "`{=s/a/b/=}` is not a placeholder here: expressions of perl"),
     ];
     for (words, message) in refused {
         let found = error(&format!("p {words}"), &none);

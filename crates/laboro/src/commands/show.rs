@@ -8,7 +8,7 @@ use crate::output::table::{Column, Mood, Table};
 use crate::output::{bytes, counted, print, safe, shell_word};
 use crate::resolve::{Chosen, Purpose, Reading, Which, several};
 use crate::view::{
-    ago, bar_of, between, clock, line_of, now_ms, span, state_of_job, state_of_task, took,
+    ago, bar_of, between, called, clock, line_of, now_ms, span, state_of_job, state_of_task, took,
     worker_of,
 };
 use laboro_api::{After, Attempt, Job, Line, Stdin, Task, TaskState, TaskWork, Text};
@@ -111,7 +111,7 @@ async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
     let mut failed = TaskPages::new(hub, job.job, Some(TaskState::Failed), 1, Some(FAILED_SHOWN));
     for _ in 0..FAILED_SHOWN.min(u32::try_from(job.counts.failed).unwrap_or(u32::MAX)) {
         let Some(task) = failed.next().await? else { break };
-        text.push_str(&format!("\n\n{}/{} {}", task.job, task.task, task.name));
+        text.push_str(&format!("\n\n{}/{} {}", task.job, task.task, safe(&called(&task))));
         if let Some(outcome) = task.attempts.last().and_then(|last| last.outcome) {
             text.push_str(&format!(" ({outcome})"));
         }
@@ -134,10 +134,10 @@ async fn task_text(hub: &Hub, task: &Task) -> anyhow::Result<String> {
     let now = now_ms();
     let state = state_of_task(task.state).paint(task.state.word());
     let id = format!("{}/{}", task.job, task.task);
-    // One without a name is called by its number.
-    let name = match task.name.to_string() {
-        name if name == id => String::new(),
-        name => format!(" {name}"),
+    // One without a name and without values is called by its number.
+    let name = match called(task) {
+        name if name == id || name == task.task.to_string() => String::new(),
+        name => format!(" {}", safe(&name)),
     };
     let mut facts = Facts(format!("task {id}{name} {state}"));
     if !matches!(task.state, TaskState::Done) {

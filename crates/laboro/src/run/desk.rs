@@ -22,7 +22,7 @@ use laboro_core::{
     Report, Return, Returned, Route, State, TaskResult, Time, Values, WorkerId, WorkerRef,
 };
 use laboro_dialects::worker::{Assignment, ElementValue, Key, Order, Orders, Parting};
-use laboro_hub::{Asker, Delivery};
+use laboro_hub::{Asker, Delivery, Underway};
 use laboro_journal::outputs::Writer;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -62,6 +62,8 @@ pub(crate) struct Desk {
     given: HashMap<Key, Attempt>,
     next_key: u64,
     begun: usize,
+    /// The same for those who look at this run.
+    underway: Underway,
     /// Since when something has ended and is not reported.
     unreported_since: Option<Time>,
     /// Ended, not reported yet.
@@ -111,6 +113,7 @@ pub(crate) struct Setup {
     pub(crate) joblog: Option<JobLog>,
     pub(crate) table: Option<Table>,
     pub(crate) total: u64,
+    pub(crate) underway: Underway,
 }
 
 impl Setup {
@@ -143,6 +146,7 @@ impl Setup {
             joblog: None,
             table: None,
             total: 0,
+            underway: Underway::default(),
         })
     }
 }
@@ -150,7 +154,7 @@ impl Setup {
 impl Desk {
     pub(crate) fn new(setup: Setup) -> Desk {
         let Setup { layout, options, asker, outputs, attempts, display, .. } = setup;
-        let Setup { order, results, looks_ahead, joblog, table, total, .. } = setup;
+        let Setup { order, results, looks_ahead, joblog, table, total, underway, .. } = setup;
         Desk {
             layout,
             options,
@@ -171,6 +175,7 @@ impl Desk {
             given: HashMap::new(),
             next_key: 1,
             begun: 0,
+            underway,
             unreported_since: None,
             ended: Vec::new(),
             unrecorded: VecDeque::new(),

@@ -54,7 +54,7 @@ pub(crate) fn foresee(plan: Plan, options: &Options) -> anyhow::Result<()> {
         return Ok(());
     }
     for (index, why) in &named {
-        let name = layout.name(*index).unwrap_or_default();
+        let name = layout.label(*index).unwrap_or_default();
         say(format_args!("would run: {} ({why})", safe(&name)));
     }
     let more = (total - done) as usize - named.len();

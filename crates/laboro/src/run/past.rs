@@ -1,7 +1,7 @@
 //! A run that is over, or was killed: its journal and its outputs, asked through the same API as a hub, within this
 //! process. Changes nothing in its directory.
 
-use super::serve::{Dashboards, ServedRun, services};
+use super::serve::{Dashboards, ServedRun, look_elsewhere, services};
 use super::{GROUP, config, layout};
 use anyhow::Context;
 use laboro_api::client::{Dial, Target};
@@ -31,7 +31,9 @@ impl Past {
         let (mut server, handle) = laboro_hub::server(&ServerOptions::default(), clock);
         tokio::spawn(async move { laboro_hub::run(&mut hub, &mut server, &mut journal).await });
         end_leases(&handle).await?;
-        let shown = ServedRun { handle, clock, dir: dir.to_owned(), history: None };
+        let outputs = ServedRun::outputs(dir);
+        look_elsewhere(&outputs, dir);
+        let shown = ServedRun { handle, clock, dir: dir.to_owned(), history: None, outputs };
         Ok(Past { services: services(&shown) })
     }
 

@@ -1,16 +1,18 @@
 //! A run that can be looked at while it lives: the API of a hub on a unix socket in the run's directory, for its own
 //! user. Costs a socket until somebody looks; then a thread of its own, so that a page never holds up the work.
 
+use super::earlier::{self, Carried};
 use crate::exit::usage;
 use anyhow::Context;
 use laboro_hub::Handle;
 use laboro_hub::history::{History, Recorder};
 use laboro_hub::http::{Limits, Services, router, serve, serve_local};
-use laboro_hub::keep::Outputs;
+use laboro_hub::keep::{Elsewhere, Outputs};
 use laboro_hub::listen::listener;
 use laboro_hub::process::{LocalSocket, SocketFile, socket_places};
 use laboro_hub::security::{OneToken, OwnUser};
 use laboro_net::Clock;
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,28 @@ pub(crate) struct ServedRun {
     pub(crate) clock: Clock,
     pub(crate) dir: PathBuf,
     pub(crate) history: Option<History>,
+    /// What tasks have printed, also those that an earlier run did.
+    pub(crate) outputs: Outputs,
+}
+
+impl ServedRun {
+    pub(crate) fn outputs(dir: &Path) -> Outputs {
+        Outputs::reading(&dir.join("outputs"))
+    }
+}
+
+/// Has the outputs of a run lead to those of earlier ones, where they did its tasks.
+pub(crate) fn look_elsewhere(outputs: &Outputs, dir: &Path) {
+    let root = dir.parent().unwrap_or(dir);
+    let mut stores: HashMap<String, Outputs> = HashMap::new();
+    let ranges = earlier::carried(dir).into_iter().filter_map(|one| {
+        let Carried { first, last, from, run } = one;
+        // Somebody may have removed it.
+        let dir = Some(root.join(&run)).filter(|dir| dir.join("outputs").is_dir())?;
+        let store = stores.entry(run).or_insert_with(|| ServedRun::outputs(&dir)).clone();
+        Some(Elsewhere { first, last, from, store })
+    });
+    outputs.look_elsewhere(ranges.collect());
 }
 
 /// Whoever looks at this run, as long as this is kept.
@@ -125,7 +149,7 @@ impl Drop for Watchers {
 
 pub(crate) fn services(shown: &ServedRun) -> Services {
     Services {
-        outputs: Some(Outputs::reading(&shown.dir.join("outputs"))),
+        outputs: Some(shown.outputs.clone()),
         history: shown.history.clone(),
         dir: Some(shown.dir.clone()),
         limits: Limits { farewell: FAREWELL, connections: CONNECTIONS_MAX, ..Limits::default() },

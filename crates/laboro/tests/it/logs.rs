@@ -38,7 +38,7 @@ fn attempts_are_kept_apart_also_over_several_runs() {
     let last = rig.laboro(["logs", "1"]).run().out();
     assert!(last.starts_with("this is ") && last.lines().count() == 1, "{last}");
     let none = rig.laboro(["logs", "--attempt", "9", "1"]).run();
-    none.expect(2).says("task 1 has no attempt 9");
+    none.expect(4).says("task 1/1 has no attempt 9; it has 4");
 }
 
 #[test]
@@ -78,10 +78,40 @@ fn tasks_that_are_not_there_are_named() {
     let rig = Rig::new();
     rig.write("flow.toml", "[[task]]\nname = \"many\"\nforeach = \"1-2\"\ncommand = \"echo {}\"\n");
     rig.run(["flow.toml"]).expect(0);
-    rig.laboro(["logs", "nobody"]).run().expect(2).says("no task nobody");
-    rig.laboro(["logs", "many"]).run().expect(2).says("such as many.1");
-    rig.laboro(["logs", "many.3"]).run().expect(2).says("no task many.3");
+    rig.laboro(["logs", "nobody"]).run().expect(4).says("no task nobody");
+    rig.laboro(["logs", "many.3"]).run().expect(4).says("no task many.3");
     assert_eq!(rig.laboro(["logs", "many.2"]).run().expect(0).out(), "2\n");
+    assert_eq!(rig.laboro(["logs", "1/many"]).run().expect(0).out(), "1\n2\n");
+}
+
+#[test]
+fn a_whole_run_is_shown_as_a_job_of_a_hub_is() {
+    let rig = Rig::new();
+    let line = "echo {}; echo why {} >&2; test {} != b";
+    rig.run(["-q", "--", line, ":::", "a", "b"]).expect(1);
+    // What was done before is in the run that did it.
+    rig.run(["-q", "--", line, ":::", "c", "b", "a"]).expect(1);
+    let logs = |words: &[&str]| rig.laboro(["logs"].iter().chain(words)).run();
+    assert_eq!(logs(&["--stdout"]).expect(0).out(), "c\nb\na\n");
+    assert_eq!(logs(&["2-3"]).expect(0).out(), "b\na\n");
+    assert_eq!(logs(&["3"]).expect(0).out(), "a\n");
+    let failed = logs(&["--failed", "--stderr"]);
+    assert_eq!(failed.expect(0).says("==> 1/2 b (exit code 1) <==").out(), "why b\n");
+    logs(&["--output-dir", "out"]).expect(0);
+    assert_eq!(
+        (rig.read("out/1-c.out"), rig.read("out/3-a.err")),
+        ("c\n".into(), "why a\n".into())
+    );
+    let tasks = rig.laboro(["tasks", "--json"]).run().expect(0).out();
+    let third: Value = serde_json::from_str(tasks.lines().last().unwrap()).unwrap();
+    assert_eq!(third["attempts"][0]["outcome"]["kind"], "success", "{third}");
+}
+
+#[test]
+fn why_a_task_printed_nothing_is_said() {
+    let rig = Rig::new();
+    rig.run(["-q", "--", "/no/such/prog", "{}", ":::", "a"]).expect(1);
+    rig.laboro(["logs", "1"]).run().expect(0).says("program /no/such/prog not found");
 }
 
 #[test]

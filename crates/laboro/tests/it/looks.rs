@@ -175,3 +175,24 @@ fn what_changes_something_does_not_guess_between_a_run_and_a_hub() {
     let asked = rig.laboro(["cancel", "1"]).env("LABORO_DIR", &place).run();
     asked.expect(2).says("--run").says("--hub");
 }
+
+#[test]
+fn no_more_tasks_are_shown_as_running_than_there_are_slots() {
+    let rig = Rig::new();
+    // Short ones, so that the worker is given more of them than it has slots.
+    let live = rig.laboro(["run", "-q", "-j2", "--array", "1-20000", "--", "true"]).start();
+    until("there is a run", || rig.at(".laboro/latest").exists());
+    let (mut looks, mut most) = (0, 0);
+    until("it was looked at a few times", || {
+        let shown = rig.laboro(["show", "--json"]).run();
+        let Ok(job) = serde_json::from_slice::<Value>(&shown.out) else { return false };
+        most = most.max(job["counts"]["running"].as_u64().unwrap_or(0));
+        let tasks = rig.laboro(["tasks", "running", "--json"]).run().out();
+        most = most.max(tasks.lines().count() as u64);
+        looks += 1;
+        looks == 10
+    });
+    assert!(most <= 2, "{most} at once");
+    live.signal(Signal::KILL);
+    live.wait();
+}

@@ -54,15 +54,7 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
         "nothing runs without values; that is an error with exit status 2",
     ),
     (
-        &[
-            "-L",
-            "-l",
-            "--max-lines",
-            "--maxlines",
-            "--max-replace-args",
-            "--maxreplaceargs",
-            "--maxargs",
-        ],
+        &["-L", "-l", "--max-lines", "--maxlines", "--maxreplaceargs", "--maxargs"],
         "use -n N: N values for each command",
     ),
     (

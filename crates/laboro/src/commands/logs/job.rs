@@ -1,7 +1,8 @@
 //! `laboro logs JOB`, and `laboro submit --wait -k`: what the tasks of a job printed, one after the other in the order of their
 //! numbers. One task at a time is in memory, and of that one piece.
 
-use super::hub::{copy, follow, say_lost};
+use super::follow::{LOOK_EVERY, follow};
+use super::{copy, say_missing};
 use crate::exit::Exit;
 use crate::hub_client::{Hub, Printed, TaskPages};
 use crate::output::{safe, say};
@@ -94,7 +95,7 @@ async fn print_task(hub: &Hub, task: Task, wanted: Wanted<'_>) -> anyhow::Result
         }
     }
     let task = if follows { hub.task(job, number).await? } else { task };
-    Ok(say_lost(&task, None))
+    Ok(say_missing(hub, &task, None))
 }
 
 /// Nothing more comes of it without a person.
@@ -111,7 +112,7 @@ pub(super) fn is_over(state: TaskState) -> bool {
 
 async fn wait_for(hub: &Hub, task: &Task) -> anyhow::Result<()> {
     while !is_over(hub.task(task.job, task.task).await?.state) {
-        tokio::time::sleep(super::hub::LOOK_EVERY).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
     Ok(())
 }

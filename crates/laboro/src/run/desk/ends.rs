@@ -43,6 +43,7 @@ impl Desk {
         {
             attempt.has_begun = true;
             self.begun += 1;
+            self.underway.begun(attempt.task);
             self.display.started(attempt);
         }
     }
@@ -72,6 +73,7 @@ impl Desk {
             false => self.attempts.take_back(attempt.task.index, attempt.number),
             true => {
                 self.begun -= 1;
+                self.underway.ended(attempt.task);
                 let ending = Ending { kind: Ending::STOPPED, ..stored(now, &Used::default()) };
                 self.outputs.end(attempt.key(), ending).context(OUTPUTS_TROUBLE)?;
                 self.display.tee_end(key.0, &attempt.label);
@@ -94,6 +96,7 @@ impl Desk {
         self.started(key);
         let Some(attempt) = self.given.remove(&key) else { return Ok(()) };
         self.begun -= 1;
+        self.underway.ended(attempt.task);
         let times = stored(now, &used);
         let ending = Ending {
             started_ms: times.started_ms,

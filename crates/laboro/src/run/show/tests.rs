@@ -38,6 +38,7 @@ fn an_end_is_told_in_the_words_of_the_api() {
         outcome: Some(outcome),
         used: Some(used(&end.used)),
         output_lost_bytes: 0,
+        output_truncated_bytes: 0,
     };
     let attempt = serde_json::to_value(attempt).unwrap();
     for word in ["attempt", "outcome", "used"] {

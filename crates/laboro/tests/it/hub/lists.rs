@@ -120,8 +120,10 @@ fn what_a_task_printed_comes_from_the_hub_where_no_run_is_here() {
     );
     assert_eq!(place.out(&["logs", "--stderr", "last/1"]), "to err", "as it was asked for");
     place.rig.run(["-q", "--", "echo", "from here"]).expect(0);
-    assert_eq!(place.out(&["logs", "1"]), "from here");
-    place.run(&["logs", "last/3"]).expect(2).says("--hub asks the hub");
+    // A hub that the environment names is meant, as everywhere.
+    assert_eq!(place.out(&["logs", "--stdout", "1"]), "to out");
+    assert_eq!(place.out(&["logs", "1", "--run"]), "from here");
+    place.run(&["logs", "last/3", "--run"]).expect(4).says("no task 1/3");
     assert_eq!(place.out(&["logs", "--hub", "--stdout", "1/1"]), "to out");
 }
 
