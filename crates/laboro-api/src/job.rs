@@ -35,6 +35,9 @@ pub struct Job {
     /// Nothing of it is started.
     #[serde(default)]
     pub held: bool,
+    /// Nothing of it starts before this moment; not given when it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin_ms: Option<u64>,
     /// More tasks failed than `max_fails` allows; a release or a retry lets it go on.
     #[serde(default)]
     pub stopped: bool,
@@ -205,6 +208,7 @@ impl From<JobView> for Job {
             counts: view.counts.into(),
             open: view.open,
             held: view.held,
+            begin_ms: view.begin.map(|time| time.0),
             stopped: view.stopped,
             max_running: view.max_running,
             max_fails: view.max_fails,

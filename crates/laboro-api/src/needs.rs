@@ -180,6 +180,7 @@ pub fn advice(explanation: &Explanation) -> Option<&'static str> {
         Explanation::Held { .. } | Explanation::JobHeld(_) | Explanation::JobStopped { .. } => {
             Some("`release` lets it go on")
         }
+        Explanation::JobBegins { .. } => Some("`release` begins it now"),
         Explanation::OwnerFull { .. } => Some("`laboro jobs --mine --active` shows what uses them"),
         Explanation::GroupPaused(_) => Some("`resume` lets it go on"),
         Explanation::Blocked(before) if before.is_empty() => Some("cancel it, or submit it anew"),

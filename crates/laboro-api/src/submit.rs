@@ -28,6 +28,9 @@ pub struct SubmitJob {
     /// Nothing starts until it is released.
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,
+    /// Nothing starts before this moment; one that is past is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin_ms: Option<u64>,
     /// At most so many of its tasks run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_running: Option<u32>,

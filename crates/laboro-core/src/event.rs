@@ -47,6 +47,15 @@ pub enum Event {
         job: JobId,
         stopped: bool,
     },
+    /// The time has come before which nothing of it was to start.
+    JobDue {
+        job: JobId,
+    },
+    /// A person set when it begins; `None`: it may start now.
+    JobDeferred {
+        job: JobId,
+        begin: Option<Time>,
+    },
     JobLimited {
         job: JobId,
         max_running: Option<u32>,

@@ -2,7 +2,7 @@
 //! to one.
 
 use crate::fields::Fields;
-use crate::id::{JobId, Name};
+use crate::id::{JobId, Name, Time};
 use crate::resources::{Amount, Request};
 use crate::task::{Outcome, WorkKind};
 use std::fmt;
@@ -38,6 +38,12 @@ pub enum Explanation {
     },
     Blocked(Before),
     JobHeld(JobId),
+    /// It was submitted for a later time.
+    JobBegins {
+        job: JobId,
+        begin: Time,
+        wait_ms: u64,
+    },
     /// Too many of its tasks failed.
     JobStopped {
         job: JobId,
@@ -273,6 +279,9 @@ impl fmt::Display for Explanation {
                 write!(f, "it is blocked: {before} failed or was cancelled")
             }
             Explanation::JobHeld(job) => write!(f, "job {job} is held"),
+            Explanation::JobBegins { job, wait_ms, .. } => {
+                write!(f, "job {job} begins in {}", Wait(*wait_ms))
+            }
             Explanation::JobStopped { job, failures } => {
                 let plural = if *failures == 1 { "" } else { "s" };
                 write!(f, "job {job} was stopped after {failures} failure{plural}")
@@ -360,6 +369,21 @@ impl Shortfall {
                      the closest, {closest}, lacks {words}"
                 )
             }
+        }
+    }
+}
+
+/// A time to wait in its two largest units: `2 h 5 min`.
+struct Wait(u64);
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.div_ceil(1000);
+        match seconds {
+            0..60 => write!(f, "{seconds} s"),
+            60..3600 => write!(f, "{} min {} s", seconds / 60, seconds % 60),
+            3600..86_400 => write!(f, "{} h {} min", seconds / 3600, seconds / 60 % 60),
+            _ => write!(f, "{} d {} h", seconds / 86_400, seconds / 3600 % 24),
         }
     }
 }

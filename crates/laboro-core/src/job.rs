@@ -1,6 +1,6 @@
 //! What a job is made of: options that hold for all its tasks, and counts of where they are.
 
-use crate::id::Name;
+use crate::id::{Name, Time};
 use crate::task::State;
 
 /// What holds for all tasks of a job.
@@ -24,12 +24,14 @@ pub struct JobOptions {
     pub owner: Option<Name>,
     /// What is done outside when it has ended: commands, URLs, addresses. The core only keeps it.
     pub on_end: Box<[Box<str>]>,
+    /// Nothing of it starts before this time. `None` when that time has come.
+    pub begin: Option<Time>,
 }
 
 impl JobOptions {
     /// Does it have something that came later than owners? The journal writes such a job in another form.
     pub fn has_later_fields(&self) -> bool {
-        !self.on_end.is_empty()
+        !self.on_end.is_empty() || self.begin.is_some()
     }
 }
 

@@ -70,6 +70,8 @@ pub struct JobView {
     pub counts: Counts,
     pub open: bool,
     pub held: bool,
+    /// Nothing of it starts before this time.
+    pub begin: Option<Time>,
     pub stopped: bool,
     pub max_running: Option<u32>,
     pub max_fails: Option<u32>,

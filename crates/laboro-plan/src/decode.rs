@@ -27,7 +27,7 @@ const TASK_KEYS: [&str; 9] = [
     "zip",
     "literal_braces",
 ];
-const JOB_KEYS: [&str; 3] = ["name", "group", "max_fails"];
+const JOB_KEYS: [&str; 4] = ["name", "group", "max_fails", "begin"];
 
 /// Reads nodes and notes mistakes. `base` is where relative list files are looked for.
 #[derive(Debug)]
@@ -77,6 +77,7 @@ impl<'a> Decoder<'a> {
             match key.text.as_str() {
                 "name" => job.name = self.text(key, node),
                 "group" => job.group = self.text(key, node),
+                "begin" => job.begin = self.text(key, node),
                 "max_fails" => job.fails_max = self.integer(key, node, 0..=i64::MAX as u64),
                 _ => self.unknown_key(key, JOB_KEYS),
             }

@@ -48,6 +48,8 @@ pub struct Job {
     pub group: Option<String>,
     /// The job is stopped once more tasks than this have failed.
     pub fails_max: Option<u64>,
+    /// Nothing starts before this time, as it was written.
+    pub begin: Option<String>,
 }
 
 /// One thing of a plan: a task, or an array of them.

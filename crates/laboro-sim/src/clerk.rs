@@ -135,7 +135,7 @@ impl Clerk {
         let mut commands = vec![Command::Resume(group())];
         for (job, known) in oracle.jobs() {
             let all = |which| Selection { job, which };
-            if known.options.held {
+            if known.options.held || known.options.begin.is_some() {
                 commands.push(Command::Release(all(Which::Job)));
             }
             commands.push(Command::Release(all(Which::InState(State::Held))));
@@ -222,7 +222,7 @@ impl Clerk {
     fn draw(&mut self, oracle: &Oracle) -> (Wish, Command) {
         let job = self.job();
         let Some(job) = job.filter(|_| !self.dice.percent(35)) else {
-            let submit = self.submit(job);
+            let submit = self.submit(job, oracle);
             return (Wish::Submit(Box::new(submit.clone())), Command::Submit(submit));
         };
         let command = match self.dice.below(22) {
@@ -300,16 +300,19 @@ impl Clerk {
         })
     }
 
-    fn submit(&mut self, known: Option<JobId>) -> Submit {
+    fn submit(&mut self, known: Option<JobId>, oracle: &Oracle) -> Submit {
         let job = match known {
             Some(job) if self.dice.one_in(4) => SubmitTo::Add(job),
             _ => {
                 self.names += 1;
                 let key = format!("key-{}", self.names).into_bytes();
+                let begin = (self.dice.one_in(8))
+                    .then(|| oracle.now().after_ms(self.dice.between(0, 20_000)));
                 SubmitTo::New(JobOptions {
                     name: "made".into(),
                     open: self.dice.one_in(3),
                     held: self.dice.one_in(10),
+                    begin,
                     max_running: self.dice.one_in(8).then(|| self.dice.small(1, 3)),
                     max_fails: self.dice.one_in(8).then(|| self.dice.small(0, 3)),
                     key: Some(key.into()),

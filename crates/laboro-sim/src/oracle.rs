@@ -17,9 +17,9 @@ use crate::journal::Doubt;
 use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;
 use laboro_core::{
-    Ask, Command, Demand, Effect, Event, Grant, Join, LeaseNo, LeaseRef, Ledger, Name, Offer,
-    Outcome, Patience, Reply, Report, ReturnReason, Route, Share, Shares, State, TaskId, TaskRef,
-    Then, Time, Token, WorkerId, WorkerRef,
+    Ask, Command, Demand, Effect, Event, Grant, JobId, Join, LeaseNo, LeaseRef, Ledger, Name,
+    Offer, Outcome, Patience, Reply, Report, ReturnReason, Route, Share, Shares, State, TaskId,
+    TaskRef, Then, Time, Token, WorkerId, WorkerRef,
 };
 use model::{Model, Phase};
 use rooms::Room;
@@ -95,6 +95,11 @@ impl Oracle {
             now: Time(0),
             at: Time(0),
         }
+    }
+
+    /// When something was last seen.
+    pub fn now(&self) -> Time {
+        self.now
     }
 
     pub fn see(&mut self, now: Time, seen: Seen) -> Kept {
@@ -179,7 +184,7 @@ impl Oracle {
         self.at = at;
         self.renewed.clear();
         for event in events {
-            self.judge(event)?;
+            self.judge(at, event)?;
             self.remember_ending(event);
             self.excuse(event);
             let model = &mut self.model;
@@ -238,7 +243,8 @@ impl Oracle {
     }
 
     /// The promises about one event, by name. What else must hold is the model's affair.
-    fn judge(&self, event: &Event) -> Kept {
+    fn judge(&self, at: Time, event: &Event) -> Kept {
+        self.judge_begin(at, event)?;
         match event {
             Event::Leased { task, lease, share, .. } if self.model.tasks.contains_key(task) => {
                 let promise = match self.model.state(*task) {
@@ -269,6 +275,21 @@ impl Oracle {
             },
             _ => Ok(()),
         }
+    }
+
+    /// Neither is a job due before its time, nor does anything of it start before it is due or a person said so.
+    fn judge_begin(&self, at: Time, event: &Event) -> Kept {
+        let begin = |job: &JobId| self.model.jobs.get(job).and_then(|job| job.options.begin);
+        let what = match event {
+            Event::JobDue { job } if begin(job).is_none_or(|begin| begin > at) => {
+                format!("job {job} is due at {at:?}, and begins at {:?}", begin(job))
+            }
+            Event::Leased { task, .. } if begin(&task.job).is_some() => {
+                format!("{task} starts, and its job begins at {:?}", begin(&task.job))
+            }
+            _ => return Ok(()),
+        };
+        Err(Broken::new(Promise::BeginTimes, what))
     }
 
     /// With equal tasks, the owner with the fewest slots in use for its weight goes first.
@@ -492,7 +513,7 @@ impl Oracle {
         ids.filter(|id| !self.model.state(**id).is_finished()).count()
     }
 
-    pub fn jobs(&self) -> impl Iterator<Item = (laboro_core::JobId, &model::Job)> {
+    pub fn jobs(&self) -> impl Iterator<Item = (JobId, &model::Job)> {
         self.model.jobs.iter().map(|(id, job)| (*id, job))
     }
 

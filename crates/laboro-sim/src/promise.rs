@@ -11,6 +11,7 @@ pub enum Promise {
     PredecessorsFirst,
     Graphs,
     Slots,
+    BeginTimes,
     FairShares,
     Resources,
     NeighboursUnharmed,
@@ -26,7 +27,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    pub const ALL: [Promise; 19] = [
+    pub const ALL: [Promise; 20] = [
         Promise::NothingLost,
         Promise::NoSecondRun,
         Promise::OneLease,
@@ -34,6 +35,7 @@ impl Promise {
         Promise::PredecessorsFirst,
         Promise::Graphs,
         Promise::Slots,
+        Promise::BeginTimes,
         Promise::FairShares,
         Promise::Resources,
         Promise::NeighboursUnharmed,
@@ -57,6 +59,7 @@ impl Promise {
             Promise::PredecessorsFirst => "predecessors-first",
             Promise::Graphs => "graphs",
             Promise::Slots => "slots",
+            Promise::BeginTimes => "begin-times",
             Promise::FairShares => "fair-shares",
             Promise::Resources => "resources",
             Promise::NeighboursUnharmed => "neighbours-unharmed",
@@ -81,6 +84,7 @@ impl Promise {
             Promise::PredecessorsFirst => "a task is given out after its predecessors ended well",
             Promise::Graphs => "an acyclic graph is taken in any order, a cycle never is",
             Promise::Slots => "nobody is sent more than it has room for",
+            Promise::BeginTimes => "nothing of a job starts before its time",
             Promise::FairShares => {
                 "of equal tasks that wait, those of the owner with the least for its weight go first"
             }

@@ -3,6 +3,7 @@
 mod access;
 mod allocator;
 mod args;
+mod begin;
 mod commands;
 mod curve;
 mod dwork;

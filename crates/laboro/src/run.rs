@@ -138,6 +138,12 @@ pub(crate) const GROUP: &str = "default";
 
 pub(crate) fn execute(plan: Plan, mut options: Options) -> anyhow::Result<Exit> {
     let started = Instant::now();
+    if let Some(begin) = &plan.job.begin {
+        return Err(usage(format!(
+            "{}: begin = {begin:?} is for `laboro submit`; a run begins at once",
+            plan.source
+        )));
+    }
     let fails_max = plan.job.fails_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     options.max_fails = options.max_fails.or(fails_max);
     let plan = Arc::new(plan);

@@ -56,5 +56,16 @@ pub(crate) fn clock(ms: u64) -> String {
     }
 }
 
+/// The same, without what is plain: the day where it is within a day, the seconds.
+pub(crate) fn short_clock(ms: u64, now_ms: u64) -> String {
+    let full = clock(ms);
+    let (day, time) = full.split_once(' ').unwrap_or(("", &full));
+    let time = time.get(..5).unwrap_or(time);
+    match ms.saturating_sub(now_ms) < 24 * 3_600_000 {
+        true => time.to_owned(),
+        false => format!("{day} {time}"),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -68,13 +68,18 @@ impl Hub {
         self.change(&ranges, |ranges| Event::Held { job, ranges })
     }
 
-    /// Lifts the hold of a job and lets one go on that stopped after too many failures; or of tasks.
+    /// Lifts the hold of a job and lets one go on that stopped after too many failures; or of tasks. A job that is
+    /// neither and waits for its time begins now: who holds one with a time wants that time kept when it is released.
     pub(super) fn release(&mut self, selection: &Selection) -> Result<Reply, Refusal> {
         let job = selection.job;
         if selection.which == Which::Job {
             let handle = self.find_job(job)?;
             let this = self.ledger().job(handle);
             let (held, stopped) = (this.options.held, this.stopped);
+            let is_early = !held && !stopped && this.options.begin.is_some();
+            if is_early {
+                self.ledger.post(Event::JobDeferred { job, begin: None });
+            }
             if held {
                 self.ledger.post(Event::JobHeld { job, held: false });
             }
@@ -87,7 +92,7 @@ impl Hub {
                 Err(_) => Reply::Changed { tasks: 0 },
             };
             let all = Reply::Changed { tasks: self.ledger().job(handle).counts.unfinished() };
-            return Ok(if held || stopped { all } else { changed });
+            return Ok(if held || stopped || is_early { all } else { changed });
         }
         let ranges = self.select(selection, |state| state == State::Held)?;
         self.change(&ranges, |ranges| Event::Released { job, ranges })

@@ -192,6 +192,10 @@ impl Hub {
         if job.options.held {
             return Explanation::JobHeld(job.id);
         }
+        if let Some(begin) = job.options.begin {
+            let wait_ms = begin.since_ms(self.ledger.now());
+            return Explanation::JobBegins { job: job.id, begin, wait_ms };
+        }
         if job.stopped {
             return Explanation::JobStopped { job: job.id, failures: job.failed_now() };
         }

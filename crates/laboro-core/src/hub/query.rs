@@ -137,6 +137,7 @@ impl Hub {
             counts: job.counts,
             open: job.options.open,
             held: job.options.held,
+            begin: job.options.begin,
             stopped: job.stopped,
             max_running: job.options.max_running,
             max_fails: job.options.max_fails,

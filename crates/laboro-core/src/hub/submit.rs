@@ -72,7 +72,9 @@ impl Hub {
 
         // Nothing fails from here on.
         let taken = drafted.taken();
-        if let SubmitTo::New(options) = submit.job {
+        if let SubmitTo::New(mut options) = submit.job {
+            // A time that is past is now.
+            options.begin = options.begin.filter(|&begin| begin > self.ledger.now());
             let group = self.group_or_new(submit.group);
             let open = options.open;
             self.ledger.post(Event::JobMade { job, group, options: Box::new(options) });

@@ -15,6 +15,9 @@ impl Hub {
                 break;
             }
             match timer {
+                Timer::Begin(job) => {
+                    self.ledger.post(Event::JobDue { job });
+                }
                 Timer::Delay(task) => {
                     self.ledger.post(Event::Woken { task });
                 }

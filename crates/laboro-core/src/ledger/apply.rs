@@ -6,7 +6,7 @@ mod attempts;
 mod control;
 mod forget;
 
-use super::reading::Ledger;
+use super::reading::{Ledger, Timer};
 use crate::effect::Change;
 use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, Time, WorkerId};
@@ -54,6 +54,8 @@ impl Ledger {
                     job.forgiven = job.failed_now();
                 }
             }),
+            Event::JobDue { job } => self.defer_job(*job, None),
+            Event::JobDeferred { job, begin } => self.defer_job(*job, *begin),
             Event::JobLimited { job, max_running, max_fails } => self.change_job(*job, |job| {
                 job.options.max_running = *max_running;
                 job.options.max_fails = *max_fails;
@@ -132,6 +134,9 @@ impl Ledger {
             let newest = self.keys.entry((job.group, job.owner, key.clone())).or_insert(id);
             *newest = id.max(*newest);
         }
+        if let Some(begin) = job.options.begin {
+            self.timers.insert((begin, Timer::Begin(id)));
+        }
         if let Some(ended) = job.ended {
             self.ended.insert((ended, id));
         }
@@ -156,6 +161,18 @@ impl Ledger {
         change(self.job_mut(handle));
         self.refresh_lanes(handle);
         self.push_change(Change::Job { job: id });
+    }
+
+    /// Nothing of the job starts before this time.
+    fn defer_job(&mut self, id: JobId, begin: Option<Time>) {
+        let handle = self.live_job(id);
+        if let Some(before) = std::mem::replace(&mut self.job_mut(handle).options.begin, begin) {
+            self.timers.remove(&(before, Timer::Begin(id)));
+        }
+        if let Some(begin) = begin {
+            self.timers.insert((begin, Timer::Begin(id)));
+        }
+        self.change_job(id, |_| {});
     }
 
     pub(in crate::ledger) fn live_job(&self, id: JobId) -> JobHandle {

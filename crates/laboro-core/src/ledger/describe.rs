@@ -67,6 +67,10 @@ impl Ledger {
         }
         for (at, timer) in &self.timers {
             let task = match *timer {
+                super::Timer::Begin(job) => {
+                    writeln!(out, "timer {} job {job}", at.0)?;
+                    continue;
+                }
                 super::Timer::Delay(task) => task,
                 super::Timer::Lease(_, lease) => self.id_of(self.workers.lease(lease).task),
             };

@@ -213,10 +213,11 @@ impl Job {
         self.failed_because.retain(|_, set| !set.is_empty());
     }
 
-    /// Nothing of it may start: a person or too many failures say so, or enough of it runs.
+    /// Nothing of it may start: a person or too many failures say so, its time has not come, or enough of it runs.
     pub(crate) fn is_parked(&self) -> bool {
         self.options.held
             || self.stopped
+            || self.options.begin.is_some()
             || self.options.max_running.is_some_and(|most| self.counts.of(State::Leased) >= most)
     }
 

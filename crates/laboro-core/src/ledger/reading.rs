@@ -100,6 +100,8 @@ const JOBS_LOOKED_THROUGH: usize = 1000;
 /// What the ledger waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
+    /// The job may start.
+    Begin(JobId),
     /// The task's delay is over.
     Delay(TaskId),
     /// The time of the lease at this handle is over. Its number comes first: of those that end together

@@ -211,7 +211,12 @@ impl Model {
     pub fn is_open(&self, job: JobId) -> bool {
         let this = &self.jobs[&job];
         let full = this.options.max_running.is_some_and(|most| self.running(job) >= most);
-        !this.options.held && !this.stopped && !full && !self.groups[&this.group].paused
+        let is_early = this.options.begin.is_some();
+        !this.options.held
+            && !this.stopped
+            && !is_early
+            && !full
+            && !self.groups[&this.group].paused
     }
 
     pub fn leases(&self) -> Vec<(TaskId, LeaseNo, WorkerId)> {
@@ -268,6 +273,11 @@ impl Model {
             Event::JobClosed { job } => self.job(*job).options.open = false,
             Event::JobHeld { job, held } => self.job(*job).options.held = *held,
             Event::JobStopped { job, stopped } => self.job(*job).stopped = *stopped,
+            Event::JobDue { job } => {
+                let begin = self.job(*job).options.begin.take().expect("it was to begin later");
+                assert!(begin <= at, "job {job} begins at {at:?} and not at {begin:?}");
+            }
+            Event::JobDeferred { job, begin } => self.job(*job).options.begin = *begin,
             Event::JobLimited { job, max_running, max_fails } => {
                 let options = &mut self.job(*job).options;
                 (options.max_running, options.max_fails) = (*max_running, *max_fails);

@@ -9,6 +9,8 @@ use std::mem::Discriminant;
 
 pub struct World {
     pub hub: Hub,
+    /// Those who said in this step that they go; they may have asked for more after that.
+    leaving: Vec<WorkerId>,
     config: Config,
     pub now: Time,
     pub model: Model,
@@ -69,6 +71,7 @@ impl World {
             kinds: HashSet::new(),
             trace: std::env::var_os("LABORO_TRACE").is_some(),
             steps: 0,
+            leaving: Vec::new(),
         };
         world.absorb(batch, &mut BTreeMap::new());
         world
@@ -91,6 +94,12 @@ impl World {
             _ => None,
         });
         self.joins.extend(joins);
+        self.leaving = (asks.iter())
+            .filter_map(|ask| match &ask.command {
+                Command::Leave(Leave { worker: WorkerRef::Id(worker), .. }) => Some(*worker),
+                _ => None,
+            })
+            .collect();
         let batch = self.hub.step(self.now, asks);
         let mut replies = self.absorb(batch, &mut owed);
         self.steps += 1;
@@ -212,6 +221,9 @@ impl World {
     fn check_understood(&self, worker: WorkerId, task: TaskId) {
         // Who asks without having joined has said nothing of what it knows.
         let Some(crew) = self.crew.get(&worker).filter(|crew| crew.connected) else { return };
+        if self.leaving.contains(&worker) {
+            return;
+        }
         let known = |join: &&Join| join.name == crew.join.name && join.group == crew.join.group;
         let mut said = self.joins.iter().filter(known).chain([&crew.join]);
         let demand = self.model.tasks[&task].demand;

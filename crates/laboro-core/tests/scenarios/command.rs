@@ -204,6 +204,7 @@ fn setting(
                 "name" => options.name = value.into(),
                 "max_running" => options.max_running = Some(number(value)?),
                 "max_fails" => options.max_fails = Some(number(value)?),
+                "begin" => options.begin = Some(Time(number(value)?)),
                 "owner" => options.owner = Some(value.into()),
                 "key" => options.key = Some(value.as_bytes().into()),
                 "slots" => profile.needs.slots = number(value)?,

@@ -49,6 +49,11 @@ impl Names {
             Event::JobHeld { job, .. } => format!("released job {job}"),
             Event::JobStopped { job, stopped: true } => format!("stopped {job}"),
             Event::JobStopped { job, .. } => format!("goes on {job}"),
+            Event::JobDue { job } => format!("due {job}"),
+            Event::JobDeferred { job, begin: Some(begin) } => {
+                format!("deferred {job} until {}", begin.0)
+            }
+            Event::JobDeferred { job, begin: None } => format!("begins now {job}"),
             Event::JobLimited { job, max_running, max_fails } => {
                 format!("limited {job} running {} fails {}", most(max_running), most(max_fails))
             }
@@ -277,6 +282,9 @@ fn show_job(view: &JobView) -> String {
         if is {
             line += &format!(", {word}");
         }
+    }
+    if let Some(begin) = view.begin {
+        line += &format!(", begins at {}", begin.0);
     }
     for (outcome, count) in &view.failures {
         line += &format!(", {count} x {outcome}");

@@ -51,6 +51,7 @@ fn submit(mut job: SubmitJob) {
     let config = Config { limits, ..Config::default() };
     let (mut hub, _) = Hub::begin(Ledger::default(), config, now, 1);
     let options = JobOptions {
+        begin: None,
         name: job.name.as_ref().map(Text::name).unwrap_or_default(),
         open: job.open,
         held: job.held,

@@ -138,6 +138,8 @@ fn note(event: &Event) -> Option<Note> {
         | Event::JobClosed { .. }
         | Event::JobHeld { .. }
         | Event::JobStopped { .. }
+        | Event::JobDue { .. }
+        | Event::JobDeferred { .. }
         | Event::JobLimited { .. }
         | Event::Added(_)
         | Event::PredsAdded { .. }

@@ -28,6 +28,8 @@ pub(super) struct JobHead {
     #[serde(default)]
     held: bool,
     #[serde(default)]
+    begin_ms: Option<u64>,
+    #[serde(default)]
     max_running: Option<u32>,
     #[serde(default)]
     max_fails: Option<u32>,
@@ -78,6 +80,7 @@ impl From<JobHead> for SubmitJob {
             name: head.name,
             open: head.open,
             held: head.held,
+            begin_ms: head.begin_ms,
             max_running: head.max_running,
             max_fails: head.max_fails,
             key: head.key,

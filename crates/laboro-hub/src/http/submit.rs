@@ -11,7 +11,7 @@ use super::submission::{self, AddHead, Head, JobHead, Most};
 use axum::Json;
 use axum::extract::State;
 use laboro_api::{AddTasks, BadTask, Converter, Problem, SubmitJob, Submitted, TaskSpec, Text};
-use laboro_core::{Command, JobOptions, Name, Reply, Submit, SubmitTo};
+use laboro_core::{Command, JobOptions, Name, Reply, Submit, SubmitTo, Time};
 
 /// A new job with all its tasks: all of it or nothing.
 #[utoipa::path(post, path = "/jobs", tag = "jobs", request_body = SubmitJob,
@@ -61,6 +61,7 @@ pub(super) fn options(asked: &SubmitJob, visitor: &Visitor) -> JobOptions {
         name: asked.name.as_ref().map(Text::name).unwrap_or_default(),
         open: asked.open,
         held: asked.held,
+        begin: asked.begin_ms.map(Time),
         max_running: asked.max_running,
         max_fails: asked.max_fails,
         key: asked.key.as_ref().map(|key| key.bytes().into()),

@@ -56,6 +56,9 @@ pub(super) mod tag {
     pub const JOB_MADE_NAMING: u8 = 41;
     /// A job with tagged fields.
     pub const JOB_MADE_TAGGED: u8 = 42;
+    /// The time of a job has come.
+    pub const JOB_DUE: u8 = 45;
+    pub const JOB_DEFERRED: u8 = 46;
     pub const RESTORED_COUNTERS: u8 = 64;
     pub const RESTORED_GROUP: u8 = 65;
     pub const RESTORED_WORKER: u8 = 66;
@@ -181,6 +184,15 @@ impl Encoder {
                 self.job(*job);
                 self.option(*max_running, |to, max| to.out.u32(max));
                 self.option(*max_fails, |to, max| to.out.u32(max));
+            }
+            Event::JobDue { job } => {
+                self.out.u8(tag::JOB_DUE);
+                self.job(*job);
+            }
+            Event::JobDeferred { job, begin } => {
+                self.out.u8(tag::JOB_DEFERRED);
+                self.job(*job);
+                self.option(*begin, Encoder::time);
             }
             Event::JobForgotten { job } => {
                 self.out.u8(tag::JOB_FORGOTTEN);
@@ -342,6 +354,10 @@ impl<'a> Decoder<'a> {
                 group: self.group()?,
                 options: Box::new(self.tagged_job_options()?),
             },
+            tag::JOB_DUE => Event::JobDue { job: self.job()? },
+            tag::JOB_DEFERRED => {
+                Event::JobDeferred { job: self.job()?, begin: self.option(Decoder::time)? }
+            }
             tag::JOB_CLOSED => Event::JobClosed { job: self.job()? },
             tag::JOB_HELD => Event::JobHeld { job: self.job()?, held: self.from.bool()? },
             tag::JOB_STOPPED => Event::JobStopped { job: self.job()?, stopped: self.from.bool()? },

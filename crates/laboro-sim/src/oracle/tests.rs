@@ -116,6 +116,14 @@ fn an_owner_that_gets_more_than_its_share_is_seen() {
 }
 
 #[test]
+fn a_job_that_starts_before_its_time_is_seen() {
+    let begin = Some(Time(1000));
+    let deferred = Event::JobDeferred { job: JobId(1), begin };
+    assert_eq!(broken(&[deferred.clone(), leased(TASK, 0)]), Promise::BeginTimes);
+    assert_eq!(broken(&[deferred, Event::JobDue { job: JobId(1) }]), Promise::BeginTimes);
+}
+
+#[test]
 fn a_cycle_is_seen() {
     let waits = Event::PredsAdded { task: task(TASK), preds: vec![task(AFTER)] };
     assert_eq!(broken(&[waits]), Promise::Graphs);

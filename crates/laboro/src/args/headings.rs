@@ -102,6 +102,7 @@ const GROUPED: &[(&str, Groups)] = &[
                     "add",
                     "prefix",
                     "max_running",
+                    "begin",
                     "max_fails",
                     "priority",
                 ],

@@ -100,6 +100,10 @@ pub(crate) struct Submit {
     #[arg(long, conflicts_with = "add")]
     pub(crate) hold: bool,
 
+    /// Start nothing before this time: +2h, 18:00, tomorrow, 2026-12-01T18:00.
+    #[arg(long, value_name = "TIME", conflicts_with = "add")]
+    pub(crate) begin: Option<String>,
+
     /// More tasks may be added with --add, until `laboro close`.
     #[arg(long, conflicts_with = "add")]
     pub(crate) open: bool,

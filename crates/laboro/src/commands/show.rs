@@ -98,6 +98,13 @@ async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
     if let Some(most) = job.max_fails {
         facts.add("stops", format_args!("when more than {most} have failed"));
     }
+    if let Some(begin) = job.begin_ms {
+        let wait = between(now, begin);
+        facts.add(
+            "begins",
+            format_args!("{}, in {wait}; `laboro release {}` begins it now", clock(begin), job.job),
+        );
+    }
     if job.held || job.stopped {
         facts.add("resumes", format_args!("after laboro release {}", job.job));
     }

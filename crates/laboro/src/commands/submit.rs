@@ -3,12 +3,14 @@
 use super::logs::{Wanted, print_job};
 use super::wait::{WaitOutput, until_over};
 use crate::args::hub::Submit;
+use crate::begin;
 use crate::exit::{Exit, usage};
 use crate::hub_client::talk;
 use crate::input;
-use crate::output::{counted, print};
+use crate::output::{counted, print, say};
 use crate::resolve::{self, Chosen, Which};
 use crate::submit::{Terms, add, name_of, predecessors, submit};
+use crate::view::{clock, now_ms};
 use laboro_api::{SubmitJob, Submitted, Text};
 use laboro_plan::Plan;
 
@@ -22,6 +24,7 @@ pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
     }
     let mut terms = Terms::new(args)?;
     let job = job_of(args, &plan)?;
+    let begin_ms = job.begin_ms;
     let is_quiet = args.quiet || args.json;
     talk(&args.hub, async |hub| {
         terms.come_after(predecessors(hub, &args.after).await?);
@@ -32,7 +35,7 @@ pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
             }
             None => submit(hub, job, &plan, &terms, is_quiet).await?,
         };
-        tell(args, &submitted)?;
+        tell(args, begin_ms, &submitted)?;
         if !args.wait {
             return Ok(Exit::Done);
         }
@@ -63,6 +66,7 @@ pub(crate) fn job_of(args: &Submit, plan: &Plan) -> anyhow::Result<SubmitJob> {
         name: name.or_else(|| name_of(file)).map(Text::from),
         open: args.open,
         held: args.hold,
+        begin_ms: begin_of(args.begin.as_deref().or(plan.job.begin.as_deref()))?,
         max_running: args.max_running,
         max_fails: args.max_fails.or(fails_max),
         key: args.key.clone().map(Text::from),
@@ -70,9 +74,23 @@ pub(crate) fn job_of(args: &Submit, plan: &Plan) -> anyhow::Result<SubmitJob> {
     })
 }
 
-fn tell(args: &Submit, submitted: &Submitted) -> anyhow::Result<()> {
+/// Told where it is past: such a job begins at once.
+fn begin_of(text: Option<&str>) -> anyhow::Result<Option<u64>> {
+    let Some(text) = text else { return Ok(None) };
+    let now = begin::now();
+    let moment = begin::parse(text, &now).map_err(|told| usage(format!("--begin {told}")))?;
+    if moment < now.timestamp() {
+        say(format_args!("--begin {text} is past: the job begins now"));
+    }
+    Ok(Some(u64::try_from(moment.as_millisecond()).unwrap_or(0)))
+}
+
+fn tell(args: &Submit, job_begin: Option<u64>, submitted: &Submitted) -> anyhow::Result<()> {
     let Submitted { job, count, again, .. } = *submitted;
-    let tasks = counted(count.into(), "task");
+    let tasks = match job_begin.filter(|&begin| begin > now_ms()) {
+        Some(begin) => format!("{}, begins {}", counted(count.into(), "task"), clock(begin)),
+        None => counted(count.into(), "task"),
+    };
     if args.json {
         print(serde_json::to_string(submitted)?)?;
     } else if args.quiet {

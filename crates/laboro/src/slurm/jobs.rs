@@ -383,6 +383,7 @@ impl KnownJob {
             },
             TaskState::Held => (State::Pending, "JobHeldUser"),
             _ if self.job.held => (State::Pending, "JobHeldUser"),
+            _ if self.job.begin_ms.is_some() => (State::Pending, "BeginTime"),
             TaskState::Blocked => (State::Pending, "DependencyNeverSatisfied"),
             TaskState::Waiting => (State::Pending, "Dependency"),
             TaskState::Delayed => (State::Pending, "BeginTime"),

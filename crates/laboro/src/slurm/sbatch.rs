@@ -183,7 +183,11 @@ impl Batch {
         task.env = slip.variables()?;
         // So that these commands work inside the job too, with a token of the job's own.
         task.env.insert("LABORO_ACCESS".to_owned(), OWN_ACCESS.into());
+        let begin =
+            typed.value("begin").map(|text| crate::begin::parse_slurm(text, &crate::begin::now()));
+        let begin_ms = begin.transpose()?.map(|at| u64::try_from(at.as_millisecond()).unwrap_or(0));
         let job = SubmitJob {
+            begin_ms,
             group: Some(partition.into()),
             name: Some(name.into()),
             held: typed.has("hold"),

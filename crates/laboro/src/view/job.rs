@@ -1,6 +1,6 @@
 //! Jobs: a row of a list, a bar of what became of the tasks.
 
-use super::{ago, between};
+use super::{ago, between, short_clock};
 use crate::output::table::{Column, Mood};
 use laboro_api::{Counts, Job, JobState};
 
@@ -25,12 +25,16 @@ pub(crate) fn job_row(job: &Job, now_ms: u64) -> [(String, Mood); 11] {
         count => (count.to_string(), mood),
     };
     let (word, mood) = state_of_job(job);
+    let state = match job.begin_ms.filter(|_| job.state == JobState::Waiting) {
+        Some(begin) => format!("begins {}", short_clock(begin, now_ms)),
+        None => word.to_owned(),
+    };
     [
         plain(job.job.to_string()),
         plain(job.name.to_string()),
         plain(job.owner.as_ref().map(ToString::to_string).unwrap_or_default()),
         plain(job.group.to_string()),
-        (word.to_owned(), mood),
+        (state, mood),
         plain(job.tasks.to_string()),
         count(job.counts.done, Mood::Good),
         count(job.counts.failed, Mood::Bad),

@@ -142,7 +142,7 @@ fn what_cannot_be_honoured_is_refused_by_name() {
     for (line, words) in [
         ("sbatch --colour --wrap true", "sbatch: error: unrecognized option '--colour'"),
         ("sbatch -N 2 --wrap true", "--nodes=2 cannot be honoured"),
-        ("sbatch --begin=tomorrow --wrap true", "--begin cannot be honoured"),
+        ("sbatch --begin=+2h --wrap true", "Invalid time specification: +2h"),
         ("sbatch -p nowhere --wrap true", "invalid partition specified: nowhere"),
         ("sbatch -d afterok:77 --wrap true", "Invalid job id specified"),
         ("sbatch -d after:1 --wrap true", "Invalid job id specified"),
@@ -162,7 +162,10 @@ fn what_cannot_be_honoured_is_refused_by_name() {
         "1"
     );
     assert_eq!(cluster.says("squeue -h -o '%i %t %r'"), "1 PD JobHeldUser");
+    cluster.says("sbatch --begin=now+1hour --wrap true");
+    assert_eq!(cluster.says("squeue -h -j 2 -o '%i %t %r'"), "2 PD BeginTime");
     cluster.says("scontrol release 1");
+    cluster.says("scontrol release 2");
     cluster.until_over();
     assert!(cluster.says("scontrol show job 1").contains("JobState=COMPLETED"));
     assert_eq!(cluster.says("sinfo -h -o '%P %D %t'"), "default* 1 idle");

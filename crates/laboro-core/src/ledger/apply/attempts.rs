@@ -254,6 +254,8 @@ impl Ledger {
                     self.move_timer(until, timer, later);
                     self.workers.lease_mut(lease).until = Some(later);
                 }
+                // An hour of the clock, whatever became of the clock.
+                Timer::Begin(_) => {}
                 Timer::Delay(task) => {
                     let Some(handle) = self.record_of(task) else { continue };
                     let latest = at.after_ms(until.since_ms(before));

@@ -4,7 +4,7 @@ use crate::event::Ranges;
 use crate::id::JobId;
 use crate::ledger::handle::TaskHandle;
 use crate::ledger::load::Load;
-use crate::ledger::reading::Ledger;
+use crate::ledger::reading::{Ledger, Timer};
 use crate::ledger::record::Record;
 use crate::task::State;
 
@@ -54,6 +54,9 @@ impl Ledger {
         }
         self.unend(job);
         let gone = self.jobs.remove(job, None).expect("a job in use is there");
+        if let Some(begin) = gone.options.begin {
+            self.timers.remove(&(begin, Timer::Begin(id)));
+        }
         self.job_ids.remove(&id);
         let group = self.group_mut(gone.group);
         group.jobs.remove(&id);

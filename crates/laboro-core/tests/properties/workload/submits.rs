@@ -71,6 +71,7 @@ fn target(world: &World, dice: &mut Dice) -> (Name, SubmitTo) {
         held: dice.one_in(8),
         max_running: dice.one_in(5).then(|| dice.between(0, 3)),
         max_fails: dice.one_in(5).then(|| dice.between(0, 2)),
+        begin: dice.one_in(6).then(|| world.now.after_ms(dice.between(0, 3000).into())),
         key: dice.one_in(6).then(|| Box::from([dice.below(5) as u8])),
         own_names: dice.one_in(3),
         owner: dice.one_in(2).then(|| format!("owner-{}", dice.below(3)).into()),

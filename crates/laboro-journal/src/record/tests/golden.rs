@@ -91,6 +91,8 @@ fn every_kind_of_event_has_a_golden_record() {
         tag::RESTORED_JOB_NAMING,
         tag::JOB_MADE_TAGGED,
         tag::RESTORED_JOB_TAGGED,
+        tag::JOB_DUE,
+        tag::JOB_DEFERRED,
         tag::RESTORED_JOB_BY,
         tag::RESTORED_LEASE_FULL,
     ];

@@ -46,6 +46,18 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
             "job-made-tagged",
             vec![Event::JobMade { job, group, options: Box::new(tagged_job_options()) }],
         ),
+        (
+            "job-made-later",
+            vec![Event::JobMade { job, group, options: Box::new(later_job_options()) }],
+        ),
+        ("job-due", vec![Event::JobDue { job }]),
+        (
+            "job-deferred",
+            vec![
+                Event::JobDeferred { job, begin: Some(Time(AT.0 + 3_600_000)) },
+                Event::JobDeferred { job, begin: None },
+            ],
+        ),
         ("job-closed", vec![Event::JobClosed { job }]),
         ("job-held", vec![Event::JobHeld { job, held: true }]),
         ("job-stopped", vec![Event::JobStopped { job, stopped: true }]),
@@ -171,6 +183,14 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 ..restored_job()
             }))),
         ),
+        (
+            "restored-job-later",
+            piece(Restore::Job(Box::new(RestoredJob {
+                options: later_job_options(),
+                ended: None,
+                ..restored_job()
+            }))),
+        ),
         ("restored-array-tagged", piece(Restore::Array(Box::new(restored_array())))),
         (
             "restored-elements",
@@ -252,6 +272,7 @@ fn bytes<T: for<'a> From<&'a [u8]>>(bytes: &[u8]) -> T {
 
 fn job_options() -> JobOptions {
     JobOptions {
+        begin: None,
         name: "sweep".into(),
         open: true,
         held: false,
@@ -509,6 +530,11 @@ fn restored_worker() -> RestoredWorker {
         until: Some(AT.after_ms(10_000)),
         holds: 1,
     }
+}
+
+fn later_job_options() -> JobOptions {
+    let begin = Some(Time(AT.0 + 7_200_000));
+    JobOptions { own_names: true, begin, ..owned_job_options() }
 }
 
 fn restored_job() -> RestoredJob {

@@ -47,6 +47,8 @@ fn about_groups_and_jobs() -> impl Strategy<Value = Event> {
         (job(), of(any::<u32>()), of(any::<u32>())).prop_map(|(job, max_running, max_fails)| {
             Event::JobLimited { job, max_running, max_fails }
         }),
+        job().prop_map(|job| Event::JobDue { job }),
+        (job(), of(time())).prop_map(|(job, begin)| Event::JobDeferred { job, begin }),
         job().prop_map(|job| Event::JobForgotten { job }),
     ]
 }
@@ -426,19 +428,37 @@ fn profile() -> impl Strategy<Value = Profile> {
 fn job_options() -> impl Strategy<Value = JobOptions> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let on_end = vec(".{0,20}".prop_map(Box::<str>::from), 0..3).prop_map(Vec::into_boxed_slice);
-    (name(), flags, of(any::<u32>()), of(any::<u32>()), of(bytes()), of(name()), on_end).prop_map(
-        |(name, (open, held, own_names), max_running, max_fails, key, owner, on_end)| JobOptions {
-            name,
-            open,
-            held,
-            max_running,
-            max_fails,
-            key,
-            own_names,
-            owner,
-            on_end,
-        },
+    (
+        name(),
+        flags,
+        of(any::<u32>()),
+        of(any::<u32>()),
+        of(bytes()),
+        of(name()),
+        (on_end, of(time())),
     )
+        .prop_map(
+            |(
+                name,
+                (open, held, own_names),
+                max_running,
+                max_fails,
+                key,
+                owner,
+                (on_end, begin),
+            )| JobOptions {
+                begin,
+                name,
+                open,
+                held,
+                max_running,
+                max_fails,
+                key,
+                own_names,
+                owner,
+                on_end,
+            },
+        )
 }
 
 fn share() -> impl Strategy<Value = Share> {

@@ -4,7 +4,7 @@ use super::deltas::Line;
 use super::{Decoder, Encoder, Form};
 use crate::record::RecordError;
 use crate::record::bytes::{ByteReader, ByteWriter};
-use laboro_core::{Added, JobOptions, NewArray, NewTask, Profile, ValueList, Values};
+use laboro_core::{Added, JobOptions, NewArray, NewTask, Profile, Time, ValueList, Values};
 use std::sync::Arc;
 
 const PROFILE_GIVEN: u8 = 1;
@@ -14,13 +14,14 @@ const MEMO_GIVEN: u8 = 8;
 
 /// Fields of a job, by their tags, which never change their meaning.
 const ON_END: u32 = 1;
+const BEGIN: u32 = 2;
 
 const NUMBERS: u8 = 0;
 const LIST: u8 = 1;
 
 impl Encoder {
     pub(super) fn job_options(&mut self, options: &JobOptions) {
-        let JobOptions { name, open, held, max_running, max_fails, key, own_names, owner, on_end } =
+        let JobOptions { name, open, held, max_running, max_fails, key, own_names, owner, .. } =
             options;
         self.name(name);
         self.out.bool(*open);
@@ -31,11 +32,8 @@ impl Encoder {
         if options.has_later_fields() {
             self.out.bool(*own_names);
             self.option(owner.as_ref(), Encoder::name);
-            let on_end = (!on_end.is_empty()).then_some(on_end);
-            self.list(on_end.as_slice(), |to, on_end| {
-                to.out.u32(ON_END);
-                let mut value = ByteWriter::default();
-                on_end.iter().for_each(|one| value.string(one.as_bytes()));
+            self.list(&later_fields(options), |to, (tag, value)| {
+                to.out.u32(*tag);
                 to.out.string(value.all());
             });
             return;
@@ -111,6 +109,22 @@ impl Encoder {
     }
 }
 
+/// What came later than owners, where it is not as usual.
+fn later_fields(options: &JobOptions) -> Vec<(u32, ByteWriter)> {
+    let mut fields = Vec::new();
+    if !options.on_end.is_empty() {
+        let mut value = ByteWriter::default();
+        options.on_end.iter().for_each(|one| value.string(one.as_bytes()));
+        fields.push((ON_END, value));
+    }
+    if let Some(begin) = options.begin {
+        let mut value = ByteWriter::default();
+        value.u64(begin.0);
+        fields.push((BEGIN, value));
+    }
+    fields
+}
+
 impl Decoder<'_> {
     pub(super) fn job_options(&mut self) -> Result<JobOptions, RecordError> {
         Ok(JobOptions {
@@ -123,6 +137,7 @@ impl Decoder<'_> {
             own_names: false,
             owner: None,
             on_end: Box::default(),
+            begin: None,
         })
     }
 
@@ -135,6 +150,7 @@ impl Decoder<'_> {
         for (tag, value) in fields {
             match tag {
                 ON_END => options.on_end = texts(value)?,
+                BEGIN => options.begin = Some(Time(ByteReader::new(value).u64()?)),
                 // A job without it would not be what was asked for.
                 _ => {
                     return self

@@ -6,6 +6,7 @@ use crate::slurm::options::{Opt, ignored, means, refused};
 /// Shared with `srun`.
 pub(in crate::slurm) const OPTIONS: [Opt; 86] = [
     means("array", Some('a'), Value),
+    means("begin", Some('b'), Value),
     means("chdir", Some('D'), Value),
     means("comment", None, Value),
     means("constraint", Some('C'), Value),
@@ -80,12 +81,6 @@ pub(in crate::slurm) const OPTIONS: [Opt; 86] = [
     ignored("wait-all-nodes", None, Value),
     ignored("wckey", None, Value),
     ignored("spread-job", None, Nothing),
-    refused(
-        "begin",
-        Some('b'),
-        Value,
-        "jobs start when there is room; use --hold and `scontrol release`",
-    ),
     refused("deadline", None, Value, "jobs have no deadline here"),
     refused(
         "nodelist",

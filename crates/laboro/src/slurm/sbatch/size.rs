@@ -98,7 +98,8 @@ mod tests {
             .unwrap_or_else(|_| panic!());
         assert_eq!((big.tasks, big.cpus_per_task, big.memory_bytes), (4, 2, 8 << 30));
         assert_eq!(big.resources, BTreeMap::from([("gpu".into(), 2), ("lic".into(), 3)]));
-        for wrong in ["-N 2", "-n 0", "--gres=gpu:a100:1", "--mem=x", "-b now", "--colour"] {
+        for wrong in ["-N 2", "-n 0", "--gres=gpu:a100:1", "--mem=x", "--deadline now", "--colour"]
+        {
             assert!(size(wrong).is_err(), "{wrong}");
         }
     }

@@ -338,3 +338,33 @@ fn a_hub_directory_from_before_fields_had_tags_opens_and_goes_on() {
     whole.run(&["wait", "2", "4"]).expect(0);
     assert_eq!(whole.run(&["logs", "--hub", "4/2"]).expect(0).out(), "later y\n");
 }
+
+#[test]
+fn a_job_begins_at_its_time_also_after_the_hub_was_killed() {
+    let mut whole = Whole::new();
+    let told = whole.run(&["submit", "--begin", "+1h", "--name", "late", "--", "true"]);
+    assert!(told.out().starts_with("job 1: 1 task, begins "), "{}", told.out());
+    whole.run(&["submit", "--begin", "+2s", "--", "true"]).expect(0);
+    whole.kill_hub();
+    whole.start_hub();
+    whole.run(&["wait", "2"]).expect(0);
+    assert!(whole.run(&["jobs"]).out().contains("begins "));
+    assert!(whole.run(&["explain", "1/1"]).out().contains("job 1 begins in 59 min"));
+    assert!(whole.run(&["show", "1"]).out().contains("`laboro release 1` begins it now"));
+    whole.run(&["release", "1"]).expect(0);
+    whole.run(&["wait", "1"]).expect(0);
+    let past = whole.run(&["submit", "--wait", "--begin", "2020-01-01", "--", "true"]);
+    past.expect(0);
+    assert!(past.err().contains("is past: the job begins now"), "{}", past.err());
+    for line in ["2h", "18", "6pm"] {
+        let refused = whole.run(&["submit", "--begin", line, "--", "true"]);
+        refused.expect(2);
+    }
+    whole
+        .rig
+        .write("flow.toml", "[job]\nbegin = \"+3h\"\n[[task]]\nname = \"a\"\ncommand = \"true\"\n");
+    assert!(whole.run(&["submit", "flow.toml"]).out().contains("begins "));
+    let run = whole.rig.laboro(["run", "flow.toml"]).run();
+    run.expect(2);
+    assert!(run.err().contains("laboro submit"), "{}", run.err());
+}
