@@ -19,7 +19,7 @@ mod tests;
 
 pub use connection::Connection;
 pub use error::ZmtpError;
-pub use key::{Key, KeyError, KeyPair, from_text as key_from_text, to_text as key_to_text};
+pub use key::{KeyBytes, KeyError, KeyPair, from_text as key_from_text, to_text as key_to_text};
 pub use message::Message;
 pub use options::{Allow, Limits, Mechanism, Options};
 pub use socket::SocketType;

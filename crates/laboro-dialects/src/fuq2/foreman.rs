@@ -14,7 +14,7 @@ mod waking;
 pub(crate) use plain::connection_period_ms;
 pub use plain::{Plain, SeqNumbers};
 
-use super::frame::{self, Message};
+use super::frame::{self, Frame};
 use super::header::{MessageKind, SAY_HELLO, Trouble, counts};
 use super::naming::{self, HeldTask};
 use super::talk::{Meaning, Side, Talk};
@@ -65,7 +65,7 @@ pub struct Foreman {
     /// It does not answer: what it has goes to others at once.
     is_lost: bool,
     /// UPDATEs that came before the HELLO was answered: answers are given in order.
-    early: Vec<Message>,
+    early: Vec<Frame>,
     /// The hub stops: nothing more is asked.
     stops: bool,
     /// Of a worker without a name.
@@ -168,7 +168,7 @@ impl Foreman {
         }
     }
 
-    fn take(&mut self, now: Time, message: Message, out: &mut Output) {
+    fn take(&mut self, now: Time, message: Frame, out: &mut Output) {
         match self.talk.hear(message) {
             Meaning::Request(request) => self.take_request(now, request, out),
             Meaning::Response(response) => self.take_response(now, response, out),
@@ -193,7 +193,7 @@ impl Foreman {
         }
     }
 
-    fn take_request(&mut self, now: Time, request: Message, out: &mut Output) {
+    fn take_request(&mut self, now: Time, request: Frame, out: &mut Output) {
         let seq = request.header.seq;
         let result = match (request.header.kind, &self.phase) {
             (MessageKind::Hello, ForemanPhase::Joining { .. } | ForemanPhase::Left) => {
@@ -234,7 +234,7 @@ impl Foreman {
         }
     }
 
-    fn take_response(&mut self, now: Time, response: Message, out: &mut Output) {
+    fn take_response(&mut self, now: Time, response: Frame, out: &mut Output) {
         let header = response.header;
         let Some(request) = self.requests.answered(header.seq) else {
             return self.waking_answered(now, header, out);

@@ -5,7 +5,7 @@ use super::header::{HEADER_BYTES, MAGIC, MessageHeader, Numbering};
 use bytes::{Buf, Bytes, BytesMut};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct Frame {
     pub(super) header: MessageHeader,
     pub(super) body: Bytes,
 }
@@ -25,7 +25,7 @@ pub(super) fn take(
     input: &mut BytesMut,
     numbering: Numbering,
     body_max: usize,
-) -> Result<Option<Message>, FrameError> {
+) -> Result<Option<Frame>, FrameError> {
     let Some(mut head) = input.get(..HEADER_BYTES) else {
         return Ok(None);
     };
@@ -50,5 +50,5 @@ pub(super) fn take(
         return Ok(None);
     }
     input.advance(HEADER_BYTES);
-    Ok(Some(Message { header, body: input.split_to(length).freeze() }))
+    Ok(Some(Frame { header, body: input.split_to(length).freeze() }))
 }

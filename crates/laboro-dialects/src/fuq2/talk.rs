@@ -2,7 +2,7 @@
 //! what is done now and what waits, what happens when the numbers run out. What the messages say is not
 //! known here, and what was asked is remembered by whoever asked it.
 
-use super::frame::Message;
+use super::frame::Frame;
 use super::header::{AT_ONCE, LABORO, MessageHeader, MessageKind, Numbering, Trouble};
 use bytes::BytesMut;
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ pub(super) struct Talk {
     /// Requests of theirs that were handed out and are not answered yet.
     open: Vec<u32>,
     /// Requests of theirs that wait for a response to ours.
-    queue: VecDeque<Message>,
+    queue: VecDeque<Frame>,
     queued_bytes: usize,
     resetting: Resetting,
 }
@@ -69,9 +69,9 @@ pub(super) enum Wear {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// Do it now, then answer.
-    Request(Message),
+    Request(Frame),
     /// The answer to what was asked under this number.
-    Response(Message),
+    Response(Frame),
     /// Nothing to be done, or not yet.
     Nothing,
     /// An OK that answers nothing: a greeting.
@@ -126,7 +126,7 @@ impl Talk {
         self.laboro = laboro;
     }
 
-    pub(super) fn hear(&mut self, message: Message) -> Meaning {
+    pub(super) fn hear(&mut self, message: Frame) -> Meaning {
         let MessageHeader { kind, seq, .. } = message.header;
         let is_answer = matches!(kind, MessageKind::Ok | MessageKind::Error | MessageKind::Reset);
         match (self.is_ours(seq), is_answer) {
@@ -138,7 +138,7 @@ impl Talk {
         }
     }
 
-    fn hear_response(&mut self, message: Message) -> Meaning {
+    fn hear_response(&mut self, message: Frame) -> Meaning {
         let MessageHeader { kind, seq, .. } = message.header;
         let Some(at) = self.asked.iter().position(|&asked| asked == seq) else {
             return match kind {
@@ -160,7 +160,7 @@ impl Talk {
         Meaning::Response(message)
     }
 
-    fn hear_request(&mut self, message: Message) -> Meaning {
+    fn hear_request(&mut self, message: Frame) -> Meaning {
         let MessageHeader { kind, seq, arg0, .. } = message.header;
         if self.heard.is_some_and(|heard| seq <= heard) {
             return Meaning::BadSeq { seq, why: "does not rise" };
@@ -203,7 +203,7 @@ impl Talk {
     }
 
     /// The next request of theirs that waited and need not any more.
-    pub(super) fn next_queued(&mut self) -> Option<Message> {
+    pub(super) fn next_queued(&mut self) -> Option<Frame> {
         let seq = self.queue.front()?.header.seq;
         if self.waits_before(seq) {
             return None;
@@ -215,7 +215,7 @@ impl Talk {
     }
 
     /// All that waited, when nobody will answer any more.
-    pub(super) fn take_queued(&mut self) -> VecDeque<Message> {
+    pub(super) fn take_queued(&mut self) -> VecDeque<Frame> {
         self.queued_bytes = 0;
         std::mem::take(&mut self.queue)
     }

@@ -6,7 +6,7 @@ use super::curve::Seal;
 use super::error::ZmtpError;
 use super::greeting::{self, GREETING_BYTES, Greeting};
 use super::handshake::{Handshake, Met};
-use super::key::Key;
+use super::key::KeyBytes;
 use super::{Message, Options, SocketType, frame};
 use bytes::{Buf, Bytes, BytesMut};
 use laboro_core::Time;
@@ -16,7 +16,7 @@ pub struct Connection {
     options: Options,
     phase: ConnectionPhase,
     peer: Option<Metadata>,
-    peer_key: Option<Key>,
+    peer_key: Option<KeyBytes>,
     /// Set in a handshake that agrees on one; everything after it is sealed.
     seal: Option<Box<Seal>>,
     /// The frames of a message whose last one has not come yet, and their bytes together.
@@ -121,7 +121,7 @@ impl Connection {
     }
 
     /// The public key of a peer that has proven to have the secret; `None` without CURVE.
-    pub fn peer_key(&self) -> Option<&Key> {
+    pub fn peer_key(&self) -> Option<&KeyBytes> {
         self.peer_key.as_ref()
     }
 

@@ -3,7 +3,7 @@
 use super::command::{self, Metadata};
 use super::curve::{CurveClient, CurveServer, Seal};
 use super::error::ZmtpError;
-use super::key::Key;
+use super::key::KeyBytes;
 use super::{Mechanism, SocketType};
 use bytes::BytesMut;
 
@@ -18,7 +18,7 @@ pub(super) struct Met {
     pub peer: Metadata,
     pub seal: Option<Box<Seal>>,
     /// The key that the peer has proven to have the secret of.
-    pub key: Option<Key>,
+    pub key: Option<KeyBytes>,
 }
 
 impl Handshake {

@@ -3,14 +3,14 @@
 use std::fmt;
 
 /// A public or a secret key of Curve25519.
-pub type Key = [u8; 32];
+pub type KeyBytes = [u8; 32];
 
 /// A secret and the public key that belongs to it.
 #[derive(Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct KeyPair {
-    pub public: Key,
-    pub secret: Key,
+    pub public: KeyBytes,
+    pub secret: KeyBytes,
 }
 
 impl KeyPair {
@@ -22,7 +22,7 @@ impl KeyPair {
     }
 
     /// The pair that this secret belongs to.
-    pub fn from_secret(secret: Key) -> KeyPair {
+    pub fn from_secret(secret: KeyBytes) -> KeyPair {
         let public = *crypto_box::SecretKey::from(secret).public_key().as_bytes();
         KeyPair { public, secret }
     }
@@ -50,7 +50,7 @@ const DIGITS: &[u8; 85] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 
 /// The 40 characters of a key.
-pub fn to_text(key: &Key) -> String {
+pub fn to_text(key: &KeyBytes) -> String {
     let (words, _) = key.as_chunks::<4>();
     let digits = words.iter().flat_map(|&word| {
         let word = u32::from_be_bytes(word);
@@ -60,7 +60,7 @@ pub fn to_text(key: &Key) -> String {
 }
 
 /// The key that 40 characters stand for.
-pub fn from_text(text: &str) -> Result<Key, KeyError> {
+pub fn from_text(text: &str) -> Result<KeyBytes, KeyError> {
     let count = text.chars().count();
     if count != 40 {
         return Err(KeyError::Length(count));

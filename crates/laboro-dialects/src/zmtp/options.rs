@@ -1,6 +1,6 @@
 //! What one side of a connection wants: its socket, how it proves who it is, and how much it will take.
 
-use super::key::{Key, to_text};
+use super::key::{KeyBytes, to_text};
 use super::{KeyPair, SocketType};
 use bytes::Bytes;
 use std::fmt;
@@ -42,17 +42,17 @@ pub enum Mechanism {
     Null,
     /// CURVE, as the side that clients have to know the public key of.
     CurveServer {
-        secret: Key,
-        public: Key,
+        secret: KeyBytes,
+        public: KeyBytes,
         /// Which clients may come in.
         allow: Allow,
     },
     /// CURVE, as the side that knows the server's public key.
-    CurveClient { server_public: Key, secret: Key, public: Key },
+    CurveClient { server_public: KeyBytes, secret: KeyBytes, public: KeyBytes },
 }
 
 /// Which public keys a CURVE server lets in.
-pub type Allow = Arc<dyn Fn(&Key) -> bool + Send + Sync>;
+pub type Allow = Arc<dyn Fn(&KeyBytes) -> bool + Send + Sync>;
 
 impl Mechanism {
     /// CURVE with these keys, for clients that are allowed.
@@ -61,7 +61,7 @@ impl Mechanism {
     }
 
     /// CURVE with these keys, towards the server with this public key.
-    pub fn curve_client(server_public: Key, keys: &KeyPair) -> Mechanism {
+    pub fn curve_client(server_public: KeyBytes, keys: &KeyPair) -> Mechanism {
         Mechanism::CurveClient { server_public, secret: keys.secret, public: keys.public }
     }
 

@@ -112,13 +112,13 @@ fn libzmq_servers_echo_us() {
 }
 
 /// A router with CURVE that lets these clients in.
-fn curve_router(keys: &KeyPair, allowed: &[Key]) -> Options {
+fn curve_router(keys: &KeyPair, allowed: &[KeyBytes]) -> Options {
     let allowed = allowed.to_vec();
     let allow: Allow = Arc::new(move |key| allowed.contains(key));
     Options { mechanism: Mechanism::curve_server(keys, allow), ..router() }
 }
 
-fn curve_dealer(server: Key, keys: &KeyPair) -> Options {
+fn curve_dealer(server: KeyBytes, keys: &KeyPair) -> Options {
     Options { mechanism: Mechanism::curve_client(server, keys), ..dealer() }
 }
 
@@ -129,7 +129,7 @@ fn key_args(keys: &KeyPair) -> Vec<String> {
 }
 
 /// The arguments of a client of libzmq with these keys.
-fn client_args(command: &str, server: &Key, keys: &KeyPair) -> Vec<String> {
+fn client_args(command: &str, server: &KeyBytes, keys: &KeyPair) -> Vec<String> {
     let server = format!("--server-key={}", key_to_text(server));
     [vec![command.into(), server], key_args(keys)].concat()
 }

@@ -2,7 +2,7 @@
 
 use crate::config::DoorSettings;
 use crate::security::{CurveKey, SecurityError, curve_keys};
-use laboro_dialects::zmtp::{Key, Mechanism};
+use laboro_dialects::zmtp::{KeyBytes, Mechanism};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ pub(super) fn mechanisms(
         None => Mechanism::Null,
         Some(allowed) => {
             let allowed = allowed.to_vec();
-            let allow = move |key: &Key| allowed.is_empty() || allowed.contains(&CurveKey(*key));
+            let allow =
+                move |key: &KeyBytes| allowed.is_empty() || allowed.contains(&CurveKey(*key));
             Mechanism::curve_server(&keys, Arc::new(allow))
         }
     };

@@ -1,7 +1,7 @@
 //! Keys of CURVE, the lock of ZeroMQ doors: the hub's own pair in its directory, pairs of clients in files of
 //! theirs, and public keys as they stand in settings. Who may come to which door is the door's affair.
 
-use laboro_dialects::zmtp::{Key, KeyError, KeyPair, key_from_text, key_to_text};
+use laboro_dialects::zmtp::{KeyBytes, KeyError, KeyPair, key_from_text, key_to_text};
 use laboro_net::SecurityError;
 use laboro_net::secret_file::{read, replace};
 use std::fmt;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// A public key in the forty characters that ZeroMQ programs write it with.
 #[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct CurveKey(pub Key);
+pub struct CurveKey(pub KeyBytes);
 
 impl FromStr for CurveKey {
     type Err = KeyError;

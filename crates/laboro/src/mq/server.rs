@@ -9,7 +9,7 @@ use crate::run::Signals;
 use anyhow::Context;
 use laboro_clients::mq::Target;
 use laboro_core::BrokerConfig;
-use laboro_dialects::zmtp::{Key, Mechanism, key_from_text};
+use laboro_dialects::zmtp::{KeyBytes, Mechanism, key_from_text};
 use laboro_hub::config::Address;
 use laboro_hub::mq::{self, MqSettings, RunningBroker};
 use laboro_hub::security::read_curve_keys;
@@ -113,7 +113,7 @@ fn settings(args: &ServerArgs, usual_identity: String) -> anyhow::Result<MqSetti
 fn mechanism(args: &ServerArgs) -> anyhow::Result<Mechanism> {
     let Some(path) = &args.curve_key_file else { return Ok(Mechanism::Null) };
     let keys = read_curve_keys(path).map_err(usage)?;
-    let allowed: Vec<Key> = args
+    let allowed: Vec<KeyBytes> = args
         .curve_allow
         .iter()
         .map(|key| key_from_text(key).map_err(|error| usage(format!("--curve-allow: {error}"))))
@@ -121,7 +121,7 @@ fn mechanism(args: &ServerArgs) -> anyhow::Result<Mechanism> {
     if allowed.is_empty() {
         say("every client that has a key may come; --curve-allow says which");
     }
-    let allow = move |key: &Key| allowed.is_empty() || allowed.contains(key);
+    let allow = move |key: &KeyBytes| allowed.is_empty() || allowed.contains(key);
     Ok(Mechanism::curve_server(&keys, Arc::new(allow)))
 }
 

@@ -1,6 +1,6 @@
 //! Laboro workers at the foreman: they show a token, know their leases, and report many things at once.
 
-use super::super::frame::Message;
+use super::super::frame::Frame;
 use super::super::header::LABORO;
 use super::super::naming::HeldTask;
 use super::super::pack::PackError;
@@ -24,7 +24,7 @@ impl Foreman {
     pub(super) fn native_hello(
         &mut self,
         now: Time,
-        request: &Message,
+        request: &Frame,
         out: &mut Output,
     ) -> Result<(), PackError> {
         let seq = request.header.seq;
@@ -106,7 +106,7 @@ impl Foreman {
     pub(super) fn native_update(
         &mut self,
         now: Time,
-        request: &Message,
+        request: &Frame,
         out: &mut Output,
     ) -> Result<(), PackError> {
         let update = wire::Update::read(&request.body)?;

@@ -2,7 +2,7 @@
 //! number, and report one task at a time.
 
 use super::super::Numbering;
-use super::super::frame::Message;
+use super::super::frame::Frame;
 use super::super::header::{LABORO, SAY_HELLO};
 use super::super::naming::{HeldTask, held_of};
 use super::super::pack::{PackError, PackReader};
@@ -78,7 +78,7 @@ impl Foreman {
     pub(super) fn plain_hello(
         &mut self,
         now: Time,
-        request: &Message,
+        request: &Frame,
         out: &mut Output,
     ) -> Result<(), PackError> {
         let hello = PlainHello::read(&request.body)?;
@@ -195,7 +195,7 @@ impl Foreman {
     /// it a second time.
     pub(super) fn plain_update(
         &mut self,
-        request: &Message,
+        request: &Frame,
         out: &mut Output,
     ) -> Result<(), PackError> {
         let seq = request.header.seq;

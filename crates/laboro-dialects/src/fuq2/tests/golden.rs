@@ -1,7 +1,7 @@
 //! Every message of the originals, both ways. Where the page decides otherwise than they do, it is said by
 //! name below.
 
-use crate::fuq2::frame::{self, Message};
+use crate::fuq2::frame::{self, Frame};
 use crate::fuq2::header::{MessageHeader, MessageKind, Numbering};
 use crate::fuq2::pack::{PackError, PackReader};
 use crate::fuq2::payload::{
@@ -48,7 +48,7 @@ enum Body {
     Cancel(Vec<crate::fuq2::payload::TaskPair>),
 }
 
-fn read(message: &Message) -> Result<Body, PackError> {
+fn read(message: &Frame) -> Result<Body, PackError> {
     if message.body.is_empty() {
         return Ok(Body::None);
     }

@@ -2,7 +2,7 @@
 //! HELLO once and then only when told to, and waits for ever for an answer that was lost with a connection. What
 //! would end or lock up the original's program is a panic here.
 
-use crate::fuq2::frame::{self, Message};
+use crate::fuq2::frame::{self, Frame};
 use crate::fuq2::header::{MessageHeader, MessageKind, Numbering, SAY_HELLO, counts};
 use crate::fuq2::payload::{JobStatusUpdate, PlainHello, Task, read_pairs, read_tasks};
 use crate::worker::{Key, News, Order, Orders, WorkerSide};
@@ -16,7 +16,7 @@ pub(super) struct Original {
     /// The next number of its own is at least this.
     next: u32,
     waiting: Option<(u32, Asked)>,
-    pending: Option<Message>,
+    pending: Option<Frame>,
     tasks: Vec<(Key, Task)>,
     keys: u64,
     /// Ended, and not said yet.
@@ -91,7 +91,7 @@ impl Original {
         self.waiting = Some((seq, asked));
     }
 
-    fn hear(&mut self, message: Message, out: &mut Orders) {
+    fn hear(&mut self, message: Frame, out: &mut Orders) {
         let seq = message.header.seq;
         self.next = self.next.max((seq / 2 + 1) * 2);
         match self.waiting.take() {
@@ -132,7 +132,7 @@ impl Original {
         }
     }
 
-    fn dispatch(&mut self, message: Message, out: &mut Orders) {
+    fn dispatch(&mut self, message: Frame, out: &mut Orders) {
         let MessageHeader { kind, seq, .. } = message.header;
         let says_hello = matches!(self.waiting, Some((_, Asked::Hello)));
         assert!(!says_hello || kind == MessageKind::Ok, "the node locks itself up");

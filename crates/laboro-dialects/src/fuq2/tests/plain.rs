@@ -1,7 +1,7 @@
 //! Originals at the foreman: whole conversations with a hub, and the foreman's words one by one.
 
 use super::rig::{Rig, context, ended};
-use crate::fuq2::frame::{self, Message};
+use crate::fuq2::frame::{self, Frame};
 use crate::fuq2::header::{MessageHeader, MessageKind, Numbering, SAY_HELLO};
 use crate::fuq2::payload::{JobStatusUpdate, PlainHello};
 use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
@@ -240,7 +240,7 @@ fn a_connection_that_outlived_its_leases_ends() {
 struct Bare {
     foreman: Foreman,
     asked: Vec<(u64, Command)>,
-    said: Vec<Message>,
+    said: Vec<Frame>,
     out: Output,
 }
 

@@ -2,7 +2,7 @@
 
 use super::plain::{NOW, bytes, with_body};
 use super::rig::ended;
-use crate::fuq2::frame::{self, Message};
+use crate::fuq2::frame::{self, Frame};
 use crate::fuq2::header::{AT_ONCE, LABORO, MessageKind, Numbering, SAY_HELLO, Trouble};
 use crate::fuq2::payload::{self, JobDescription, JobStatusUpdate, PlainHello, Task, TaskPair};
 use crate::fuq2::{PlainSettings, PlainWorker};
@@ -14,7 +14,7 @@ use laboro_core::Outcome;
 struct Lone {
     worker: PlainWorker,
     orders: Vec<Order>,
-    said: Vec<Message>,
+    said: Vec<Frame>,
     parting: Option<Parting>,
 }
 

@@ -1,15 +1,15 @@
 //! The numbers of a conversation: the rules one by one, as scripts of both sides, and a seeded simulation in
 //! which both ask at once.
 
-use crate::fuq2::frame::{self, Message};
+use crate::fuq2::frame::{self, Frame};
 use crate::fuq2::header::{AT_ONCE, MessageHeader, MessageKind, Numbering, Trouble};
 use crate::fuq2::talk::{Meaning, Side, Talk, Wear};
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
-fn message(kind: MessageKind, seq: u32) -> Message {
+fn message(kind: MessageKind, seq: u32) -> Frame {
     let header = MessageHeader { kind, subtype: 0, seq, padding: 0, arg0: 0 };
-    Message { header, body: Bytes::new() }
+    Frame { header, body: Bytes::new() }
 }
 
 /// Plays a script at one side. `> JOB 3`: the peer says it. `ask UPDATE`: we ask. `answer 3`: we answer.
@@ -332,7 +332,7 @@ fn numbers_that_run_out_are_reset_or_the_connection_is() {
 /// One side of the simulation: asks at random, answers at random times, starts anew when it must.
 struct Player {
     talk: Talk,
-    inbox: VecDeque<Message>,
+    inbox: VecDeque<Frame>,
     to_answer: Vec<u32>,
     under_way: Vec<u32>,
     asked: u32,
@@ -377,7 +377,7 @@ impl Player {
         say
     }
 
-    fn hear(&mut self, message: Message) {
+    fn hear(&mut self, message: Frame) {
         match self.talk.hear(message) {
             Meaning::Request(request) => self.to_answer.push(request.header.seq),
             Meaning::Response(response) => {

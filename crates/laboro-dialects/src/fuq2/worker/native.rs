@@ -5,6 +5,7 @@ mod incoming;
 mod unsaid;
 
 use super::WorkerSettings;
+use super::incoming::Incoming;
 use crate::fuq2::frame;
 use crate::fuq2::header::{MessageKind, Numbering, counts};
 use crate::fuq2::native::{self as wire, Wishes};
@@ -152,13 +153,6 @@ impl NativeWorker {
         });
         out.end_message();
         self.said_at = now;
-    }
-
-    /// A connection or its numbers begin anew.
-    fn start_anew(&mut self, now: Time, out: &mut Orders) {
-        self.unsaid.say_again();
-        self.held_until = None;
-        self.say_hello(now, out);
     }
 
     fn counts(&self) -> u32 {

@@ -8,6 +8,7 @@
 
 mod incoming;
 
+use super::incoming::Incoming;
 use crate::fuq2::frame;
 use crate::fuq2::header::{MessageKind, Numbering, counts};
 use crate::fuq2::payload::{JobStatusUpdate, PlainHello, Task};
@@ -153,15 +154,6 @@ impl PlainWorker {
         (self.phase, self.asked_at) = (PlainPhase::Greeting, now);
     }
 
-    fn start_anew(&mut self, now: Time, out: &mut Orders) {
-        (self.under_way, self.held_until) = (false, None);
-        if self.settings.awaits_greeting {
-            (self.phase, self.asked_at) = (PlainPhase::Waiting, now);
-        } else {
-            self.say_hello(now, out);
-        }
-    }
-
     /// It goes, and the foreman would neither understand that nor do without it. One that said STOP knows.
     fn hands_in(&self) -> bool {
         self.drains && self.slots > 0 && self.must_finish()
@@ -264,6 +256,9 @@ impl WorkerSide for PlainWorker {
     fn receive(&mut self, now: Time, input: &mut BytesMut, out: &mut Orders) {
         while out.hang_up.is_none() {
             match frame::take(input, self.settings.numbering, self.settings.message_max) {
+                Ok(Some(message)) if self.is_closing && message.header.kind == MessageKind::Job => {
+                    self.take_last(&message, out);
+                }
                 Ok(Some(message)) => self.hear(now, message, out),
                 Ok(None) => break,
                 Err(error) => out.hang_up(Parting::Malformed(error.to_string())),

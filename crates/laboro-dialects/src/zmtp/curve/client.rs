@@ -3,14 +3,14 @@
 
 use super::super::command::{self, Metadata};
 use super::super::handshake::{Met, fits};
-use super::super::{ZmtpError, frame, key::Key};
+use super::super::{ZmtpError, frame, key::KeyBytes};
 use super::*;
 use crypto_box::{PublicKey, SecretKey};
 
 pub(in super::super) struct CurveClient {
     server: PublicKey,
     secret: SecretKey,
-    public: Key,
+    public: KeyBytes,
     /// Of this connection only.
     short: SecretKey,
     numbers: Nonces,
@@ -20,7 +20,12 @@ pub(in super::super) struct CurveClient {
 
 impl CurveClient {
     /// Says HELLO.
-    pub fn begin(server_public: Key, secret: Key, public: Key, say: &mut BytesMut) -> CurveClient {
+    pub fn begin(
+        server_public: KeyBytes,
+        secret: KeyBytes,
+        public: KeyBytes,
+        say: &mut BytesMut,
+    ) -> CurveClient {
         let mut client = CurveClient {
             server: PublicKey::from(server_public),
             secret: SecretKey::from(secret),

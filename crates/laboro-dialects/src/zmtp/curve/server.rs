@@ -3,13 +3,13 @@
 
 use super::super::command::{self, Metadata};
 use super::super::handshake::{Met, fits};
-use super::super::{ZmtpError, frame, key::Key, options::Allow};
+use super::super::{ZmtpError, frame, key::KeyBytes, options::Allow};
 use super::*;
 use crypto_box::{PublicKey, SecretKey};
 
 pub(in super::super) struct CurveServer {
     secret: SecretKey,
-    public: Key,
+    public: KeyBytes,
     allow: Allow,
     numbers: Nonces,
     stage: CurveStage,
@@ -22,13 +22,13 @@ enum CurveStage {
 
 /// A client that has the server's public key. Who it is, it has not said yet.
 struct Welcomed {
-    client_short: Key,
+    client_short: KeyBytes,
     short: SecretKey,
     cookie: [u8; COOKIE_BYTES],
 }
 
 impl CurveServer {
-    pub fn new(secret: Key, public: Key, allow: Allow) -> CurveServer {
+    pub fn new(secret: KeyBytes, public: KeyBytes, allow: Allow) -> CurveServer {
         let secret = SecretKey::from(secret);
         CurveServer { secret, public, allow, numbers: Nonces::default(), stage: CurveStage::Hello }
     }
@@ -65,7 +65,7 @@ impl CurveServer {
         if hello[6..8] != [1, 0] {
             return Err(malformed("its version is not 1.0"));
         }
-        let client_short: Key = *hello[80..].first_chunk().expect("a hello has 200 bytes");
+        let client_short: KeyBytes = *hello[80..].first_chunk().expect("a hello has 200 bytes");
         let number = hello[112..].first_chunk().expect("a hello has 200 bytes");
         let number = u64::from_be_bytes(*number);
         let key = SalsaBox::new(&PublicKey::from(client_short), &self.secret);
@@ -132,7 +132,7 @@ impl CurveServer {
     fn check_vouch(
         &self,
         client: &Welcomed,
-        client_key: &Key,
+        client_key: &KeyBytes,
         vouch: &[u8; VOUCH_BYTES],
     ) -> Result<(), ZmtpError> {
         let (tail, sealed) = vouch.split_first_chunk().expect("a vouch begins with its nonce");

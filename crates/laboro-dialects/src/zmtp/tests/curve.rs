@@ -13,7 +13,7 @@ fn pair() -> (Side, Side) {
     (Side::open(server_options), client_of(server.public, &client))
 }
 
-fn client_of(server_public: Key, keys: &KeyPair) -> Side {
+fn client_of(server_public: KeyBytes, keys: &KeyPair) -> Side {
     let mechanism = Mechanism::curve_client(server_public, keys);
     Side::open(Options { mechanism, ..options(SocketType::Dealer, "peer") })
 }

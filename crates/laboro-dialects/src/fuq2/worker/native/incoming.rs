@@ -1,67 +1,28 @@
 //! What the hub says, and what the worker does about it.
 
 use super::{NativePhase, NativeTask, NativeWorker, OVERFLOW_MS};
-use crate::fuq2::frame::Message;
+use crate::fuq2::frame::Frame;
 use crate::fuq2::header::{AT_ONCE, MessageKind, SAY_HELLO, Trouble, counts};
 use crate::fuq2::native::{Batch, Given, Item};
 use crate::fuq2::pack::PackError;
 use crate::fuq2::payload::{self, TASKS_MAX};
-use crate::fuq2::talk::Meaning;
+use crate::fuq2::talk::Talk;
+use crate::fuq2::worker::incoming::{Incoming, parting};
 use crate::worker::{Assignment, ElementValue, Key, Order, Orders, Parting};
 use bytes::Bytes;
 use laboro_core::{LeaseNo, Time, Work};
 use std::collections::hash_map;
 use std::sync::Arc;
 
-impl NativeWorker {
-    pub(super) fn hear(&mut self, now: Time, message: Message, out: &mut Orders) {
-        match self.talk.hear(message) {
-            Meaning::Request(request) => self.take_request(request, out),
-            Meaning::Response(response) => self.take_response(now, &response, out),
-            Meaning::Nothing | Meaning::Greeting => {}
-            Meaning::Overflow(seq) => {
-                self.talk.refuse(&mut out.say, seq, Trouble::Overflow, 0);
-                out.end_message();
-            }
-            Meaning::BadSeq { seq, why } => {
-                self.talk.refuse(&mut out.say, seq, Trouble::BadSeq, 0);
-                out.end_message();
-                out.hang_up(Parting::Malformed(format!("message number {seq} {why}")));
-            }
-            Meaning::Anew => self.start_anew(now, out),
-        }
-        while out.hang_up.is_none()
-            && let Some(request) = self.talk.next_queued()
-        {
-            self.take_request(request, out);
-        }
-    }
+impl Incoming for NativeWorker {
+    const PEER: &'static str = "hub";
 
-    fn take_request(&mut self, request: Message, out: &mut Orders) {
-        let seq = request.header.seq;
-        let result = match request.header.kind {
-            MessageKind::Job => self.take_job(&request, out),
-            MessageKind::Cancel => self.take_cancel(&request, out),
-            MessageKind::Stop => {
-                self.take_stop(seq, request.header.arg0, out);
-                Ok(())
-            }
-            kind => {
-                out.hang_up(Parting::Malformed(format!("{kind:?} from a hub")));
-                return;
-            }
-        };
-        match result {
-            Ok(()) => out.end_message(),
-            Err(error) => {
-                let kind = request.header.kind;
-                out.hang_up(Parting::Malformed(format!("{kind:?} number {seq}: {error}")));
-            }
-        }
+    fn talk(&mut self) -> &mut Talk {
+        &mut self.talk
     }
 
     /// All of it or nothing; but what cannot be read of one task is that task's trouble alone.
-    fn take_job(&mut self, request: &Message, out: &mut Orders) -> Result<(), PackError> {
+    fn take_job(&mut self, request: &Frame, out: &mut Orders) -> Result<(), PackError> {
         let seq = request.header.seq;
         let batches = Batch::read_all(&request.body)?;
         let count: usize = batches.iter().map(|batch| batch.tasks.len()).sum();
@@ -90,31 +51,7 @@ impl NativeWorker {
         Ok(())
     }
 
-    fn take_task(&mut self, batch: &Batch, given: Given, out: &mut Orders) {
-        let (lease, attempt) = (given.lease, given.attempt);
-        let task = batch.task(&given);
-        let hash_map::Entry::Vacant(entry) = self.tasks.entry(lease) else {
-            // The same lease twice is the same task: it runs already, or has run.
-            return;
-        };
-        let key = Key(self.next_key);
-        self.next_key += 1;
-        entry.insert(NativeTask { key, task, attempt, written: [0; 3] });
-        self.leases.insert(key, lease);
-        match batch.unreadable.as_ref().or(given.unreadable.as_ref()) {
-            None => {
-                let assignment = assignment(key, batch, given, batch.work.clone());
-                out.order(Order::Start(Box::new(assignment)));
-            }
-            Some(why) => {
-                self.end(key);
-                let reason = Some(why.as_str().into());
-                self.unsaid.push(Item::Back { task, lease, reason });
-            }
-        }
-    }
-
-    fn take_cancel(&mut self, request: &Message, out: &mut Orders) -> Result<(), PackError> {
+    fn take_cancel(&mut self, request: &Frame, out: &mut Orders) -> Result<(), PackError> {
         let seq = request.header.seq;
         let mut cancelled = 0;
         for pair in payload::read_pairs(&request.body)? {
@@ -153,7 +90,7 @@ impl NativeWorker {
         self.talk.answer(&mut out.say, seq, counts);
     }
 
-    fn take_response(&mut self, now: Time, response: &Message, out: &mut Orders) {
+    fn take_response(&mut self, now: Time, response: &Frame, out: &mut Orders) {
         let header = response.header;
         let is_hello = self.phase == NativePhase::Greeting;
         match (header.kind, Trouble::of(header.subtype)) {
@@ -163,21 +100,43 @@ impl NativeWorker {
             }
             (MessageKind::Ok, _) if header.arg0 == SAY_HELLO => self.start_anew(now, out),
             (MessageKind::Ok, _) => self.update_answered(out),
-            (_, Trouble::Refused) => {
-                let why = String::from_utf8_lossy(&response.body).into_owned();
-                out.hang_up(Parting::Refused(why));
-            }
-            (_, Trouble::NotNow) => {
-                let why = String::from_utf8_lossy(&response.body).into_owned();
-                out.hang_up(Parting::NotNow(why));
-            }
             (_, Trouble::Overflow) if !is_hello => {
                 self.unsaid.say_again();
                 self.held_until = Some(now.after_ms(OVERFLOW_MS));
             }
-            (_, trouble) => {
-                let why = format!("the hub answered with {trouble:?}");
-                out.hang_up(Parting::Again(why));
+            (_, trouble) => out.hang_up(parting(trouble, response, Self::PEER)),
+        }
+    }
+
+    /// A connection or its numbers begin anew.
+    fn start_anew(&mut self, now: Time, out: &mut Orders) {
+        self.unsaid.say_again();
+        self.held_until = None;
+        self.say_hello(now, out);
+    }
+}
+
+impl NativeWorker {
+    fn take_task(&mut self, batch: &Batch, given: Given, out: &mut Orders) {
+        let (lease, attempt) = (given.lease, given.attempt);
+        let task = batch.task(&given);
+        let hash_map::Entry::Vacant(entry) = self.tasks.entry(lease) else {
+            // The same lease twice is the same task: it runs already, or has run.
+            return;
+        };
+        let key = Key(self.next_key);
+        self.next_key += 1;
+        entry.insert(NativeTask { key, task, attempt, written: [0; 3] });
+        self.leases.insert(key, lease);
+        match batch.unreadable.as_ref().or(given.unreadable.as_ref()) {
+            None => {
+                let assignment = assignment(key, batch, given, batch.work.clone());
+                out.order(Order::Start(Box::new(assignment)));
+            }
+            Some(why) => {
+                self.end(key);
+                let reason = Some(why.as_str().into());
+                self.unsaid.push(Item::Back { task, lease, reason });
             }
         }
     }

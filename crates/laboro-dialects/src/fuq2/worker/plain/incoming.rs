@@ -1,70 +1,25 @@
 //! What the foreman says, and what the worker does about it.
 
 use super::{OVERFLOW_MS, PlainPhase, PlainTask, PlainWorker};
-use crate::fuq2::frame::Message;
+use crate::fuq2::frame::Frame;
 use crate::fuq2::header::{AT_ONCE, LABORO, MessageKind, SAY_HELLO, Trouble, counts};
 use crate::fuq2::naming::assignment;
 use crate::fuq2::pack::PackError;
 use crate::fuq2::payload::{self, Task};
-use crate::fuq2::talk::Meaning;
+use crate::fuq2::talk::Talk;
+use crate::fuq2::worker::incoming::{Incoming, parting};
 use crate::worker::{Key, Order, Orders, Parting};
 use laboro_core::{Outcome, Time};
 
-impl PlainWorker {
-    pub(super) fn hear(&mut self, now: Time, message: Message, out: &mut Orders) {
-        if self.is_closing && message.header.kind == MessageKind::Job {
-            return self.take_last(&message, out);
-        }
-        match self.talk.hear(message) {
-            Meaning::Request(request) => self.take_request(request, out),
-            Meaning::Response(response) => self.take_response(now, &response, out),
-            Meaning::Greeting if self.phase == PlainPhase::Waiting => self.say_hello(now, out),
-            Meaning::Nothing | Meaning::Greeting => {}
-            Meaning::Overflow(seq) => {
-                self.talk.refuse(&mut out.say, seq, Trouble::Overflow, 0);
-                out.end_message();
-            }
-            Meaning::BadSeq { seq, why } => {
-                if self.talk.knows_laboro() {
-                    self.talk.refuse(&mut out.say, seq, Trouble::BadSeq, 0);
-                    out.end_message();
-                }
-                out.hang_up(Parting::Malformed(format!("message number {seq} {why}")));
-            }
-            Meaning::Anew => self.start_anew(now, out),
-        }
-        while out.hang_up.is_none()
-            && let Some(request) = self.talk.next_queued()
-        {
-            self.take_request(request, out);
-        }
-    }
+impl Incoming for PlainWorker {
+    const PEER: &'static str = "foreman";
 
-    fn take_request(&mut self, request: Message, out: &mut Orders) {
-        let seq = request.header.seq;
-        let result = match request.header.kind {
-            MessageKind::Job => self.take_job(&request, out),
-            MessageKind::Cancel => self.take_cancel(&request, out),
-            MessageKind::Stop => {
-                self.take_stop(seq, request.header.arg0, out);
-                Ok(())
-            }
-            kind => {
-                out.hang_up(Parting::Malformed(format!("{kind:?} from a foreman")));
-                return;
-            }
-        };
-        match result {
-            Ok(()) => out.end_message(),
-            Err(error) => {
-                let kind = request.header.kind;
-                out.hang_up(Parting::Malformed(format!("{kind:?} number {seq}: {error}")));
-            }
-        }
+    fn talk(&mut self) -> &mut Talk {
+        &mut self.talk
     }
 
     /// All of it or nothing.
-    fn take_job(&mut self, request: &Message, out: &mut Orders) -> Result<(), PackError> {
+    fn take_job(&mut self, request: &Frame, out: &mut Orders) -> Result<(), PackError> {
         let seq = request.header.seq;
         let tasks = payload::read_tasks(&request.body)?;
         if (self.room().0 as usize) < tasks.len() {
@@ -78,29 +33,8 @@ impl PlainWorker {
         Ok(())
     }
 
-    /// Sent while the connection was being closed. The foreman has it as running here, and hears of it later.
-    pub(super) fn take_last(&mut self, request: &Message, out: &mut Orders) {
-        if request.header.kind != MessageKind::Job {
-            return;
-        }
-        let tasks = payload::read_tasks(&request.body).unwrap_or_default();
-        let room = self.slots.saturating_sub(self.room().1) as usize;
-        tasks.into_iter().take(room).for_each(|task| self.begin(task, out));
-    }
-
-    pub(super) fn begin(&mut self, task: Task, out: &mut Orders) {
-        let key = Key(self.next_key);
-        self.next_key += 1;
-        let assignment = assignment(key, &task);
-        self.tasks.insert(key, PlainTask { task, ended: false, cancelled: false });
-        match assignment {
-            Some(assignment) => out.order(Order::Start(Box::new(assignment))),
-            None => self.end(key, Outcome::Error, Some("tasks are numbered from 1")),
-        }
-    }
-
     /// What is ended still runs until it has ended; then its UPDATE is sent, as the originals do it.
-    fn take_cancel(&mut self, request: &Message, out: &mut Orders) -> Result<(), PackError> {
+    fn take_cancel(&mut self, request: &Frame, out: &mut Orders) -> Result<(), PackError> {
         let seq = request.header.seq;
         let pairs = payload::read_pairs(&request.body)?;
         let mut cancelled = 0;
@@ -142,7 +76,7 @@ impl PlainWorker {
         self.talk.answer(&mut out.say, seq, self.counts());
     }
 
-    fn take_response(&mut self, now: Time, response: &Message, out: &mut Orders) {
+    fn take_response(&mut self, now: Time, response: &Frame, out: &mut Orders) {
         let header = response.header;
         let is_hello = self.phase == PlainPhase::Greeting;
         match (header.kind, Trouble::of(header.subtype)) {
@@ -162,22 +96,53 @@ impl PlainWorker {
                     self.tasks.remove(&key);
                 }
             }
-            (_, Trouble::Refused) => {
-                let why = String::from_utf8_lossy(&response.body).into_owned();
-                out.hang_up(Parting::Refused(why));
-            }
-            (_, Trouble::NotNow) => {
-                let why = String::from_utf8_lossy(&response.body).into_owned();
-                out.hang_up(Parting::NotNow(why));
-            }
             (_, Trouble::Overflow) if !is_hello => {
                 self.under_way = false;
                 self.held_until = Some(now.after_ms(OVERFLOW_MS));
             }
-            (_, trouble) => {
-                let why = format!("the foreman answered with {trouble:?}");
-                out.hang_up(Parting::Again(why));
-            }
+            (_, trouble) => out.hang_up(parting(trouble, response, Self::PEER)),
+        }
+    }
+
+    fn start_anew(&mut self, now: Time, out: &mut Orders) {
+        (self.under_way, self.held_until) = (false, None);
+        if self.settings.awaits_greeting {
+            (self.phase, self.asked_at) = (PlainPhase::Waiting, now);
+        } else {
+            self.say_hello(now, out);
+        }
+    }
+
+    fn greeted(&mut self, now: Time, out: &mut Orders) {
+        if self.phase == PlainPhase::Waiting {
+            self.say_hello(now, out);
+        }
+    }
+
+    fn explains_numbers(&self) -> bool {
+        self.talk.knows_laboro()
+    }
+}
+
+impl PlainWorker {
+    /// Sent while the connection was being closed. The foreman has it as running here, and hears of it later.
+    pub(super) fn take_last(&mut self, request: &Frame, out: &mut Orders) {
+        if request.header.kind != MessageKind::Job {
+            return;
+        }
+        let tasks = payload::read_tasks(&request.body).unwrap_or_default();
+        let room = self.slots.saturating_sub(self.room().1) as usize;
+        tasks.into_iter().take(room).for_each(|task| self.begin(task, out));
+    }
+
+    pub(super) fn begin(&mut self, task: Task, out: &mut Orders) {
+        let key = Key(self.next_key);
+        self.next_key += 1;
+        let assignment = assignment(key, &task);
+        self.tasks.insert(key, PlainTask { task, ended: false, cancelled: false });
+        match assignment {
+            Some(assignment) => out.order(Order::Start(Box::new(assignment))),
+            None => self.end(key, Outcome::Error, Some("tasks are numbered from 1")),
         }
     }
 }
