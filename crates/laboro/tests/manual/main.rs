@@ -5,6 +5,7 @@
 
 mod dependencies;
 mod links;
+mod names;
 mod page;
 mod place;
 mod printed;
