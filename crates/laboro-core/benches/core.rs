@@ -110,6 +110,28 @@ fn join(hub: &mut Hub) {
     hub.step(Time(2), ask(Command::Join(join)));
 }
 
+fn offer(batch: u32) -> Vec<Ask> {
+    let route = Route::Answer { most: batch, patience: Patience::None };
+    ask(Command::Offer(Offer { worker: WorkerRef::Id(WorkerId(0)), route, lease_ms: None }))
+}
+
+/// Reports what was given out as done, and counts it.
+fn success_of(effects: Vec<Effect>, done: &mut usize) -> Vec<Ask> {
+    let Some(Effect::Reply { reply: Reply::Work { grants, .. }, .. }) = effects.into_iter().next()
+    else {
+        panic!("nothing was ready after {done}");
+    };
+    *done += grants.len();
+    let results = grants.into_iter().map(|grant| TaskResult {
+        lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
+        outcome: Outcome::Success,
+        message: None,
+        memo: None,
+    });
+    let worker = WorkerRef::Id(WorkerId(0));
+    ask(Command::Report(Report { worker, results: results.collect() }))
+}
+
 fn run(case: &str, tasks: usize, graph: bool, batch: u32) {
     let mut hub = hub();
     join(&mut hub);
@@ -151,28 +173,11 @@ fn run(case: &str, tasks: usize, graph: bool, batch: u32) {
     let mut done = 0;
     let loop_began = core_time();
     while done < tasks {
-        let worker = WorkerRef::Id(WorkerId(0));
-        let offer = Offer {
-            worker: worker.clone(),
-            route: Route::Answer { most: batch, patience: Patience::None },
-            lease_ms: None,
-        };
+        let offer = offer(batch);
         let start = Instant::now();
-        let effects = hub.step(Time(5), ask(Command::Offer(offer))).release(Nowhere.receipt());
+        let effects = hub.step(Time(5), offer).release(Nowhere.receipt());
         lease += start.elapsed();
-        let Some(Effect::Reply { reply: Reply::Work { grants, .. }, .. }) =
-            effects.into_iter().next()
-        else {
-            panic!("nothing was ready after {done}");
-        };
-        done += grants.len();
-        let results = grants.into_iter().map(|grant| TaskResult {
-            lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
-            outcome: Outcome::Success,
-            message: None,
-            memo: None,
-        });
-        let report = ask(Command::Report(Report { worker, results: results.collect() }));
+        let report = success_of(effects, &mut done);
         let start = Instant::now();
         hub.step(Time(6), report);
         complete += start.elapsed();
@@ -251,25 +256,11 @@ fn owners(owners: usize, tasks_each: usize, batch: u32) -> f64 {
     }
     let (mut on_core, mut done) = (Duration::ZERO, 0);
     while done < owners * tasks_each {
-        let worker = WorkerRef::Id(WorkerId(0));
-        let route = Route::Answer { most: batch, patience: Patience::None };
-        let asks = ask(Command::Offer(Offer { worker: worker.clone(), route, lease_ms: None }));
+        let asks = offer(batch);
         let began = core_time();
         let effects = hub.step(Time(5), asks).release(Nowhere.receipt());
         on_core += core_time() - began;
-        let Some(Effect::Reply { reply: Reply::Work { grants, .. }, .. }) =
-            effects.into_iter().next()
-        else {
-            panic!("nothing was ready after {done}");
-        };
-        done += grants.len();
-        let results = grants.into_iter().map(|grant| TaskResult {
-            lease: LeaseRef::Number { task: grant.task, lease: grant.lease },
-            outcome: Outcome::Success,
-            message: None,
-            memo: None,
-        });
-        let report = ask(Command::Report(Report { worker, results: results.collect() }));
+        let report = success_of(effects, &mut done);
         let began = core_time();
         hub.step(Time(6), report);
         on_core += core_time() - began;

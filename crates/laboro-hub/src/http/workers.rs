@@ -1,16 +1,18 @@
 //! Workers: looking at them, and what an admin does to them. A worker is meant by its number, or by its name in
 //! the group given.
 
-use super::Shared;
 use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::{Asked, At, JsonBody};
 use super::jobs::{PAGE, PAGE_USUAL};
+use super::{Api, Shared};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use laboro_api::{Eject, Problem, StopSlots, Worker, Workers};
 use laboro_core::{Command, Drain, Query, Reply, WorkerId, WorkerRef};
 use serde::Deserialize;
+use std::sync::Arc;
 use utoipa::IntoParams;
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -75,13 +77,7 @@ pub(super) struct WorkerQuery {
 #[utoipa::path(get, path = "/workers/{worker}", tag = "workers",
     params(("worker" = String, Path, description = "its number, or with `group` its name"), WorkerQuery),
     responses((status = 200, body = Worker), (status = 404, body = Problem)))]
-pub(super) async fn worker(
-    State(api): Shared,
-    visitor: Visitor,
-    At(worker): At<String>,
-    Asked(asked): Asked<WorkerQuery>,
-) -> Answer<Worker> {
-    let worker = meant(&visitor, &worker, asked.group)?;
+pub(super) async fn worker(State(api): Shared, Meant { visitor, worker }: Meant) -> Answer<Worker> {
     Ok(Json(api.worker(&visitor, worker).await?.into()))
 }
 
@@ -89,13 +85,7 @@ pub(super) async fn worker(
 #[utoipa::path(post, path = "/workers/{worker}/drain", tag = "workers",
     params(("worker" = String, Path), WorkerQuery),
     responses((status = 200, body = Worker), (status = 404, body = Problem)))]
-pub(super) async fn drain(
-    State(api): Shared,
-    visitor: Visitor,
-    At(worker): At<String>,
-    Asked(asked): Asked<WorkerQuery>,
-) -> Answer<Worker> {
-    let worker = meant(&visitor, &worker, asked.group)?;
+pub(super) async fn drain(State(api): Shared, Meant { visitor, worker }: Meant) -> Answer<Worker> {
     api.change_worker(&visitor, worker, |worker| Command::Drain(worker, Drain::All)).await
 }
 
@@ -105,12 +95,9 @@ pub(super) async fn drain(
     responses((status = 200, body = Worker), (status = 404, body = Problem)))]
 pub(super) async fn stop(
     State(api): Shared,
-    visitor: Visitor,
-    At(worker): At<String>,
-    Asked(asked): Asked<WorkerQuery>,
+    Meant { visitor, worker }: Meant,
     JsonBody(stop): JsonBody<StopSlots>,
 ) -> Answer<Worker> {
-    let worker = meant(&visitor, &worker, asked.group)?;
     let how = match stop.slots {
         Some(slots) => {
             visitor.note(format!("{slots} slots"));
@@ -125,13 +112,7 @@ pub(super) async fn stop(
 #[utoipa::path(post, path = "/workers/{worker}/lift", tag = "workers",
     params(("worker" = String, Path), WorkerQuery),
     responses((status = 200, body = Worker), (status = 404, body = Problem)))]
-pub(super) async fn lift(
-    State(api): Shared,
-    visitor: Visitor,
-    At(worker): At<String>,
-    Asked(asked): Asked<WorkerQuery>,
-) -> Answer<Worker> {
-    let worker = meant(&visitor, &worker, asked.group)?;
+pub(super) async fn lift(State(api): Shared, Meant { visitor, worker }: Meant) -> Answer<Worker> {
     api.change_worker(&visitor, worker, |worker| Command::Drain(worker, Drain::Lift)).await
 }
 
@@ -141,12 +122,9 @@ pub(super) async fn lift(
     responses((status = 200, body = Worker), (status = 404, body = Problem)))]
 pub(super) async fn eject(
     State(api): Shared,
-    visitor: Visitor,
-    At(worker): At<String>,
-    Asked(asked): Asked<WorkerQuery>,
+    Meant { visitor, worker }: Meant,
     JsonBody(eject): JsonBody<Eject>,
 ) -> Answer<Worker> {
-    let worker = meant(&visitor, &worker, asked.group)?;
     let reason = eject.reason.unwrap_or_else(|| "ejected by an admin".to_owned());
     if reason.len() > REASON_BYTES_MAX {
         let detail = format!("the reason is longer than {REASON_BYTES_MAX} bytes");
@@ -160,31 +138,42 @@ pub(super) async fn eject(
 #[utoipa::path(post, path = "/workers/{worker}/pardon", tag = "workers",
     params(("worker" = String, Path), WorkerQuery),
     responses((status = 200, body = Worker), (status = 404, body = Problem)))]
-pub(super) async fn pardon(
-    State(api): Shared,
-    visitor: Visitor,
-    At(worker): At<String>,
-    Asked(asked): Asked<WorkerQuery>,
-) -> Answer<Worker> {
-    let worker = meant(&visitor, &worker, asked.group)?;
+pub(super) async fn pardon(State(api): Shared, Meant { visitor, worker }: Meant) -> Answer<Worker> {
     api.change_worker(&visitor, worker, Command::Pardon).await
 }
 
 /// It is journaled and shown in tables.
 const REASON_BYTES_MAX: usize = 1000;
 
-fn meant(visitor: &Visitor, worker: &str, group: Option<String>) -> Result<WorkerRef, Refused> {
-    if let Some(group) = group {
-        let group = visitor.group(Some(group.into()))?;
-        return Ok(WorkerRef::Name { group, name: worker.into() });
-    }
-    worker.parse().map(|id| WorkerRef::Id(WorkerId(id))).map_err(|_| {
-        Refused::bad_request("bad_path", format!("`{worker}` is not the number of a worker"))
-            .hint("add ?group=GROUP to mean it by its name")
-    })
+/// The worker of a path, as the visitor may mean it.
+pub(super) struct Meant {
+    visitor: Visitor,
+    worker: WorkerRef,
 }
 
-impl super::Api {
+impl FromRequestParts<Arc<Api>> for Meant {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Meant, Refused> {
+        let visitor = Visitor::from_request_parts(parts, api).await?;
+        let At(worker) = At::<String>::from_request_parts(parts, api).await?;
+        let Asked(asked) = Asked::<WorkerQuery>::from_request_parts(parts, api).await?;
+        let worker = match asked.group {
+            Some(group) => {
+                let group = visitor.group(Some(group.into()))?;
+                WorkerRef::Name { group, name: worker.as_str().into() }
+            }
+            None => worker.parse().map(|id| WorkerRef::Id(WorkerId(id))).map_err(|_| {
+                let detail = format!("`{worker}` is not the number of a worker");
+                Refused::bad_request("bad_path", detail)
+                    .hint("add ?group=GROUP to mean it by its name")
+            })?,
+        };
+        Ok(Meant { visitor, worker })
+    }
+}
+
+impl Api {
     async fn some_workers(&self, visitor: &Visitor, numbers: &str) -> Answer<Workers> {
         let numbers: Result<Vec<u32>, _> = numbers.split(',').map(str::parse).collect();
         let Some(numbers) = numbers.ok().filter(|numbers| numbers.len() <= NUMBERS_MAX) else {
