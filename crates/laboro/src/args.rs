@@ -1,10 +1,12 @@
 //! What can be typed. Only shapes and help texts; what it means is in `commands`.
 
 pub(crate) mod advice;
+pub(crate) mod graph;
 pub(crate) mod halt;
 mod headings;
 pub(crate) mod help;
 pub(crate) mod hub;
+pub(crate) mod journal;
 pub(crate) mod meanings;
 pub(crate) mod needs;
 mod overview;
@@ -37,10 +39,10 @@ pub(crate) enum Command {
     /// Write a table with a row per attempt of a job: CSV, JSON lines, or the log of GNU parallel.
     Export(hub::Export),
     /// Draw the dependencies between the tasks of a job file or a job.
-    Graph(Graph),
+    Graph(graph::Graph),
     /// Check, copy, back up or repair the journal of a hub or a run.
     #[command(display_order = LAST)]
-    Journal(Journal),
+    Journal(journal::Journal),
     /// Start a hub: accept jobs and dispatch their tasks to workers.
     Hub(Box<crate::hub::HubCommand>),
     /// Create, list and revoke tokens for the hub of this machine.
@@ -471,79 +473,6 @@ pub(crate) struct Logs {
     // Last, since what follows would stand under its heading.
     #[command(flatten)]
     pub(crate) place: hub::WhereArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Graph {
-    /// A job file; or a job of a run or a hub: its number, or `last`, if there is no such file.
-    #[arg(value_name = "FILE|JOB", default_value = "last")]
-    pub(crate) file: PathBuf,
-
-    /// How to draw it; the ending of --output decides where it is given.
-    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
-    pub(crate) format: GraphFormat,
-
-    /// Write to this file; .svg and .dot choose the format. - is standard output, the default.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) place: hub::WhereArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GraphFormat {
-    Text,
-    Svg,
-    Dot,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Journal {
-    #[command(subcommand)]
-    pub(crate) command: JournalCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum JournalCommand {
-    /// Read all of a journal and say what is in it and what is wrong with it. Changes nothing; a hub
-    /// may be running.
-    Check {
-        /// The journal's directory, or nats://HOST:PORT,... .
-        dir: PathBuf,
-        /// What was found as one JSON object.
-        #[arg(long)]
-        json: bool,
-        /// A hub's settings, with its login at NATS.
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
-        #[command(flatten)]
-        nats: crate::nats::NatsArgs,
-    },
-    /// Move a journal to another place: from a directory to NATS, or back. No hub may have it open.
-    Copy {
-        /// A hub's directory, or nats://HOST:PORT,... .
-        from: PathBuf,
-        /// A hub's directory without a journal, or nats://HOST:PORT,... without one of this name.
-        to: PathBuf,
-        /// A hub's settings, with its login at NATS.
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
-        #[command(flatten)]
-        nats: crate::nats::NatsArgs,
-    },
-    /// Make a consistent copy, also of a running hub's journal.
-    Backup {
-        /// The journal's directory, or that of the hub or run it belongs to.
-        dir: PathBuf,
-        /// A directory that does not exist yet.
-        to: PathBuf,
-    },
-    /// After damage: save what can be saved and say what was lost. Exits with 3 if anything was.
-    Repair {
-        /// The journal's directory, or that of the hub or run it belongs to.
-        dir: PathBuf,
-    },
 }
 
 #[derive(Debug, ClapArgs)]

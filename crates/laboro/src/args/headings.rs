@@ -9,9 +9,9 @@ pub(super) fn apply(program: Command) -> Command {
     })
 }
 
-type Groups = &'static [(&'static str, &'static [&'static str])];
+type OptionGroups = &'static [(&'static str, &'static [&'static str])];
 
-fn with_headings(command: Command, groups: Groups) -> Command {
+fn with_headings(command: Command, groups: OptionGroups) -> Command {
     command.mut_args(|argument| {
         let id = argument.get_id().as_str();
         let group = groups.iter().find(|(_, members)| members.contains(&id));
@@ -55,7 +55,7 @@ const PROCESS: (&str, &[&str]) =
 const LOOK: (&str, &[&str]) = ("Look first", &["check", "dry_run"]);
 const WHICH_HUB: (&str, &[&str]) = ("Which hub", &["access", "dir"]);
 
-const GROUPED: &[(&str, Groups)] = &[
+const GROUPED: &[(&str, OptionGroups)] = &[
     (
         "run",
         &[

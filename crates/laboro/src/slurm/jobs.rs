@@ -3,6 +3,7 @@
 
 use super::Fault;
 use super::slip::{Slip, from_raw, raw};
+use super::state::JobState;
 use super::units::{Indices, set};
 use crate::hub_client::{Hub, JobFilter, Newest, TaskPages};
 use laboro_api::{After, Attempt, Job, OutcomeKind, Task, TaskState};
@@ -18,14 +19,14 @@ pub(super) struct KnownJob {
 
 /// One line of a list.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct JobRow {
     pub(super) job: u32,
     /// Of an element, from 1.
     pub(super) place: Option<u32>,
     pub(super) index: Option<u32>,
     /// Elements that have not begun, in one row: `0-9%4`.
     pub(super) rest: Option<String>,
-    pub(super) state: State,
+    pub(super) state: JobState,
     pub(super) reason: &'static str,
     pub(super) name: String,
     pub(super) user: String,
@@ -48,107 +49,6 @@ pub(super) struct Row {
     pub(super) cpu_ms: u64,
     pub(super) peak_bytes: u64,
     pub(super) restarts: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    Cancelled,
-    TimedOut,
-    OutOfMemory,
-    NodeFail,
-}
-
-impl State {
-    pub(super) const ALL: [State; 8] = [
-        State::Pending,
-        State::Running,
-        State::Completed,
-        State::Failed,
-        State::Cancelled,
-        State::TimedOut,
-        State::OutOfMemory,
-        State::NodeFail,
-    ];
-
-    pub(super) fn long(self) -> &'static str {
-        match self {
-            State::Pending => "PENDING",
-            State::Running => "RUNNING",
-            State::Completed => "COMPLETED",
-            State::Failed => "FAILED",
-            State::Cancelled => "CANCELLED",
-            State::TimedOut => "TIMEOUT",
-            State::OutOfMemory => "OUT_OF_MEMORY",
-            State::NodeFail => "NODE_FAIL",
-        }
-    }
-
-    pub(super) fn short(self) -> &'static str {
-        match self {
-            State::Pending => "PD",
-            State::Running => "R",
-            State::Completed => "CD",
-            State::Failed => "F",
-            State::Cancelled => "CA",
-            State::TimedOut => "TO",
-            State::OutOfMemory => "OOM",
-            State::NodeFail => "NF",
-        }
-    }
-
-    pub(super) fn is_over(self) -> bool {
-        !matches!(self, State::Pending | State::Running)
-    }
-}
-
-/// States that a job cannot have here.
-const OTHERS: [&str; 24] = [
-    "CONFIGURING",
-    "CF",
-    "COMPLETING",
-    "CG",
-    "SUSPENDED",
-    "S",
-    "PREEMPTED",
-    "PR",
-    "BOOT_FAIL",
-    "BF",
-    "DEADLINE",
-    "DL",
-    "RESIZING",
-    "RS",
-    "REQUEUED",
-    "RQ",
-    "REVOKED",
-    "RV",
-    "SPECIAL_EXIT",
-    "SE",
-    "STAGE_OUT",
-    "SO",
-    "STOPPED",
-    "ST",
-];
-
-/// Words for states, as in `-t pd,running`. `None`: all.
-pub(super) fn states(words: &[&str]) -> Result<Option<Vec<State>>, Fault> {
-    let mut found = Vec::new();
-    for word in words {
-        let word = word.to_ascii_uppercase();
-        if word == "ALL" {
-            return Ok(None);
-        }
-        let is_it = |state: &State| state.long() == word || state.short() == word;
-        match State::ALL.into_iter().find(is_it) {
-            Some(state) => found.push(state),
-            None if OTHERS.contains(&word.as_str()) => {}
-            None => return Err(Fault::from(format!("Invalid job state specified: {word}"))),
-        }
-    }
-    Ok(Some(found))
 }
 
 /// What a person means by `12`, `12_3` or `12.batch`.
@@ -189,7 +89,7 @@ impl SlurmJobRef {
         }
     }
 
-    pub(super) fn holds(&self, row: &Row) -> bool {
+    pub(super) fn holds(&self, row: &JobRow) -> bool {
         self.job == row.job
             && match &self.part {
                 Part::All => true,
@@ -252,14 +152,14 @@ impl KnownJob {
     }
 
     /// Those that have not begun are one row, unless they are wanted one by one.
-    pub(super) async fn rows(&self, hub: &Hub, one_by_one: bool) -> Result<Vec<Row>, Fault> {
+    pub(super) async fn rows(&self, hub: &Hub, one_by_one: bool) -> Result<Vec<JobRow>, Fault> {
         let Some(indices) = &self.indices else { return Ok(vec![self.row(&self.first, None)]) };
         let counts = &self.job.counts;
         let has_not_begun = counts.waiting + counts.blocked + counts.ready == counts.total();
         if has_not_begun && !one_by_one {
             let typed = self.slip.as_ref().and_then(|slip| slip.array.clone());
             let rest = typed.unwrap_or_else(|| format!("1-{}", self.job.tasks));
-            return Ok(vec![Row { rest: Some(rest), ..self.row(&self.first, None) }]);
+            return Ok(vec![JobRow { rest: Some(rest), ..self.row(&self.first, None) }]);
         }
         let (mut rows, mut rest) = (Vec::new(), Vec::new());
         let mut waiting = None;
@@ -267,7 +167,7 @@ impl KnownJob {
         while let Some(task) = tasks.next().await? {
             let index = indices.index(task.task);
             let row = self.row(&task, index);
-            if row.state == State::Pending && !one_by_one && row.restarts == 0 {
+            if row.state == JobState::Pending && !one_by_one && row.restarts == 0 {
                 rest.extend(index);
                 waiting.get_or_insert(row);
             } else {
@@ -278,14 +178,14 @@ impl KnownJob {
             rest.sort_unstable();
             let most = indices.running_max.map_or(String::new(), |most| format!("%{most}"));
             let rest = Some(format!("{}{most}", set(&rest)));
-            rows.insert(0, Row { rest, place: None, index: None, ..row });
+            rows.insert(0, JobRow { rest, place: None, index: None, ..row });
         }
         Ok(rows)
     }
 
     /// Those of an array that wait, in one row, and each that runs. Costs no more than what it shows, however large the
     /// array is.
-    async fn active_rows(&self, hub: &Hub, indices: &Indices) -> Result<Vec<Row>, Fault> {
+    async fn active_rows(&self, hub: &Hub, indices: &Indices) -> Result<Vec<JobRow>, Fault> {
         let mut waiting: Vec<(u32, u32)> = Vec::new();
         use TaskState::{Blocked, Delayed, Held, Ready, Waiting};
         for state in [Waiting, Blocked, Ready, Delayed, Held].map(TaskState::word) {
@@ -307,7 +207,7 @@ impl KnownJob {
             let most = indices.running_max.map_or(String::new(), |most| format!("%{most}"));
             let rest = Some(format!("{}{most}", set(&rest)));
             let row = self.row(&hub.task(self.job.job, first).await?, None);
-            rows.push(Row { rest, ..row });
+            rows.push(JobRow { rest, ..row });
         }
         let mut running = TaskPages::new(hub, self.job.job, Some(TaskState::Running), 1, None);
         while let Some(task) = running.next().await? {
@@ -316,7 +216,7 @@ impl KnownJob {
         Ok(rows)
     }
 
-    fn row(&self, task: &Task, index: Option<u32>) -> Row {
+    fn row(&self, task: &Task, index: Option<u32>) -> JobRow {
         let none = Slip::default();
         let slip = self.slip.as_ref().unwrap_or(&none);
         let work = self.first.work.as_deref();
@@ -335,7 +235,7 @@ impl KnownJob {
         let used = last.and_then(|last| last.used).unwrap_or_default();
         let name =
             if self.job.name.is_empty() { "laboro".into() } else { self.job.name.to_string() };
-        Row {
+        JobRow {
             job: self.job.job,
             place: index.map(|_| task.task),
             index,
@@ -356,7 +256,7 @@ impl KnownJob {
             limit_ms: work.and_then(|work| work.timeout_ms),
             priority: task.priority,
             submitted_ms: self.job.submitted_ms,
-            started_ms: last.map(|last| last.started_ms).filter(|_| state != State::Pending),
+            started_ms: last.map(|last| last.started_ms).filter(|_| state != JobState::Pending),
             ended_ms: last
                 .and_then(|last| last.ended_ms)
                 .filter(|_| state.is_over())
@@ -369,30 +269,30 @@ impl KnownJob {
         }
     }
 
-    fn state(&self, task: &Task, last: Option<&Attempt>) -> (State, &'static str) {
+    fn state(&self, task: &Task, last: Option<&Attempt>) -> (JobState, &'static str) {
         let outcome = last.and_then(|last| last.outcome).map(|outcome| outcome.kind);
         match task.state {
-            TaskState::Running => (State::Running, "None"),
-            TaskState::Done => (State::Completed, "None"),
-            TaskState::Cancelled => (State::Cancelled, "None"),
+            TaskState::Running => (JobState::Running, "None"),
+            TaskState::Done => (JobState::Completed, "None"),
+            TaskState::Cancelled => (JobState::Cancelled, "None"),
             TaskState::Failed => match outcome {
-                Some(OutcomeKind::TimedOut) => (State::TimedOut, "TimeLimit"),
-                Some(OutcomeKind::Memory) => (State::OutOfMemory, "OutOfMemory"),
-                Some(OutcomeKind::Lost) => (State::NodeFail, "NodeDown"),
-                _ => (State::Failed, "NonZeroExitCode"),
+                Some(OutcomeKind::TimedOut) => (JobState::TimedOut, "TimeLimit"),
+                Some(OutcomeKind::Memory) => (JobState::OutOfMemory, "OutOfMemory"),
+                Some(OutcomeKind::Lost) => (JobState::NodeFail, "NodeDown"),
+                _ => (JobState::Failed, "NonZeroExitCode"),
             },
-            TaskState::Held => (State::Pending, "JobHeldUser"),
-            _ if self.job.held => (State::Pending, "JobHeldUser"),
-            _ if self.job.begin_ms.is_some() => (State::Pending, "BeginTime"),
-            TaskState::Blocked => (State::Pending, "DependencyNeverSatisfied"),
-            TaskState::Waiting => (State::Pending, "Dependency"),
-            TaskState::Delayed => (State::Pending, "BeginTime"),
-            TaskState::Ready | TaskState::Unknown => (State::Pending, "Resources"),
+            TaskState::Held => (JobState::Pending, "JobHeldUser"),
+            _ if self.job.held => (JobState::Pending, "JobHeldUser"),
+            _ if self.job.begin_ms.is_some() => (JobState::Pending, "BeginTime"),
+            TaskState::Blocked => (JobState::Pending, "DependencyNeverSatisfied"),
+            TaskState::Waiting => (JobState::Pending, "Dependency"),
+            TaskState::Delayed => (JobState::Pending, "BeginTime"),
+            TaskState::Ready | TaskState::Unknown => (JobState::Pending, "Resources"),
         }
     }
 }
 
-impl Row {
+impl JobRow {
     pub(super) fn id(&self) -> String {
         match (self.index, &self.rest) {
             (_, Some(rest)) => format!("{}_[{rest}]", self.job),
@@ -412,7 +312,7 @@ impl Row {
     /// As a command that waits for it exits.
     pub(super) fn status(&self) -> u8 {
         match (self.state, self.exit_code, self.exit_signal) {
-            (State::Completed, ..) => 0,
+            (JobState::Completed, ..) => 0,
             (_, 0, 0) => 1,
             (_, 0, signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
             (_, code, _) => u8::try_from(code).unwrap_or(1),
@@ -429,7 +329,7 @@ pub(super) struct WantedRows {
     pub(super) users: Vec<String>,
     pub(super) partitions: Vec<String>,
     /// `None`: all.
-    pub(super) states: Option<Vec<State>>,
+    pub(super) states: Option<Vec<JobState>>,
     /// Those that ended before are left out.
     pub(super) since_ms: u64,
     pub(super) one_by_one: bool,
@@ -437,7 +337,7 @@ pub(super) struct WantedRows {
 
 impl WantedRows {
     /// Oldest first.
-    pub(super) async fn rows(&self, hub: &Hub) -> Result<Vec<Row>, Fault> {
+    pub(super) async fn rows(&self, hub: &Hub) -> Result<Vec<JobRow>, Fault> {
         let mut rows = Vec::new();
         if self.jobs.is_empty() {
             let mut found = Vec::new();
@@ -481,7 +381,7 @@ impl WantedRows {
             && (self.partitions.is_empty() || self.partitions.contains(&job.group.to_string()))
     }
 
-    async fn rows_of(&self, hub: &Hub, known: KnownJob) -> Result<Vec<Row>, Fault> {
+    async fn rows_of(&self, hub: &Hub, known: KnownJob) -> Result<Vec<JobRow>, Fault> {
         let one_by_one = self.one_by_one || self.jobs.iter().any(|job| job.part != Part::All);
         let mut rows = match &known.indices {
             Some(indices) if self.only_active() && !one_by_one && known.has_begun() => {
