@@ -24,8 +24,8 @@ impl Argv {
     }
 
     /// The words in order.
-    pub fn iter(&self) -> Words<'_> {
-        Words(&self.0)
+    pub fn iter(&self) -> ArgvWords<'_> {
+        ArgvWords(&self.0)
     }
 
     /// The words as they lie in memory.
@@ -34,8 +34,8 @@ impl Argv {
     }
 
     /// The words from the one on that begins after so many bytes.
-    pub(crate) fn iter_from(&self, place: usize) -> Words<'_> {
-        Words(&self.0[place..])
+    pub(crate) fn iter_from(&self, place: usize) -> ArgvWords<'_> {
+        ArgvWords(&self.0[place..])
     }
 }
 
@@ -58,9 +58,9 @@ impl<W: AsRef<[u8]>> FromIterator<W> for Argv {
 
 impl<'a> IntoIterator for &'a Argv {
     type Item = &'a [u8];
-    type IntoIter = Words<'a>;
+    type IntoIter = ArgvWords<'a>;
 
-    fn into_iter(self) -> Words<'a> {
+    fn into_iter(self) -> ArgvWords<'a> {
         self.iter()
     }
 }
@@ -73,15 +73,15 @@ impl fmt::Debug for Argv {
 
 /// What is left to read.
 #[derive(Clone, Debug)]
-pub struct Words<'a>(&'a [u8]);
+pub struct ArgvWords<'a>(&'a [u8]);
 
-impl Words<'_> {
+impl ArgvWords<'_> {
     pub(crate) fn bytes_left(&self) -> usize {
         self.0.len()
     }
 }
 
-impl<'a> Iterator for Words<'a> {
+impl<'a> Iterator for ArgvWords<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {

@@ -15,7 +15,7 @@ pub use table::{Rate, WorkerRow};
 use crate::id::{Name, Time};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use queue::Queue;
+use queue::RequestQueue;
 use table::{BrokerDue, Table};
 
 /// One connection of a peer. Chosen by the transports and never used twice.
@@ -86,7 +86,7 @@ pub struct Broker<M> {
     addresses: HashMap<Name, PeerId, FixedState>,
     table: Table,
     /// Not empty only while no worker has a free slot.
-    queue: Queue<M>,
+    queue: RequestQueue<M>,
     counters: Counters,
 }
 
@@ -106,7 +106,7 @@ impl<M> Broker<M> {
             peers: HashMap::with_hasher(hasher.clone()),
             addresses: HashMap::with_hasher(hasher.clone()),
             table: Table::new(config, hasher),
-            queue: Queue::new(&config),
+            queue: RequestQueue::new(&config),
             counters: Counters::default(),
         }
     }

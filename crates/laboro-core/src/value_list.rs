@@ -2,7 +2,7 @@
 //! little more room than their bytes. It is made once, where a request is read, so that the hub's own step need
 //! not look at each of them.
 
-use crate::argv::{Argv, Words};
+use crate::argv::{Argv, ArgvWords};
 use std::fmt;
 
 /// Of so many values one has its place noted; the others are counted from there.
@@ -51,7 +51,7 @@ impl ValueList {
     }
 
     /// The values in order.
-    pub fn iter(&self) -> Words<'_> {
+    pub fn iter(&self) -> ArgvWords<'_> {
         self.words.iter()
     }
 }

@@ -10,7 +10,7 @@ mod submit;
 mod time;
 
 use crate::exit::Exit;
-use crate::slurm::options::{Opt, Takes, Typed, Words, ignored, means, parse, refused};
+use crate::slurm::options::{Opt, Takes, TypedOptions, WordsBegin, ignored, means, parse, refused};
 use crate::slurm::{Fault, arguments, install_links, put, tell};
 use std::process::ExitCode;
 
@@ -55,7 +55,7 @@ const USAGE: &str = "hq of laboro: speaks to a hub as HyperQueue's hq speaks to 
     --output-mode cli|json|quiet goes with each of them. See docs/hq.md.\n";
 
 fn call(args: Vec<String>) -> Result<u8, Fault> {
-    let outer = parse(&COMMON, Words::First, args_for_outer(&args))?;
+    let outer = parse(&COMMON, WordsBegin::First, args_for_outer(&args))?;
     let mut words = outer.words.iter().map(String::as_str);
     let command = match words.next() {
         Some("job") => {
@@ -99,7 +99,7 @@ fn unknown(command: &str) -> Fault {
 }
 
 /// What is said behind the command counts more than what is said before it.
-fn mode(outer: &Typed, inner: &Typed) -> Result<Mode, Fault> {
+fn mode(outer: &TypedOptions, inner: &TypedOptions) -> Result<Mode, Fault> {
     let said = inner.value("output-mode").or_else(|| outer.value("output-mode")).map(str::to_owned);
     let said = said.or_else(|| std::env::var("HQ_OUTPUT_MODE").ok());
     match said.as_deref() {

@@ -15,7 +15,7 @@ use laboro_hub::listen::Network;
 use laboro_hub::process::{HubError, RunningHub, start};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use service::Notifier;
-use signals::{Asked, HubSignals};
+use signals::{HubSignals, SignalAsked};
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -277,8 +277,8 @@ async fn serve(
         tokio::select! {
             () = hub.ended() => return How::InOrder,
             asked = signals.next() => match asked {
-                Asked::End => break,
-                Asked::Reload => {}
+                SignalAsked::End => break,
+                SignalAsked::Reload => {}
             },
             () = notifier.keep_alive(&handle) => {}
         }

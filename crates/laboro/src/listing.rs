@@ -9,14 +9,14 @@ use serde::Serialize;
 use std::io::{BufWriter, Stdout, Write};
 
 pub(crate) struct Listing {
-    form: Form,
+    form: ListForm,
     /// `None`: all.
     most: Option<u64>,
     shown: u64,
     is_cut: bool,
 }
 
-enum Form {
+enum ListForm {
     Table(Box<Table>),
     Json(BufWriter<Stdout>),
 }
@@ -36,8 +36,8 @@ impl Listing {
         let usual = if json { 0 } else { ROWS };
         let most = limit.unwrap_or(usual);
         let form = match json {
-            true => Form::Json(BufWriter::new(std::io::stdout())),
-            false => Form::Table(Box::new(Table::new(columns))),
+            true => ListForm::Json(BufWriter::new(std::io::stdout())),
+            false => ListForm::Table(Box::new(Table::new(columns))),
         };
         Listing { form, most: (most > 0).then_some(most), shown: 0, is_cut: false }
     }
@@ -60,8 +60,8 @@ impl Listing {
         }
         self.shown += 1;
         match &mut self.form {
-            Form::Table(table) => table.row(row()),
-            Form::Json(out) => {
+            ListForm::Table(table) => table.row(row()),
+            ListForm::Json(out) => {
                 serde_json::to_writer(&mut *out, item).map_err(std::io::Error::from)?;
                 out.write_all(b"\n")?;
             }
@@ -72,9 +72,9 @@ impl Listing {
     /// `none` is said where there is nothing to show.
     pub(crate) fn finish(self, none: &str) -> anyhow::Result<Exit> {
         match self.form {
-            Form::Json(mut out) => out.flush()?,
-            Form::Table(_) if self.shown == 0 => say(none),
-            Form::Table(mut table) => print(table.text())?,
+            ListForm::Json(mut out) => out.flush()?,
+            ListForm::Table(_) if self.shown == 0 => say(none),
+            ListForm::Table(mut table) => print(table.text())?,
         }
         if self.is_cut {
             say(format_args!("… and more; --limit 0 shows all"));

@@ -17,6 +17,7 @@ mod sinfo;
 mod slip;
 mod squeue;
 mod srun;
+mod state;
 mod step;
 mod table;
 mod units;
@@ -204,7 +205,7 @@ pub(crate) async fn wait_for(hub: &Hub, job: u32) -> Result<u8, Fault> {
     }
     let known = known(hub, job).await?;
     let rows = known.rows(hub, true).await?;
-    Ok(rows.iter().map(jobs::Row::status).max().unwrap_or(0))
+    Ok(rows.iter().map(jobs::JobRow::status).max().unwrap_or(0))
 }
 
 async fn known(hub: &Hub, job: u32) -> Result<KnownJob, Fault> {

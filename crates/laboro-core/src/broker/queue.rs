@@ -5,7 +5,7 @@ use crate::id::Time;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub(super) struct Queue<M> {
+pub(super) struct RequestQueue<M> {
     waiting: VecDeque<Waiting<M>>,
     bytes: usize,
     messages_max: usize,
@@ -20,9 +20,9 @@ struct Waiting<M> {
     until: Time,
 }
 
-impl<M> Queue<M> {
-    pub fn new(config: &BrokerConfig) -> Queue<M> {
-        Queue {
+impl<M> RequestQueue<M> {
+    pub fn new(config: &BrokerConfig) -> RequestQueue<M> {
+        RequestQueue {
             waiting: VecDeque::new(),
             bytes: 0,
             messages_max: config.queue_messages_max,

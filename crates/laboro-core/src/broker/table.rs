@@ -13,13 +13,13 @@ use crate::id::{Name, Time};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
-use worker::Worker;
+use worker::BrokerWorker;
 
 #[derive(Debug)]
 pub(super) struct Table {
     config: BrokerConfig,
     /// By handle. A handle is used again once its worker is gone.
-    workers: Vec<Option<Worker>>,
+    workers: Vec<Option<BrokerWorker>>,
     unused: Vec<u32>,
     by_identity: HashMap<Name, u32, FixedState>,
     /// Handles in their order, beginning at `next` and going round.
@@ -64,7 +64,7 @@ impl Table {
         if self.ring.len() >= self.config.workers_max {
             return None;
         }
-        let worker = Worker::new(identity.clone(), peer, slots, now);
+        let worker = BrokerWorker::new(identity.clone(), peer, slots, now);
         let handle = match self.unused.pop() {
             Some(handle) => handle,
             None => {
@@ -168,10 +168,10 @@ impl Table {
     pub fn rows(&self) -> impl Iterator<Item = WorkerRow<'_>> {
         let (later, first) = self.ring.split_at(self.next);
         let in_order = first.iter().chain(later);
-        in_order.filter_map(|&handle| self.workers[handle as usize].as_ref()).map(Worker::row)
+        in_order.filter_map(|&handle| self.workers[handle as usize].as_ref()).map(BrokerWorker::row)
     }
 
-    fn worker(&mut self, handle: u32) -> &mut Worker {
+    fn worker(&mut self, handle: u32) -> &mut BrokerWorker {
         self.workers[handle as usize].as_mut().expect("handles are of live workers")
     }
 

@@ -7,12 +7,12 @@ const PAGE: u32 = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
-    pages: Vec<Page>,
+    pages: Vec<NumberPage>,
 }
 
 /// The count stands outside: with it inside, an allocator would round each page up.
 #[derive(Debug, Default)]
-struct Page {
+struct NumberPage {
     handles: Option<Box<[TaskHandle; PAGE as usize]>>,
     used: u32,
 }
@@ -26,7 +26,7 @@ impl Pages {
     pub(crate) fn put(&mut self, index: u32, handle: TaskHandle) {
         let at = (index / PAGE) as usize;
         if at >= self.pages.len() {
-            self.pages.resize_with(at + 1, Page::default);
+            self.pages.resize_with(at + 1, NumberPage::default);
         }
         let page = &mut self.pages[at];
         page.used += 1;

@@ -13,7 +13,7 @@ const PAGE: usize = 1 << PAGE_BITS;
 
 #[derive(Debug)]
 pub(crate) struct Slab<K, T> {
-    pages: Vec<Page<T>>,
+    pages: Vec<SlabPage<T>>,
     /// Pages with room. The first is filled first, so that those at the end become empty.
     open: BTreeSet<u32>,
     /// A page without records that is kept, so that one record that comes and goes costs no page each time.
@@ -23,7 +23,7 @@ pub(crate) struct Slab<K, T> {
 }
 
 #[derive(Debug)]
-struct Page<T> {
+struct SlabPage<T> {
     places: Vec<T>,
     /// Places whose record is gone.
     free: Vec<u16>,
@@ -47,7 +47,7 @@ impl<K: Handle, T> Slab<K, T> {
             Some(&number) => number,
             None => {
                 let number = self.pages.len() as u32;
-                self.pages.push(Page { places: Vec::new(), free: Vec::new() });
+                self.pages.push(SlabPage { places: Vec::new(), free: Vec::new() });
                 self.open.insert(number);
                 number
             }
@@ -98,14 +98,14 @@ impl<K: Handle, T> Slab<K, T> {
             // Of two that are empty the first is used sooner.
             let keep = self.spare.map_or(number, |spare| spare.min(number));
             if let Some(drop) = self.spare.replace(keep).map(|spare| spare.max(number)) {
-                self.pages[drop as usize] = Page { places: Vec::new(), free: Vec::new() };
+                self.pages[drop as usize] = SlabPage { places: Vec::new(), free: Vec::new() };
             }
         }
         gone
     }
 }
 
-impl<T> Page<T> {
+impl<T> SlabPage<T> {
     fn is_full(&self) -> bool {
         self.free.is_empty() && self.places.len() == PAGE
     }

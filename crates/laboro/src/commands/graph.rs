@@ -2,7 +2,7 @@
 
 mod hub;
 
-use crate::args::{Graph, GraphFormat};
+use crate::args::graph::{Graph, GraphFormat};
 use crate::exit::{Exit, usage};
 use crate::files::write_output;
 use crate::selector::JobRef;

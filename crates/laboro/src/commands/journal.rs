@@ -3,7 +3,7 @@
 mod copy;
 mod stream;
 
-use crate::args::{Journal, JournalCommand};
+use crate::args::journal::{Journal, JournalCommand};
 use crate::exit::{Exit, usage};
 use crate::output::{bytes, counted, print};
 use laboro_core::State;

@@ -4,7 +4,7 @@
 mod follow;
 mod job;
 
-pub(crate) use job::{Wanted, print_job};
+pub(crate) use job::{WantedLogs, print_job};
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
@@ -88,7 +88,7 @@ async fn print_all(hub: &Hub, args: &Logs, chosen: &Chosen) -> anyhow::Result<Ex
         _ => None,
     };
     let dir = args.output_dir.as_deref();
-    let wanted = Wanted { failed: args.failed, follow: args.follow, dir, stream };
+    let wanted = WantedLogs { failed: args.failed, follow: args.follow, dir, stream };
     print_job(hub, chosen, wanted).await
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Status) -> anyhow::Result<Exit> {
 
 struct Overview {
     groups: Vec<Group>,
-    workers: Workers,
+    workers: WorkerCounts,
     going_on: Vec<Job>,
     /// Over, with failures, newest first.
     failed: Vec<Job>,
@@ -33,7 +33,7 @@ struct Overview {
 }
 
 #[derive(Default)]
-struct Workers {
+struct WorkerCounts {
     connected: u64,
     away: u64,
     draining: u64,
@@ -58,7 +58,7 @@ impl Overview {
         groups.retain(|known| group.is_none_or(|group| known.name.bytes() == group.as_bytes()));
         let mut overview = Overview {
             groups,
-            workers: Workers::default(),
+            workers: WorkerCounts::default(),
             going_on: Vec::new(),
             failed: Vec::new(),
             is_cut: false,
@@ -144,7 +144,7 @@ impl Overview {
     }
 }
 
-impl Workers {
+impl WorkerCounts {
     fn text(&self) -> String {
         if self.connected == 0 {
             return Mood::Stuck.paint("no worker is connected: start one with `laboro worker`");

@@ -1,6 +1,6 @@
 //! `laboro submit`: gives tasks to a hub. Here the command line is turned into a job; `crate::submit` sends it.
 
-use super::logs::{Wanted, print_job};
+use super::logs::{WantedLogs, print_job};
 use super::wait::{WaitOutput, until_over};
 use crate::args::hub::Submit;
 use crate::begin;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
         if args.keep_order || args.output_dir.is_some() {
             let all = Chosen { job: submitted.job, which: Which::Job };
             let dir = args.output_dir.as_deref();
-            print_job(hub, &all, Wanted { follow: true, dir, ..Wanted::default() }).await?;
+            print_job(hub, &all, WantedLogs { follow: true, dir, ..WantedLogs::default() }).await?;
         }
         let shown =
             if args.json { WaitOutput::Json } else { WaitOutput::Words { quiet: args.quiet } };

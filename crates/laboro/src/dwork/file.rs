@@ -63,12 +63,12 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Line<'a> {
+struct GraphLine<'a> {
     name: &'a [u8],
     preds: Vec<&'a [u8]>,
 }
 
-impl Line<'_> {
+impl GraphLine<'_> {
     /// About what it takes in a message.
     fn bytes(&self) -> usize {
         self.name.len() + self.preds.iter().map(|pred| pred.len() + 8).sum::<usize>()
@@ -77,8 +77,8 @@ impl Line<'_> {
 
 /// Empty fields are dropped and blank lines skipped. A name that stands twice is one task with the
 /// predecessors of both.
-fn parse(text: &[u8]) -> Vec<Line<'_>> {
-    let mut tasks: Vec<Line<'_>> = Vec::new();
+fn parse(text: &[u8]) -> Vec<GraphLine<'_>> {
+    let mut tasks: Vec<GraphLine<'_>> = Vec::new();
     let mut places: HashMap<&[u8], usize> = HashMap::new();
     for line in text.split(|&byte| byte == b'\n') {
         let mut fields = line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
@@ -86,7 +86,7 @@ fn parse(text: &[u8]) -> Vec<Line<'_>> {
         let Some(name) = fields.next() else { continue };
         let at = *places.entry(name).or_insert(tasks.len());
         if at == tasks.len() {
-            tasks.push(Line { name, preds: Vec::new() });
+            tasks.push(GraphLine { name, preds: Vec::new() });
         }
         tasks[at].preds.extend(fields);
     }
@@ -94,7 +94,7 @@ fn parse(text: &[u8]) -> Vec<Line<'_>> {
 }
 
 /// As in the file, except that what is waited for comes before. A task on a cycle is the error.
-fn in_order(tasks: &[Line<'_>]) -> Result<Vec<usize>, usize> {
+fn in_order(tasks: &[GraphLine<'_>]) -> Result<Vec<usize>, usize> {
     let places: HashMap<&[u8], usize> =
         tasks.iter().enumerate().map(|(at, task)| (task.name, at)).collect();
     let mut order = Vec::with_capacity(tasks.len());

@@ -12,7 +12,7 @@ pub(crate) struct Hq {
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
     /// Make a link named hq to this program, for Nextflow's executor `hq` and for aiida-hyperqueue.
-    Install(Install),
+    Install(HqInstall),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -23,7 +23,7 @@ Example:
   nextflow run main.nf -process.executor hq
 
 It speaks to the hub that `laboro jobs` would speak to ($LABORO_ACCESS, $LABORO_DIR).")]
-pub(crate) struct Install {
+pub(crate) struct HqInstall {
     /// The directory for the link; made if it is not there.
     pub(crate) dir: PathBuf,
 }

@@ -4,7 +4,7 @@ use super::{COMMON, Mode, mode};
 use crate::args::hub::HubArgs;
 use crate::hub_client::{Hub, JobFilter, Newest, Verb};
 use crate::resolve::{Chosen, Which};
-use crate::slurm::options::{Opt, Takes, Typed, Words, ignored, means, parse};
+use crate::slurm::options::{Opt, Takes, TypedOptions, WordsBegin, ignored, means, parse};
 use crate::slurm::{Fault, ask, put};
 use laboro_api::{Job, JobState};
 use serde_json::{Value, json};
@@ -21,8 +21,8 @@ const LIST: [Opt; 7] = [
 
 const STATES: [&str; 5] = ["waiting", "running", "finished", "failed", "canceled"];
 
-pub(super) fn list(outer: &Typed, args: Vec<String>) -> Result<u8, Fault> {
-    let typed = parse(&LIST, Words::Anywhere, args)?;
+pub(super) fn list(outer: &TypedOptions, args: Vec<String>) -> Result<u8, Fault> {
+    let typed = parse(&LIST, WordsBegin::Anywhere, args)?;
     let mode = mode(outer, &typed)?;
     if let Some(word) = typed.words.first() {
         return Err(Fault::from(format!("`{word}` is not an option of `hq job list`")));
@@ -55,8 +55,8 @@ pub(super) fn list(outer: &Typed, args: Vec<String>) -> Result<u8, Fault> {
     })
 }
 
-pub(super) fn info(outer: &Typed, args: Vec<String>) -> Result<u8, Fault> {
-    let typed = parse(&COMMON, Words::Anywhere, args)?;
+pub(super) fn info(outer: &TypedOptions, args: Vec<String>) -> Result<u8, Fault> {
+    let typed = parse(&COMMON, WordsBegin::Anywhere, args)?;
     let mode = mode(outer, &typed)?;
     ask(&HubArgs::default(), async |hub| {
         let mut found = Vec::new();
@@ -68,8 +68,8 @@ pub(super) fn info(outer: &Typed, args: Vec<String>) -> Result<u8, Fault> {
     })
 }
 
-pub(super) fn cancel(outer: &Typed, args: Vec<String>) -> Result<u8, Fault> {
-    let typed = parse(&COMMON, Words::Anywhere, args)?;
+pub(super) fn cancel(outer: &TypedOptions, args: Vec<String>) -> Result<u8, Fault> {
+    let typed = parse(&COMMON, WordsBegin::Anywhere, args)?;
     let mode = mode(outer, &typed)?;
     ask(&HubArgs::default(), async |hub| {
         let (mut told, mut status) = (Vec::new(), 0);

@@ -2,7 +2,7 @@
 
 use super::{COMMON, Mode, memory, mode, time};
 use crate::args::hub::HubArgs;
-use crate::slurm::options::{Opt, Takes, Typed, Words, ignored, means, parse, refused};
+use crate::slurm::options::{Opt, Takes, TypedOptions, WordsBegin, ignored, means, parse, refused};
 use crate::slurm::sbatch::script::directives;
 use crate::slurm::{Fault, ask, put, wait_for};
 use anyhow::Context;
@@ -51,8 +51,8 @@ const OPTIONS: [Opt; 31] = [
     refused("group", None, Value, "groups of workers are those of the hub"),
 ];
 
-pub(super) fn run(outer: &Typed, args: Vec<String>) -> Result<u8, Fault> {
-    let typed = parse(&OPTIONS, Words::First, args)?;
+pub(super) fn run(outer: &TypedOptions, args: Vec<String>) -> Result<u8, Fault> {
+    let typed = parse(&OPTIONS, WordsBegin::First, args)?;
     let mode = mode(outer, &typed)?;
     let (submit, typed) = job(typed)?;
     ask(&HubArgs::default(), async |hub| {
@@ -66,7 +66,7 @@ pub(super) fn run(outer: &Typed, args: Vec<String>) -> Result<u8, Fault> {
     })
 }
 
-fn job(typed: Typed) -> Result<(SubmitJob, Typed), Fault> {
+fn job(typed: TypedOptions) -> Result<(SubmitJob, TypedOptions), Fault> {
     let here = std::env::current_dir().context("the working directory is not known")?;
     let mut command = typed.words.clone();
     let first = command.first().cloned();
@@ -74,7 +74,7 @@ fn job(typed: Typed) -> Result<(SubmitJob, Typed), Fault> {
     let script = script(&typed, &here, &first)?;
     let mut typed = typed;
     if let Some((path, body)) = script {
-        let said = parse(&OPTIONS, Words::Anywhere, directives(&body, "#HQ")?)?;
+        let said = parse(&OPTIONS, WordsBegin::Anywhere, directives(&body, "#HQ")?)?;
         if let Some(word) = said.words.first() {
             return Err(Fault::from(format!("`{word}` in a #HQ line is not an option")));
         }
@@ -115,7 +115,11 @@ fn job(typed: Typed) -> Result<(SubmitJob, Typed), Fault> {
 }
 
 /// The file whose `#HQ` lines count, and what is in it.
-fn script(typed: &Typed, here: &Path, first: &str) -> Result<Option<(PathBuf, Vec<u8>)>, Fault> {
+fn script(
+    typed: &TypedOptions,
+    here: &Path,
+    first: &str,
+) -> Result<Option<(PathBuf, Vec<u8>)>, Fault> {
     let path = here.join(first);
     match typed.value("directives").unwrap_or("auto") {
         "off" => Ok(None),
@@ -171,7 +175,7 @@ fn request(wanted: &str, amount: &str) -> Result<ResourceRequest, Fault> {
         .map_err(|error| Fault::from(format!("--resource {wanted}: {error}")))
 }
 
-fn env(typed: &Typed, here: &Path) -> Result<BTreeMap<String, Text>, Fault> {
+fn env(typed: &TypedOptions, here: &Path) -> Result<BTreeMap<String, Text>, Fault> {
     let mut env = BTreeMap::new();
     env.insert("HQ_SUBMIT_DIR".to_owned(), Text::new(here.as_os_str().as_bytes().to_vec()));
     for pair in typed.all("env") {
@@ -182,7 +186,7 @@ fn env(typed: &Typed, here: &Path) -> Result<BTreeMap<String, Text>, Fault> {
 }
 
 /// Both streams of a task with `--log` go to that file, as they come.
-fn output(typed: &Typed, here: &Path, dir: &Path) -> Result<Option<Output>, Fault> {
+fn output(typed: &TypedOptions, here: &Path, dir: &Path) -> Result<Option<Output>, Fault> {
     let file = |option: &str| -> Result<Option<Text>, Fault> {
         let Some(path) = typed.value(option) else { return Ok(None) };
         if path == "none" {

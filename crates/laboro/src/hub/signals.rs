@@ -32,7 +32,7 @@ impl HubSignals {
         }
     }
 
-    pub(super) async fn next(&mut self) -> Asked {
+    pub(super) async fn next(&mut self) -> SignalAsked {
         let HubSignals { ends, owner, reload } = self;
         let reload = async {
             match reload {
@@ -41,14 +41,14 @@ impl HubSignals {
             }
         };
         tokio::select! {
-            () = ends.next() => Asked::End,
-            () = owner.ended() => Asked::End,
-            () = reload => Asked::Reload,
+            () = ends.next() => SignalAsked::End,
+            () = owner.ended() => SignalAsked::End,
+            () = reload => SignalAsked::Reload,
         }
     }
 }
 
-pub(super) enum Asked {
+pub(super) enum SignalAsked {
     End,
     Reload,
 }

@@ -92,7 +92,7 @@ pub(super) struct ServerArgs {
     pub(super) console: bool,
 
     #[command(flatten)]
-    pub(super) words: Words,
+    pub(super) words: SpeechArgs,
 }
 
 #[derive(Debug, Args)]
@@ -126,7 +126,7 @@ pub(super) struct MqWorkerArgs {
     pub(super) console: bool,
 
     #[command(flatten)]
-    pub(super) words: Words,
+    pub(super) words: SpeechArgs,
 }
 
 #[derive(Debug, Args)]
@@ -143,7 +143,7 @@ pub(super) struct ClientArgs {
     pub(super) console: bool,
 
     #[command(flatten)]
-    pub(super) words: Words,
+    pub(super) words: SpeechArgs,
 
     #[command(subcommand)]
     pub(super) action: Option<Action>,
@@ -188,7 +188,7 @@ pub(super) struct WorkersArgs {
     pub(super) to: To,
 
     #[command(flatten)]
-    pub(super) words: Words,
+    pub(super) words: SpeechArgs,
 }
 
 #[derive(Debug, Args)]
@@ -221,7 +221,7 @@ pub(super) struct To {
 
 /// How much is said, and in which form.
 #[derive(Debug, Args)]
-pub(super) struct Words {
+pub(super) struct SpeechArgs {
     /// Log level: 0 errors, 1 basic information, 2 and more details.
     #[arg(short, long = "debug", value_name = "N", default_value_t = 1, global = true)]
     pub(super) debug: u8,

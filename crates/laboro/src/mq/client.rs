@@ -10,7 +10,7 @@ use super::target::target;
 use crate::exit::{Exit, usage};
 use crate::output::{print, say};
 use crate::run::Signals;
-use bulk::{Bulk, Kind, Outcome};
+use bulk::{Bulk, BulkKind, Outcome};
 use serde_json::json;
 use talk::Talk;
 
@@ -108,14 +108,15 @@ async fn act(
             }
             Ok(Exit::Done)
         }
-        Action::Pingt => single(args, talk, Kind::Ping, signals).await,
-        Action::Data { ones } => single(args, talk, Kind::Stream { ones }, signals).await,
+        Action::Pingt => single(args, talk, BulkKind::Ping, signals).await,
+        Action::Data { ones } => single(args, talk, BulkKind::Stream { ones }, signals).await,
         Action::Bulkping { count } => {
-            let bulk = Bulk { kind: Kind::Ping, count, at_once: PINGS_AT_ONCE, has_marks: true };
+            let bulk =
+                Bulk { kind: BulkKind::Ping, count, at_once: PINGS_AT_ONCE, has_marks: true };
             many(args, talk, bulk, signals).await
         }
         Action::Bulkdata { count } => {
-            let kind = Kind::Stream { ones: ONES };
+            let kind = BulkKind::Stream { ones: ONES };
             many(args, talk, Bulk { kind, count, at_once: u64::MAX, has_marks: true }, signals)
                 .await
         }
@@ -126,7 +127,7 @@ async fn act(
 async fn single(
     args: &ClientArgs,
     talk: &mut Talk,
-    kind: Kind,
+    kind: BulkKind,
     signals: &mut Signals,
 ) -> anyhow::Result<Exit> {
     let bulk = Bulk { kind, count: 1, at_once: 1, has_marks: false };

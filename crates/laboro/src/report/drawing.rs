@@ -123,24 +123,24 @@ pub(super) fn timeline(facts: &ReportFacts) -> String {
     frame(height, "when what ran where", &content)
 }
 
-struct Row<'a> {
+struct ChartRow<'a> {
     worker: u32,
     is_first: bool,
     spans: Vec<&'a EndedAttempt>,
     until: u64,
 }
 
-fn rows(spans: &[EndedAttempt]) -> Vec<Row<'_>> {
+fn rows(spans: &[EndedAttempt]) -> Vec<ChartRow<'_>> {
     let mut sorted: Vec<&EndedAttempt> = spans.iter().collect();
     sorted.sort_by_key(|span| (span.started_ms, span.task));
-    let mut workers: BTreeMap<u32, Vec<Row<'_>>> = BTreeMap::new();
+    let mut workers: BTreeMap<u32, Vec<ChartRow<'_>>> = BTreeMap::new();
     for span in sorted {
         let rows = workers.entry(span.worker).or_default();
         let at = match rows.iter().position(|row| row.until <= span.started_ms) {
             Some(at) => at,
             None => {
                 let (worker, is_first) = (span.worker, rows.is_empty());
-                rows.push(Row { worker, is_first, spans: Vec::new(), until: 0 });
+                rows.push(ChartRow { worker, is_first, spans: Vec::new(), until: 0 });
                 rows.len() - 1
             }
         };

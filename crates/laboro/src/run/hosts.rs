@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::resolve::{Chosen, Which};
 use crate::submit::{Terms, submit};
 use crate::view::called;
-use crate::worker::ssh::{Workers, remote_words};
+use crate::worker::ssh::{SshWorkers, remote_words};
 use anyhow::{Context, bail};
 use clap::Parser;
 use laboro_api::access::{Access, Role};
@@ -114,7 +114,7 @@ fn work(
     let asked = HubArgs { access: None, dir: Some(dir.to_owned()) };
     talk(&asked, async |hub| {
         let mut interrupts = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
-        let mut workers = Workers::new(access.text(), is_quiet);
+        let mut workers = SshWorkers::new(access.text(), is_quiet);
         for host in hosts {
             let slots = host.slots.or(jobs).map(|slots| slots.to_string());
             let options = slots.iter().flat_map(|slots| ["-j", slots]);

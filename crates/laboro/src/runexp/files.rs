@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-pub(super) struct Files {
+pub(super) struct ResultFiles {
     dir: PathBuf,
     /// By the number of its task, from 1.
     names: Vec<OsString>,
@@ -39,18 +39,18 @@ pub(super) type DraftKey = (Name, u32);
 
 /// The files, for the conversations that fill them and the journal that puts them in place.
 #[derive(Clone)]
-pub(super) struct Shared {
-    files: Arc<Mutex<Files>>,
+pub(super) struct SharedFiles {
+    files: Arc<Mutex<ResultFiles>>,
     /// Something happened that the manager wants to know.
     pub(super) news: Arc<Notify>,
 }
 
-impl Shared {
-    pub(super) fn new(files: Files) -> Shared {
-        Shared { files: Arc::new(Mutex::new(files)), news: Arc::default() }
+impl SharedFiles {
+    pub(super) fn new(files: ResultFiles) -> SharedFiles {
+        SharedFiles { files: Arc::new(Mutex::new(files)), news: Arc::default() }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Files> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ResultFiles> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,13 +85,13 @@ impl Draft {
     }
 }
 
-impl Files {
+impl ResultFiles {
     /// Changes nothing yet.
-    pub(super) fn open(dir: &Path) -> anyhow::Result<Files> {
+    pub(super) fn open(dir: &Path) -> anyhow::Result<ResultFiles> {
         let table = ResultTable::open(dir)?;
         let dir = dir.to_owned();
         let (names, news) = (Vec::new(), Vec::new());
-        Ok(Files {
+        Ok(ResultFiles {
             dir,
             names,
             table,

@@ -2,7 +2,7 @@
 //! runners may hear of it. Runners and leases are not written down: a manager that starts again knows what is done,
 //! and gives out the rest.
 
-use super::files::{Files, Shared};
+use super::files::{ResultFiles, SharedFiles};
 use crate::output::safe;
 use laboro_core::{Archive, Batch, Effect, Event, Name, ReturnReason, Standing, TaskId, WorkerId};
 use laboro_journal::{Journal, JournalError};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub(super) struct ResultJournal {
-    files: Shared,
+    files: SharedFiles,
     /// What each runner is called.
     runners: HashMap<WorkerId, Name>,
     /// Who has each task that is out, by its number, and since when.
@@ -26,13 +26,13 @@ struct Losses {
     held: usize,
 }
 
-/// The files say what is wrong with them; see `Files::take_trouble`.
+/// The files say what is wrong with them; see `ResultFiles::take_trouble`.
 #[derive(Debug, thiserror::Error)]
 #[error("a result cannot be written")]
 struct Unwritten;
 
 impl ResultJournal {
-    pub(super) fn new(files: Shared) -> ResultJournal {
+    pub(super) fn new(files: SharedFiles) -> ResultJournal {
         ResultJournal { files, runners: HashMap::new(), lent: HashMap::new() }
     }
 
@@ -91,7 +91,7 @@ impl ResultJournal {
         }
     }
 
-    fn tell(&self, files: &mut Files, worker: WorkerId, standing: Standing) {
+    fn tell(&self, files: &mut ResultFiles, worker: WorkerId, standing: Standing) {
         let words = match standing {
             Standing::OnHold => "is on hold: too many of its last jobs failed (--ban)",
             Standing::Ejected => "is sent away: too many of its jobs failed (--ban)",

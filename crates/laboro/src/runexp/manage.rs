@@ -4,7 +4,7 @@
 use super::args::Manage;
 use super::config::Config as Home;
 use super::dashboard::{self, Entrance, ManagerDashboard};
-use super::files::{Files, ManagerNews, Shared};
+use super::files::{ManagerNews, ResultFiles, SharedFiles};
 use super::journal::ResultJournal;
 use super::recorder::Recorder;
 use super::telling::{follow, tell, tell_interrupted};
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     let scripts = find_runs(&runs).map_err(usage)?;
     check_names(scripts.iter().map(|run| &*run.name))?;
     let count = scripts.len();
-    let mut files = Files::open(&outputs)?;
+    let mut files = ResultFiles::open(&outputs)?;
     let Sorted { done, names, tasks } = sort(scripts, &files)?;
     if args.print_jobs {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -111,7 +111,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
         .init();
     let address = SocketAddr::new(args.listen, args.port.or(home.port).unwrap_or(0));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let task = Task { address, door, files: Shared::new(files), tasks, is_going_on };
+    let task = Task { address, door, files: SharedFiles::new(files), tasks, is_going_on };
     runtime.block_on(serve(args, task))
 }
 
@@ -119,7 +119,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
 struct Task {
     address: SocketAddr,
     door: ManagerDoor,
-    files: Shared,
+    files: SharedFiles,
     tasks: Vec<TaskSpec>,
     /// The manager before this one did not come to its end.
     is_going_on: bool,
@@ -134,7 +134,7 @@ struct Sorted {
     tasks: Vec<TaskSpec>,
 }
 
-fn sort(scripts: Vec<Run>, files: &Files) -> anyhow::Result<Sorted> {
+fn sort(scripts: Vec<Run>, files: &ResultFiles) -> anyhow::Result<Sorted> {
     let mut sorted = Sorted::default();
     let setting = Arc::new(Setting::default());
     for Run { name, kind, body } in scripts {

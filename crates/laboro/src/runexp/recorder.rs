@@ -1,7 +1,7 @@
 //! A conversation with a runner whose results go to files: around the dialect's own session, which knows no files.
 //! What a runner prints becomes a draft; with the report it goes to the journal, which puts it in its place.
 
-use super::files::{Draft, DraftKey, Shared};
+use super::files::{Draft, DraftKey, SharedFiles};
 use bytes::BytesMut;
 use laboro_core::{Command, LeaseRef, TaskRef, Time, WorkerRef};
 use laboro_dialects::runexp::Manager;
@@ -10,14 +10,14 @@ use laboro_dialects::session::{Delivery, HangUp, Output, Session};
 pub(super) struct Recorder {
     session: Manager,
     number: u64,
-    files: Shared,
+    files: SharedFiles,
     draft: Option<Draft>,
     /// What the hub is asked to count, by the tag of the answer.
     reported: Option<(u64, DraftKey)>,
 }
 
 impl Recorder {
-    pub(super) fn new(session: Manager, number: u64, files: Shared) -> Recorder {
+    pub(super) fn new(session: Manager, number: u64, files: SharedFiles) -> Recorder {
         Recorder { session, number, files, draft: None, reported: None }
     }
 

@@ -2,7 +2,7 @@
 //! but when all is done.
 
 use super::args::Manage;
-use super::files::{ManagerNews, Shared};
+use super::files::{ManagerNews, SharedFiles};
 use super::manage::JOB;
 use crate::exit::Exit;
 use crate::output::{safe, say};
@@ -18,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOST_NAMED_MAX: u32 = 20;
 
 /// Until nothing is left to do.
-pub(super) async fn follow(args: &Manage, hub: &Handle, files: &Shared) -> Exit {
+pub(super) async fn follow(args: &Manage, hub: &Handle, files: &SharedFiles) -> Exit {
     let mut progress = Progress::new(0, !args.progress);
     loop {
         let Some(counts) = counts(hub).await else { return Exit::Trouble };
@@ -50,7 +50,7 @@ async fn counts(hub: &Handle) -> Option<Counts> {
     }
 }
 
-fn show(args: &Manage, files: &Shared, counts: &Counts, progress: &mut Progress) {
+fn show(args: &Manage, files: &SharedFiles, counts: &Counts, progress: &mut Progress) {
     let news = files.lock().take_news();
     for news in news {
         tell(args, news, |words| progress.say(words));

@@ -12,7 +12,7 @@ pub(crate) struct Slurm {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SlurmCommand {
     /// Make links named sbatch, squeue, sacct, scancel, srun, scontrol and sinfo to this program.
-    Install(Install),
+    Install(SlurmInstall),
     /// Run the script of a task that came by sbatch; workers call this.
     #[command(hide = true)]
     Step(Step),
@@ -26,7 +26,7 @@ Example:
   sbatch --array=1-10 job.sh
 
 The commands speak to the hub that `laboro jobs` would speak to ($LABORO_ACCESS, $LABORO_DIR).")]
-pub(crate) struct Install {
+pub(crate) struct SlurmInstall {
     /// The directory for the links; made if it is not there.
     pub(crate) dir: PathBuf,
 }

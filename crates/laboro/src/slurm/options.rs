@@ -49,12 +49,12 @@ pub(crate) const fn refused(
 
 /// What was typed.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Typed {
+pub(crate) struct TypedOptions {
     options: Vec<(&'static str, String)>,
     pub(crate) words: Vec<String>,
 }
 
-impl Typed {
+impl TypedOptions {
     /// The last one counts.
     pub(crate) fn value(&self, long: &str) -> Option<&str> {
         self.options.iter().rev().find(|(name, _)| *name == long).map(|(_, value)| &**value)
@@ -79,16 +79,16 @@ impl Typed {
     }
 
     /// Those of `first` count less.
-    pub(crate) fn over(mut self, first: Typed) -> Typed {
+    pub(crate) fn over(mut self, first: TypedOptions) -> TypedOptions {
         let mut options = first.options;
         options.append(&mut self.options);
-        Typed { options, words: self.words }
+        TypedOptions { options, words: self.words }
     }
 }
 
 /// Where the words begin that are not options.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Words {
+pub(crate) enum WordsBegin {
     /// Behind the first word everything is a word: it is another program's.
     First,
     Anywhere,
@@ -96,11 +96,11 @@ pub(crate) enum Words {
 
 pub(crate) fn parse(
     table: &[Opt],
-    words: Words,
+    words: WordsBegin,
     args: impl IntoIterator<Item = String>,
-) -> Result<Typed, String> {
+) -> Result<TypedOptions, String> {
     let mut args = args.into_iter();
-    let mut typed = Typed::default();
+    let mut typed = TypedOptions::default();
     while let Some(arg) = args.next() {
         if arg == "--" {
             typed.words.extend(args);
@@ -124,7 +124,7 @@ pub(crate) fn parse(
             short(table, &arg[1..], &mut args, &mut typed)?;
         } else {
             typed.words.push(arg);
-            if words == Words::First {
+            if words == WordsBegin::First {
                 typed.words.extend(args);
                 break;
             }
@@ -137,7 +137,7 @@ fn short(
     table: &[Opt],
     letters: &str,
     args: &mut impl Iterator<Item = String>,
-    typed: &mut Typed,
+    typed: &mut TypedOptions,
 ) -> Result<(), String> {
     for (at, letter) in letters.char_indices() {
         let option = table.iter().find(|option| option.short == Some(letter));
@@ -155,7 +155,7 @@ fn short(
     Ok(())
 }
 
-fn take(typed: &mut Typed, option: &Opt, value: String) -> Result<(), String> {
+fn take(typed: &mut TypedOptions, option: &Opt, value: String) -> Result<(), String> {
     match option.honour {
         Honour::Means => typed.options.push((option.long, value)),
         Honour::Ignored => {}
@@ -195,19 +195,19 @@ mod tests {
         refused("begin", Some('b'), Takes::Value, "there is no clock for it"),
     ];
 
-    fn typed(words: Words, line: &str) -> Result<Typed, String> {
+    fn typed(words: WordsBegin, line: &str) -> Result<TypedOptions, String> {
         parse(&TABLE, words, line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
     fn options_are_taken_in_every_form() {
         for line in ["--array=1-3 -H x", "-a1-3 --hold x", "-Ha 1-3 x", "--arr 1-3 -A me -H x"] {
-            let typed = typed(Words::First, line).unwrap();
+            let typed = typed(WordsBegin::First, line).unwrap();
             assert_eq!(typed.value("array"), Some("1-3"), "{line}");
             assert!(typed.has("hold"), "{line}");
             assert_eq!(typed.words, ["x"], "{line}");
         }
-        let typed = typed(Words::First, "--exclusive script --hold -a 3").unwrap();
+        let typed = typed(WordsBegin::First, "--exclusive script --hold -a 3").unwrap();
         assert_eq!(typed.value("exclusive"), Some(""));
         assert_eq!(typed.words, ["script", "--hold", "-a", "3"]);
     }
@@ -222,7 +222,7 @@ mod tests {
             ("--hold=1", "doesn't allow an argument"),
             ("-b now", "--begin cannot be honoured: there is no clock for it"),
         ] {
-            let told = typed(Words::Anywhere, line).unwrap_err();
+            let told = typed(WordsBegin::Anywhere, line).unwrap_err();
             assert!(told.contains(words), "{line}: {told}");
         }
     }

@@ -1,8 +1,9 @@
 //! `sacct`: what became of jobs, as long as the hub remembers them.
 
-use super::jobs::{Row, SlurmJobRef, State, WantedRows, states};
-use super::options::{Opt, Takes, Typed, Words, ignored, means, parse, refused};
+use super::jobs::{JobRow, SlurmJobRef, WantedRows};
+use super::options::{Opt, Takes, TypedOptions, WordsBegin, ignored, means, parse, refused};
 use super::put;
+use super::state::{JobState, states};
 use super::table::{field, fit, json, now_ms};
 use super::{Fault, user};
 use jiff::civil::DateTime;
@@ -112,7 +113,7 @@ enum Style<'a> {
 }
 
 pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<u8, Fault> {
-    let typed = parse(&OPTIONS, Words::Anywhere, args)?;
+    let typed = parse(&OPTIONS, WordsBegin::Anywhere, args)?;
     if let Some(word) = typed.words.first() {
         return Err(Fault::from(format!("Unknown arguments: {word}")));
     }
@@ -171,7 +172,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
     })
 }
 
-fn wanted(typed: &Typed) -> Result<(WantedRows, u64), Fault> {
+fn wanted(typed: &TypedOptions) -> Result<(WantedRows, u64), Fault> {
     let jobs =
         typed.list("jobs").into_iter().map(SlurmJobRef::parse).collect::<Result<Vec<_>, _>>()?;
     let now = now_ms();
@@ -209,11 +210,11 @@ fn columns(format: &str) -> Result<Vec<AccountColumn>, Fault> {
     format.split(',').filter(|item| !item.is_empty()).map(one).collect()
 }
 
-fn content(row: &Row, column: &AccountColumn, now_ms: u64) -> String {
+fn content(row: &JobRow, column: &AccountColumn, now_ms: u64) -> String {
     let name = column.name.to_ascii_lowercase();
     let text = field(row, &name, now_ms).unwrap_or_default();
     match (column.name, row.state) {
-        ("State", State::Cancelled) => {
+        ("State", JobState::Cancelled) => {
             format!("CANCELLED by {}", rustix::process::getuid().as_raw())
         }
         // What has not been used is not told of the job, but of its steps.
@@ -222,7 +223,7 @@ fn content(row: &Row, column: &AccountColumn, now_ms: u64) -> String {
     }
 }
 
-fn of_script(row: &Row, column: &AccountColumn, now_ms: u64) -> String {
+fn of_script(row: &JobRow, column: &AccountColumn, now_ms: u64) -> String {
     match column.name {
         "JobID" => format!("{}.batch", row.id()),
         "JobIDRaw" => format!("{}.batch", row.raw()),

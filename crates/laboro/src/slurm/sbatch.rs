@@ -8,7 +8,7 @@ mod size;
 pub(super) use flags::OPTIONS;
 
 use super::depend::{Dependencies, DependencyKind};
-use super::options::{Typed, Words, parse};
+use super::options::{TypedOptions, WordsBegin, parse};
 use super::put;
 use super::slip::{Signal, Slip};
 use super::units::{Indices, time_limit};
@@ -32,7 +32,7 @@ pub(super) const OWN_ACCESS: &str = "@job";
 
 /// Typed after the program's name, with what the script says in `#SBATCH` lines below it.
 pub(super) struct Batch {
-    typed: Typed,
+    typed: TypedOptions,
     body: Vec<u8>,
     arguments: Vec<String>,
     /// Of the script, for its name.
@@ -66,7 +66,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
 
 impl Batch {
     pub(super) fn read(args: Vec<String>) -> Result<Batch, Fault> {
-        let typed = parse(&OPTIONS, Words::First, args)?;
+        let typed = parse(&OPTIONS, WordsBegin::First, args)?;
         let mut words = typed.words.iter().cloned();
         let (body, file) = match typed.value("wrap") {
             Some(line) => {
@@ -101,14 +101,14 @@ impl Batch {
                  interpreter. For instance: #!/bin/sh",
             ));
         }
-        let said = parse(&OPTIONS, Words::Anywhere, directives(&body, "#SBATCH")?)?;
+        let said = parse(&OPTIONS, WordsBegin::Anywhere, directives(&body, "#SBATCH")?)?;
         let arguments = words.collect();
         let typed = typed.over(from_environment()?).over(said);
         Ok(Batch { typed, body, arguments, file, is_step: false })
     }
 
     /// A command in place of a script, as for `srun`.
-    pub(super) fn of_command(typed: Typed) -> Batch {
+    pub(super) fn of_command(typed: TypedOptions) -> Batch {
         let body = b"#!/bin/sh\nexec \"$@\"\n".to_vec();
         let (arguments, file) = (typed.words.clone(), typed.words.first().cloned());
         Batch { typed, body, arguments, file, is_step: true }
@@ -200,7 +200,7 @@ impl Batch {
 }
 
 /// `SBATCH_PARTITION` and the like count less than what is typed, and more than what the script says.
-fn from_environment() -> Result<Typed, String> {
+fn from_environment() -> Result<TypedOptions, String> {
     let mut args = Vec::new();
     for option in ["account", "partition", "time", "export", "job-name", "open-mode", "constraint"]
     {
@@ -212,7 +212,7 @@ fn from_environment() -> Result<Typed, String> {
             args.push(format!("--{option}={value}"));
         }
     }
-    parse(&OPTIONS, Words::Anywhere, args)
+    parse(&OPTIONS, WordsBegin::Anywhere, args)
 }
 
 /// A group of the hub.
@@ -251,7 +251,7 @@ fn constraint(wanted: Option<&str>) -> Result<Vec<Text>, Fault> {
     Ok(wanted.split(['&', ',']).map(Text::from).collect())
 }
 
-fn priority(typed: &Typed) -> Result<Option<i32>, Fault> {
+fn priority(typed: &TypedOptions) -> Result<Option<i32>, Fault> {
     let number = |text: &str| {
         text.parse::<i32>().map_err(|_| Fault::from(format!("invalid number: {text}")))
     };

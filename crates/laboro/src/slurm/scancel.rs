@@ -1,7 +1,8 @@
 //! `scancel`: ends jobs.
 
-use super::jobs::{KnownJob, SlurmJobRef, State, WantedRows, states};
-use super::options::{Opt, Takes, Words, ignored, means, parse, refused};
+use super::jobs::{KnownJob, SlurmJobRef, WantedRows};
+use super::options::{Opt, Takes, WordsBegin, ignored, means, parse, refused};
+use super::state::{JobState, states};
 use super::{Fault, user};
 use crate::hub_client::{Hub, Verb};
 use crate::resolve::{Chosen, Which};
@@ -30,7 +31,7 @@ const OPTIONS: [Opt; 18] = [
 ];
 
 pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<u8, Fault> {
-    let typed = parse(&OPTIONS, Words::Anywhere, args)?;
+    let typed = parse(&OPTIONS, WordsBegin::Anywhere, args)?;
     if let Some(signal) = typed.value("signal") {
         let number = super::signal_number(signal);
         if !matches!(number, Some(2 | 9 | 15)) {
@@ -52,7 +53,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
         return Err(Fault::from("No job identification provided"));
     }
     let states = match &words[..] {
-        [] => Some(vec![State::Pending, State::Running]),
+        [] => Some(vec![JobState::Pending, JobState::Running]),
         words => states(words)?,
     };
     super::ask(hub, async |hub| {

@@ -1,7 +1,8 @@
 //! `scontrol`: shows jobs, partitions, nodes and settings; holds, releases and requeues jobs.
 
-use super::jobs::{KnownJob, Part, Row, SlurmJobRef};
+use super::jobs::{JobRow, KnownJob, Part, SlurmJobRef};
 use super::put;
+use super::state::JobState;
 use super::table::{field, now_ms};
 use super::{Fault, VERSION};
 use crate::hub_client::{Hub, Verb, WorkerPages};
@@ -70,7 +71,7 @@ async fn show_jobs(hub: &Hub, which: &[&str], one_line: bool) -> Result<String, 
     let mut rows = Vec::new();
     match which {
         [] => {
-            let states = Some(vec![super::jobs::State::Pending, super::jobs::State::Running]);
+            let states = Some(vec![JobState::Pending, JobState::Running]);
             let wanted = super::jobs::WantedRows { states, ..Default::default() };
             rows = wanted.rows(hub).await?;
         }
@@ -88,7 +89,7 @@ async fn show_jobs(hub: &Hub, which: &[&str], one_line: bool) -> Result<String, 
     Ok(rows.iter().map(|row| shown(row, now, one_line)).collect())
 }
 
-fn shown(row: &Row, now_ms: u64, one_line: bool) -> String {
+fn shown(row: &JobRow, now_ms: u64, one_line: bool) -> String {
     let of = |name: &str| field(row, name, now_ms).unwrap_or_default();
     let array = match (row.index, &row.rest) {
         (Some(index), _) => format!(" ArrayJobId={} ArrayTaskId={index}", row.job),

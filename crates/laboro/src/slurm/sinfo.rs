@@ -2,7 +2,7 @@
 
 use super::Fault;
 use super::columns::{by_letters, line};
-use super::options::{Opt, Takes, Words, ignored, means, parse, refused};
+use super::options::{Opt, Takes, WordsBegin, ignored, means, parse, refused};
 use super::put;
 use crate::hub_client::{Hub, WorkerPages};
 use laboro_api::Worker;
@@ -86,7 +86,7 @@ pub(super) fn state(worker: &Worker) -> &'static str {
 }
 
 pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<u8, Fault> {
-    let typed = parse(&OPTIONS, Words::Anywhere, args)?;
+    let typed = parse(&OPTIONS, WordsBegin::Anywhere, args)?;
     let usual = match (typed.has("Node"), typed.has("summarize")) {
         (true, _) => BY_NODE,
         (false, true) => SUMMARY,

@@ -1,9 +1,10 @@
 //! `squeue`: what waits and runs.
 
 use super::columns::{FormatColumn, by_letters, line};
-use super::jobs::{Row, SlurmJobRef, State, WantedRows, states};
-use super::options::{Opt, Takes, Words, ignored, means, parse, refused};
+use super::jobs::{JobRow, SlurmJobRef, WantedRows};
+use super::options::{Opt, Takes, WordsBegin, ignored, means, parse, refused};
 use super::put;
+use super::state::{JobState, states};
 use super::table::{field, json, now_ms};
 use super::{Fault, user};
 
@@ -48,7 +49,7 @@ const LONG: &str = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 const REMEMBERED_MS: u64 = 300_000;
 
 pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<u8, Fault> {
-    let typed = parse(&OPTIONS, Words::Anywhere, args)?;
+    let typed = parse(&OPTIONS, WordsBegin::Anywhere, args)?;
     if let Some(word) = typed.words.first() {
         return Err(Fault::from(format!("Unrecognized option: {word}")));
     }
@@ -59,7 +60,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
     users.extend(typed.has("me").then(user));
     let words = typed.list("states");
     let states = match &words[..] {
-        [] => Some(vec![State::Pending, State::Running]),
+        [] => Some(vec![JobState::Pending, JobState::Running]),
         words => states(words)?,
     };
     let wanted = WantedRows {
@@ -107,9 +108,9 @@ struct Field {
     head: &'static str,
 }
 
-type Column = FormatColumn<Field>;
+type QueueColumn = FormatColumn<Field>;
 
-fn content(row: &Row, name: &str, now_ms: u64) -> String {
+fn content(row: &JobRow, name: &str, now_ms: u64) -> String {
     let text = field(row, name, now_ms).unwrap_or_default();
     // What has no node has nothing there.
     match name {
@@ -154,7 +155,7 @@ fn by_letter(letter: char) -> Option<Field> {
 }
 
 /// `JobID:20,State:|`: a width, or what stands behind.
-fn by_names(names: &str) -> Result<Vec<Column>, Fault> {
+fn by_names(names: &str) -> Result<Vec<QueueColumn>, Fault> {
     let mut columns = Vec::new();
     for item in names.split(',').filter(|item| !item.is_empty()) {
         let (name, rest) = item.split_once(':').unwrap_or((item, "20"));
@@ -168,7 +169,7 @@ fn by_names(names: &str) -> Result<Vec<Column>, Fault> {
         let field = field.ok_or_else(|| Fault::from(format!("there is no column {name} here")))?;
         let head = HEADS.iter().find(|(known, _)| known == field).map_or(*field, |(_, head)| head);
         let what = Field { name: field, head };
-        columns.push(Column { before: String::new(), what, width, right, after });
+        columns.push(QueueColumn { before: String::new(), what, width, right, after });
     }
     Ok(columns)
 }

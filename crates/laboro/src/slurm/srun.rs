@@ -1,6 +1,6 @@
 //! `srun`: inside a job, runs a command as a step of it, here; outside of one, as a job whose output is shown.
 
-use super::options::{Typed, Words, parse};
+use super::options::{TypedOptions, WordsBegin, parse};
 use super::pattern::PatternFacts;
 use super::sbatch::{Batch, OPTIONS};
 use super::step::{open, variable};
@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
 pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<u8, Fault> {
-    let typed = parse(&OPTIONS, Words::First, args)?;
+    let typed = parse(&OPTIONS, WordsBegin::First, args)?;
     if typed.words.is_empty() {
         return Err(Fault::from("No command given to execute."));
     }
@@ -24,7 +24,7 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
 }
 
 /// A step of the job that this runs in.
-fn step(typed: &Typed, job: &str) -> Result<u8, Fault> {
+fn step(typed: &TypedOptions, job: &str) -> Result<u8, Fault> {
     for option in ["array", "dependency", "wrap", "hold"] {
         if typed.has(option) {
             return Err(Fault::from(format!("--{option} is an option of sbatch")));
@@ -45,7 +45,7 @@ fn step(typed: &Typed, job: &str) -> Result<u8, Fault> {
     let dir = typed.value("chdir").map(str::to_owned);
     let appends = matches!(typed.value("open-mode"), Some("a" | "append"));
     let mut children: Vec<Child> = Vec::new();
-    let mut shared = Files::default();
+    let mut shared = StreamFiles::default();
     for task in 0..tasks {
         let facts = PatternFacts {
             job: job.to_owned(),
@@ -110,9 +110,9 @@ fn step(typed: &Typed, job: &str) -> Result<u8, Fault> {
 
 /// Tasks that write to one file share it.
 #[derive(Default)]
-struct Files(Vec<(String, std::fs::File)>);
+struct StreamFiles(Vec<(String, std::fs::File)>);
 
-impl Files {
+impl StreamFiles {
     fn open(&mut self, path: &str, appends: bool) -> anyhow::Result<std::fs::File> {
         if let Some((_, file)) = self.0.iter().find(|(known, _)| known == path) {
             return Ok(file.try_clone()?);
@@ -125,7 +125,7 @@ impl Files {
 }
 
 /// A job of its own, waited for.
-fn alone(hub: &crate::args::hub::HubArgs, typed: Typed) -> Result<u8, Fault> {
+fn alone(hub: &crate::args::hub::HubArgs, typed: TypedOptions) -> Result<u8, Fault> {
     let has_files = typed.has("output");
     let batch = Batch::of_command(typed);
     super::ask(hub, async |hub| {

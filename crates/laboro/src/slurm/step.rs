@@ -192,8 +192,9 @@ fn conditions_hold(slip: &Slip, job: u32, place: Option<u32>) -> anyhow::Result<
         for condition in &slip.conditions {
             let before = known(hub, condition.job).await?;
             let rows = before.rows(hub, true).await?;
-            let of =
-                |row: &&super::jobs::Row| condition.task.is_none_or(|task| row.place == Some(task));
+            let of = |row: &&super::jobs::JobRow| {
+                condition.task.is_none_or(|task| row.place == Some(task))
+            };
             let is_good = rows.iter().filter(of).all(|row| row.status() == 0);
             hold &= is_good == (condition.must == Must::Succeed);
         }

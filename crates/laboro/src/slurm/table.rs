@@ -1,6 +1,7 @@
 //! The columns of Slurm's lists: one function knows what stands in each, whatever a command calls it.
 
-use super::jobs::{Row, State};
+use super::jobs::JobRow;
+use super::state::JobState;
 use super::units::{date, elapsed, elapsed_full};
 use serde_json::{Value, json};
 use std::time::SystemTime;
@@ -12,7 +13,7 @@ pub(super) fn now_ms() -> u64 {
 
 /// What stands in a column, by the name that `sacct` and `squeue -O` have for it, in small letters. `None`: there is no
 /// such column.
-pub(super) fn field(row: &Row, name: &str, now_ms: u64) -> Option<String> {
+pub(super) fn field(row: &JobRow, name: &str, now_ms: u64) -> Option<String> {
     let is_over = row.state.is_over();
     let memory = || match row.memory_bytes {
         0 => "0".to_owned(),
@@ -43,14 +44,15 @@ pub(super) fn field(row: &Row, name: &str, now_ms: u64) -> Option<String> {
         "statecompact" => row.state.short().to_owned(),
         "reason" => row.reason.to_owned(),
         "reasonlist" => match row.state {
-            State::Running => row.node.clone(),
+            JobState::Running => row.node.clone(),
             _ => format!("({})", row.reason),
         },
-        "nodelist" | "nodes" => match (row.node.is_empty() || row.state == State::Pending, is_over)
-        {
-            (true, _) => "None assigned".to_owned(),
-            (false, _) => row.node.clone(),
-        },
+        "nodelist" | "nodes" => {
+            match (row.node.is_empty() || row.state == JobState::Pending, is_over) {
+                (true, _) => "None assigned".to_owned(),
+                (false, _) => row.node.clone(),
+            }
+        }
         "exitcode" | "derivedexitcode" | "exit_code" | "derived_ec" => {
             format!("{}:{}", row.exit_code, row.exit_signal)
         }
@@ -91,7 +93,7 @@ pub(super) fn field(row: &Row, name: &str, now_ms: u64) -> Option<String> {
 }
 
 /// As `--json` has it.
-pub(super) fn json(rows: &[Row]) -> Value {
+pub(super) fn json(rows: &[JobRow]) -> Value {
     let seconds = |ms: Option<u64>| ms.map_or(0, |ms| ms / 1000);
     let jobs: Vec<Value> = rows
         .iter()
@@ -109,7 +111,7 @@ pub(super) fn json(rows: &[Row]) -> Value {
                 "comment": row.comment,
                 "job_state": row.state.long(),
                 "state_reason": row.reason,
-                "nodes": if row.state == State::Pending { "" } else { &row.node },
+                "nodes": if row.state == JobState::Pending { "" } else { &row.node },
                 "cpus": row.cpus,
                 "tasks": row.tasks,
                 "node_count": 1,

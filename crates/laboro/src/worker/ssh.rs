@@ -39,7 +39,7 @@ fn remote_command(args: &Worker, words: &[&str]) -> String {
 
 async fn drive(hosts: &[String], command: &str, access: &str) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen()?;
-    let mut workers = Workers::new(access.to_owned(), false);
+    let mut workers = SshWorkers::new(access.to_owned(), false);
     for host in hosts {
         workers.watch(host, start(host, &[], command)?).await;
     }
@@ -64,7 +64,7 @@ pub(crate) fn remote_words<'a>(
 }
 
 /// Workers that were started, as long as they live.
-pub(crate) struct Workers {
+pub(crate) struct SshWorkers {
     access: String,
     is_quiet: bool,
     watched: JoinSet<HostEnd>,
@@ -73,9 +73,9 @@ pub(crate) struct Workers {
     has_failed: bool,
 }
 
-impl Workers {
-    pub(crate) fn new(access: String, is_quiet: bool) -> Workers {
-        Workers {
+impl SshWorkers {
+    pub(crate) fn new(access: String, is_quiet: bool) -> SshWorkers {
+        SshWorkers {
             access,
             is_quiet,
             watched: JoinSet::new(),

@@ -5,7 +5,7 @@ use crate::id::{Name, Time};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(super) struct BrokerWorker {
     pub identity: Name,
     slots: u32,
     free: u32,
@@ -44,9 +44,9 @@ pub struct WorkerRow<'a> {
     pub passed: Rate,
 }
 
-impl Worker {
-    pub fn new(identity: Name, peer: PeerId, slots: u32, now: Time) -> Worker {
-        Worker {
+impl BrokerWorker {
+    pub fn new(identity: Name, peer: PeerId, slots: u32, now: Time) -> BrokerWorker {
+        BrokerWorker {
             identity,
             slots,
             free: slots,

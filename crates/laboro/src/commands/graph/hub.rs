@@ -1,7 +1,7 @@
 //! `laboro graph` of a job at a hub: its tasks as they are there, as a plan that can be drawn. An array is drawn as
 //! one, with what it waits for as a whole and element by element.
 
-use crate::args::Graph;
+use crate::args::graph::Graph;
 use crate::exit::usage;
 use crate::hub_client::{Hub, look};
 use crate::resolve;

@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// What is wanted of a job.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedLogs<'a> {
     /// Only tasks that failed, each with a heading.
     pub(crate) failed: bool,
     /// Wait for each task to end.
@@ -30,7 +30,7 @@ pub(crate) struct Wanted<'a> {
 pub(crate) async fn print_job(
     hub: &Hub,
     chosen: &Chosen,
-    wanted: Wanted<'_>,
+    wanted: WantedLogs<'_>,
 ) -> anyhow::Result<Exit> {
     if let Some(dir) = wanted.dir {
         std::fs::create_dir_all(dir)
@@ -64,7 +64,7 @@ pub(crate) async fn print_job(
     Ok(exit)
 }
 
-async fn print_task(hub: &Hub, task: Task, wanted: Wanted<'_>) -> anyhow::Result<Exit> {
+async fn print_task(hub: &Hub, task: Task, wanted: WantedLogs<'_>) -> anyhow::Result<Exit> {
     let (job, number) = (task.job, task.task);
     if wanted.failed && wanted.dir.is_none() {
         let outcome = task.attempts.last().and_then(|last| last.outcome);

@@ -9,30 +9,30 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub(super) struct Bulk {
-    pub(super) kind: Kind,
+    pub(super) kind: BulkKind,
     pub(super) count: u64,
     pub(super) at_once: u64,
     pub(super) has_marks: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BulkKind {
     Ping,
     Stream { ones: u32 },
 }
 
-impl Kind {
+impl BulkKind {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Kind::Ping => "PING",
-            Kind::Stream { .. } => "STREAM",
+            BulkKind::Ping => "PING",
+            BulkKind::Stream { .. } => "STREAM",
         }
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Outcome {
-    pub(super) kind: Kind,
+    pub(super) kind: BulkKind,
     /// Answered, or given up.
     pub(super) total: u64,
     pub(super) successes: u64,
@@ -87,15 +87,15 @@ impl Bulk {
 
     fn ask(&self, talk: &mut Talk) {
         match self.kind {
-            Kind::Ping => talk.ask_ping(),
-            Kind::Stream { ones } => talk.ask_data(ones),
+            BulkKind::Ping => talk.ask_ping(),
+            BulkKind::Stream { ones } => talk.ask_data(ones),
         }
     }
 
     fn judge(&self, answer: &Answer) -> Result<(), String> {
         match (self.kind, answer) {
-            (Kind::Ping, Answer::Ponged(_)) => Ok(()),
-            (Kind::Stream { ones }, Answer::Data(_, data)) => match example::ones(data) {
+            (BulkKind::Ping, Answer::Ponged(_)) => Ok(()),
+            (BulkKind::Stream { ones }, Answer::Data(_, data)) => match example::ones(data) {
                 Some(got) if got == u64::from(ones) => Ok(()),
                 Some(got) => Err(format!("{got} ones came instead of {ones}")),
                 None => Err("the data are not ones".to_owned()),

@@ -46,13 +46,14 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 mod tests {
     use super::super::OPTIONS;
     use super::*;
-    use crate::slurm::options::{Words, parse};
+    use crate::slurm::options::{WordsBegin, parse};
 
     #[test]
     fn lines_of_a_script_are_options_until_its_first_command() {
         let body = b"#!/bin/bash\n#SBATCH --job-name=\"my job\" -c 2  # two\n\n# more\n#SBATCH --mem 4G\n#SBATCHED\n\
                      echo\n#SBATCH -n 9\n";
-        let typed = parse(&OPTIONS, Words::Anywhere, directives(body, "#SBATCH").unwrap()).unwrap();
+        let typed =
+            parse(&OPTIONS, WordsBegin::Anywhere, directives(body, "#SBATCH").unwrap()).unwrap();
         assert_eq!(typed.value("job-name"), Some("my job"));
         assert_eq!((typed.value("cpus-per-task"), typed.value("mem")), (Some("2"), Some("4G")));
         assert_eq!(typed.value("ntasks"), None);

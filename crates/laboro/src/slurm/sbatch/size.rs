@@ -1,7 +1,7 @@
 //! How much of a worker a job takes, in slots, memory and countable things.
 
 use crate::slurm::Fault;
-use crate::slurm::options::Typed;
+use crate::slurm::options::TypedOptions;
 use crate::slurm::units::memory;
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    pub(super) fn read(typed: &Typed) -> Result<Size, Fault> {
+    pub(super) fn read(typed: &TypedOptions) -> Result<Size, Fault> {
         let number = |option: &str| -> Result<Option<u32>, String> {
             let Some(text) = typed.value(option) else { return Ok(None) };
             let wrong = || format!("invalid number for --{option}: {text}");
@@ -86,12 +86,12 @@ impl Size {
 mod tests {
     use super::super::OPTIONS;
     use super::*;
-    use crate::slurm::options::{Words, parse};
+    use crate::slurm::options::{WordsBegin, parse};
 
     #[test]
     fn how_much_a_job_takes() {
         let size = |line: &str| {
-            let typed = parse(&OPTIONS, Words::First, line.split(' ').map(str::to_owned));
+            let typed = parse(&OPTIONS, WordsBegin::First, line.split(' ').map(str::to_owned));
             typed.map_err(Fault::from).and_then(|typed| Size::read(&typed))
         };
         let big = size("-n 4 -c 2 --mem-per-cpu=1G --gres=gpu:2 -L lic:3 -N 1-1")

@@ -19,7 +19,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// What the node's side asks for.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Asked {
+pub(super) struct NodeRequest {
     pub id: u64,
     /// `None`: the answer is not waited for any more.
     pub path: Option<String>,
@@ -89,7 +89,7 @@ async fn carry(foreman: Arc<Foreman>, wires: Wires, stream: DuplexStream) {
         tokio::select! {
             line = lines.next_line() => {
                 let Ok(Some(line)) = line else { return };
-                let Ok(asked) = serde_json::from_str::<Asked>(&line) else { return };
+                let Ok(asked) = serde_json::from_str::<NodeRequest>(&line) else { return };
                 match asked.path {
                     Some(path) => {
                         let (foreman, wires, id) = (Arc::clone(&foreman), wires.clone(), asked.id);

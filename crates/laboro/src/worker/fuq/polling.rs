@@ -3,7 +3,7 @@
 
 mod results;
 
-use super::bridge::{Answered, Asked};
+use super::bridge::{Answered, NodeRequest};
 use super::tasks::{self, Work};
 use bytes::BytesMut;
 use laboro_core::{Outcome, Time};
@@ -85,7 +85,7 @@ impl Polling {
     fn ask(&mut self, path: &str, body: Value, out: &mut Orders) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        say(&Asked { id, path: Some(path.to_owned()), body }, out);
+        say(&NodeRequest { id, path: Some(path.to_owned()), body }, out);
         id
     }
 
@@ -104,7 +104,7 @@ impl Polling {
         self.look_at_doubts(now, out);
         if self.drains {
             for id in std::mem::take(&mut self.polls) {
-                say(&Asked { id, path: None, body: Value::Null }, out);
+                say(&NodeRequest { id, path: None, body: Value::Null }, out);
             }
             if self.running.is_empty() && self.is_settled() {
                 self.part(out);
@@ -219,7 +219,7 @@ impl Polling {
     }
 }
 
-fn say(asked: &Asked, out: &mut Orders) {
+fn say(asked: &NodeRequest, out: &mut Orders) {
     let line = serde_json::to_string(asked).expect("texts and numbers have a JSON form");
     out.say.extend_from_slice(line.as_bytes());
     out.say.extend_from_slice(b"\n");

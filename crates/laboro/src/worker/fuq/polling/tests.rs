@@ -18,7 +18,7 @@ impl Rig {
     }
 
     /// What was asked since the last call.
-    fn asked(&mut self) -> Vec<Asked> {
+    fn asked(&mut self) -> Vec<NodeRequest> {
         let said = self.orders.take_bytes();
         let lines = said[..].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
@@ -35,7 +35,7 @@ impl Rig {
     }
 
     /// One task was given and has ended; its result is what was asked last.
-    fn result(slots: u32) -> (Rig, Asked) {
+    fn result(slots: u32) -> (Rig, NodeRequest) {
         let mut rig = Rig::new(slots);
         let id = rig.asked()[0].id;
         rig.answer(id, 200, tasks(&[1]));
