@@ -196,12 +196,12 @@ fn a_pool_of_the_hub_file_comes_and_goes_with_its_lines() {
         )
     };
     site.kill();
-    site.rig.write("hub.toml", &with(2));
+    site.rig.write("hub.toml", with(2));
     site.start();
     site.says("submit --wait -- true");
     assert_eq!(site.pool()["spec"]["slots"], 2);
     site.kill();
-    site.rig.write("hub.toml", &with(3));
+    site.rig.write("hub.toml", with(3));
     site.start();
     assert_eq!(site.pool()["spec"]["slots"], 3);
     assert!(site.pool()["events"].to_string().contains("changed in hub.toml"));
