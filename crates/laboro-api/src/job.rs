@@ -55,6 +55,9 @@ pub struct Job {
     /// How many tasks failed which way.
     #[serde(default)]
     pub failures: Vec<Failure>,
+    /// What is called when it has ended; of a URL only the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_end: Vec<String>,
 }
 
 /// One word for a job. The first that fits, in this order: stopped, held, running, waiting while it goes on;
@@ -195,6 +198,19 @@ pub struct Failure {
     pub count: u64,
 }
 
+/// Where a hook leads, for people: what stands behind the host of a URL is often all that a stranger needs to use it.
+pub fn shown_target(target: &str) -> String {
+    let start = target.find("://").map(|at| at + 3).filter(|_| {
+        let scheme = target.split("://").next().unwrap_or_default();
+        scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+    });
+    let Some(start) = start else { return target.to_owned() };
+    match target[start..].find(['/', '?', '#']) {
+        Some(end) if start + end + 1 < target.len() => format!("{}/…", &target[..start + end]),
+        _ => target.to_owned(),
+    }
+}
+
 impl From<JobView> for Job {
     fn from(view: JobView) -> Job {
         let failures = view.failures.iter();
@@ -215,6 +231,7 @@ impl From<JobView> for Job {
             submitted_ms: view.submitted.0,
             ended_ms: view.ended.map(|time| time.0),
             failures: failures.map(|&(o, count)| Failure { outcome: o.into(), count }).collect(),
+            on_end: view.on_end.iter().map(|target| shown_target(target)).collect(),
         }
     }
 }

@@ -4,6 +4,7 @@
 mod address;
 mod bounds;
 mod door;
+mod hooks;
 mod nats;
 mod owners;
 mod pools;
@@ -19,6 +20,7 @@ pub use door::{
     BadDoor, DoorKind, DoorSettings, DworkDoor, Fuq1Door, Fuq2Door, FuqDoor, NativeDoor, RrmqDoor,
     RunexpDoor,
 };
+pub use hooks::{HookEvent, HookRule, HookSettings};
 pub use nats::NatsSettings;
 pub use owners::{ChangeJobs, NamedOwner, OwnerSettings};
 pub use pools::{NamedPool, PoolSettings};
@@ -81,6 +83,8 @@ pub struct Settings {
     pub outputs: OutputSettings,
     pub nats: NatsSettings,
     pub pools: PoolSettings,
+    pub hooks: HookSettings,
+    pub hook: Vec<HookRule>,
     pub door: Vec<DoorSettings>,
     /// Made at the start; one that is no longer here is removed.
     pub pool: Vec<NamedPool>,
@@ -108,6 +112,7 @@ impl Settings {
         bounds::check(&settings)?;
         settings.owners.check()?;
         pools::check(&settings.pool)?;
+        hooks::check(&settings.hooks, &settings.hook)?;
         Ok(settings)
     }
 
@@ -200,6 +205,8 @@ impl Default for Settings {
             outputs: OutputSettings::default(),
             nats: NatsSettings::default(),
             pools: PoolSettings::default(),
+            hooks: HookSettings::default(),
+            hook: Vec::new(),
             door: Vec::new(),
             pool: Vec::new(),
         }

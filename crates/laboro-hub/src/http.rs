@@ -24,6 +24,7 @@ mod fold;
 mod groups;
 mod head;
 mod history;
+mod hooks;
 mod jobs;
 mod leftover;
 mod limits;
@@ -55,12 +56,14 @@ pub use audit::{Audit, AuditError, AuditOptions};
 pub use entry::Peer;
 pub use limits::Limits;
 pub use local::{serve_local, serve_within};
+pub(crate) use overview::{disk_of, is_disk_low};
 pub use places::ServeStats;
 pub use serve::serve;
 pub(crate) use standby_redirect::StandbyRedirect;
 
 use crate::Handle;
 use crate::history::History;
+use crate::hooks::Hooks;
 use crate::keep::Outputs;
 use crate::mq::Observer;
 use crate::pools::Pools;
@@ -115,6 +118,8 @@ pub struct Services {
     pub change_all_jobs: bool,
     /// `None`: workers are started by others.
     pub pools: Option<Pools>,
+    /// `None`: nobody is told when a job ends.
+    pub hooks: Option<Hooks>,
     pub limits: Limits,
 }
 
@@ -143,6 +148,7 @@ impl Services {
             serving: Arc::default(),
             change_all_jobs: false,
             pools: None,
+            hooks: None,
             limits: Limits::default(),
         }
     }
@@ -264,6 +270,8 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(control::retry))
         .routes(routes!(control::priority))
         .routes(routes!(control::limit))
+        .routes(routes!(hooks::hooks))
+        .routes(routes!(hooks::retry))
         .routes(routes!(pools::pools, pools::add))
         .routes(routes!(pools::pool, pools::remove))
         .routes(routes!(pools::pause))

@@ -7,6 +7,7 @@
 pub mod config;
 pub mod fuq;
 pub mod history;
+pub mod hooks;
 pub mod http;
 mod inbox;
 pub mod keep;

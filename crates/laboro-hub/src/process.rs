@@ -19,6 +19,7 @@ pub use socket::{LocalSocket, SocketFile, socket_places};
 
 use crate::config::{BadDoor, ChangeJobs, DoorSettings, Durability, Listen, Settings};
 use crate::history::History;
+use crate::hooks::{self, HookNotes, Hooks};
 use crate::http::Services;
 use crate::inbox::{Handle, server};
 use crate::keep::{KeepError, Keeper, Outputs};
@@ -196,7 +197,7 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
     let tokens = Tokens::open(&settings.dir)?.with_logins(settings.logins.limits());
     let tokens = Arc::new(tokens);
     let (server, handle) = server(&settings.server(), clock);
-    let (history, journal, recorder) = History::new(journal);
+    let (history, mut journal, recorder) = History::new(journal);
     keeper.outputs().tell_times(&history);
     let recorder = recorder.keeping(settings.dir.join("charts.jsonl"), clock.now());
     let stop = CancellationToken::new();
@@ -247,7 +248,15 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
             let pools = Pools::open(&settings.dir, &access, handle.for_people(), clock, list_ms)?;
             pools.settle_file(&settings.pool)?;
             pools::start(&pools, stop.clone()).map_err(HubError::Thread)?;
+            let people = handle.for_people();
+            let told = (&settings.hooks, settings.hook.as_slice());
+            let hooks =
+                Hooks::open(&settings.dir, told.0, told.1, people, clock, Some(pools.clone()))?;
+            let (notes, changed, heard) = HookNotes::new();
+            journal.tell_hooks(notes);
+            hooks::start(&hooks, changed, heard, stop.clone()).map_err(HubError::Thread)?;
             let services = Services {
+                hooks: Some(hooks),
                 history: Some(history),
                 pools: Some(pools),
                 dashboard_dir,

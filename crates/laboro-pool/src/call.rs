@@ -38,7 +38,8 @@ pub async fn run(call: &Call) -> Result<String, CallError> {
     run_within(call, TIME_MAX).await
 }
 
-pub(crate) async fn run_within(call: &Call, patience: Duration) -> Result<String, CallError> {
+/// The same with another end to its time.
+pub async fn run_within(call: &Call, patience: Duration) -> Result<String, CallError> {
     let command = call.words.first().cloned().unwrap_or_default();
     let failed = |why: String| CallError::Failed(format!("{command}: {why}"));
     let mut child = Command::new(&command)

@@ -11,7 +11,7 @@ mod pool;
 mod scheduler;
 mod store;
 
-pub use call::{Call, CallError, run};
+pub use call::{Call, CallError, run, run_within};
 pub use demand::{Shape, share_out};
 pub use pool::{Allocation, Pool, Stage, Standing, worker_name};
 pub use scheduler::{Listed, ListedState, Place, Scheduler};

@@ -60,6 +60,9 @@ pub(crate) enum Command {
     /// Show who changed what at a hub.
     #[command(display_order = BESIDE_HUB)]
     Audit(hub::Audit),
+    /// List deliveries of hooks: who was told what, what waits, and what failed.
+    #[command(display_order = BESIDE_HUB)]
+    Hooks(hub::Hooks),
     /// List tasks of a job.
     Tasks(hub::Tasks),
     /// Show everything about one job or one task.
@@ -166,7 +169,7 @@ pub(crate) struct Run {
     /// Run the tasks on these hosts, by workers that ssh starts there: node1,8/node2 (8 slots), : is this machine.
     #[arg(short = 'S', long, value_name = "HOST,...", value_parser = crate::run::hosts::Host::parse_all,
         conflicts_with_all = ["runs", "with", "with_tags", "memory_free", "halt", "delay", "load", "pipe", "output_dir",
-            "results", "tee", "line_buffer", "joblog", "output_limit", "dashboard", "json"])]
+            "results", "tee", "line_buffer", "joblog", "output_limit", "dashboard", "json", "on_end"])]
     pub(crate) sshlogin: Vec<Vec<crate::run::hosts::Host>>,
 
     /// With --sshlogin: what this program is called on the hosts.
@@ -205,6 +208,11 @@ pub(crate) struct Run {
     /// Stop when more tasks than this have failed.
     #[arg(long, value_name = "N")]
     pub(crate) max_fails: Option<u32>,
+
+    /// When the run has ended, call this with JSON about it: a URL gets a POST, mail:ADDRESS a mail, anything else is a
+    /// command. May be given several times.
+    #[arg(long, value_name = "URL|CMD", value_parser = on_end)]
+    pub(crate) on_end: Vec<String>,
 
     /// End the run early: now,fail=1 ends what runs at the first failure, soon,fail=10% waits for it; also success=N.
     #[arg(long, value_name = "WHEN", value_parser = halt::Halt::parse, conflicts_with = "max_fails")]
@@ -299,6 +307,11 @@ pub(crate) struct Run {
     /// One JSON event a line on standard output.
     #[arg(long, conflicts_with_all = ["tee", "keep_order"])]
     pub(crate) json: bool,
+}
+
+/// A target of `--on-end` that makes sense.
+pub(crate) fn on_end(text: &str) -> Result<String, String> {
+    laboro_hub::hooks::Target::parse(text).map(|_| text.trim().to_owned())
 }
 
 /// Standard input in pieces, one for each task.

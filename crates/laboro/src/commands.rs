@@ -9,6 +9,7 @@ pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod groups;
+pub(crate) mod hooks;
 pub(crate) mod jobs;
 pub(crate) mod journal;
 pub(crate) mod logs;

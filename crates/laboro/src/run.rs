@@ -13,6 +13,7 @@ pub(crate) mod hosts;
 mod joblog;
 mod kept;
 mod layout;
+mod on_end;
 mod order;
 mod past;
 pub(crate) mod results;
@@ -74,6 +75,8 @@ pub(crate) struct Options {
     pub(crate) grace: Duration,
     pub(crate) attempts: Option<u32>,
     pub(crate) max_fails: Option<u32>,
+    /// Who is called when it has ended.
+    pub(crate) on_end: Vec<String>,
     pub(crate) halt: Option<Halt>,
     /// Between two starts.
     pub(crate) delay: Option<Duration>,

@@ -3,6 +3,7 @@
 
 use super::History;
 use super::log_line::LogLine;
+use crate::hooks::HookNotes;
 use laboro_core::{
     Batch, Effect, Event, GroupId, JobId, Outcome, Ranges, ReturnReason, TaskId, Then, Time,
     WorkerId,
@@ -14,6 +15,7 @@ use std::time::Instant;
 pub struct Observed<J> {
     journal: J,
     history: History,
+    hooks: Option<HookNotes>,
 }
 
 /// What one batch was about.
@@ -65,7 +67,7 @@ pub(super) enum Note {
 
 impl<J> Observed<J> {
     pub(super) fn new(journal: J, history: History) -> Self {
-        Observed { journal, history }
+        Observed { journal, history, hooks: None }
     }
 }
 
@@ -84,6 +86,7 @@ impl<J: Journal + Send> Observed<J> {
         let notes = self.history.notes_of(&batch);
         let lines: Vec<LogLine> = batch.events.iter().filter_map(LogLine::of).collect();
         let is_change = !batch.events.is_empty();
+        let hooks = self.hooks.as_ref().map(|_| HookNotes::of(&batch.events));
         let effects = self.journal.commit(batch).await?;
         // What is told is durable.
         lines.into_iter().for_each(LogLine::write);
@@ -92,6 +95,9 @@ impl<J: Journal + Send> Observed<J> {
         }
         if is_change {
             self.history.shared.notes.ring();
+            if let Some((to, notes)) = self.hooks.as_ref().zip(hooks) {
+                to.tell(notes);
+            }
         }
         Ok(effects)
     }
@@ -109,6 +115,11 @@ impl History {
 }
 
 impl<J> Observed<J> {
+    /// Hooks hear of everything, too.
+    pub(crate) fn tell_hooks(&mut self, notes: HookNotes) {
+        self.hooks = Some(notes);
+    }
+
     pub(crate) fn journal(&self) -> &J {
         &self.journal
     }

@@ -22,10 +22,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
+impl Peer {
+    /// Nobody connects from port 0: it stands for the socket that only the hub's own user and root can reach.
+    fn is_own_user(self) -> bool {
+        self.0.port() == 0
+    }
+}
+
 /// Whoever asks, once the token was found good.
 #[derive(Clone)]
 pub(super) struct Visitor {
     pub(super) who: Arc<Who>,
+    /// The user who runs the hub, as the kernel says.
+    pub(super) is_own_user: bool,
     /// What exactly was asked, for the audit log.
     note: Arc<Mutex<Option<String>>>,
     standing: Arc<Standing>,
@@ -51,7 +60,9 @@ pub(super) async fn enter(
     }
     let changes_something = request.method() != Method::GET && request.method() != Method::HEAD;
     let standing = Standing::new(&api, who.clone());
-    let visitor = Visitor { who: who.clone(), note: Arc::default(), standing: standing.clone() };
+    let is_own_user = request.extensions().get::<Peer>().is_some_and(|peer| peer.is_own_user());
+    let visitor =
+        Visitor { who: who.clone(), is_own_user, note: Arc::default(), standing: standing.clone() };
     if !changes_something {
         request.extensions_mut().insert(visitor);
         // Nothing is lost with a question that is dropped.

@@ -10,6 +10,7 @@ use axum::extract::State;
 use laboro_api::{Disk, Fleet, Me, Overview, Standing, Warning, Worker};
 use laboro_core::{Command, GroupView, JobId, Name, Query, Reply, State as TaskState, WorkerId};
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -154,7 +155,7 @@ impl Api {
             warn_of_outputs(outputs, list);
         }
         if let Some(disk) = disk
-            && (disk.free_bytes < DISK_FREE_MIN || disk.free_bytes < disk.total_bytes / 20)
+            && is_disk_low(disk)
         {
             let words = format!("only {} MiB are free where the hub writes", disk.free_bytes >> 20);
             list.add("disk_low", words, |_| {});
@@ -162,12 +163,22 @@ impl Api {
     }
 
     pub(super) fn disk(&self) -> Option<Disk> {
-        let stat = rustix::fs::statvfs(self.services.dir.as_ref()?).ok()?;
-        Some(Disk {
-            free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
-            total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
-        })
+        disk_of(self.services.dir.as_ref()?)
     }
+}
+
+/// How much room there is where this directory is.
+pub(crate) fn disk_of(dir: &Path) -> Option<Disk> {
+    let stat = rustix::fs::statvfs(dir).ok()?;
+    Some(Disk {
+        free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
+        total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
+    })
+}
+
+/// Is it time to tell somebody?
+pub(crate) fn is_disk_low(disk: Disk) -> bool {
+    disk.free_bytes < DISK_FREE_MIN || disk.free_bytes < disk.total_bytes / 20
 }
 
 fn warn_of_outputs(outputs: &Outputs, list: &mut Warnings) {

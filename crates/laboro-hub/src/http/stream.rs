@@ -112,6 +112,7 @@ async fn open(
         unknown_pred: head.unknown_after.into(),
         if_taken: laboro_core::IfTaken::Refuse,
     };
+    api.check_on_end(visitor, &head.on_end)?;
     let options = JobOptions { open: true, held: true, ..options(head, visitor) };
     let Submitted { job, .. } = api.submitted(made(options.clone())).await?;
     if head.key.is_none() {

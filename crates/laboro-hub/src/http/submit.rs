@@ -21,6 +21,7 @@ pub(super) async fn submit(State(api): Shared, visitor: Visitor, sent: Sent) -> 
     visitor.must_submit()?;
     let mut read = api.read::<JobHead>(&visitor, sent).await?;
     let group = visitor.group(read.head.group.take().map(|group| group.name()))?;
+    api.check_on_end(&visitor, &read.head.on_end)?;
     let options = options(&read.head, &visitor);
     let submit = assembled(&mut read.converter, group, SubmitTo::New(options), &read.head);
     let submitted = api.submitted(submit).await?;

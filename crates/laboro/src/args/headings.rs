@@ -63,7 +63,7 @@ const GROUPED: &[(&str, OptionGroups)] = &[
             ("How many at once", &["jobs", "with", "with_tags", "memory_free", "delay", "load"]),
             (
                 "Time limits, retries, stopping early",
-                &["timeout", "grace", "attempts", "max_fails", "halt"],
+                &["timeout", "grace", "attempts", "max_fails", "halt", "on_end"],
             ),
             ("On other machines", &["sshlogin", "remote_laboro"]),
             PROCESS,
@@ -100,6 +100,7 @@ const GROUPED: &[(&str, OptionGroups)] = &[
                     "hold",
                     "open",
                     "add",
+                    "on_end",
                     "prefix",
                     "max_running",
                     "begin",

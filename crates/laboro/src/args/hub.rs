@@ -116,6 +116,11 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "JOB[/TASK]")]
     pub(crate) after: Vec<String>,
 
+    /// When the job has ended, call this with JSON about it: a URL gets a POST, mail:ADDRESS a mail, anything else is a
+    /// command for the hub's machine, which only the hub's own user may give. May be given several times.
+    #[arg(long, value_name = "URL|CMD", value_parser = super::on_end, conflicts_with = "add")]
+    pub(crate) on_end: Vec<String>,
+
     /// Put this before the name of every task.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
@@ -176,6 +181,65 @@ pub(crate) struct Submit {
 
     #[command(flatten)]
     pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Hooks {
+    #[command(subcommand)]
+    pub(crate) command: Option<HooksCommand>,
+
+    /// Only those that are in this state.
+    #[arg(long, value_enum)]
+    pub(crate) state: Option<HookState>,
+
+    /// One JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Maximum number of rows; 0 for all. Default: 50 in a table, all with --json.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum HooksCommand {
+    /// Try deliveries again that failed.
+    Retry(HookRetry),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HookRetry {
+    /// Numbers of deliveries.
+    #[arg(value_name = "NUMBER", required = true)]
+    pub(crate) numbers: Vec<u64>,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HookState {
+    /// Due, or waiting for the next try.
+    Pending,
+    /// Taken by the receiver.
+    Delivered,
+    /// Tried as often as may be.
+    Failed,
+}
+
+impl HookState {
+    pub(crate) fn is(self, state: laboro_api::DeliveryState) -> bool {
+        use laboro_api::DeliveryState as Is;
+        matches!(
+            (self, state),
+            (HookState::Pending, Is::Pending)
+                | (HookState::Delivered, Is::Delivered)
+                | (HookState::Failed, Is::Failed)
+        )
+    }
 }
 
 /// What lists have in common.

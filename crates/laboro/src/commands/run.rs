@@ -74,6 +74,7 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         grace: quantity("--grace", Some(&args.grace), parse_duration)?.unwrap_or_default(),
         attempts: args.attempts,
         max_fails: args.max_fails,
+        on_end: args.on_end.clone(),
         halt: args.halt,
         delay: quantity("--delay", args.delay.as_deref(), parse_duration)?,
         load_max: args.load,

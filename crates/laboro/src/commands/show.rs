@@ -78,6 +78,9 @@ async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
     if let Some(owner) = &job.owner {
         facts.add("owner", owner);
     }
+    for target in &job.on_end {
+        facts.add("on end", safe(target));
+    }
     facts.add("group", &job.group);
     facts.add("tasks", format_args!("{}: {}", job.tasks, bar_of(&job.counts)));
     facts.add(

@@ -70,6 +70,7 @@ pub(crate) fn job_of(args: &Submit, plan: &Plan) -> anyhow::Result<SubmitJob> {
         max_running: args.max_running,
         max_fails: args.max_fails.or(fails_max),
         key: args.key.clone().map(Text::from),
+        on_end: args.on_end.clone(),
         ..SubmitJob::default()
     })
 }

@@ -1,6 +1,7 @@
 //! The end of a run: what is left to be printed and written, how it went, and the exit status.
 
 use super::desk::{Desk, OUTPUTS_TROUBLE};
+use super::on_end;
 use super::order::OrderedOutput;
 use super::side::SharedDesk;
 use super::summary::{FAILURES, Failure, Summary};
@@ -19,6 +20,19 @@ pub(super) async fn finish(
 ) -> anyhow::Result<Exit> {
     let after = job_view(handle).await?;
     let failed = failed_tasks(handle).await?;
+    let (exit, targets) = sum_up(desk, before, &after, &failed, path)?;
+    on_end::call(&targets, &after).await;
+    exit
+}
+
+/// The exit status, and who is to be called: nobody where the run goes on another time.
+fn sum_up(
+    desk: &SharedDesk,
+    before: &JobView,
+    after: &JobView,
+    failed: &[TaskView],
+    path: &Path,
+) -> anyhow::Result<(anyhow::Result<Exit>, Vec<String>)> {
     let mut desk = desk.lock();
     let Desk { layout, display, outputs, order, results, table, tally, .. } = &mut *desk;
     let failed = failed.iter().map(|task| {
@@ -47,26 +61,30 @@ pub(super) async fn finish(
         table.flush()?;
     }
     let cut = order.as_ref().map_or(0, OrderedOutput::cut);
-    let how = desk.how(&after);
+    let how = desk.how(after);
+    let targets = match how {
+        RunEnd::Interrupted => Vec::new(),
+        RunEnd::Finished | RunEnd::Halted(_) => desk.options.on_end.clone(),
+    };
     if how == RunEnd::Finished {
         desk.outputs.seal().context(OUTPUTS_TROUBLE)?;
     }
     let exit = exit_of(how, &after.counts);
     let Desk { display, tally, .. } = &mut *desk;
-    display.finish(&Summary { how, before, after: &after, tally, failed, path, exit });
+    display.finish(&Summary { how, before, after, tally, failed, path, exit });
     RunDir::leaves_nothing(path);
     if let Some(error) = display.take_trouble() {
-        return Err(anyhow::Error::new(error).context(
-            "what happened cannot be written to standard output; the run itself is recorded",
-        ));
+        let words =
+            "what happened cannot be written to standard output; the run itself is recorded";
+        return Ok((Err(anyhow::Error::new(error).context(words)), targets));
     }
     if cut > 0 && exit == Exit::Done {
         let tasks = if cut == 1 { "1 task".to_owned() } else { format!("{cut} tasks") };
-        return Err(anyhow!(
-            "the output of {tasks} was printed only in part: --output-limit kept no more"
-        ));
+        let words =
+            anyhow!("the output of {tasks} was printed only in part: --output-limit kept no more");
+        return Ok((Err(words), targets));
     }
-    Ok(exit)
+    Ok((Ok(exit), targets))
 }
 
 /// The first few that have failed, in this run or an earlier one.

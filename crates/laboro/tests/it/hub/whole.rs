@@ -16,12 +16,11 @@ impl Whole {
         Whole::at(Rig::new())
     }
 
-    /// The hub's directory may be there already.
-    fn at(rig: Rig) -> Whole {
+    /// The hub's directory may be there already, and settings in hub.toml.
+    pub(super) fn at(rig: Rig) -> Whole {
         let dir = rig.at("hub");
         let dir = dir.to_str().unwrap();
-        let free = "127.0.0.1:0";
-        let hub = rig.laboro(["hub", "--dir", dir, "--http", free, "--native", free]).start();
+        let hub = hub_call(&rig, "127.0.0.1:0", "127.0.0.1:0").start();
         until("the hub has left its access file", || rig.read("hub/access.toml").contains("http"));
         let worker = rig.laboro(["worker", dir, "-j", "2", "--scratch", "."]).start();
         let whole = Whole { rig, hub: Some(hub), _worker: worker };
@@ -38,24 +37,31 @@ impl Whole {
         self.rig.laboro(words.iter().copied()).env("LABORO_DIR", dir.to_str().unwrap())
     }
 
-    fn kill_hub(&mut self) {
+    pub(super) fn kill_hub(&mut self) {
         let hub = self.hub.take().unwrap();
         hub.signal(Signal::KILL);
         hub.wait();
     }
 
     /// Where it was before.
-    fn start_hub(&mut self) {
+    pub(super) fn start_hub(&mut self) {
         let access = self.rig.read("hub/access.toml");
         let [http, native] = ["http", "native"].map(|door| {
             let line = access.lines().find(|line| line.starts_with(&format!("{door} = "))).unwrap();
             line.split('"').nth(1).unwrap().to_owned()
         });
-        let dir = self.rig.at("hub");
-        let dir = dir.to_str().unwrap();
-        let hub = self.rig.laboro(["hub", "--dir", dir, "--http", &http, "--native", &native]);
-        self.hub = Some(hub.start());
+        self.hub = Some(hub_call(&self.rig, &http, &native).start());
     }
+}
+
+fn hub_call(rig: &Rig, http: &str, native: &str) -> Call {
+    let dir = rig.at("hub");
+    let dir = dir.to_str().unwrap();
+    let mut words = vec!["hub", "--dir", dir, "--http", http, "--native", native];
+    if rig.at("hub.toml").exists() {
+        words.extend(["--config", "hub.toml"]);
+    }
+    rig.laboro(words)
 }
 
 #[test]

@@ -1,0 +1,477 @@
+//! The thread of hooks: finds out what happened, writes down what is due, delivers it, and tries again what was not taken.
+
+use super::happening::Happening;
+use super::notes::Note;
+use super::send::{Envelope, send};
+use super::store::{Delivery, Store};
+use super::target::Target;
+use crate::config::{HookEvent, HookRule, HookSettings};
+use crate::inbox::Handle;
+use crate::pools::Pools;
+use crate::security::SecurityError;
+use laboro_api::{self as api, DeliveryState};
+use laboro_core::{Command, JobId, Query, Reply, TaskRef, Time, WorkerId, WorkerRef, WorkerView};
+use laboro_net::{Clock, hex, secret_file};
+use ring::rand::{SecureRandom, SystemRandom};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    #[error("there is no delivery {0}")]
+    Missing(u64),
+    #[error("delivery {0} has not failed: there is nothing to try again")]
+    NotFailed(u64),
+    #[error(transparent)]
+    Store(#[from] SecurityError),
+}
+
+/// What those who ask see of the deliveries.
+#[derive(Clone)]
+pub struct Hooks(Arc<Shared>);
+
+impl std::fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hooks")
+    }
+}
+
+struct Shared {
+    store: Mutex<Store>,
+    settings: HookSettings,
+    rules: Vec<HookRule>,
+    dir: PathBuf,
+    handle: Handle,
+    clock: Clock,
+    pools: Option<Pools>,
+    /// Something is due.
+    wake: Notify,
+}
+
+const FILE: &str = "hooks.jsonl";
+const SECRET_FILE: &str = "hook.secret";
+
+impl Hooks {
+    /// Reads what an earlier life of the hub had to deliver.
+    pub(crate) fn open(
+        dir: &Path,
+        settings: &HookSettings,
+        rules: &[HookRule],
+        handle: Handle,
+        clock: Clock,
+        pools: Option<Pools>,
+    ) -> Result<Hooks, SecurityError> {
+        make_secret(dir, settings)?;
+        let store = Store::open(&dir.join(FILE), clock.now())?;
+        Ok(Hooks(Arc::new(Shared {
+            store: Mutex::new(store),
+            settings: settings.clone(),
+            rules: rules.to_vec(),
+            dir: dir.to_owned(),
+            handle,
+            clock,
+            pools,
+            wake: Notify::new(),
+        })))
+    }
+
+    pub(crate) fn settings(&self) -> &HookSettings {
+        &self.0.settings
+    }
+
+    /// The newest first.
+    pub(crate) fn list(&self) -> api::Deliveries {
+        let store = self.0.store();
+        let deliveries = store.all().map(view).collect();
+        api::Deliveries { deliveries, dropped: store.dropped }
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<api::Delivery> {
+        self.0.store().get(number).map(view)
+    }
+
+    /// One that failed is due again, with all its tries.
+    pub(crate) fn retry(&self, number: u64) -> Result<api::Delivery, HookError> {
+        let mut store = self.0.store();
+        let mut one = store.get(number).cloned().ok_or(HookError::Missing(number))?;
+        if one.state != DeliveryState::Failed {
+            return Err(HookError::NotFailed(number));
+        }
+        one.state = DeliveryState::Pending;
+        (one.tries, one.next_ms, one.ended_ms) = (0, self.0.clock.now().0, None);
+        let shown = view(&one);
+        store.change(one)?;
+        drop(store);
+        self.0.wake.notify_one();
+        Ok(shown)
+    }
+}
+
+fn view(one: &Delivery) -> api::Delivery {
+    let is_pending = one.state == DeliveryState::Pending;
+    api::Delivery {
+        number: one.number,
+        id: one.id(),
+        event: one.event.clone(),
+        at_ms: one.at_ms,
+        to: api::shown_target(&one.to),
+        job: one.job,
+        owner: one.owner.clone(),
+        group: one.group.clone(),
+        state: one.state,
+        tries: one.tries,
+        next_ms: is_pending.then_some(one.next_ms),
+        ended_ms: one.ended_ms,
+        error: one.error.clone(),
+    }
+}
+
+/// What signs deliveries, if nothing else was told: made once, for receivers to be given.
+fn make_secret(dir: &Path, settings: &HookSettings) -> Result<(), SecurityError> {
+    let path = dir.join(SECRET_FILE);
+    if settings.secret_file.is_some() || path.exists() {
+        return Ok(());
+    }
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| SecurityError::NoRandom)?;
+    secret_file::replace(&path, &format!("{}\n", hex::hex(&bytes)))
+}
+
+/// Starts the thread; it ends with the hub.
+pub(crate) fn start(
+    hooks: &Hooks,
+    changed: Arc<Notify>,
+    notes: mpsc::Receiver<Note>,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    let shared = hooks.0.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let keeper = Keeper {
+        shared,
+        notes,
+        lost: BTreeMap::new(),
+        is_disk_low: false,
+        troubled: BTreeSet::new(),
+        sending: JoinSet::new(),
+        in_flight: BTreeMap::new(),
+        looked: None,
+    };
+    let run = move || {
+        runtime.block_on(async move {
+            tokio::select! {
+                () = keeper.run(changed) => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    };
+    std::thread::Builder::new().name("laboro-hooks".into()).spawn(run).map(drop)
+}
+
+impl Shared {
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wants(&self, event: HookEvent) -> bool {
+        self.rules.iter().any(|rule| rule.on.contains(&event))
+    }
+
+    fn key(&self, one: &Delivery) -> Result<Vec<u8>, String> {
+        let own = || self.dir.join(SECRET_FILE);
+        let path = one.secret_file.clone().or_else(|| self.settings.secret_file.clone());
+        let path = path.unwrap_or_else(own);
+        match secret_file::read(&path) {
+            Ok(Some(text)) if !text.trim().is_empty() => Ok(text.trim().as_bytes().to_vec()),
+            Ok(_) => Err(format!("{}: there is no secret in it", path.display())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+struct Keeper {
+    shared: Arc<Shared>,
+    notes: mpsc::Receiver<Note>,
+    /// Workers that were lost lately: each holds many tasks.
+    lost: BTreeMap<u32, Instant>,
+    is_disk_low: bool,
+    /// Pools that are known to be in trouble.
+    troubled: BTreeSet<String>,
+    sending: JoinSet<(u64, Result<(), String>)>,
+    /// How many are on their way to each target.
+    in_flight: BTreeMap<String, BTreeSet<u64>>,
+    /// When disk and pools were last looked at.
+    looked: Option<Instant>,
+}
+
+/// After something happened: more of it mostly follows, and ends of the same millisecond are told together.
+const GATHER: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_secs(10);
+/// A worker is told of once in this time.
+const LOST_ONCE: Duration = Duration::from_secs(60);
+const AT_ONCE: usize = 8;
+/// One receiver that hangs leaves room for others.
+const AT_ONCE_EACH: usize = 2;
+const PAUSE_MAX_MS: u64 = 30 * 60 * 1000;
+const PAGE: u32 = 200;
+const ERROR_CHARS: usize = 500;
+/// So long the place in the order of ends may be known in memory only, where nothing was due.
+const CURSOR_KEPT: Duration = Duration::from_secs(60);
+
+impl Keeper {
+    async fn run(mut self, changed: Arc<Notify>) {
+        let mut is_changed = true;
+        let mut cursor_written = Instant::now();
+        loop {
+            if is_changed {
+                tokio::time::sleep(GATHER).await;
+                is_changed = self.find_ended(&mut cursor_written).await;
+            }
+            while let Ok(note) = self.notes.try_recv() {
+                self.hear(note).await;
+            }
+            self.look();
+            let next = self.deliver_due();
+            let wait = next.unwrap_or(LOOK).min(LOOK);
+            if is_changed {
+                continue;
+            }
+            tokio::select! {
+                () = changed.notified() => is_changed = true,
+                () = self.shared.wake.notified() => {}
+                Some(ended) = self.sending.join_next(), if !self.sending.is_empty() => {
+                    // One that panicked stays in flight until the hub is started again.
+                    if let Ok((number, came_to)) = ended {
+                        self.note_try(number, came_to);
+                    }
+                    // Some that ended were not found because there was no room.
+                    is_changed = true;
+                }
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Queues what is due for jobs that ended since the last look. Says whether there may be more.
+    async fn find_ended(&mut self, cursor_written: &mut Instant) -> bool {
+        let (after, pending) = {
+            let store = self.shared.store();
+            (store.cursor, store.pending())
+        };
+        if pending >= self.shared.settings.max_pending {
+            return false;
+        }
+        let query = Command::Query(Query::Ended { after, most: PAGE });
+        let Ok(Reply::Jobs(jobs)) = self.shared.handle.ask(query).await else { return false };
+        let Some(last) = jobs.last() else { return false };
+        let cursor = (last.ended.unwrap_or(Time(0)), last.job);
+        let is_full = jobs.len() == PAGE as usize;
+        let now = self.shared.clock.now();
+        let due: Vec<Delivery> = jobs
+            .into_iter()
+            .flat_map(|job| Happening::JobEnded(Box::new(job)).deliveries(&self.shared.rules, now))
+            .collect();
+        let mut store = self.shared.store();
+        if due.is_empty() && cursor_written.elapsed() < CURSOR_KEPT {
+            store.cursor = cursor;
+        } else {
+            *cursor_written = Instant::now();
+            if let Err(error) = store.queue(due, Some(cursor)) {
+                tracing::error!("hooks: {error}");
+            }
+        }
+        is_full
+    }
+
+    fn queue(&self, happening: &Happening) {
+        let due = happening.deliveries(&self.shared.rules, self.shared.clock.now());
+        if due.is_empty() {
+            return;
+        }
+        let mut store = self.shared.store();
+        if store.pending() + due.len() > self.shared.settings.max_pending {
+            store.dropped += due.len() as u64;
+            tracing::warn!(event = "hook_dropped", "too many deliveries wait: one is left out");
+            return;
+        }
+        if let Err(error) = store.queue(due, None) {
+            tracing::error!("hooks: {error}");
+        }
+    }
+
+    async fn hear(&mut self, note: Note) {
+        match note {
+            Note::Lost(task) if self.shared.wants(HookEvent::WorkerLost) => {
+                let query = Query::Task { group: Default::default(), task: TaskRef::Id(task) };
+                let Ok(Reply::Task(view)) = self.shared.handle.ask(Command::Query(query)).await
+                else {
+                    return;
+                };
+                if let Some(attempt) = view.attempts.last() {
+                    self.note_lost(attempt.worker).await;
+                }
+            }
+            Note::Ejected { worker, reason } if self.shared.wants(HookEvent::WorkerEjected) => {
+                if let Some(view) = self.worker(worker).await {
+                    let (name, group) = (view.name.to_string(), view.group.to_string());
+                    self.queue(&Happening::WorkerEjected { worker: worker.0, name, group, reason });
+                }
+            }
+            Note::Stopped(job) if self.shared.wants(HookEvent::JobStopped) => {
+                self.note_stopped(job).await;
+            }
+            Note::Lost(_) | Note::Ejected { .. } | Note::Stopped(_) => {}
+        }
+    }
+
+    async fn note_stopped(&self, job: JobId) {
+        let query = Command::Query(Query::Job(job));
+        if let Ok(Reply::Jobs(views)) = self.shared.handle.ask(query).await
+            && let Some(view) = views.into_iter().next()
+        {
+            self.queue(&Happening::JobStopped(Box::new(view)));
+        }
+    }
+
+    async fn note_lost(&mut self, worker: WorkerId) {
+        self.lost.retain(|_, at| at.elapsed() < LOST_ONCE);
+        if self.lost.contains_key(&worker.0) {
+            return;
+        }
+        if let Some(view) = self.worker(worker).await {
+            self.lost.insert(worker.0, Instant::now());
+            let (name, group) = (view.name.to_string(), view.group.to_string());
+            self.queue(&Happening::WorkerLost { worker: worker.0, name, group });
+        }
+    }
+
+    async fn worker(&self, worker: WorkerId) -> Option<WorkerView> {
+        let query = Command::Query(Query::Worker(WorkerRef::Id(worker)));
+        match self.shared.handle.ask(query).await {
+            Ok(Reply::Workers(views)) => views.into_iter().next(),
+            _ => None,
+        }
+    }
+
+    /// At disk and pools, where somebody wants to know: told when it begins, not while it lasts.
+    fn look(&mut self) {
+        if self.looked.is_some_and(|at| at.elapsed() < LOOK) {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        if self.shared.wants(HookEvent::DiskLow)
+            && let Some(disk) = crate::http::disk_of(&self.shared.dir)
+        {
+            let is_low = crate::http::is_disk_low(disk);
+            if is_low && !self.is_disk_low {
+                self.queue(&Happening::DiskLow(disk));
+            }
+            self.is_disk_low = is_low;
+        }
+        if self.shared.wants(HookEvent::PoolTrouble) {
+            let pools = self.shared.pools.as_ref().map(Pools::list).unwrap_or_default();
+            let troubled: Vec<api::Pool> =
+                pools.into_iter().filter(|pool| pool.failures > 0).collect();
+            for pool in &troubled {
+                if !self.troubled.contains(&pool.spec.name) {
+                    self.queue(&Happening::PoolTrouble {
+                        name: pool.spec.name.clone(),
+                        group: pool.spec.group.clone(),
+                        reason: pool.reason.clone(),
+                    });
+                }
+            }
+            self.troubled = troubled.into_iter().map(|pool| pool.spec.name).collect();
+        }
+    }
+
+    /// Sends what is due; gives the time until more is.
+    fn deliver_due(&mut self) -> Option<Duration> {
+        let now = self.shared.clock.now().0;
+        let mut next: Option<u64> = None;
+        let mut due = Vec::new();
+        {
+            let store = self.shared.store();
+            let mut room = AT_ONCE.saturating_sub(self.sending.len());
+            let mut started: BTreeMap<&str, usize> = BTreeMap::new();
+            for one in store.waiting() {
+                let flying = self.in_flight.get(&one.to);
+                if flying.is_some_and(|numbers| numbers.contains(&one.number)) {
+                    continue;
+                }
+                if one.next_ms > now {
+                    next = Some(next.map_or(one.next_ms, |next| next.min(one.next_ms)));
+                    continue;
+                }
+                let count = started.entry(one.to.as_str()).or_default();
+                if room > 0 && *count + flying.map_or(0, BTreeSet::len) < AT_ONCE_EACH {
+                    *count += 1;
+                    room -= 1;
+                    due.push(one.clone());
+                }
+            }
+        }
+        for one in due {
+            self.in_flight.entry(one.to.clone()).or_default().insert(one.number);
+            let shared = self.shared.clone();
+            self.sending.spawn(async move { (one.number, shared.deliver(one).await) });
+        }
+        next.map(|next| Duration::from_millis(next.saturating_sub(now)))
+    }
+
+    fn note_try(&mut self, number: u64, came_to: Result<(), String>) {
+        let now = self.shared.clock.now().0;
+        let mut store = self.shared.store();
+        let Some(mut one) = store.get(number).cloned() else { return };
+        if let Some(numbers) = self.in_flight.get_mut(&one.to) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.in_flight.remove(&one.to);
+            }
+        }
+        one.tries += 1;
+        match came_to {
+            Ok(()) => {
+                one.state = DeliveryState::Delivered;
+                (one.error, one.ended_ms, one.body) = (None, Some(now), String::new());
+            }
+            Err(why) => {
+                one.error = Some(why.chars().take(ERROR_CHARS).collect());
+                let to = api::shown_target(&one.to);
+                if one.tries >= self.shared.settings.max_tries {
+                    one.state = DeliveryState::Failed;
+                    one.ended_ms = Some(now);
+                    tracing::warn!(event = "hook_failed", number, to, "a delivery failed: {why}");
+                } else {
+                    let doubled = 1 << (one.tries - 1).min(40);
+                    let pause = self.shared.settings.retry_ms.saturating_mul(doubled);
+                    one.next_ms = now + pause.min(PAUSE_MAX_MS);
+                    tracing::info!(event = "hook_retry", number, to, "a delivery failed: {why}");
+                }
+            }
+        }
+        if let Err(error) = store.change(one) {
+            tracing::error!("hooks: {error}");
+        }
+    }
+}
+
+impl Shared {
+    async fn deliver(&self, one: Delivery) -> Result<(), String> {
+        let target = Target::parse(&one.to)?;
+        let key = match &target {
+            Target::Url(_) => Some(self.key(&one)?),
+            Target::Mail(_) | Target::Command(_) => None,
+        };
+        let id = one.id();
+        let Delivery { event, text, body, .. } = one;
+        // What is kept is without its id, which it gets with its number.
+        let body = format!("{{\"id\":\"{id}\",{}", body.strip_prefix('{').unwrap_or("}"));
+        let what = Envelope { id, event, text, body, key };
+        send(&target, &what, &self.settings.sending()).await
+    }
+}
