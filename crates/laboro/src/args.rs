@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Show what a task printed.
     Logs(Logs),
-    /// Write a table with a row per attempt of a job: CSV, JSON lines, or the log of GNU parallel.
+    /// Write a table with a row per attempt of a job: CSV, JSON lines, Parquet, SQLite, or the log of GNU parallel.
     Export(hub::Export),
     /// Draw the dependencies between the tasks of a job file or a job.
     Graph(graph::Graph),

@@ -1,7 +1,13 @@
 //! `laboro export`: one row for each attempt of the tasks of a job, for programs that work with tables. What stands in the
-//! columns is in `row`, how they are written in `csv` and here.
+//! columns is in `row` and `columns`; how they are written in `table`, `parquet` and `sqlite`. Tasks and their results come
+//! in the same order, so that no more than a few rows are in memory.
 
+mod cell;
+mod columns;
+mod parquet;
+mod results;
 mod row;
+mod sqlite;
 mod table;
 
 use crate::args::hub::{Export, ExportFormat};
@@ -10,10 +16,14 @@ use crate::hub_client::{Hub, TaskPages, look};
 use crate::output::{counted, say};
 use crate::resolve::{self, Which};
 use anyhow::Context;
+use columns::{Columns, ResultShape};
 use laboro_api::{Job, Parts, TaskState};
+use parquet::ParquetTable;
+use results::Results;
 use row::{Row, rows};
+use sqlite::SqliteTable;
 use std::fs::File;
-use std::io::{BufWriter, Stdout, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Stdout, Write};
 use std::path::Path;
 use table::{CsvTable, JobLogTable, JsonLines};
 
@@ -28,27 +38,36 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
         };
         let job = hub.job(chosen.job).await?;
         let mut sink = Sink::open(args.output.as_deref())?;
-        let values = if format == ExportFormat::Csv { value_columns(hub, &job).await? } else { 0 };
         let mut table: Box<dyn Table> = match format {
-            ExportFormat::Csv => Box::new(CsvTable { values }),
             ExportFormat::Jsonl => Box::new(JsonLines),
             ExportFormat::Joblog => Box::new(JobLogTable),
+            ExportFormat::Csv | ExportFormat::Parquet | ExportFormat::Sqlite => {
+                let columns = columns(hub, &job, &args.columns).await?;
+                match format {
+                    ExportFormat::Parquet => Box::new(ParquetTable::new(columns)),
+                    ExportFormat::Sqlite => Box::new(SqliteTable::new(columns)),
+                    _ => Box::new(CsvTable { columns }),
+                }
+            }
         };
         table.head(&mut sink.out)?;
         let mut count = 0;
         for (first, last) in ranges {
             let mut tasks = TaskPages::new(hub, job.job, state, first, Some(1000));
+            let mut results = Results::of(hub, job.job, first, last).await?;
             while let Some(task) = tasks.next().await? {
                 if task.task > last {
                     break;
                 }
-                for row in rows(&job, &task) {
+                let result = results.of_task(task.task).await?;
+                for row in rows(&job, &task, result.as_ref()) {
                     table.row(&row, &mut sink.out)?;
                     count += 1;
                 }
             }
         }
-        sink.finish(args.output.as_deref())?;
+        table.end(&mut sink.out)?;
+        sink.finish(args.output.as_deref(), table.beginning())?;
         if args.output.is_some() {
             say(format_args!("job {}: {}", job.job, counted(count, "row")));
         }
@@ -56,8 +75,29 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
     })
 }
 
+/// The values of elements by their names, and what results have in common, for which all of them are read once.
+async fn columns(hub: &Hub, job: &Job, names: &[String]) -> anyhow::Result<Columns> {
+    let mut shape = ResultShape::default();
+    let mut results = Results::of(hub, job.job, 1, u32::MAX).await?;
+    while let Some((_, result)) = results.next().await? {
+        shape.see(&result);
+    }
+    Columns::new(value_columns(hub, job).await?, names, shape)
+}
+
 /// What was asked for, else what the name of the file says.
 fn format(args: &Export) -> anyhow::Result<ExportFormat> {
+    let format = format_of(args)?;
+    if format == ExportFormat::Sqlite && args.output.is_none() {
+        return Err(usage("a database cannot be written to standard output: say -o FILE.sqlite"));
+    }
+    if !args.columns.is_empty() && matches!(format, ExportFormat::Jsonl | ExportFormat::Joblog) {
+        return Err(usage("--columns is for CSV, Parquet and SQLite: here values have no names"));
+    }
+    Ok(format)
+}
+
+fn format_of(args: &Export) -> anyhow::Result<ExportFormat> {
     let ending =
         args.output.as_deref().and_then(Path::extension).and_then(|ending| ending.to_str());
     match (args.format, ending) {
@@ -65,8 +105,10 @@ fn format(args: &Export) -> anyhow::Result<ExportFormat> {
         (None, None | Some("csv")) => Ok(ExportFormat::Csv),
         (None, Some("jsonl" | "ndjson")) => Ok(ExportFormat::Jsonl),
         (None, Some("joblog")) => Ok(ExportFormat::Joblog),
+        (None, Some("parquet")) => Ok(ExportFormat::Parquet),
+        (None, Some("sqlite" | "sqlite3" | "db")) => Ok(ExportFormat::Sqlite),
         (None, Some(other)) => Err(usage(format!(
-            ".{other} is not a format that can be written: say .csv, .jsonl or .joblog, or --format"
+            ".{other} is not a format that can be written: say .csv, .jsonl, .parquet, .sqlite or .joblog, or --format"
         ))),
     }
 }
@@ -75,6 +117,16 @@ fn format(args: &Export) -> anyhow::Result<ExportFormat> {
 trait Table {
     fn head(&mut self, out: &mut dyn Write) -> std::io::Result<()>;
     fn row(&mut self, row: &Row<'_>, out: &mut dyn Write) -> std::io::Result<()>;
+
+    /// After the last row.
+    fn end(&mut self, _: &mut dyn Write) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    /// What the file begins with, if that was not known before.
+    fn beginning(&mut self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// Where the rows go: standard output, or a file that takes its name when it is whole.
@@ -94,14 +146,20 @@ impl Sink {
         Ok(Sink { out: Box::new(BufWriter::with_capacity(1 << 16, file)) })
     }
 
-    fn finish(mut self, path: Option<&Path>) -> anyhow::Result<()> {
+    fn finish(mut self, path: Option<&Path>, beginning: Option<Vec<u8>>) -> anyhow::Result<()> {
         self.out.flush()?;
         drop(self.out);
-        match path {
-            None => Ok(()),
-            Some(path) => std::fs::rename(draft(path), path)
-                .with_context(|| format!("{} cannot be written", path.display())),
-        }
+        let Some(path) = path else { return Ok(()) };
+        let draft = draft(path);
+        let finished = || {
+            if let Some(beginning) = beginning {
+                let mut file = File::options().write(true).open(&draft)?;
+                file.seek(SeekFrom::Start(0))?;
+                file.write_all(&beginning)?;
+            }
+            std::fs::rename(&draft, path)
+        };
+        finished().with_context(|| format!("{} cannot be written", path.display()))
     }
 }
 

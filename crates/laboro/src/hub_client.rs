@@ -438,6 +438,21 @@ impl Hub {
         self.client.download(&path, None).await
     }
 
+    /// What tasks gave back, in the order of their numbers; `None` where it is not kept.
+    pub(crate) async fn results(
+        &self,
+        job: u32,
+        first: u32,
+        last: u32,
+    ) -> anyhow::Result<Option<Download>> {
+        let path = format!("jobs/{job}/results?from={first}&to={last}");
+        match self.client.download(&path, None).await {
+            Ok(stream) => Ok(Some(stream)),
+            Err(error) if error.reason() == Some("no_outputs") => Ok(None),
+            Err(error) => Err(told(error)),
+        }
+    }
+
     /// A task as it is now, however the question goes.
     pub(crate) async fn task_now(&self, job: u32, task: u32) -> Result<Task, ClientError> {
         self.client.get(&format!("jobs/{job}/tasks/{task}")).await

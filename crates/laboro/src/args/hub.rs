@@ -331,13 +331,18 @@ pub(crate) struct Export {
     #[arg(value_name = "JOB", default_value = "last")]
     pub(crate) job: String,
 
-    /// Write to this file; its ending (.csv, .jsonl, .joblog) chooses the format. Default: CSV on standard output.
+    /// Write to this file; its ending (.csv, .jsonl, .parquet, .sqlite, .joblog) chooses the format. Default: CSV on
+    /// standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
     /// What to write. Default: by the ending of the file, else CSV.
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
+
+    /// Names for the columns of values, such as model,seed. Default: value_1, value_2 and so on.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
 
     #[command(flatten)]
     pub(crate) place: WhereArgs,
@@ -348,6 +353,10 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One JSON object per line.
     Jsonl,
+    /// For pandas, Polars, DuckDB, Spark.
+    Parquet,
+    /// A database with the table `attempts`.
+    Sqlite,
     /// The columns of GNU parallel's --joblog.
     Joblog,
 }

@@ -1,17 +1,49 @@
 //! One attempt of a task with everything that is known of it. A task that was never tried has one row without an attempt.
 
+use super::cell::{Cell, Kind};
 use laboro_api::{Attempt, Job, OutcomeKind, Task, Text};
+use serde_json::Value;
 
 pub(super) struct Row<'a> {
     pub(super) job: &'a Job,
     pub(super) task: &'a Task,
     pub(super) attempt: Option<&'a Attempt>,
+    /// What the task gave back; with its last attempt only.
+    pub(super) result: Option<&'a TaskResult>,
 }
 
-pub(super) fn rows<'a>(job: &'a Job, task: &'a Task) -> impl Iterator<Item = Row<'a>> {
+/// What a task gave back: any text, and what it means if it is JSON.
+pub(super) struct TaskResult {
+    pub(super) text: String,
+    pub(super) json: Option<Value>,
+}
+
+impl TaskResult {
+    pub(super) fn new(text: &Text) -> TaskResult {
+        let text = String::from_utf8_lossy(text.bytes()).into_owned();
+        let json = serde_json::from_str(&text).ok();
+        TaskResult { text, json }
+    }
+
+    /// One part of a result that is an object.
+    pub(super) fn field(&self, name: &str) -> Cell {
+        let object = self.json.as_ref().and_then(Value::as_object);
+        object.and_then(|object| object.get(name)).map_or(Cell::Nothing, Cell::of_json)
+    }
+}
+
+pub(super) fn rows<'a>(
+    job: &'a Job,
+    task: &'a Task,
+    result: Option<&'a TaskResult>,
+) -> impl Iterator<Item = Row<'a>> {
     let none = task.attempts.is_empty().then_some(None);
     let attempts = task.attempts.iter().map(Some).chain(none);
-    attempts.map(move |attempt| Row { job, task, attempt })
+    let last = task.attempts.len().max(1);
+    attempts.enumerate().map(move |(at, attempt)| {
+        let result = result.filter(|_| at + 1 == last);
+        Row { job, task, attempt, result }
+    })
 }
 
 /// The values of an element, each by itself; the byte before a separator that belongs to a value is taken away.
@@ -33,32 +65,33 @@ pub(super) fn values(task: &Task) -> Vec<Vec<u8>> {
 }
 
 /// Columns that every table has, in this order.
-pub(super) const COLUMNS: &[&str] = &[
-    "job",
-    "job_name",
-    "owner",
-    "group",
-    "task",
-    "name",
-    "label",
-    "state",
-    "attempt",
-    "worker",
-    "outcome",
-    "exit_code",
-    "signal",
-    "started_ms",
-    "ended_ms",
-    "wall_s",
-    "user_s",
-    "system_s",
-    "peak_memory_bytes",
-    "message",
+pub(super) const COLUMNS: &[(&str, Kind)] = &[
+    ("job", Kind::Int),
+    ("job_name", Kind::Text),
+    ("owner", Kind::Text),
+    ("group", Kind::Text),
+    ("task", Kind::Int),
+    ("name", Kind::Text),
+    ("label", Kind::Text),
+    ("state", Kind::Text),
+    ("attempt", Kind::Int),
+    ("worker", Kind::Text),
+    ("outcome", Kind::Text),
+    ("exit_code", Kind::Int),
+    ("signal", Kind::Int),
+    ("started_ms", Kind::Int),
+    ("ended_ms", Kind::Int),
+    ("wall_s", Kind::Float),
+    ("user_s", Kind::Float),
+    ("system_s", Kind::Float),
+    ("peak_memory_bytes", Kind::Int),
+    ("message", Kind::Text),
 ];
 
 impl Row<'_> {
-    pub(super) fn cells(&self) -> Vec<String> {
-        let Row { job, task, attempt } = self;
+    /// One for each of `COLUMNS`.
+    pub(super) fn cells(&self) -> Vec<Cell> {
+        let Row { job, task, attempt, .. } = self;
         let code = |kind: OutcomeKind| {
             let outcome = attempt.and_then(|attempt| attempt.outcome)?;
             (outcome.kind == kind).then_some(outcome.code).flatten()
@@ -68,38 +101,31 @@ impl Row<'_> {
             _ => code(OutcomeKind::Exit),
         };
         let used = attempt.and_then(|attempt| attempt.used);
-        let seconds =
-            |micros: Option<u64>| micros.map(|micros| format!("{:.6}", micros as f64 / 1e6));
-        let wall = self.wall_us();
-        let text = |text: Option<&Text>| text.map(ToString::to_string).unwrap_or_default();
-        let word = |word: Option<String>| word.unwrap_or_default();
-        let number =
-            |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+        let seconds = |micros: Option<u64>| {
+            micros.map_or(Cell::Nothing, |micros| Cell::Float(micros as f64 / 1e6))
+        };
+        let outcome = attempt.and_then(|attempt| attempt.outcome);
         vec![
-            job.job.to_string(),
-            job.name.to_string(),
-            text(job.owner.as_ref()),
-            job.group.to_string(),
-            task.task.to_string(),
-            task.name.to_string(),
-            task.label.clone(),
-            task.state.word().to_owned(),
-            number(attempt.map(|attempt| attempt.attempt.into())),
-            attempt.map(|attempt| attempt.worker_name.to_string()).unwrap_or_default(),
-            word(
-                attempt
-                    .and_then(|attempt| attempt.outcome)
-                    .map(|outcome| kind(outcome.kind).to_owned()),
-            ),
-            word(exit.map(|code| code.to_string())),
-            word(code(OutcomeKind::Signal).map(|signal| signal.to_string())),
-            number(attempt.map(|attempt| attempt.started_ms)),
-            number(attempt.and_then(|attempt| attempt.ended_ms)),
-            word(seconds(wall)),
-            word(seconds(used.map(|used| used.user_us))),
-            word(seconds(used.map(|used| used.system_us))),
-            number(used.map(|used| used.peak_memory_bytes)),
-            task.message.clone().unwrap_or_default(),
+            Cell::int(Some(job.job)),
+            Cell::text(job.name.to_string()),
+            Cell::text(job.owner.as_ref().map(ToString::to_string).unwrap_or_default()),
+            Cell::text(job.group.to_string()),
+            Cell::int(Some(task.task)),
+            Cell::text(task.name.to_string()),
+            Cell::text(task.label.clone()),
+            Cell::text(task.state.word()),
+            Cell::int(attempt.map(|attempt| attempt.attempt)),
+            Cell::text(attempt.map(|attempt| attempt.worker_name.to_string()).unwrap_or_default()),
+            Cell::text(outcome.map(|outcome| kind(outcome.kind)).unwrap_or_default()),
+            Cell::int(exit),
+            Cell::int(code(OutcomeKind::Signal)),
+            Cell::int(attempt.map(|attempt| attempt.started_ms)),
+            Cell::int(attempt.and_then(|attempt| attempt.ended_ms)),
+            seconds(self.wall_us()),
+            seconds(used.map(|used| used.user_us)),
+            seconds(used.map(|used| used.system_us)),
+            Cell::int(used.map(|used| used.peak_memory_bytes)),
+            Cell::text(task.message.clone().unwrap_or_default()),
         ]
     }
 

@@ -1,30 +1,25 @@
-//! The forms of a table: CSV, JSON lines, and the log of GNU parallel.
+//! The forms of a table that are text: CSV, JSON lines, and the log of GNU parallel.
 
 use super::Table;
+use super::cell::Cell;
+use super::columns::Columns;
 use super::row::{COLUMNS, Row, values};
 use laboro_api::OutcomeKind;
 use serde_json::{Map, Value, json};
 use std::io::{Result, Write};
 
-/// With `value_1`, `value_2` … behind the columns that all have.
 pub(super) struct CsvTable {
-    pub(super) values: usize,
+    pub(super) columns: Columns,
 }
 
 impl Table for CsvTable {
     fn head(&mut self, out: &mut dyn Write) -> Result<()> {
-        let values = (1..=self.values).map(|number| format!("value_{number}"));
-        let names: Vec<String> =
-            COLUMNS.iter().map(|&name| name.to_owned()).chain(values).collect();
-        line(out, names.iter().map(String::as_bytes))
+        line(out, self.columns.all.iter().map(|column| column.name.as_bytes()))
     }
 
     fn row(&mut self, row: &Row<'_>, out: &mut dyn Write) -> Result<()> {
-        let mut cells: Vec<Vec<u8>> = row.cells().into_iter().map(String::into_bytes).collect();
-        let mut own = values(row.task);
-        own.resize(self.values, Vec::new());
-        cells.extend(own);
-        line(out, cells.iter().map(Vec::as_slice))
+        let cells: Vec<String> = self.columns.cells(row).iter().map(Cell::written).collect();
+        line(out, cells.iter().map(String::as_bytes))
     }
 }
 
@@ -70,29 +65,19 @@ impl Table for JsonLines {
 
     fn row(&mut self, row: &Row<'_>, out: &mut dyn Write) -> Result<()> {
         let mut object = Map::new();
-        for (&name, cell) in COLUMNS.iter().zip(row.cells()) {
-            let is_text = matches!(
-                name,
-                "job_name"
-                    | "owner"
-                    | "group"
-                    | "name"
-                    | "label"
-                    | "state"
-                    | "worker"
-                    | "outcome"
-                    | "message"
-            );
-            if cell.is_empty() {
-                continue;
+        for (&(name, _), cell) in COLUMNS.iter().zip(row.cells()) {
+            if let Some(value) = cell.json() {
+                object.insert(name.to_owned(), value);
             }
-            let number = if is_text { None } else { cell.parse::<serde_json::Number>().ok() };
-            object.insert(name.to_owned(), number.map_or_else(|| Value::from(cell), Value::Number));
         }
         let own = values(row.task);
         if !own.is_empty() {
             let texts = own.iter().map(|value| String::from_utf8_lossy(value).into_owned());
             object.insert("values".to_owned(), json!(texts.collect::<Vec<_>>()));
+        }
+        if let Some(result) = row.result {
+            let value = result.json.clone().unwrap_or_else(|| Value::from(result.text.as_str()));
+            object.insert("result".to_owned(), value);
         }
         serde_json::to_writer(&mut *out, &object).map_err(std::io::Error::from)?;
         out.write_all(b"\n")

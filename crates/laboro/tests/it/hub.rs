@@ -2,6 +2,7 @@
 //! real HTTP door with TLS and tokens, and a worker that a test moves by hand.
 
 mod control;
+mod export;
 mod hooks;
 mod hostile;
 mod lists;

@@ -150,5 +150,5 @@ fn the_output_of_a_whole_job_and_a_table_of_it() {
     assert_eq!((&rows[0]["exit_code"], &rows[0]["values"][0]), (&1.into(), &"b".into()));
     let log = hub.run(&["export", "1", "--format=joblog"]).expect(0).out().to_owned();
     assert_eq!(log.lines().count(), 5, "{log}");
-    hub.run(&["export", "1", "-o", "table.xlsx"]).expect(2).says(".csv, .jsonl or .joblog");
+    hub.run(&["export", "1", "-o", "table.xlsx"]).expect(2).says(".parquet, .sqlite or .joblog");
 }
