@@ -9,6 +9,7 @@ mod nats;
 mod owners;
 mod pools;
 mod scheduler;
+mod schedules;
 mod web;
 
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use nats::NatsSettings;
 pub use owners::{ChangeJobs, NamedOwner, OwnerSettings};
 pub use pools::{NamedPool, PoolSettings};
 pub use scheduler::{ConductSettings, KeepSettings, QuotaSettings, TaskSettings};
+pub use schedules::{IfRunning, ScheduleSettings};
 pub use web::{HttpSettings, LoginSettings};
 
 use crate::inbox::ServerOptions;
@@ -85,6 +87,7 @@ pub struct Settings {
     pub pools: PoolSettings,
     pub hooks: HookSettings,
     pub hook: Vec<HookRule>,
+    pub schedule: Vec<ScheduleSettings>,
     pub door: Vec<DoorSettings>,
     /// Made at the start; one that is no longer here is removed.
     pub pool: Vec<NamedPool>,
@@ -113,6 +116,7 @@ impl Settings {
         settings.owners.check()?;
         pools::check(&settings.pool)?;
         hooks::check(&settings.hooks, &settings.hook)?;
+        schedules::check(&settings.schedule)?;
         Ok(settings)
     }
 
@@ -207,6 +211,7 @@ impl Default for Settings {
             pools: PoolSettings::default(),
             hooks: HookSettings::default(),
             hook: Vec::new(),
+            schedule: Vec::new(),
             door: Vec::new(),
             pool: Vec::new(),
         }

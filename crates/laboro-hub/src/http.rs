@@ -40,6 +40,7 @@ mod pools;
 mod quiet;
 mod reading;
 mod results;
+mod schedules;
 mod seats;
 mod serve;
 mod standby_redirect;
@@ -67,6 +68,7 @@ use crate::hooks::Hooks;
 use crate::keep::Outputs;
 use crate::mq::Observer;
 use crate::pools::Pools;
+use crate::schedules::Schedules;
 use crate::security::Doorman;
 use answer::Refused;
 use axum::Router;
@@ -120,6 +122,8 @@ pub struct Services {
     pub pools: Option<Pools>,
     /// `None`: nobody is told when a job ends.
     pub hooks: Option<Hooks>,
+    /// `None`: nothing is submitted by the clock.
+    pub schedules: Option<Schedules>,
     pub limits: Limits,
 }
 
@@ -149,6 +153,7 @@ impl Services {
             change_all_jobs: false,
             pools: None,
             hooks: None,
+            schedules: None,
             limits: Limits::default(),
         }
     }
@@ -272,6 +277,11 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(control::limit))
         .routes(routes!(hooks::hooks))
         .routes(routes!(hooks::retry))
+        .routes(routes!(schedules::schedules))
+        .routes(routes!(schedules::schedule))
+        .routes(routes!(schedules::run))
+        .routes(routes!(schedules::pause))
+        .routes(routes!(schedules::resume))
         .routes(routes!(pools::pools, pools::add))
         .routes(routes!(pools::pool, pools::remove))
         .routes(routes!(pools::pause))

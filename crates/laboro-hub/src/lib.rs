@@ -17,6 +17,7 @@ mod outbox;
 pub mod pools;
 pub mod process;
 mod ring;
+pub mod schedules;
 pub mod security;
 mod transport;
 mod tunnel;

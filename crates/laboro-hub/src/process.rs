@@ -25,6 +25,7 @@ use crate::inbox::{Handle, server};
 use crate::keep::{KeepError, Keeper, Outputs};
 use crate::listen::{Dialect, DoorState, DoorStats, OpenDoor, Reception};
 use crate::pools::{self, PoolRefusal, Pools};
+use crate::schedules::{self, Schedules};
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{Hall, Limits};
 use claim::Claim;
@@ -255,7 +256,12 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
             let (notes, changed, heard) = HookNotes::new();
             journal.tell_hooks(notes);
             hooks::start(&hooks, changed, heard, stop.clone()).map_err(HubError::Thread)?;
+            let people = handle.for_people();
+            let schedules =
+                Schedules::open(&settings.dir, &settings.schedule, &access, people, clock)?;
+            schedules::start(&schedules, stop.clone()).map_err(HubError::Thread)?;
             let services = Services {
+                schedules: Some(schedules),
                 hooks: Some(hooks),
                 history: Some(history),
                 pools: Some(pools),

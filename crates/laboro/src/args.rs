@@ -63,6 +63,9 @@ pub(crate) enum Command {
     /// List deliveries of hooks: who was told what, what waits, and what failed.
     #[command(display_order = BESIDE_HUB)]
     Hooks(hub::Hooks),
+    /// List schedules, by which a hub submits jobs at planned times; run one now, pause or resume it.
+    #[command(display_order = BESIDE_HUB)]
+    Schedule(hub::ScheduleArgs),
     /// List tasks of a job.
     Tasks(hub::Tasks),
     /// Show everything about one job or one task.

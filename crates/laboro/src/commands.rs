@@ -15,6 +15,7 @@ pub(crate) mod journal;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod run;
+pub(crate) mod schedule;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod submit;

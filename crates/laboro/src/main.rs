@@ -70,6 +70,7 @@ fn main() -> std::process::ExitCode {
         args::Command::Jobs(jobs) => commands::jobs::run(&jobs),
         args::Command::Audit(audit) => commands::audit::run(&audit),
         args::Command::Hooks(hooks) => commands::hooks::run(&hooks),
+        args::Command::Schedule(schedule) => commands::schedule::run(&schedule),
         args::Command::Tasks(tasks) => commands::tasks::run(&tasks),
         args::Command::Show(show) => commands::show::run(&show),
         args::Command::Wait(wait) => commands::wait::run(&wait),

@@ -8,6 +8,7 @@ mod hostile;
 mod lists;
 mod looks;
 mod place;
+mod schedules;
 mod submits;
 mod team;
 mod waits;
