@@ -106,7 +106,7 @@ fn a_job_that_still_runs_is_skipped_waited_for_or_replaced() {
             |at: usize| jobs(&hub).into_iter().rev().nth(at).map(|job| job["state"].clone());
         match word {
             "skip" => {
-                assert!(shown(&hub)["last"]["why"].as_str().unwrap().contains("job 1 still runs"))
+                assert!(shown(&hub)["last"]["why"].as_str().unwrap().contains("job 1 still runs"));
             }
             "queue" => assert!(shown(&hub)["queued_ms"].is_u64()),
             _ => until("the first is cancelled", || state(0) == Some("cancelled".into())),
