@@ -20,6 +20,7 @@ mod tests;
 pub use observe::Observed;
 
 use crate::Handle;
+use crate::measures::Measures;
 use history_file::HistoryFile;
 use laboro_api as api;
 use laboro_core::{GroupId, JobId, Time};
@@ -41,6 +42,7 @@ pub struct History {
 struct SharedHistory {
     past: Mutex<Past>,
     notes: NoteQueue,
+    measures: Measures,
 }
 
 /// Whoever takes the notes from the queue. Dropped: nobody does any more.
@@ -53,7 +55,9 @@ pub struct Recorder {
 impl History {
     /// The history, who listens to the engine for it, and who must be run for it to grow.
     pub fn new<J>(journal: J) -> (History, Observed<J>, Recorder) {
-        let shared = SharedHistory { past: Mutex::default(), notes: NoteQueue::default() };
+        let measures = Measures::default();
+        let past = Mutex::new(Past::new(measures.clone()));
+        let shared = SharedHistory { past, notes: NoteQueue::default(), measures };
         let history = History { shared: Arc::new(shared) };
         let observed = Observed::new(journal, history.clone());
         (history.clone(), observed, Recorder { history, file: None })
@@ -104,6 +108,10 @@ impl History {
     /// How many attempts ended since the start: well, finally badly, to be tried again, and lost.
     pub(crate) fn totals(&self) -> recorder::Totals {
         self.lock().totals()
+    }
+
+    pub(crate) fn measures(&self) -> &Measures {
+        &self.shared.measures
     }
 
     fn lock(&self) -> MutexGuard<'_, Past> {

@@ -12,6 +12,7 @@ pub mod http;
 mod inbox;
 pub mod keep;
 pub mod listen;
+mod measures;
 pub mod mq;
 mod outbox;
 pub mod pools;

@@ -4,13 +4,16 @@
 use super::durations::Durations;
 use super::series::{Folding, Tally};
 use laboro_api as api;
-use laboro_core::Outcome;
+use laboro_core::{Outcome, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Attempts kept for the picture.
 const SPANS_MAX: usize = 1024;
 const SLOWEST_MAX: usize = 20;
 const FAILURES_MAX: usize = 50;
+/// Times at which tasks were added; those within a second count as one.
+const ADDS_MAX: usize = 1000;
+const APART_MS: u64 = 1000;
 /// Workers told apart. What others do is counted as one.
 const WORKERS_MAX: usize = 500;
 const OTHERS: u32 = u32::MAX;
@@ -58,6 +61,9 @@ pub(super) struct JobPast {
     slowest: Vec<Span>,
     failures: VecDeque<Span>,
     workers: BTreeMap<u32, WorkerShare>,
+    /// When tasks were added, each with the index of the first; of one that is not whole, none are known.
+    adds: Vec<(u32, Time)>,
+    tasks: u32,
     /// When it was last heard of, counted in notes: the one with the lowest is forgotten first.
     pub heard: u64,
 }
@@ -70,6 +76,21 @@ struct WorkerShare {
 }
 
 impl JobPast {
+    /// More tasks than it had.
+    pub fn added(&mut self, tasks: u32, at: Time) {
+        let is_apart = self.adds.last().is_none_or(|(_, last)| at.since_ms(*last) >= APART_MS);
+        if self.is_whole && is_apart && self.adds.len() < ADDS_MAX {
+            self.adds.push((self.tasks, at));
+        }
+        self.tasks = self.tasks.saturating_add(tasks);
+    }
+
+    /// When this task was, as far as is known.
+    pub fn submitted(&self, index: u32) -> Option<Time> {
+        let after = self.adds.partition_point(|(first, _)| *first <= index);
+        self.adds.get(after.checked_sub(1)?).map(|(_, at)| *at)
+    }
+
     pub fn new(at_ms: u64, is_whole: bool) -> JobPast {
         JobPast {
             tally: Tally::default(),
@@ -83,6 +104,8 @@ impl JobPast {
             slowest: Vec::new(),
             failures: VecDeque::new(),
             workers: BTreeMap::new(),
+            adds: Vec::new(),
+            tasks: 0,
             heard: 0,
         }
     }

@@ -31,6 +31,11 @@ pub(super) enum Note {
         job: JobId,
         group: GroupId,
     },
+    /// So many tasks more.
+    Added {
+        job: JobId,
+        tasks: u32,
+    },
     Forgotten {
         job: JobId,
     },
@@ -75,8 +80,12 @@ impl<J: Journal + Send> Journal for Observed<J> {
     async fn commit(&mut self, batch: Batch) -> Result<Vec<Effect>, JournalError> {
         let (events, began) = (batch.events.len(), Instant::now());
         let effects = self.commit_noted(batch).await?;
-        let took_us = began.elapsed().as_micros();
-        tracing::debug!(events, effects = effects.len(), took_us, "batch");
+        let took = began.elapsed();
+        // What only asks is not written.
+        if events > 0 {
+            self.history.measures().committed(events, took);
+        }
+        tracing::debug!(events, effects = effects.len(), took_us = took.as_micros(), "batch");
         Ok(effects)
     }
 }
@@ -132,6 +141,10 @@ impl<J> Observed<J> {
 fn note(event: &Event) -> Option<Note> {
     Some(match event {
         Event::JobMade { job, group, .. } => Note::Made { job: *job, group: *group },
+        Event::Added(added) => {
+            let elements = added.arrays.iter().map(|array| array.count).sum::<u32>();
+            Note::Added { job: added.job, tasks: elements + added.tasks.len() as u32 }
+        }
         Event::JobForgotten { job } => Note::Forgotten { job: *job },
         Event::GroupForgotten { group } => Note::GroupForgotten { group: *group },
         Event::Leased { task, worker, .. } => Note::Started { task: *task, worker: *worker },
@@ -152,7 +165,6 @@ fn note(event: &Event) -> Option<Note> {
         | Event::JobDue { .. }
         | Event::JobDeferred { .. }
         | Event::JobLimited { .. }
-        | Event::Added(_)
         | Event::PredsAdded { .. }
         | Event::Renewed { .. }
         | Event::WorkerMet { .. }

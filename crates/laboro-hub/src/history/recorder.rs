@@ -6,6 +6,7 @@ use super::job::{JobPast, Span};
 use super::series::{Queues, Series, Tally};
 use super::{Note, Notes, Recorder};
 use crate::Handle;
+use crate::measures::Measures;
 use laboro_api as api;
 use laboro_core::{
     Command, GroupId, GroupView, JobId, Outcome, Query, Reply, TaskId, Time, WorkerId,
@@ -21,6 +22,8 @@ const GROUPS_MAX: usize = 100;
 const OPEN_MAX: usize = 1_000_000;
 /// Attempts whose times are known and whose end is not.
 const MEASURED_MAX: usize = 100_000;
+/// Tasks that are known to wait for another start.
+const AGAIN_MAX: usize = 100_000;
 /// Which job is in which group.
 const PLACES_MAX: usize = 100_000;
 const FAILURES_MAX: usize = 200;
@@ -39,7 +42,10 @@ pub(super) struct Past {
     /// When attempts whose end comes next began and how long they took, as their workers say.
     measured: HashMap<TaskId, (Time, u64)>,
     places: HashMap<JobId, GroupId>,
+    /// Tasks that ran and wait for another start, which is not their first.
+    again: HashSet<TaskId>,
     heard: u64,
+    measures: Measures,
     /// Something is not to be remembered any more, in the file either.
     pub(super) is_shorter: bool,
 }
@@ -124,6 +130,10 @@ impl Recorder {
 }
 
 impl Past {
+    pub(super) fn new(measures: Measures) -> Past {
+        Past { measures, ..Past::default() }
+    }
+
     /// Jobs of which nothing is known, a few of them: the rest come another time.
     fn strangers(&self, notes: &Notes) -> Vec<JobId> {
         let mut strangers: Vec<JobId> = Vec::new();
@@ -150,6 +160,11 @@ impl Past {
                     self.places.insert(*job, *group);
                     self.job_entry(*job, notes.at.0, true);
                 }
+                Note::Added { job, tasks } => {
+                    if let Some(job) = self.jobs.get_mut(job) {
+                        job.added(*tasks, notes.at);
+                    }
+                }
                 Note::Forgotten { job } => {
                     self.jobs.remove(job);
                     self.places.remove(job);
@@ -172,7 +187,10 @@ impl Past {
                     let worker = self.open.get(task).map_or(WorkerId(0), |open| open.0);
                     self.end(*task, worker, Outcome::Lost, false, notes.at);
                 }
-                Note::Back { task, is_lost: false } => drop(self.open.remove(task)),
+                Note::Back { task, is_lost: false } => {
+                    self.open.remove(task);
+                    self.expect_again(*task);
+                }
                 Note::Cancelled { job, ranges } => {
                     for &(first, last) in ranges {
                         self.cancel(*job, first, last);
@@ -202,10 +220,25 @@ impl Past {
         if self.open.len() < OPEN_MAX {
             self.open.insert(task, (worker, at));
         }
+        let is_first = !self.again.remove(&task);
+        let submitted = self.jobs.get(&task.job).and_then(|job| job.submitted(task.index));
+        if let Some(submitted) = submitted.filter(|_| is_first) {
+            self.measures.waited(submitted, at);
+        }
         self.count(task.job, at.0, Tally { started: 1, ..Tally::default() });
     }
 
+    fn expect_again(&mut self, task: TaskId) {
+        if self.again.len() >= AGAIN_MAX {
+            self.again.clear();
+        }
+        self.again.insert(task);
+    }
+
     fn end(&mut self, task: TaskId, worker: WorkerId, outcome: Outcome, is_final: bool, at: Time) {
+        if !is_final {
+            self.expect_again(task);
+        }
         let tally = match outcome {
             Outcome::Success => Tally { done: 1, ..Tally::default() },
             Outcome::Lost if !is_final => Tally { lost: 1, ..Tally::default() },
@@ -218,6 +251,7 @@ impl Past {
         let Some((_, leased)) = self.open.remove(&task) else { return };
         // From the start of its process to its end; of a dialect that does not tell, from hand-out to result.
         let (started, took_ms) = measured.unwrap_or((leased, at.since_ms(leased)));
+        self.measures.attempt_took(took_ms);
         let span = Span {
             job: task.job.0,
             task: task.number(),

@@ -1,11 +1,14 @@
 //! `GET metrics`: what the hub counts, as OpenMetrics text. Everything comes from counts that are kept anyway.
 
+mod process;
+
 use super::answer::Refused;
 use super::entry::Visitor;
 use super::operation::internal;
 use super::{Api, Shared, brokers};
+use crate::measures::SHORT_SECONDS;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use laboro_api::{self as api, Broker, DoorStatus};
@@ -14,10 +17,12 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Labels and their values.
 type Labels = Vec<(&'static str, String)>;
@@ -25,10 +30,22 @@ type Gauges = Family<Labels, Gauge>;
 type Counters = Family<Labels, Counter>;
 
 /// How requests were answered. Bounded by the routes there are.
-#[derive(Default)]
 pub(super) struct RequestCounts {
     answered: Mutex<HashMap<(String, String, u16), u64>>,
+    /// Until the answer begins, by route. A stream is over when its reader says so.
+    took: Family<Labels, Histogram, fn() -> Histogram>,
     denied: AtomicU64,
+}
+
+impl Default for RequestCounts {
+    fn default() -> RequestCounts {
+        let took = Family::new_with_constructor(short_histogram as fn() -> Histogram);
+        RequestCounts { answered: Mutex::default(), took, denied: AtomicU64::new(0) }
+    }
+}
+
+fn short_histogram() -> Histogram {
+    Histogram::new(SHORT_SECONDS)
 }
 
 impl RequestCounts {
@@ -37,7 +54,8 @@ impl RequestCounts {
         self.denied.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn answered(&self, method: &str, route: &str, status: u16) {
+    fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
+        self.took.get_or_create(&vec![("route", route.to_owned())]).observe(took.as_secs_f64());
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         *answered.entry((method.to_owned(), route.to_owned(), status)).or_default() += 1;
     }
@@ -57,35 +75,66 @@ pub(super) async fn count(
         // A peer may make up as many as it likes.
         _ => "other".to_owned(),
     };
+    let began = Instant::now();
     let response = next.run(request).await;
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
-    api.requests.answered(&method, route, response.status().as_u16());
+    api.requests.answered(&method, route, response.status().as_u16(), began.elapsed());
     response
 }
 
 /// Counts for Prometheus. A token bound to a group sees that group's tasks and workers only.
 #[utoipa::path(get, path = "/metrics", tag = "hub",
-    responses((status = 200, content_type = "application/openmetrics-text"),
+    responses((status = 200, content((String = "application/openmetrics-text"), (String = "text/plain"))),
         (status = 403, body = api::Problem)))]
-pub(super) async fn metrics(State(api): Shared, visitor: Visitor) -> Result<Response, Refused> {
-    let mut registry = Registry::with_prefix("laboro");
+pub(super) async fn metrics(
+    State(api): Shared,
+    visitor: Visitor,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let mut all = Registry::default();
+    let registry = all.sub_registry_with_prefix("laboro");
     let groups = match api.ask(Command::Query(Query::Groups)).await? {
         Reply::Groups(groups) => groups.into_iter().filter(|group| visitor.sees(&group.name)),
         reply => return Err(Refused::unexpected(&reply)),
     };
-    register_groups(&mut registry, groups);
-    register_workers(&mut registry, &api, &visitor).await?;
+    register_groups(registry, groups);
+    register_workers(registry, &api, &visitor).await?;
     if visitor.bound_to().is_none() {
-        register_doors(&mut registry, &(api.services.doors)());
-        register_brokers(&mut registry, &brokers::tables(&api).await?);
-        register_self(&mut registry, &api);
-        register_pools(&mut registry, &api);
-        register_attempts(&mut registry, &api);
+        register_doors(registry, &(api.services.doors)());
+        register_brokers(registry, &brokers::tables(&api).await?);
+        register_self(registry, &api);
+        register_pools(registry, &api);
+        register_attempts(registry, &api);
+        process::register(&mut all);
     }
     let mut text = String::new();
-    encode(&mut text, &registry).map_err(|error| internal(&error))?;
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    encode(&mut text, &all).map_err(|error| internal(&error))?;
+    let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = if accepts.contains("text/plain") && !accepts.contains("openmetrics") {
+        text = plain(&text);
+        "text/plain; version=0.0.4; charset=utf-8"
+    } else {
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    };
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+/// The older form, in which the description of a counter has the name of its series too.
+fn plain(text: &str) -> String {
+    let word = |line: &str, at: usize| line.split(' ').nth(at).unwrap_or_default().to_owned();
+    let is_counter = |line: &&str| line.starts_with("# TYPE ") && line.ends_with(" counter");
+    let counters: HashSet<String> =
+        text.lines().filter(is_counter).map(|line| word(line, 2)).collect();
+    let mut plain = String::with_capacity(text.len());
+    for line in text.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT ")) {
+        let name = word(line, 2);
+        match line.starts_with("# ") && counters.contains(&name) {
+            true => plain.push_str(&line.replacen(&name, &format!("{name}_total"), 1)),
+            false => plain.push_str(line),
+        }
+        plain.push('\n');
+    }
+    plain
 }
 
 fn set(gauges: &Gauges, labels: Labels, value: u64) {
@@ -220,6 +269,14 @@ fn register_attempts(registry: &mut Registry, api: &Api) {
     registry.register("attempts_ended", "Attempts that ended since the start", ended);
     let missed = ConstCounter::new(history.missed());
     registry.register("history_missed", "Events that are not in the history", missed);
+    let measures = history.measures();
+    let what = "How long attempts took, as their workers measured it";
+    registry.register("attempt_seconds", what, measures.attempt.clone());
+    let what = "From the submit of a task to its first start, with the wait for tasks before it";
+    registry.register("queue_seconds", what, measures.queue.clone());
+    let what = "Until a batch of events was written, with the wait for the disk";
+    registry.register("journal_commit_seconds", what, measures.commit.clone());
+    registry.register("journal_batch_events", "Events in a batch", measures.batch.clone());
 }
 
 /// Name, help, and the count itself.
@@ -277,6 +334,8 @@ fn register_self(registry: &mut Registry, api: &Api) {
         requests.get_or_create(&labels).inc_by(count);
     }
     registry.register("http_requests", "Requests answered", requests);
+    let what = "Until the answer of a request began";
+    registry.register("http_request_seconds", what, api.requests.took.clone());
     let denied = ConstCounter::new(api.requests.denied.load(Ordering::Relaxed));
     registry.register("http_denied", "Requests without a good token", denied);
     let serving = &api.services.serving;

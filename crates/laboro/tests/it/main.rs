@@ -25,6 +25,7 @@ mod kills;
 mod limits;
 mod logs;
 mod looks;
+mod metrics;
 mod mq;
 mod nats;
 mod outputs;
