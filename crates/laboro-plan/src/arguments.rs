@@ -105,7 +105,8 @@ pub enum ValueSource {
 pub struct ArgumentOptions {
     /// Empty: tasks are called `1`, `2`, `3` …
     pub name: String,
-    pub array: Option<Numbers>,
+    /// Of numbers.
+    pub array: Option<Column>,
     pub pairing: Pairing,
     /// What looks like a placeholder and is not one is passed on.
     pub literal_braces: bool,
@@ -224,9 +225,9 @@ impl ArgumentForm {
         options: &ArgumentOptions,
         mut pipe: Option<&mut dyn BufRead>,
     ) -> Result<Option<Values>, ArgumentError> {
-        if let Some(numbers) = options.array {
+        if let Some(numbers) = &options.array {
             return match self.sources.is_empty() {
-                true => Ok(Some(Values::numbers(numbers))),
+                true => Ok(Some(Values::new(vec![numbers.clone()], Pairing::Product)?)),
                 false => Err(ArgumentError::RangeAndLists),
             };
         }

@@ -17,7 +17,9 @@ pub const LIST_BYTES_MAX: usize = 1 << 30;
 pub enum ValuesError {
     #[error("no values: the list is empty")]
     Empty,
-    #[error("`{0}` is not a range of numbers: write 1-100, or 1-100:2 for every second")]
+    #[error(
+        "`{0}` is not a range of numbers: write 1-100, 1-100:2 for every second, or several: 1,2,50-100"
+    )]
     NotARange(String),
     #[error("range {0}: the last number is below the first")]
     Backwards(String),
@@ -25,6 +27,12 @@ pub enum ValuesError {
     NoStep(String),
     #[error("{0} elements are more than the {ELEMENTS_MAX} an array may have")]
     TooMany(u128),
+    #[error(
+        "{0} numbers in several ranges are more than {SET_MAX}: submit each range as an array of its own"
+    )]
+    LargeSet(u128),
+    #[error("{1}: {0} is there twice")]
+    Twice(u64, String),
     #[error("a list of values is larger than {LIST_BYTES_MAX} bytes")]
     TooLarge,
     #[error("a value holds a zero byte, which no program argument can carry")]
@@ -32,6 +40,9 @@ pub enum ValuesError {
     #[error("lists of {0} and {1} values cannot be paired one to one")]
     Unequal(u64, u64),
 }
+
+/// Numbers of several ranges are a list, and a list is written out.
+const SET_MAX: u64 = 10_000_000;
 
 /// `first, first + step, ... <= last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,6 +219,29 @@ impl Column {
     /// A list without a key.
     pub fn list(list: List) -> Column {
         Column { key: None, items: Items::List(list), is_linked: false }
+    }
+
+    /// `7`, `1-100`, `1-100:2`, or several of these: `1,2,50-100`. One range stays a range; several are a list of their
+    /// numbers in the order in which they are written, each once.
+    pub fn parse_numbers(text: &str) -> Result<Column, ValuesError> {
+        if !text.contains(',') {
+            return Numbers::parse(text).map(Column::numbers);
+        }
+        let ranges = text.split(',').map(|part| Numbers::parse(part.trim()));
+        let ranges = ranges.collect::<Result<Vec<Numbers>, _>>()?;
+        let all: u128 = ranges.iter().map(|range| u128::from(range.count())).sum();
+        if all > u128::from(SET_MAX) {
+            return Err(ValuesError::LargeSet(all));
+        }
+        let numbers = || ranges.iter().flat_map(|range| (0..range.count()).map(|i| range.item(i)));
+        let mut sorted: Vec<u64> = numbers().collect();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(ValuesError::Twice(pair[0], text.to_owned()));
+        }
+        let mut list = List::default();
+        numbers().try_for_each(|number| list.push(number.to_string().as_bytes()))?;
+        Ok(Column::list(list))
     }
 
     /// How many values it has.

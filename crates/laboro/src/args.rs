@@ -354,7 +354,7 @@ pub(crate) struct Input {
     #[arg(long, value_name = "DIR", conflicts_with = "words")]
     pub(crate) runs: Option<PathBuf>,
 
-    /// Run the command once per number: 1-1000 or 0-100:10. {} is the number, and so is $LABORO_INDEX.
+    /// Run the command once per number: 1-1000, 0-100:10 or 1,2,50-100. {} is the number; $LABORO_INDEX counts from 1.
     #[arg(long, value_name = "FIRST-LAST[:STEP]")]
     pub(crate) array: Option<String>,
 

@@ -8,7 +8,7 @@ use crate::exit::{Exit, usage};
 use crate::output::{counted, say};
 use blocks::{BLOCK_BYTES_MAX, Cut, spool};
 use laboro_plan::{
-    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, QuantityError,
+    ArgumentForm, ArgumentOptions, Column, Ending, Pairing, Part, Plan, QuantityError,
     RequestedAmount, Separator, Settings, Source, Stdin, ValueSource, parse_amount, parse_lines,
     parse_size, read_runs,
 };
@@ -33,7 +33,7 @@ pub(crate) fn plan(
 }
 
 fn read(input: &Input, command: &str, slots: u32) -> anyhow::Result<Plan> {
-    let array = input.array.as_deref().map(Numbers::parse).transpose().map_err(usage)?;
+    let array = input.array.as_deref().map(Column::parse_numbers).transpose().map_err(usage)?;
     if let Some(dir) = &input.runs {
         return read_runs(dir).map_err(usage);
     }
@@ -73,6 +73,7 @@ fn read(input: &Input, command: &str, slots: u32) -> anyhow::Result<Plan> {
         is_linked: false,
     });
     form.sources.splice(..0, files);
+    let has_array = array.is_some();
     let options = ArgumentOptions {
         array,
         pairing: if input.zip { Pairing::Zip } else { Pairing::Product },
@@ -87,7 +88,7 @@ fn read(input: &Input, command: &str, slots: u32) -> anyhow::Result<Plan> {
         ..ArgumentOptions::default()
     };
     let names_stdin = form.sources.iter().any(|source| source.from == ValueSource::Pipe);
-    let has_other_values = array.is_some() || !form.sources.is_empty();
+    let has_other_values = has_array || !form.sources.is_empty();
     if asks_for_stdin && has_other_values && !names_stdin {
         let option = if input.null { "-0" } else { "--stdin-values" };
         return Err(usage(format!(

@@ -5,7 +5,7 @@ use crate::lines::read_list;
 use crate::mistake::Position;
 use crate::node::{Key, Node, Value};
 use crate::template::{KEY_BYTES_MAX, RESERVED};
-use crate::values::{Column, List, Numbers, Pairing, Values, ValuesError};
+use crate::values::{Column, List, Pairing, Values, ValuesError};
 
 impl Decoder<'_> {
     pub(super) fn task_values(
@@ -119,8 +119,8 @@ impl Decoder<'_> {
                 Some(Column::list(list))
             }
             Value::Text(range) => {
-                let numbers = Numbers::parse(range);
-                self.checked(node.at, key, numbers).map(Column::numbers)
+                let numbers = Column::parse_numbers(range);
+                self.checked(node.at, key, numbers)
             }
             Value::Table(entries) => match entries.as_slice() {
                 [(file, path)] if file.text == "file" => self.list_file(file, path),

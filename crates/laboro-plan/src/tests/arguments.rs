@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 
 use super::{expanded, words};
 use crate::{
-    ArgumentForm, ArgumentOptions, Ending, Numbers, Pairing, Part, Plan, Source, ValueSource, Work,
+    ArgumentForm, ArgumentOptions, Column, Ending, Numbers, Pairing, Part, Plan, Source,
+    ValueSource, Work,
 };
 
 fn plan(text: &str) -> Plan {
@@ -60,7 +61,7 @@ fn zipped_lists_go_side_by_side_and_must_be_equal() {
 #[test]
 fn a_range_gives_its_numbers() {
     let array = |range: &str| ArgumentOptions {
-        array: Some(Numbers::parse(range).unwrap()),
+        array: Some(Column::parse_numbers(range).unwrap()),
         name: "sim".into(),
         ..Default::default()
     };
@@ -270,11 +271,27 @@ fn what_is_missing_is_said() {
     );
     let ranges =
         ["", "-", "a", "1-", "1-b", "5-1", "1-9:0", "1:", "+1-2", "0-18446744073709551615"];
+    let sets = ["1,", ",", "1,5-1", "1-3,2", "1,2,x", "1-20000000,30000000"];
+    for set in sets {
+        assert!(Column::parse_numbers(set).is_err(), "{set}");
+    }
     let messages = ranges.map(|range| Numbers::parse(range).unwrap_err().to_string());
     assert_eq!(messages[5], "range 5-1: the last number is below the first");
     assert_eq!(messages[6], "range 1-9:0: the step is zero");
     assert_eq!(
         messages[9],
         "18446744073709551616 elements are more than the 1000000000 an array may have"
+    );
+}
+
+#[test]
+fn an_array_may_be_several_ranges() {
+    let set = Column::parse_numbers("7, 1-3,10-14:2").unwrap();
+    let numbers: Vec<String> =
+        (0..set.count()).map(|i| String::from_utf8_lossy(&set.item(i)).into_owned()).collect();
+    assert_eq!(numbers, ["7", "1", "2", "3", "10", "12", "14"]);
+    assert_eq!(
+        Column::parse_numbers("4-9").unwrap(),
+        Column::numbers(Numbers::parse("4-9").unwrap())
     );
 }

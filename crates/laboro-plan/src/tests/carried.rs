@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{flow, words};
 use crate::{
-    ArgumentForm, ArgumentOptions, Array, Element, Filler, Numbers, Part, Plan, ScriptKind,
+    ArgumentForm, ArgumentOptions, Array, Column, Element, Filler, Part, Plan, ScriptKind,
     Settings, Stdin, Work, parse_lines,
 };
 
@@ -20,7 +20,7 @@ fn array(plan: &Plan) -> &Array {
 
 fn arguments(words: &[OsString], array: Option<&str>, name: &str) -> Plan {
     let options = ArgumentOptions {
-        array: array.map(|range| Numbers::parse(range).unwrap()),
+        array: array.map(|range| Column::parse_numbers(range).unwrap()),
         name: name.to_owned(),
         literal_braces: true,
         ..Default::default()

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use proptest::prelude::*;
 
 use super::{expanded, flow};
-use crate::{ArgumentForm, ArgumentOptions, Numbers, Part, Plan};
+use crate::{ArgumentForm, ArgumentOptions, Column, Numbers, Part, Plan};
 
 proptest! {
     /// The naive way: nested loops over the lists.
@@ -42,7 +42,7 @@ proptest! {
 
 fn range(count: u64) -> Plan {
     let form = ArgumentForm::parse(&["p".into(), "{}".into()]).unwrap();
-    let array = Some(Numbers::new(1, count, 1).unwrap());
+    let array = Some(Column::numbers(Numbers::new(1, count, 1).unwrap()));
     form.plan(&ArgumentOptions { array, ..Default::default() }, None).unwrap()
 }
 

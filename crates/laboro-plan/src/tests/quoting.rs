@@ -7,7 +7,7 @@ use std::process::Command;
 use proptest::prelude::*;
 
 use crate::template::{ShellError, Template, Vocabulary};
-use crate::{ArgumentForm, ArgumentOptions, List, Numbers, Part, Values, Work};
+use crate::{ArgumentForm, ArgumentOptions, Column, List, Numbers, Part, Values, Work};
 
 /// Each place prints the value, with a dot behind it so that `$( )` cannot eat its new lines.
 const PLACES: &str = r#"x=v; printf '%s.\0' {} "{}" '{}' a{}b "$x{}" $x{} "$x"{} "$(printf '%s.' {})" "$(printf '%s.' "a{}")" "`echo q`{}" "${x}{}" ${x}'{}' # it's {}
@@ -161,8 +161,10 @@ fn places_that_cannot_be_quoted_are_refused_with_a_way_out() {
 #[test]
 fn a_number_of_a_range_goes_where_only_numbers_may() {
     let form = ArgumentForm::parse(&["echo $(( {} * 2 )) {1..{}} \"$x{}\" {}>&1".into()]).unwrap();
-    let options =
-        ArgumentOptions { array: Some(Numbers::parse("3").unwrap()), ..Default::default() };
+    let options = ArgumentOptions {
+        array: Some(Column::numbers(Numbers::parse("3").unwrap())),
+        ..Default::default()
+    };
     let error = form.plan(&options, None).unwrap_err().to_string();
     assert!(error.contains("in or after arithmetic"), "{error}");
     let form =
