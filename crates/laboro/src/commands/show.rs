@@ -68,7 +68,7 @@ impl Facts {
 }
 
 /// How many failed tasks are shown with a job, and how many lines of what each said.
-const FAILED_SHOWN: u32 = 3;
+const FAILED_SHOWN: u32 = 10;
 const TAIL_LINES: usize = 5;
 
 async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
@@ -125,7 +125,14 @@ async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
         if let Some(outcome) = task.attempts.last().and_then(|last| last.outcome) {
             text.push_str(&format!(" ({outcome})"));
         }
+        if let Some(message) = &task.message {
+            text.push_str(&indented(&safe(message)));
+        }
         text.push_str(&indented(&tail(hub, &task, TAIL_LINES).await));
+    }
+    let more = job.counts.failed.saturating_sub(FAILED_SHOWN.into());
+    if more > 0 {
+        text.push_str(&format!("\n\n{more} more failed: laboro tasks {}/failed", job.job));
     }
     Ok(text)
 }
