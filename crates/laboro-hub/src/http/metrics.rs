@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use laboro_api::{self as api, Broker, DoorStatus};
-use laboro_core::{Command, Dropped, GroupView, Query, Reply, WorkerId};
+use laboro_core::{Command, Dropped, GroupView, Name, OwnerView, Query, Reply, WorkerId};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
@@ -97,7 +97,9 @@ pub(super) async fn metrics(
         Reply::Groups(groups) => groups.into_iter().filter(|group| visitor.sees(&group.name)),
         reply => return Err(Refused::unexpected(&reply)),
     };
-    register_groups(registry, groups);
+    let groups: Vec<GroupView> = groups.collect();
+    register_owners(registry, &api, &groups).await?;
+    register_groups(registry, groups.into_iter());
     register_workers(registry, &api, &visitor).await?;
     if visitor.bound_to().is_none() {
         register_doors(registry, &(api.services.doors)());
@@ -154,6 +156,44 @@ fn register_groups(registry: &mut Registry, groups: impl Iterator<Item = GroupVi
     }
     registry.register("tasks", "Tasks by group and state", tasks);
     registry.register("group_paused", "Whether nothing of the group starts", paused);
+}
+
+/// So many owners of all groups are named, those with the most slots in use first: a label costs whoever keeps the
+/// series. So many are looked at in a group.
+const OWNERS_MAX: usize = 100;
+const OWNERS_LOOKED_AT_MAX: u32 = 1000;
+
+async fn register_owners(
+    registry: &mut Registry,
+    api: &Api,
+    groups: &[GroupView],
+) -> Result<(), Refused> {
+    let mut found: Vec<(&Name, OwnerView)> = Vec::new();
+    for group in groups.iter().filter(|group| group.counts.total() > 0) {
+        let (name, most) = (group.name.clone(), OWNERS_LOOKED_AT_MAX);
+        let query = Query::Owners { group: name, after: None, most };
+        match api.services.handle.ask(Command::Query(query)).await? {
+            Reply::Owners(owners) => found.extend(owners.into_iter().map(|own| (&group.name, own))),
+            // Forgotten a moment ago.
+            Reply::Refused(_) => {}
+            reply => return Err(Refused::unexpected(&reply)),
+        }
+    }
+    // Those without a name are nobody's.
+    found.retain(|(_, view)| view.owner.is_some());
+    found.sort_by_key(|(_, view)| {
+        (std::cmp::Reverse(view.slots_used), std::cmp::Reverse(view.jobs))
+    });
+    let (slots, jobs) = (Gauges::default(), Gauges::default());
+    for (group, view) in found.into_iter().take(OWNERS_MAX) {
+        let owner = view.owner.map(|owner| owner.to_string()).unwrap_or_default();
+        let labels = vec![("group", group.to_string()), ("owner", owner)];
+        set(&slots, labels.clone(), view.slots_used);
+        set(&jobs, labels, view.jobs.into());
+    }
+    registry.register("owner_slots_used", "Slots in use by owner, the largest 100", slots);
+    registry.register("owner_jobs", "Jobs by owner that are remembered, of the same owners", jobs);
+    Ok(())
 }
 
 fn register_pools(registry: &mut Registry, api: &Api) {
