@@ -9,6 +9,7 @@
 
 pub mod access;
 mod broker;
+mod bulk;
 pub mod client;
 mod convert;
 mod event;
@@ -36,6 +37,7 @@ pub mod tunnel;
 mod worker;
 
 pub use broker::{Broker, BrokerTable, BrokerWorker, Brokers};
+pub use bulk::{Bulk, BulkAction, BulkChanged, BulkJob, JobWord, fits};
 pub use convert::{BadTask, Batch, Converter};
 pub use event::{Event, EventKind};
 pub use history::{Bucket, Durations, EndedAttempt, History, JobHistory, Rate, Sample, Share};

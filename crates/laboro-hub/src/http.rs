@@ -12,6 +12,7 @@ mod bells;
 mod body;
 mod brokers;
 mod budget;
+mod bulk;
 mod control;
 mod dashboard;
 mod document;
@@ -282,6 +283,7 @@ fn all_routes(api: &Arc<Api>) -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(schedules::run))
         .routes(routes!(schedules::pause))
         .routes(routes!(schedules::resume))
+        .routes(routes!(bulk::bulk))
         .routes(routes!(pools::pools, pools::add))
         .routes(routes!(pools::pool, pools::remove))
         .routes(routes!(pools::pause))

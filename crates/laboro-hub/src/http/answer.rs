@@ -43,6 +43,11 @@ impl Refused {
         self
     }
 
+    /// The reason, and the same for people.
+    pub(super) fn words(&self) -> (String, String) {
+        (self.problem.reason.clone(), self.problem.detail.clone())
+    }
+
     pub(super) fn reason(&self) -> &str {
         &self.problem.reason
     }

@@ -50,6 +50,48 @@ async fn selections_are_held_released_cancelled_and_retried() {
 }
 
 #[tokio::test]
+async fn many_jobs_are_changed_by_one_request() {
+    let rig = Rig::start().await;
+    let (ann, bob) = (rig.client("submit:ann"), rig.client("submit:bob"));
+    for (client, name) in [(&ann, "night-1"), (&ann, "night-2"), (&bob, "night-3"), (&ann, "day")] {
+        let job = format!(r#"{{"name":"{name}","tasks":[{{"command":"true","count":3}}]}}"#);
+        client.post::<_, api::Submitted>("jobs", &json_of(&job)).await.unwrap();
+    }
+    let bulk =
+        async |body: &str| match ann.post::<_, api::BulkChanged>("bulk", &json_of(body)).await {
+            Ok(changed) => {
+                let told = |one: &api::BulkJob| match &one.reason {
+                    Some(reason) => format!("{} {reason}", one.job),
+                    None => format!("{} {}", one.job, one.tasks),
+                };
+                changed.jobs.iter().map(told).collect::<Vec<_>>().join(", ")
+            }
+            Err(error) => error.reason().unwrap_or("broken").to_owned(),
+        };
+    for (body, said) in [
+        (r#"{"action":"hold","select":["night*"],"dry_run":true}"#, "1 3, 2 3"),
+        (r#"{"action":"hold","select":["night*"]}"#, "1 3, 2 3"),
+        (r#"{"action":"release","select":["held"]}"#, "1 3, 2 3"),
+        (r#"{"action":"hold","select":["4/1-2"]}"#, "4 2"),
+        // Others' jobs are meant only where everybody's are, or by their numbers; and are not ann's to change.
+        (r#"{"action":"hold","select":["night*"],"everybody":true}"#, "1 3, 2 3, 3 not_owner"),
+        (r#"{"action":"cancel","select":["1-3","day"]}"#, "1 3, 2 3, 3 not_owner, 4 3"),
+        (r#"{"action":"cancel","select":["1","3"]}"#, "1 nothing_selected, 3 not_owner"),
+        (r#"{"action":"cancel","select":["all"]}"#, ""),
+        (r#"{"action":"retry","select":["last"]}"#, "4 nothing_selected"),
+        (r#"{"action":"forget","select":["mine"]}"#, "1 3, 2 3, 4 3"),
+        (r#"{"action":"forget","select":["3/1"]}"#, "3 bad_selection"),
+        (r#"{"action":"cancel","select":["7"]}"#, "no_such_job"),
+        (r#"{"action":"cancel","select":["nobody"]}"#, "no_such_job"),
+        (r#"{"action":"cancel","select":["8-4"]}"#, "bad_selection"),
+        (r#"{"action":"cancel","select":["3","3/1"]}"#, "bad_selection"),
+        (r#"{"action":"eat","select":["all"]}"#, "bad_value"),
+    ] {
+        assert_eq!(bulk(body).await, said, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn a_job_is_changed_by_its_owner_and_by_admins() {
     let rig = Rig::start().await;
     let (ann, bob) = (rig.client("submit:ann"), rig.client("submit:bob"));

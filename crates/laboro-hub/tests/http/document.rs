@@ -35,6 +35,7 @@ GET /api/v1/version
 GET /api/v1/wait
 GET /api/v1/workers
 GET /api/v1/workers/{worker}
+POST /api/v1/bulk
 POST /api/v1/groups/{group}/pause
 POST /api/v1/groups/{group}/resume
 POST /api/v1/groups/{group}/tasks/{name}/{action}

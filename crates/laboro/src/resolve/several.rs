@@ -6,7 +6,7 @@ use crate::exit::{refused, usage};
 use crate::hub_client::{Hub, JobFilter, Newest, Owner};
 use crate::output::{safe, say};
 use crate::selector::{JobRef, is_ranges};
-use laboro_api::{Job, JobState, Parts};
+use laboro_api::{Job, JobState, Parts, fits};
 
 /// What is to be done, and so which jobs are meant by a word for many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub(crate) async fn several(
     }
     if is_pattern(text) {
         let filter = JobFilter { owner: whose, group: how.group, ..JobFilter::default() };
-        return jobs(hub, text, filter, how, |job| matches(text, &job.name.to_string())).await;
+        return jobs(hub, text, filter, how, |job| fits(text, &job.name.to_string())).await;
     }
     if let Some(state) = JobState::from_word(text) {
         if let Some(named) = find_job(hub, &JobRef::Name(text.to_owned())).await? {
@@ -170,7 +170,7 @@ async fn tasks_like(hub: &Hub, job: &str, pattern: &str) -> anyhow::Result<Chose
     let (mut ranges, mut from) = (Vec::new(), Some(1));
     while let Some(first) = from {
         let page: Parts = hub.get(&format!("jobs/{number}/parts?from={first}&limit=1000")).await?;
-        for part in page.parts.iter().filter(|part| matches(pattern, &part.name.to_string())) {
+        for part in page.parts.iter().filter(|part| fits(pattern, &part.name.to_string())) {
             ranges.push((part.first, part.first + (part.count.max(1) - 1)));
         }
         from = page.next;
@@ -183,48 +183,4 @@ async fn tasks_like(hub: &Hub, job: &str, pattern: &str) -> anyhow::Result<Chose
 
 fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?'])
-}
-
-/// `*` is any text, `?` any letter.
-fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), text.chars().collect());
-    let (mut p, mut t, mut star) = (0, 0, None);
-    while t < text.len() {
-        if p < pattern.len() && pattern[p] == '*' {
-            star = Some((p, t));
-            p += 1;
-        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == text[t]) {
-            (p, t) = (p + 1, t + 1);
-        } else if let Some((at, from)) = star {
-            // The last star takes one letter more.
-            (p, t, star) = (at + 1, from + 1, Some((at, from + 1)));
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|&rest| rest == '*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_star_is_any_text_and_a_question_mark_a_letter() {
-        for (pattern, text) in [
-            ("*", ""),
-            ("*", "x"),
-            ("fit*", "fit"),
-            ("fit*", "fit.3"),
-            ("*.csv", "a.b.csv"),
-            ("n?ght", "night"),
-            ("a*b*c", "a-b-b-c"),
-        ] {
-            assert!(matches(pattern, text), "{pattern} {text}");
-        }
-        for (pattern, text) in [("fit*", "prefit"), ("n?ght", "nght"), ("a*b", "ab!"), ("?", "")] {
-            assert!(!matches(pattern, text), "{pattern} {text}");
-        }
-    }
 }
