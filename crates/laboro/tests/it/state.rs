@@ -93,7 +93,10 @@ fn of_a_job_that_was_changed_only_what_is_new_runs() {
     rig.run(["jobs.txt"]).expect(0);
     rig.write("jobs.txt", "echo a >> ran\necho b >> ran\necho c >> ran\n");
     let foreseen = rig.run(["--dry-run", "jobs.txt"]);
-    foreseen.expect(0).says("would run: 2 (new").says("2 of 3 tasks already done, 1 to run");
+    foreseen
+        .expect(0)
+        .says("would run: echo b >> ran (new")
+        .says("2 of 3 tasks already done, 1 to run");
     rig.run(["jobs.txt"])
         .expect(0)
         .says("resuming: 2 of 3 tasks already done, 1 new")
