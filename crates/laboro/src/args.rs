@@ -171,8 +171,8 @@ pub(crate) struct Run {
 
     /// Run the tasks on these hosts, by workers that ssh starts there: node1,8/node2 (8 slots), : is this machine.
     #[arg(short = 'S', long, value_name = "HOST,...", value_parser = crate::run::hosts::Host::parse_all,
-        conflicts_with_all = ["runs", "with", "with_tags", "memory_free", "halt", "delay", "load", "pipe", "output_dir",
-            "results", "tee", "line_buffer", "joblog", "output_limit", "dashboard", "json", "on_end"])]
+        conflicts_with_all = ["runs", "with", "with_tags", "memory_free", "delay", "load", "pipe", "output_dir", "tee",
+            "line_buffer", "joblog", "output_limit", "dashboard", "json", "on_end"])]
     pub(crate) sshlogin: Vec<Vec<crate::run::hosts::Host>>,
 
     /// With --sshlogin: what this program is called on the hosts.

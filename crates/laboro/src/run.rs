@@ -33,13 +33,14 @@ pub(crate) use foresee::foresee;
 pub(crate) use past::Past;
 pub(crate) use serve::sockets;
 pub(crate) use signals::Signals;
-pub(crate) use state::{RunDir, id};
+pub(crate) use state::RunDir;
 pub(crate) use tee::Tee;
 
 use crate::args::halt::{Halt, HaltWhat};
 use crate::exit::{Exit, usage};
 use crate::machine::Machine;
 use crate::output::say;
+use crate::submit::Terms;
 use anyhow::{Context, anyhow};
 use collected::ResultsPlace;
 use desk::{Desk, RunEnd, Setup};
@@ -97,6 +98,8 @@ pub(crate) struct Options {
     pub(crate) durability: log::Durability,
     pub(crate) retry_failed: bool,
     pub(crate) fresh: bool,
+    /// Tasks run on other machines: where, and with what, if they do not say so themselves.
+    pub(crate) elsewhere: Option<Terms>,
     /// A browser can look on.
     pub(crate) dashboard: bool,
     pub(crate) show: ShowOptions,

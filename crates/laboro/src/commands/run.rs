@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::output::say;
 use crate::run::collected::ResultsPlace;
 use crate::run::results::check_names;
-use crate::run::{self, Options, ShowOptions, StoreOf, execute, foresee, hosts};
+use crate::run::{Options, ShowOptions, StoreOf, execute, foresee, hosts};
 use anyhow::Context;
 use laboro_journal::log;
 use laboro_plan::{parse_duration, parse_size};
@@ -33,16 +33,17 @@ pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
     if args.check {
         return Ok(input::say_checked(&plan));
     }
-    if !args.sshlogin.is_empty() && !args.dry_run {
-        let hosts = args.sshlogin.concat();
-        let root = state_root(&args)?;
-        let place = hosts::Place { id: run::id(&root, &plan)?, root };
-        return hosts::run(*args, &plan, &hosts, &place);
-    }
+    let hosts = args.sshlogin.concat();
     let options = Options { blocks, ..options(&args)? };
+    if !hosts.is_empty() && !args.dry_run {
+        return hosts::run(*args, plan, &hosts, options);
+    }
     if args.dry_run {
         input::preview(&plan)?;
-        foresee(plan, &options)?;
+        // What was done on other hosts is known to the hub of such a run.
+        if hosts.is_empty() {
+            foresee(plan, &options)?;
+        }
         return Ok(Exit::Done);
     }
     execute(plan, options)
@@ -95,6 +96,7 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         },
         retry_failed: args.retry_failed,
         fresh: args.fresh,
+        elsewhere: None,
         dashboard: args.dashboard,
         show: ShowOptions {
             quiet: args.quiet,

@@ -70,6 +70,27 @@ pub(crate) fn task_dir(dir: &Path, layout: &Layout, index: u32) -> anyhow::Resul
     Ok(path)
 }
 
+/// The directory of a task that ran elsewhere, from what is kept of it. What it printed was flushed before.
+pub(crate) fn write_dir(
+    dir: &Path,
+    layout: &Layout,
+    kept: &mut Kept,
+    index: u32,
+) -> anyhow::Result<()> {
+    let Some(attempt) = kept.last_attempt(index)? else { return Ok(()) };
+    let Place::Here(reader, there) = kept.place(index) else { return Ok(()) };
+    let dir = task_dir(dir, layout, index)?;
+    for (name, streams) in [("stdout", Streams::Stdout), ("stderr", Streams::Stderr)] {
+        let path = dir.join(name);
+        let trouble = || format!("--results: {} cannot be written", path.display());
+        let mut file = File::create(&path).with_context(trouble)?;
+        for chunk in reader.read(key(there, attempt), streams) {
+            file.write_all(&chunk?.1).with_context(trouble)?;
+        }
+    }
+    Ok(())
+}
+
 const SEQ: &str = "seq";
 
 /// A file system takes no longer names than 255 bytes.

@@ -7,7 +7,9 @@ use laboro_core::{Ledger, State};
 use laboro_journal::read_ledger;
 use laboro_plan::{Elements, Fingerprint, PartContent, Plan};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::JOB;
@@ -256,13 +258,10 @@ fn pairs(wanted: &[(u32, &Elements)], known: &[Known]) -> Vec<((u32, u32), u32)>
     let mine = wanted.iter().flat_map(|&(first, elements)| {
         (0..elements.count()).map(move |i| (elements.hash(i), first + i as u32))
     });
-    let theirs: Vec<(u128, u32)> = known
-        .iter()
-        .flat_map(|part| {
-            let elements = &part.content.elements;
-            (0..elements.count()).map(|i| (elements.hash(i), part.first + i as u32))
-        })
-        .collect();
+    let theirs = known.iter().flat_map(|part| {
+        let elements = &part.content.elements;
+        (0..elements.count()).map(move |i| (elements.hash(i), part.first + i as u32))
+    });
     let mut found: Vec<((u32, u32), u32)> = Vec::new();
     let mut add = |mine: u32, theirs: u32| match found.last_mut() {
         Some(((first, last), from)) if *last + 1 == mine && *from + (mine - *first) == theirs => {
@@ -271,19 +270,20 @@ fn pairs(wanted: &[(u32, &Elements)], known: &[Known]) -> Vec<((u32, u32), u32)>
         _ => found.push(((mine, mine), theirs)),
     };
     // A list mostly begins as it did.
-    let mut mine = mine.peekable();
-    let mut same = 0;
-    while let (Some(one), Some(other)) = (mine.peek(), theirs.get(same)) {
+    let (mut mine, mut theirs) = (mine.peekable(), theirs.peekable());
+    while let (Some(one), Some(other)) = (mine.peek(), theirs.peek()) {
         if one.0 != other.0 {
             break;
         }
         add(one.1, other.1);
         mine.next();
-        same += 1;
+        theirs.next();
     }
     let mut rest: HashMap<u128, VecDeque<u32>> = HashMap::new();
-    for (hash, index) in &theirs[same..] {
-        rest.entry(*hash).or_default().push_back(*index);
+    if mine.peek().is_some() {
+        for (hash, index) in theirs {
+            rest.entry(hash).or_default().push_back(index);
+        }
     }
     for (hash, index) in mine {
         if let Some(theirs) = rest.get_mut(&hash).and_then(VecDeque::pop_front) {
@@ -330,27 +330,39 @@ pub(crate) fn write(
     carried: &[Carried],
 ) -> anyhow::Result<()> {
     let mut text = format!("{HEAD}\n");
-    let mut hashes: Vec<u8> = Vec::new();
+    let mut hashes: Option<BufWriter<File>> = None;
+    let drafted = |name: &str| dir.join(format!("{name}.new"));
+    let trouble = |name: &str| format!("{} cannot be written", dir.join(name).display());
     for ((part, content), first) in plan.parts.iter().zip(contents).zip(firsts) {
         let PartContent { key, elements } = content;
         let elements = match elements {
             Elements::One => "one".to_owned(),
             Elements::Numbers { first, step, count } => format!("numbers:{first}:{step}:{count}"),
             Elements::Hashes(all) => {
-                all.iter().for_each(|hash| hashes.extend_from_slice(&hash.to_le_bytes()));
+                let file = match &mut hashes {
+                    Some(file) => file,
+                    none => {
+                        let file =
+                            File::create(drafted(HASHES)).with_context(|| trouble(HASHES))?;
+                        none.insert(BufWriter::new(file))
+                    }
+                };
+                let mut each = all.iter().map(|hash| file.write_all(&hash.to_le_bytes()));
+                each.try_for_each(|written| written).with_context(|| trouble(HASHES))?;
                 format!("hashes:{}", all.len())
             }
         };
         let _ = writeln!(text, "{first} {key} {elements} {}", part.name());
     }
     let put = |name: &str, bytes: &[u8]| {
-        let (path, draft) = (dir.join(name), dir.join(format!("{name}.new")));
-        std::fs::write(&draft, bytes)
-            .and_then(|()| std::fs::rename(&draft, &path))
-            .with_context(|| format!("{} cannot be written", path.display()))
+        std::fs::write(drafted(name), bytes)
+            .and_then(|()| std::fs::rename(drafted(name), dir.join(name)))
+            .with_context(|| trouble(name))
     };
-    if !hashes.is_empty() {
-        put(HASHES, &hashes)?;
+    if let Some(mut file) = hashes {
+        let written =
+            file.flush().and_then(|()| std::fs::rename(drafted(HASHES), dir.join(HASHES)));
+        written.with_context(|| trouble(HASHES))?;
     }
     if !carried.is_empty() {
         let line = |one: &Carried| {
@@ -390,7 +402,7 @@ pub(crate) fn carried(dir: &Path) -> Vec<Carried> {
 /// `None`: it was written by an earlier version, or not to its end.
 fn read(dir: &Path) -> Option<Vec<Known>> {
     let text = std::fs::read_to_string(dir.join(KEYS)).ok()?;
-    let mut hashes = std::fs::read(dir.join(HASHES)).unwrap_or_default().into_iter();
+    let mut hashes = File::open(dir.join(HASHES)).ok().map(BufReader::new);
     let mut lines = text.lines();
     (lines.next() == Some(HEAD)).then_some(())?;
     let mut known = Vec::new();
@@ -407,9 +419,7 @@ fn read(dir: &Path) -> Option<Vec<Known>> {
             _ => {
                 let mut one = || {
                     let mut bytes = [0; 16];
-                    for byte in &mut bytes {
-                        *byte = hashes.next()?;
-                    }
+                    hashes.as_mut()?.read_exact(&mut bytes).ok()?;
                     Some(u128::from_le_bytes(bytes))
                 };
                 Elements::Hashes((0..number()?).map(|_| one()).collect::<Option<_>>()?)

@@ -1,31 +1,41 @@
 //! `--sshlogin`: the same run over other machines. A hub of its own lives in the state directory as long as the run does;
-//! `ssh` starts a worker on each host, which reaches the hub through that same connection. The hub's journal is what the
-//! same command typed again goes on from.
+//! `ssh` starts a worker on each host, which reaches the hub through that same connection. The same command typed again goes
+//! on from the hub's journal, and a changed one from those of earlier runs over hosts.
 
+use super::collected::{ResultsPlace, Table, write_dir};
+use super::earlier::Store;
+use super::kept::Kept;
+use super::layout::Layout;
+use super::resume::Resume;
+use super::serve::look_elsewhere;
+use super::state::{has_names, id, move_aside, store_id};
+use super::worker::each_ended;
+use super::{JOB, Options, submit};
+use crate::args::halt::{Halt, HaltHow, HaltWhat};
 use crate::args::hub::{HubArgs, Submit};
 use crate::args::{Args, Command, Run};
-use crate::commands::submit::job_of;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::files::make_dir;
-use crate::hub_client::{Hub, Printed, TaskPages, Verb, talk};
+use crate::hub_client::{Hub, Printed, RunPlace, TaskPages, talk};
 use crate::output::{safe, say};
 use crate::progress::Progress;
-use crate::resolve::{Chosen, Which};
-use crate::submit::{Terms, submit};
+use crate::submit::Terms;
 use crate::view::called;
 use crate::worker::ssh::{SshWorkers, remote_words};
 use anyhow::{Context, bail};
 use clap::Parser;
 use laboro_api::access::{Access, Role};
 use laboro_api::{Job, TaskState};
-use laboro_hub::config::{Listen, Settings};
-use laboro_hub::process::{RunningHub, start};
+use laboro_core::{JobView, State, TaskId};
+use laboro_hub::config::{KeepSettings, Listen, Settings, TaskSettings};
+use laboro_hub::process::RunningHub;
 use laboro_hub::security::{NewToken, TokenBook};
 use laboro_net::Clock;
 use laboro_plan::Plan;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -61,34 +71,47 @@ impl Host {
     }
 }
 
-/// Where the hub of the run is.
-pub(crate) struct Place {
-    /// Of all runs.
-    pub(crate) root: PathBuf,
-    /// By what is run.
-    pub(crate) id: String,
-}
+/// The same for all runs over hosts.
+const HOSTS: &str = "hosts";
 
-pub(crate) fn run(args: Run, plan: &Plan, hosts: &[Host], place: &Place) -> anyhow::Result<Exit> {
-    let dir = place.root.join("hosts").join(&place.id);
-    if args.fresh && dir.exists() {
-        std::fs::remove_dir_all(&dir).with_context(|| format!("{}", dir.display()))?;
-    }
-    make_dir(&dir)?;
+pub(crate) fn run(
+    args: Run,
+    plan: Plan,
+    hosts: &[Host],
+    mut options: Options,
+) -> anyhow::Result<Exit> {
+    let plan = Arc::new(plan);
+    let fails_max = plan.job.fails_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+    options.max_fails = options.max_fails.or(fails_max);
+    let id = id(&options.state, &plan)?;
+    let root = options.state.join(HOSTS);
+    let mut store = Store::open(&root, &store_id(&options.state, &plan, &options)?);
+    let start = Start {
+        hosts,
+        jobs: args.jobs,
+        laboro: args.remote_laboro.clone(),
+        dir: make_place(&root, &id, &mut store, &plan, &options)?,
+    };
+    options.elsewhere = Some(Terms::new(&submit_args(args)?)?);
+    let layout = Layout::new(&plan, &options).map_err(usage)?;
     let nowhere_else = Listen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let settings = Settings {
-        dir: dir.clone(),
+        dir: start.dir.clone(),
         http: nowhere_else,
         native: nowhere_else,
+        // As the hub of a run on one machine: it takes whatever the plan has, and forgets nothing.
+        keep: KeepSettings { age_ms: u64::MAX, ..KeepSettings::default() },
+        tasks: TaskSettings { tasks_a_submit: usize::MAX, ..TaskSettings::default() },
         ..Settings::default()
     };
-    let hub = start(&settings).with_context(|| {
+    let hub = laboro_hub::process::start(&settings).with_context(|| {
         format!(
             "the hub of this run cannot start in {}: does the run go on elsewhere?",
-            dir.display()
+            start.dir.display()
         )
     })?;
-    let worked = work(args, plan, hosts, place, &dir, &hub);
+    let resume = Resume { path: &start.dir, store: &mut store, plan: &plan, new: None };
+    let worked = work(&start, &options, layout, resume, &hub);
     hub.stop();
     let stopped = hub.wait();
     let exit = worked?;
@@ -96,36 +119,69 @@ pub(crate) fn run(args: Run, plan: &Plan, hosts: &[Host], place: &Place) -> anyh
     Ok(exit)
 }
 
-fn work(
-    args: Run,
+/// What workers are started with.
+struct Start<'a> {
+    hosts: &'a [Host],
+    jobs: Option<u32>,
+    /// What this program is called there.
+    laboro: String,
+    /// Of the hub.
+    dir: PathBuf,
+}
+
+/// The directory of the hub. What was run under the same names since counts, as on this machine.
+fn make_place(
+    root: &Path,
+    id: &str,
+    store: &mut Store,
     plan: &Plan,
-    hosts: &[Host],
-    place: &Place,
-    dir: &Path,
+    options: &Options,
+) -> anyhow::Result<PathBuf> {
+    let dir = root.join(id);
+    let is_alive = RunPlace { dir: dir.clone(), socket: None }.is_alive();
+    make_dir(root)?;
+    if options.fresh && !is_alive {
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir).with_context(|| format!("{}", dir.display()))?;
+        }
+        store.begin(id, true).with_context(|| format!("{}", root.display()))?;
+    } else if dir.exists() && !is_alive && !store.is_newest(id) && has_names(plan) {
+        let aside = move_aside(root, id).with_context(|| format!("{}", dir.display()))?;
+        store.rename(id, &aside).with_context(|| format!("{}", root.display()))?;
+    }
+    make_dir(&dir)?;
+    Ok(dir)
+}
+
+fn work(
+    start: &Start<'_>,
+    options: &Options,
+    mut layout: Layout,
+    mut resume: Resume<'_>,
     running: &RunningHub,
 ) -> anyhow::Result<Exit> {
     let Some(address) = running.native else { bail!("the hub of this run does not listen") };
+    let (dir, is_quiet) = (start.dir.as_path(), options.show.quiet);
     let access = access_for_workers(dir, &running.access, address)?;
-    let (is_quiet, keeps_order, retries) = (args.quiet, args.keep_order, args.retry_failed);
-    let (jobs, laboro) = (args.jobs, args.remote_laboro.clone());
-    let submitting = submit_args(args, &place.id)?;
-    let terms = Terms::new(&submitting)?;
-    let job = job_of(&submitting, plan)?;
     let asked = HubArgs { access: None, dir: Some(dir.to_owned()) };
     talk(&asked, async |hub| {
         let mut interrupts = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
+        // Before there are workers, so that nothing runs that was done.
+        let before = submit(&running.handle, &mut layout, options, &mut resume).await?;
+        look_elsewhere(&running.outputs, dir);
+        if !is_quiet {
+            say_resuming(&before, resume.new);
+        }
         let mut workers = SshWorkers::new(access.text(), is_quiet);
-        for host in hosts {
-            let slots = host.slots.or(jobs).map(|slots| slots.to_string());
+        for host in start.hosts {
+            let slots = host.slots.or(start.jobs).map(|slots| slots.to_string());
             let options = slots.iter().flat_map(|slots| ["-j", slots]);
-            workers.start(&host.name, address.port(), &remote_words(&laboro, options)).await?;
+            let words = remote_words(&start.laboro, options);
+            workers.start(&host.name, address.port(), &words).await?;
         }
-        let submitted = submit(hub, job, plan, &terms, true).await?;
-        if submitted.again {
-            say_resuming(hub, submitted.job, retries, is_quiet).await?;
-        }
-        let waited_for = [submitted.job];
-        let mut progress = Progress::new(submitted.count.into(), is_quiet);
+        let total = before.counts.total();
+        let mut progress = Progress::new(total, is_quiet);
+        let mut halted = None;
         let ended = loop {
             tokio::select! {
                 biased;
@@ -136,32 +192,72 @@ fn work(
                     }
                 }
                 is_left = workers.next_end() => if !is_left {
-                    let waited = hub.wait(&waited_for, Duration::ZERO).await?;
-                    if waited.finished {
+                    let waited = hub.wait(&[JOB.0], Duration::ZERO).await?;
+                    if waited.finished || halted.is_some() {
                         break waited.jobs;
                     }
                     bail!("no worker is left; the same command goes on where it was");
                 },
-                waited = hub.wait(&waited_for, LOOK_EVERY) => {
+                waited = hub.wait(&[JOB.0], LOOK_EVERY) => {
                     let waited = waited?;
                     if waited.finished {
                         break waited.jobs;
                     }
                     show(&mut progress, &waited.jobs);
+                    let halt = options.halt.filter(|_| halted.is_none());
+                    if let Some(halt) = halt.filter(|halt| is_reached(*halt, &before, &waited.jobs)) {
+                        halted = Some(halt.what);
+                        workers.leave(halt.how == HaltHow::Now).await;
+                    }
                 }
             }
         };
         drop(progress);
         workers.stop().await;
-        if keeps_order {
-            print_in_order(hub, submitted.job, submitted.count).await?;
+        // All that came is in its file afterwards.
+        running.outputs.attempts(TaskId::new(JOB, 1)).await?;
+        write_results(running, options, &layout, dir).await?;
+        if options.show.keep_order {
+            print_in_order(hub, &layout).await?;
         }
         for job in ended.iter().filter(|_| !is_quiet) {
             say_end(hub, job, dir).await?;
         }
         let is_done = ended.iter().all(|job| job.counts.done == job.tasks);
-        Ok(if is_done { Exit::Done } else { Exit::SomeFailed })
+        Ok(if is_done || halted == Some(HaltWhat::Done) { Exit::Done } else { Exit::SomeFailed })
     })
+}
+
+/// Only what this run has done counts.
+fn is_reached(halt: Halt, before: &JobView, jobs: &[Job]) -> bool {
+    let before = |state| u64::from(before.counts.of(state));
+    jobs.iter().any(|job| {
+        let done = job.counts.done.saturating_sub(before(State::Done));
+        let failed = job.counts.failed.saturating_sub(before(State::Failed));
+        halt.is_reached(done, failed, job.tasks)
+    })
+}
+
+/// `--results`, of all that has ended, in this run or an earlier one.
+async fn write_results(
+    running: &RunningHub,
+    options: &Options,
+    layout: &Layout,
+    dir: &Path,
+) -> anyhow::Result<()> {
+    let outputs = dir.join("outputs");
+    match &options.results {
+        None => Ok(()),
+        Some(ResultsPlace::Dir(to)) => {
+            let mut kept = Kept::open(&outputs)?;
+            each_ended(&running.handle, |index| write_dir(to, layout, &mut kept, index)).await
+        }
+        Some(ResultsPlace::Table(file, separator)) => {
+            let mut table = Table::open(file, *separator, layout, &outputs)?;
+            each_ended(&running.handle, |index| table.add(layout, index)).await?;
+            table.flush()
+        }
+    }
 }
 
 /// How long the hub keeps us waiting for one answer; progress moves as often.
@@ -176,8 +272,8 @@ fn access_for_workers(dir: &Path, own: &Access, address: SocketAddr) -> anyhow::
 }
 
 /// What `laboro submit` would be given.
-fn submit_args(args: Run, key: &str) -> anyhow::Result<Submit> {
-    let words = ["laboro", "submit", "--key", key, "--", "true"];
+fn submit_args(args: Run) -> anyhow::Result<Submit> {
+    let words = ["laboro", "submit", "--", "true"];
     let Command::Submit(usual) = Args::try_parse_from(words)?.command else {
         unreachable!("that is what was typed")
     };
@@ -194,15 +290,16 @@ fn submit_args(args: Run, key: &str) -> anyhow::Result<Submit> {
     })
 }
 
-async fn say_resuming(hub: &Hub, job: u32, retries: bool, is_quiet: bool) -> anyhow::Result<()> {
-    let known = hub.job(job).await?;
-    if retries && known.counts.failed > 0 {
-        hub.change(&Chosen { job, which: Which::Job }, Verb::Retry).await?;
+fn say_resuming(before: &JobView, new: Option<(u64, u64)>) {
+    let (done, total) = (before.counts.of(State::Done), before.counts.total());
+    if done == 0 && new.is_none() && before.counts.unfinished() == total {
+        return;
     }
-    if !is_quiet {
-        say(format_args!("resuming: {} of {} tasks already done", known.counts.done, known.tasks));
-    }
-    Ok(())
+    let new = new.map_or(String::new(), |(new, again)| match again {
+        0 => format!(", {new} new"),
+        _ => format!(", {new} new, {again} failed before and run again"),
+    });
+    say(format_args!("resuming: {done} of {total} tasks already done{new}"));
 }
 
 fn show(progress: &mut Progress, jobs: &[Job]) {
@@ -216,11 +313,13 @@ fn show(progress: &mut Progress, jobs: &[Job]) {
     }
 }
 
-async fn print_in_order(hub: &Hub, job: u32, count: u32) -> anyhow::Result<()> {
-    for task in 1..=count {
+async fn print_in_order(hub: &Hub, layout: &Layout) -> anyhow::Result<()> {
+    for task in layout.input_order().into_iter().flat_map(|(first, last)| first..=last) {
         for stream in [Printed::Stdout, Printed::Stderr] {
             // A task that never ran has none.
-            let Ok(mut output) = hub.output(job, task, None, stream, None).await else { continue };
+            let Ok(mut output) = hub.output(JOB.0, task, None, stream, None).await else {
+                continue;
+            };
             while let Some(bytes) = output.next().await? {
                 match stream {
                     Printed::Stdout => std::io::stdout().lock().write_all(&bytes)?,

@@ -4,7 +4,7 @@
 
 use crate::output::{bytes, safe, shell_word};
 use crate::run::{GROUP, Options};
-use crate::submit::{millis, spec};
+use crate::submit::{Terms, millis, spec};
 use laboro_api::{self as api, Converter};
 use laboro_core::{
     Amount, ArraySpec, Grant, JobOptions, Needs, Profile, Request, Submit, SubmitTo, TaskSpec,
@@ -41,12 +41,16 @@ impl Layout {
         let count = plan.task_count();
         let count = u32::try_from(count).ok().filter(|&count| count < 1 << 31);
         let count = count.ok_or("more than 2147483647 tasks: split the job")?;
+        let defaults = match &options.elsewhere {
+            Some(terms) => terms.defaults(),
+            None => api::TaskSpec::default(),
+        };
         let defaults = api::TaskSpec {
             attempts: options.attempts.map(|most| u16::try_from(most).unwrap_or(u16::MAX)),
             timeout_ms: options.timeout.map(millis),
             // A run that is killed again and again must not fail what it was running.
-            max_lost: Some(u16::MAX),
-            ..api::TaskSpec::default()
+            max_lost: options.elsewhere.is_none().then_some(u16::MAX),
+            ..defaults
         };
         let converter = Converter::new(Some(Box::new(defaults)));
         let mut converter = converter.map_err(|error| error.to_string())?;
@@ -64,10 +68,10 @@ impl Layout {
         let mut known: HashMap<Profile, u32> = HashMap::new();
         let mut next = 1;
         for (at, part) in plan.parts.iter().enumerate() {
-            let mut batch = converted(&mut converter, part)?;
+            let mut batch = converted(&mut converter, part, options.elsewhere.as_ref())?;
             let profile = batch.profiles.pop().expect("every task has a profile");
             layout.one_slot_each &= profile.needs == Needs::default();
-            if !known.contains_key(&profile) {
+            if !known.contains_key(&profile) && options.elsewhere.is_none() {
                 check_fits(part, &profile.needs, options)?;
             }
             let profile = *known.entry(profile).or_insert_with_key(|profile| {
@@ -264,8 +268,15 @@ fn column_names(array: &Array, before: &str) -> Vec<String> {
 }
 
 /// One part alone, by the words that a hub would be sent.
-fn converted(converter: &mut Converter, part: &Part) -> Result<api::Batch, String> {
+fn converted(
+    converter: &mut Converter,
+    part: &Part,
+    elsewhere: Option<&Terms>,
+) -> Result<api::Batch, String> {
     let mut spec = spec(part);
+    if let Some(terms) = elsewhere {
+        terms.complete(&mut spec, part);
+    }
     if let Part::Array(array) = part {
         spec.count = Some(u32::try_from(array.count()).expect("checked before"));
     }

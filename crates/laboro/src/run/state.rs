@@ -198,7 +198,7 @@ pub(super) fn has_names(plan: &Plan) -> bool {
 }
 
 /// Gives the id under which it is found from now on.
-fn move_aside(root: &Path, id: &str) -> std::io::Result<String> {
+pub(super) fn move_aside(root: &Path, id: &str) -> std::io::Result<String> {
     let mut ids = (1..u32::MAX).map(|number| format!("{id}-{number}"));
     let aside = ids.find(|id| !root.join(id).exists()).expect("some number is free");
     std::fs::rename(root.join(id), root.join(&aside))?;

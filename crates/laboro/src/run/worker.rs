@@ -143,7 +143,7 @@ pub(super) async fn begin_table(
 }
 
 /// Tasks that had ended when this run began.
-async fn each_ended(
+pub(super) async fn each_ended(
     handle: &Handle,
     mut see: impl FnMut(u32) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {

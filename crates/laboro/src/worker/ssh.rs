@@ -137,6 +137,14 @@ impl SshWorkers {
         self.interrupts
     }
 
+    /// Has them take nothing more, or end at once what they run.
+    pub(crate) async fn leave(&mut self, is_now: bool) {
+        self.tell_to_stop().await;
+        if is_now {
+            self.tell_to_stop().await;
+        }
+    }
+
     /// Has them go, and waits until they are gone.
     pub(crate) async fn stop(&mut self) {
         self.is_quiet = true;

@@ -50,6 +50,58 @@ fn what_is_done_does_not_run_again() {
 }
 
 #[test]
+fn of_a_changed_run_only_what_is_new_runs_on_the_hosts() {
+    let rig = Rig::new();
+    program(&rig, "bin/ssh", SSH);
+    let line = "echo {} >> ran; echo {}";
+    run(&rig, "1/alpha", &["-kq", "--", line, ":::", "a", "b"]).expect(0);
+    let words = ["-k", "--results", "t.csv", "--", line, ":::", "c", "a", "b"];
+    let ran = run(&rig, "1/alpha", &words);
+    let out = ran.expect(0).says("resuming: 2 of 3 tasks already done, 1 new").out();
+    assert_eq!(out, "c\na\nb\n", "also what an earlier run did, in order");
+    assert_eq!(rig.sorted_lines("ran"), ["a", "b", "c"]);
+    assert_eq!(rig.lines("t.csv").iter().filter(|line| line.contains(",\"echo ")).count(), 3);
+    let words = ["-q", "--results", "out", "--", line, ":::", "c", "a", "b"];
+    run(&rig, "1/alpha", &words).expect(0);
+    assert_eq!((rig.read("out/1/c/stdout"), rig.read("out/1/b/seq")), ("c\n".into(), "3\n".into()));
+    run(&rig, "1/alpha", &["-q", "--fresh", "--", line, ":::", "a"]).expect(0);
+    assert_eq!(rig.sorted_lines("ran"), ["a", "a", "b", "c"]);
+}
+
+#[test]
+fn an_edited_step_runs_again_on_the_hosts_with_all_that_comes_after_it() {
+    let rig = Rig::new();
+    program(&rig, "bin/ssh", SSH);
+    let flow = "[[task]]\nname = \"prep\"\ncommand = \"echo prep >> ran\"\n\
+                [[task]]\nname = \"fit\"\nforeach = [\"a\", \"b\"]\nafter = \"prep\"\n\
+                command = \"echo fit {} >> ran\"\n[[task]]\nname = \"join\"\nafter = \"fit\"\n\
+                command = \"echo join >> ran\"\n";
+    let ran = |flow: &str| {
+        rig.write("ran", "");
+        rig.write("flow.toml", flow);
+        run(&rig, "1/alpha", &["flow.toml"]).expect(0);
+        rig.lines("ran").join(",")
+    };
+    assert_eq!(ran(flow), "prep,fit a,fit b,join");
+    assert_eq!(ran(&flow.replace("\"b\"]", "\"b\", \"c\"]")), "fit c,join");
+    assert_eq!(ran(&flow.replace("echo fit", "echo  fit")), "fit a,fit b,join");
+    // Going back is a change too.
+    assert_eq!(ran(flow), "fit a,fit b,join");
+}
+
+#[test]
+fn a_run_over_hosts_halts_when_it_is_told_to() {
+    let rig = Rig::new();
+    program(&rig, "bin/ssh", SSH);
+    let line = "echo {} >> ran; test {} != 1 || exit 1; sleep 60";
+    let words = ["--halt", "now,fail=1", "--", line, ":::", "1", "2", "3"];
+    run(&rig, "1/alpha,1/beta", &words).expect(1).says("1 failed");
+    let line = "test {} = 1 || sleep 60";
+    let words = ["--halt", "now,success=1", "--", line, ":::", "1", "2", "3"];
+    run(&rig, "1/alpha", &words).expect(0);
+}
+
+#[test]
 fn a_host_that_cannot_be_reached_is_named_and_nobody_waits_for_ever() {
     let rig = Rig::new();
     program(&rig, "bin/ssh", SSH);
