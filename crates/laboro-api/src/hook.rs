@@ -56,7 +56,7 @@ pub struct Delivery {
     /// Where it is.
     pub state: DeliveryState,
     /// How often it was tried.
-    pub tries: u32,
+    pub attempts: u32,
     /// When it is tried next.
     #[serde(default)]
     pub next_ms: Option<u64>,

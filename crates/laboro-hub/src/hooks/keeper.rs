@@ -124,7 +124,7 @@ fn view(one: &Delivery) -> api::Delivery {
         owner: one.owner.clone(),
         group: one.group.clone(),
         state: one.state,
-        tries: one.tries,
+        attempts: one.tries,
         next_ms: is_pending.then_some(one.next_ms),
         ended_ms: one.ended_ms,
         error: one.error.clone(),

@@ -15,6 +15,7 @@ GET /api/v1/groups/{group}/tasks/{name}/explain
 GET /api/v1/groups/{group}/tasks/{name}/output
 GET /api/v1/health
 GET /api/v1/history
+GET /api/v1/hooks
 GET /api/v1/jobs
 GET /api/v1/jobs/{job}
 GET /api/v1/jobs/{job}/history
@@ -31,6 +32,8 @@ GET /api/v1/openapi.json
 GET /api/v1/overview
 GET /api/v1/pools
 GET /api/v1/pools/{pool}
+GET /api/v1/schedules
+GET /api/v1/schedules/{name}
 GET /api/v1/version
 GET /api/v1/wait
 GET /api/v1/workers
@@ -39,6 +42,7 @@ POST /api/v1/bulk
 POST /api/v1/groups/{group}/pause
 POST /api/v1/groups/{group}/resume
 POST /api/v1/groups/{group}/tasks/{name}/{action}
+POST /api/v1/hooks/{number}/retry
 POST /api/v1/jobs
 POST /api/v1/jobs/stream
 POST /api/v1/jobs/{job}/cancel
@@ -53,6 +57,9 @@ POST /api/v1/pools
 POST /api/v1/pools/{pool}/pause
 POST /api/v1/pools/{pool}/resume
 POST /api/v1/pools/{pool}/test
+POST /api/v1/schedules/{name}/pause
+POST /api/v1/schedules/{name}/resume
+POST /api/v1/schedules/{name}/run
 POST /api/v1/workers/{worker}/drain
 POST /api/v1/workers/{worker}/eject
 POST /api/v1/workers/{worker}/lift

@@ -15,7 +15,7 @@ const COLUMNS: &[Column] = &[
     Column::Left("event"),
     Column::Right("job"),
     Column::Left("when"),
-    Column::Right("tries"),
+    Column::Right("attempts"),
     Column::Left("to"),
     Column::Left("why"),
 ];
@@ -58,7 +58,7 @@ fn row(one: &Delivery, now: u64) -> [(String, Mood); 8] {
         DeliveryState::Pending | DeliveryState::Unknown => Mood::Plain,
     };
     let mut why = one.error.as_deref().map(safe).unwrap_or_default();
-    if let Some(next) = one.next_ms.filter(|next| *next > now && one.tries > 0) {
+    if let Some(next) = one.next_ms.filter(|next| *next > now && one.attempts > 0) {
         let seconds = (next - now).div_ceil(1000);
         why = format!("{why}; next try in {seconds} s");
     }
@@ -68,7 +68,7 @@ fn row(one: &Delivery, now: u64) -> [(String, Mood); 8] {
         (safe(&one.event), Mood::Plain),
         (one.job.map(|job| job.to_string()).unwrap_or_default(), Mood::Plain),
         (clock(one.at_ms), Mood::Plain),
-        (one.tries.to_string(), Mood::Plain),
+        (one.attempts.to_string(), Mood::Plain),
         (safe(&one.to), Mood::Plain),
         (why, mood),
     ]

@@ -145,7 +145,7 @@ fn what_fails_is_tried_again_and_the_same_delivery_is_known_by_its_id() {
     let all = receiver.all();
     assert_eq!(all.len(), 4);
     assert!(all.iter().all(|one| one.body == all[0].body && !one.body.is_empty()));
-    assert_eq!(deliveries(&hub)[0]["tries"], 4);
+    assert_eq!(deliveries(&hub)[0]["attempts"], 4);
 }
 
 #[test]
