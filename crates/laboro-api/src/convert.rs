@@ -286,6 +286,7 @@ impl Converter {
                 .map(|(name, wanted)| (name.into(), wanted.0))
                 .collect(),
             tags: tags.iter().map(Text::name).collect(),
+            nodes: spec.nodes.or(defaults.nodes).unwrap_or(0),
             variants: variants.iter().map(Variant::needs).collect(),
         };
         needs.tidy();

@@ -46,7 +46,7 @@ pub use job::{Counts, Failure, Group, Groups, Job, JobState, Jobs, Waited, shown
 pub use label::label;
 pub use needs::{Missing, MissingNeed, ResourceRequest, Variant, advice};
 pub use operation::{AuditEntry, AuditPage, DoorStatus, Doors, Health, Version};
-pub use overview::{Disk, Fleet, Me, Overview, Warning};
+pub use overview::{Disk, Fleet, FleetResource, Me, Overview, Warning};
 pub use packed::{List, Packed};
 pub use part::{Part, Parts, Range, Ranges};
 pub use pool::{Pool, PoolAllocation, PoolEvent, PoolKind, PoolSpec, PoolStep, PoolTest, Pools};

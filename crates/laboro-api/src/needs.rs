@@ -90,7 +90,7 @@ impl Variant {
                 .map(|(n, wanted)| (n.clone().into(), wanted.0))
                 .collect(),
             tags: self.tags.iter().map(Text::name).collect(),
-            variants: Vec::new(),
+            ..Needs::default()
         }
     }
 }

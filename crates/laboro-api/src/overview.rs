@@ -1,7 +1,8 @@
 //! The hub at a glance: who is there, what failed, what a person should look at.
 
 use super::history::EndedAttempt;
-use super::worker::Standing;
+use super::text::Text;
+use super::worker::{Standing, Worker};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,7 +22,7 @@ pub struct Me {
 }
 
 /// The hub at a glance.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Overview {
     /// The hub's clock.
@@ -38,7 +39,7 @@ pub struct Overview {
 }
 
 /// Workers by how they are. Standing and drain are counted for those that are connected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Fleet {
     /// Connected now.
@@ -59,9 +60,59 @@ pub struct Fleet {
     pub slots_used: u64,
     /// Taken by what was given ahead, once there is room for it.
     pub slots_ahead: u64,
+    /// Kept free for a task that takes more than a worker has free now, or several workers.
+    pub reserved: u64,
+    /// Memory of those that are connected, and what tasks were given of it.
+    pub memory_bytes: u64,
+    /// What tasks asked for of it.
+    pub memory_used_bytes: u64,
+    /// Countable things of those that are connected, each kind once.
+    pub resources: Vec<FleetResource>,
+}
+
+/// How much of something countable all workers have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FleetResource {
+    /// What it is called.
+    #[schema(value_type = String)]
+    pub name: Text,
+    /// How much of it there is.
+    pub count: u64,
+    /// What is given out, with fractions.
+    pub used: f64,
 }
 
 impl Fleet {
+    /// Counts what one more that is connected has, and what of it is in use.
+    pub fn has(&mut self, worker: &Worker) {
+        self.slots += u64::from(worker.slots);
+        self.slots_used += u64::from(worker.slots_used);
+        self.slots_ahead += u64::from(worker.slots_ahead);
+        self.reserved += u64::from(worker.reserved);
+        self.memory_bytes = self.memory_bytes.saturating_add(worker.memory_bytes);
+        self.memory_used_bytes = self.memory_used_bytes.saturating_add(worker.memory_used_bytes);
+        for resource in &worker.resources {
+            let known = self.resources.binary_search_by(|known| known.name.cmp(&resource.name));
+            let at = known.unwrap_or_else(|at| {
+                let name = resource.name.clone();
+                self.resources.insert(at, FleetResource { name, ..FleetResource::default() });
+                at
+            });
+            let sum = &mut self.resources[at];
+            sum.count = sum.count.saturating_add(resource.count);
+            sum.used += resource.used;
+        }
+    }
+
+    /// What of its resources is in use: `gpu 3.5/8`.
+    pub fn resources_in_use(&self) -> Vec<String> {
+        let shown = |one: &FleetResource| {
+            let used = (one.used * 10_000.0).round() / 10_000.0;
+            format!("{} {used}/{}", one.name, one.count)
+        };
+        self.resources.iter().map(shown).collect()
+    }
+
     /// Counts one more with this standing.
     pub fn stands(&mut self, standing: Standing) {
         match standing {

@@ -188,6 +188,10 @@ pub struct TaskSpec {
     /// Other ways to run it, each with needs of its own: the first that fits is taken, that of the task before all.
     #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
+    /// How many whole workers it takes at once, each of which has what it needs. It runs on the first of them, which knows
+    /// the others by `LABORO_NODE_FILE`. Default: a part of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
     /// How long a worker must still be there for it to start; as long as it may take when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_request_ms: Option<u64>,

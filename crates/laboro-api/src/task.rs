@@ -57,6 +57,10 @@ pub struct Task {
     /// The number of the lease it is given out under.
     #[serde(default)]
     pub lease: Option<String>,
+    /// Other workers that are kept for it while it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub kept_workers: Vec<Text>,
     /// When it is tried again.
     #[serde(default)]
     pub delayed_until_ms: Option<u64>,
@@ -171,6 +175,9 @@ pub struct TaskWork {
     /// Other ways to run it, of which the first that fits is taken.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
+    /// How many whole workers it takes at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
     /// How much time a worker must have left for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_request_ms: Option<u64>,

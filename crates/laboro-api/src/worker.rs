@@ -59,6 +59,12 @@ pub struct Worker {
     /// The first 1000 of them; only where one worker is asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leases: Vec<Held>,
+    /// It is kept free for a task that takes more than it has free now, or several workers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reserved: bool,
+    /// What it holds runs on another worker, and it is kept for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
     /// Attempts that succeeded.
     #[serde(default)]
     pub succeeded: u64,
@@ -170,6 +176,8 @@ impl From<WorkerView> for Worker {
             leaves_ms: view.leaves.map(|time| time.0),
             lease_count: view.lease_count,
             leases: leases.collect(),
+            reserved: view.is_reserved,
+            kept: view.is_node,
             succeeded: view.succeeded,
             failed: view.failed,
             conduct: Conduct {

@@ -14,7 +14,7 @@ pub struct Backlog {
     pub needs: Arc<Needs>,
     /// How long a worker must still be there.
     pub limit_ms: Option<u64>,
-    /// How many there are, up to what was asked for.
+    /// How many there are, up to what was asked for; one that takes several workers counts as so many.
     pub tasks: u64,
 }
 
@@ -35,7 +35,9 @@ impl Capacity {
             let found = self.resources.iter().find(|(known, _)| known == name);
             found.map_or(0, |(_, supply)| supply.times(*wanted))
         });
-        each.fold(by_slots.min(by_memory), u64::min)
+        let at_once = each.fold(by_slots.min(by_memory), u64::min);
+        // A worker that is kept for a task has nothing else.
+        if needs.nodes > 0 { at_once.min(1) } else { at_once }
     }
 }
 
@@ -84,6 +86,8 @@ mod tests {
             (needs(1, 0, Some(Request::All)), 1),
             (Needs { tags: vec!["fast".into()], ..Needs::default() }, 8),
             (Needs { tags: vec!["slow".into()], ..Needs::default() }, 0),
+            (Needs { nodes: 4, ..needs(2, 0, None) }, 1),
+            (Needs { nodes: 4, ..needs(9, 0, None) }, 0),
             (Needs { variants: vec![needs(2, 0, None)], ..needs(9, 0, None) }, 4),
         ] {
             assert_eq!(capacity.tasks_at_once(&tags, &needs), times, "{needs:?}");

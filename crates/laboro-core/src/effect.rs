@@ -106,6 +106,29 @@ pub struct Grant {
     pub profile: Arc<Profile>,
     pub share: Option<Box<Share>>,
     pub memo: Option<Arc<[u8]>>,
+    pub role: Role,
+}
+
+/// What a worker is for a task that it is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Role {
+    /// It runs it.
+    #[default]
+    Only,
+    /// It runs it, and these are kept for it, this one first.
+    First(Arc<[Node]>),
+    /// It is kept for it and runs nothing.
+    Kept,
+}
+
+/// A worker of a task that has several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Node {
+    pub worker: Name,
+    /// Its name again where it does not say.
+    pub host: Name,
+    pub slots: u32,
 }
 
 /// Which element of its array a task is.

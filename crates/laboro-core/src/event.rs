@@ -7,6 +7,7 @@ use crate::ledger::restore::Restore;
 use crate::resources::Portion;
 use crate::task::{NewArray, NewTask, Outcome, Profile};
 use crate::view::Standing;
+use std::fmt;
 use std::sync::Arc;
 
 /// One thing that happened.
@@ -171,19 +172,34 @@ pub struct Added {
 }
 
 /// What a lease has of its worker's resources, and which of the ways to run its task it goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Share {
     /// In the order of their names.
     pub portions: Vec<(Name, Portion)>,
     /// 0 is the first of its needs, and then come its variants.
     pub variant: u8,
+    /// The other workers that are kept for it.
+    pub nodes: Vec<WorkerId>,
+}
+
+/// What is as usual is not told: records of old stay what they are called when a field is added.
+impl fmt::Debug for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Share { portions, variant, nodes } = self;
+        let mut share = f.debug_struct("Share");
+        share.field("portions", portions).field("variant", variant);
+        if !nodes.is_empty() {
+            share.field("nodes", nodes);
+        }
+        share.finish()
+    }
 }
 
 impl Share {
     /// Whole items and nothing else, as before there was more.
     pub fn of_items(items: Vec<(Name, u128)>) -> Share {
         let portion = |(name, items)| (name, Portion::of_items(items));
-        Share { portions: items.into_iter().map(portion).collect(), variant: 0 }
+        Share { portions: items.into_iter().map(portion).collect(), ..Share::default() }
     }
 }
 

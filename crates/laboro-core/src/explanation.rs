@@ -105,6 +105,16 @@ pub enum Prospect {
     Busy {
         workers: u32,
     },
+    /// It takes several workers, and there are only so many that could be among them.
+    TooFew {
+        wanted: u32,
+        workers: u32,
+    },
+    /// Its workers are chosen, and some of them still run something else.
+    Gathering {
+        wanted: u32,
+        free: u32,
+    },
 }
 
 /// No worker has what a task needs.
@@ -333,6 +343,20 @@ impl Prospect {
                 "it is ready, but {} that could run it {} on hold, ejected or draining",
                 workers(*count),
                 are(*count)
+            ),
+            Prospect::TooFew { wanted, workers: count } => write!(
+                f,
+                "it is ready, but takes {wanted} workers at once, and group {group} has {count} that could take it"
+            ),
+            Prospect::Gathering { wanted, free } => write!(
+                f,
+                "it is ready, and {} {} kept for it, of which {} still busy with others",
+                workers(*wanted),
+                are(*wanted),
+                match wanted.saturating_sub(*free) {
+                    1 => "1 is".to_owned(),
+                    busy => format!("{busy} are"),
+                },
             ),
             Prospect::Busy { workers: count } => write!(
                 f,

@@ -5,6 +5,7 @@ mod backlog;
 mod conduct;
 mod control;
 mod explain;
+mod gather;
 mod lease;
 mod loss;
 mod matching;
@@ -63,6 +64,7 @@ impl Hub {
         // Nobody is there yet who could take what is ready.
         hub.ledger.take_awake();
         hub.ledger.take_loosened();
+        hub.ledger.take_freed_nodes();
         hub.ledger.take_idle_groups();
         let batch = hub.seal();
         (hub, batch)

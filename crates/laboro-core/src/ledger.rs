@@ -29,7 +29,7 @@ pub(crate) use handle::{
     ClassHandle, JobHandle, LaneHandle, LeaseHandle, OfferHandle, TaskHandle, WorkerHandle,
 };
 pub(crate) use jobs::{Array, Job};
-pub(crate) use lanes::most_slots;
+pub(crate) use lanes::{Class, most_slots};
 pub use load::Load;
 pub(crate) use load::Scale;
 pub(crate) use names::NameScope;

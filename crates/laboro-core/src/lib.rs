@@ -42,7 +42,7 @@ pub use bounds::{
 pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, Rate, WorkerRow};
 pub use command::*;
 pub use config::{Conduct, Config, Keep, Limits, OwnerShare, Quotas, Shares};
-pub use effect::{Archive, Batch, Change, Effect, Element, Grant, Receipt};
+pub use effect::{Archive, Batch, Change, Effect, Element, Grant, Node, Receipt, Role};
 pub use event::{Added, Event, Ranges, ReturnReason, Share, Then, Words};
 pub use explanation::{Before, Explanation, Lack, Prospect, Shortfall};
 pub use fields::{FieldError, Fields};
@@ -51,6 +51,7 @@ pub use id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, Work
 pub use job::{Counts, JobOptions};
 pub use ledger::restore;
 pub use ledger::{Ledger, Load};
+pub use profile::NODES_MAX;
 pub use refusal::{Quota, QuotaOf, Refusal};
 pub use reply::{Idle, Reply};
 pub use resources::{Amount, Portion, Request, Supply};

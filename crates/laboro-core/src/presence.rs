@@ -29,6 +29,10 @@ pub(crate) struct Presence {
     /// For each group the furthest of these turns.
     tried_most: Vec<u64>,
     pub(crate) watches: BTreeMap<Token, Scope>,
+    /// How often a worker came, went, or could take more or less than before.
+    comings: u64,
+    /// Classes that lost a worker which was gathered for them.
+    strayed: Vec<ClassHandle>,
 }
 
 #[derive(Debug)]
@@ -60,6 +64,8 @@ pub(crate) struct Member {
     timer: Option<Time>,
     /// Serial of the class that it is kept free for.
     pub(crate) kept_for: Option<u64>,
+    /// The class of a task with several workers, for which it is kept free together with others.
+    pub(crate) gathered: Option<ClassHandle>,
 }
 
 /// Which of a worker's leases its process can have started.
@@ -152,8 +158,25 @@ impl Presence {
                 alive_until: None,
                 timer: None,
                 kept_for: None,
+                gathered: None,
             })
         })
+    }
+
+    /// What the worker can take is not what it was.
+    pub(crate) fn note_coming(&mut self, worker: WorkerHandle) {
+        self.comings += 1;
+        let class = self.member_mut(worker).and_then(|member| member.gathered.take());
+        self.strayed.extend(class);
+    }
+
+    /// Rises with every worker that comes, goes, or can take more or less.
+    pub(crate) fn comings(&self) -> u64 {
+        self.comings
+    }
+
+    pub(crate) fn take_strayed(&mut self) -> Vec<ClassHandle> {
+        std::mem::take(&mut self.strayed)
     }
 
     pub(crate) fn note_engaged(&mut self, worker: WorkerHandle) {
@@ -167,6 +190,8 @@ impl Presence {
         let Some(member) = self.members.get_mut(worker.at()).and_then(Option::take) else {
             return Vec::new();
         };
+        self.comings += 1;
+        self.strayed.extend(member.gathered);
         if let Some(timer) = member.timer {
             self.timers.remove(&(timer, Due::Worker(worker)));
         }

@@ -14,6 +14,8 @@ pub struct Needs {
     pub memory: u64,
     pub resources: Vec<(Name, Request)>,
     pub tags: Vec<Name>,
+    /// How many whole workers it takes at once, each of which has what it needs. 0: a part of one.
+    pub nodes: u32,
     /// Other ways to run it, none of which has others: the first that fits is taken, this one before all.
     pub variants: Vec<Needs>,
 }
@@ -21,10 +23,13 @@ pub struct Needs {
 /// What is as usual is not told: records of old stay what they are called when a field is added.
 impl fmt::Debug for Needs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Needs { slots, memory, resources, tags, variants } = self;
+        let Needs { slots, memory, resources, tags, nodes, variants } = self;
         let mut needs = f.debug_struct("Needs");
         needs.field("slots", slots).field("memory", memory);
         needs.field("resources", &Resources(resources)).field("tags", tags);
+        if *nodes > 0 {
+            needs.field("nodes", nodes);
+        }
         if !variants.is_empty() {
             needs.field("variants", variants);
         }
@@ -43,7 +48,14 @@ impl fmt::Debug for Resources<'_> {
 
 impl Default for Needs {
     fn default() -> Needs {
-        Needs { slots: 1, memory: 0, resources: Vec::new(), tags: Vec::new(), variants: Vec::new() }
+        Needs {
+            slots: 1,
+            memory: 0,
+            resources: Vec::new(),
+            tags: Vec::new(),
+            nodes: 0,
+            variants: Vec::new(),
+        }
     }
 }
 
@@ -55,6 +67,11 @@ impl Needs {
             variant.tidy_one();
             variant.variants.clear();
         }
+    }
+
+    /// What its owner has in use while it runs.
+    pub(crate) fn slots_in_all(&self) -> u32 {
+        self.slots.saturating_mul(self.nodes.max(1))
     }
 
     /// The first way to run it, and the others.
@@ -175,9 +192,12 @@ const RUNS_ANYWAY: u32 = 12;
 const PARTIAL_RESOURCES: u32 = 13;
 const TIME_REQUEST: u32 = 14;
 const VARIANTS: u32 = 15;
+const NODES: u32 = 16;
 
 /// More are not looked at.
 pub(crate) const VARIANTS_MAX: usize = 16;
+/// More workers than this are not one task's.
+pub const NODES_MAX: u32 = 4096;
 
 /// The others say only how soon or how often a task runs.
 const MUST_UNDERSTAND: Fields = (Fields::NONE.with(SLOTS).with(MEMORY).with(RESOURCES).with(TAGS))
@@ -185,7 +205,8 @@ const MUST_UNDERSTAND: Fields = (Fields::NONE.with(SLOTS).with(MEMORY).with(RESO
     .with(RUNS_ANYWAY)
     .with(PARTIAL_RESOURCES)
     .with(TIME_REQUEST)
-    .with(VARIANTS);
+    .with(VARIANTS)
+    .with(NODES);
 
 impl Profile {
     /// Appends the fields that are not as usual.
@@ -223,6 +244,9 @@ impl Profile {
         encode_partial(needs, &mut to);
         if let Some(request_ms) = self.time_request_ms {
             to.number(TIME_REQUEST, request_ms);
+        }
+        if needs.nodes > 0 {
+            to.number(NODES, needs.nodes.into());
         }
         if !needs.variants.is_empty() {
             to.list(VARIANTS, |to| {
@@ -265,6 +289,7 @@ impl Profile {
                     needs.resources.extend(more);
                     needs.resources.sort();
                 }
+                NODES => needs.nodes = value.small()?,
                 TIME_REQUEST => profile.time_request_ms = Some(value.number()?),
                 VARIANTS => {
                     needs.variants =

@@ -58,6 +58,8 @@ pub enum Refusal {
         why: &'static str,
     },
     BadProfile(u32),
+    /// A task takes whole workers, or it has other ways to run; not both.
+    NodesAndVariants,
     UnknownPred {
         task: Name,
         pred: Name,
@@ -117,6 +119,9 @@ impl std::fmt::Display for Refusal {
             Refusal::NameTwice(name) => write!(f, "the name {name} stands twice in one request"),
             Refusal::BadName { name, why } => write!(f, "the name {name} {why}"),
             Refusal::BadProfile(n) => write!(f, "there is no profile {n} in this submit"),
+            Refusal::NodesAndVariants => {
+                f.write_str("a task with nodes takes whole workers and has no variants")
+            }
             Refusal::UnknownPred { task, pred } => {
                 write!(f, "task {task} comes after {pred}, which nobody knows")
             }

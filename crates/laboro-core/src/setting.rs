@@ -69,9 +69,11 @@ const SHELL: u32 = 11;
 const PLACEHOLDERS: u32 = 12;
 const WRAP: u32 = 13;
 const WARNING: u32 = 14;
+/// No field of a setting: what a worker understands that can be one of several for a task.
+pub(crate) const NODES: u32 = 15;
 
 /// By their tags, from 1: what they are called, and whether a worker that ignored one would not do what was asked.
-const FIELDS: [(&str, bool); 14] = [
+const FIELDS: [(&str, bool); 15] = [
     ("dir", false),
     ("env", false),
     ("stdin", false),
@@ -86,6 +88,7 @@ const FIELDS: [(&str, bool); 14] = [
     ("placeholder of version 2", true),
     ("wrap", true),
     ("signal", true),
+    ("number of nodes", true),
 ];
 
 #[derive(Debug)]
@@ -285,6 +288,9 @@ impl Setting {
 }
 
 impl Fields {
+    /// What a worker understands that can be one of several for a task.
+    pub const NODES: Fields = Fields::NONE.with(NODES);
+
     /// Those that this version understands.
     pub const fn known() -> Fields {
         let (mut fields, mut at) = (Fields::NONE, 0);

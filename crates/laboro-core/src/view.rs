@@ -113,6 +113,8 @@ pub struct TaskView {
     /// The number of the attempt that runs, or of the one that would come next.
     pub attempt: u16,
     pub lease: Option<LeaseNo>,
+    /// Of a running task that takes several workers: the others.
+    pub nodes: Vec<Name>,
     pub delayed_until: Option<Time>,
     pub memo: Option<Arc<[u8]>>,
     pub message: Option<Box<str>>,
@@ -203,6 +205,10 @@ pub struct WorkerView {
     pub leaves: Option<Time>,
     pub leases: Vec<(TaskId, LeaseNo)>,
     pub lease_count: u32,
+    /// It is kept free for a task that takes more than it has free, or several workers.
+    pub is_reserved: bool,
+    /// It is kept for a task that runs on another worker.
+    pub is_node: bool,
     pub succeeded: u64,
     pub failed: u64,
     pub conduct: ConductView,

@@ -5,7 +5,7 @@
 use bytes::BytesMut;
 use laboro_core::{
     Command, CommandWork, Element, Grant, JobId, LeaseNo, Name, Outcome, Profile, Program, Reply,
-    SessionId, TaskId, Time, Values, Work, WorkerId,
+    Role, SessionId, TaskId, Time, Values, Work, WorkerId,
 };
 use laboro_dialects::fuq2::{Foreman, Mode, NativeWorker, WorkerSettings};
 use laboro_dialects::session::{Delivery, OpenAdmission, Output, Session, SessionContext};
@@ -117,6 +117,7 @@ fn grants(
             profile: profile.clone(),
             share: None,
             memo: None,
+            role: Role::Only,
         })
         .collect()
 }

@@ -4,7 +4,7 @@
 use crate::messages;
 use crate::session::Stream;
 use bytes::{Bytes, BytesMut};
-use laboro_core::{Outcome, Time, Work};
+use laboro_core::{Outcome, Role, Time, Work};
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -146,6 +146,8 @@ pub struct Assignment {
     pub time_limit_ms: Option<u64>,
     /// Which ones of each countable resource.
     pub resources: Vec<(String, Vec<u32>)>,
+    /// Whether it is run here, and which other workers are kept for it.
+    pub role: Role,
     /// A secret that opens the hub to this task, where it wants that.
     pub access: Option<Box<str>>,
 }

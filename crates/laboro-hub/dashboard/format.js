@@ -21,6 +21,11 @@ export function count(number) {
   return `${(number / 1e6).toFixed(number < 1e8 ? 2 : 0)}M`;
 }
 
+/** With the decimals that it has. */
+export function amount(number) {
+  return String(Math.round(number * 10000) / 10000);
+}
+
 export function rate(perSecond) {
   if (perSecond >= 100) return `${count(Math.round(perSecond))}/s`;
   if (perSecond >= 1) return `${Number(perSecond.toFixed(1))}/s`;

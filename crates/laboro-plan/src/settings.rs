@@ -30,6 +30,8 @@ pub struct Settings<T = OsString> {
     pub resources: Vec<(String, RequestedAmount)>,
     /// Other ways to run it: the first that fits is taken.
     pub variants: Vec<Variant>,
+    /// How many whole workers it takes at once.
+    pub nodes: Option<u32>,
     /// How long a worker must still be there for it to start.
     pub time_request: Option<Duration>,
     /// What a worker must be to get this task.
@@ -97,6 +99,7 @@ impl<T> Default for Settings<T> {
             memory_bytes: None,
             resources: Vec::new(),
             variants: Vec::new(),
+            nodes: None,
             time_request: None,
             tags: Vec::new(),
             priority: None,
@@ -127,6 +130,7 @@ impl<T> Settings<T> {
         if self.variants.is_empty() {
             self.variants.clone_from(&defaults.variants);
         }
+        self.nodes = self.nodes.or(defaults.nodes);
         self.time_request = self.time_request.or(defaults.time_request);
         if self.tags.is_empty() {
             self.tags.clone_from(&defaults.tags);
@@ -178,6 +182,7 @@ impl<T> Settings<T> {
             memory_bytes: self.memory_bytes,
             resources: self.resources.clone(),
             variants: self.variants.clone(),
+            nodes: self.nodes,
             time_request: self.time_request,
             tags: self.tags.clone(),
             priority: self.priority,
@@ -259,6 +264,7 @@ impl Settings {
         for variant in &self.variants {
             say("or", Some(variant.shown()));
         }
+        say("nodes", self.nodes.map(|nodes| nodes.to_string()));
         say("time request", self.time_request.map(show_duration));
         say("tags", (!self.tags.is_empty()).then(|| self.tags.join(", ")));
         say("priority", self.priority.map(|priority| priority.to_string()));

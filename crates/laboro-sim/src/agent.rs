@@ -7,14 +7,14 @@ use crate::dice::Dice;
 use crate::peer::{Peer, Turned};
 use crate::plan::{Dialect, Room, WorkerPlan};
 use bytes::{Bytes, BytesMut};
-use laboro_core::{Outcome, Setting, Supply, Time, Work};
+use laboro_core::{Outcome, Role, Setting, Supply, Time, Work};
 use laboro_dialects::session::Stream;
 use laboro_dialects::worker::{
     Assignment, Key, News, Order, Orders, Parting, TaskEnd, Used, WorkerSide,
 };
 use laboro_dialects::zmtp::Mechanism;
 use laboro_dialects::{dwork, fuq1, fuq2, runexp, websocket};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub(crate) struct Agent {
     plan: WorkerPlan,
@@ -25,6 +25,8 @@ pub(crate) struct Agent {
     stage: Stage,
     slots: u32,
     waiting: VecDeque<Box<Assignment>>,
+    /// It is kept for these, which run on others.
+    kept: BTreeSet<Key>,
     running: BTreeMap<Key, RunningTask>,
     is_connected: bool,
     connect_at: u64,
@@ -79,6 +81,7 @@ impl Agent {
             stage: Stage::Working,
             slots,
             waiting: VecDeque::new(),
+            kept: BTreeSet::new(),
             running: BTreeMap::new(),
             is_connected: false,
             connect_at: 0,
@@ -133,6 +136,7 @@ impl Agent {
         self.stage = Stage::Working;
         self.slots = self.plan.slots;
         self.waiting.clear();
+        self.kept.clear();
         self.running.clear();
         self.is_connected = false;
         self.connect_at = back_at;
@@ -161,6 +165,11 @@ impl Agent {
                             self.tell(now, News::Ahead(self.plan.ahead));
                         }
                     }
+                    Order::Start(assignment)
+                        if self.stage == Stage::Working && assignment.role == Role::Kept =>
+                    {
+                        self.kept.insert(assignment.key);
+                    }
                     Order::Start(assignment) if self.stage == Stage::Working => {
                         self.waiting.push_back(assignment);
                     }
@@ -171,6 +180,9 @@ impl Agent {
                     Order::Say(_) => {}
                     Order::StopNow => {
                         self.drain(now);
+                        for key in std::mem::take(&mut self.kept) {
+                            self.tell(now, News::Returned(key));
+                        }
                         for run in self.running.values_mut() {
                             (run.is_stopped, run.ends_at) = (true, now);
                         }
@@ -181,7 +193,9 @@ impl Agent {
     }
 
     fn cancel(&mut self, now: u64, key: Key) {
-        if let Some(at) = self.waiting.iter().position(|waiting| waiting.key == key) {
+        if self.kept.remove(&key) {
+            self.tell(now, News::Returned(key));
+        } else if let Some(at) = self.waiting.iter().position(|waiting| waiting.key == key) {
             self.waiting.remove(at);
             self.tell(now, News::Returned(key));
         } else if let Some(run) = self.running.get_mut(&key) {
@@ -277,7 +291,7 @@ impl Agent {
         if self.stage == Stage::Working && (has_too_little || has_to_leave) {
             self.drain(now);
         }
-        let is_idle = self.running.is_empty() && self.waiting.is_empty();
+        let is_idle = self.running.is_empty() && self.waiting.is_empty() && self.kept.is_empty();
         match self.stage {
             Stage::Draining if is_idle && self.side.is_settled() && self.is_connected => {
                 self.stage = Stage::Leaving { until: now + GOODBYE_MS };

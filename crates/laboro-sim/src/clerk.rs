@@ -26,6 +26,8 @@ pub(crate) struct Clerk {
     dice: Dice,
     /// Where tasks ask for more than slots.
     wants: Option<Dice>,
+    /// How many workers a task may take.
+    nodes: Option<(u32, Dice)>,
     period_ms: u64,
     next_at: u64,
     left: u32,
@@ -65,6 +67,7 @@ impl Clerk {
     pub fn new(dice: Dice, plan: &Plan) -> Clerk {
         Clerk {
             wants: plan.asks_much.then(|| dice.aside()),
+            nodes: (plan.nodes_max > 0).then(|| (plan.nodes_max, dice.aside())),
             dice,
             period_ms: plan.clerk_ms,
             next_at: 0,
@@ -349,6 +352,11 @@ impl Clerk {
         };
         if let Some(dice) = &mut self.wants {
             wants::more(&mut profile, dice);
+        }
+        if let Some((nodes_max, dice)) = &mut self.nodes
+            && dice.one_in(4)
+        {
+            profile.needs = wants::workers(*nodes_max, dice);
         }
         profile
     }

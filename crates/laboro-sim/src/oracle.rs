@@ -17,9 +17,9 @@ use crate::journal::Doubt;
 use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;
 use laboro_core::{
-    Ask, Command, Demand, Effect, Event, Grant, JobId, Join, LeaseNo, LeaseRef, Ledger, Name,
-    Offer, Outcome, Patience, Reply, Report, ReturnReason, Route, Share, Shares, State, TaskId,
-    TaskRef, Then, Time, Token, WorkerId, WorkerRef,
+    Ask, Command, Demand, Effect, Event, Fields, Grant, JobId, Join, LeaseNo, LeaseRef, Ledger,
+    Name, Offer, Outcome, Patience, Reply, Report, ReturnReason, Role, Route, Share, Shares, State,
+    TaskId, TaskRef, Then, Time, Token, WorkerId, WorkerRef,
 };
 use model::{Model, Phase};
 use rooms::Room;
@@ -195,6 +195,8 @@ impl Oracle {
             match event {
                 Event::Leased { task, lease, worker, share, .. } => {
                     self.leased.insert((*worker, *task, *lease));
+                    let others = share.iter().flat_map(|share| &share.nodes);
+                    self.leased.extend(others.map(|other| (*other, *task, *lease)));
                     self.check_share(*task, share.as_deref())?;
                     self.check_items(*worker)?;
                 }
@@ -246,7 +248,10 @@ impl Oracle {
     fn judge(&self, at: Time, event: &Event) -> Kept {
         self.judge_begin(at, event)?;
         match event {
-            Event::Leased { task, lease, share, .. } if self.model.tasks.contains_key(task) => {
+            Event::Leased { task, lease, worker, share, .. }
+                if self.model.tasks.contains_key(task) =>
+            {
+                self.check_nodes(*task, *worker, share.as_deref())?;
                 let promise = match self.model.state(*task) {
                     State::Ready => return self.judge_turn(*task, share.as_deref()),
                     // Which of them it is depends on what was forgotten since.
@@ -427,8 +432,13 @@ impl Oracle {
         let Some(kinds) = self.rooms.get(&worker).and_then(|room| room.kinds) else {
             return Ok(());
         };
-        let demand =
+        let of_work =
             |grant: &Grant| grant.work.as_ref().map_or(Demand::NAMED, |work| work.demand());
+        // Who is kept for a task need not be able to run it.
+        let demand = |grant: &Grant| match grant.role {
+            Role::Only => of_work(grant),
+            Role::First(_) | Role::Kept => Demand { fields: Fields::NODES, ..of_work(grant) },
+        };
         match grants.iter().find(|grant| !kinds.has(demand(grant))) {
             None => Ok(()),
             Some(grant) => {

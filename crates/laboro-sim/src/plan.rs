@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     /// Only who has a task may say to the dwork door that it is done.
     pub dwork_only_holder: bool,
     pub grace_ms: u64,
+    /// Tasks take as many whole workers as this. 0: none does.
+    pub nodes_max: u32,
     /// Tasks ask for more than slots.
     pub asks_much: bool,
     pub sabotage: Option<Sabotage>,
@@ -141,6 +143,12 @@ impl Plan {
         if asks_much {
             workers.iter_mut().for_each(|worker| worker.rooms = rooms(worker.number, &mut aside));
         }
+        // Whoever comes for that counts for nothing else that is drawn.
+        let count = workers.len();
+        let nodes_max = if aside.percent(40) { aside.small(2, 3) } else { 0 };
+        for number in 0..nodes_max as usize {
+            workers.push(wide_worker(count + number, &mut aside));
+        }
         let rules = [ConductRule::Off, ConductRule::Compared, ConductRule::Fixed];
         let rule = rules[dice.index(rules.len())];
         let conduct = Conduct {
@@ -165,8 +173,8 @@ impl Plan {
             step: dice.between(1, 64) as usize,
             session: [8, 64, 4096][dice.index(3)],
         };
-        let is_strict = workers.len().is_multiple_of(2);
-        let is_weighted = !workers.len().is_multiple_of(3);
+        let is_strict = count.is_multiple_of(2);
+        let is_weighted = !count.is_multiple_of(3);
         Plan {
             turbulent_ms: dice.between(4, 25) * 1000,
             workers,
@@ -197,6 +205,7 @@ impl Plan {
             dwork_lease_ms: dice.between(1000, 6000),
             grace_ms: dice.between(0, 3000),
             dwork_only_holder: dice.one_in(4),
+            nodes_max,
             asks_much,
             sabotage,
         }
@@ -238,6 +247,21 @@ fn workers(dice: &mut Dice) -> Vec<WorkerPlan> {
         rooms: vec![Room::FULL],
     };
     dialects.into_iter().enumerate().map(plan).collect()
+}
+
+/// One of those that a task may take together. What it has beside slots changes from life to life.
+fn wide_worker(number: usize, dice: &mut Dice) -> WorkerPlan {
+    WorkerPlan {
+        number: number as u64 + 1,
+        name: format!("wide-{number}"),
+        dialect: Dialect::Native,
+        slots: dice.small(1, 4),
+        ahead: if dice.one_in(3) { dice.small(1, 8) } else { 0 },
+        period_ms: dice.between(900, 6000),
+        numbering: NUMBERINGS[dice.index(NUMBERINGS.len())],
+        fields: Fields::known(),
+        rooms: rooms(1, dice),
+    }
 }
 
 /// The first of all workers has everything, at least in the calm.

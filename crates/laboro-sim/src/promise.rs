@@ -14,6 +14,7 @@ pub enum Promise {
     BeginTimes,
     FairShares,
     Resources,
+    WholeWorkers,
     NeighboursUnharmed,
     Understood,
     ResultsFirst,
@@ -27,7 +28,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    pub const ALL: [Promise; 20] = [
+    pub const ALL: [Promise; 21] = [
         Promise::NothingLost,
         Promise::NoSecondRun,
         Promise::OneLease,
@@ -38,6 +39,7 @@ impl Promise {
         Promise::BeginTimes,
         Promise::FairShares,
         Promise::Resources,
+        Promise::WholeWorkers,
         Promise::NeighboursUnharmed,
         Promise::Understood,
         Promise::ResultsFirst,
@@ -62,6 +64,7 @@ impl Promise {
             Promise::BeginTimes => "begin-times",
             Promise::FairShares => "fair-shares",
             Promise::Resources => "resources",
+            Promise::WholeWorkers => "whole-workers",
             Promise::NeighboursUnharmed => "neighbours-unharmed",
             Promise::Understood => "understood",
             Promise::ResultsFirst => "results-first",
@@ -90,6 +93,9 @@ impl Promise {
             }
             Promise::Resources => {
                 "no worker gives more than it has, no item more than one whole, and no task gets less than it asks for"
+            }
+            Promise::WholeWorkers => {
+                "a task that takes several workers has as many, and has them for itself"
             }
             Promise::NeighboursUnharmed => {
                 "no task fails or is held because of another one on its worker"

@@ -8,6 +8,7 @@ mod confine;
 mod crew;
 mod doubt;
 mod link;
+mod node_file;
 mod orders;
 mod pace;
 mod places;
@@ -18,7 +19,7 @@ mod stages;
 mod tasks;
 mod together;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ pub use link::{
 pub use scratch::ScratchPlace;
 
 use crate::calls::Calls;
+use crate::cpus::{Cpus, Pin};
 use crate::{Common, Maker, MemoryGuard, RunnerError, Until};
 use absence::Absence;
 use confine::Confinement;
@@ -89,6 +91,8 @@ pub struct AgentOptions {
     /// When a task is over.
     pub until: Until,
     pub limit_by: LimitBy,
+    /// Each task has processors of its own.
+    pub pin: Option<Pin>,
     /// What the items of resources are called here, by their places.
     pub items: Vec<(String, Vec<String>)>,
     /// What ends this program also goes to its tasks, as in a batch job.
@@ -116,6 +120,8 @@ pub enum AgentError {
     Scratch { path: PathBuf, source: io::Error },
     #[error("no cgroups for tasks: {why}; --limits best watches their memory then")]
     Cgroups { why: String },
+    #[error("--pin-cpus: {why}")]
+    Pin { why: String },
     #[error(transparent)]
     Runner(#[from] RunnerError),
     #[error(transparent)]
@@ -145,7 +151,11 @@ pub struct Agent {
     pace: Pace,
     waiting: VecDeque<Box<Assignment>>,
     running: HashMap<Key, Running>,
+    /// This worker is kept for these, which run on others.
+    kept_for: BTreeSet<Key>,
     places: Places,
+    /// `None`: tasks use what they like.
+    cpus: Option<Cpus>,
     slots: u32,
     /// Of launched tasks, also of those that have not begun.
     slots_used: u32,
@@ -209,6 +219,8 @@ impl Agent {
         if let Some(words) = words {
             say(&words);
         }
+        let cpus = options.pin.map(|how| Cpus::here(how, options.slots)).transpose();
+        let cpus = cpus.map_err(|why| AgentError::Pin { why })?;
         let now = Instant::now();
         Ok(Agent {
             maker: Maker::new(Common {
@@ -239,7 +251,9 @@ impl Agent {
             held_until: None,
             waiting: VecDeque::new(),
             running: HashMap::new(),
+            kept_for: BTreeSet::new(),
             places: Places::default(),
+            cpus,
             slots_used: 0,
             odd: 0,
             unbegun: 0,

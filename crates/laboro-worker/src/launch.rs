@@ -35,6 +35,8 @@ pub struct Launch {
     pub nice: Option<i32>,
     /// Also for files that are made for its output. `None`: that of the program.
     pub umask: Option<u32>,
+    /// The only processors that it may use. Empty: those of the program.
+    pub cpus: Vec<u32>,
     pub limits: Limits,
     pub until: Until,
 }
@@ -55,6 +57,7 @@ impl Launch {
             grace: Duration::from_secs(5),
             nice: None,
             umask: None,
+            cpus: Vec::new(),
             limits: Limits::default(),
             until: Until::default(),
         }

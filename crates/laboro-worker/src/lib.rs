@@ -9,6 +9,7 @@ mod gpus;
 pub mod guardian;
 
 mod calls;
+mod cpus;
 mod ending;
 mod launch;
 mod making;
@@ -21,6 +22,7 @@ mod sys;
 mod wire;
 mod words;
 
+pub use cpus::Pin;
 pub use ending::{Ending, Reason, Usage};
 pub use gpus::{GpuVendor, Gpus};
 pub use launch::{Capture, Launch, Limits, Stdin, TASK_ID_VAR, Until, Warning, WriteMode};

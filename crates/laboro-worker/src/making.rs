@@ -266,6 +266,7 @@ impl Maker {
             slots: assignment.slots,
             resources: &assignment.resources,
             items: &self.common.items,
+            role: &assignment.role,
         };
         let given = |name: &str| setting.env.iter().any(|(known, _)| **known == *name.as_bytes());
         facts.tell(&mut env, given);

@@ -2,7 +2,9 @@
 //! itself. The same for every way of running tasks.
 
 use crate::gpus::{GpuVendor, Gpus};
+use laboro_core::Role;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
 
 pub type Variable = (OsString, OsString);
 
@@ -19,6 +21,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) resources: &'a [(String, Vec<u32>)],
     /// What the items of a resource are called here, by their places; those without names are numbered.
     pub(crate) items: &'a [(String, Vec<String>)],
+    pub(crate) role: &'a Role,
 }
 
 impl Facts<'_> {
@@ -29,6 +32,11 @@ impl Facts<'_> {
         set(env, "LABORO_JOB", self.job.to_string());
         set(env, "LABORO_INDEX", self.index.to_string());
         set(env, "LABORO_ATTEMPT", self.attempt.to_string());
+        if let Role::First(nodes) = self.role {
+            set(env, "LABORO_NODES", nodes.len().to_string());
+            let hosts: Vec<&[u8]> = nodes.iter().map(|node| node.host.bytes()).collect();
+            set(env, "LABORO_NODELIST", OsString::from_vec(hosts.join(&b',')));
+        }
         let Facts { slots, resources, items, .. } = *self;
         Shares { slots, resources, items }.tell(env, given);
     }

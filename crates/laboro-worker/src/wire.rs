@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use rustix::thread::CpuSet;
+
 use crate::ending::{Reason, Usage};
 use crate::{Limits, Warning};
 
@@ -48,6 +50,7 @@ pub(crate) struct LaunchHead {
     pub grace: Duration,
     pub nice: Option<i32>,
     pub umask: Option<u32>,
+    pub cpus: Vec<u32>,
     pub limits: Limits,
     /// Which of stdin, stdout and stderr come as descriptors; the others are /dev/null.
     pub passed: [bool; 3],
@@ -113,6 +116,8 @@ pub(crate) fn launch_packet(head: &LaunchHead, body: &Body) -> Vec<u8> {
     out.u64(nanos(head.grace));
     out.u64(head.nice.map_or(NONE, |nice| u64::from(nice.cast_unsigned())));
     out.u64(head.umask.map_or(NONE, u64::from));
+    out.u64(head.cpus.len() as u64);
+    head.cpus.iter().for_each(|&cpu| out.u64(cpu.into()));
     let l = &head.limits;
     for limit in
         [l.address_space_bytes, l.cpu_seconds, l.file_size_bytes, l.open_files, l.core_bytes]
@@ -196,6 +201,12 @@ fn read_head(from: &mut Reader) -> Option<LaunchHead> {
         NONE => None,
         value => Some(u32::try_from(value).ok()?),
     };
+    let cpus = match from.u64()? {
+        count if count > CpuSet::MAX_CPU as u64 => return None,
+        count => {
+            (0..count).map(|_| u32::try_from(from.u64()?).ok()).collect::<Option<Vec<u32>>>()?
+        }
+    };
     let limits = Limits {
         address_space_bytes: some(from.u64()?),
         cpu_seconds: some(from.u64()?),
@@ -215,6 +226,7 @@ fn read_head(from: &mut Reader) -> Option<LaunchHead> {
         grace,
         nice,
         umask,
+        cpus,
         limits,
         passed,
         has_dir,

@@ -12,7 +12,7 @@ pub(crate) mod needs;
 mod overview;
 pub(crate) mod task;
 
-use crate::worker::args::Limits;
+use crate::worker::args::{Limits, PinHow};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -195,6 +195,10 @@ pub(crate) struct Run {
     /// What keeps tasks within the memory they asked for.
     #[arg(long, value_enum, default_value_t = Limits::Watch)]
     pub(crate) limits: Limits,
+
+    /// Give each task processors of its own, as many as it has slots: from one NUMA node where it can be (compact), or from all of them.
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, default_missing_value = "compact", require_equals = true)]
+    pub(crate) pin_cpus: Option<PinHow>,
 
     /// Time limit of an attempt, such as 90s or 2h (default: none).
     #[arg(long, value_name = "TIME")]

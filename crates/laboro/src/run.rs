@@ -54,6 +54,7 @@ use laboro_hub::{Handle, Server, ServerOptions, Underway};
 use laboro_journal::{FileJournal, Journal, log};
 use laboro_net::Clock;
 use laboro_plan::Plan;
+use laboro_worker::Pin;
 use laboro_worker::agent::LimitBy;
 use layout::Layout;
 use resume::Resume;
@@ -72,6 +73,7 @@ pub(crate) struct Options {
     /// Nothing more starts while less memory is available.
     pub(crate) memory_free: Option<u64>,
     pub(crate) limit_by: LimitBy,
+    pub(crate) pin: Option<Pin>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) grace: Duration,
     pub(crate) attempts: Option<u32>,

@@ -4,6 +4,7 @@
 use super::BadTask;
 use crate::submit::TaskSpec;
 use crate::text::Text;
+use laboro_core::NODES_MAX;
 
 /// What could never run, or never count.
 pub(super) fn check_settings(spec: &TaskSpec, task: &Text) -> Result<(), BadTask> {
@@ -11,6 +12,15 @@ pub(super) fn check_settings(spec: &TaskSpec, task: &Text) -> Result<(), BadTask
         |field, value: i64, why| Err(BadTask::BadNumber { task: task.clone(), field, value, why });
     if spec.slots == Some(0) {
         return bad("slots", 0, "a task takes at least one");
+    }
+    if let Some(nodes) = spec.nodes.filter(|nodes| !(1..=NODES_MAX).contains(nodes)) {
+        return bad("nodes", nodes.into(), "a task takes 1 to 4096 whole workers");
+    }
+    if let (Some(nodes), true) = (spec.nodes, spec.call.is_some()) {
+        return bad("nodes", nodes.into(), "a call goes to a runner on one worker");
+    }
+    if let (Some(nodes), false) = (spec.nodes, spec.variants.is_empty()) {
+        return bad("nodes", nodes.into(), "a task that takes whole workers has no variants");
     }
     if spec.attempts == Some(0) {
         return bad("attempts", 0, "a task has at least one");

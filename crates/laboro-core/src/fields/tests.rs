@@ -82,10 +82,11 @@ fn profile() -> impl Strategy<Value = Profile> {
                     memory,
                     resources: names.zip(requests.into_iter().map(request)).collect(),
                     tags: tags.iter().map(|tag| tag.as_str().into()).collect(),
-                    variants: Vec::new(),
+                    ..Needs::default()
                 };
                 needs.resources.sort();
                 needs.variants = vec![needs.clone(); variants];
+                needs.nodes = u32::from(lost_max) * u32::from(runs_anyway);
                 needs
             },
             priority,

@@ -36,6 +36,8 @@ impl Hub {
                     }
                 }
                 let class = ledger.lanes().class(class);
+                // Each of them wants so many workers.
+                let tasks = tasks.saturating_mul(class.needs.nodes.max(1).into()).min(most);
                 Backlog { needs: class.needs.clone(), limit_ms: class.limit_ms, tasks }
             })
             .collect()

@@ -262,6 +262,7 @@ impl Hub {
         if let Some(until) = until {
             self.presence.set_timer(until, Due::Conduct(handle));
         }
+        self.presence.note_coming(handle);
         self.ledger.note_room(handle);
     }
 

@@ -8,6 +8,7 @@ use crate::id::{GroupId, TaskId, WorkerId};
 use crate::ledger::{Phase, Record, most_slots};
 use crate::presence::Member;
 use crate::resources::Amount;
+use crate::setting::NODES;
 use crate::task::{Demand, Kinds, Needs, Profile, State};
 use crate::view::Standing;
 use std::collections::{BTreeSet, VecDeque};
@@ -234,9 +235,44 @@ impl Hub {
         let suspect = self.task_record(id).filter(|record| record.is_suspect(profile));
         Explanation::Ready {
             group: group.name.clone(),
-            prospect: self.prospect(job.group, profile, kind),
+            prospect: self.prospect_of(id, job.group, profile, kind),
             lost: suspect.map(|record| record.lost),
         }
+    }
+
+    /// Also of a task that takes several workers.
+    fn prospect_of(
+        &self,
+        id: TaskId,
+        group: GroupId,
+        profile: &Profile,
+        demand: Demand,
+    ) -> Prospect {
+        let wanted = profile.needs.nodes;
+        if wanted == 0 {
+            return self.prospect(group, profile, demand);
+        }
+        let demand = Demand { fields: demand.fields.with(NODES), ..demand };
+        match self.prospect(group, profile, demand) {
+            Prospect::Busy { workers } if workers < wanted => Prospect::TooFew { wanted, workers },
+            Prospect::Busy { workers } => match self.gathered_for(id) {
+                Some(free) => Prospect::Gathering { wanted, free },
+                None => Prospect::Busy { workers },
+            },
+            other => other,
+        }
+    }
+
+    /// How many of the workers that are kept for tasks such as this one are free.
+    fn gathered_for(&self, id: TaskId) -> Option<u32> {
+        let ledger = self.ledger();
+        let handle = ledger.record_of(id).or_else(|| Some(ledger.array(id)?.1.gate))?;
+        let (Phase::Ready(link) | Phase::Gate(link)) = ledger.task(handle).phase else {
+            return None;
+        };
+        let class = ledger.lanes().lane(link.lane.some()?).class;
+        let (_, free) = self.passes.gathers.kept(class, ledger.lanes().class(class).serial)?;
+        u32::try_from(free).ok()
     }
 
     fn prospect(&self, group: GroupId, profile: &Profile, demand: Demand) -> Prospect {

@@ -5,7 +5,7 @@ use super::search::{CycleCheck, Halt, Long};
 use super::submit::{Check, Node, Search};
 use crate::command::{Command, LeaseRef, Place, Return, TaskRef};
 use crate::event::{Event, ReturnReason};
-use crate::id::{GroupId, Name, TaskId, WorkerId};
+use crate::id::{GroupId, LeaseNo, Name, TaskId, WorkerId};
 use crate::ledger::Phase;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -22,6 +22,8 @@ pub(super) enum Claim {
     Anothers(TaskId),
     /// It is done already, and any may say so.
     Done(TaskId),
+    /// The worker is kept for it, and another runs it.
+    Node(TaskId),
 }
 
 impl Hub {
@@ -69,6 +71,8 @@ impl Hub {
                 let holder = ledger.workers().get(live.worker).id;
                 if holder == worker && number.is_none_or(|number| number == live.no) {
                     Ok(Claim::Live(task))
+                } else if self.is_node(worker, task, number) {
+                    Ok(Claim::Node(task))
                 } else if is_anyones {
                     Ok(Claim::Anothers(task))
                 } else {
@@ -98,6 +102,18 @@ impl Hub {
         }
     }
 
+    /// Is the worker kept for the task by this lease?
+    fn is_node(&self, worker: WorkerId, task: TaskId, number: Option<LeaseNo>) -> bool {
+        let workers = self.ledger().workers();
+        // Who is kept for a task has nothing else.
+        let first = workers.find(worker).and_then(|handle| workers.last_lease_of(handle));
+        first.map(|lease| workers.lease(lease)).is_some_and(|lease| {
+            lease.is_node
+                && self.ledger().id_of(lease.task) == task
+                && number.is_some_and(|number| number == lease.no)
+        })
+    }
+
     fn verdict_without_record(&self, task: TaskId) -> Refusal {
         let ledger = self.ledger();
         let shown = ledger.shown_name(task);
@@ -124,10 +140,15 @@ impl Hub {
             (worker.id, worker.group)
         };
         let mut tasks: Vec<(TaskId, Vec<TaskId>)> = Vec::with_capacity(back.tasks.len());
+        let mut nodes = Vec::new();
         let (mut known, mut edges) = (BTreeSet::new(), 0);
         for returned in &back.tasks {
             let task = match self.claim(id, group, &returned.lease)? {
                 Claim::Live(task) => task,
+                Claim::Node(task) => {
+                    nodes.push(task);
+                    task
+                }
                 Claim::Lapsed(task) | Claim::Anothers(task) | Claim::Done(task) => {
                     return Err(Refusal::NotYours(self.ledger().shown_name(task)).into());
                 }
@@ -153,6 +174,7 @@ impl Hub {
             Place::Back => ReturnReason::Handed,
             Place::Front => ReturnReason::Left,
         };
+        nodes.into_iter().for_each(|task| self.end_at_first(task));
         for (task, preds) in tasks {
             self.ledger.post(Event::Returned { task, why, preds });
         }

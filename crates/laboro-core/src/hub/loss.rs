@@ -59,7 +59,7 @@ impl Hub {
             // Nobody was lost; it has not arrived, or it is over and the hub was not told how.
             for &(task, lease) in missing.iter().rev() {
                 let why = if former.has(lease) { ReturnReason::Lapsed } else { ReturnReason::Left };
-                self.ledger.post(Event::Returned { task, why, preds: Vec::new() });
+                self.give_back(task, why);
             }
         } else {
             self.lose(worker, &missing, former);
@@ -105,7 +105,24 @@ impl Hub {
     pub(super) fn take_back(&mut self, task: TaskId, why: ReturnReason) {
         match why {
             ReturnReason::Lapsed if self.is_lost_too_often(task) => self.hold_lost(task),
-            _ => self.ledger.post(Event::Returned { task, why, preds: Vec::new() }),
+            _ => self.give_back(task, why),
+        }
+    }
+
+    /// Ends a live lease without a result.
+    fn give_back(&mut self, task: TaskId, why: ReturnReason) {
+        self.end_at_first(task);
+        self.ledger.post(Event::Returned { task, why, preds: Vec::new() });
+    }
+
+    /// A task with several workers may be lost with one on which it does not run: it is ended where it does.
+    pub(super) fn end_at_first(&mut self, task: TaskId) {
+        let ledger = self.ledger();
+        let record = ledger.record_of(task).map(|handle| ledger.task(handle));
+        let Some(Phase::Leased { lease }) = record.map(|record| record.phase) else { return };
+        let lease = ledger.workers().lease(lease);
+        if !lease.nodes.is_empty() {
+            self.revoke(task.job, &vec![(task.index, task.index)]);
         }
     }
 
@@ -124,6 +141,7 @@ impl Hub {
         let lost = u32::from(ledger.task(handle).lost) + 1;
         let alone = if lost > 1 { ", the last time with no other task there" } else { "" };
         let reason = format!("{HELD_BECAUSE}its worker was lost {}{alone}", times(lost));
+        self.end_at_first(task);
         self.ledger.post(Event::HeldBack {
             task,
             why: ReturnReason::Lapsed,

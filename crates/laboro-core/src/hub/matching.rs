@@ -2,8 +2,9 @@
 //! is ready, so only what has just changed is looked at: classes that woke up, workers with new room.
 
 use super::Hub;
+use super::gather::Gathers;
 use super::policy::{self, Choice, Fit, Room, Taker};
-use crate::effect::{Effect, Element, Grant};
+use crate::effect::{Effect, Element, Grant, Role};
 use crate::event::Event;
 use crate::id::{GroupId, TaskId};
 use crate::ledger::{ClassHandle, LaneHandle, OfferHandle, Phase, WorkerHandle};
@@ -24,6 +25,8 @@ pub(super) struct Passes {
     just_now: Vec<(ClassHandle, u64)>,
     /// Which worker is kept free for a class, one for each, with the class's serial.
     keepers: BTreeMap<ClassHandle, (u64, WorkerHandle)>,
+    /// Workers that are kept together for one task.
+    pub(super) gathers: Gathers,
 }
 
 impl Passes {
@@ -53,7 +56,7 @@ impl Passes {
     }
 
     /// The class got something; gives the worker that was kept free for it.
-    fn served(&mut self, class: ClassHandle) -> Option<WorkerHandle> {
+    pub(super) fn served(&mut self, class: ClassHandle) -> Option<WorkerHandle> {
         if let Some(count) = self.counts.get_mut(class.at()) {
             *count = (0, 0);
         }
@@ -69,6 +72,10 @@ impl Hub {
         loop {
             if !self.passes.keepers.is_empty() {
                 self.dismiss_keepers();
+            }
+            self.free_nodes();
+            if !self.passes.gathers.is_empty() {
+                self.tend_gathers();
             }
             if self.ledger.nothing_awake() {
                 return;
@@ -134,6 +141,8 @@ impl Hub {
         member.kept_for == Some(serial)
             && member.push.is_some()
             && !member.draining
+            // Another that is not gathered for others can be kept in its place.
+            && member.gathered.is_none()
             && this.record.standing == Standing::Good
             && member.kinds.has(class.kind)
             && policy::has_time(member, class.limit_ms, self.ledger.now())
@@ -165,7 +174,7 @@ impl Hub {
         self.presence.set_tried(group, class, serial, after);
     }
 
-    fn class_is_idle(&self, class: ClassHandle) -> bool {
+    pub(super) fn class_is_idle(&self, class: ClassHandle) -> bool {
         let this = self.ledger().lanes().class(class);
         self.ledger().lanes().is_idle(class) || self.ledger().group(this.group).paused
     }
@@ -224,6 +233,9 @@ impl Hub {
 
     /// Leases what fits the taker's room.
     pub(super) fn fill(&mut self, taker: Taker, quota: u32) -> Vec<Grant> {
+        if self.is_gathered(taker.worker) {
+            return Vec::new();
+        }
         let ledger = self.ledger.read();
         let member = self.presence.member(taker.worker).expect("who takes is a member");
         let worker = ledger.workers().get(taker.worker);
@@ -242,6 +254,16 @@ impl Hub {
             let (max, now) = (self.config.passes_max, self.ledger.now());
             match policy::choose(ledger, presence, &mut self.passes, taker, &room, max, now) {
                 Choice::Nothing => break,
+                Choice::Gather(class) => {
+                    self.gather(class);
+                    if self.is_gathered(taker.worker) {
+                        break;
+                    }
+                }
+                Choice::StandIn(class) => {
+                    self.stand_in(class, taker.worker);
+                    break;
+                }
                 Choice::Wait(class) => {
                     let serial = ledger.lanes().class(class).serial;
                     self.passes.keepers.insert(class, (serial, taker.worker));
@@ -302,7 +324,7 @@ impl Hub {
     }
 
     /// The task that stands first in a lane; of an array, its first fresh element.
-    fn head_of(&self, lane: LaneHandle) -> TaskId {
+    pub(super) fn head_of(&self, lane: LaneHandle) -> TaskId {
         let ledger = self.ledger();
         let head = ledger.lanes().lane(lane).head;
         let id = ledger.id_of(head);
@@ -314,7 +336,7 @@ impl Hub {
         TaskId::new(id.job, first.expect("a gate stands in a lane for its fresh elements"))
     }
 
-    fn grant(
+    pub(super) fn grant(
         &mut self,
         task: TaskId,
         worker: WorkerHandle,
@@ -361,6 +383,7 @@ impl Hub {
             profile,
             share,
             memo: record.memo().cloned(),
+            role: Role::Only,
         }
     }
 

@@ -4,15 +4,17 @@
 //! fewest slots in use for its weight (`ledger/lanes/accounts.rs`), then the lane's priority, then its age, except that the lanes of an open job go to the end each time they are served:
 //! such a job may never run out of tasks. A task that was lost with its workers too often goes to a worker that has
 //! nothing else, and that one gets nothing else meanwhile. A class whose task is too big for the worker's free room is passed over,
-//! but not for ever: after `passes_max` times the worker is kept free for it.
+//! but not for ever: after `passes_max` times the worker is kept free for it. A class whose tasks take several workers finds
+//! them when it is its turn (`gather`).
 
 use crate::command::Capacity;
 use crate::event::Share;
 use crate::id::{Name, Time};
-use crate::ledger::{ClassHandle, Ledger, Worker, WorkerHandle};
+use crate::ledger::{Class, ClassHandle, Ledger, Worker, WorkerHandle};
 use crate::presence::{Member, OfferKind, Presence};
 use crate::resources::{Request, Supply};
-use crate::task::Needs;
+use crate::setting::NODES;
+use crate::task::{Demand, Needs};
 use crate::view::Standing;
 
 /// Room at a worker for one round of matching.
@@ -137,7 +139,7 @@ pub(super) fn share(
         (name.clone(), portion.expect("what is leased fits"))
     };
     let portions = needs.resources.iter().map(portion).collect();
-    Some(Box::new(Share { portions, variant }))
+    Some(Box::new(Share { portions, variant, nodes: Vec::new() }))
 }
 
 static NOTHING: Supply = Supply { count: 0, items: Vec::new() };
@@ -153,6 +155,20 @@ pub(super) fn has_time(member: &Member, limit_ms: Option<u64>, now: Time) -> boo
         (Some(until), Some(limit)) => now.after_ms(limit) <= until,
         _ => true,
     }
+}
+
+/// Whether it could be one of several workers of a task, once it has nothing else to do.
+pub(super) fn can_be_node(member: &Member, worker: &Worker, class: &Class, now: Time) -> bool {
+    let demand = Demand { fields: class.kind.fields.with(NODES), ..class.kind };
+    let room = Room::of(member, worker, OfferKind::Push);
+    member.push.is_some()
+        && member.session.is_some()
+        && member.answers.is_empty()
+        && !member.draining
+        && worker.record.standing == Standing::Good
+        && member.kinds.has(demand)
+        && has_time(member, class.limit_ms, now)
+        && room.fit_any(member, worker, OfferKind::Push, &class.needs, true).0 != Fit::Never
 }
 
 /// How many tasks a worker may have more, as its standing goes.
@@ -189,6 +205,19 @@ pub(super) fn choose(
         if !member.kinds.has(this.kind) || !has_time(member, this.limit_ms, now) {
             continue;
         }
+        if this.needs.nodes > 0 {
+            if taker.kind != OfferKind::Push {
+                continue;
+            }
+            if passes.gathers.wants(class, this, presence.comings()) {
+                return Choice::Gather(class);
+            }
+            let is_free = worker.leases == 0 && can_be_node(member, worker, this, now);
+            if is_free && passes.gathers.waits_for_busy(class, ledger) {
+                return Choice::StandIn(class);
+            }
+            continue;
+        }
         let (fit, variant) = room.fit_any(member, worker, taker.kind, &this.needs, this.is_alone);
         match fit {
             Fit::Never => {}
@@ -211,5 +240,9 @@ pub(super) enum Choice {
     Take(ClassHandle, u8),
     /// Stay free for this class.
     Wait(ClassHandle),
+    /// Find workers for a task of this class.
+    Gather(ClassHandle),
+    /// Be one of the workers that are found, in the place of one that is busy.
+    StandIn(ClassHandle),
     Nothing,
 }

@@ -186,6 +186,7 @@ impl Hub {
             attempts: Vec::new(),
             attempt: 1,
             lease: None,
+            nodes: Vec::new(),
             delayed_until: None,
             memo: None,
             message: job.why_failed(id.index).map(Box::from),
@@ -244,6 +245,8 @@ impl Hub {
                 let lease = ledger.workers().lease(lease);
                 let worker = ledger.workers().get(lease.worker);
                 view.lease = Some(lease.no);
+                let others = lease.nodes.iter().map(|&node| ledger.workers().lease(node).worker);
+                view.nodes = others.map(|other| ledger.workers().get(other).name.clone()).collect();
                 view.attempts.push(AttemptView {
                     number: 0,
                     worker: worker.id,
@@ -322,6 +325,10 @@ impl Hub {
             leaves: member.and_then(|member| member.until),
             leases: leases.map(|lease| lease_of(ledger, lease)).collect(),
             lease_count: worker.leases,
+            is_reserved: member
+                .is_some_and(|member| member.gathered.is_some() || member.kept_for.is_some()),
+            is_node: (ledger.workers().last_lease_of(handle))
+                .is_some_and(|lease| ledger.workers().lease(lease).is_node),
             succeeded: record.good,
             failed: record.bad,
             conduct: ConductView {

@@ -50,7 +50,7 @@ impl Hub {
                 let task = self.ledger().shown_name(task);
                 return Err(Refusal::AlreadyFinished { task, by_you: false });
             }
-            Claim::Anothers(task) => {
+            Claim::Anothers(task) | Claim::Node(task) => {
                 return Err(Refusal::NotYours(self.ledger().shown_name(task)));
             }
         };

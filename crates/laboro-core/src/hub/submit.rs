@@ -15,7 +15,7 @@ use crate::event::Event;
 use crate::id::{GroupId, JobId, Name, TaskId};
 use crate::job::JobOptions;
 use crate::ledger::NameScope;
-use crate::profile::VARIANTS_MAX;
+use crate::profile::{NODES_MAX, VARIANTS_MAX};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 pub(super) use cycle::{Check, Node, Verdict};
@@ -57,6 +57,13 @@ impl Hub {
             if profile.needs.variants.len() > VARIANTS_MAX {
                 let most = VARIANTS_MAX as u64;
                 return Err(Refusal::Limit { what: "variants of a task", most }.into());
+            }
+            if profile.needs.nodes > NODES_MAX {
+                let most = NODES_MAX.into();
+                return Err(Refusal::Limit { what: "nodes of a task", most }.into());
+            }
+            if profile.needs.nodes > 0 && !profile.needs.variants.is_empty() {
+                return Err(Refusal::NodesAndVariants.into());
             }
         }
         let count = self.check_numbers(first, &submit)?;

@@ -79,6 +79,7 @@ impl Hub {
         member.host = join.host;
         member.kept_for = None;
         member.ahead = 0;
+        self.presence.note_coming(handle);
         self.presence.set_alive_until(handle, join.period_ms.map(|ms| now.after_ms(ms)));
         let unknown =
             join.running.map_or(Vec::new(), |running| self.compare(handle, &running, before));
@@ -370,6 +371,7 @@ impl Hub {
         if drain != Drain::Lift {
             self.give_up_all(handle);
         }
+        self.presence.note_coming(handle);
         self.ledger.note_room(handle);
         Ok(Reply::Ok)
     }
@@ -387,6 +389,7 @@ impl Hub {
             && member.life.is_some()
         {
             member.draining = true;
+            self.presence.note_coming(worker);
             self.tell_to_stop(worker, Drain::All);
             self.give_up_all(worker);
         }

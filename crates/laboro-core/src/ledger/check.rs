@@ -166,21 +166,28 @@ impl Ledger {
 
     fn check_worker(&self, handle: WorkerHandle) -> Result<u32, String> {
         let worker = self.workers.get(handle);
-        let (mut count, mut slots, mut alone) = (0, 0u64, 0);
+        let (mut count, mut own, mut slots, mut alone) = (0, 0, 0u64, 0);
         for lease in self.workers.leases_of(handle) {
-            let (task, variant) =
-                (self.workers.lease(lease).task, self.workers.lease(lease).variant());
-            if self.tasks[task].phase != (Phase::Leased { lease }) {
+            let this = self.workers.lease(lease);
+            let (task, variant) = (this.task, this.variant());
+            let is_its_own = match self.tasks[task].phase {
+                Phase::Leased { lease: first } if this.is_node => {
+                    self.workers.lease(first).nodes.contains(&lease)
+                }
+                phase => phase == Phase::Leased { lease },
+            };
+            if !is_its_own {
                 return Err(format!("worker {} holds {} twice", worker.name, self.id_of(task)));
             }
             count += 1;
+            own += u32::from(!this.is_node);
             let profile = self.profiles.get(self.tasks[task].profile);
             slots += u64::from(profile.needs.way(variant).slots);
-            alone += u32::from(self.tasks[task].is_suspect(profile));
+            alone += u32::from(profile.needs.nodes > 0 || self.tasks[task].is_suspect(profile));
         }
         if (count, slots, alone) != (worker.leases, worker.used.slots, worker.used.alone) {
             return Err(format!("worker {} miscounts its leases", worker.name));
         }
-        Ok(count)
+        Ok(own)
     }
 }

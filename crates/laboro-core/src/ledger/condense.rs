@@ -197,7 +197,8 @@ impl Ledger {
     fn condense_leases(&self, emit: &mut impl FnMut(Restore)) {
         for worker in self.workers.from(crate::id::WorkerId(0)) {
             let id = self.workers.get(worker).id;
-            for lease in self.workers.leases_of(worker).map(|handle| self.workers.lease(handle)) {
+            let leases = self.workers.leases_of(worker).map(|handle| self.workers.lease(handle));
+            for lease in leases.filter(|lease| !lease.is_node) {
                 emit(Restore::Lease {
                     task: self.id_of(lease.task),
                     lease: lease.no,

@@ -260,7 +260,12 @@ impl Ledger {
         let Record { job, profile, .. } = self.tasks[handle];
         let needs = &self.profiles.get(profile).needs;
         let ended = self.workers.end(lease, needs);
-        let slots = needs.way(ended.variant()).slots;
+        let slots = needs.way(ended.variant()).slots_in_all();
+        for &node in &ended.nodes {
+            let kept = self.workers.end(node, needs);
+            self.loosened.push(kept.worker);
+            self.freed_nodes.push((kept.worker, self.id_of(handle), kept.no));
+        }
         let account = self.jobs[job].as_ref().expect("a job in use is there").account;
         self.lanes.free_slots(account, slots);
         if let Some(until) = ended.until {

@@ -54,6 +54,8 @@ pub struct Ledger {
     pub(in crate::ledger) collects_changes: bool,
     /// Workers that gave room back; the hub takes these up.
     pub(in crate::ledger) loosened: Vec<WorkerHandle>,
+    /// Workers that are not kept any more for a task that ran on another; they are to be told.
+    pub(in crate::ledger) freed_nodes: Vec<(WorkerHandle, TaskId, LeaseNo)>,
     /// Groups in which nothing goes on by itself any more; the hub takes these up, too.
     pub(in crate::ledger) idle_groups: BTreeSet<GroupId>,
     /// Groups in which nothing is left; and these.
@@ -125,6 +127,7 @@ impl Ledger {
     pub fn forget_wakeups(&mut self) {
         self.lanes.take_awake();
         self.loosened.clear();
+        self.freed_nodes.clear();
         self.idle_groups.clear();
         self.unused_groups.clear();
     }

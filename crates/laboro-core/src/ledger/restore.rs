@@ -252,8 +252,8 @@ impl Ledger {
                 let handle = self.record_of(*task).expect("a leased task is there");
                 let worker = self.live_worker(*worker);
                 let profile = self.profiles.get(self.tasks[handle].profile);
-                let is_alone = self.tasks[handle].is_suspect(profile);
-                let lease = self.workers.grant(
+                let is_alone = self.tasks[handle].is_suspect(profile) || profile.needs.nodes > 0;
+                let lease = self.workers.grant_all(
                     NewLease {
                         no: *no,
                         task: handle,
@@ -263,11 +263,12 @@ impl Ledger {
                         period_ms: *period_ms,
                         share: share.clone(),
                         is_alone,
+                        is_node: false,
                     },
                     &profile.needs,
                 );
                 let variant = share.as_ref().map_or(0, |share| share.variant);
-                let slots = profile.needs.way(variant).slots;
+                let slots = profile.needs.way(variant).slots_in_all();
                 self.tasks[handle].phase = Phase::Leased { lease };
                 let account = self.job(self.tasks[handle].job).account;
                 self.lanes.take_slots(account, slots);

@@ -78,6 +78,10 @@ pub(crate) struct Lease {
     pub(crate) period_ms: Option<u64>,
     pub(crate) share: Option<Box<Share>>,
     is_alone: bool,
+    /// By which other workers are kept for its task.
+    pub(crate) nodes: Box<[LeaseHandle]>,
+    /// It keeps its worker for a task that runs on another.
+    pub(crate) is_node: bool,
     prev: LeaseHandle,
     next: LeaseHandle,
 }
@@ -193,8 +197,13 @@ impl Workers {
         })
     }
 
+    pub(crate) fn last_lease_of(&self, worker: WorkerHandle) -> Option<LeaseHandle> {
+        self.workers[worker].last_lease.some()
+    }
+
     pub(crate) fn grant(&mut self, grant: NewLease, needs: &Needs) -> LeaseHandle {
-        let NewLease { no, task, worker, started, until, period_ms, share, is_alone } = grant;
+        let NewLease { no, task, worker, started, until, period_ms, share, is_alone, is_node } =
+            grant;
         let needs = needs.way(variant(share.as_deref()));
         let holder = &mut self.workers[worker];
         let prev = holder.last_lease;
@@ -219,6 +228,8 @@ impl Workers {
             period_ms,
             share,
             is_alone,
+            nodes: Box::default(),
+            is_node,
             prev,
             next: LeaseHandle::NONE,
         });
@@ -228,6 +239,30 @@ impl Workers {
             holder.first_lease = handle;
         } else {
             self.leases[prev].next = handle;
+        }
+        handle
+    }
+
+    /// The same, with the other workers that the share names.
+    pub(crate) fn grant_all(&mut self, grant: NewLease, needs: &Needs) -> LeaseHandle {
+        let others = grant.share.iter().flat_map(|share| &share.nodes);
+        let others: Vec<NewLease> = others
+            .map(|&node| NewLease {
+                no: grant.no,
+                task: grant.task,
+                worker: self.find(node).expect("events name only workers that are there"),
+                started: grant.started,
+                until: None,
+                period_ms: None,
+                share: None,
+                is_alone: true,
+                is_node: true,
+            })
+            .collect();
+        let handle = self.grant(grant, needs);
+        if !others.is_empty() {
+            let nodes = others.into_iter().map(|other| self.grant(other, needs)).collect();
+            self.leases[handle].nodes = nodes;
         }
         handle
     }
@@ -242,6 +277,8 @@ impl Workers {
             period_ms: None,
             share: None,
             is_alone: false,
+            nodes: Box::default(),
+            is_node: false,
             prev: LeaseHandle::NONE,
             next: LeaseHandle::NONE,
         };
@@ -299,6 +336,7 @@ pub(crate) struct NewLease {
     pub(crate) period_ms: Option<u64>,
     pub(crate) share: Option<Box<Share>>,
     pub(crate) is_alone: bool,
+    pub(crate) is_node: bool,
 }
 
 impl Default for TrackRecord {

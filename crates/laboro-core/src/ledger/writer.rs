@@ -4,7 +4,7 @@
 use super::{ClassHandle, Ledger, TaskHandle, WorkerHandle};
 use crate::config::Shares;
 use crate::event::Event;
-use crate::id::{GroupId, Time};
+use crate::id::{GroupId, LeaseNo, TaskId, Time};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -55,6 +55,11 @@ impl LedgerWriter {
     /// Changes are collected only while somebody watches.
     pub(crate) fn collect_changes(&mut self, on: bool) {
         self.ledger.collects_changes = on;
+    }
+
+    /// Workers that are not kept any more for a task that ran on another.
+    pub(crate) fn take_freed_nodes(&mut self) -> Vec<(WorkerHandle, TaskId, LeaseNo)> {
+        std::mem::take(&mut self.ledger.freed_nodes)
     }
 
     pub(crate) fn take_loosened(&mut self) -> Vec<WorkerHandle> {

@@ -81,14 +81,14 @@ fn slots(task: &Task, share: Option<&Share>) -> u64 {
     let variant = share.map_or(0, |share| usize::from(share.variant));
     let needs = &task.profile.needs;
     let way = variant.checked_sub(1).map_or(needs, |other| &needs.variants[other]);
-    u64::from(way.slots)
+    u64::from(way.slots) * u64::from(way.nodes.max(1))
 }
 
 /// Whichever way it goes.
 fn most_slots(task: &Task) -> u64 {
     let needs = &task.profile.needs;
     let ways = needs.variants.iter().chain([needs]);
-    ways.map(|way| u64::from(way.slots)).max().unwrap_or(0)
+    ways.map(|way| u64::from(way.slots) * u64::from(way.nodes.max(1))).max().unwrap_or(0)
 }
 
 /// A worker that can run one can run the other.

@@ -227,7 +227,18 @@ impl Model {
         self.tasks.iter().filter_map(live).collect()
     }
 
-    /// What this worker holds, with what each lease was given.
+    /// The workers that a task has, the one on which it runs first.
+    pub fn workers_of(&self, id: TaskId) -> Vec<WorkerId> {
+        match &self.tasks[&id].phase {
+            Phase::Leased { worker, share, .. } => {
+                let others = share.iter().flat_map(|share| &share.nodes).copied();
+                std::iter::once(*worker).chain(others).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What this worker holds, with what each lease was given; nothing is given where a task only keeps it.
     pub fn held_by(
         &self,
         worker: WorkerId,
@@ -235,6 +246,9 @@ impl Model {
         self.tasks.values().filter_map(move |task| match &task.phase {
             Phase::Leased { lease, worker: holder, share } if *holder == worker => {
                 Some((task, *lease, share.as_ref()))
+            }
+            Phase::Leased { lease, share: Some(share), .. } if share.nodes.contains(&worker) => {
+                Some((task, *lease, None))
             }
             _ => None,
         })
@@ -311,7 +325,7 @@ impl Model {
                 self.workers.entry(*worker).or_insert(fresh);
             }
             Event::WorkerForgotten { worker } => {
-                assert!(self.leases().iter().all(|(.., holder)| holder != worker));
+                assert!(self.held_by(*worker).next().is_none());
                 self.workers.remove(worker);
             }
             Event::Judged { worker, standing, .. } => {
@@ -323,10 +337,24 @@ impl Model {
                 assert!(state == State::Ready || self.is_unclear(*task), "{task} is {state:?}");
                 assert!(self.leases_seen.insert(*lease), "lease {lease} is used twice");
                 let (lease, worker) = (*lease, *worker);
+                let nodes = share.as_ref().map_or(&[][..], |share| &share.nodes);
+                let workers: BTreeSet<WorkerId> = nodes.iter().copied().chain([worker]).collect();
+                let wanted = self.tasks[task].profile.needs.nodes.max(1) as usize;
+                assert!(
+                    workers.len() == nodes.len() + 1 && workers.len() == wanted,
+                    "{task} takes {wanted} workers and gets {worker:?} and {nodes:?}"
+                );
+                let group = self.jobs[&task.job].group;
+                assert!(workers.iter().all(|worker| self.workers[worker].group == group));
                 let beside: Vec<TaskId> = (self.leases().into_iter())
-                    .filter_map(|(other, _, holder)| (holder == worker).then_some(other))
+                    .filter(|(other, ..)| {
+                        self.workers_of(*other).iter().any(|other| workers.contains(other))
+                    })
+                    .map(|(other, ..)| other)
                     .collect();
-                let wants_to_be_alone = |id: &TaskId| self.tasks[id].is_suspect();
+                let wants_to_be_alone = |id: &TaskId| {
+                    self.tasks[id].is_suspect() || self.tasks[id].profile.needs.nodes > 0
+                };
                 assert!(
                     beside.is_empty() || !beside.iter().chain([task]).any(wants_to_be_alone),
                     "{task} is given to a worker beside {beside:?}, and one of them runs alone"
@@ -360,20 +388,20 @@ impl Model {
             }
             Event::Returned { task, why, preds } => {
                 let back = self.tasks.get_mut(task).expect("it is there");
-                let Phase::Leased { worker, .. } = back.phase else { panic!("{task} not leased") };
+                let worker = back.sole_worker(*task);
                 back.phase = Phase::Idle;
                 back.late =
-                    matches!(why, ReturnReason::Lapsed | ReturnReason::Left).then_some(worker);
+                    worker.filter(|_| matches!(why, ReturnReason::Lapsed | ReturnReason::Left));
                 back.lost += u16::from(*why == ReturnReason::Lapsed);
                 self.add_preds(*task, preds);
             }
             Event::HeldBack { task, why, .. } => {
                 let back = self.tasks.get_mut(task).expect("it is there");
-                let Phase::Leased { worker, .. } = back.phase else { panic!("{task} not leased") };
+                let worker = back.sole_worker(*task);
                 let too_often = back.lost >= back.profile.lost_max;
                 assert!(*why == ReturnReason::Handed || too_often, "{task} is held for nothing");
                 back.phase = Phase::Held;
-                back.late = (*why == ReturnReason::Lapsed).then_some(worker);
+                back.late = worker.filter(|_| *why == ReturnReason::Lapsed);
                 back.lost += u16::from(*why == ReturnReason::Lapsed);
             }
             Event::Woken { task } => {
@@ -527,6 +555,13 @@ impl Model {
 }
 
 impl Task {
+    /// Where it runs. Nobody who had it together with others may come with a late result.
+    fn sole_worker(&self, id: TaskId) -> Option<WorkerId> {
+        let Phase::Leased { worker, share, .. } = &self.phase else { panic!("{id} not leased") };
+        let is_sole = share.as_ref().is_none_or(|share| share.nodes.is_empty());
+        is_sole.then_some(*worker)
+    }
+
     fn new(name: &Name, demand: Demand, profile: &Profile, array: Option<TaskId>) -> Task {
         Task {
             name: name.clone(),

@@ -209,6 +209,7 @@ fn setting(
                 "key" => options.key = Some(value.as_bytes().into()),
                 "slots" => profile.needs.slots = number(value)?,
                 "memory" => profile.needs.memory = number(value)?,
+                "nodes" => profile.needs.nodes = number(value)?,
                 "gpu" | "licence" => profile.needs.resources.push((key.into(), request(value)?)),
                 "or" => profile.needs.variants.push(variant(value)?),
                 "request" => profile.time_request_ms = Some(number(value)?),

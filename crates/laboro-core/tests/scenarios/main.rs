@@ -64,4 +64,5 @@ scenarios! {
     who_knows_one_group_does_not_learn_of_others: "groups.txt",
     no_worker_gets_what_it_does_not_understand: "fields.txt",
     no_item_is_given_beyond_one_whole: "resources.txt",
+    a_task_may_take_several_workers: "nodes.txt",
 }

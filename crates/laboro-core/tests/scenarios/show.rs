@@ -246,7 +246,16 @@ fn show_grants(grants: &[Grant]) -> String {
             (None, false) => grant.name.to_string(),
         };
         let again = if grant.attempt > 1 { format!("({})", grant.attempt) } else { String::new() };
-        format!("{name}{again}{}", show_share(grant.share.as_deref()))
+        let role = match &grant.role {
+            Role::Only => String::new(),
+            Role::First(nodes) => {
+                let nodes: Vec<String> =
+                    nodes.iter().map(|node| format!("{}@{}", node.worker, node.host)).collect();
+                format!(" on {}", nodes.join("+"))
+            }
+            Role::Kept => " kept".to_owned(),
+        };
+        format!("{name}{again}{}{role}", show_share(grant.share.as_deref()))
     }))
 }
 
@@ -261,7 +270,9 @@ fn show_share(share: Option<&Share>) -> String {
     });
     let variant = share.map_or(0, |share| share.variant);
     let variant = if variant > 0 { format!(" way {variant}") } else { String::new() };
-    parts.collect::<String>() + &variant
+    let nodes = share.iter().flat_map(|share| &share.nodes);
+    let nodes: String = nodes.map(|node| format!(" and {}", node.0)).collect();
+    parts.collect::<String>() + &variant + &nodes
 }
 
 fn show_group(view: &GroupView) -> String {

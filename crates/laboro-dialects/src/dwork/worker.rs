@@ -255,6 +255,7 @@ impl Worker {
             memory: 0,
             time_limit_ms: None,
             resources: Vec::new(),
+            role: laboro_core::Role::Only,
             access: None,
         })));
         self.held.insert(key, held);

@@ -89,6 +89,7 @@ pub fn assignment(key: Key, task: &Task) -> Option<Assignment> {
         memory: 0,
         time_limit_ms: None,
         resources: Vec::new(),
+        role: laboro_core::Role::Only,
         access: None,
     })
 }

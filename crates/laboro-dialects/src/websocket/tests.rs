@@ -8,8 +8,8 @@ use crate::session::{Delivery, HangUp, OpenAdmission, Output, Session, SessionCo
 use crate::worker::{News, Order, Orders, Parting, TaskEnd, Used, WorkerSide};
 use bytes::BytesMut;
 use laboro_core::{
-    Command, Element, Grant, JobId, LeaseNo, Name, Outcome, Reply, SessionId, TaskId, Time, Values,
-    Work, WorkerId,
+    Command, Element, Grant, JobId, LeaseNo, Name, Outcome, Reply, Role, SessionId, TaskId, Time,
+    Values, Work, WorkerId,
 };
 use std::sync::Arc;
 
@@ -168,6 +168,7 @@ fn grant(number: u32) -> Grant {
         profile: Arc::default(),
         share: None,
         memo: None,
+        role: Role::Only,
     }
 }
 

@@ -4,7 +4,7 @@ import { get, post } from "../api.js";
 import { overTime } from "../charts.js";
 import { attempt } from "../dialog.js";
 import { act, h, put, swap } from "../dom.js";
-import { ago, bytes, clock, count, duration, outcome, rate, text } from "../format.js";
+import { ago, amount, bytes, clock, count, duration, outcome, rate, text } from "../format.js";
 import { badge, card, panel, progress, progressWords, table, taskLink, totalOf } from "../parts.js";
 import { Samples } from "../samples.js";
 import { meet, workerLink } from "../workers.js";
@@ -70,7 +70,7 @@ function drawCards(seen, groups, past) {
   const speed = lately.reduce((all, sample) => all + sample.done + sample.failed, 0) / Math.max(lately.length, 1);
   const { workers } = seen;
   const odd = [["draining", workers.draining], ["on hold", workers.on_hold], ["on probation", workers.on_probation],
-    ["ejected", workers.ejected], ["away", workers.away]].filter(([, number]) => number > 0);
+    ["ejected", workers.ejected], ["away", workers.away], ["reserved", workers.reserved]].filter(([, number]) => number > 0);
   return [
     card("Running", count(sum("running")), `${rate(speed)} now`, "running"),
     card("Ready", count(sum("ready") + sum("delayed")), `${count(sum("waiting"))} wait for others`, "ready"),
@@ -79,6 +79,8 @@ function drawCards(seen, groups, past) {
     card("Workers", count(workers.connected), odd.map(([word, number]) => `${number} ${word}`).join(", ") || "all well"),
     card("Slots", `${count(workers.slots_used)} / ${count(workers.slots)}`,
       workers.slots_ahead ? `in use, ${count(workers.slots_ahead)} given ahead` : "in use"),
+    workers.memory_used_bytes > 0 && card("Memory", bytes(workers.memory_used_bytes), `given out of ${bytes(workers.memory_bytes)}`),
+    (workers.resources ?? []).map((one) => card(text(one.name), `${amount(one.used)} / ${count(one.count)}`, "in use")),
     seen.disk && card("Disk", bytes(seen.disk.free_bytes), "free where the hub writes"),
   ];
 }

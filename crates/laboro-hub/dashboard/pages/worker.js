@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { agree, attempt, line } from "../dialog.js";
 import { act, h, put, swap } from "../dom.js";
-import { ago, clock, count, text } from "../format.js";
+import { ago, amount, bytes, clock, count, text } from "../format.js";
 import { card, panel, table, taskLink } from "../parts.js";
 import { learn } from "../workers.js";
 
@@ -20,6 +20,8 @@ export async function show(place, visit) {
     swap(buttons, visit.me.role === "admin" && workerButtons(worker));
     swap(why, drawWhy(worker));
     swap(cards, h("div", { class: "cards" }, card("Slots", `${worker.slots_used} / ${worker.slots}`, "in use"),
+      worker.memory_used_bytes > 0 && card("Memory", bytes(worker.memory_used_bytes), `given out of ${bytes(worker.memory_bytes)}`),
+      (worker.resources ?? []).map((one) => card(text(one.name), `${amount(one.used)} / ${count(one.count)}`, "in use")),
       card("Done", count(worker.succeeded), "since it is known", "done"), card("Failed", count(worker.failed), "", "failed"),
       card("Seen", worker.connected ? "now" : ago(worker.seen_ms), clock(worker.seen_ms))));
     swap(holds, table(["Task", "Job", "Lease"], (worker.leases ?? []).map((held) => [taskLink(held.job, held.task),
@@ -45,6 +47,8 @@ export function conductBadge(worker) {
     const kind = conduct.standing === "ejected" ? "failed" : "held";
     return h("span", { class: `badge state-${kind}`, title: conduct.reason ?? "" }, conduct.standing.replaceAll("_", " "));
   }
+  const busy = worker.reserved ? "reserved" : worker.kept ? "kept" : "";
+  if (busy && !worker.draining) return h("span", { class: "badge state-held", title: "for a task that takes several workers" }, busy);
   return worker.draining ? h("span", { class: "badge state-delayed" }, "draining")
     : h("span", { class: "badge state-done" }, "good");
 }

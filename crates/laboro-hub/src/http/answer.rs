@@ -153,6 +153,9 @@ impl From<Refusal> for Refused {
             Refusal::NameTwice(_) => (WRONG, "name_twice", "names are unique in a group"),
             Refusal::BadName { .. } => (WRONG, "bad_name", "choose another name"),
             Refusal::BadProfile(_) => (WRONG, "bad_profile", "submit again"),
+            Refusal::NodesAndVariants => {
+                (WRONG, "nodes_and_variants", "leave out nodes, or the variants")
+            }
             Refusal::UnknownPred { .. } => {
                 (WRONG, "unknown_predecessor", "submit it first, or say `unknown_after: ignore`")
             }

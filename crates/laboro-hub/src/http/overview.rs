@@ -210,9 +210,7 @@ fn count(
     }
     fleet.connected += 1;
     fleet.draining += u64::from(worker.draining);
-    fleet.slots += u64::from(worker.slots);
-    fleet.slots_used += u64::from(worker.slots_used);
-    fleet.slots_ahead += u64::from(worker.slots_ahead);
+    fleet.has(worker);
     fleet.stands(worker.conduct.standing);
     let kind = match worker.conduct.standing {
         Standing::Good | Standing::OnProbation | Standing::Unknown => {

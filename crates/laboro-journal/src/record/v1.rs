@@ -76,6 +76,8 @@ pub(super) mod tag {
     pub const RESTORED_JOB_TAGGED: u8 = 101;
     /// A lease with fractions, counts or a variant.
     pub const RESTORED_LEASE_FULL: u8 = 97;
+    /// A lease with several workers.
+    pub const RESTORED_LEASE_NODES: u8 = 110;
     pub const RESTORED_ARRAY_TAGGED: u8 = 80;
     pub const RESTORED_TASKS_TAGGED: u8 = 81;
     pub const RESTORED_LANE_TAGGED: u8 = 82;

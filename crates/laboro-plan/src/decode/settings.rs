@@ -10,7 +10,7 @@ use crate::quantity::{
 use crate::settings::{Output, Settings, Stdin, Variant};
 use crate::warning::Warning;
 
-pub(super) const KEYS: [&str; 21] = [
+pub(super) const KEYS: [&str; 22] = [
     "dir",
     "env",
     "stdin",
@@ -24,6 +24,7 @@ pub(super) const KEYS: [&str; 21] = [
     "memory",
     "resources",
     "variant",
+    "nodes",
     "time_request",
     "tags",
     "priority",
@@ -37,6 +38,8 @@ pub(super) const KEYS: [&str; 21] = [
 /// More attempts than this is a loop, not a retry.
 const ATTEMPTS_MAX: u32 = 10_000;
 const SLOTS_MAX: u32 = 1 << 20;
+/// More workers are not one task's.
+const NODES_MAX: u32 = 4096;
 
 impl Decoder<'_> {
     /// Takes the setting in and says true, or false if the key is none.
@@ -60,6 +63,7 @@ impl Decoder<'_> {
             "memory" => settings.memory_bytes = self.size(key, node),
             "resources" => settings.resources = self.resources(key, node),
             "variant" => settings.variants = self.variants(key, node),
+            "nodes" => settings.nodes = self.integer(key, node, 1..=NODES_MAX),
             "time_request" => settings.time_request = self.duration(key, node),
             "tags" => settings.tags = self.texts(key, node).unwrap_or_default(),
             "priority" => settings.priority = self.integer(key, node, i32::MIN..=i32::MAX),

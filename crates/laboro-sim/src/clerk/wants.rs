@@ -20,6 +20,12 @@ pub(super) fn more(profile: &mut Profile, dice: &mut Dice) {
     profile.time_request_ms = dice.one_in(4).then(|| dice.between(100, 10_000));
 }
 
+/// Whole workers, no more slots in all than any owner may have.
+pub(super) fn workers(nodes_max: u32, dice: &mut Dice) -> Needs {
+    let memory = if dice.one_in(4) { dice.between(1, 1 << 30) } else { 0 };
+    Needs { slots: 1, memory, nodes: dice.small(1, nodes_max), ..Needs::default() }
+}
+
 /// One way to run.
 fn needs(dice: &mut Dice) -> Needs {
     let mut resources: Vec<(Name, Request)> = Vec::new();
@@ -34,7 +40,7 @@ fn needs(dice: &mut Dice) -> Needs {
         memory: if dice.one_in(3) { dice.between(1, 1 << 30) } else { 0 },
         resources,
         tags: if dice.one_in(6) { vec!["fast".into()] } else { Vec::new() },
-        variants: Vec::new(),
+        ..Needs::default()
     }
 }
 

@@ -73,6 +73,27 @@ impl Oracle {
         }
     }
 
+    /// A task has as many workers as it takes, none of them twice, and where one of several is, nothing else is.
+    pub(super) fn check_nodes(&self, id: TaskId, worker: WorkerId, share: Option<&Share>) -> Kept {
+        let broken = |what: String| Err(Broken::new(Promise::WholeWorkers, what));
+        let wanted = self.model.tasks[&id].profile.needs.nodes;
+        let others = share.map_or(&[][..], |share| &share.nodes);
+        let workers: BTreeSet<WorkerId> = others.iter().copied().chain([worker]).collect();
+        if workers.len() != others.len() + 1 || workers.len() != wanted.max(1) as usize {
+            return broken(format!("{id} takes {wanted} workers: {worker:?} and {others:?}"));
+        }
+        for &worker in &workers {
+            let beside = self
+                .model
+                .held_by(worker)
+                .find(|(task, ..)| wanted > 0 || task.profile.needs.nodes > 0);
+            if let Some((other, ..)) = beside {
+                return broken(format!("{id} is at {worker:?} beside {}", other.name));
+            }
+        }
+        Ok(())
+    }
+
     /// Whatever a worker has by now: no item of it is given out beyond one whole.
     pub(super) fn check_items(&self, worker: WorkerId) -> Kept {
         let mut taken: BTreeMap<(&Name, u8), u64> = BTreeMap::new();

@@ -223,7 +223,11 @@ fn wanting(parts: u64) -> Oracle {
 /// A lease of one of them, with whole gpus and a part of one.
 fn leased_gpus(index: u32, items: u128, shared: Option<(u8, u16)>, variant: u8) -> Event {
     let portion = Portion { items, shared, ..Portion::default() };
-    let share = Some(Box::new(Share { portions: vec![("gpu".into(), portion)], variant }));
+    let share = Some(Box::new(Share {
+        portions: vec![("gpu".into(), portion)],
+        variant,
+        nodes: Vec::new(),
+    }));
     let (task, lease) = (TaskId::new(JobId(2), index), LeaseNo::new(1, index.into()));
     Event::Leased { task, lease, worker: WORKER, until: None, share }
 }
@@ -263,6 +267,66 @@ fn a_task_that_gets_other_than_it_asks_for_is_seen() {
     for lease in wrong {
         let broken = wanting(12_500).kept(Time(3), &[lease]).expect_err("not that");
         assert_eq!(broken.promise, Promise::Resources);
+    }
+}
+
+/// Two tasks that take two workers each, and four workers.
+fn wide() -> Oracle {
+    let needs = Needs { nodes: 2, ..Needs::default() };
+    let new = |name: &str| NewTask {
+        name: name.into(),
+        profile: 0,
+        work: None,
+        preds: Default::default(),
+        memo: None,
+    };
+    let profiles = vec![Profile { needs, ..Profile::default() }, Profile::default()];
+    let small = NewTask { profile: 1, ..new("small") };
+    let tasks = vec![new("c"), new("d"), small];
+    let added = Added { job: JobId(2), profiles, arrays: Vec::new(), tasks };
+    let options = Box::new(JobOptions::default());
+    let mut oracle = oracle();
+    let mut begin = vec![
+        Event::JobMade { job: JobId(2), group: GroupId(0), options },
+        Event::Added(Box::new(added)),
+    ];
+    begin.extend((10..14).map(|number| Event::WorkerMet {
+        worker: WorkerId(number),
+        group: GroupId(0),
+        name: format!("w{number}").into(),
+        dialect: "native".into(),
+        period_ms: None,
+    }));
+    oracle.kept(Time(2), &begin).expect("nothing is wrong yet");
+    oracle
+}
+
+fn leased_nodes(index: u32, workers: &[u32]) -> Event {
+    let nodes = workers[1..].iter().map(|&number| WorkerId(number)).collect();
+    Event::Leased {
+        task: TaskId::new(JobId(2), index),
+        lease: LeaseNo::new(1, index.into()),
+        worker: WorkerId(workers[0]),
+        until: None,
+        share: Some(Box::new(Share { nodes, ..Share::default() })),
+    }
+}
+
+#[test]
+fn workers_that_a_task_has_not_for_itself_are_seen() {
+    let right = [leased_nodes(1, &[10, 11]), leased_nodes(2, &[12, 13])];
+    wide().kept(Time(3), &right).expect("each has two of its own");
+    let wrong = [
+        vec![leased_nodes(1, &[10])],
+        vec![leased_nodes(1, &[10, 11, 12])],
+        vec![leased_nodes(1, &[10, 10])],
+        vec![leased_nodes(1, &[10, 11]), leased_nodes(2, &[12, 11])],
+        vec![leased_nodes(1, &[10, 11]), leased_nodes(3, &[11])],
+        vec![leased_nodes(3, &[11]), leased_nodes(1, &[10, 11])],
+    ];
+    for leases in wrong {
+        let broken = wide().kept(Time(3), &leases).expect_err("not those");
+        assert_eq!(broken.promise, Promise::WholeWorkers, "{broken}");
     }
 }
 
@@ -307,6 +371,7 @@ fn grant() -> Grant {
         profile: Default::default(),
         work: None,
         memo: None,
+        role: Role::Only,
         element: None,
         share: None,
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use laboro_core::Outcome;
+use laboro_core::{Outcome, Role};
 use laboro_dialects::worker::{Assignment, Key, News, Order, Parting, TaskEnd, Used};
 
 use super::link::{Link, Next};
@@ -65,6 +65,10 @@ impl Agent {
     fn assigned(&mut self, assignment: Box<Assignment>) {
         if !self.takes() {
             self.tell(News::Returned(assignment.key));
+        } else if assignment.role == Role::Kept {
+            self.note(&format!("kept for {}, which runs on another worker", assignment.name));
+            self.kept_for.insert(assignment.key);
+            self.tell(News::Started(assignment.key));
         } else if self.crew.is_none() {
             let how = TaskEnd { outcome: Outcome::Success, message: None, used: Used::default() };
             self.idle_since = std::time::Instant::now();
@@ -96,6 +100,11 @@ impl Agent {
 
     /// Its end is told all the same, so that the conversation knows that its room is free.
     fn cancel(&mut self, key: Key) {
+        if self.kept_for.remove(&key) {
+            self.idle_since = std::time::Instant::now();
+            self.tell(News::Returned(key));
+            return;
+        }
         if let Some(at) = self.waiting.iter().position(|waiting| waiting.key == key) {
             self.waiting.remove(at);
             self.tell(News::Returned(key));

@@ -10,6 +10,7 @@ use laboro_core::Outcome;
 use laboro_dialects::worker::{TaskEnd, Used};
 
 use super::confine::Excess;
+use super::node_file::NodeFile;
 use crate::{Ending, Refusal, Script, Stream, Usage};
 
 #[derive(Debug)]
@@ -27,6 +28,10 @@ pub(super) struct Running {
     copy_failed: Option<String>,
     /// Nobody else's as long as this runs.
     _script: Option<Script>,
+    /// Nobody else's while it runs.
+    pub(super) cpus: Vec<u32>,
+    /// There as long as this runs.
+    pub(super) node_file: Option<NodeFile>,
 }
 
 impl Running {
@@ -46,6 +51,8 @@ impl Running {
             copy: log.map(open).transpose()?,
             copy_failed: None,
             _script: script,
+            cpus: Vec::new(),
+            node_file: None,
         })
     }
 

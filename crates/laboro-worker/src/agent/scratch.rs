@@ -82,6 +82,11 @@ impl Scratch {
         self.path.join(RESULTS).join(key.to_string())
     }
 
+    /// Where a task finds which workers are its own.
+    pub(super) fn nodes_of(&self, key: u64) -> PathBuf {
+        self.path.join(RESULTS).join(format!("{key}.nodes"))
+    }
+
     /// Where runners that stay have their pipes.
     pub(super) fn of_runners(&self) -> PathBuf {
         self.path.join(RUNNERS)

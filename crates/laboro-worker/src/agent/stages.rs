@@ -118,6 +118,9 @@ impl Agent {
             crew.runner.stop_all(grace);
         }
         self.calls.stop_all(grace);
+        for key in std::mem::take(&mut self.kept_for) {
+            self.tell(News::Returned(key));
+        }
         if matches!(self.stage, Stage::Draining { .. }) {
             self.stage = Stage::Ending;
         }
@@ -158,7 +161,10 @@ impl Agent {
     }
 
     fn is_idle(&self) -> bool {
-        self.running.is_empty() && self.waiting.is_empty() && self.doubtful.is_empty()
+        self.running.is_empty()
+            && self.waiting.is_empty()
+            && self.doubtful.is_empty()
+            && self.kept_for.is_empty()
     }
 
     /// Gone by then, whoever has heard what.

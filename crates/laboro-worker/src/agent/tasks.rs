@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use laboro_core::{Outcome, Work};
+use laboro_core::{Outcome, Role, Work};
 use laboro_dialects::session::Stream as Said;
 use laboro_dialects::worker::{Assignment, Key, News};
 
 use super::Agent;
 use super::confine::{Excess, Over};
 use super::doubt::Doubt;
+use super::node_file::NodeFile;
 use super::result::{RESULT_VAR, take_result};
 use super::running::Running;
 use super::stages::Stage;
+use crate::cpus::shown;
 use crate::memory::{processes_running, size};
 use crate::surroundings::set;
 use crate::{Ending, Refusal, RunnerEvent, Stream, Usage, no_room_words};
@@ -76,6 +78,7 @@ impl Agent {
             && !says_slot(next)
             && slots == 1
             && !self.memory.is_set()
+            && self.cpus.is_none()
             && self.running_calls as usize == calls;
         let ahead = match is_simple && self.slots == self.options.slots {
             true => self.slots.clamp(8, 64).min(self.options.launch_ahead),
@@ -153,7 +156,24 @@ impl Agent {
         launch.limits = self.confinement.limits(assignment);
         self.confinement.prepare(assignment, slots)?;
         let limit = self.options.output_limit;
-        Ok((launch, Running::new(slots, limit, made.log, made.script)?))
+        let mut running = Running::new(slots, limit, made.log, made.script)?;
+        if let Role::First(nodes) = &assignment.role {
+            let file = NodeFile::write(self.scratch.nodes_of(assignment.key.0), nodes).map_err(
+                |error| Refusal::of("the file of its workers cannot be written", &error),
+            )?;
+            set(&mut launch.env, "LABORO_NODE_FILE", file.path());
+            running.node_file = Some(file);
+        }
+        if let Some(cpus) = self.cpus.as_mut().and_then(|cpus| cpus.take(slots)) {
+            set(&mut launch.env, "LABORO_CPUS", shown(&cpus));
+            // Programs with threads of their own would start one for each processor of the machine.
+            if !launch.env.iter().any(|(name, _)| name == "OMP_NUM_THREADS") {
+                set(&mut launch.env, "OMP_NUM_THREADS", cpus.len().to_string());
+            }
+            launch.cpus.clone_from(&cpus);
+            running.cpus = cpus;
+        }
+        Ok((launch, running))
     }
 
     pub(super) fn happened(&mut self, events: Vec<RunnerEvent>) {
@@ -206,6 +226,9 @@ impl Agent {
     pub(super) fn count_out(&mut self, key: Key) -> Option<Running> {
         let running = self.running.remove(&key)?;
         running.place.into_iter().for_each(|place| self.places.give_back(place));
+        if let Some(cpus) = &mut self.cpus {
+            cpus.give_back(&running.cpus);
+        }
         let now = Instant::now();
         self.slots_used -= running.slots;
         self.odd -= u32::from(running.slots != 1);

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::program::{self, Finder};
-use super::spawn::{Mask, Pointers, Spawner, restrain};
+use super::spawn::{Mask, Pinned, Pointers, Spawner, restrain};
 use crate::Limits;
 use crate::ending::Reason;
 use crate::wire::{Body, FDS_MAX, LaunchHead};
@@ -88,6 +88,9 @@ impl Waiting {
         };
         let mask = head.umask.map(Mask::set).transpose();
         let _mask = mask.map_err(|error| (Reason::Resources, format!("its umask: {error}")))?;
+        let cpus = (!head.cpus.is_empty()).then(|| Pinned::set(&head.cpus)).transpose();
+        let _cpus =
+            cpus.map_err(|error| (Reason::Resources, format!("its processors: {error}")))?;
         let rest = &strings.argv[1..];
         let env = Pointers::new(strings.env.iter().copied());
         // What cannot be executed fails without a shell, which would only say so in its own words.

@@ -11,6 +11,7 @@ use std::ptr;
 use libc::{c_char, c_int, pid_t};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Resource, Rlimit, prlimit, setpriority_pgrp};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::Limits;
 use crate::sys;
@@ -143,6 +144,28 @@ impl Mask {
 impl Drop for Mask {
     fn drop(&mut self) {
         rustix::process::umask(self.0);
+    }
+}
+
+/// This thread on some processors only, until it is dropped: a child begins with those of its parent.
+pub(super) struct Pinned(CpuSet);
+
+impl Pinned {
+    pub fn set(cpus: &[u32]) -> io::Result<Pinned> {
+        let before = sched_getaffinity(None)?;
+        let mut set = CpuSet::new();
+        for &cpu in cpus.iter().filter(|&&cpu| (cpu as usize) < CpuSet::MAX_CPU) {
+            set.set(cpu as usize);
+        }
+        sched_setaffinity(None, &set)?;
+        Ok(Pinned(before))
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // What it was may be set again.
+        let _ = sched_setaffinity(None, &self.0);
     }
 }
 

@@ -38,6 +38,7 @@ fn assignment(work: Work) -> Assignment {
         memory: 0,
         time_limit_ms: None,
         resources: Vec::new(),
+        role: laboro_core::Role::Only,
         access: None,
     }
 }

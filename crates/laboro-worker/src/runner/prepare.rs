@@ -93,6 +93,7 @@ pub(super) fn prepare(launch: &Launch, seq: u64, nonce: &str) -> Result<Prepared
         grace: launch.grace,
         nice: launch.nice,
         umask: launch.umask,
+        cpus: launch.cpus.clone(),
         limits: launch.limits,
         passed: stdio.each_ref().map(|end| !matches!(end, End::Null)),
         has_dir: dir.is_some(),
@@ -100,7 +101,8 @@ pub(super) fn prepare(launch: &Launch, seq: u64, nonce: &str) -> Result<Prepared
         argc: launch.argv.len() as u32,
         envc: env.count() as u32,
     };
-    let (packet, body) = if text.len() + HEAD_BYTES_MAX <= PACKET_BYTES_MAX {
+    let head_max = HEAD_BYTES_MAX + 8 * head.cpus.len();
+    let (packet, body) = if text.len() + head_max <= PACKET_BYTES_MAX {
         (launch_packet(&head, &Body::Inline(&text)), None)
     } else {
         let body = file_of(&text).map_err(|error| no_room("its arguments", &error))?;

@@ -10,7 +10,16 @@ fn value<'a>(env: &'a [Variable], name: &str) -> Option<&'a str> {
 fn a_task_knows_which_cards_are_its_own() {
     let resources = [("gpu".to_owned(), vec![1, 3]), ("fast-disk".to_owned(), vec![0])];
     let (task, job, index, attempt, slots) = ("fit.7", 3, 7, 2, 4);
-    let facts = Facts { task, job, index, attempt, slots, resources: &resources, items: &[] };
+    let facts = Facts {
+        task,
+        job,
+        index,
+        attempt,
+        slots,
+        resources: &resources,
+        items: &[],
+        role: &Role::Only,
+    };
     let mut env = vec![("CUDA_VISIBLE_DEVICES".into(), "0".into())];
     facts.tell(&mut env, |_| false);
     assert_eq!(value(&env, "LABORO_TASK"), Some("fit.7"));
@@ -28,7 +37,16 @@ fn cards_keep_their_names_and_a_persons_choice_stands() {
     let resources = [("gpu".to_owned(), vec![1])];
     let items = [("gpu".to_owned(), vec!["4".to_owned(), "5".to_owned()])];
     let (task, job, index, attempt, slots) = ("fit", 1, 1, 1, 1);
-    let facts = Facts { task, job, index, attempt, slots, resources: &resources, items: &items };
+    let facts = Facts {
+        task,
+        job,
+        index,
+        attempt,
+        slots,
+        resources: &resources,
+        items: &items,
+        role: &Role::Only,
+    };
     let mut env = Vec::new();
     facts.tell(&mut env, |_| false);
     assert_eq!(value(&env, "LABORO_GPU"), Some("5"));

@@ -10,6 +10,7 @@ fn head() -> LaunchHead {
         grace: Duration::MAX,
         nice: Some(-5),
         umask: Some(0o77),
+        cpus: vec![3, 70],
         limits: Limits { open_files: Some(64), ..Limits::default() },
         passed: [false, true, true],
         has_dir: true,

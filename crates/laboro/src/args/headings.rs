@@ -49,7 +49,7 @@ const INPUT: (&str, &[&str]) = (
     ],
 );
 const NEEDS: (&str, &[&str]) =
-    ("What a task needs", &["slots", "memory", "resources", "tags", "time_request"]);
+    ("What a task needs", &["slots", "memory", "resources", "tags", "nodes", "time_request"]);
 const PROCESS: (&str, &[&str]) =
     ("How tasks run", &["workdir", "env", "nice", "umask", "shell", "scratch"]);
 const LOOK: (&str, &[&str]) = ("Look first", &["check", "dry_run"]);
@@ -60,7 +60,10 @@ const GROUPED: &[(&str, OptionGroups)] = &[
         "run",
         &[
             INPUT,
-            ("How many at once", &["jobs", "with", "with_tags", "memory_free", "delay", "load"]),
+            (
+                "How many at once",
+                &["jobs", "with", "with_tags", "memory_free", "pin_cpus", "delay", "load"],
+            ),
             (
                 "Time limits, retries, stopping early",
                 &["timeout", "grace", "attempts", "max_fails", "halt", "on_end"],
@@ -141,7 +144,10 @@ const GROUPED: &[(&str, OptionGroups)] = &[
         "worker",
         &[
             ("Which hub", &["access", "group", "name", "lease"]),
-            ("What this machine has", &["jobs", "with", "with_tags", "memory_free", "limits"]),
+            (
+                "What this machine has",
+                &["jobs", "with", "with_tags", "memory_free", "limits", "pin_cpus"],
+            ),
             ("When it exits", &["idle_timeout", "time_limit", "drain", "grace"]),
             PROCESS,
             ("Output", &["output_limit", "tee", "quiet"]),

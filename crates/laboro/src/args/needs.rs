@@ -23,6 +23,10 @@ pub(crate) struct NeedsArgs {
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
 
+    /// Take N whole workers at once for each task. It runs on the first, which finds the hosts of all in LABORO_NODE_FILE.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) nodes: Option<u32>,
+
     /// Start a task only on a worker that stays for TIME, such as 2h. Default: its time limit.
     #[arg(long, value_name = "TIME")]
     pub(crate) time_request: Option<String>,
@@ -36,6 +40,7 @@ impl NeedsArgs {
             memory_bytes: quantity("--memory", self.memory.as_deref(), parse_size)?,
             resources: resources(&self.resources)?,
             tags: self.tags.clone(),
+            nodes: self.nodes,
             time_request: quantity("--time-request", self.time_request.as_deref(), parse_duration)?,
             ..Settings::default()
         })

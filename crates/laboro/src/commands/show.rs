@@ -172,6 +172,8 @@ async fn task_text(hub: &Hub, task: &Task) -> anyhow::Result<String> {
     if let Some(work) = &task.work {
         add_work(&mut facts, work);
     }
+    let kept: Vec<String> = task.kept_workers.iter().map(|name| safe(&name.to_string())).collect();
+    facts.add("kept for it", kept.join(", "));
     if task.priority != 0 {
         facts.add("priority", task.priority);
     }
@@ -241,12 +243,19 @@ fn add_work(facts: &mut Facts, work: &TaskWork) {
     let names: Vec<&str> = work.env.keys().map(String::as_str).collect();
     facts.add("variables", safe(&names.join(" ")));
     let mut needs = vec![counted(work.slots.into(), "slot")];
+    if let Some(nodes) = work.nodes {
+        let whole = counted(nodes.into(), "whole worker");
+        needs.insert(
+            0,
+            if nodes > 1 { format!("{whole}, each with") } else { format!("{whole} with") },
+        );
+    }
     if work.memory_bytes > 0 {
         needs.push(bytes(work.memory_bytes));
     }
     needs.extend(work.resources.iter().map(|(name, count)| format!("{count} {}", safe(name))));
     needs.extend(work.tags.iter().map(|tag| format!("tag {tag}")));
-    facts.add("needs", needs.join(", "));
+    facts.add("needs", needs.join(", ").replace("with, ", "with "));
     if let Some(nice) = work.nice {
         facts.add("nice", nice);
     }

@@ -39,9 +39,8 @@ struct WorkerCounts {
     draining: u64,
     /// On hold or ejected.
     barred: u64,
-    slots: u64,
-    slots_used: u64,
-    slots_ahead: u64,
+    /// What they have, and what of it is in use.
+    fleet: api::Fleet,
 }
 
 /// What fits on a screen.
@@ -76,9 +75,7 @@ impl Overview {
             count.draining += u64::from(worker.draining);
             let barred = matches!(worker.conduct.standing, Standing::OnHold | Standing::Ejected);
             count.barred += u64::from(barred);
-            count.slots += u64::from(worker.slots);
-            count.slots_used += u64::from(worker.slots_used);
-            count.slots_ahead += u64::from(worker.slots_ahead);
+            count.fleet.has(&worker);
         }
         let mut jobs = Newest::new(hub, &JobFilter { group, ..JobFilter::default() }, None);
         for looked_at in 0..=JOBS_LOOKED_AT {
@@ -101,9 +98,13 @@ impl Overview {
                 "away": self.workers.away,
                 "draining": self.workers.draining,
                 "barred": self.workers.barred,
-                "slots": self.workers.slots,
-                "slots_used": self.workers.slots_used,
-                "slots_ahead": self.workers.slots_ahead,
+                "slots": self.workers.fleet.slots,
+                "slots_used": self.workers.fleet.slots_used,
+                "slots_ahead": self.workers.fleet.slots_ahead,
+                "reserved": self.workers.fleet.reserved,
+                "memory_bytes": self.workers.fleet.memory_bytes,
+                "memory_used_bytes": self.workers.fleet.memory_used_bytes,
+                "resources": self.workers.fleet.resources,
             },
             "jobs": self.going_on,
             "failed_lately": self.failed,
@@ -153,9 +154,13 @@ impl WorkerCounts {
         let others =
             [(self.away, "away"), (self.draining, "draining"), (self.barred, "on hold or ejected")];
         words.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")));
-        words.push(format!("{} of {} slots in use", self.slots_used, self.slots));
-        if self.slots_ahead > 0 {
-            words.push(format!("{} more given ahead", self.slots_ahead));
+        words.push(format!("{} of {} slots in use", self.fleet.slots_used, self.fleet.slots));
+        if self.fleet.slots_ahead > 0 {
+            words.push(format!("{} more given ahead", self.fleet.slots_ahead));
+        }
+        words.extend(self.fleet.resources_in_use().iter().map(|shown| safe(shown)));
+        if self.fleet.reserved > 0 {
+            words.push(format!("{} reserved", self.fleet.reserved));
         }
         words.join(", ")
     }

@@ -313,6 +313,7 @@ impl Desk {
             index: place + 1,
             attempt: number,
             resources: share(&grant),
+            role: grant.role,
             access: None,
             work: grant.work.unwrap_or_else(|| Arc::new(laboro_core::Work::Named)),
             value,

@@ -314,6 +314,12 @@ fn check_fits(part: &Part, needs: &Needs, options: &Options) -> Result<(), Strin
 
 fn check_one(part: &Part, needs: &Needs, options: &Options) -> Result<(), String> {
     let name = safe(part.name());
+    if needs.nodes > 1 {
+        let wants = needs.nodes;
+        return Err(format!(
+            "task {name} takes {wants} workers at once and a run has one: `laboro submit` gives it to the workers of a hub"
+        ));
+    }
     if needs.slots > options.slots {
         let (wants, has) = (needs.slots, options.slots);
         return Err(format!("task {name} needs {wants} slots and there are {has}: raise -j"));

@@ -69,6 +69,7 @@ impl Hands {
             output_limit: u64::MAX,
             until: Until::default(),
             limit_by: options.limit_by,
+            pin: options.pin,
             items: options.machine.items(),
             shares_signals: false,
             access: None,

@@ -150,13 +150,14 @@ impl Batch {
             is_step: self.is_step,
             ..Slip::default()
         };
-        let mut slots = size.tasks.saturating_mul(size.cpus_per_task).max(size.cpus_min);
-        if typed.has("exclusive") {
+        let mut slots = size.slots.max(size.cpus_min);
+        if typed.has("exclusive") && size.nodes.is_none() {
             slots = slots.max(whole_worker(hub, &partition).await?);
         }
         let mut task = TaskSpec {
             script: Some(Script { kind: STEP.to_owned(), body: self.body.as_slice().into() }),
             slots: Some(slots),
+            nodes: size.nodes,
             memory_bytes: (size.memory_bytes > 0).then_some(size.memory_bytes),
             resources: (size.resources.into_iter())
                 .map(|(name, count)| (name, ResourceRequest(Request::whole(count.into()))))

@@ -113,7 +113,7 @@ fn shown(row: &JobRow, now_ms: u64, one_line: bool) -> String {
         format!("StartTime={} EndTime={} Deadline=N/A", of("start"), of("end")),
         format!("Partition={} AllocNode:Sid={}:0", row.partition, super::host()),
         format!("NodeList={node} BatchHost={node}"),
-        format!("NumNodes=1 NumCPUs={} NumTasks={} CPUs/Task=1", row.cpus, row.tasks),
+        format!("NumNodes={} NumCPUs={} NumTasks={} CPUs/Task=1", row.nodes, row.cpus, row.tasks),
         format!("MinMemoryNode={} Features=(null)", of("reqmem")),
         format!("Comment={} WorkDir={}", row.comment, row.work_dir),
         format!("StdOut={}", row.output),

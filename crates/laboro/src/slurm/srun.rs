@@ -40,7 +40,9 @@ fn step(typed: &TypedOptions, job: &str) -> Result<u8, Fault> {
         _ => number("ntasks", "SLURM_NTASKS")?,
     };
     if !matches!(typed.value("nodes"), None | Some("1" | "1-1")) {
-        return Err(Fault::from("--nodes cannot be honoured: a job runs on one worker"));
+        return Err(Fault::from(
+            "--nodes cannot be honoured: a step runs on the first worker of its job",
+        ));
     }
     let dir = typed.value("chdir").map(str::to_owned);
     let appends = matches!(typed.value("open-mode"), Some("a" | "append"));

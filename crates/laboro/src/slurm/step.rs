@@ -135,15 +135,23 @@ fn environment(
     };
     let host = host();
     let id = raw(job, place).to_string();
-    let cpus = slip.ntasks * slip.cpus_per_task;
+    // The worker tells of others that are kept for the job.
+    let hosts = std::env::var("LABORO_NODELIST").unwrap_or_else(|_| host.clone());
+    let nodes: u32 = std::env::var("LABORO_NODES").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let times = if nodes > 1 { format!("(x{nodes})") } else { String::new() };
+    let tasks_a_node = slip.ntasks.div_ceil(nodes.max(1));
+    let cpus = tasks_a_node * slip.cpus_per_task;
     for name in ["SLURM_JOB_ID", "SLURM_JOBID"] {
         set(name, id.clone());
     }
-    for name in ["SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURMD_NODENAME", "SLURM_TOPOLOGY_ADDR"] {
+    for name in ["SLURM_JOB_NODELIST", "SLURM_NODELIST"] {
+        set(name, hosts.clone());
+    }
+    for name in ["SLURMD_NODENAME", "SLURM_TOPOLOGY_ADDR"] {
         set(name, host.clone());
     }
     for name in ["SLURM_JOB_NUM_NODES", "SLURM_NNODES"] {
-        set(name, "1".into());
+        set(name, nodes.to_string());
     }
     for name in ["SLURM_NODEID", "SLURM_PROCID", "SLURM_LOCALID"] {
         set(name, "0".into());
@@ -151,10 +159,9 @@ fn environment(
     for name in ["SLURM_NTASKS", "SLURM_NPROCS"] {
         set(name, slip.ntasks.to_string());
     }
-    for name in ["SLURM_JOB_CPUS_PER_NODE", "SLURM_CPUS_ON_NODE"] {
-        set(name, cpus.to_string());
-    }
-    set("SLURM_TASKS_PER_NODE", slip.ntasks.to_string());
+    set("SLURM_CPUS_ON_NODE", cpus.to_string());
+    set("SLURM_JOB_CPUS_PER_NODE", format!("{cpus}{times}"));
+    set("SLURM_TASKS_PER_NODE", format!("{tasks_a_node}{times}"));
     set("SLURM_CPUS_PER_TASK", slip.cpus_per_task.to_string());
     set("SLURM_JOB_NAME", slip.name.clone());
     set("SLURM_JOB_USER", slip.user.clone());

@@ -57,7 +57,7 @@ pub(super) fn field(row: &JobRow, name: &str, now_ms: u64) -> Option<String> {
             format!("{}:{}", row.exit_code, row.exit_signal)
         }
         "alloccpus" | "ncpus" | "reqcpus" | "numcpus" | "cpus" => row.cpus.to_string(),
-        "nnodes" | "allocnodes" | "reqnodes" | "numnodes" => "1".to_owned(),
+        "nnodes" | "allocnodes" | "reqnodes" | "numnodes" => row.nodes.to_string(),
         "ntasks" | "numtasks" => row.tasks.to_string(),
         "reqmem" | "minmemory" => memory(),
         "maxrss" | "averss" => match row.peak_bytes {

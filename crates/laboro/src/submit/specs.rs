@@ -70,6 +70,7 @@ fn with_settings(settings: Settings<Vec<u8>>) -> TaskSpec {
         memory_bytes: settings.memory_bytes,
         resources: requests(settings.resources),
         variants: settings.variants.into_iter().map(variant).collect(),
+        nodes: settings.nodes,
         time_request_ms: settings.time_request.map(millis),
         tags: settings.tags.into_iter().map(Text::from).collect(),
         priority: settings.priority,

@@ -43,6 +43,7 @@ impl Terms {
             memory_bytes: needs.memory_bytes,
             resources: requests(needs.resources),
             tags: needs.tags.into_iter().map(Text::from).collect(),
+            nodes: needs.nodes,
             time_request_ms: needs.time_request.map(millis),
             priority: args.priority,
             attempts: args.attempts,

@@ -2,9 +2,9 @@
 //! through `safe` first.
 
 use super::model::{Model, View};
-use crate::output::safe;
+use crate::output::{bytes, safe};
 use crate::view::{ago, between, called, now_ms};
-use laboro_api::{Counts, Job, JobState, Standing, Task, TaskState, Worker};
+use laboro_api::{Counts, Fleet, Job, JobState, Standing, Task, TaskState, Worker};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -86,10 +86,12 @@ fn overview(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
         count("failed", sum(|c| c.failed), Color::Red),
     ]);
     let second = Line::from(format!(
-        " {} workers, {} of {} slots in use{}{}{}{}",
+        " {} workers, {} of {} slots in use{}{}{}{}{}{}",
         fleet.connected,
         fleet.slots_used,
         fleet.slots,
+        in_use(fleet),
+        some(", reserved: ", fleet.reserved),
         some(", given ahead: ", fleet.slots_ahead),
         some(", on hold: ", fleet.on_hold),
         some(", ejected: ", fleet.ejected),
@@ -335,6 +337,15 @@ fn workers(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     ];
     let heads = ["", "name", "group", "speaks", "conduct", "slots", "done", "failed", "seen"];
     table(frame, area, model, " workers ".to_owned(), Table::new(rows, widths), &heads);
+}
+
+/// Memory and each kind of resource, where there is any.
+fn in_use(fleet: &Fleet) -> String {
+    let memory = (fleet.memory_used_bytes > 0).then(|| {
+        format!("memory {}/{}", bytes(fleet.memory_used_bytes), bytes(fleet.memory_bytes))
+    });
+    let shown = memory.into_iter().chain(fleet.resources_in_use());
+    shown.map(|shown| format!(", {}", safe(&shown))).collect()
 }
 
 fn worker_row(worker: &Worker, now: u64) -> Row<'static> {

@@ -88,6 +88,8 @@ fn state(worker: &Worker) -> (String, Mood) {
         (Standing::OnHold, true) => ("on hold", Mood::Stuck),
         (Standing::OnProbation, true) => ("on probation", Mood::Stuck),
         (_, true) if worker.draining => ("draining", Mood::Stuck),
+        (_, true) if worker.reserved => ("reserved", Mood::Stuck),
+        (_, true) if worker.kept => ("kept", Mood::Busy),
         (_, true) if worker.lease_count > 0 => ("busy", Mood::Busy),
         (_, true) => ("idle", Mood::Good),
     };

@@ -4,6 +4,7 @@ use crate::curve::CurveArgs;
 use crate::machine::refuse_old;
 use clap::{Args as ClapArgs, ValueEnum};
 use laboro_dialects::fuq2::Numbering;
+use laboro_worker::Pin;
 use laboro_worker::agent::LimitBy;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -150,6 +151,10 @@ pub(crate) struct Worker {
     #[arg(long, value_enum, default_value_t = Limits::Best)]
     pub(crate) limits: Limits,
 
+    /// Give each task processors of its own, as many as it has slots: from one NUMA node where it can be (compact), or from all of them.
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, default_missing_value = "compact", require_equals = true)]
+    pub(crate) pin_cpus: Option<PinHow>,
+
     /// Working directory of tasks that name none. Default: this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
@@ -261,6 +266,23 @@ pub(crate) enum Limits {
     #[value(alias = "rlimit")]
     AddressSpace,
     None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PinHow {
+    /// From as few NUMA nodes as can be.
+    Compact,
+    /// From all NUMA nodes in turn.
+    Spread,
+}
+
+impl From<PinHow> for Pin {
+    fn from(how: PinHow) -> Pin {
+        match how {
+            PinHow::Compact => Pin::Compact,
+            PinHow::Spread => Pin::Spread,
+        }
+    }
 }
 
 impl From<Limits> for LimitBy {

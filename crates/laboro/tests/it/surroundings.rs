@@ -160,3 +160,19 @@ fn values_of_any_bytes_arrive_as_they_are() {
     let ran = rig.laboro(words.into_iter().chain([value])).run();
     assert_eq!(ran.expect(0).out, value.as_bytes());
 }
+
+#[test]
+fn a_pinned_task_has_processors_of_its_own() {
+    let rig = Rig::new();
+    let line = "echo $LABORO_CPUS $OMP_NUM_THREADS $(grep Cpus_allowed_list /proc/self/status | cut -f2) >>{}.txt";
+    rig.run(["-j", "1", "--pin-cpus", "--", "sh", "-c", line, "--", ":::", "a", "b"]).expect(0);
+    for name in ["a.txt", "b.txt"] {
+        let text = rig.read(name);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [own, threads, allowed] = words[..] else { panic!("{text}") };
+        assert_eq!((own, threads), (allowed, "1"));
+    }
+    // As many slots as no machine has processors.
+    let ran = rig.run(["-j", "5000", "--pin-cpus", "--", "true"]);
+    ran.expect(1).says("processors for 5000 slots");
+}

@@ -3,6 +3,7 @@
 mod days;
 mod failures;
 pub mod hub;
+mod nodes;
 mod poison;
 mod proxy;
 mod ssh;

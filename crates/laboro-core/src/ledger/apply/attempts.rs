@@ -48,10 +48,11 @@ impl Ledger {
             until,
             period_ms: until.map(|until| until.since_ms(started)),
             share: share.map(|share| Box::new(share.clone())),
-            is_alone: record.is_suspect(profile),
+            is_alone: record.is_suspect(profile) || needs.nodes > 0,
+            is_node: false,
         };
-        let slots = needs.way(share.map_or(0, |share| share.variant)).slots;
-        let lease = self.workers.grant(grant, needs);
+        let slots = needs.way(share.map_or(0, |share| share.variant)).slots_in_all();
+        let lease = self.workers.grant_all(grant, needs);
         self.tasks[handle].phase = Phase::Leased { lease };
         let account = self.job(job).account;
         self.lanes.take_slots(account, slots);
@@ -226,8 +227,8 @@ impl Ledger {
             let started = lease.started;
             record.remember(Past { outcome: Outcome::Lost, worker, started, took_ms });
         }
-        // What was taken back ends where it runs: its end is no result.
-        if matches!(why, ReturnReason::Lapsed | ReturnReason::Left) {
+        // What was taken back ends where it runs: its end is no result. So it is where one of several workers is gone.
+        if matches!(why, ReturnReason::Lapsed | ReturnReason::Left) && lease.nodes.is_empty() {
             record.extra_mut().lapsed = Some((lease.no, worker));
         }
         (handle, worker)

@@ -96,7 +96,7 @@ const WEIGHT_BITS: u32 = 20;
 
 /// Of whichever way it takes.
 pub(crate) fn most_slots(needs: &Needs) -> u64 {
-    needs.ways().map(|(_, way)| u64::from(way.slots)).max().unwrap_or(0)
+    needs.ways().map(|(_, way)| u64::from(way.slots_in_all())).max().unwrap_or(0)
 }
 
 impl Lanes {

@@ -1,5 +1,5 @@
 //! Work going to a worker: a JOB of batches. The tasks of a batch have everything in common but what stands
-//! in their tuples `[index, lease, attempt, value, share]`.
+//! in their tuples `[index, lease, attempt, value, share, nodes]`.
 
 use super::super::naming::title;
 use super::super::pack::{
@@ -10,7 +10,10 @@ use super::super::payload::{JobDescription, RUNNING, TASKS_MAX};
 use super::LABORO;
 use super::work::{read_work, write_work};
 use bytes::{BufMut, Bytes, BytesMut};
-use laboro_core::{Element, FEATURES_MAX, Grant, JobId, LeaseNo, Share, TaskId, Values, Work};
+use laboro_core::{
+    Element, FEATURES_MAX, Grant, JobId, LeaseNo, NODES_MAX, Name, Node, Role, Share, TaskId,
+    Values, Work,
+};
 use std::sync::Arc;
 
 const UNKNOWN_KIND: &str = "work of a kind that this worker does not know: update the worker";
@@ -57,6 +60,7 @@ fn is_alike(one: &Grant, other: &Grant) -> bool {
         && one.task.job == other.task.job
         && base(one) == base(other)
         && Arc::ptr_eq(&one.profile, &other.profile)
+        && (&one.role, &other.role) == (&Role::Only, &Role::Only)
 }
 
 fn wants_access(grant: &Grant) -> bool {
@@ -136,6 +140,7 @@ fn write_task(to: &mut BytesMut, grant: &Grant) {
         Values::List(list) => list.get(element.position as usize),
     });
     let length = match (&grant.share, value) {
+        _ if grant.role != Role::Only => 6,
         (Some(_), _) => 5,
         (None, Some(_)) => 4,
         (None, None) => 3,
@@ -150,8 +155,26 @@ fn write_task(to: &mut BytesMut, grant: &Grant) {
             None => write_nil(to),
         }
     }
-    if let Some(share) = &grant.share {
-        write_share(to, share);
+    match &grant.share {
+        Some(share) => write_share(to, share),
+        None if length > 4 => write_array(to, 0),
+        None => {}
+    }
+    match &grant.role {
+        Role::Only => {}
+        Role::First(nodes) => write_nodes(to, nodes),
+        Role::Kept => write_array(to, 0),
+    }
+}
+
+/// The workers of a task: `[[name, host, slots], ...]`; none for one that is only kept for it.
+fn write_nodes(to: &mut BytesMut, nodes: &[Node]) {
+    write_array(to, nodes.len());
+    for node in nodes {
+        write_array(to, 3);
+        write_str(to, node.worker.bytes());
+        write_str(to, node.host.bytes());
+        write_uint(to, node.slots.into());
     }
 }
 
@@ -193,6 +216,7 @@ pub(in super::super) struct Given {
     pub(in super::super) attempt: u16,
     pub(in super::super) value: Option<Bytes>,
     pub(in super::super) share: Vec<(String, Vec<u32>)>,
+    pub(in super::super) role: Role,
     pub(in super::super) unreadable: Option<String>,
 }
 
@@ -292,7 +316,7 @@ impl Batch {
 impl Given {
     fn read(from: &mut PackReader<'_>) -> Result<Given, PackError> {
         let mut given = Given::default();
-        from.tuple(5, |at, from| {
+        from.tuple(6, |at, from| {
             match at {
                 // Without these nobody knows which task is meant.
                 0 => given.index = from.small()?,
@@ -316,10 +340,30 @@ impl Given {
                 self.attempt = u16::try_from(attempt).map_err(|_| PackError::Range { wanted })?;
             }
             3 => self.value = if from.nil() { None } else { Some(from.shared()?) },
-            _ => self.share = from.list(FEATURES_MAX, read_share)?,
+            4 => self.share = from.list(FEATURES_MAX, read_share)?,
+            _ => {
+                let nodes = from.list(NODES_MAX as usize, read_node)?;
+                self.role = match nodes.is_empty() {
+                    true => Role::Kept,
+                    false => Role::First(nodes.into()),
+                };
+            }
         }
         Ok(())
     }
+}
+
+fn read_node(from: &mut PackReader<'_>) -> Result<Node, PackError> {
+    let mut node = Node { worker: Name::default(), host: Name::default(), slots: 0 };
+    from.tuple(3, |at, from| {
+        match at {
+            0 => node.worker = Name::new(from.bytes()?),
+            1 => node.host = Name::new(from.bytes()?),
+            _ => node.slots = from.small()?,
+        }
+        Ok(())
+    })?;
+    Ok(node)
 }
 
 fn read_share(from: &mut PackReader<'_>) -> Result<(String, Vec<u32>), PackError> {

@@ -10,7 +10,7 @@ use crate::worker::{Assignment, News, Order, Parting};
 use bytes::BytesMut;
 use laboro_core::{
     ArraySpec, Command, Drain, Grant, JobId, LeaseNo, LeaseRef, Name, Outcome, Profile, Query,
-    Refusal, Reply, Selection, State, TaskId, Time, Which, Work, WorkerId, WorkerRef,
+    Refusal, Reply, Role, Selection, State, TaskId, Time, Which, Work, WorkerId, WorkerRef,
 };
 use std::sync::Arc;
 
@@ -319,6 +319,7 @@ fn grant() -> Grant {
         profile: Arc::default(),
         share: None,
         memo: None,
+        role: Role::Only,
     }
 }
 

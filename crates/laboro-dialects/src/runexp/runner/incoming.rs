@@ -150,6 +150,7 @@ fn assignment(key: Key, job: &Running) -> Assignment {
         memory: 0,
         time_limit_ms: None,
         resources: Vec::new(),
+        role: laboro_core::Role::Only,
         access: None,
     }
 }

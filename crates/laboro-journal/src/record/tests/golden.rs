@@ -95,6 +95,7 @@ fn every_kind_of_event_has_a_golden_record() {
         tag::JOB_DEFERRED,
         tag::RESTORED_JOB_BY,
         tag::RESTORED_LEASE_FULL,
+        tag::RESTORED_LEASE_NODES,
     ];
     let all: BTreeSet<u8> = (tag::BEGAN..=tag::JUDGED)
         .chain(tag::RESTORED_COUNTERS..=tag::RESTORED_LEASE)

@@ -67,6 +67,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("added-one-by-one-tagged", (1..=3).map(added_alone).collect()),
         ("added-umask", vec![Event::Added(Box::new(added_masked()))]),
         ("added-needs", vec![Event::Added(Box::new(added_needs()))]),
+        ("added-nodes", vec![Event::Added(Box::new(added_nodes()))]),
         ("added-call", vec![Event::Added(Box::new(added_calls()))]),
         ("added-shell", vec![Event::Added(Box::new(added_shell()))]),
         ("added-placeholders", vec![Event::Added(Box::new(added_placeholders()))]),
@@ -93,6 +94,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("worker-forgotten", vec![Event::WorkerForgotten { worker }]),
         ("leased", vec![leased(7, Some(share()))]),
         ("leased-parts", vec![leased(7, Some(parts()))]),
+        ("leased-nodes", vec![leased(7, Some(nodes()))]),
         ("leased-run", (7..=10).map(|number| leased(number, None)).collect()),
         ("finished", vec![finished(7, Outcome::Exit(-1), Then::Again(AT.after_ms(500)))]),
         ("finished-memory", vec![finished(7, Outcome::Memory, Then::Failed)]),
@@ -255,6 +257,18 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 share: Some(Box::new(parts())),
             }),
         ),
+        (
+            "restored-lease-nodes",
+            piece(Restore::Lease {
+                task: task(7),
+                lease: LeaseNo::new(2, 999),
+                worker: WorkerId(5),
+                started: Time(AT.0 - 4000),
+                until: None,
+                period_ms: None,
+                share: Some(Box::new(nodes())),
+            }),
+        ),
     ]
 }
 
@@ -300,8 +314,8 @@ fn profile() -> Profile {
             slots: 4,
             memory: 8 << 30,
             resources: vec![("gpu".into(), Request::whole(2))],
-            variants: Vec::new(),
             tags: vec!["fast".into()],
+            ..Needs::default()
         },
         priority: -5,
         attempts: 3,
@@ -350,6 +364,13 @@ fn added_needs() -> Added {
     let mut added = added_masked();
     added.profiles = vec![Profile { needs, time_request_ms: Some(60_000), ..Profile::default() }];
     added.tasks.iter_mut().for_each(|task| task.profile = 0);
+    added
+}
+
+fn added_nodes() -> Added {
+    let mut added = added_needs();
+    added.profiles =
+        vec![Profile { needs: Needs { nodes: 300, ..Needs::default() }, ..Profile::default() }];
     added
 }
 
@@ -489,7 +510,15 @@ fn leased(number: u32, share: Option<Share>) -> Event {
 fn parts() -> Share {
     let half = Portion { shared: Some((3, 5_000)), ..Portion::of_items(0b11) };
     let count = Portion { amount: Amount::whole(200), ..Portion::default() };
-    Share { portions: vec![("gpu".into(), half), ("licence".into(), count)], variant: 1 }
+    Share {
+        portions: vec![("gpu".into(), half), ("licence".into(), count)],
+        variant: 1,
+        nodes: Vec::new(),
+    }
+}
+
+fn nodes() -> Share {
+    Share { nodes: vec![WorkerId(6), WorkerId(300)], ..Share::default() }
 }
 
 fn share() -> Share {

@@ -397,12 +397,12 @@ fn profile() -> impl Strategy<Value = Profile> {
         (any::<u32>(), any::<u64>(), vec((name(), request()), 0..2), vec(name(), 0..2)).prop_map(
             |(slots, memory, mut resources, tags)| {
                 resources.sort();
-                Needs { slots, memory, resources, tags, variants: Vec::new() }
+                Needs { slots, memory, resources, tags, ..Needs::default() }
             },
         )
     };
-    let needs =
-        (needs(), vec(needs(), 0..3)).prop_map(|(needs, variants)| Needs { variants, ..needs });
+    let needs = (needs(), vec(needs(), 0..3), prop_oneof![Just(0), any::<u32>()])
+        .prop_map(|(needs, variants, nodes)| Needs { variants, nodes, ..needs });
     let tries = (any::<u16>(), any::<u16>(), any::<u64>(), any::<u64>(), vec(any::<i32>(), 0..2));
     let times = (of(any::<u64>()), of(any::<u64>()));
     let odd = (needs, any::<i32>(), tries, times, any::<bool>()).prop_map(
@@ -467,8 +467,9 @@ fn share() -> impl Strategy<Value = Share> {
         Portion { items, shared, amount: Amount::of_parts(parts) }
     });
     let items = vec((name(), any::<u128>()), 0..3).prop_map(Share::of_items);
-    let full = (vec((name(), portion), 0..3), any::<u8>())
-        .prop_map(|(portions, variant)| Share { portions, variant });
+    let nodes = vec(any::<u32>().prop_map(WorkerId), 0..3);
+    let full = (vec((name(), portion), 0..3), any::<u8>(), nodes)
+        .prop_map(|(portions, variant, nodes)| Share { portions, variant, nodes });
     prop_oneof![items, full]
 }
 

@@ -16,8 +16,10 @@ const UNTIL_GIVEN: u8 = 8;
 const SHARE_GIVEN: u8 = 16;
 /// The share has more than whole items.
 const FULL_SHARE: u8 = 32;
+/// The share names other workers.
+const NODES_GIVEN: u8 = 64;
 const KNOWN_OF_LEASES: u8 =
-    TASK_GIVEN | LEASE_GIVEN | WORKER_GIVEN | UNTIL_GIVEN | SHARE_GIVEN | FULL_SHARE;
+    TASK_GIVEN | LEASE_GIVEN | WORKER_GIVEN | UNTIL_GIVEN | SHARE_GIVEN | FULL_SHARE | NODES_GIVEN;
 
 /// Of a result; task and worker as above.
 const OUTCOME_GIVEN: u8 = 2;
@@ -46,6 +48,7 @@ impl Encoder {
         mark(UNTIL_GIVEN, until != self.last.until);
         mark(SHARE_GIVEN, share.is_some());
         mark(FULL_SHARE, share.is_some_and(is_full));
+        mark(NODES_GIVEN, share.is_some_and(|share| !share.nodes.is_empty()));
         self.out.u8(flags);
         if flags & TASK_GIVEN != 0 {
             self.task(Line::Leased, task);
@@ -63,6 +66,9 @@ impl Encoder {
             Some(share) if is_full(share) => self.full_share(share),
             Some(share) => self.share(share),
             None => {}
+        }
+        if let Some(share) = share.filter(|share| !share.nodes.is_empty()) {
+            self.nodes(share);
         }
         self.last.set_task(Line::Leased, task);
         (self.last.lease, self.last.until) = (lease, until);
@@ -106,6 +112,11 @@ impl Encoder {
             to.out.string(name.bytes());
             to.out.u128(portion.items);
         });
+    }
+
+    /// The other workers of its task.
+    pub(super) fn nodes(&mut self, share: &Share) {
+        self.list(&share.nodes, |to, worker| to.out.u32(worker.0));
     }
 
     /// With whatever else it has.
@@ -178,11 +189,14 @@ impl Decoder<'_> {
             0 => self.last.until,
             _ => self.option(Decoder::time)?,
         };
-        let share = match flags & SHARE_GIVEN {
+        let mut share = match flags & SHARE_GIVEN {
             0 => None,
             _ if flags & FULL_SHARE != 0 => Some(Box::new(self.full_share()?)),
             _ => Some(Box::new(self.share()?)),
         };
+        if flags & NODES_GIVEN != 0 {
+            share.get_or_insert_default().nodes = self.nodes()?;
+        }
         self.last.set_task(Line::Leased, task);
         (self.last.lease, self.last.until) = (lease, until);
         Ok(Event::Leased { task, lease, worker, until, share })
@@ -225,6 +239,10 @@ impl Decoder<'_> {
         Ok(Share::of_items(self.list(|from| Ok((from.plain_name()?, from.from.u128()?)))?))
     }
 
+    pub(super) fn nodes(&mut self) -> Result<Vec<WorkerId>, RecordError> {
+        self.list(|from| Ok(WorkerId(from.from.u32()?)))
+    }
+
     pub(super) fn full_share(&mut self) -> Result<Share, RecordError> {
         let variant = self.from.u8()?;
         let portions = self.list(|from| {
@@ -242,7 +260,7 @@ impl Decoder<'_> {
             })?;
             Ok((name, Portion { items, shared, amount }))
         })?;
-        Ok(Share { portions, variant })
+        Ok(Share { portions, variant, nodes: Vec::new() })
     }
 
     pub(super) fn outcome(&mut self) -> Result<Outcome, RecordError> {

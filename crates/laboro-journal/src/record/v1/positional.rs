@@ -26,6 +26,7 @@ impl Decoder<'_> {
                     Ok((from.plain_name()?, Request::whole(from.from.u32()?.into())))
                 })?,
                 tags: self.list(Decoder::plain_name)?,
+                nodes: 0,
                 variants: Vec::new(),
             },
             priority: self.from.i32()?,

@@ -9,7 +9,7 @@ use laboro_core::restore::{
     Restore, RestoredArray, RestoredAttempt, RestoredExtra, RestoredJob, RestoredPhase,
     RestoredTask, RestoredTasks, RestoredWorker,
 };
-use laboro_core::{Demand, Fields, JobOptions, LeaseNo, State, TaskId, WorkKind};
+use laboro_core::{Demand, Fields, JobOptions, LeaseNo, Share, State, TaskId, WorkKind};
 
 const INDEX_GIVEN: u8 = 1;
 const PROFILE_GIVEN: u8 = 2;
@@ -81,9 +81,14 @@ impl Encoder {
                 self.tasks(Line::Other, tasks);
             }
             Restore::Lease { task, lease, worker, started, until, period_ms, share } => {
-                let full = share.as_deref().filter(|share| is_full(share));
-                let plain = share.as_deref().filter(|share| !is_full(share));
-                let tag = full.map_or(tag::RESTORED_LEASE, |_| tag::RESTORED_LEASE_FULL);
+                let has_nodes = share.as_ref().is_some_and(|share| !share.nodes.is_empty());
+                let full = share.as_deref().filter(|share| has_nodes || is_full(share));
+                let plain = share.as_deref().filter(|_| full.is_none());
+                let tag = match full {
+                    Some(_) if has_nodes => tag::RESTORED_LEASE_NODES,
+                    Some(_) => tag::RESTORED_LEASE_FULL,
+                    None => tag::RESTORED_LEASE,
+                };
                 self.out.u8(tag);
                 self.task(Line::Leased, *task);
                 self.lease(*lease);
@@ -94,6 +99,9 @@ impl Encoder {
                 match full {
                     Some(share) => self.full_share(share),
                     None => self.option(plain, Encoder::share),
+                }
+                if let Some(share) = full.filter(|_| has_nodes) {
+                    self.nodes(share);
                 }
             }
         }
@@ -318,18 +326,24 @@ impl Decoder<'_> {
                 turn: self.from.i64()?,
                 tasks: self.tasks(Line::Other)?,
             },
-            tag::RESTORED_LEASE | tag::RESTORED_LEASE_FULL => Restore::Lease {
-                task: self.task(Line::Leased)?,
-                lease: self.lease()?,
-                worker: self.worker()?,
-                started: self.time()?,
-                until: self.option(Decoder::time)?,
-                period_ms: self.option(|from| from.from.u64())?,
-                share: match tag {
-                    tag::RESTORED_LEASE_FULL => Some(Box::new(self.full_share()?)),
-                    _ => self.option(|from| from.share().map(Box::new))?,
-                },
-            },
+            tag::RESTORED_LEASE | tag::RESTORED_LEASE_FULL | tag::RESTORED_LEASE_NODES => {
+                Restore::Lease {
+                    task: self.task(Line::Leased)?,
+                    lease: self.lease()?,
+                    worker: self.worker()?,
+                    started: self.time()?,
+                    until: self.option(Decoder::time)?,
+                    period_ms: self.option(|from| from.from.u64())?,
+                    share: match tag {
+                        tag::RESTORED_LEASE_NODES => {
+                            let share = self.full_share()?;
+                            Some(Box::new(Share { nodes: self.nodes()?, ..share }))
+                        }
+                        tag::RESTORED_LEASE_FULL => Some(Box::new(self.full_share()?)),
+                        _ => self.option(|from| from.share().map(Box::new))?,
+                    },
+                }
+            }
             _ => return Ok(None),
         }))
     }

@@ -46,6 +46,7 @@ pub fn task(key: u64, work: Work) -> Assignment {
         memory: 0,
         time_limit_ms: None,
         resources: Vec::new(),
+        role: laboro_core::Role::Only,
         access: None,
     }
 }
@@ -238,6 +239,7 @@ impl Rig {
             output_limit: u64::MAX,
             until: Until::default(),
             limit_by: LimitBy::Nothing,
+            pin: None,
             items: Vec::new(),
             shares_signals: false,
             access: None,

@@ -5,11 +5,14 @@ use crate::slurm::options::TypedOptions;
 use crate::slurm::units::memory;
 use std::collections::BTreeMap;
 
-const ONE_NODE: &str = "a job runs on one worker";
-
 pub(super) struct Size {
+    /// Whole workers. `None`: a part of one.
+    pub(super) nodes: Option<u32>,
+    /// On all of them.
     pub(super) tasks: u32,
     pub(super) cpus_per_task: u32,
+    /// Of each worker, as the memory and the resources.
+    pub(super) slots: u32,
     pub(super) cpus_min: u32,
     pub(super) memory_bytes: u64,
     pub(super) resources: BTreeMap<String, u32>,
@@ -22,16 +25,13 @@ impl Size {
             let wrong = || format!("invalid number for --{option}: {text}");
             text.parse::<u32>().ok().filter(|&n| n > 0).map(Some).ok_or_else(wrong)
         };
-        if let Some(nodes) = typed.value("nodes") {
-            let most = nodes.rsplit('-').next().unwrap_or(nodes);
-            let least = nodes.split('-').next().unwrap_or(nodes);
-            if least != "1" || most.parse::<u32>().is_err() {
-                return Err(Fault::from(format!("--nodes={nodes} cannot be honoured: {ONE_NODE}")));
-            }
-        }
-        let tasks = number("ntasks")?.or(number("ntasks-per-node")?).unwrap_or(1);
+        let nodes = typed.value("nodes").map(least_nodes).transpose()?.unwrap_or(1);
+        let a_node = number("ntasks-per-node")?;
+        let tasks = number("ntasks")?;
+        let tasks = tasks.or(a_node.map(|tasks| tasks.saturating_mul(nodes))).unwrap_or(nodes);
+        let tasks_a_node = tasks.div_ceil(nodes);
         let cpus_per_task = number("cpus-per-task")?.unwrap_or(1);
-        let cpus = tasks.saturating_mul(cpus_per_task);
+        let cpus = tasks_a_node.saturating_mul(cpus_per_task);
         let mut resources = BTreeMap::new();
         let mut add = |name: &str, count: &str, times: u32| -> Result<(), String> {
             let count: u32 =
@@ -54,7 +54,12 @@ impl Size {
                 _ => return Err(Fault::from(format!("invalid --gres: {item}"))),
             }
         }
-        for (option, times) in [("gpus", 1), ("gpus-per-node", 1), ("gpus-per-task", tasks)] {
+        if let Some(count) = typed.value("gpus") {
+            let wrong = || format!("invalid number of gpu: {count}");
+            let all: u32 = count.parse().map_err(|_| wrong())?;
+            add("gpu", &all.div_ceil(nodes).to_string(), 1)?;
+        }
+        for (option, times) in [("gpus-per-node", 1), ("gpus-per-task", tasks_a_node)] {
             if let Some(count) = typed.value(option) {
                 add("gpu", count, times)?;
             }
@@ -73,6 +78,8 @@ impl Size {
             .or(each("mem-per-cpu", cpus.into())?)
             .or(each("mem-per-gpu", gpus.into())?);
         Ok(Size {
+            nodes: (nodes > 1).then_some(nodes),
+            slots: cpus,
             tasks,
             cpus_per_task,
             cpus_min: number("mincpus")?.unwrap_or(1),
@@ -80,6 +87,15 @@ impl Size {
             resources,
         })
     }
+}
+
+/// Of `2` or `2-4` the fewest: a job takes as many as it must have.
+fn least_nodes(text: &str) -> Result<u32, String> {
+    let wrong = || format!("invalid number for --nodes: {text}");
+    let (least, most) = text.split_once('-').unwrap_or((text, text));
+    let [least, most] = [least, most].map(|n| n.parse::<u32>().ok().filter(|&n| n > 0));
+    let (Some(least), Some(most)) = (least, most) else { return Err(wrong()) };
+    if least > most { Err(wrong()) } else { Ok(least) }
 }
 
 #[cfg(test)]
@@ -98,8 +114,25 @@ mod tests {
             .unwrap_or_else(|_| panic!());
         assert_eq!((big.tasks, big.cpus_per_task, big.memory_bytes), (4, 2, 8 << 30));
         assert_eq!(big.resources, BTreeMap::from([("gpu".into(), 2), ("lic".into(), 3)]));
-        for wrong in ["-N 2", "-n 0", "--gres=gpu:a100:1", "--mem=x", "--deadline now", "--colour"]
-        {
+        let wide = size("-N 3-4 -n 7 -c 2 --gpus=4 --mem-per-cpu=1G").unwrap_or_else(|_| panic!());
+        assert_eq!(
+            (wide.nodes, wide.tasks, wide.slots, wide.memory_bytes),
+            (Some(3), 7, 6, 6 << 30)
+        );
+        assert_eq!(wide.resources, BTreeMap::from([("gpu".into(), 2)]));
+        let each = size("-N 2 --ntasks-per-node=4").unwrap_or_else(|_| panic!());
+        assert_eq!((each.nodes, each.tasks, each.slots), (Some(2), 8, 4));
+        assert_eq!(size("-N 1").unwrap_or_else(|_| panic!()).nodes, None);
+        for wrong in [
+            "-N 0",
+            "-N 4-2",
+            "-N x",
+            "-n 0",
+            "--gres=gpu:a100:1",
+            "--mem=x",
+            "--deadline now",
+            "--colour",
+        ] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
     }

@@ -184,6 +184,7 @@ fn assignment(key: Key, batch: &Batch, given: Given, work: Arc<Work>) -> Assignm
         memory: batch.memory,
         time_limit_ms: batch.time_limit_ms,
         resources: given.share,
+        role: given.role,
         access: batch.access.as_deref().map(|secret| String::from_utf8_lossy(secret).into()),
     }
 }
