@@ -37,11 +37,11 @@ pub struct BrokerTable {
     pub requests: u64,
     /// Requests given to workers so far.
     pub dispatched: u64,
-    /// Sent on to somebody who was named: answers, mostly.
+    /// Forwarded to the peer that they name: answers, mostly.
     pub passed: u64,
-    /// Said to peers that have not read it yet.
+    /// Bytes that peers have not read yet.
     pub unread_bytes: u64,
-    /// Peers that did not read, and were cut off.
+    /// Peers that were disconnected because they did not read.
     pub slow: u64,
     /// By reason; only what happened.
     pub dropped: BTreeMap<String, u64>,

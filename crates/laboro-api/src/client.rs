@@ -443,7 +443,7 @@ pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     }
     // What a library advises its users about is nothing to people who use this program.
     match cause.to_string() {
-        words if words.contains("close_notify") => "it was closed without a word".to_owned(),
+        words if words.contains("close_notify") => "it was closed without an answer".to_owned(),
         words => words,
     }
 }

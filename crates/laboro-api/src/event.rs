@@ -5,12 +5,12 @@ use laboro_core::Change;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// One change. The fields that its kind has no use for are left out.
+/// One change. Fields that its kind does not have are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     /// What it is about.
     pub kind: EventKind,
-    /// When the hub told it, Unix time in milliseconds.
+    /// When the hub sent it, Unix time in milliseconds.
     #[serde(default)]
     pub at_ms: u64,
     /// The job.

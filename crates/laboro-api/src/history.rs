@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct History {
-    /// The last ten minutes, a sample a second.
+    /// The last ten minutes, one sample per second.
     pub seconds: Vec<Sample>,
-    /// The last day, a sample a minute.
+    /// The last day, one sample per minute.
     pub minutes: Vec<Sample>,
 }
 
-/// What happened in the time before `at_ms`, and how the queues were then.
+/// What happened in the period before `at_ms`, and the queues at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Sample {
@@ -28,7 +28,7 @@ pub struct Sample {
     pub failed: u64,
     /// Attempts that failed and will be made again.
     pub again: u64,
-    /// Attempts that went away with their worker.
+    /// Attempts that were lost with their worker.
     pub lost: u64,
     /// Tasks that could run if there were room.
     pub queued: u64,
@@ -38,7 +38,7 @@ pub struct Sample {
     pub running: u64,
 }
 
-/// What is remembered of one job. It is a summary of attempts: a task that was retried has several.
+/// The history of one job. It is a summary of attempts: a task that was retried has several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct JobHistory {
@@ -62,7 +62,7 @@ pub struct JobHistory {
     pub rate: Rate,
     /// How long attempts took.
     pub durations: Durations,
-    /// Every so many-th attempt is in `spans`.
+    /// Every n-th attempt is in `spans`; this is n.
     pub every: u64,
     /// Attempts of late.
     pub spans: Vec<EndedAttempt>,
@@ -110,7 +110,7 @@ pub struct Durations {
     pub buckets: Vec<Bucket>,
 }
 
-/// So many took at least `from_ms` and less than `to_ms`.
+/// How many took at least `from_ms` and less than `to_ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Bucket {
     /// The shortest duration in this range.
@@ -142,7 +142,7 @@ pub struct EndedAttempt {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Share {
-    /// Without a number: all those that are too many to be told apart.
+    /// Without a number: all workers beyond those listed.
     pub worker: Option<u32>,
     /// Tasks done.
     pub done: u64,

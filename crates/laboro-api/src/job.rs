@@ -14,7 +14,7 @@ pub struct Job {
     /// The group that it is in.
     #[schema(value_type = String)]
     pub group: Text,
-    /// What it is called; need not be unique.
+    /// Its name; need not be unique.
     #[serde(default)]
     #[schema(value_type = String)]
     pub name: Text,
@@ -38,10 +38,10 @@ pub struct Job {
     /// Nothing of it starts before this moment; not given when it has come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin_ms: Option<u64>,
-    /// More tasks failed than `max_fails` allows; a release or a retry lets it go on.
+    /// More tasks failed than `max_fails` allows; a release or a retry resumes it.
     #[serde(default)]
     pub stopped: bool,
-    /// At most so many of its tasks run at once.
+    /// At most this many of its tasks run at once.
     #[serde(default)]
     pub max_running: Option<u32>,
     /// It stops when more tasks than this have failed.
@@ -52,7 +52,7 @@ pub struct Job {
     /// It is closed and every task is done, failed or cancelled.
     #[serde(default)]
     pub ended_ms: Option<u64>,
-    /// How many tasks failed which way.
+    /// How many tasks failed, by outcome.
     #[serde(default)]
     pub failures: Vec<Failure>,
     /// What is called when it has ended; of a URL only the host.
@@ -60,8 +60,7 @@ pub struct Job {
     pub on_end: Vec<String>,
 }
 
-/// One word for a job. The first that fits, in this order: stopped, held, running, waiting while it goes on;
-/// failed, cancelled, done when it has ended.
+/// One word for a job. The first that fits, in this order: stopped, held, running, waiting while it is active; failed, cancelled, done when it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -264,7 +263,7 @@ pub struct Jobs {
 /// What a wait came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Waited {
-    /// All of them are where they were waited for; otherwise the time was over.
+    /// Whether all of them have ended; otherwise the time limit was reached.
     pub finished: bool,
     /// The jobs as they are now.
     pub jobs: Vec<Job>,

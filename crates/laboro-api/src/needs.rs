@@ -178,13 +178,13 @@ pub fn advice(explanation: &Explanation) -> Option<&'static str> {
     match explanation {
         Explanation::Cancelled | Explanation::Failed { .. } => Some("`retry` runs it again"),
         Explanation::Held { .. } | Explanation::JobHeld(_) | Explanation::JobStopped { .. } => {
-            Some("`release` lets it go on")
+            Some("`release` resumes it")
         }
         Explanation::JobBegins { .. } => Some("`release` begins it now"),
         Explanation::OwnerFull { .. } => Some("`laboro jobs --mine --active` shows what uses them"),
-        Explanation::GroupPaused(_) => Some("`resume` lets it go on"),
-        Explanation::Blocked(before) if before.is_empty() => Some("cancel it, or submit it anew"),
-        Explanation::Blocked(_) => Some("a retry of that releases it"),
+        Explanation::GroupPaused(_) => Some("`resume` lifts the pause"),
+        Explanation::Blocked(before) if before.is_empty() => Some("cancel it, or submit it again"),
+        Explanation::Blocked(_) => Some("retrying that unblocks it"),
         Explanation::Running { .. }
         | Explanation::Done
         | Explanation::Delayed { .. }

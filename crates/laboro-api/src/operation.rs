@@ -4,7 +4,7 @@ use super::text::Text;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Which program answers, and in which words.
+/// The versions of the program and of the API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Version {
     /// Of the program.
@@ -46,21 +46,21 @@ pub struct DoorStatus {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// Connections that went on to another door.
+    /// Connections that were forwarded to another door.
     #[serde(default)]
     pub tunnels: u64,
-    /// Turned away because a limit was reached or the address is not allowed.
+    /// Refused because a limit was reached or the address is not allowed.
     pub refused: u64,
     /// Messages that could be neither understood nor answered.
     #[serde(default)]
     pub dropped: u64,
-    /// Said something that makes no sense in the dialect.
+    /// Closed because they sent malformed data.
     pub malformed: u64,
-    /// Without a good token.
+    /// Connections without a valid token.
     pub denied: u64,
-    /// Closed because nothing was heard.
+    /// Closed because they were silent.
     pub silent: u64,
-    /// Cut off because they did not take what was sent.
+    /// Closed because they did not read.
     pub slow: u64,
 }
 

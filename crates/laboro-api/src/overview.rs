@@ -38,7 +38,7 @@ pub struct Overview {
     pub disk: Option<Disk>,
 }
 
-/// Workers by how they are. Standing and drain are counted for those that are connected.
+/// Workers by state. Standing and drain are counted for connected workers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Fleet {
@@ -48,7 +48,7 @@ pub struct Fleet {
     pub away: u64,
     /// They get nothing more.
     pub draining: u64,
-    /// They get nothing for a while.
+    /// They get no tasks for a while.
     pub on_hold: u64,
     /// Their next task decides.
     pub on_probation: u64,
@@ -58,7 +58,7 @@ pub struct Fleet {
     pub slots: u64,
     /// Slots in use.
     pub slots_used: u64,
-    /// Taken by what was given ahead, once there is room for it.
+    /// Slots that tasks dispatched ahead will take.
     pub slots_ahead: u64,
     /// Kept free for a task that takes more than a worker has free now, or several workers.
     pub reserved: u64,

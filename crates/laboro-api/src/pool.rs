@@ -57,13 +57,13 @@ pub struct PoolSpec {
     /// How long an allocation lasts. Not given: as long as the batch system allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<u64>,
-    /// So many allocations may wait in the queue of the batch system.
+    /// How many allocations may wait in the queue of the batch system.
     #[serde(default = "default_backlog")]
     pub backlog: u32,
-    /// So many allocations may there be in all.
+    /// How many allocations there may be in all.
     #[serde(default = "default_max")]
     pub max_allocations: u32,
-    /// A worker without work leaves after this time.
+    /// A worker without work exits after this time.
     #[serde(default = "default_idle")]
     pub idle_ms: u64,
     /// A worker stops this long before the end of its allocation, and gives its tasks back.
@@ -75,7 +75,7 @@ pub struct PoolSpec {
     /// Further arguments of the command that submits; the machines of `ssh`; the whole command of `command`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// Of `command`: a shell line that lists allocations, a line each: `ID STATE [NAME]`.
+    /// Of `command`: a shell line that lists allocations, one per line: `ID STATE [NAME]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_command: Option<String>,
     /// Of `command`: a shell line that cancels the allocations whose ids are its arguments.
@@ -144,7 +144,7 @@ pub struct Pool {
     /// Failures since the pool was made.
     #[serde(default)]
     pub failures_total: u64,
-    /// Allocations that were ever asked for.
+    /// Allocations submitted in all.
     #[serde(default)]
     pub submitted_total: u64,
     /// Those that are there.
@@ -167,13 +167,13 @@ pub struct PoolAllocation {
     pub state: String,
     /// Its worker's name.
     pub worker: String,
-    /// Whether its worker has come.
+    /// Whether its worker has connected.
     pub worked: bool,
-    /// When it was asked for.
+    /// When it was submitted.
     pub submitted_ms: u64,
     /// When its state last changed.
     pub since_ms: u64,
-    /// What the batch system says of it, such as the reason for which it waits.
+    /// What the batch system says about it, such as why it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -197,9 +197,9 @@ pub struct Pools {
 /// What came of trying a pool's commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PoolTest {
-    /// Whether all went well.
+    /// Whether all succeeded.
     pub ok: bool,
-    /// Each command and what came of it.
+    /// Each command and its result.
     pub steps: Vec<PoolStep>,
 }
 
@@ -208,7 +208,7 @@ pub struct PoolTest {
 pub struct PoolStep {
     /// As it could be typed.
     pub command: String,
-    /// Whether it went well.
+    /// Whether it succeeded.
     pub ok: bool,
     /// What it printed, or what was wrong.
     pub text: String,

@@ -12,11 +12,11 @@ pub struct TaskResult {
     pub task: u32,
     /// How it ended.
     pub state: ResultState,
-    /// What it gave back. Missing: nothing.
+    /// Its result. Missing: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub result: Option<Text>,
-    /// It gave something back that could not be kept.
+    /// It had a result that could not be kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
     /// Of one that failed.

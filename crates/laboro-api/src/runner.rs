@@ -4,7 +4,7 @@ use super::text::Text;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A worker keeps one such process per slot, and starts a new one when it dies or has had enough.
+/// A worker keeps one such process per slot, and starts a new one when it dies or reaches a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Runner {
@@ -14,10 +14,10 @@ pub struct Runner {
     /// Idle time after which the runner exits; default 60 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
-    /// A new process takes its place after so many calls.
+    /// A new process replaces it after this many calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
-    /// A new process takes its place when it has more memory than this after a call.
+    /// A new process replaces it when it uses more memory than this after a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_memory_bytes: Option<u64>,
 }

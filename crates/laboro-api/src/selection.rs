@@ -38,11 +38,11 @@ pub struct Prioritise {
     pub priority: i32,
 }
 
-/// New limits of a job. What is left out stays as it is; `null` lifts the limit.
+/// New limits of a job. A field that is left out does not change; `null` lifts the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// At most so many tasks run at once; `null`: no limit.
+    /// At most this many tasks run at once; `null`: no limit.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>)]
     pub max_running: Option<Option<u32>>,

@@ -31,13 +31,13 @@ pub struct SubmitJob {
     /// Nothing starts before this moment; one that is past is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin_ms: Option<u64>,
-    /// At most so many of its tasks run at once.
+    /// At most this many of its tasks run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_running: Option<u32>,
     /// The job stops when more tasks than this have failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_fails: Option<u32>,
-    /// A second submit with the same key in the same group is the first one.
+    /// Idempotency key: a second submit with the same key in the same group returns the first job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub key: Option<Text>,
@@ -51,7 +51,7 @@ pub struct SubmitJob {
     /// What to do when a predecessor is not known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unknown_after: UnknownAfter,
-    /// Settings for tasks that leave them open. Variables and resources are merged name by name.
+    /// Settings for tasks that do not have them. Variables and resources are merged name by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<Box<TaskSpec>>,
     /// Its tasks.
@@ -69,14 +69,14 @@ pub struct AddTasks {
     /// What to do when a predecessor is not known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unknown_after: UnknownAfter,
-    /// Settings for tasks that leave them open.
+    /// Settings for tasks that do not have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<Box<TaskSpec>>,
     /// The tasks.
     pub tasks: Vec<TaskSpec>,
 }
 
-/// What happens when a task of the same name is there: in the job, or, for a new job with `same` or `merge`, in the group.
+/// What happens if a task of the same name exists: in the job, or, for a new job with `same` or `merge`, in the group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfTaken {
@@ -89,7 +89,7 @@ pub enum IfTaken {
     Merge,
 }
 
-/// What happens when a task comes after one that nobody knows.
+/// What happens if a task comes after one that does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownAfter {
@@ -121,7 +121,7 @@ pub struct TaskSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub call: Option<Text>,
-    /// A program that stays and takes one call after the other.
+    /// A program that stays and handles one call after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<Box<Runner>>,
     /// How many elements, numbered from 1.
@@ -165,7 +165,7 @@ pub struct TaskSpec {
     /// What reads its line, where it has one: `bash`, say. `/bin/sh` when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
-    /// Which placeholders its texts may hold: 2 for `{%}`, `{..}` and their relatives. Default: the others.
+    /// Which placeholders its texts may hold: 2 for `{%}`, `{..}` and similar ones. Default: the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placeholders: Option<u32>,
     /// A command before its own, which gets that as its arguments: `["numactl", "--localalloc"]`.
@@ -185,14 +185,14 @@ pub struct TaskSpec {
     #[serde(default, deserialize_with = "few_named", skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, Value>)]
     pub resources: BTreeMap<String, ResourceRequest>,
-    /// Other ways to run it, each with needs of its own: the first that fits is taken, that of the task before all.
+    /// Other ways to run it, each with its own needs: the first that fits is taken, starting with the task's own.
     #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
     /// How many whole workers it takes at once, each of which has what it needs. It runs on the first of them, which knows
     /// the others by `LABORO_NODE_FILE`. Default: a part of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
-    /// How long a worker must still be there for it to start; as long as it may take when not given.
+    /// How long a worker must still be available for it to start. Default: `timeout_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_request_ms: Option<u64>,
     /// What a worker must be to get it.
@@ -225,7 +225,7 @@ pub struct TaskSpec {
     pub runs_anyway: Option<bool>,
 }
 
-/// A program text. `kind` says who reads it: a file ending such as `.sh` or `.m`, or an interpreter.
+/// A program text. `kind` says what runs it: a file ending such as `.sh` or `.m`, or an interpreter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -258,7 +258,7 @@ pub struct Submitted {
     pub first: u32,
     /// How many tasks were added.
     pub count: u32,
-    /// It was there already: the key was used before.
+    /// The job already existed: the key was used before.
     #[serde(default)]
     pub again: bool,
 }

@@ -23,7 +23,7 @@ pub struct Task {
     #[serde(default)]
     #[schema(value_type = String)]
     pub name: Text,
-    /// What people call it: its name, or the words of its values.
+    /// How messages name it: its name, or its values.
     #[serde(default)]
     pub label: String,
     /// Who submitted its job.
@@ -51,10 +51,10 @@ pub struct Task {
     /// Those that are remembered, oldest first; the last may still run.
     #[serde(default)]
     pub attempts: Vec<Attempt>,
-    /// Something that it printed in its last attempt was not kept.
+    /// Some output of its last attempt was not kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub output_lost: bool,
-    /// The number of the lease it is given out under.
+    /// The number of its lease.
     #[serde(default)]
     pub lease: Option<String>,
     /// Other workers that are kept for it while it runs.
@@ -64,7 +64,7 @@ pub struct Task {
     /// When it is tried again.
     #[serde(default)]
     pub delayed_until_ms: Option<u64>,
-    /// Words that came with a failure.
+    /// The message of a failure.
     #[serde(default)]
     pub message: Option<String>,
     /// At most 100 of those it waits for.
@@ -73,7 +73,7 @@ pub struct Task {
     /// At most 100 of those that wait for it.
     #[serde(default)]
     pub before: Vec<After>,
-    /// Of a task that came by dwork: who created it, and what its creator and its worker told of it. Only
+    /// Of a task that came by dwork: who created it, and what its creator and its worker reported. Only
     /// where one task is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -287,7 +287,7 @@ pub struct Attempt {
     /// How it ended.
     #[serde(default)]
     pub outcome: Option<Outcome>,
-    /// What it used, where its worker has told.
+    /// What it used, if its worker has reported that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Used>,
     /// Bytes that it printed and that were not kept, as on a full disk.
@@ -303,7 +303,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What an attempt used. Its processes are counted that it waited for.
+/// What an attempt used, including the processes that it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Used {

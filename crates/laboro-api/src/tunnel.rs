@@ -50,9 +50,9 @@ pub enum TunnelError {
     NoDoor,
     #[error("hub {address}: {source}")]
     Unreachable { address: String, source: io::Error },
-    #[error("hub {address} does not know of tunnels: it needs a newer version")]
+    #[error("hub {address} does not support tunnels: it needs a newer version")]
     Unknown { address: String },
-    #[error("the hub at {address} only follows, and the one that leads cannot be reached")]
+    #[error("the hub at {address} is a standby, and the leader cannot be reached")]
     Follows { address: String },
     #[error("the hub refuses: {0}")]
     Refused(String),

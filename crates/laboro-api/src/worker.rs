@@ -30,13 +30,13 @@ pub struct Worker {
     /// Slots in use.
     #[serde(default)]
     pub slots_used: u32,
-    /// What it was given ahead waits there until a slot is free, and takes so many then.
+    /// Slots for tasks dispatched ahead, which wait there until a slot is free.
     #[serde(default)]
     pub slots_ahead: u32,
-    /// In bytes, as the next one; nothing where it does not say, or is away.
+    /// Its memory; missing if it does not report it, or is disconnected.
     #[serde(default)]
     pub memory_bytes: u64,
-    /// What its tasks were given of it.
+    /// How much of it its tasks use.
     #[serde(default)]
     pub memory_used_bytes: u64,
     /// Countable things that it has.
@@ -87,7 +87,7 @@ pub struct Resource {
     pub name: Text,
     /// How much of it there is.
     pub count: u64,
-    /// What is given out, with fractions.
+    /// How much is in use, with fractions.
     #[serde(default)]
     pub used: f64,
     /// What they are called, where they have names.

@@ -18,7 +18,7 @@ impl Program {
         if let Some(named) = &self.0 {
             return Ok(named.clone());
         }
-        let this = std::env::current_exe().context("this program does not know where it is")?;
+        let this = std::env::current_exe().context("the path of this program is not known")?;
         let dir = this.parent().context("this program is in a directory")?;
         if let Some(cargo) = std::env::var_os("CARGO") {
             build(Path::new(&cargo), dir)?;

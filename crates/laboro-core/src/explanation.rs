@@ -33,7 +33,7 @@ pub enum Explanation {
     },
     Waiting {
         before: Before,
-        /// What did not end well, where it will not run because of that.
+        /// What failed or was cancelled, where it will not run because of that.
         failed: Option<Before>,
     },
     Blocked(Before),
@@ -189,9 +189,14 @@ fn are(count: u32) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
+/// A number with its noun: `1 task`, `2 tasks`.
+pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 fn workers(count: u32) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} worker{plural}")
+    counted(count, "worker")
 }
 
 pub(crate) fn times(count: u32) -> String {
@@ -205,9 +210,7 @@ pub(crate) fn times(count: u32) -> String {
 impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lack::Slots { wanted, .. } => {
-                write!(f, "{wanted} slot{}", if *wanted == 1 { "" } else { "s" })
-            }
+            Lack::Slots { wanted, .. } => f.write_str(&counted(*wanted, "slot")),
             Lack::Memory { wanted, .. } => write!(f, "{} of memory", mebibytes(*wanted)),
             Lack::Resource { name, wanted: Request::All, .. } => write!(f, "any {name}"),
             Lack::Resource { name, wanted, .. } => write!(f, "{wanted} {name}"),
@@ -235,7 +238,7 @@ impl fmt::Display for Before {
         match self.hidden {
             0 => {}
             1 => names.push("a task of another group".into()),
-            hidden => names.push(format!("{hidden} tasks of other groups")),
+            hidden => names.push(format!("{} of other groups", counted(hidden, "task"))),
         }
         f.write_str(&names.join(", "))?;
         if self.more > 0 { write!(f, " and {} more", self.more) } else { Ok(()) }
@@ -247,7 +250,9 @@ impl fmt::Display for Explanation {
         match self {
             Explanation::Running { worker, since_ms, is_away } => {
                 let away = match is_away {
-                    true => ", which is away: the task goes back when it stays so",
+                    true => {
+                        ", which is disconnected: the task goes back to the queue if it does not return"
+                    }
                     false => "",
                 };
                 write!(f, "it runs on {worker} for {:.1} s{away}", seconds(*since_ms))
@@ -278,12 +283,14 @@ impl fmt::Display for Explanation {
                     false => write!(f, "it waits for {before}")?,
                 }
                 match failed {
-                    Some(failed) => write!(f, ", and will not run: {failed} did not end well"),
+                    Some(failed) => {
+                        write!(f, ", and will not run: {failed} failed or was cancelled")
+                    }
                     None => Ok(()),
                 }
             }
             Explanation::Blocked(before) if before.is_empty() => {
-                f.write_str("it is blocked: what it comes after failed and is forgotten")
+                f.write_str("it is blocked: a task before it failed and was forgotten")
             }
             Explanation::Blocked(before) => {
                 write!(f, "it is blocked: {before} failed or was cancelled")
@@ -301,8 +308,12 @@ impl fmt::Display for Explanation {
             }
             Explanation::OwnerFull { owner, most, used, wanted } => {
                 match owner {
-                    Some(owner) => write!(f, "{owner} may use at most {most} slots at once")?,
-                    None => write!(f, "its owner may use at most {most} slots at once")?,
+                    Some(owner) => {
+                        write!(f, "{owner} may use at most {} at once", counted(*most, "slot"))?
+                    }
+                    None => {
+                        write!(f, "its owner may use at most {} at once", counted(*most, "slot"))?
+                    }
                 }
                 match wanted > most {
                     true => write!(f, ", and the task needs {wanted}: it can never start"),

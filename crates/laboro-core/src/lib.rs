@@ -44,7 +44,7 @@ pub use command::*;
 pub use config::{Conduct, Config, Keep, Limits, OwnerShare, Quotas, Shares};
 pub use effect::{Archive, Batch, Change, Effect, Element, Grant, Node, Receipt, Role};
 pub use event::{Added, Event, Ranges, ReturnReason, Share, Then, Words};
-pub use explanation::{Before, Explanation, Lack, Prospect, Shortfall};
+pub use explanation::{Before, Explanation, Lack, Prospect, Shortfall, counted};
 pub use fields::{FieldError, Fields};
 pub use hub::Hub;
 pub use id::{GroupId, JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};

@@ -116,18 +116,18 @@ impl std::fmt::Display for Refusal {
             Refusal::WorkerTaken { name, dialect } => {
                 write!(f, "worker {name} is connected by {dialect} already")
             }
-            Refusal::NameTwice(name) => write!(f, "the name {name} stands twice in one request"),
+            Refusal::NameTwice(name) => write!(f, "the name {name} is given twice in one request"),
             Refusal::BadName { name, why } => write!(f, "the name {name} {why}"),
             Refusal::BadProfile(n) => write!(f, "there is no profile {n} in this submit"),
             Refusal::NodesAndVariants => {
                 f.write_str("a task with nodes takes whole workers and has no variants")
             }
             Refusal::UnknownPred { task, pred } => {
-                write!(f, "task {task} comes after {pred}, which nobody knows")
+                write!(f, "task {task} comes after {pred}, which does not exist")
             }
             Refusal::Cycle(name) => write!(f, "task {name} would wait for itself"),
             Refusal::UnequalArrays { array, other } => {
-                write!(f, "array {array} has not as many elements as {other}")
+                write!(f, "array {array} has a different number of elements than {other}")
             }
             Refusal::NotAnArray(name) => write!(f, "{name} is not an array"),
             Refusal::Limit { what, most } => write!(f, "no more than {most} {what}"),
@@ -138,7 +138,7 @@ impl std::fmt::Display for Refusal {
             Refusal::NotYours(task) => write!(f, "task {task} is not held by this worker"),
             Refusal::NotStarted(task) => write!(f, "task {task} was not started"),
             Refusal::AlreadyFinished { task, .. } => write!(f, "task {task} is finished already"),
-            Refusal::NothingSelected => f.write_str("no task is selected"),
+            Refusal::NothingSelected => f.write_str("nothing to do"),
             Refusal::WorkerAway(worker) => write!(f, "worker {worker} is not connected"),
             Refusal::WorkerLeaves(worker) => write!(
                 f,

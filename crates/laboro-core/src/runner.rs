@@ -10,7 +10,7 @@ pub struct Runner {
     pub words: Vec<Box<[u8]>>,
     /// Idle time after which the runner exits. `None`: the default of the worker.
     pub idle_ms: Option<u64>,
-    /// A new process takes its place after so many calls.
+    /// A new process replaces it after this many calls.
     pub calls_max: Option<u32>,
     /// A new process takes its place when it has more than this after a call.
     pub memory_max: Option<u64>,

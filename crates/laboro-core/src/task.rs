@@ -97,7 +97,7 @@ pub struct CommandWork {
     pub setting: Arc<Setting>,
 }
 
-/// `kind` says who reads it: a file extension such as `.sh`, or an interpreter.
+/// `kind` says what runs it: a file extension such as `.sh`, or an interpreter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct ScriptWork {

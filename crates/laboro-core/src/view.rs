@@ -118,7 +118,7 @@ pub struct TaskView {
     pub delayed_until: Option<Time>,
     pub memo: Option<Arc<[u8]>>,
     pub message: Option<Box<str>>,
-    /// At most so many as `Limits::preds_shown`.
+    /// At most this many as `Limits::preds_shown`.
     pub preds: Ties,
     pub succs: Ties,
     /// `None` is `Work::Named`.
@@ -138,7 +138,7 @@ pub struct PartView {
     /// Of a single task.
     pub state: Option<State>,
     pub counts: Counts,
-    /// At most so many as `Limits::preds_shown`. Those of other jobs too.
+    /// At most this many as `Limits::preds_shown`. Those of other jobs too.
     pub preds: Ties,
     /// Arrays that it follows element by element.
     pub each: Ties,

@@ -318,7 +318,7 @@ pub struct DoorLimits {
     pub write_ms: u64,
     /// A peer whose machine does not answer for so long is gone.
     pub lost_ms: u64,
-    /// A token that was revoked or ran out ends its connections within this time.
+    /// A token that was revoked or has expired ends its connections within this time.
     pub admission_ms: u64,
     /// Turns of sessions that may wait for the engine. All that a peer asked at once is one, however many commands it
     /// is.

@@ -233,7 +233,7 @@ impl Subscription {
     }
 
     fn queue(&mut self) -> &mut mpsc::Receiver<Delivery> {
-        self.queue.as_mut().expect("the queue is taken when nobody can ask for it any more")
+        self.queue.as_mut().expect("the queue is taken once no handle is left")
     }
 }
 

@@ -274,7 +274,7 @@ impl Outputs {
         self.shared.trouble.on_error
     }
 
-    /// Attempts that ended since the start and of whose output something is lost.
+    /// Attempts that ended since the hub started and lost output.
     pub(crate) fn attempts_with_loss(&self) -> u64 {
         self.shared.trouble.attempts()
     }

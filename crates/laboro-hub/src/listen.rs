@@ -155,7 +155,7 @@ async fn accept_each(
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 if !std::mem::replace(&mut was_short, true) {
-                    tracing::error!("{door}: cannot take connections: {error}");
+                    tracing::error!("{door}: cannot accept connections: {error}");
                 }
                 tokio::time::sleep(OUT_OF_SOCKETS).await;
             }
@@ -178,7 +178,7 @@ impl Reception {
             }
             _ => {
                 stats::count(&stats.refused, 1);
-                tracing::debug!("{}: {peer} is turned away", self.door);
+                tracing::debug!("{}: {peer} was refused", self.door);
                 None
             }
         }
@@ -218,7 +218,8 @@ impl Reception {
         };
         match parting {
             Parting::Malformed(why) => {
-                self.complaints.warn(format_args!("{}: {peer} makes no sense: {why}", self.door));
+                self.complaints
+                    .warn(format_args!("{}: {peer} sent malformed data: {why}", self.door));
             }
             Parting::Denied(why) => {
                 self.complaints.warn(format_args!("{}: {peer} was denied: {why}", self.door));

@@ -87,7 +87,7 @@ pub enum MqError {
     Begin(io::Error),
     #[error("the rrmq server cannot wait for its sockets: {0}")]
     Poll(io::Error),
-    #[error("the rrmq server ended in a way it should not; its log says more")]
+    #[error("the rrmq server ended unexpectedly; see its log")]
     Died,
 }
 

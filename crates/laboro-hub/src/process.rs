@@ -67,7 +67,7 @@ pub enum HubError {
         .dir.display()
     )]
     Elsewhere { dir: std::path::PathBuf, host: String, pid: u32 },
-    #[error("every door is off: nobody could come in; leave http or native on, or add a door")]
+    #[error("every door is off, so nothing could connect: leave http or native on, or add a door")]
     NoDoor,
     #[error("cannot open the audit log: {0}")]
     Audit(#[from] crate::http::AuditError),
@@ -79,7 +79,7 @@ pub enum HubError {
     Outputs(String),
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
-    #[error("the hub ended in a way it should not; its log says more")]
+    #[error("the hub ended unexpectedly; see its log")]
     Died,
 }
 

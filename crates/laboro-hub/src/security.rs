@@ -58,6 +58,6 @@ pub enum Denied {
 pub trait Doorman: Send + Sync {
     fn identify(&self, secret: &[u8], peer: Option<IpAddr>, now: Time) -> Result<Who, Denied>;
 
-    /// False once the token was revoked or ran out.
+    /// False once the token was revoked or has expired.
     fn still_holds(&self, who: &Who, now: Time) -> bool;
 }

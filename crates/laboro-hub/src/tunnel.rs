@@ -71,7 +71,7 @@ pub(crate) async fn receive(
         }
         () = lapsed(reception, &admission) => {
             count(&stats.denied, 1);
-            Parting::Denied("its token was revoked or ran out".into())
+            Parting::Denied("its token was revoked or has expired".into())
         }
         () = reception.hall.stop.cancelled() => Parting::Stopped,
     }

@@ -79,7 +79,7 @@ pub fn ask_to_leave(options: &Options) -> Result<(), JournalError> {
         let nats = Nats::connect_only(options).await?;
         let answer = nats.client.request(subject(options), "".into()).await;
         answer.map(drop).map_err(|error| {
-            let reason = format!("no hub that leads answers: {error}");
+            let reason = format!("the leader does not answer: {error}");
             NatsError::Connect { servers: options.servers.join(","), reason }.into()
         })
     })

@@ -29,7 +29,7 @@ pub enum StreamError {
     #[error("journal in NATS: {0}")]
     Write(#[from] PenError),
     #[error(
-        "another hub of this name leads (life {life}); start this one with --standby to follow it, or \
+        "another hub of this name is the leader (life {life}); start this one with --standby to follow it, or \
          under another --name"
     )]
     Led { life: u32 },

@@ -32,7 +32,7 @@ pub enum PenError {
 
     #[error(
         "the stream ends with message {last}, but {known} was acknowledged: it has lost messages, or \
-         is another one; restore it from a backup, or start anew under another --name"
+         is another one; restore it from a backup, or start again under another --name"
     )]
     Lost { last: u64, known: u64 },
 

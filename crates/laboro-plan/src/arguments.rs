@@ -32,7 +32,7 @@ pub enum ArgumentError {
     NoCommand,
     #[error("`{0}` is followed by no values")]
     NoValues(String),
-    #[error("`::::` needs the name of a file with one value a line")]
+    #[error("`::::` needs the name of a file with one value per line")]
     NoFile,
     #[error("{0} has no values in it")]
     EmptyFile(String),

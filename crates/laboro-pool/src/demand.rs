@@ -2,7 +2,7 @@
 //! those that are coming will take. Nothing is counted for tasks that wait for others or fit no worker of the pool.
 
 use laboro_api::PoolSpec;
-use laboro_core::{Backlog, Capacity, Name, Needs, Supply};
+use laboro_core::{Backlog, Capacity, Name, Needs, Supply, counted};
 
 /// What a worker of a pool is.
 #[derive(Clone, Debug)]
@@ -59,7 +59,10 @@ impl Shape {
         }
         let Capacity { slots, memory, resources, .. } = &self.capacity;
         if needs.slots > *slots {
-            return Some(format!("it needs {} slots, and its workers have {slots}", needs.slots));
+            return Some(format!(
+                "it needs {}, and its workers have {slots}",
+                counted(needs.slots, "slot")
+            ));
         }
         if needs.memory > *memory {
             return Some(format!(
@@ -69,7 +72,7 @@ impl Shape {
         }
         let tag = needs.tags.iter().find(|tag| !self.tags.contains(tag));
         if let Some(tag) = tag {
-            return Some(format!("it needs the tag {tag}, which its workers have not"));
+            return Some(format!("it needs the tag {tag}, which its workers do not have"));
         }
         needs.resources.iter().find_map(|(name, wanted)| {
             let has =

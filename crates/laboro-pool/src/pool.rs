@@ -4,7 +4,7 @@
 use crate::demand::Shape;
 use crate::scheduler::{Listed, ListedState};
 use laboro_api::{PoolAllocation, PoolEvent, PoolKind, PoolSpec};
-use laboro_core::Backlog;
+use laboro_core::{Backlog, counted};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -47,7 +47,7 @@ pub struct Allocation {
     /// `None`: whether it was submitted is not known; its name will tell.
     pub id: Option<String>,
     pub stage: Stage,
-    /// Its worker has come.
+    /// Its worker has connected.
     pub worked: bool,
     pub asked_ms: u64,
     pub since_ms: u64,
@@ -223,7 +223,7 @@ impl Pool {
         self.trouble = Some(words);
     }
 
-    /// The worker of an allocation has come.
+    /// The worker of an allocation has connected.
     pub fn worked(&mut self, number: u64, now_ms: u64) {
         let Some(one) = self.allocations.iter_mut().find(|one| one.number == number) else {
             return;
@@ -236,7 +236,7 @@ impl Pool {
             (one.stage, one.since_ms) = (Stage::Running, now_ms);
         }
         let id = one.id.clone().unwrap_or_else(|| format!("number {number}"));
-        self.note(now_ms, format!("the worker of allocation {id} has come"));
+        self.note(now_ms, format!("the worker of allocation {id} has connected"));
         self.failures = 0;
         self.wait_until_ms = 0;
         self.trouble = None;
@@ -318,7 +318,7 @@ impl Pool {
         }
         let said = log.map_or(String::new(), |log| format!(": {log}"));
         self.failed(
-            format!("allocation {id} ended after {took} and no worker came from it{said}"),
+            format!("allocation {id} ended after {took} and its worker never connected{said}"),
             now_ms,
         );
     }
@@ -360,10 +360,7 @@ impl Pool {
             );
         }
         if self.allocations.len() >= self.most() as usize {
-            return format!(
-                "has {}, as many as it may",
-                counted(self.allocations.len(), "allocation")
-            );
+            return format!("has {}, the maximum", counted(self.allocations.len(), "allocation"));
         }
         let queued = self.queued();
         if queued > 0 {
@@ -378,14 +375,12 @@ impl Pool {
         }
         let ready: u64 = backlog.iter().map(|tasks| tasks.tasks).sum();
         if ready == 0 {
-            return "no task is ready that has no worker".into();
+            return "no ready task waits for a worker".into();
         }
         let shape = Shape::of(&self.spec);
         match backlog.iter().any(|tasks| tasks.tasks > 0 && shape.tasks_at_once(tasks) > 0) {
             true => "is about to start an allocation".into(),
-            false => {
-                "none of the ready tasks fits a worker of this pool, or the time that it has".into()
-            }
+            false => "no ready task fits a worker of this pool or its time limit".into(),
         }
     }
 
@@ -424,10 +419,6 @@ impl Pool {
 /// What the worker of an allocation is called at the hub.
 pub fn worker_name(pool: &str, number: u64) -> String {
     format!("{pool}-{number}")
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// A length of time.

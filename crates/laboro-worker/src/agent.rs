@@ -25,7 +25,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use laboro_core::Time;
+use laboro_core::{Time, counted};
 use laboro_dialects::worker::{Assignment, Key, News, Order, Orders, WorkerSide};
 use tokio::time::sleep_until;
 
@@ -72,7 +72,7 @@ pub struct AgentOptions {
     pub drain: Option<Duration>,
     /// The same as `grace` after the second signal.
     pub haste: Duration,
-    /// At most so many tasks wait at the guardian for a slot.
+    /// At most this many tasks wait at the guardian for a slot.
     pub launch_ahead: u32,
     /// So many are sent ahead before it is known how long they take.
     pub ahead: u32,
@@ -118,7 +118,7 @@ pub enum Farewell {
 pub enum AgentError {
     #[error("scratch directory in {path}: {source}: choose another with --scratch")]
     Scratch { path: PathBuf, source: io::Error },
-    #[error("no cgroups for tasks: {why}; --limits best watches their memory then")]
+    #[error("cgroups cannot be used: {why}; --limits best watches the memory of tasks instead")]
     Cgroups { why: String },
     #[error("--pin-cpus: {why}")]
     Pin { why: String },
@@ -358,11 +358,9 @@ impl Agent {
                 self.side.lost(now);
                 let matters = self.is_busy() || !self.side.is_settled();
                 if !link.is_closed() && self.put_off.is_none() && matters {
-                    let running = self.running.len();
+                    let running = counted(self.running.len(), "running task");
                     let target = link.target();
-                    (self.say)(&format!(
-                        "lost {target}: {why}; trying again, {running} tasks go on"
-                    ));
+                    (self.say)(&format!("lost {target}: {why}; trying again, with {running}"));
                 }
             }
         }

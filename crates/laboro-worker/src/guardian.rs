@@ -87,7 +87,7 @@ struct WakeUp {
     ended: bool,
 }
 
-const SENSELESS: &str = "the runner sent a packet that makes no sense";
+const SENSELESS: &str = "the runner sent a malformed packet";
 
 /// How many requests are answered before the ended get their turn.
 const REQUESTS_MAX: usize = 16;
@@ -101,7 +101,7 @@ impl Guardian {
     fn new(nonce: &OsStr, at_once: usize) -> io::Result<Guardian> {
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         if sockopt::socket_type(&socket) != Ok(SocketType::SEQPACKET) {
-            return Err(io::Error::other(format!("{ARGUMENT} is not for people to use")));
+            return Err(io::Error::other(format!("{ARGUMENT} is for internal use")));
         }
         let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         rustix::stdio::dup2_stdin(&null)?;

@@ -109,7 +109,7 @@ impl Maker {
                 let kind = ScriptKind::from_kind(kind);
                 if let Some(extension) = kind.unknown_extension() {
                     return Err(Refusal::from(format!(
-                        "what runs scripts of type {extension} is not known: there is .sh and .m"
+                        "no interpreter is known for scripts of type {extension}: use .sh or .m"
                     )));
                 }
                 let written = scripts.write(&kind, body);

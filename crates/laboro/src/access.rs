@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const HELP: &str = "\
 Examples:
   laboro access --role work --hub-address HOST -o worker.toml    for workers; copy it to their machines
-  laboro access --name alice -o alice.toml                       for a person; her jobs are hers
+  laboro access --name alice -o alice.toml                       for a person, who then owns her jobs
   laboro access --name alice-laptop --owner alice -o laptop.toml a second token of the same person
   laboro access --role submit --group night --expires 30d --name ci -o ci.toml
   laboro access --prepare                         before the hub's first start, for workers that come first
@@ -44,15 +44,15 @@ pub(crate) struct AccessArgs {
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
 
-    /// How long it counts, such as 30d. Default: until it is revoked.
+    /// How long it is valid, such as 30d. Default: until it is revoked.
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
 
-    /// What to call it. Default: its role and a number.
+    /// Its name. Default: its role and a number.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Whose jobs are those that are submitted with it. Default: the name of the token.
+    /// Owner of jobs that are submitted with it. Default: the name of the token.
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
 
@@ -60,8 +60,7 @@ pub(crate) struct AccessArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// The name or address by which others reach the hub's machine; several with commas, of hubs of which one
-    /// leads.
+    /// The name or address by which others reach the hub's machine; several with commas, if several hubs share a journal.
     #[arg(long, value_name = "HOST")]
     hub_address: Option<String>,
 
@@ -86,15 +85,15 @@ impl AccessArgs {
 
 #[derive(Debug, Subcommand)]
 enum AccessCommand {
-    /// Show who was given access.
+    /// List the tokens.
     List {
         /// One JSON object per token.
         #[arg(long)]
         json: bool,
     },
-    /// Print the public key that clients of doors with CURVE have to know.
+    /// Print the public key that clients of CURVE doors need.
     Curve,
-    /// Take a token back. Its connections end within a few seconds.
+    /// Revoke a token. Its connections end within a few seconds.
     Revoke {
         /// The name or id of a token.
         token: String,
@@ -163,7 +162,7 @@ fn prepare(args: &AccessArgs, dir: PathBuf) -> anyhow::Result<PathBuf> {
     let path = Access::path_in(&dir);
     if Access::read_own(&path)?.is_some_and(|old| !old.prepared) {
         return Err(usage(format_args!(
-            "{} is there: a hub was started in this directory already",
+            "{} exists: a hub was started in this directory already",
             path.display()
         )));
     }
@@ -207,7 +206,7 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
     let expires = args.expires.as_deref().map(parse_duration).transpose().map_err(usage)?;
     if expires.is_some_and(|time| time.is_zero()) {
         return Err(usage(
-            "--expires 0: the token would never count; leave it out for one without end",
+            "--expires 0: the token would never be valid; leave it out for one that does not expire",
         ));
     }
     if args.group.as_deref() == Some("") {
@@ -221,7 +220,7 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
     }
     if let Some(path) = args.output.as_deref().filter(|path| path.exists()) {
         return Err(usage(format_args!(
-            "{} is there already: choose another name, or remove it",
+            "{} already exists: choose another name, or remove it",
             path.display()
         )));
     }
@@ -261,8 +260,7 @@ fn make(args: AccessArgs, dir: &Path, book: &TokenBook, own: Access) -> anyhow::
     let is_local = |address: &Option<String>| address.as_deref().is_some_and(Access::is_local);
     if is_local(&access.http) || is_local(&access.native) {
         say(format_args!(
-            "this access is for the hub's own machine: for others let the hub listen beyond it and add \
-             --hub-address {}",
+            "this file works on the hub's own machine only; for other machines start the hub with --native 0.0.0.0:7911 and --http 0.0.0.0:7910, and add --hub-address {}",
             host_name()
         ));
     }
@@ -293,7 +291,8 @@ pub(crate) fn note(dir: &Path, action: &str, detail: String) {
 
 pub(crate) fn described(token: &Token) -> String {
     let group = token.group.as_ref().map_or("every group".into(), |group| format!("group {group}"));
-    let end = token.expires.map_or("no end".into(), |end| format!("until {}", moment(end)));
+    let end =
+        token.expires.map_or("does not expire".into(), |end| format!("until {}", moment(end)));
     format!("{} ({}, {group}, {end})", token.name, token.role.word())
 }
 

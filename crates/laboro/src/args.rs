@@ -311,7 +311,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) dashboard: bool,
 
-    /// One JSON event a line on standard output.
+    /// One JSON event per line on standard output.
     #[arg(long, conflicts_with_all = ["tee", "keep_order"])]
     pub(crate) json: bool,
 }

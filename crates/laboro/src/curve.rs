@@ -56,16 +56,16 @@ pub(crate) fn advised(mechanism: &Mechanism, error: LinkError, absent: &str) -> 
 fn curve_advice(mechanism: &Mechanism, error: &ZmtpError) -> Option<String> {
     Some(match (mechanism, error) {
         (Mechanism::Null, ZmtpError::OtherMechanism { peer, .. }) if peer == "CURVE" => {
-            "it wants CURVE: give --curve-server-key, the key that `laboro access curve` prints \
+            "it requires CURVE: give --curve-server-key, the key that `laboro access curve` prints \
              on its machine"
                 .to_owned()
         }
         (Mechanism::CurveClient { .. }, ZmtpError::OtherMechanism { .. }) => {
-            "it does not speak CURVE: leave --curve-server-key out, or let it".to_owned()
+            "it does not speak CURVE: leave out --curve-server-key".to_owned()
         }
         (Mechanism::CurveClient { public, .. }, ZmtpError::Refused(why)) if why == "400" => {
             let key = key_to_text(public);
-            format!("it does not know the public key {key} of this side: add it to what it allows")
+            format!("it does not allow the public key {key} of this side: add it there")
         }
         _ => return None,
     })

@@ -93,7 +93,7 @@ fn args_for_outer(args: &[String]) -> Vec<String> {
 
 fn unknown(command: &str) -> Fault {
     Fault::from(format!(
-        "`hq {command}` is not here: there are `hq submit`, `hq job list`, `hq job info` and `hq job cancel`; \
+        "`hq {command}` is not supported: there are `hq submit`, `hq job list`, `hq job info` and `hq job cancel`; \
          `laboro --help` has everything else"
     ))
 }

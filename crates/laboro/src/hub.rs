@@ -20,14 +20,14 @@ use std::path::PathBuf;
 
 const HELP: &str = "\
 Examples:
-  laboro hub                                      start a hub start a hub start a hub start a hub start a hub for this user, on this machine
+  laboro hub                                      start a hub for this user, on this machine
   laboro hub --native 0.0.0.0:7911                accept workers of other machines, with a token
   laboro hub --door fuq2=127.0.0.1:7912,group=exp open a door for fuq workers
   laboro hub --journal nats://h1,h2,h3 --name prod --nats-monitor http://h1:8222
   laboro hub --standby --journal nats://h1,h2,h3 --name prod --nats-monitor http://h1:8222
   laboro hub --config hub.toml --print-config     print the effective configuration
 
-`laboro access` makes tokens for others. The first SIGTERM or Ctrl-C stops the hub in order, a second one at
+`laboro access` makes tokens for other users and machines. The first SIGTERM or Ctrl-C stops the hub in order, a second one at
 once. SIGHUP rereads the log level of --config and the certificate. Exit status: 0 stopped, 2 wrong usage, 3 problem with disk, journal or network, 130 stopped at once.";
 
 #[derive(Debug, Args)]
@@ -76,7 +76,7 @@ pub(crate) struct HubCommand {
     #[arg(long, value_name = "SERVERS")]
     journal: Option<String>,
 
-    /// With --journal: follow the hub that leads, and lead when it is gone.
+    /// With --journal: be a standby: follow the leader, and take over when it is lost.
     #[arg(long)]
     standby: bool,
 
@@ -91,7 +91,7 @@ pub(crate) struct HubCommand {
     #[command(flatten)]
     nats: crate::nats::NatsArgs,
 
-    /// End when the process with this number has ended, for programs that start a hub of their own.
+    /// End when the process with this number has ended, for programs that start their own hub.
     #[arg(long, value_name = "PID")]
     exit_with: Option<i32>,
 
@@ -217,11 +217,11 @@ fn settings(args: HubCommand) -> anyhow::Result<Settings> {
     settings.standby |= args.standby;
     settings.advertise = args.advertise.or(settings.advertise);
     if settings.standby && settings.journal.is_none() {
-        return Err(usage("--standby: a hub can only follow another one by a --journal in NATS"));
+        return Err(usage("--standby: it needs a --journal in NATS"));
     }
     settings.outputs.in_nats |= args.outputs_in_nats;
     if settings.outputs.in_nats && settings.journal.is_none() {
-        return Err(usage("--outputs-in-nats: outputs go to NATS only beside a --journal there"));
+        return Err(usage("--outputs-in-nats: it needs a --journal in NATS"));
     }
     args.nats.apply(&mut settings);
     if let Some(durability) = args.durability {
@@ -308,13 +308,13 @@ impl Reload {
         match hub.reload_certificate() {
             Ok(true) => tracing::info!(
                 event = "certificate_reloaded",
-                "a new certificate is shown; make new access files for clients"
+                "the new certificate is in use; make new access files for clients"
             ),
             Ok(false) => {}
             Err(error) => tracing::error!(event = "reload_failed", "the certificate: {error}"),
         }
         let Some(path) = &self.config else {
-            tracing::info!(event = "reloaded", "reloaded; there is no file with settings");
+            tracing::info!(event = "reloaded", "reloaded; there is no configuration file");
             return;
         };
         match Settings::read(path) {

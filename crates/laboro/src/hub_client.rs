@@ -15,14 +15,15 @@ pub(crate) use place::RunPlace;
 
 use crate::args::hub::{HubArgs, WhereArgs};
 use crate::exit::{Exit, refused, usage};
-use crate::resolve::Chosen;
+use crate::output::counted;
+use crate::resolve::{Chosen, Which};
 use crate::run::Past;
 use anyhow::Context;
 use bytes::Bytes;
 use laboro_api::client::{Client, ClientError, Download, Upload, segment};
 use laboro_api::{
-    AddTasks, Changed, Eject, Explained, Groups, Job, Limit, Prioritise, StopSlots, SubmitJob,
-    Submitted, Task, Waited, Worker,
+    AddTasks, Changed, Eject, Explained, Groups, Job, JobState, Limit, Prioritise, StopSlots,
+    SubmitJob, Submitted, Task, Waited, Worker,
 };
 use place::HubOrRun;
 use serde_json::{Value, json};
@@ -70,7 +71,7 @@ pub(crate) fn change(
 ) -> anyhow::Result<Exit> {
     converse(place::to_change(args)?, async |hub| match hub.is_over() {
         true => Err(refused(format!(
-            "{} is not running: only a run that is under way can be changed",
+            "{} is not running: only a run in progress can be changed",
             hub.address()
         ))),
         false => conversation(hub).await,
@@ -102,7 +103,7 @@ pub(crate) fn dashboard_link(args: &WhereArgs) -> anyhow::Result<Option<String>>
         HubOrRun::Hub(target, _) => {
             let token = target.token.as_ref();
             let token = token
-                .ok_or_else(|| usage("the access file has no token: ask for one at the hub"))?;
+                .ok_or_else(|| usage("the access file has no token: make one with `laboro access` on the hub's machine"))?;
             Ok(Some(format!("https://{}/#token={token}", target.address())))
         }
     }
@@ -156,10 +157,12 @@ impl WorkerVerb {
         match self {
             WorkerVerb::Drain => "starts no more tasks".to_owned(),
             WorkerVerb::Stop(None) => "is stopped; its tasks go back to the queue".to_owned(),
-            WorkerVerb::Stop(Some(slots)) => format!("has {slots} slots less"),
+            WorkerVerb::Stop(Some(slots)) => {
+                format!("gives up {}", counted(u64::from(*slots), "slot"))
+            }
             WorkerVerb::Eject(_) => "is ejected".to_owned(),
             WorkerVerb::Pardon => "is pardoned".to_owned(),
-            WorkerVerb::Lift => "is back to work".to_owned(),
+            WorkerVerb::Lift => "accepts tasks again".to_owned(),
         }
     }
 }
@@ -345,7 +348,26 @@ impl Hub {
                 self.client.post(&path, &selection).await
             }
         };
-        changed.map_err(told)
+        match changed {
+            Err(ClientError::Refused(problem)) if problem.reason == "nothing_selected" => {
+                Err(self.nothing_to_do(chosen, verb).await)
+            }
+            changed => changed.map_err(told),
+        }
+    }
+
+    async fn nothing_to_do(&self, chosen: &Chosen, verb: Verb) -> anyhow::Error {
+        let (job, verb) = (chosen.job, verb.word());
+        let state = match self.job(job).await {
+            Ok(found) if chosen.which == Which::Job => found.state,
+            _ => return refused(format!("nothing to {verb} among these tasks of job {job}")),
+        };
+        refused(match state {
+            JobState::Done | JobState::Failed | JobState::Cancelled => {
+                format!("nothing to {verb}: job {job} has already finished ({})", state.word())
+            }
+            state => format!("nothing to {verb}: job {job} is {}", state.word()),
+        })
     }
 
     pub(crate) async fn close(&self, job: u32) -> anyhow::Result<()> {

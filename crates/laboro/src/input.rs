@@ -264,7 +264,9 @@ pub(crate) fn slots(text: &str) -> Result<u32, String> {
         number(text)
     };
     let slots = slots.and_then(|slots| u32::try_from(slots).ok());
-    slots.ok_or_else(|| "write a number, 50% of the cores, or +2 or -1 than there are".to_owned())
+    slots.ok_or_else(|| {
+        "write a number, 50% of the cores, or +2 or -1 relative to the cores".to_owned()
+    })
 }
 
 /// The values of `--resource`.

@@ -41,7 +41,7 @@ impl Machine {
                 continue;
             }
             if machine.resources.iter().any(|(known, _)| known == name) {
-                return Err(wrong("it is said twice"));
+                return Err(wrong("it is given twice"));
             }
             if name == "gpu" && value == "0" {
                 has_no_gpus = true;
@@ -92,10 +92,10 @@ fn items(list: &str) -> Result<Supply, &'static str> {
         return Err(SPELLINGS);
     }
     if (1..items.len()).any(|at| items[..at].contains(&items[at])) {
-        return Err("one of them stands there twice");
+        return Err("one of them is given twice");
     }
     if items.len() as u64 > Supply::ITEMS_MAX {
-        return Err("at most 128 can have names; of more, say how many there are");
+        return Err("at most 128 can have names; for more, give their number");
     }
     let names: Vec<Name> = items.into_iter().map(Name::from).collect();
     Ok(Supply { count: names.len() as u64, items: names })

@@ -17,7 +17,7 @@ pub(crate) struct NatsArgs {
     #[arg(
         long = "nats-monitor",
         value_name = "URL",
-        help = "Where a NATS server says how it is set up: http://HOST:8222. One for each server."
+        help = "Monitoring address of a NATS server: http://HOST:8222. One for each server."
     )]
     pub(crate) monitors: Vec<String>,
 

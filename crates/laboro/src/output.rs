@@ -49,10 +49,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// `1 task`, `2 tasks`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
+pub(crate) use laboro_core::counted;
 
 /// Text from a task or a file as it may go to a terminal: no control characters but tabs.
 pub(crate) fn safe(text: &str) -> String {

@@ -47,7 +47,7 @@ enum PoolCommand {
     List(One0),
     /// All about one pool: its allocations, and what happened lately.
     Show(One),
-    /// Start nothing more; what is queued or runs stays.
+    /// Start no more allocations; queued and running ones stay.
     Pause(One),
     /// Undo `pause`, or end the wait after a failure.
     Resume(One),
@@ -137,11 +137,11 @@ struct Add {
     #[arg(long, value_name = "TIME")]
     time_limit: Option<String>,
 
-    /// So many allocations may wait in the queue of the batch system.
+    /// How many allocations may wait in the queue of the batch system.
     #[arg(long, value_name = "N", default_value_t = 1)]
     backlog: u32,
 
-    /// So many allocations may there be in all.
+    /// How many allocations there may be in all.
     #[arg(long, value_name = "N", default_value_t = 20)]
     max: u32,
 
@@ -282,7 +282,7 @@ fn spec(add: &Add) -> anyhow::Result<PoolSpec> {
         }
         let count = value
             .parse::<u64>()
-            .map_err(|_| wrong("of a pool only the number counts, such as gpu=2"))?;
+            .map_err(|_| wrong("a pool needs only the number, such as gpu=2"))?;
         resources.insert(name.to_owned(), count);
     }
     let spec = PoolSpec {
@@ -397,7 +397,7 @@ fn show(pool: &Pool) -> anyhow::Result<()> {
     let ago = |at_ms: u64| duration(Duration::from_millis(now_ms().saturating_sub(at_ms)));
     print(format_args!("pool       {} ({}, {})", safe(&spec.name), spec.kind.word(), pool.state))?;
     print(format_args!("now        {}", safe(&pool.reason)))?;
-    let mut worker = counted(spec.slots.into(), "slot");
+    let mut worker = counted(spec.slots, "slot");
     if let Some(bytes) = spec.memory_bytes {
         worker.push_str(&format!(", {}", crate::output::bytes(bytes)));
     }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Report) -> anyhow::Result<Exit> {
         let job = resolve::job(hub, &args.job).await?;
         let facts = ReportFacts::gather(hub, job).await?;
         if facts.job.ended_ms.is_none() {
-            say(format_args!("job {job} is not over; the report shows how it is now"));
+            say(format_args!("job {job} has not ended; the report shows its present state"));
         }
         let page = page::draw(&facts) + "\n";
         if let Some(path) = write_output(args.output.as_deref(), &page)? {

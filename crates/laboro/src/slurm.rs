@@ -149,7 +149,7 @@ pub(crate) fn install_links(dir: &Path, names: &[&str]) -> anyhow::Result<Exit> 
     use anyhow::Context;
     crate::files::make_dir(dir)?;
     let dir = &dir.canonicalize().with_context(|| format!("{} cannot be used", dir.display()))?;
-    let program = std::env::current_exe().context("where this program is is not known")?;
+    let program = std::env::current_exe().context("the path of this program is not known")?;
     for name in names {
         let link = dir.join(name);
         let is_ours = std::fs::read_link(&link).is_ok_and(|to| to == program);

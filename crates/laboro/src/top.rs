@@ -12,6 +12,7 @@ mod tests;
 use crate::args::hub::Top;
 use crate::exit::{Exit, usage};
 use crate::hub_client::{Hub, look};
+use crate::output::counted;
 use crate::resolve::{Chosen, Which};
 use keyboard::Keyboard;
 use laboro_plan::parse_duration;
@@ -75,7 +76,7 @@ async fn watch(hub: &Hub, screen: &mut Screen, every: Duration) -> anyhow::Resul
                     Some(task) => Which::Ranges(vec![(task, task)]),
                 };
                 let said = match hub.change(&Chosen { job, which }, verb).await {
-                    Ok(changed) => format!("{}: {} tasks", verb.word(), changed.tasks),
+                    Ok(changed) => format!("{}: {}", verb.word(), counted(changed.tasks, "task")),
                     Err(error) => format!("{error:#}"),
                 };
                 model.say(said);

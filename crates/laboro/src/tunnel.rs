@@ -7,7 +7,7 @@ use crate::args::hub::HubArgs;
 use crate::exit::{Exit, refused, usage};
 use crate::files::read_access;
 use crate::hub_client::access_path;
-use crate::output::{print, safe, say};
+use crate::output::{counted, print, safe, say};
 use crate::run::Signals;
 use anyhow::Context;
 use clap::Args;
@@ -42,7 +42,7 @@ pub(crate) struct Tunnel {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
 
-    /// Listen also on addresses that other machines can reach: anyone who connects has what the token allows.
+    /// Also listen on addresses that other machines can reach: anyone who connects can do what the token allows.
     #[arg(long)]
     insecure: bool,
 
@@ -124,7 +124,10 @@ async fn serve(args: &Tunnel, access: Access) -> anyhow::Result<Exit> {
     open.shutdown().await;
     let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let (connections, sent, received) = (of(&ends.connections), of(&ends.sent), of(&ends.received));
-    say(format_args!("{connections} connections, {sent} bytes to the hub, {received} from it"));
+    say(format_args!(
+        "{}, {sent} bytes to the hub, {received} from it",
+        counted(connections, "connection")
+    ));
     Ok(Exit::Done)
 }
 

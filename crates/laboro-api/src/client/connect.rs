@@ -123,8 +123,7 @@ fn is_hang_up(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
-const TURNED_AWAY: &str = "it was closed before anything was said. A hub does so when there are too many connections \
-                           from this address, or when this address may not come in";
+const TURNED_AWAY: &str = "it was closed before an answer. A hub does so if there are too many connections from this address, or if this address is not allowed";
 
 async fn shake_hands<S>(stream: S, address: &str) -> Result<Sender, ClientError>
 where

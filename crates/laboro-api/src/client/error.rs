@@ -42,7 +42,7 @@ pub enum ClientError {
     #[error("{0}")]
     Refused(Box<Problem>),
     /// The answer is not that of a hub.
-    #[error("{address} answered {status} and not as a hub does: is it one?")]
+    #[error("{address} answered {status}, not as a hub does: is it a hub?")]
     Strange {
         /// The hub.
         address: String,
@@ -50,7 +50,7 @@ pub enum ClientError {
         status: u16,
     },
     /// The answer cannot be read.
-    #[error("the answer of {address} makes no sense: {why}")]
+    #[error("the answer of {address} cannot be understood: {why}")]
     Malformed {
         /// The hub.
         address: String,

@@ -90,7 +90,7 @@ impl Client {
         self.pulse.lost();
     }
 
-    /// A PING that nobody answers.
+    /// A PING, which has no answer.
     pub fn ping(&mut self, out: &mut Vec<Message>) {
         self.next_id += 1;
         let id = Bytes::copy_from_slice(&self.next_id.to_le_bytes());

@@ -56,7 +56,7 @@ pub enum PacketError {
     Broken,
     #[error("stream is over, and its zlib data is not")]
     CutOff,
-    #[error("stream goes on after its end")]
+    #[error("stream continues after its end")]
     AfterEnd,
     #[error("stream was aborted by its writer")]
     Aborted,

@@ -136,7 +136,7 @@ impl Manager {
             }
         }
         if self.heard.len() > MESSAGE_BYTES_MAX {
-            out.malformed("it goes on talking while it should wait for an answer");
+            out.malformed("it continues to send while it should wait for an answer");
         }
         // Half a word has to become a whole one.
         if matches!(self.stage, ManagerStage::Waiting)

@@ -11,7 +11,7 @@ use super::{DEFAULT_GROUP, VERSION};
 use crate::worker::{Key, News, Order, Orders, Parting, WorkerSide};
 use bytes::{Bytes, BytesMut};
 use job::{Handover, Running};
-use laboro_core::Time;
+use laboro_core::{Time, counted};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 
@@ -192,8 +192,8 @@ impl Runner {
         self.stage = RunnerStage::Away;
         out.hang_up(match end {
             End::Finished if self.given_up > 0 => {
-                let count = self.given_up;
-                Parting::Refused(format!("the manager did not take {count} results"))
+                let results = counted(self.given_up, "result");
+                Parting::Refused(format!("the manager did not accept {results}"))
             }
             End::Finished => Parting::Finished,
             End::Ejected => Parting::Refused(

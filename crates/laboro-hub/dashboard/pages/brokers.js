@@ -31,7 +31,7 @@ function drawBroker(broker) {
     table(["Worker", ["Free", "number"], ["Slots", "number"], ["Requests", "number"], ["Speed", "number"], ""],
       (broker.workers ?? []).map((worker) => [h("code", {}, text(worker.address)), count(worker.free ?? 0),
         count(worker.slots ?? 0), count(worker.messages ?? 0), rate(worker.per_s ?? 0), worker.away ? "away" : ""]),
-      "nobody is registered"),
+      "no worker is registered"),
     dropped.length > 0 && h("p", { class: "note" }, "dropped: ",
       dropped.map(([why, number]) => `${count(number)} ${why.replaceAll("_", " ")}`).join(", ")));
 }

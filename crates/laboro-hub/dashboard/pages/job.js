@@ -68,7 +68,7 @@ export async function show(place, visit) {
     swap(parts.histogram, histogram(past.durations), drawQuantiles(past.durations));
     swap(parts.timeline, timeline(number, past.spans, runs, Date.now(), past.every),
       !past.whole && h("p", { class: "empty" }, past.started
-        ? `the hub remembers this job since ${clock(past.since_ms)}` : "the hub does not remember how this job went"));
+        ? `the hub remembers this job since ${clock(past.since_ms)}` : "the hub has no history of this job"));
     swap(parts.workers, drawWorkers(past));
     swap(parts.slowest, table(["Task", "Worker", ["Took", "number"]], past.slowest.slice(0, 10).map((one) =>
       [taskLink(number, one.task), workerLink(one.worker), duration(one.took_ms)])));
@@ -80,7 +80,7 @@ export async function show(place, visit) {
     release: () => change("release", changed("rerunning")),
     retry: () => change("retry", changed("run again")),
     cancel: async () => {
-      const words = "What runs is ended, and what has not started never will.";
+      const words = "Running tasks are ended, and waiting ones will not start.";
       if (await agree(`Cancel job ${number}?`, words, "Cancel the job")) change("cancel", changed("cancelled"));
     },
   });
@@ -169,7 +169,7 @@ function drawSpeed(steps, job) {
     failed.push(0);
   }
   const factor = 1000 / (steps.width_ms || 1000);
-  return overTime({ label: "tasks ended a second", stacked: true, unit: rate,
+  return overTime({ label: "tasks ended per second", stacked: true, unit: rate,
     times: done.map((_, at) => steps.start_ms + at * steps.width_ms), series: [
       { name: "done", state: "done", values: done.map((number) => number * factor) },
       { name: "failed", state: "failed", values: failed.map((number) => number * factor) }] });

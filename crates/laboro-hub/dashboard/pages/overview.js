@@ -27,7 +27,7 @@ export async function show(place, visit) {
       h("section", { class: "panel" }, h("div", { class: "panel-head" }, h("h2", {}, "Throughput"), choice), speed),
       panel("Queue", queue)),
     panel("Newest jobs", jobs),
-    h("div", { class: "two" }, panel("What failed lately", failures), panel("Groups", groups)));
+    h("div", { class: "two" }, panel("Recent failures", failures), panel("Groups", groups)));
 
   const look = async () => {
     const [seen, known, newest] = await Promise.all([
@@ -40,11 +40,11 @@ export async function show(place, visit) {
     const perSecond = span === "seconds" ? 1 : 1 / 60;
     const times = samples.map((sample) => sample.at_ms);
     const of = (name, factor = 1) => samples.map((sample) => sample[name] * factor);
-    swap(speed, overTime({ label: "tasks ended a second", times, stacked: true, unit: rate, series: [
+    swap(speed, overTime({ label: "tasks ended per second", times, stacked: true, unit: rate, series: [
       { name: "done", state: "done", values: of("done", perSecond) },
       { name: "failed", state: "failed", values: of("failed", perSecond) },
       { name: "again", state: "delayed", values: of("again", perSecond) }] }));
-    swap(queue, overTime({ label: "tasks that wait and run", times, series: [
+    swap(queue, overTime({ label: "waiting and running tasks", times, series: [
       { name: "queued", state: "ready", values: of("queued") },
       { name: "running", state: "running", values: of("running") },
       { name: "waiting", state: "waiting", values: of("waiting") }] }));
@@ -74,14 +74,14 @@ function drawCards(seen, groups, past) {
   return [
     card("Running", count(sum("running")), `${rate(speed)} now`, "running"),
     card("Ready", count(sum("ready") + sum("delayed")), `${count(sum("waiting"))} wait for others`, "ready"),
-    card("Done", count(sum("done")), "of jobs that are remembered", "done"),
+    card("Done", count(sum("done")), "of remembered jobs", "done"),
     card("Failed", count(sum("failed")), `${count(sum("blocked"))} blocked by it`, "failed"),
     card("Workers", count(workers.connected), odd.map(([word, number]) => `${number} ${word}`).join(", ") || "all well"),
     card("Slots", `${count(workers.slots_used)} / ${count(workers.slots)}`,
-      workers.slots_ahead ? `in use, ${count(workers.slots_ahead)} given ahead` : "in use"),
+      workers.slots_ahead ? `in use, ${count(workers.slots_ahead)} dispatched ahead` : "in use"),
     workers.memory_used_bytes > 0 && card("Memory", bytes(workers.memory_used_bytes), `given out of ${bytes(workers.memory_bytes)}`),
     (workers.resources ?? []).map((one) => card(text(one.name), `${amount(one.used)} / ${count(one.count)}`, "in use")),
-    seen.disk && card("Disk", bytes(seen.disk.free_bytes), "free where the hub writes"),
+    seen.disk && card("Disk", bytes(seen.disk.free_bytes), "free on the hub's disk"),
   ];
 }
 
@@ -122,5 +122,5 @@ function drawGroups(groups, me) {
 function drawFailures(failures) {
   return table(["Task", "How", "Worker", "When", ["After", "number"]], failures.slice(0, 10).map((one) => [
     taskLink(one.job, one.task), outcome(one.outcome), workerLink(one.worker),
-    ago(one.started_ms + one.took_ms), duration(one.took_ms)]), "nothing failed since the hub started");
+    ago(one.started_ms + one.took_ms), duration(one.took_ms)]), "no failures since the hub started");
 }

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 /** Why a token that was good before, or came with a link, is refused. */
 export function why(error) {
   if (error.status === 401) {
-    return "The hub does not take this token: it was revoked, ran out, or belongs to another hub. " +
+    return "The hub does not accept this token: it was revoked, has expired, or belongs to another hub. " +
       "For a new link run `laboro dashboard` where the hub's access file is.";
   }
   return error instanceof TypeError ? "The hub does not answer. Is it running, and is its certificate trusted here?"
@@ -34,7 +34,7 @@ export function form(refusal, enter) {
   };
   return h("form", { class: "signin panel", onsubmit: submit },
     h("h1", {}, "Sign in"),
-    h("p", {}, "Show the hub a token. ", h("code", {}, "laboro access --role watch"), " makes one that only looks; ",
+    h("p", {}, "Enter a token. ", h("code", {}, "laboro access --role watch"), " makes one that may only look; ",
       h("code", {}, "laboro dashboard"), " prints a link that signs you in."),
     h("input", { type: "text", name: "username", value: "token", autocomplete: "username", hidden: true }),
     h("label", {}, "Token", input), wrong, button);

@@ -50,7 +50,7 @@ export async function show(place, visit) {
     enable(buttons, task);
     swap(why, explained && h("p", { class: "why" }, h("b", {}, "Why it does not run: "), explained.explanation),
       task.message && h("p", { class: "trouble" }, task.message),
-      task.output_lost && h("p", { class: "trouble" }, "Some of what it printed is lost: the hub could not write it."));
+      task.output_lost && h("p", { class: "trouble" }, "Some of its output is lost: the hub could not write it."));
     swap(attempts, drawAttempts(runs));
     swap(work, drawWork(task.work ?? {}, task));
     swap(links, drawLinks("after", task.after), drawLinks("before", task.before));
@@ -66,7 +66,7 @@ export async function show(place, visit) {
     release: () => change("release", "rerunning"),
     retry: () => change("retry", "runs again").then(reopen),
     cancel: async () => {
-      if (await agree(`Cancel task ${number}?`, "If it runs, it is ended.", "Cancel the task")) {
+      if (await agree(`Cancel task ${number}?`, "A running task is ended.", "Cancel the task")) {
         change("cancel", "cancelled");
       }
     },
@@ -105,7 +105,7 @@ function drawAttempts(runs) {
   return table(columns, runs.map((one, at) => [
     String(one.attempt || at + 1), workerLink(one.worker), clock(one.started_ms), one.ended_ms ? clock(one.ended_ms) : "",
     duration((one.ended_ms ?? Date.now()) - one.started_ms), one.outcome ? outcome(one.outcome) : "runs",
-    ...(isUsedKnown ? used(one) : [])]), "none is remembered");
+    ...(isUsedKnown ? used(one) : [])]), "no history");
 }
 
 function drawWork(work, task) {
@@ -114,7 +114,7 @@ function drawWork(work, task) {
   const code = (value) => h("code", {}, value);
   if (work.command) row("command", code(command(work.command)));
   if (work.script !== undefined) row(`script ${work.script_kind ?? ""}`, h("pre", { class: "output short" }, text(work.script)));
-  if (!work.command && work.script === undefined) row("work", "its worker knows what its name means");
+  if (!work.command && work.script === undefined) row("work", "its worker knows the name");
   if (work.value !== undefined) row("value", code(text(work.value)));
   if (work.dir) row("directory", code(text(work.dir)));
   if (work.stdin?.file) row("stdin file", code(text(work.stdin.file)));
@@ -141,8 +141,8 @@ function drawLinks(title, list) {
     if (one.array !== undefined) return h("a", { href: `#/jobs/${one.job}` }, `${one.job}/${one.array}…`);
     return text(one);
   });
-  const words = title === "after" ? "It waits for" : "Those wait for it";
-  return h("p", {}, h("b", {}, `${words}: `), shown.length === 0 ? "none that are known" : shown.flatMap((one, at) => (at ? [", ", one] : [one])));
+  const words = title === "after" ? "It waits for" : "Waiting for it";
+  return h("p", {}, h("b", {}, `${words}: `), shown.length === 0 ? "none known" : shown.flatMap((one, at) => (at ? [", ", one] : [one])));
 }
 
 /** With the one that runs or comes next. What a person has tried again is counted on. */

@@ -10,7 +10,7 @@ import { learn } from "../workers.js";
 export async function show(place, visit) {
   const [number] = visit.parts;
   const [head, buttons, cards, why, holds] = Array.from({ length: 5 }, () => h("div", {}));
-  put(place, h("div", { class: "head" }, head, buttons), why, cards, panel("What it holds", holds));
+  put(place, h("div", { class: "head" }, head, buttons), why, cards, panel("Its tasks", holds));
   const look = async () => {
     const worker = await get(`workers/${number}`);
     if (visit.isOver) return;
@@ -68,16 +68,16 @@ export function actOnWorkers(place, look) {
   const change = (worker, what, done, body) =>
     attempt(() => post(`workers/${worker}/${what}`, body), done).then(look);
   act(place, {
-    drain: ({ worker }) => change(worker, "drain", "gets nothing more"),
+    drain: ({ worker }) => change(worker, "drain", "accepts no more tasks"),
     lift: ({ worker }) => change(worker, "lift", "back to work"),
     pardon: ({ worker }) => change(worker, "pardon", "in good standing"),
     stop: async ({ worker, name }) => {
-      if (await agree(`Stop ${name}?`, "It gets nothing more, and what runs there is taken back.", "Stop it")) {
+      if (await agree(`Stop ${name}?`, "It accepts no more tasks, and its running tasks go back to the queue.", "Stop it")) {
         change(worker, "stop", "stopped");
       }
     },
     eject: async ({ worker, name }) => {
-      const reason = await line(`Eject ${name}?`, "Reason, for everybody to read", "Eject it");
+      const reason = await line(`Eject ${name}?`, "Reason, visible to everyone", "Eject it");
       if (reason !== null) change(worker, "eject", "ejected", reason ? { reason } : {});
     },
   });

@@ -7,6 +7,7 @@ use super::register::Node;
 use crate::listen::Reception;
 use laboro_core::{
     Command, JobId, Leave, Leaving, Name, Query, Reply, TaskId, Time, WorkerRef, WorkerView,
+    counted,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -153,7 +154,7 @@ async fn look_at(door: &FuqState, reception: &Reception, name: String) {
     }
     let Some(view) = view else { return };
     let (at, tasks) = (&reception.door, view.lease_count);
-    tracing::warn!("{at}: {name} is gone: its {tasks} tasks go to others");
+    tracing::warn!("{at}: {name} is lost: {} of it go to others", counted(tasks, "task"));
     let leave = Leave { worker, session: None, how: Leaving::Gone };
     let _ = reception.handle.ask(Command::Leave(leave)).await;
 }

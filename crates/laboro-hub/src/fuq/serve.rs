@@ -138,7 +138,7 @@ impl FuqConnection {
                     count(&stats.malformed, 1);
                     let (door, peer) = (&self.reception.door, self.peer);
                     let complaints = &self.reception.complaints;
-                    complaints.warn(format_args!("{door}: {peer} makes no sense: {why}"));
+                    complaints.warn(format_args!("{door}: {peer} sent malformed data: {why}"));
                 }
                 FuqRefused::TooLarge(_) => count(&stats.malformed, 1),
                 FuqRefused::Forbidden(why) => {

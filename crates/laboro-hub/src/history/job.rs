@@ -1,5 +1,5 @@
 //! One job's past: how long its attempts took, who ran them, the slowest, the newest failures, and a fair
-//! choice of all of them for a picture of when what ran where.
+//! choice of all of them for a picture of which attempt ran where and when.
 
 use super::durations::Durations;
 use super::series::{Folding, Tally};
@@ -55,7 +55,7 @@ pub(super) struct JobPast {
     rate: Folding,
     durations: Durations,
     spans: Vec<Span>,
-    /// Every so many-th attempt is in `spans`.
+    /// Every n-th attempt is in `spans`; this is n.
     every: u64,
     ended: u64,
     slowest: Vec<Span>,

@@ -136,9 +136,7 @@ impl From<Refusal> for Refused {
         const CLASH: StatusCode = StatusCode::CONFLICT;
         const WRONG: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
         let (status, reason, hint) = match &refusal {
-            Refusal::NoSuchJob(_) => {
-                (GONE, "no_such_job", "it was never there or has been forgotten")
-            }
+            Refusal::NoSuchJob(_) => (GONE, "no_such_job", "it never existed or was forgotten"),
             Refusal::NoSuchTask(_) => (GONE, "no_such_task", "list them with GET jobs/{id}/tasks"),
             Refusal::NoSuchGroup(_) => (GONE, "no_such_group", "list them with GET groups"),
             Refusal::NoSuchWorker(_) => (GONE, "no_such_worker", "list them with GET workers"),
@@ -147,7 +145,7 @@ impl From<Refusal> for Refused {
                 (CLASH, "job_not_finished", "wait for it, or cancel and close it first")
             }
             Refusal::NameTaken(_) => {
-                (CLASH, "name_taken", "choose another name or say what `if_taken` should do")
+                (CLASH, "name_taken", "choose another name, or set `if_taken`")
             }
             Refusal::WorkerTaken { .. } => (CLASH, "worker_taken", "choose another name"),
             Refusal::NameTwice(_) => (WRONG, "name_twice", "names are unique in a group"),
@@ -157,7 +155,7 @@ impl From<Refusal> for Refused {
                 (WRONG, "nodes_and_variants", "leave out nodes, or the variants")
             }
             Refusal::UnknownPred { .. } => {
-                (WRONG, "unknown_predecessor", "submit it first, or say `unknown_after: ignore`")
+                (WRONG, "unknown_predecessor", "submit it first, or set `unknown_after: ignore`")
             }
             Refusal::Cycle(_) => (WRONG, "cycle", "take one of the dependencies away"),
             Refusal::UnequalArrays { .. } => {
@@ -175,14 +173,18 @@ impl From<Refusal> for Refused {
             Refusal::TooLarge { .. } => {
                 (WRONG, "task_too_large", "split it, or put what it works on in a file")
             }
-            Refusal::NotYours(_) => (CLASH, "not_yours", "only its worker can say that"),
-            Refusal::NotStarted(_) => (CLASH, "not_started", "it has to be given out first"),
+            Refusal::NotYours(_) => (CLASH, "not_yours", "only its worker can report that"),
+            Refusal::NotStarted(_) => (CLASH, "not_started", "it has to be dispatched first"),
             Refusal::AlreadyFinished { .. } => (CLASH, "already_finished", "retry it to run again"),
-            Refusal::NothingSelected => {
-                (CLASH, "nothing_selected", "no task of the selection is in a state for this")
-            }
+            Refusal::NothingSelected => (
+                CLASH,
+                "nothing_selected",
+                "none of the selected tasks is in a state in which this is possible",
+            ),
             Refusal::WorkerAway(_) => (CLASH, "worker_away", "start it first"),
-            Refusal::WorkerLeaves(_) => (CLASH, "worker_leaves", "start it again when it is gone"),
+            Refusal::WorkerLeaves(_) => {
+                (CLASH, "worker_leaves", "start it again after it has ended")
+            }
             Refusal::WorkerHere(_) => (CLASH, "worker_here", "choose another name"),
             Refusal::Ejected { .. } => (CLASH, "ejected", "pardon it first"),
             Refusal::NotYet(_) => (StatusCode::NOT_IMPLEMENTED, "not_yet", "use a newer hub"),

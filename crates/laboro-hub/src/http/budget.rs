@@ -77,7 +77,7 @@ impl Budget {
 
     fn refusal(&self) -> Refused {
         let most = self.bytes_max;
-        let detail = format!("request bodies take {most} bytes already, which is the most");
+        let detail = format!("request bodies already use {most} bytes, the maximum");
         Refused::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
             .hint("send it again, or send fewer requests at once")
             .retry_after(1)

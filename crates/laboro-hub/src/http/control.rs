@@ -10,7 +10,7 @@ use axum::extract::State;
 use laboro_api::{Changed, Job, Limit, Prioritise, Problem, Selection};
 use laboro_core::{Command, JobId, Reply};
 
-/// Nothing of the selection starts until it is released; what runs goes on.
+/// Nothing of the selection starts until it is released; running tasks continue.
 #[utoipa::path(post, path = "/jobs/{job}/hold", tag = "control", params(("job" = u32, Path)),
     request_body = Selection,
     responses((status = 200, body = Changed), (status = 404, body = Problem)))]
@@ -23,7 +23,7 @@ pub(super) async fn hold(
     api.change(&visitor, job, &selection, Command::Hold).await.map(Json)
 }
 
-/// Lifts a hold, and lets a job go on that stopped after too many failures.
+/// Lifts a hold, and resumes a job that stopped after too many failures.
 #[utoipa::path(post, path = "/jobs/{job}/release", tag = "control", params(("job" = u32, Path)),
     request_body = Selection,
     responses((status = 200, body = Changed), (status = 404, body = Problem)))]
@@ -62,7 +62,7 @@ pub(super) async fn retry(
     api.change(&visitor, job, &selection, Command::Retry).await.map(Json)
 }
 
-/// Higher goes first.
+/// Higher runs first.
 #[utoipa::path(post, path = "/jobs/{job}/priority", tag = "control", params(("job" = u32, Path)),
     request_body = Prioritise,
     responses((status = 200, body = Changed), (status = 404, body = Problem)))]

@@ -79,17 +79,17 @@ const CHANGE_ANSWERS: [&str; 4] = ["404", "409", "413", "422"];
 fn words(status: &str) -> &'static str {
     match status {
         "206" => "the range asked for",
-        "400" => "a parameter, a field or a value that makes no sense",
+        "400" => "an invalid parameter, field or value",
         "401" => "no token, an unknown one, or one that has expired",
         "403" => "the role or the group of the token does not allow it",
-        "404" => "there is none, or none to be seen",
-        "409" => "not in the state it is in",
+        "404" => "it does not exist, or this token may not see it",
+        "409" => "not possible in its present state",
         "413" => "the body is too large",
         "416" => "there is no such range",
-        "422" => "understood, and not possible: the detail says which part",
+        "422" => "valid, but not possible: `detail` says why",
         "429" => "too many wrong tokens from this address, or too many requests at once",
         "500" => "a fault of the hub; its log says more",
-        "503" => "the hub stops, or does not lead",
+        "503" => "the hub is stopping, or is a standby",
         _ => "see `detail`",
     }
 }

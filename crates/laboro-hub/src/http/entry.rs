@@ -56,7 +56,7 @@ pub(super) async fn enter(
         Err(refused) => return refused.into_response(),
     };
     if who.role == Role::Work {
-        return Refused::forbidden("a token for workers opens no door of the API").into_response();
+        return Refused::forbidden("worker tokens cannot use the API").into_response();
     }
     let changes_something = request.method() != Method::GET && request.method() != Method::HEAD;
     let standing = Standing::new(&api, who.clone());
@@ -107,7 +107,7 @@ fn identify(api: &Api, headers: &HeaderMap, peer: Option<SocketAddr>) -> Result<
         |reason, detail: String| Refused::new(StatusCode::UNAUTHORIZED, reason, detail);
     let mut shown = headers.get_all(AUTHORIZATION).iter();
     let Some(header) = shown.next() else {
-        return Err(unauthorized("no_token", "no token was shown".to_owned())
+        return Err(unauthorized("no_token", "the request has no token".to_owned())
             .hint("send `Authorization: Bearer TOKEN`; `laboro access` makes one"));
     };
     // Whoever stands in between may have looked at the other one.
@@ -116,8 +116,11 @@ fn identify(api: &Api, headers: &HeaderMap, peer: Option<SocketAddr>) -> Result<
         return Err(unauthorized("bad_token", detail.to_owned()).hint("send one"));
     }
     let Some(secret) = bearer(header.as_bytes()) else {
-        return Err(unauthorized("bad_token", "the Authorization header has no bearer".to_owned())
-            .hint("send `Authorization: Bearer TOKEN`"));
+        return Err(unauthorized(
+            "bad_token",
+            "the Authorization header has no bearer token token".to_owned(),
+        )
+        .hint("send `Authorization: Bearer TOKEN`"));
     };
     let now = api.services.clock.now();
     let ip = peer.map(|peer| peer.ip());
@@ -168,7 +171,7 @@ impl Visitor {
         *self.note.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
     }
 
-    /// The token was revoked or ran out while its request came.
+    /// The token was revoked or has expired while its request came.
     pub(super) fn has_ended(&self) -> bool {
         self.standing.is_over()
     }
@@ -192,7 +195,7 @@ impl Visitor {
             Role::Submit | Role::Admin => Ok(()),
             Role::Watch | Role::Work => {
                 let role = word(self.who.role);
-                Err(Refused::forbidden(format!("a token with the role {role} only reads")))
+                Err(Refused::forbidden(format!("a token with the role {role} may only read")))
             }
         }
     }
@@ -202,7 +205,9 @@ impl Visitor {
             Role::Admin => Ok(()),
             role => {
                 let role = word(role);
-                Err(Refused::forbidden(format!("this needs the role admin, and this is {role}")))
+                Err(Refused::forbidden(format!(
+                    "this needs the role admin, and the token has the role {role}"
+                )))
             }
         }
     }
@@ -252,8 +257,10 @@ impl Api {
                 Ok(Who { owner, group: Some(view.group), ..who })
             }
             None => {
-                let detail =
-                    format!("job {} has ended, and the access of its tasks with it", job.0);
+                let detail = format!(
+                    "job {} has ended, so the token of its tasks is no longer valid",
+                    job.0
+                );
                 Err(Refused::new(StatusCode::UNAUTHORIZED, "token_ended", detail))
             }
         }
@@ -286,7 +293,7 @@ impl Api {
         }
         let whose = view.owner.map_or("no known owner".to_owned(), |owner| owner.to_string());
         let detail = format!(
-            "job {job} belongs to {whose}, and this token to {}: it may change its own jobs only",
+            "job {job} belongs to {whose}, and this token may change jobs of {} only",
             visitor.owner()
         );
         Err(Refused::new(StatusCode::FORBIDDEN, "not_owner", detail).hint(

@@ -31,8 +31,7 @@ pub(super) struct EventsQuery {
 /// A sign of life for proxies, and a way to notice that nobody reads.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 
-/// Changes as they happen. Every event has a number; `Last-Event-ID` goes on after it. An event of the kind
-/// `gap` says that something is missing: look at everything again.
+/// Changes as they happen. Every event has a number; `Last-Event-ID` continues after it. An event of the kind `gap` means that events are missing: read everything again.
 #[utoipa::path(get, path = "/events", tag = "events",
     params(EventsQuery, ("last-event-id" = Option<String>, Header)),
     responses((status = 200, body = Event, content_type = "text/event-stream"),
@@ -183,7 +182,7 @@ impl Api {
     pub(super) async fn view(&self, resume: Option<&str>) -> Result<Viewer, Refused> {
         let most = self.services.limits.viewers;
         if self.feed.viewers() >= most {
-            let detail = format!("{most} others are watching already");
+            let detail = format!("there are {most} viewers already, the maximum");
             return Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_viewers", detail)
                 .retry_after(5));
         }

@@ -36,7 +36,7 @@ pub(super) async fn pause(
     api.change_group(&visitor, group, Command::Pause).await.map(Json)
 }
 
-/// The group goes on. For admins.
+/// Starts tasks of the group again. For admins.
 #[utoipa::path(post, path = "/groups/{group}/resume", tag = "groups",
     params(("group" = String, Path)),
     responses((status = 200, body = Group), (status = 404, body = Problem)))]
@@ -123,9 +123,9 @@ pub(super) async fn act(
         "cancel" => Box::new(Command::Cancel),
         "retry" => Box::new(Command::Retry),
         other => {
-            let detail = format!("a task cannot be asked to {other}");
+            let detail = format!("`{other}` is not an action for a task");
             return Err(Refused::bad_request("bad_path", detail)
-                .hint("say hold, release, cancel, retry or priority"));
+                .hint("use hold, release, cancel, retry or priority"));
         }
     };
     visitor.must_submit()?;

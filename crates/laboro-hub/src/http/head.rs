@@ -27,7 +27,7 @@ fn has_one_meaning(request: &Request, headers_max: usize) -> Result<(), Refused>
     let headers = request.headers();
     let count = headers.len();
     if count > headers_max {
-        let detail = format!("{count} headers; {headers_max} is the most");
+        let detail = format!("{count} headers; at most {headers_max} are allowed");
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         return Err(Refused::new(status, "too_many_headers", detail));
     }

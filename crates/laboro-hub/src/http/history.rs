@@ -23,7 +23,7 @@ pub(super) struct HistoryQuery {
     after_ms: u64,
 }
 
-/// Throughput and queues over time. Begins anew with the hub.
+/// Throughput and queues over time, since the hub started.
 #[utoipa::path(get, path = "/history", tag = "history", params(HistoryQuery),
     responses((status = 200, body = History), (status = 404, body = Problem)))]
 pub(super) async fn history(
@@ -42,7 +42,7 @@ pub(super) async fn history(
     Ok(Json(past))
 }
 
-/// How the tasks of a job went: how long, where, how fast. A job of which nothing is remembered has an empty one.
+/// Statistics of the tasks of a job: durations, workers, throughput. A job that is not remembered has an empty history.
 #[utoipa::path(get, path = "/jobs/{job}/history", tag = "history", params(("job" = u32, Path)),
     responses((status = 200, body = JobHistory), (status = 404, body = Problem)))]
 pub(super) async fn job_history(

@@ -27,7 +27,7 @@ pub(super) struct JobsQuery {
     name: Option<String>,
     /// The `next` of the page before.
     from: Option<u32>,
-    /// At most so many, 1000 at most; 100 if not given.
+    /// At most this many, 1000 at most; 100 if not given.
     limit: Option<u32>,
     #[serde(default)]
     #[param(inline)]

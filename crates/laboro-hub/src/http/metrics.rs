@@ -155,7 +155,7 @@ fn register_groups(registry: &mut Registry, groups: impl Iterator<Item = GroupVi
         set(&paused, vec![("group", name)], group.paused.into());
     }
     registry.register("tasks", "Tasks by group and state", tasks);
-    registry.register("group_paused", "Whether nothing of the group starts", paused);
+    registry.register("group_paused", "1 if the group is paused", paused);
 }
 
 /// So many owners of all groups are named, those with the most slots in use first: a label costs whoever keeps the
@@ -211,7 +211,7 @@ fn register_pools(registry: &mut Registry, api: &Api) {
     }
     registry.register("pool_allocations", "Allocations of a pool by state", allocations);
     registry.register("pool_failures", "Allocations of a pool that failed", failures);
-    registry.register("pool_submitted", "Allocations of a pool that were asked for", submitted);
+    registry.register("pool_submitted", "Allocations that a pool submitted", submitted);
 }
 
 /// Looks at so many pages of a thousand at most.
@@ -251,9 +251,9 @@ async fn register_workers(
         set(&slots, labels.clone(), all);
         set(&used, labels, busy);
     }
-    registry.register("workers", "Workers that are known", workers);
+    registry.register("workers", "Known workers", workers);
     registry.register("worker_slots", "Slots of workers", slots);
-    registry.register("worker_slots_used", "Slots of workers with a task", used);
+    registry.register("worker_slots_used", "Slots of workers in use", used);
     Ok(())
 }
 
@@ -262,17 +262,17 @@ type DoorMetric = (&'static str, &'static str, fn(&DoorStatus) -> u64);
 
 /// All of these only grow; the text adds `_total` to their names.
 const DOOR_COUNTERS: [DoorMetric; 11] = [
-    ("door_connections_opened", "Connections since the start", |door| door.connections_total),
+    ("door_connections_opened", "Connections since the hub started", |door| door.connections_total),
     ("door_received_messages", "Messages received", |door| door.messages_in),
     ("door_sent_messages", "Messages sent", |door| door.messages_out),
     ("door_received_bytes", "Bytes received", |door| door.bytes_in),
     ("door_sent_bytes", "Bytes sent", |door| door.bytes_out),
-    ("door_refused", "Turned away before a word", |door| door.refused),
-    ("door_dropped", "Messages that cannot be answered", |door| door.dropped),
-    ("door_malformed", "Closed for making no sense", |door| door.malformed),
-    ("door_denied", "Without a good token", |door| door.denied),
-    ("door_silent", "Closed for their silence", |door| door.silent),
-    ("door_slow", "Cut off for not reading", |door| door.slow),
+    ("door_refused", "Connections refused before any data", |door| door.refused),
+    ("door_dropped", "Messages that could not be answered", |door| door.dropped),
+    ("door_malformed", "Connections closed after malformed input", |door| door.malformed),
+    ("door_denied", "Connections without a valid token", |door| door.denied),
+    ("door_silent", "Connections closed because they were silent", |door| door.silent),
+    ("door_slow", "Connections closed because they did not read", |door| door.slow),
 ];
 
 fn register_doors(registry: &mut Registry, doors: &[DoorStatus]) {
@@ -295,7 +295,7 @@ fn register_attempts(registry: &mut Registry, api: &Api) {
     let Some(history) = &api.services.history else { return };
     let totals = history.totals();
     let started = ConstCounter::new(totals.started);
-    registry.register("attempts_started", "Attempts that began since the start", started);
+    registry.register("attempts_started", "Attempts started since the hub started", started);
     let ended = Counters::default();
     let ends = [
         ("done", totals.done),
@@ -306,7 +306,7 @@ fn register_attempts(registry: &mut Registry, api: &Api) {
     for (how, count) in ends {
         ended.get_or_create(&vec![("how", how.to_owned())]).inc_by(count);
     }
-    registry.register("attempts_ended", "Attempts that ended since the start", ended);
+    registry.register("attempts_ended", "Attempts ended since the hub started", ended);
     let missed = ConstCounter::new(history.missed());
     registry.register("history_missed", "Events that are not in the history", missed);
     let measures = history.measures();
@@ -325,14 +325,14 @@ type BrokerMetric = (&'static str, &'static str, fn(&Broker) -> u64);
 const BROKER_GAUGES: [BrokerMetric; 3] = [
     ("broker_workers", "Workers that have registered", |broker| broker.table.workers.len() as u64),
     ("broker_waiting", "Requests that wait for a slot", |broker| broker.table.waiting),
-    ("broker_unread_bytes", "Said and not read yet", |broker| broker.table.unread_bytes),
+    ("broker_unread_bytes", "Bytes sent and not read yet", |broker| broker.table.unread_bytes),
 ];
 
 /// As those of doors, these only grow.
 const BROKER_COUNTERS: [BrokerMetric; 3] = [
     ("broker_requests", "Requests received", |broker| broker.table.requests),
     ("broker_dispatched", "Requests given to workers", |broker| broker.table.dispatched),
-    ("broker_passed", "Messages sent on to whom they name", |broker| broker.table.passed),
+    ("broker_passed", "Messages forwarded to the peer they name", |broker| broker.table.passed),
 ];
 
 fn register_brokers(registry: &mut Registry, brokers: &[Broker]) {
@@ -377,12 +377,12 @@ fn register_self(registry: &mut Registry, api: &Api) {
     let what = "Until the answer of a request began";
     registry.register("http_request_seconds", what, api.requests.took.clone());
     let denied = ConstCounter::new(api.requests.denied.load(Ordering::Relaxed));
-    registry.register("http_denied", "Requests without a good token", denied);
+    registry.register("http_denied", "Requests without a valid token", denied);
     let serving = &api.services.serving;
     let gauge = |value: u64| ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
     registry.register("http_connections", "Connections now", gauge(serving.connections()));
     let refused = ConstCounter::new(serving.refused());
-    registry.register("http_refused", "Connections over a limit", refused);
+    registry.register("http_refused", "Connections refused because of a limit", refused);
     registry.register("event_viewers", "Viewers of events", gauge(api.feed.viewers() as u64));
     let (waiting, most) = api.services.handle.inbox();
     let what = "Turns of sessions that wait for the engine, each of one command or more";
@@ -390,7 +390,11 @@ fn register_self(registry: &mut Registry, api: &Api) {
     registry.register("inbox_turns_max", "Turns of sessions that may wait", gauge(most as u64));
     if let Some(outputs) = &api.services.outputs {
         let lost = ConstCounter::new(outputs.bytes_lost());
-        registry.register("output_bytes_lost", "Output of tasks that came and is not kept", lost);
+        registry.register(
+            "output_bytes_lost",
+            "Output of tasks that was received and not kept",
+            lost,
+        );
         let attempts = ConstCounter::new(outputs.attempts_with_loss());
         let what = "Attempts that ended and lost output";
         registry.register("output_attempts_lost", what, attempts);
@@ -398,8 +402,12 @@ fn register_self(registry: &mut Registry, api: &Api) {
         registry.register("output_writable", "1: output of tasks can be written", writable);
     }
     if let Some(disk) = api.disk() {
-        registry.register("disk_free_bytes", "Room where the hub writes", gauge(disk.free_bytes));
-        registry.register("disk_size_bytes", "Size of that disk", gauge(disk.total_bytes));
+        registry.register(
+            "disk_free_bytes",
+            "Free space on the hub's disk",
+            gauge(disk.free_bytes),
+        );
+        registry.register("disk_size_bytes", "Size of the hub's disk", gauge(disk.total_bytes));
     }
     let started = gauge(api.started_ms / 1000);
     registry.register("start_time_seconds", "When the hub was started, Unix time", started);

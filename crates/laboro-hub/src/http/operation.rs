@@ -14,7 +14,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
-/// Is the hub there and does its engine answer? Needs no token.
+/// Whether the hub runs and its engine answers. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "hub", security(()),
     responses((status = 200, body = Health), (status = 503, body = api::Problem)))]
 pub(super) async fn health(State(api): Shared) -> Answer<Health> {
@@ -32,7 +32,7 @@ pub(super) async fn health(State(api): Shared) -> Answer<Health> {
     Ok(Json(Health { status: "ok".to_owned(), uptime_ms }))
 }
 
-/// Which program this is and which words it speaks. Needs no token.
+/// The versions of the program and of the API. Needs no token.
 #[utoipa::path(get, path = "/version", tag = "hub", security(()),
     responses((status = 200, body = Version)))]
 pub(super) async fn version() -> Json<Version> {
@@ -62,7 +62,7 @@ pub(super) async fn doors(State(api): Shared, visitor: Visitor) -> Answer<Doors>
 pub(super) struct AuditQuery {
     /// Entries older than this number.
     before: Option<u64>,
-    /// At most so many, 1000 at most.
+    /// At most this many, 1000 at most.
     limit: Option<usize>,
 }
 

@@ -8,7 +8,9 @@ use crate::keep::Outputs;
 use axum::Json;
 use axum::extract::State;
 use laboro_api::{Disk, Fleet, Me, Overview, Standing, Warning, Worker};
-use laboro_core::{Command, GroupView, JobId, Name, Query, Reply, State as TaskState, WorkerId};
+use laboro_core::{
+    Command, GroupView, JobId, Name, Query, Reply, State as TaskState, WorkerId, counted,
+};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -122,7 +124,8 @@ impl Api {
         };
         for job in jobs.iter().filter(|job| job.stopped && job.ended.is_none()) {
             let failed = job.counts.of(TaskState::Failed);
-            let words = format!("job {} {} stopped after {failed} failures", job.job.0, job.name);
+            let failures = counted(failed, "failure");
+            let words = format!("job {} {} stopped after {failures}", job.job.0, job.name);
             list.add("job_stopped", words, |warning| warning.job = Some(job.job.0));
         }
         Ok(())
@@ -136,19 +139,22 @@ impl Api {
         for door in (self.services.doors)() {
             let group = door.group.as_ref().map(ToString::to_string).unwrap_or_default();
             if door.connections == 0 && door.dialect != "native" && busy.contains(&group) {
-                let words = format!("nobody is at the {} door {}", door.dialect, door.address);
+                let words =
+                    format!("no peer is connected to the {} door {}", door.dialect, door.address);
                 list.add("door_without_workers", words, |warning| warning.group = Some(group));
             }
         }
         let (waiting, most) = self.services.handle.inbox();
         if waiting * 2 > most {
-            let words =
-                format!("{waiting} turns of sessions wait for the engine, of {most} that may");
+            let words = format!("{waiting} requests wait for the engine, of {most} that may wait");
             list.add("inbox_full", words, |_| {});
         }
         let missed = self.services.history.as_ref().map_or(0, crate::history::History::missed);
         if missed > 0 {
-            let words = format!("{missed} events are not in the history: too much happened");
+            let words = format!(
+                "the history lacks {}: too much happened at once",
+                counted(missed, "event")
+            );
             list.add("history_missed", words, |_| {});
         }
         if let Some(outputs) = &self.services.outputs {
@@ -157,7 +163,7 @@ impl Api {
         if let Some(disk) = disk
             && is_disk_low(disk)
         {
-            let words = format!("only {} MiB are free where the hub writes", disk.free_bytes >> 20);
+            let words = format!("only {} MiB are free on the hub's disk", disk.free_bytes >> 20);
             list.add("disk_low", words, |_| {});
         }
     }
@@ -189,8 +195,9 @@ fn warn_of_outputs(outputs: &Outputs, list: &mut Warnings) {
     }
     let attempts = outputs.attempts_with_loss();
     if attempts > 0 {
-        let tasks = if attempts == 1 { "1 attempt" } else { &format!("{attempts} attempts") };
-        let words = format!("{tasks} lost output since the hub started; see output_lost of tasks");
+        let attempts = counted(attempts, "attempt");
+        let words =
+            format!("{attempts} lost output since the hub started; see output_lost of tasks");
         list.add("output_lost", words, |_| {});
     }
 }
@@ -234,10 +241,10 @@ fn warn_of_groups(groups: &[GroupView], staffed: &HashSet<String>, warnings: &mu
         }
         let name = group.name.to_string();
         if group.paused {
-            let words = format!("group {name} is paused with {ready} tasks ready");
+            let words = format!("group {name} is paused with {} ready", counted(ready, "task"));
             warnings.add("group_paused", words, |warning| warning.group = Some(name));
         } else if !staffed.contains(&name) {
-            let words = format!("group {name} has {ready} tasks ready and no worker");
+            let words = format!("group {name} has {} ready and no worker", counted(ready, "task"));
             warnings.add("no_workers", words, |warning| warning.group = Some(name));
         }
     }

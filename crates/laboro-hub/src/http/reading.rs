@@ -38,7 +38,7 @@ impl Readers {
             return Ok((work(), Turn(None)));
         }
         let readers = if bytes <= MEDIUM_BYTES { &self.medium } else { &self.large };
-        let turn = readers.clone().acquire_owned().await.expect("nobody closes it");
+        let turn = readers.clone().acquire_owned().await.expect("it is never closed");
         // When nobody waits for it any more it is still the only one of its kind.
         let read = tokio::task::spawn_blocking(move || (work(), Turn(Some(turn))));
         read.await.map_err(|error| super::operation::internal(&error))

@@ -89,7 +89,7 @@ impl HttpService {
     ) {
         tokio::select! {
             () = self.receive(stream, peer, &place.quiet) => {}
-            () = place.must_go() => tracing::debug!(%peer, "a silent connection made room"),
+            () = place.must_go() => tracing::debug!(%peer, "an idle connection was closed to make room"),
         }
     }
 
@@ -120,7 +120,7 @@ impl HttpService {
         let stream = Stall::new(stream, self.limits.stall);
         tokio::select! {
             () = self.converse(stream, peer, &place.quiet) => {}
-            () = place.must_go() => tracing::debug!("a silent local connection made room"),
+            () = place.must_go() => tracing::debug!("an idle local connection was closed to make room"),
         }
     }
 

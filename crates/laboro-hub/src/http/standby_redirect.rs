@@ -60,21 +60,21 @@ async fn show(State(mut redirect): State<StandbyRedirect>, uri: Uri) -> Response
     if uri.path().strip_prefix(BASE) == Some("/health") {
         // Whoever spreads requests over several hubs asks this, and shall use the other one.
         let detail = match redirect.leader() {
-            Some(leader) => format!("this hub follows; the one at {leader} leads"),
-            None => "this hub follows, and none leads at the moment".to_owned(),
+            Some(leader) => format!("this hub is a standby; the leader is at {leader}"),
+            None => "this hub is a standby, and there is no leader at the moment".to_owned(),
         };
         return Refused::new(unavailable, "not_leader", detail).into_response();
     }
     let Some(leader) = redirect.leader_soon().await else {
-        let detail = "no hub leads at the moment, and this one only follows";
+        let detail = "there is no leader at the moment, and this hub is a standby";
         return Refused::new(unavailable, "no_leader", detail)
             .hint("try again in a moment")
             .retry_after(1)
             .into_response();
     };
-    let detail = format!("this hub follows; the one at {leader} leads");
+    let detail = format!("this hub is a standby; the leader is at {leader}");
     let mut response = Refused::new(StatusCode::TEMPORARY_REDIRECT, "not_leader", detail)
-        .hint("ask there; with curl, say --location-trusted")
+        .hint("ask there; curl needs --location-trusted")
         .into_response();
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     // An address that is none of HTTP's is still told in the body.

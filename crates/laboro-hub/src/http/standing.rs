@@ -1,5 +1,5 @@
 //! What takes long stands with the token that opened it: a question that waits, and a body that comes or goes, end
-//! once the token was revoked or ran out. What is asked and answered at once costs nothing here.
+//! once the token was revoked or has expired. What is asked and answered at once costs nothing here.
 
 use super::Api;
 use super::answer::Refused;
@@ -38,7 +38,7 @@ impl Drop for JobWatch {
 
 /// On its way out as an error, and as a mark on the answer.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the token was revoked or ran out")]
+#[error("the token was revoked or has expired")]
 pub(super) struct TokenEnded;
 
 impl Standing {
@@ -77,7 +77,7 @@ impl Standing {
     }
 
     pub(super) fn refusal(&self) -> Refused {
-        let detail = format!("the token {} was revoked or ran out meanwhile", self.who.token);
+        let detail = format!("the token {} was revoked or expired meanwhile", self.who.token);
         Refused::new(StatusCode::UNAUTHORIZED, "token_ended", detail)
             .hint("make a new one with `laboro access` on the hub's machine, and ask again")
     }

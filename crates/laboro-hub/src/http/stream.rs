@@ -57,7 +57,8 @@ async fn write(api: &Api, visitor: &Visitor, lines: &mut Lines) -> Result<Submit
     let (head, _) = api.readers.read(bytes, move || object(&first)).await?;
     let mut head: SubmitJob = head.map_err(|refused| refused.at("line 1"))?;
     if head.if_taken != IfTaken::Refuse {
-        let detail = "a stream cannot say `if_taken`: its tasks are counted to go on after a break";
+        let detail =
+            "a stream cannot have `if_taken`: its tasks are counted, so that it can be resumed";
         return Err(Refused::bad_request("bad_value", detail));
     }
     if !head.tasks.is_empty() {
@@ -277,7 +278,7 @@ fn taken_over() -> Refused {
 }
 
 fn other_stream() -> Refused {
-    let detail = "the job with this key was begun by another stream";
+    let detail = "the job with this key was started by another stream";
     Refused::new(StatusCode::CONFLICT, "other_stream", detail)
         .hint("send the same lines as before, or use another key")
 }

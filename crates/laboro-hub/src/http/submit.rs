@@ -11,7 +11,7 @@ use super::submission::{self, AddHead, Head, JobHead, Most};
 use axum::Json;
 use axum::extract::State;
 use laboro_api::{AddTasks, BadTask, Converter, Problem, SubmitJob, Submitted, TaskSpec, Text};
-use laboro_core::{Command, JobOptions, Name, Reply, Submit, SubmitTo, Time};
+use laboro_core::{Command, JobOptions, Name, Reply, Submit, SubmitTo, Time, counted};
 
 /// A new job with all its tasks: all of it or nothing.
 #[utoipa::path(post, path = "/jobs", tag = "jobs", request_body = SubmitJob,
@@ -25,7 +25,7 @@ pub(super) async fn submit(State(api): Shared, visitor: Visitor, sent: Sent) -> 
     let options = options(&read.head, &visitor);
     let submit = assembled(&mut read.converter, group, SubmitTo::New(options), &read.head);
     let submitted = api.submitted(submit).await?;
-    visitor.note(format!("job {}, {} tasks", submitted.job, submitted.count));
+    visitor.note(format!("job {}, {}", submitted.job, counted(submitted.count, "task")));
     Ok(Json(submitted))
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn add(
     let to = SubmitTo::Add(view.job);
     let submit = assembled(&mut read.converter, view.group, to, &read.head);
     let submitted = api.submitted(submit).await?;
-    visitor.note(format!("{} tasks", submitted.count));
+    visitor.note(counted(submitted.count, "task"));
     Ok(Json(submitted))
 }
 
@@ -137,7 +137,7 @@ impl super::Api {
                 return Err(nothing_would_run());
             }
             if options.key.as_ref().is_some_and(|key| key.is_empty()) {
-                let detail = "`key` is empty: all that were sent without one would be the same job";
+                let detail = "`key` is empty: all submits with an empty key would be the same job";
                 return Err(Refused::bad_request("bad_value", detail));
             }
             let key = options.key.as_ref().map_or(0, |key| key.len());

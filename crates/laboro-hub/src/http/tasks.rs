@@ -24,7 +24,7 @@ pub(super) struct TasksQuery {
     state: Option<TaskState>,
     /// The `next` of the page before.
     from: Option<u32>,
-    /// At most so many, 1000 at most; 100 if not given.
+    /// At most this many, 1000 at most; 100 if not given.
     limit: Option<u32>,
 }
 
@@ -67,7 +67,7 @@ pub(super) async fn tasks(
 pub(super) struct PartsQuery {
     /// The `next` of the page before.
     from: Option<u32>,
-    /// At most so many, 1000 at most; 100 if not given.
+    /// At most this many, 1000 at most; 100 if not given.
     limit: Option<u32>,
 }
 
@@ -106,7 +106,7 @@ pub(super) struct RangesQuery {
     state: TaskState,
     /// The `next` of the page before.
     from: Option<u32>,
-    /// At most so many ranges, 1000 at most; 100 if not given.
+    /// At most this many ranges, 1000 at most; 100 if not given.
     limit: Option<u32>,
 }
 

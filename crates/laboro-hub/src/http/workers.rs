@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use laboro_api::{Eject, Problem, StopSlots, Worker, Workers};
-use laboro_core::{Command, Drain, Query, Reply, WorkerId, WorkerRef};
+use laboro_core::{Command, Drain, Query, Reply, WorkerId, WorkerRef, counted};
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
@@ -22,7 +22,7 @@ pub(super) struct WorkersQuery {
     group: Option<String>,
     /// The `next` of the page before.
     from: Option<u32>,
-    /// At most so many, 1000 at most; 100 if not given.
+    /// At most this many, 1000 at most; 100 if not given.
     limit: Option<u32>,
     /// Only these: numbers with commas, 100 at most. Those that are not there are left out.
     numbers: Option<String>,
@@ -100,7 +100,7 @@ pub(super) async fn stop(
 ) -> Answer<Worker> {
     let how = match stop.slots {
         Some(slots) => {
-            visitor.note(format!("{slots} slots"));
+            visitor.note(counted(slots, "slot"));
             Drain::Slots(slots)
         }
         None => Drain::AtOnce,

@@ -23,7 +23,7 @@ impl Complaints {
     pub(crate) fn warn(&self, words: impl Display) {
         let (is_told, untold) = self.count(Instant::now());
         if untold > 0 {
-            tracing::warn!("{untold} more complaints like those before were left out");
+            tracing::warn!("{untold} more messages like these were left out");
         }
         if is_told {
             tracing::warn!("{words}");
@@ -34,7 +34,7 @@ impl Complaints {
     pub(crate) fn info(&self, words: impl Display) {
         let (is_told, untold) = self.count(Instant::now());
         if untold > 0 {
-            tracing::info!("{untold} more lines like those before were left out");
+            tracing::info!("{untold} more lines like these were left out");
         }
         if is_told {
             tracing::info!("{words}");

@@ -77,7 +77,7 @@ where
                 if !std::mem::replace(&mut is_told_full, true) {
                     let most = host.door.connections_max;
                     tracing::warn!(
-                        "{most} connections are open, and more are turned away; `ulimit -n` limits how many there may be"
+                        "{most} connections are open, and more are refused; `ulimit -n` sets the limit"
                     );
                 }
             }
@@ -113,11 +113,11 @@ where
         let session = (self.door.session)(context);
         match drive(stream, session, subscription, None, &self.hall).await {
             Parting::Malformed(why) => {
-                self.complaints.warn(format_args!("{peer} makes no sense: {why}"));
+                self.complaints.warn(format_args!("{peer} sent malformed data: {why}"));
             }
             Parting::Denied(why) => self.complaints.warn(format_args!("{peer} was denied: {why}")),
             Parting::Slow => {
-                self.complaints.warn(format_args!("{peer} did not take what it was sent"));
+                self.complaints.warn(format_args!("{peer} did not read what it was sent"));
             }
             other => tracing::debug!("{peer} has gone: {other:?}"),
         }

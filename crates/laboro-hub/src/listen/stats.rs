@@ -32,9 +32,9 @@ pub struct DoorCounts {
     pub messages_out: u64,
     /// What sessions asked of the hub.
     pub commands: u64,
-    /// Connections that went on to another door.
+    /// Connections that were forwarded to another door.
     pub tunnels: u64,
-    /// Turned away before a word: over a limit, or not on the allow list.
+    /// Connections refused before any data: over a limit, or not on the allow list.
     pub refused: u64,
     /// Messages that could be neither understood nor answered.
     pub dropped: u64,

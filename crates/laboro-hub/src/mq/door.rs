@@ -156,7 +156,7 @@ impl BrokerDoor {
                     let is_full = self.peers.len() >= self.settings.connections_max;
                     let guest = (self.settings.admit)(address.ip()).filter(|_| !is_full);
                     let Some(guest) = guest else {
-                        tracing::debug!("{address} is turned away");
+                        tracing::debug!("{address} was refused");
                         continue;
                     };
                     if let Err(error) = self.enter(now, stream, address, guest) {
@@ -168,7 +168,7 @@ impl BrokerDoor {
                     // Whoever gave up while waiting in line is no trouble.
                     io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => {}
                     _ => {
-                        tracing::error!("cannot take connections: {error}");
+                        tracing::error!("cannot accept connections: {error}");
                         self.close_listener_until(now.after_ms(OUT_OF_SOCKETS_MS));
                         return;
                     }
@@ -402,7 +402,7 @@ impl BrokerDoor {
             }
             End::Malformed(why) => {
                 count(&stats.malformed, 1);
-                self.complaints.warn(format_args!("{} makes no sense: {why}", peer.shown()));
+                self.complaints.warn(format_args!("{} sent malformed data: {why}", peer.shown()));
             }
             End::Silent(why) => {
                 count(&stats.silent, 1);

@@ -57,7 +57,7 @@ fn note_first(
         Acquaintance::New => Acquaintance::Pinged,
         Acquaintance::Pinged | Acquaintance::Known => {
             notes.info(format_args!(
-                "{} says nothing but PING: if it is a worker, it has to register again",
+                "{} sends nothing but PING: if it is a worker, it has to register again",
                 peer.shown()
             ));
             Acquaintance::Known

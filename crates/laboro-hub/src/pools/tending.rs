@@ -131,7 +131,7 @@ impl Tender {
                 tracing::info!(
                     event = "pool_worker",
                     pool = self.name,
-                    "pool {}: a worker came",
+                    "pool {}: a worker connected",
                     self.name
                 );
             }
@@ -224,7 +224,7 @@ impl Tender {
         Ok(())
     }
 
-    /// Whether it went well.
+    /// Whether it succeeded.
     async fn submit_one(&mut self, pool: &Pool) -> Result<bool, PoolRefusal> {
         let place = self.shared.place(&pool.spec);
         let scheduler = Scheduler::new(&pool.spec, &place);

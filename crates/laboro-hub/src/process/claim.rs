@@ -35,7 +35,7 @@ fn check_within(dir: &Path, boot: &str, patience: Duration) -> Result<(), HubErr
     let path = path(dir);
     let Some(first) = read(&path).filter(|owner| owner.boot != boot) else { return Ok(()) };
     tracing::info!(
-        "a hub on {} had {}; looking whether it lives, up to {} s",
+        "a hub on {} had {}; waiting up to {} s to see whether it still runs",
         first.host,
         dir.display(),
         patience.as_secs()

@@ -149,7 +149,7 @@ async fn hand_over(
     if let Some(asked) = asked {
         tokio::select! {
             () = asked => {
-                tracing::info!("asked to let another hub lead");
+                tracing::info!("asked to hand over to another hub");
                 sharer.leave();
                 tokio::time::sleep(HEARD).await;
                 stop.cancel();
@@ -200,7 +200,7 @@ async fn end_in_order(
 ) {
     stop.cancelled().await;
     if tokio::time::timeout(patience, all_ended).await.is_err() {
-        tracing::warn!("some conversations did not end in {patience:?} and are cut off");
+        tracing::warn!("some connections did not end within {patience:?} and are closed");
     }
     // If it fails, the loop has ended already.
     let _ = handle.end().await;

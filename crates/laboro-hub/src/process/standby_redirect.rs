@@ -112,10 +112,7 @@ fn identify(settings: &Settings, identity: &SharedIdentity) -> Option<Arc<Server
         let identity = Identity::open(&settings.dir, &settings.names)?;
         identity.server_config()
     });
-    known
-        .map(Arc::new)
-        .map_err(|error| tracing::warn!("cannot answer while following: {error}"))
-        .ok()
+    known.map(Arc::new).map_err(|error| tracing::warn!("cannot answer as a standby: {error}")).ok()
 }
 
 async fn show_http(
@@ -172,5 +169,5 @@ async fn tell(tls: TlsAcceptor, stream: TcpStream, native: String) -> std::io::R
 
 fn into_tokio(listener: TcpListener) -> Option<tokio::net::TcpListener> {
     let made = tokio::net::TcpListener::from_std(listener);
-    made.map_err(|error| tracing::warn!("cannot answer while following: {error}")).ok()
+    made.map_err(|error| tracing::warn!("cannot answer as a standby: {error}")).ok()
 }

@@ -53,7 +53,7 @@ impl Identity {
         Identity::parse(&text, &text).map_err(|what| {
             let reason = format!(
                 "{what}: put a certificate and its key in PEM there, or remove it; the hub then \
-                 makes a new one, and every access file has to be made anew"
+                 makes a new one, and every access file has to be made again"
             );
             SecurityError::malformed(&path, reason)
         })
@@ -68,7 +68,7 @@ impl Identity {
         let missing = || SecurityError::malformed(key, "there is no such file");
         let secret = files::read(key)?.ok_or_else(missing)?;
         Identity::parse(&text(certificate)?, &secret).map_err(|what| {
-            let reason = format!("{what}: a certificate and its key in PEM are wanted");
+            let reason = format!("{what}: expected a certificate and its key in PEM");
             SecurityError::malformed(certificate, reason)
         })
     }
@@ -78,7 +78,7 @@ impl Identity {
         let chain = chain.collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|_| "the certificate is damaged")?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
-        let key = key.map_err(|_| "there is no good key in it")?;
+        let key = key.map_err(|_| "it has no valid key")?;
         let pem = first_certificate(certificates).ok_or("there is no certificate in it")?;
         let provider = rustls::crypto::ring::default_provider();
         let certified = CertifiedKey::from_der(chain.clone(), key.clone_key(), &provider);

@@ -74,7 +74,7 @@ impl Tokens {
         match self.book.list() {
             Ok(tokens) => known.tokens = tokens,
             // Somebody's slip in an editor shall not throw everyone out.
-            Err(error) => tracing::error!("the tokens stay as they were: {error}"),
+            Err(error) => tracing::error!("the tokens were not reloaded: {error}"),
         }
         known.stamp = stamp;
     }
@@ -150,7 +150,7 @@ impl TokenAdmission {
         Ok(who)
     }
 
-    /// False once the token that opened the connection was revoked or ran out.
+    /// False once the token that opened the connection was revoked or has expired.
     pub fn still_holds(&self, now: Time) -> bool {
         self.by.get().is_none_or(|id| self.tokens.is_good(id, now))
     }

@@ -46,7 +46,7 @@ impl<S> Stall<S> {
             self.deadline.as_mut().reset(Instant::now() + self.patience);
         }
         ready!(self.deadline.as_mut().poll(context));
-        let late = "the peer takes nothing of what is sent to it";
+        let late = "the peer does not read what is sent to it";
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, late)))
     }
 }

@@ -290,7 +290,7 @@ where
         if self.admission_at <= now {
             self.admission_at = now.after_ms(self.hall.limits.admission_ms);
             if self.admission.is_some_and(|admission| !admission.still_holds(now)) {
-                return Some(Parting::Denied("its token was revoked or ran out".into()));
+                return Some(Parting::Denied("its token was revoked or has expired".into()));
             }
         }
         if self.session.deadline().is_some_and(|at| at <= now) {

@@ -157,7 +157,7 @@ async fn a_token_bound_to_a_group_cannot_wait_for_tasks_of_others() {
             r#"{"command":"true","count":2,"each":[{"job":JOB,"array":1}]}"#,
         ] {
             let there = refused(path, task, 1).await.unwrap_err();
-            assert!(there.contains("which nobody knows"), "{there}");
+            assert!(there.contains("which does not exist"), "{there}");
             assert_eq!(there, refused(path, task, 9).await.unwrap_err(), "{path} {task}");
         }
         let named = refused(path, r#"{"command":"true","after":["y"]}"#, 1).await.unwrap_err();

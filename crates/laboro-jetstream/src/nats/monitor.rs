@@ -70,7 +70,8 @@ impl Server {
 }
 
 async fn ask(monitor: &str) -> Result<Server, String> {
-    let host = monitor.strip_prefix("http://").ok_or("an address as http://host:8222 is wanted")?;
+    let host =
+        monitor.strip_prefix("http://").ok_or("expected an address such as http://host:8222")?;
     let host = host.trim_end_matches('/');
     let words = |error: std::io::Error| error.to_string();
     let mut stream = TcpStream::connect(host).await.map_err(words)?;
@@ -79,6 +80,6 @@ async fn ask(monitor: &str) -> Result<Server, String> {
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await.map_err(words)?;
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    let body = &answer[end.ok_or("no answer of HTTP")? + 4..];
+    let body = &answer[end.ok_or("no HTTP answer")? + 4..];
     serde_json::from_slice(body).map_err(|error| error.to_string())
 }

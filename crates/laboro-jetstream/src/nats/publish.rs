@@ -54,7 +54,7 @@ impl Nats {
             Ok(PublishAnswer::Error { error }) => {
                 Err(Unclear(format!("{} ({})", error.description, error.err_code)).into())
             }
-            Err(error) => Err(Unclear(format!("an answer makes no sense: {error}")).into()),
+            Err(error) => Err(Unclear(format!("an answer cannot be understood: {error}")).into()),
         }
     }
 }

@@ -160,5 +160,5 @@ async fn while_another_hub_leads_one_that_does_not_follow_is_refused() {
         () = alive => unreachable!(),
         told = sea.lead(Wish::Lead) => told.err().unwrap().to_string(),
     };
-    assert!(told.contains("another hub of this name leads (life 1)"), "{told}");
+    assert!(told.contains("another hub of this name is the leader (life 1)"), "{told}");
 }

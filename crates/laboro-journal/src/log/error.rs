@@ -24,7 +24,7 @@ pub enum LogError {
 
     #[error(
         "journal {dir}: missing at its end: {gone}; put the missing files back, restore a backup, \
-         or run `laboro journal repair {dir}` to go on without them"
+         or run `laboro journal repair {dir}` to continue without them"
     )]
     Missing { dir: PathBuf, gone: String },
 
@@ -49,7 +49,7 @@ pub enum LogError {
     #[error("journal option {name} cannot be {value}: {reason}")]
     Option { name: &'static str, value: u64, reason: &'static str },
 
-    #[error("{to} is already there; give a backup a name of its own")]
+    #[error("{to} already exists; choose another name for the backup")]
     Occupied { to: PathBuf },
 }
 

@@ -231,7 +231,7 @@ impl Reader {
         Error::Damaged {
             file: segment::path(&self.dir, segment.number()),
             offset: u64::from(entry.offset),
-            what: "closing record makes no sense",
+            what: "closing record is invalid",
         }
     }
 }

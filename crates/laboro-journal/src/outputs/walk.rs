@@ -213,7 +213,7 @@ impl Walk {
                 let end = record::end(header, &body).ok_or_else(|| Error::Damaged {
                     file: segment::path(&reader.dir, self.number),
                     offset: u64::from(entry.offset),
-                    what: "closing record makes no sense",
+                    what: "closing record is invalid",
                 })?;
                 let gap = self.gap(Stream::Stdout, end.stdout.kept);
                 let gap = gap.or_else(|| self.gap(Stream::Stderr, end.stderr.kept));

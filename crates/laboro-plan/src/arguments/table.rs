@@ -30,13 +30,13 @@ pub enum TableError {
     Ragged { line: usize, found: usize, first: usize },
     #[error("line {line}: {source}")]
     Csv { line: usize, source: csv::Error },
-    #[error("line {0}: a quote is not closed; a value cannot go on in the next line")]
+    #[error("line {0}: a quote is not closed; a value cannot continue on the next line")]
     OpenQuote(usize),
     #[error("there is nothing below the first line with the names of the columns")]
     OnlyNames,
-    #[error("a column is called `{0}`, and {{{0}}} already means something: call it otherwise")]
+    #[error("a column is called `{0}`, and {{{0}}} already has a meaning: rename it")]
     Reserved(String),
-    #[error("two columns are called `{0}`: call one of them otherwise")]
+    #[error("two columns are called `{0}`: rename one of them")]
     Twice(String),
     #[error("{0} needs one list of values, and there are {1}")]
     Lists(&'static str, usize),

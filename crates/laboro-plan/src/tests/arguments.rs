@@ -253,7 +253,7 @@ fn what_is_missing_is_said() {
     assert_eq!(error("p :::", &none), "`:::` is followed by no values");
     assert_eq!(
         error("p ::: a ::::", &none),
-        "`::::` needs the name of a file with one value a line"
+        "`::::` needs the name of a file with one value per line"
     );
     assert_eq!(
         error("p :::: -", &none),

@@ -61,7 +61,7 @@ impl Confinement {
                 Ok(cgroups) => (Confinement::Cgroups(cgroups), None),
                 Err(why) => {
                     let words = format!(
-                        "no cgroups for tasks ({why}): their memory is watched, their use of processors is not limited"
+                        "no cgroups here ({why}): memory of tasks is watched, CPU is not limited"
                     );
                     (Confinement::Watch(Watch::new()), Some(words))
                 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use laboro_core::{Outcome, Role};
+use laboro_core::{Outcome, Role, counted};
 use laboro_dialects::worker::{Assignment, Key, News, Order, Parting, TaskEnd, Used};
 
 use super::link::{Link, Next};
@@ -25,11 +25,11 @@ impl Agent {
                     Order::Welcome { name } => self.welcome(&name),
                     Order::GiveUpSlots(slots) => self.slots = self.slots.saturating_sub(slots),
                     Order::Drain => {
-                        self.note("the hub wants no more from this worker: finishing what runs");
+                        self.note("drained by the hub: finishing running tasks");
                         self.drain_for_hub();
                     }
                     Order::StopNow => {
-                        self.note("the hub stops this worker");
+                        self.note("stopped by the hub");
                         self.end_tasks(Duration::ZERO);
                     }
                     Order::Fail(why) => {
@@ -50,10 +50,7 @@ impl Agent {
         }
         self.has_met = true;
         self.put_off = None;
-        let slots = match self.slots {
-            1 => "1 slot".to_owned(),
-            slots => format!("{slots} slots"),
-        };
+        let slots = counted(self.slots, "slot");
         self.note(&format!("connected as {name}, {slots}"));
         // The hub may have forgotten what it was told.
         let ahead = if self.crew.is_some() { self.pace.told() } else { AHEAD_MAX };
@@ -87,13 +84,13 @@ impl Agent {
         self.misfits += 1;
         if self.misfits == 1 {
             let name = &assignment.name;
-            self.note(&format!("{name} may take longer than this worker has: left to others"));
+            self.note(&format!(
+                "{name} may take longer than this worker has left: given back to the hub"
+            ));
         }
         self.tell(News::Returned(assignment.key));
         if self.misfits >= MISFITS_MAX {
-            self.note(
-                "there is nothing but tasks that may take longer than this worker has: leaving",
-            );
+            self.note("all tasks may take longer than this worker has left: exiting");
             self.drain(None);
         }
     }
@@ -132,7 +129,7 @@ impl Agent {
                 // Said once, however often it is tried.
                 if self.put_off.as_ref() != Some(&why) {
                     self.note(&format!(
-                        "the hub does not take this worker now: {why}; trying again"
+                        "the hub does not accept this worker now: {why}; trying again"
                     ));
                     self.put_off = Some(why);
                 }
@@ -144,7 +141,7 @@ impl Agent {
             }
             Parting::Again(why) => {
                 if self.is_busy() {
-                    self.note(&format!("connecting anew: {why}"));
+                    self.note(&format!("reconnecting: {why}"));
                 }
                 link.hang_up(Next::Soon);
             }

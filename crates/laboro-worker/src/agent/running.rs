@@ -73,7 +73,7 @@ impl Running {
 
     /// What is told of output that was too long.
     pub(super) fn cut_words(&self) -> Option<String> {
-        self.was_cut.then(|| "its output was longer than is kept, and was cut".into())
+        self.was_cut.then(|| "its output exceeded the limit and was cut".into())
     }
 
     /// What is told of its end. `excess` is said of what took too much memory.

@@ -137,7 +137,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A thread that removes directories. At most so many wait for it; then whoever brings more waits.
+/// A thread that removes directories. At most this many wait for it; then whoever brings more waits.
 #[derive(Debug)]
 struct Cleaner {
     paths: Option<mpsc::SyncSender<PathBuf>>,

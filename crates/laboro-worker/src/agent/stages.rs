@@ -1,6 +1,7 @@
 //! How a worker comes to its end: it takes nothing more, waits for what runs or ends it, sees that the hub has
 //! heard everything, and says goodbye.
 
+use laboro_core::counted;
 use std::time::{Duration, Instant};
 
 use laboro_dialects::worker::{Assignment, News};
@@ -66,11 +67,10 @@ impl Agent {
         if self.unbegun > 0 || !std::mem::take(&mut self.has_to_say_it_stops) {
             return;
         }
-        let running = match self.running.len() {
-            0 => return,
-            1 => "1 running task".to_owned(),
-            running => format!("{running} running tasks"),
-        };
+        if self.running.is_empty() {
+            return;
+        }
+        let running = counted(self.running.len(), "running task");
         let most = match self.options.drain {
             Some(drain) => format!(", at most {} s", drain.as_secs()),
             None => String::new(),
@@ -209,13 +209,13 @@ impl Agent {
             }
             Stage::Working if self.slots == 0 => self.drain_for_hub(),
             Stage::Working | Stage::Draining { .. } if is_past(self.last_call()) => {
-                let running = self.running.len();
-                self.note(&format!("the time limit is near: ending {running} tasks and leaving"));
+                let running = counted(self.running.len(), "task");
+                self.note(&format!("the time limit is near: ending {running} and exiting"));
                 self.end_tasks(self.last_grace(now));
             }
             Stage::Draining { until } if is_past(until) && !self.is_idle() => {
-                let running = self.running.len();
-                self.note(&format!("ending {running} tasks that still run"));
+                let running = counted(self.running.len(), "running task");
+                self.note(&format!("ending {running}"));
                 self.end_tasks(self.options.grace);
             }
             Stage::Leaving { until } if is_past(Some(until)) => self.bid(Farewell::Finished),

@@ -336,5 +336,5 @@ fn a_person_who_types_the_hidden_argument_is_told_off() {
     let output = Command::new(crate::rig::PROBE).arg("__guardian").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let words = String::from_utf8(output.stderr).unwrap();
-    assert!(words.contains("__guardian is not for people to use"), "{words}");
+    assert!(words.contains("__guardian is for internal use"), "{words}");
 }

@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn paragraphs_are_left_to_the_terminal_and_examples_are_not() {
-        let text = "Examples:\n  laboro run a\n  laboro run b\n\nOne sentence that\ngoes on. And\nagain.\n\nThe end.";
-        let joined = "Examples:\n  laboro run a\n  laboro run b\n\nOne sentence that goes on. And again.\n\nThe end.";
+        let text = "Examples:\n  laboro run a\n  laboro run b\n\nOne sentence that\ncontinues. And\nagain.\n\nThe end.";
+        let joined = "Examples:\n  laboro run a\n  laboro run b\n\nOne sentence that continues. And again.\n\nThe end.";
         assert_eq!(reflow(text), joined);
     }
 }

@@ -558,8 +558,8 @@ pub(crate) struct Dashboard {
 }
 
 const TOP_HELP: &str = "\
-Keys: 1 overview, 2 jobs, 3 workers, arrows or j and k to walk, Enter to open, Esc or Backspace to go back, h to
-hold, r to release, t to retry, c to cancel (asks first), q to leave. Among workers: d to drain, s to stop, e to
+Keys: 1 overview, 2 jobs, 3 workers, arrows or j and k to move, Enter to open, Esc or Backspace to go back, h to
+hold, r to release, t to retry, c to cancel (asks first), q to quit. Among workers: d to drain, s to stop, e to
 eject, p to pardon, l to lift (each asks first).";
 
 #[derive(Debug, ClapArgs)]

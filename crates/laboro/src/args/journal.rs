@@ -11,7 +11,7 @@ pub(crate) struct Journal {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JournalCommand {
-    /// Read all of a journal and say what is in it and what is wrong with it. Changes nothing; a hub
+    /// Read all of a journal, and print what is in it and whether it is damaged. Changes nothing; a hub
     /// may be running.
     Check {
         /// The journal's directory, or nats://HOST:PORT,... .
@@ -44,7 +44,7 @@ pub(crate) enum JournalCommand {
         /// A directory that does not exist yet.
         to: PathBuf,
     },
-    /// After damage: save what can be saved and say what was lost. Exits with 3 if anything was.
+    /// After damage: save what can be saved and print what was lost. Exits with 3 if anything was.
     Repair {
         /// The journal's directory, or that of the hub or run it belongs to.
         dir: PathBuf,

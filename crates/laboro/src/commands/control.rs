@@ -97,7 +97,7 @@ fn said(chosen: &Chosen, verb: Verb, tasks: u64) -> String {
         (Verb::Release, _) => format!("job {job}: {tasks} released"),
         (Verb::Retry, _) => format!("job {job}: {tasks} will run again"),
         (Verb::Priority(priority), _) => {
-            format!("job {job}: {tasks} now have priority {priority}")
+            format!("job {job}: priority {priority} for {tasks}")
         }
     }
 }
@@ -111,7 +111,7 @@ fn each_job(
     hub_client::change(&args.place, async |hub| {
         let chosen = choose(hub, args, purpose).await?;
         if let Some((text, _)) = chosen.iter().find(|(_, chosen)| chosen.which != Which::Job) {
-            return Err(usage(format!("{text}: this goes with whole jobs only")));
+            return Err(usage(format!("{text}: this works on whole jobs only")));
         }
         for (text, Chosen { job, .. }) in chosen {
             act(hub, job).await?;

@@ -211,12 +211,9 @@ fn clock(hub_ms: u64) -> Finding {
     match apart > MUCH_MS {
         true => warning(
             "clock",
-            format!(
-                "{} s apart from the hub's: times that are shown are off; use NTP",
-                apart / 1000
-            ),
+            format!("{} s apart from the hub's: displayed times are wrong; use NTP", apart / 1000),
         ),
-        false => good("clock", "as the hub's"),
+        false => good("clock", "the same the same as the hub's"),
     }
 }
 
@@ -238,11 +235,12 @@ fn nats(args: &Doctor, settings: &Settings) -> Option<Finding> {
         Err(error) => return Some(bad("nats", error.to_string())),
     };
     Some(match laboro_jetstream::hubs(&options) {
-        Ok(hubs) if hubs.iter().any(|hub| hub.leads) => good(
-            "nats",
-            format!("{} hubs share the journal {}, one leads", hubs.len(), options.name),
-        ),
-        Ok(_) => warning("nats", format!("it answers; no hub named {} leads", options.name)),
+        Ok(hubs) if hubs.iter().any(|hub| hub.leads) => {
+            good("nats", format!("{} hubs share the journal {}", hubs.len(), options.name))
+        }
+        Ok(_) => {
+            warning("nats", format!("it answers; no hub named {} is the leader", options.name))
+        }
         Err(error) => bad("nats", error.to_string()),
     })
 }

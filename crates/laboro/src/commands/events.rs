@@ -16,7 +16,7 @@ pub(crate) fn run(args: &Events) -> anyhow::Result<Exit> {
             None => None,
         };
         if let Some(run) = hub.run().filter(|_| hub.is_over()) {
-            say(format_args!("{} is over: nothing happens any more", run.name()));
+            say(format_args!("{} has ended: there are no more events", run.name()));
             return Ok(Exit::Done);
         }
         let mut events = hub.follow(job).await?;
@@ -54,7 +54,7 @@ fn line(event: &Event) -> String {
         EventKind::Worker => format!("worker {}", number(event.worker)),
         EventKind::Group => format!("group {}", number(event.group)),
         EventKind::Gap => "some events are missing here".to_owned(),
-        EventKind::Unknown => "something this program does not know".to_owned(),
+        EventKind::Unknown => "an event that this program does not know".to_owned(),
     };
     format!("{}  {what}", clock(event.at_ms))
 }

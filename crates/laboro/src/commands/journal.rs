@@ -28,7 +28,7 @@ pub(crate) fn run(args: Journal) -> anyhow::Result<Exit> {
             let dir = found(dir)?;
             let report = log::backup(&dir, &to)?;
             print(format_args!(
-                "copied {} to {}: {} records up to number {}",
+                "copied {} to {}: {} up to number {}",
                 dir.display(),
                 to.display(),
                 report.records,

@@ -155,7 +155,7 @@ fn state_root(args: &Run) -> anyhow::Result<PathBuf> {
     let job = file.or(input.runs.as_deref()).and_then(|path| path.parent());
     let here = match job {
         Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
-        _ => std::env::current_dir().context("the current directory is gone")?,
+        _ => std::env::current_dir().context("the current directory no longer exists")?,
     };
     Ok(here.join(".laboro"))
 }

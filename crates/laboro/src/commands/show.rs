@@ -242,9 +242,9 @@ fn add_work(facts: &mut Facts, work: &TaskWork) {
     }
     let names: Vec<&str> = work.env.keys().map(String::as_str).collect();
     facts.add("variables", safe(&names.join(" ")));
-    let mut needs = vec![counted(work.slots.into(), "slot")];
+    let mut needs = vec![counted(work.slots, "slot")];
     if let Some(nodes) = work.nodes {
-        let whole = counted(nodes.into(), "whole worker");
+        let whole = counted(nodes, "whole worker");
         needs.insert(
             0,
             if nodes > 1 { format!("{whole}, each with") } else { format!("{whole} with") },

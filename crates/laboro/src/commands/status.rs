@@ -132,13 +132,13 @@ impl Overview {
         let mut groups = Table::new(GROUP_COLUMNS);
         self.groups.iter().for_each(|group| groups.row(group_row(group)));
         text.push_str(&format!("\n{}\n", groups.text()));
-        text.push_str(&jobs("going on", &self.going_on, GOING_ON_MAX));
+        text.push_str(&jobs("active", &self.going_on, GOING_ON_MAX));
         text.push_str(&jobs("failed lately", &self.failed, FAILED_MAX));
         if self.going_on.is_empty() {
             text.push_str("\nno active jobs\n");
         }
         if self.is_cut {
-            text.push_str(&format!("\nonly the newest {JOBS_LOOKED_AT} jobs were looked at\n"));
+            text.push_str(&format!("\nonly the newest {JOBS_LOOKED_AT} jobs were searched\n"));
         }
         text.truncate(text.trim_end().len());
         text
@@ -156,7 +156,7 @@ impl WorkerCounts {
         words.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")));
         words.push(format!("{} of {} slots in use", self.fleet.slots_used, self.fleet.slots));
         if self.fleet.slots_ahead > 0 {
-            words.push(format!("{} more given ahead", self.fleet.slots_ahead));
+            words.push(format!("{} more dispatched ahead", self.fleet.slots_ahead));
         }
         words.extend(self.fleet.resources_in_use().iter().map(|shown| safe(shown)));
         if self.fleet.reserved > 0 {

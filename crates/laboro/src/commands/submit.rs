@@ -89,15 +89,15 @@ fn begin_of(text: Option<&str>) -> anyhow::Result<Option<u64>> {
 fn tell(args: &Submit, job_begin: Option<u64>, submitted: &Submitted) -> anyhow::Result<()> {
     let Submitted { job, count, again, .. } = *submitted;
     let tasks = match job_begin.filter(|&begin| begin > now_ms()) {
-        Some(begin) => format!("{}, begins {}", counted(count.into(), "task"), clock(begin)),
-        None => counted(count.into(), "task"),
+        Some(begin) => format!("{}, begins {}", counted(count, "task"), clock(begin)),
+        None => counted(count, "task"),
     };
     if args.json {
         print(serde_json::to_string(submitted)?)?;
     } else if args.quiet {
         print(job)?;
     } else if again {
-        print(format_args!("job {job} was there already: {tasks}"))?;
+        print(format_args!("job {job} already exists: {tasks}"))?;
     } else if args.add.is_some() {
         print(format_args!("job {job}: {tasks} added"))?;
     } else {

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Wait) -> anyhow::Result<Exit> {
             let how = Reading { purpose: Purpose::Look, group: None, everybody: false };
             for chosen in several(hub, job, how).await? {
                 if chosen.which != Which::Job {
-                    return Err(usage(format!("{job}: this goes with whole jobs only")));
+                    return Err(usage(format!("{job}: this works on whole jobs only")));
                 }
                 jobs.push(chosen.job);
             }
@@ -193,7 +193,7 @@ fn at_workers(given: u64, workers: Option<Fleet>) -> String {
     match workers {
         Some(Fleet { slots_ahead: 0, .. }) => format!("{given} running"),
         Some(Fleet { slots_used, slots_ahead, .. }) if slots_used + slots_ahead == given => {
-            format!("{slots_used} running, {slots_ahead} given ahead")
+            format!("{slots_used} running, {slots_ahead} dispatched ahead")
         }
         _ => format!("{given} at workers"),
     }
@@ -223,7 +223,7 @@ fn summary(job: &Job) -> String {
             "\nsee them: laboro tasks {number}/failed   run them again: laboro retry {number}"
         ));
     } else if job.held || job.stopped {
-        words.push_str(&format!("\nlet it go on: laboro release {number}"));
+        words.push_str(&format!("\nresume it: laboro release {number}"));
     }
     words
 }

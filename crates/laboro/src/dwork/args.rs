@@ -13,15 +13,14 @@ Examples:
   laboro dwork -s tcp://hub:6125 steal -n 10 worker1
   laboro dwork steal -q --wait worker1    waits for a task; exit status 5 when all are done
 
-A worker as a loop of the shell, which gives back what failed:
+A worker as a shell loop, which gives back what failed:
   laboro dwork exit \"$me\" 2>/dev/null     gives back what a killed worker of this name had
   while task=$(laboro dwork steal -q --wait \"$me\"); do
       if ./work \"$task\"; then laboro dwork complete \"$task\" --location \"$me\"
       else laboro dwork transfer \"$task\" --location \"$me\"; fi
   done
 
-Exit status: 0 done, 1 the hub said no (nothing ready to steal, not found, refused), 2 wrong usage, 3 no hub there, no
-answer in time or the hub stops, 5 from steal: all tasks are done, or the hub stops.";
+Exit status: 0 done, 1 refused (nothing ready to steal, not found, not allowed), 2 wrong usage, 3 the hub cannot be reached, does not answer in time or is stopping, 5 from steal: all tasks are done, or the hub is stopping.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = HELP)]
@@ -53,7 +52,7 @@ pub(crate) struct Dwork {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DworkCommand {
-    /// How many tasks are active and how many ready.
+    /// Print how many tasks are active and how many are ready.
     Status,
     /// Create a task that comes after others.
     Create {
@@ -72,7 +71,7 @@ pub(crate) enum DworkCommand {
     },
     /// Take tasks and print their names.
     Steal {
-        /// At most so many.
+        /// At most this many.
         #[arg(short = 'n', value_name = "NUMBER", allow_hyphen_values = true)]
         number: Option<i32>,
         /// Print names and nothing else; `No task` when there is none.
@@ -85,7 +84,7 @@ pub(crate) enum DworkCommand {
         #[arg(value_name = "HOST")]
         host: Option<OsString>,
     },
-    /// Say that tasks are done.
+    /// Mark tasks as done.
     Complete {
         /// The names of the tasks.
         #[arg(value_name = "TASK", required = true)]
@@ -106,13 +105,13 @@ pub(crate) enum DworkCommand {
         #[arg(long, value_name = "HOST")]
         location: Option<OsString>,
     },
-    /// Print who has a task.
+    /// Print which worker has a task.
     Lookup {
         /// The name of the task.
         #[arg(value_name = "TASK")]
         task: OsString,
     },
-    /// Say that a worker is gone: what it has goes back.
+    /// Report that a worker has ended: its tasks go back.
     Exit {
         /// Default: the name of this machine.
         #[arg(value_name = "HOST")]

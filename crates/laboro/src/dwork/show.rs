@@ -146,10 +146,12 @@ fn words(what: &DworkCommand, kind: Kind) -> Option<&'static str> {
         (Kind::NotFound, DworkCommand::Transfer { .. }) => {
             Some("this host does not have the task; nothing is changed")
         }
-        (Kind::NotFound, DworkCommand::Lookup { .. }) => Some("nobody has it"),
+        (Kind::NotFound, DworkCommand::Lookup { .. }) => Some("no worker has it"),
         (Kind::NotFound, DworkCommand::Exit { .. }) => Some("the hub does not know this worker"),
-        (Kind::Exit, DworkCommand::Steal { .. }) => Some("all tasks are done, or the hub stops"),
-        (Kind::Exit, _) => Some("the hub stops; ask again when it is back"),
+        (Kind::Exit, DworkCommand::Steal { .. }) => {
+            Some("all tasks are done, or the hub is stopping")
+        }
+        (Kind::Exit, _) => Some("the hub is stopping; ask again when it is back"),
         (_, DworkCommand::Lookup { .. }) => {
             Some("this hub does not answer lookups, as original ones do not")
         }
@@ -177,7 +179,7 @@ fn words(what: &DworkCommand, kind: Kind) -> Option<&'static str> {
         ) => {
             Some("the hub refused it: is the location the name of a worker of another kind there?")
         }
-        (_, DworkCommand::Status) => Some("the hub does not tell its status"),
+        (_, DworkCommand::Status) => Some("the hub does not report its status"),
     }
 }
 

@@ -47,7 +47,7 @@ const OPTIONS: [Opt; 31] = [
     refused("stream", None, Value, "use --stdout and --stderr"),
     refused("task-dir", None, Nothing, "a task has LABORO_SCRATCH"),
     refused("job", None, Value, "each submit is a job of its own"),
-    refused("on-notify", None, Value, "`laboro events` tells what happens"),
+    refused("on-notify", None, Value, "`laboro events` prints what happens"),
     refused("group", None, Value, "groups of workers are those of the hub"),
 ];
 

@@ -35,7 +35,7 @@ pub(crate) struct InstallService {
 }
 
 pub(crate) fn run(args: &InstallService) -> anyhow::Result<Exit> {
-    let program = std::env::current_exe().context("this program does not know where it is")?;
+    let program = std::env::current_exe().context("the path of this program is not known")?;
     let unit = unit(args, &program)?;
     if args.print {
         print(unit.trim_end())?;

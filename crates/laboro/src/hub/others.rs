@@ -3,7 +3,7 @@
 use super::install;
 use crate::exit::{Exit, usage};
 use crate::nats::NatsArgs;
-use crate::output::{print, say};
+use crate::output::{counted, print, say};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use laboro_hub::config::Settings;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Others {
-    /// Which hubs share a journal in NATS, which one leads, and how far the others are behind.
+    /// Show which hubs share a journal in NATS, which is the leader, and how far the standbys are behind.
     Status {
         #[command(flatten)]
         place: NatsPlace,
@@ -23,7 +23,7 @@ pub(crate) enum Others {
     },
     /// Write a systemd unit that runs a hub as a service.
     InstallService(install::InstallService),
-    /// Ask the hub that leads to stop in order and let one that follows lead.
+    /// Ask the leader to stop and hand over to a standby.
     HandOver {
         #[command(flatten)]
         place: NatsPlace,
@@ -65,7 +65,7 @@ impl NatsPlace {
         let servers = self.journal.clone().or(from_file);
         let servers = servers.ok_or_else(|| usage("say where: --journal nats://HOST,..."))?;
         let options = self.nats.options(Path::new(&servers), self.config.as_ref())?;
-        options.ok_or_else(|| usage(format_args!("{servers}: nats://HOST[:PORT],... is wanted")))
+        options.ok_or_else(|| usage(format_args!("{servers}: expected nats://HOST[:PORT],...")))
     }
 }
 
@@ -81,12 +81,12 @@ fn status(options: &Options, json: bool) -> anyhow::Result<Exit> {
         for hub in &hubs {
             let role = if hub.leads { "leads" } else { "follows" };
             let (pid, behind) = (hub.pid.to_string(), newest.saturating_sub(hub.sequence));
-            let behind = if hub.leads { "-".to_owned() } else { format!("{behind} messages") };
+            let behind = if hub.leads { "-".to_owned() } else { counted(behind, "message") };
             print(row(role, &hub.host, &pid, &hub.http, &hub.native, &behind))?;
         }
     }
     if !hubs.iter().any(|hub| hub.leads) {
-        say(format_args!("no hub named {} leads", options.name));
+        say(format_args!("no hub named {} is the leader", options.name));
         return Ok(Exit::Trouble);
     }
     Ok(Exit::Done)
@@ -99,20 +99,20 @@ fn row(role: &str, host: &str, pid: &str, http: &str, native: &str, behind: &str
 fn hand_over(options: &Options) -> anyhow::Result<Exit> {
     let before = hubs(options)?;
     let Some(leader) = before.iter().find(|hub| hub.leads) else {
-        bail!("no hub named {} leads", options.name);
+        bail!("no hub named {} is the leader", options.name);
     };
     if before.iter().all(|hub| hub.leads) {
-        bail!("no other hub follows {}: start one with --standby first", leader.host);
+        bail!("there is no standby of {}: start one with --standby first", leader.host);
     }
     ask_to_leave(options)?;
     let end = Instant::now() + PATIENCE;
     let is_new = |hub: &&HubView| hub.leads && hub.life > leader.life;
     while Instant::now() < end {
         if let Some(hub) = hubs(options)?.iter().find(is_new) {
-            print(format_args!("{} (process {}) leads now", hub.host, hub.pid))?;
+            print(format_args!("{} (process {}) is the leader now", hub.host, hub.pid))?;
             return Ok(Exit::Done);
         }
         std::thread::sleep(LOOK);
     }
-    bail!("the hub was asked to go, but no other one has taken over yet");
+    bail!("the hub was asked to hand over, but no standby has taken over yet");
 }

@@ -74,10 +74,15 @@ fn root(args: &WhereArgs) -> PathBuf {
     args.state.clone().unwrap_or_else(|| PathBuf::from(".laboro"))
 }
 
+/// Other things may be in the directory.
+fn has_runs(args: &WhereArgs) -> bool {
+    RunDir::is_in(&root(args))
+}
+
 /// Said by an option, else by the environment, else because there is no run here.
 fn is_hub_meant(args: &WhereArgs) -> anyhow::Result<bool> {
     let is_said = args.says_hub()?;
-    Ok(is_said.unwrap_or_else(|| access::is_in_environment() || !root(args).exists()))
+    Ok(is_said.unwrap_or_else(|| access::is_in_environment() || !has_runs(args)))
 }
 
 /// For what only looks.
@@ -90,7 +95,7 @@ pub(super) fn to_look(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
 
 /// For what changes something.
 pub(super) fn to_change(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
-    let is_here = root(args).exists();
+    let is_here = has_runs(args);
     let is_run = match args.says_hub()? {
         Some(says_hub) => !says_hub,
         None if is_here && access::is_known(&args.hub) => {

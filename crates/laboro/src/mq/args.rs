@@ -27,7 +27,7 @@ pub(super) enum MqCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct ServerArgs {
-    /// Where it listens. Port 0 takes a free one and says which.
+    /// Where it listens. Port 0 takes a free one and prints it.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6714")]
     pub(super) listen: String,
 
@@ -59,7 +59,7 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
     pub(super) probe: Duration,
 
-    /// Free a slot after TIME, even if its worker has not. Default: never.
+    /// Free a slot after TIME if its worker has not done so. Default: never.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(super) slot_time: Option<Duration>,
 
@@ -151,7 +151,7 @@ pub(super) struct ClientArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum Action {
-    /// A PING that nobody answers.
+    /// A PING, which has no answer.
     Ping,
     /// A PING that a worker answers.
     Pingt,
@@ -171,7 +171,7 @@ pub(super) enum Action {
         /// How many.
         count: u64,
     },
-    /// A command of your own and its arguments; prints the answer. Options stand before `send`.
+    /// A command of your own and its arguments; prints the answer. Options go before `send`.
     Send {
         /// The command, then its arguments: one frame each.
         #[arg(required = true, allow_hyphen_values = true)]

@@ -104,7 +104,7 @@ async fn act(
             talk.ping().await?;
             match args.words.json {
                 true => print(json!({ "type": "PING", "sent": 1 }))?,
-                false => print("sent a PING that nobody answers")?,
+                false => print("sent a PING, which has no answer")?,
             }
             Ok(Exit::Done)
         }

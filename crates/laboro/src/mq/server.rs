@@ -81,8 +81,7 @@ fn listen(args: &ServerArgs, typed: &Address) -> anyhow::Result<TcpListener> {
     let is_locked = !args.curve_allow.is_empty();
     if !address.ip().is_loopback() && !is_locked && !args.insecure {
         return Err(usage(format!(
-            "{address}: other machines can reach it, and nobody has to prove who they are; name the keys of \
-             the clients that may come with --curve-key-file and --curve-allow, or add --insecure"
+            "{address}: other machines can reach it, and there is no authentication; name the keys of allowed clients with --curve-key-file and --curve-allow, or add --insecure"
         )));
     }
     let listener = TcpListener::bind(address).with_context(|| {
@@ -119,7 +118,7 @@ fn mechanism(args: &ServerArgs) -> anyhow::Result<Mechanism> {
         .map(|key| key_from_text(key).map_err(|error| usage(format!("--curve-allow: {error}"))))
         .collect::<anyhow::Result<_>>()?;
     if allowed.is_empty() {
-        say("every client that has a key may come; --curve-allow says which");
+        say("every client that has a key may connect; --curve-allow limits them");
     }
     let allow = move |key: &KeyBytes| allowed.is_empty() || allowed.contains(key);
     Ok(Mechanism::curve_server(&keys, Arc::new(allow)))

@@ -24,7 +24,7 @@ pub(super) fn run(args: &WorkersArgs) -> anyhow::Result<Exit> {
     let table = super::runtime()?.block_on(async {
         let asked = tokio::time::timeout(PATIENCE, ask(&target));
         asked.await.with_context(|| {
-            format!("{target} does not say; is it a server of laboro, and not an original?")
+            format!("{target} does not answer; is it a Laboro server, not an original?")
         })?
     })?;
     show(&table, args.words.json)?;
@@ -47,7 +47,7 @@ async fn ask(target: &Target) -> anyhow::Result<BrokerTable> {
             return Ok(serde_json::from_slice(json)?);
         }
     }
-    bail!("{target} said something else than its table")
+    bail!("{target} did not answer with its table")
 }
 
 pub(super) fn show(table: &BrokerTable, as_json: bool) -> anyhow::Result<()> {

@@ -68,7 +68,7 @@ async fn work(
     loop {
         tokio::select! {
             () = member.registered() => {
-                tell(args, format_args!("registered with {target}, {} slots", args.slots), || {
+                tell(args, format_args!("registered with {target}, {}", counted(args.slots, "slot")), || {
                     json!({ "event": "registered", "server": target.to_string(), "slots": args.slots })
                 })?;
                 signals.next().await;
@@ -167,13 +167,18 @@ async fn endbulk(args: &MqWorkerArgs, crowd: &mut Crowd) -> anyhow::Result<()> {
         let (requests, answers) = (tally.requests, tally.answers);
         tell(
             args,
-            format_args!("worker {}: {requests} requests, {answers} answers", number + 1),
+            format_args!(
+                "worker {}: {}, {}",
+                number + 1,
+                counted(requests, "request"),
+                counted(answers, "answer")
+            ),
             || json!({ "event": "child", "requests": requests, "answers": answers }),
         )?;
     }
     tell(
         args,
-        format_args!("{} workers have left", tallies.len()),
+        format_args!("{} deregistered", counted(tallies.len(), "worker")),
         || json!({ "event": "endbulk", "left": tallies.len() }),
     )
 }

@@ -1,4 +1,4 @@
-//! Drawings of a report: numbers over time, how long things took, when what ran where.
+//! Drawings of a report: numbers over time, how long things took, which attempt ran where and when.
 
 use super::facts::ReportFacts;
 use super::html::escape;
@@ -53,7 +53,7 @@ pub(super) fn rate(rate: &Rate) -> String {
     content += &tick(LEFT, HEIGHT - 4.0, "start", "0");
     let whole = took(rate.width_ms * steps.len() as u64);
     content += &tick(WIDTH, HEIGHT - 4.0, "end", &whole);
-    frame(HEIGHT, "attempts ended a second", &content)
+    frame(HEIGHT, "attempts ended per second", &content)
 }
 
 pub(super) fn histogram(durations: &Durations) -> String {
@@ -120,7 +120,7 @@ pub(super) fn timeline(facts: &ReportFacts) -> String {
     let height = rows.len().min(ROWS_MAX) as f64 * ROW + 18.0;
     content += &tick(NAMES, height - 4.0, "start", "0");
     content += &tick(WIDTH, height - 4.0, "end", &took(last - first));
-    frame(height, "when what ran where", &content)
+    frame(height, "which attempt ran where and when", &content)
 }
 
 struct ChartRow<'a> {

@@ -32,7 +32,7 @@ pub(super) fn draw(facts: &ReportFacts) -> String {
         body += &section("Durations", &format!("{drawn}<p class=\"soft\">{}</p>", escape(words)));
     }
     if past.spans.is_empty() {
-        let words = "The hub does not remember how the tasks of this job went.";
+        let words = "The hub has no history of the tasks of this job.";
         body += &section("Timeline", &format!("<p class=\"soft\">{words}</p>"));
     } else {
         let mut drawn = drawing::timeline(facts);
@@ -140,7 +140,7 @@ fn slowest(facts: &ReportFacts) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = facts.past.slowest.iter().map(row).collect();
-    table(&["Task", "Worker", "Took", "How"], &rows, "nothing is remembered")
+    table(&["Task", "Worker", "Took", "How"], &rows, "no history")
 }
 
 fn workers(facts: &ReportFacts) -> String {
@@ -160,5 +160,5 @@ fn workers(facts: &ReportFacts) -> String {
             ]
         })
         .collect();
-    table(&["Worker", "Done", "Failed", "Busy", "A task"], &rows, "nothing is remembered")
+    table(&["Worker", "Done", "Failed", "Busy", "A task"], &rows, "no history")
 }

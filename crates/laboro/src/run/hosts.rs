@@ -64,7 +64,7 @@ impl Host {
         };
         let is_name = |c: char| !c.is_whitespace() && !c.is_control();
         if name.is_empty() || name.starts_with('-') || !name.chars().all(is_name) {
-            let advice = "options for ssh belong into ~/.ssh/config";
+            let advice = "options for ssh belong in ~/.ssh/config";
             return Err(format!("{name:?} is not the name of a machine: {advice}"));
         }
         Ok(Host { slots, name: name.to_owned() })
@@ -106,7 +106,7 @@ pub(crate) fn run(
     };
     let hub = laboro_hub::process::start(&settings).with_context(|| {
         format!(
-            "the hub of this run cannot start in {}: does the run go on elsewhere?",
+            "the hub of this run cannot start in {}: is the run active elsewhere?",
             start.dir.display()
         )
     })?;
@@ -187,7 +187,7 @@ fn work(
                 biased;
                 _ = interrupts.recv() => {
                     if workers.interrupt().await > 1 {
-                        say("interrupted; the same command goes on where it was");
+                        say("interrupted; type the same command again to resume");
                         return Ok(Exit::Interrupted);
                     }
                 }
@@ -196,7 +196,7 @@ fn work(
                     if waited.finished || halted.is_some() {
                         break waited.jobs;
                     }
-                    bail!("no worker is left; the same command goes on where it was");
+                    bail!("no worker is left; type the same command again to resume");
                 },
                 waited = hub.wait(&[JOB.0], LOOK_EVERY) => {
                     let waited = waited?;

@@ -322,7 +322,7 @@ fn check_one(part: &Part, needs: &Needs, options: &Options) -> Result<(), String
     }
     if needs.slots > options.slots {
         let (wants, has) = (needs.slots, options.slots);
-        return Err(format!("task {name} needs {wants} slots and there are {has}: raise -j"));
+        return Err(format!("task {name} needs {wants} slots, and -j gives {has}: raise -j"));
     }
     let memory = options.machine.memory;
     if needs.memory > memory {

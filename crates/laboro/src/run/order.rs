@@ -88,7 +88,7 @@ impl OrderedOutput {
             Place::Here(reader, there) => (reader, key(there, attempt)),
             Place::Gone(run) => {
                 self.cut += 1;
-                say(format_args!("laboro: task {index}: its output went with run {run}"));
+                say(format_args!("laboro: task {index}: its output was removed with run {run}"));
                 return Ok(());
             }
         };

@@ -121,7 +121,7 @@ impl Watchers {
             && ready.readable().await.is_ok()
             && let Err(error) = self.start()
         {
-            tracing::warn!("nobody can look at this run: {error:#}");
+            tracing::warn!("other commands cannot see this run: {error:#}");
         }
         std::future::pending::<()>().await;
     }
@@ -240,7 +240,7 @@ async fn converse(
         Ok(listener) => {
             serve_local(listener, router(services), limits, stats, stop.cancelled()).await;
         }
-        Err(error) => tracing::warn!("nobody can look at this run: {error}"),
+        Err(error) => tracing::warn!("other commands cannot see this run: {error}"),
     }
     drop(file);
 }

@@ -89,6 +89,11 @@ impl RunDir {
         let _ = std::fs::remove_file(path.join(RUNNER));
     }
 
+    /// Whether a run was made there.
+    pub(crate) fn is_in(root: &Path) -> bool {
+        root.join(LATEST).exists()
+    }
+
     /// The directory of the latest run, or of the one whose id starts so.
     pub(crate) fn find(root: &Path, id: Option<&str>) -> anyhow::Result<PathBuf> {
         let missing = |error: std::io::Error| match error.kind() {
@@ -141,7 +146,7 @@ pub(crate) fn id(root: &Path, plan: &Plan) -> anyhow::Result<String> {
 fn elsewhere(root: &Path) -> anyhow::Result<Option<PathBuf>> {
     let here = std::env::current_dir()
         .and_then(|here| here.canonicalize())
-        .context("the current directory is gone")?;
+        .context("the current directory no longer exists")?;
     let beside =
         root.parent().map(|dir| if dir.as_os_str().is_empty() { here.as_path() } else { dir });
     let is_here = beside.and_then(|dir| dir.canonicalize().ok()).is_some_and(|dir| dir == here);

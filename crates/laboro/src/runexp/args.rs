@@ -24,12 +24,12 @@ Examples:
   laboro worker --from runexp://127.0.0.1:7001 -j 8
   laboro runexp manage exp --port 7001 --listen 0.0.0.0    for runners on other machines
   laboro runexp manage exp --print-jobs                    what is left to do
-  laboro runexp manage exp --port 7001 --dashboard=7911    with a page to look at
+  laboro runexp manage exp --port 7001 --dashboard=7911    with a dashboard
 
-Started again, it goes on: a script is done when its result file is there and was good.
+Started again, it resumes: a script is done when its result file is there and was good.
 ~/.runexp may hold a line `port=7001`, without blanks if original programs read it, too.
 
-Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 trouble with files, 130 interrupted.";
+Exit status: 0 all done, 1 some failed, 2 wrong usage, 3 a problem with files, 130 interrupted.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = HELP)]
@@ -46,7 +46,7 @@ pub(crate) struct Manage {
     #[arg(long, value_name = "DIR", default_value = "outputs")]
     pub(crate) outputs: PathBuf,
 
-    /// The port to listen on. Default: that of ~/.runexp, else a free one, which is said.
+    /// The port to listen on. Default: that of ~/.runexp, else a free one, which is printed.
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 
@@ -62,7 +62,7 @@ pub(crate) struct Manage {
     #[arg(long)]
     pub(crate) sort: bool,
 
-    /// List what is left to do, and stop.
+    /// List what is left to do, and exit.
     #[arg(long)]
     pub(crate) print_jobs: bool,
 
@@ -74,12 +74,12 @@ pub(crate) struct Manage {
     #[arg(long)]
     pub(crate) shownames: bool,
 
-    /// Show a page to browsers on this machine, and say its link. Without a port, a free one is taken.
+    /// Serve a dashboard for browsers on this machine, and print its link. Without a port, a free one is taken.
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true,
         default_missing_value = "0", value_parser = parse_address)]
     pub(crate) dashboard: Option<SocketAddr>,
 
-    /// Put runners on hold that fail too often, and send them away if it goes on.
+    /// Put runners on hold that fail too often, and eject them if they keep failing.
     #[arg(long)]
     pub(crate) ban: bool,
 

@@ -72,7 +72,7 @@ impl ResultJournal {
         }
         for (worker, lost) in losses {
             let runner = self.shown(worker);
-            files.tell(format!("runner {runner} is gone, and {}", lost.words()));
+            files.tell(format!("runner {runner} was lost: {}", lost.words()));
         }
         if files.is_worth_a_word() {
             self.files.news.notify_one();
@@ -94,7 +94,7 @@ impl ResultJournal {
     fn tell(&self, files: &mut ResultFiles, worker: WorkerId, standing: Standing) {
         let words = match standing {
             Standing::OnHold => "is on hold: too many of its last jobs failed (--ban)",
-            Standing::Ejected => "is sent away: too many of its jobs failed (--ban)",
+            Standing::Ejected => "is ejected: too many of its jobs failed (--ban)",
             Standing::Good | Standing::Probation => return,
         };
         files.tell(format!("runner {} {words}", self.shown(worker)));
@@ -109,13 +109,13 @@ impl Losses {
     fn words(&self) -> String {
         let returned = match self.returned {
             0 => None,
-            1 => Some("a job of its goes back".to_owned()),
-            more => Some(format!("{more} jobs of its go back")),
+            1 => Some("1 of its jobs goes back".to_owned()),
+            more => Some(format!("{more} of its jobs go back")),
         };
         let held = match self.held {
             0 => None,
-            1 => Some("a job of its has failed: it was lost too often".to_owned()),
-            more => Some(format!("{more} jobs of its have failed: they were lost too often")),
+            1 => Some("1 of its jobs has failed: it was lost too often".to_owned()),
+            more => Some(format!("{more} of its jobs have failed: they were lost too often")),
         };
         returned.into_iter().chain(held).collect::<Vec<_>>().join(", and ")
     }

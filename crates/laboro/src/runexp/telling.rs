@@ -5,7 +5,7 @@ use super::args::Manage;
 use super::files::{ManagerNews, SharedFiles};
 use super::manage::JOB;
 use crate::exit::Exit;
-use crate::output::{safe, say};
+use crate::output::{counted, safe, say};
 use crate::progress::Progress;
 use laboro_core::{Command, Counts, Outcome, Query, Reply, State, TaskView};
 use laboro_hub::Handle;
@@ -97,7 +97,10 @@ async fn tell_lost(hub: &Handle) {
         next = after;
     }
     if count > LOST_NAMED_MAX {
-        say(format_args!("{} more jobs were lost with their runners", count - LOST_NAMED_MAX));
+        say(format_args!(
+            "{} lost with their runners",
+            counted((count - LOST_NAMED_MAX) as u64, "more job")
+        ));
     }
 }
 
@@ -105,7 +108,5 @@ pub(super) async fn tell_interrupted(hub: &Handle) {
     let Some(counts) = counts(hub).await else { return };
     let (done, failed) = (counts.of(State::Done), failed(&counts));
     let left = counts.active();
-    say(format_args!(
-        "{done} done, {failed} failed, {left} left; the same command goes on from here"
-    ));
+    say(format_args!("{done} done, {failed} failed, {left} left; the same command resumes"));
 }

@@ -35,7 +35,7 @@ const OPTIONS: [Opt; 29] = [
     ignored("qos", Some('q'), Value),
     refused("iterate", Some('i'), Value, "use `laboro top`"),
     refused("sort", Some('S'), Value, "jobs are listed by number"),
-    refused("start", None, Nothing, "nobody knows when a job will start"),
+    refused("start", None, Nothing, "start times are not known"),
     refused("steps", Some('s'), Maybe, "steps are not known to the hub"),
     refused("nodelist", Some('w'), Value, "use --states and the column %N"),
     refused("clusters", Some('M'), Value, "there is one cluster here"),

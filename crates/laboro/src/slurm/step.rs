@@ -33,7 +33,7 @@ pub(super) fn run(script: &Path, index: Option<&str>) -> anyhow::Result<Exit> {
     if !slip.conditions.is_empty() && !conditions_hold(&slip, job, place)? {
         // It is cancelled; the hub ends this process.
         std::thread::sleep(Duration::from_secs(60));
-        bail!("a job that this one depends on did not come to what was asked");
+        bail!("a dependency of this job was not met");
     }
     let facts = PatternFacts {
         job: raw(job, place).to_string(),

@@ -19,7 +19,7 @@ pub(crate) async fn predecessors(hub: &Hub, words: &[String]) -> anyhow::Result<
             Which::Ranges(ranges) => ranges.clone(),
             Which::InState(_) => {
                 let text = safe(text);
-                return Err(usage(format!("--after {text}: say which tasks, not in which state")));
+                return Err(usage(format!("--after {text}: name the tasks, not a state")));
             }
         };
         for range in ranges {

@@ -6,6 +6,7 @@ use super::specs::specs;
 use super::terms::Terms;
 use crate::exit::usage;
 use crate::hub_client::Hub;
+use crate::output::counted;
 use crate::progress::Progress;
 use anyhow::Context;
 use bytes::Bytes;
@@ -49,7 +50,7 @@ fn encoded<'a>(
 
 /// One JSON object and a new line.
 fn line(object: &impl Serialize) -> anyhow::Result<Vec<u8>> {
-    let mut json = serde_json::to_vec(object).context("it has no form in JSON")?;
+    let mut json = serde_json::to_vec(object).context("it cannot be written as JSON")?;
     json.push(b'\n');
     Ok(json)
 }
@@ -123,7 +124,7 @@ pub(crate) async fn add(
         bytes = 0;
         let taken = all.as_ref().map_or(0, |all| all.count);
         let added = hub.add(job, &std::mem::replace(&mut batch, empty())).await;
-        let added = added.with_context(|| format!("after {taken} tasks were added"))?;
+        let added = added.with_context(|| format!("after adding {}", counted(taken, "task")))?;
         let all = all.get_or_insert(Submitted { count: 0, again: true, ..added.clone() });
         all.count += added.count;
         all.again &= added.again;

@@ -30,7 +30,7 @@ enum Names {
 
 impl Terms {
     pub(crate) fn new(args: &Submit) -> anyhow::Result<Terms> {
-        let here = std::env::current_dir().context("the current directory is gone")?;
+        let here = std::env::current_dir().context("the current directory no longer exists")?;
         let timeout = quantity("--timeout", args.timeout.as_deref(), parse_duration)?;
         let dir = args.task.workdir.as_ref().map_or_else(|| here.clone(), |dir| here.join(dir));
         let needs = args.needs.settings()?;

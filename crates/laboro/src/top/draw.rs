@@ -54,13 +54,13 @@ fn bottom(model: &Model) -> Line<'_> {
     }
     let keys = match model.view {
         View::Overview | View::Jobs => {
-            " ↑↓ walk  Enter open  h hold  r release  t retry  c cancel  Tab next  q leave"
+            " ↑↓ move  Enter open  h hold  r release  t retry  c cancel  Tab next  q quit"
         }
-        View::Workers => " ↑↓ walk  d drain  s stop  e eject  p pardon  l lift  Tab next  q leave",
+        View::Workers => " ↑↓ move  d drain  s stop  e eject  p pardon  l lift  Tab next  q quit",
         View::Job(..) => {
-            " ↑↓ walk  Enter open  Esc back  f filter  h hold  r release  t retry  c cancel"
+            " ↑↓ move  Enter open  Esc back  f filter  h hold  r release  t retry  c cancel"
         }
-        View::Task(..) => " ↑↓ scroll  Esc back  h hold  r release  t retry  c cancel  q leave",
+        View::Task(..) => " ↑↓ scroll  Esc back  h hold  r release  t retry  c cancel  q quit",
     };
     Line::from(keys).dim()
 }

@@ -77,7 +77,7 @@ impl Allocation {
             words.push_str(&text);
         };
         if let Some(slots) = self.slots {
-            add(crate::output::counted(slots.into(), "slot"));
+            add(crate::output::counted(slots, "slot"));
         }
         if let Some(memory) = self.memory_bytes {
             add(format!("{} of memory", crate::output::bytes(memory)));

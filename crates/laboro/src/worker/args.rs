@@ -25,8 +25,7 @@ Tasks find LABORO_TASK, LABORO_JOB, LABORO_INDEX, LABORO_ATTEMPT, LABORO_SLOTS, 
 (a directory of their own, removed after them) in their environment, and for --with gpu=2 LABORO_GPU and
 CUDA_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES where that is what this machine has.
 
-Exit status: 0 all is finished or given back, 2 wrong usage, 3 the hub could not be told everything, or refused,
-or a task of --from dwork:// could not be started.";
+Exit status: 0 all is finished or given back, 2 wrong usage, 3 not everything could be reported, the hub refused the worker, or a task of --from dwork:// could not be started.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = HELP)]
@@ -59,7 +58,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "FILE", requires = "from")]
     pub(crate) auth_file: Option<PathBuf>,
 
-    /// With --from fuq+...: trust the certificates in this file, or whom they vouch for.
+    /// With --from fuq+...: trust the certificates in this file, and certificates that they signed.
     #[arg(long, value_name = "FILE", requires = "from", conflicts_with_all = ["pin", "insecure"])]
     pub(crate) ca: Option<PathBuf>,
 
@@ -175,7 +174,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) nice: Option<i32>,
 
-    /// Output of a task that is passed on, per stream.
+    /// Output of a task that is sent to the hub, per stream.
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub(crate) output_limit: String,
 

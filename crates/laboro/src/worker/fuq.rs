@@ -32,7 +32,7 @@ pub(super) fn open(
     address: String,
 ) -> anyhow::Result<Source> {
     let Some(auth_file) = &args.auth_file else {
-        return Err(usage("a foreman of fuq wants a password: give its file with --auth-file"));
+        return Err(usage("a fuq foreman requires a password: give its file with --auth-file"));
     };
     let trust = trust(args.ca.clone(), args.pin.clone(), args.insecure).map_err(usage)?;
     let password = laboro_net::secret_file::read_password(auth_file)?;
@@ -67,7 +67,9 @@ fn trust(ca: Option<PathBuf>, pin: Option<String>, insecure: bool) -> Result<Tru
         (Some(path), None, false) => Ok(Trust::File(path)),
         (None, Some(pin), false) => Ok(Trust::Pin(pin)),
         (None, None, true) => Ok(Trust::Anyone),
-        _ => Err("say whom to trust: --ca FILE with the foreman's certificate or its authority, \
-                  --pin with its SHA-256, or --insecure to trust any server"),
+        _ => {
+            Err("choose what to trust: --ca FILE with the foreman's certificate or its authority, \
+                  --pin with its SHA-256, or --insecure to trust any server")
+        }
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn agent_options(
     allocation: Option<&Allocation>,
 ) -> anyhow::Result<AgentOptions> {
     args.old.refuse()?;
-    let here = || std::env::current_dir().context("the current directory is gone");
+    let here = || std::env::current_dir().context("the current directory no longer exists");
     let dir = match &args.workdir {
         Some(dir) => dir.canonicalize().with_context(|| format!("--workdir {}", dir.display()))?,
         None => here()?,

@@ -131,7 +131,7 @@ impl SshWorkers {
 
     /// Has them take nothing more; a second time ends what they run. Gives how often that was asked.
     pub(crate) async fn interrupt(&mut self) -> u32 {
-        say("ending the workers; once more ends what they run");
+        say("stopping the workers; interrupt again to end their tasks");
         self.tell_to_stop().await;
         self.interrupts += 1;
         self.interrupts

@@ -35,7 +35,7 @@ fn everything_the_query_program_can_say_can_be_said() {
     hub.prints(&["steal", "-n", "5", "-q", "w"], "b\n");
     hub.prints(&["create", "c"], "");
     hub.prints(&["transfer", "b", "c", "--location", "w"], "");
-    hub.dwork(&["lookup", "b"]).expect(1).says("nobody has it");
+    hub.dwork(&["lookup", "b"]).expect(1).says("no worker has it");
     hub.prints(&["steal", "-n", "5", "-q", "w"], "c\n");
     hub.prints(&["exit", "w"], "");
     hub.dwork(&["exit", "w"]).expect(1).says("does not know this worker");
@@ -244,7 +244,7 @@ fn a_hub_that_stops_says_so_to_those_who_wait() {
     hub.stop();
     hub.wait().unwrap();
     for thief in thieves {
-        thief.wait().expect(5).says("all tasks are done, or the hub stops");
+        thief.wait().expect(5).says("all tasks are done, or the hub is stopping");
     }
 }
 

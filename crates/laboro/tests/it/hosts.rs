@@ -108,7 +108,7 @@ fn a_host_that_cannot_be_reached_is_named_and_nobody_waits_for_ever() {
     let ran = run(&rig, "nowhere,1/beta", &["--", "true"]);
     ran.expect(0).says("nowhere: the worker ended with status 255");
     let ran = run(&rig, "nowhere", &["--", "false"]);
-    ran.expect(3).says("no worker is left; the same command goes on where it was");
+    ran.expect(3).says("no worker is left; type the same command again to resume");
 }
 
 #[test]

@@ -111,6 +111,59 @@ fn raw_hashes(before: &str) -> Option<&str> {
     (is_prefix && is_alone).then_some(hashes)
 }
 
+/// A number in a text and a noun for several, where neither says that there may be one.
+fn uncounted(text: &str) -> Option<String> {
+    const NOUNS: [&str; 14] = [
+        "answers",
+        "attempts",
+        "connections",
+        "events",
+        "failures",
+        "hubs",
+        "jobs",
+        "messages",
+        "records",
+        "requests",
+        "results",
+        "slots",
+        "tasks",
+        "workers",
+    ];
+    /// Before a number of all, or of a limit.
+    const FINE: [&str; 8] = ["of", "than", "most", "last", "least", "every", "needs", "newest"];
+    let text = text.replace('\n', " ");
+    for (at, _) in text.match_indices("} ") {
+        let noun = text[at + 2..].split(|c: char| !c.is_ascii_alphabetic()).next();
+        let from = text[..at].rfind('{').unwrap_or(at);
+        let before = text[..from].trim_end().rsplit([' ', '(']).next();
+        let is_fine = before.is_some_and(|word| FINE.contains(&word));
+        if noun.is_some_and(|noun| NOUNS.contains(&noun)) && !is_fine {
+            let line = text[..at].rsplit(" | ").next().unwrap_or_default();
+            return Some(format!("{line}{}", &text[at..(at + 12).min(text.len())]));
+        }
+    }
+    None
+}
+
+#[test]
+fn numbers_agree_with_their_nouns() {
+    assert!(uncounted("ending {running} tasks").is_some());
+    assert!(uncounted("{done} of {total} tasks done").is_none());
+    // Theirs are texts for those who work on the program, or words of another system.
+    let own = ["laboro-sim", "laboro-fuzz", "laboro-bench", "ledger/check.rs", "hub/answer.rs"];
+    let mut sources = Vec::new();
+    files(&root().join("crates"), ".rs", &mut sources);
+    sources.retain(|path| !own.iter().any(|own| path.to_string_lossy().contains(own)));
+    let wrong: Vec<String> = (sources.iter())
+        .filter(|path| path.to_string_lossy().contains("/src/"))
+        .filter_map(|path| {
+            let found = uncounted(&quoted(&fs::read_to_string(path).unwrap()))?;
+            Some(format!("{}: `{found}`; use `counted`", path.display()))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn options_have_the_words_of_the_glossary() {
     let rig = Rig::new();

@@ -34,7 +34,7 @@ impl Runner {
             }
         }
         if self.heard.len() > MESSAGE_BYTES_MAX {
-            out.hang_up(Parting::Malformed("the manager goes on talking unasked".into()));
+            out.hang_up(Parting::Malformed("the manager sends unasked".into()));
         }
     }
 

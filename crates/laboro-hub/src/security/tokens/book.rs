@@ -61,7 +61,7 @@ impl TokenBook {
         let page: Page = toml::from_str(&text).map_err(|error| broken(in_line(&text, &error)))?;
         let token = |line: TokenLine| {
             let id = line.id.clone();
-            line.token().ok_or_else(|| broken(format!("token {id} has no good hash or time")))
+            line.token().ok_or_else(|| broken(format!("token {id} has no valid hash or time")))
         };
         page.token.into_iter().map(token).collect()
     }
@@ -125,7 +125,7 @@ impl TokenBook {
     }
 }
 
-const HEAD: &str = "# Who may come in. Only hashes of the secrets are here. `laboro access` changes this file;\n\
+const HEAD: &str = "# The tokens of this hub. Only hashes of the secrets are here. `laboro access` changes this file;\n\
      # a running hub notices.\n\n";
 
 /// The form on disk.

@@ -17,6 +17,8 @@ pub(in crate::agent) struct Cgroups {
 /// Where the one hierarchy is, by convention everywhere.
 const ROOT: &str = "/sys/fs/cgroup";
 
+const NO_VERSION_2: &str = "this machine has no cgroups of version 2";
+
 /// The time in which a share of the processors is counted, in microseconds.
 const PERIOD_US: u64 = 100_000;
 
@@ -24,13 +26,16 @@ impl Cgroups {
     pub(super) fn open() -> Result<Cgroups, String> {
         let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
         let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
-        let path = path.ok_or("this machine has no cgroups of version 2")?;
+        let path = path.ok_or(NO_VERSION_2)?;
         let pid = std::process::id();
         // The keeper is our child, and the guardian is its.
         let is_below = |other| {
             let parent = parent_of(other);
             parent == Some(pid) || parent.and_then(parent_of) == Some(pid)
         };
+        if !Path::new(ROOT).join("cgroup.controllers").exists() {
+            return Err(NO_VERSION_2.to_owned());
+        }
         Cgroups::in_base(&Path::new(ROOT).join(path), pid, is_below)
     }
 
@@ -49,7 +54,7 @@ impl Cgroups {
             read("cgroup.procs")?.lines().filter_map(|line| line.parse().ok()).collect();
         if let Some(other) = members.iter().find(|&&member| member != pid && !is_ours(member)) {
             return Err(format!(
-                "process {other} is in the same group: start the worker in one of its own, as by \
+                "process {other} is in the same cgroup: start the worker in its own cgroup, as with \
                  `systemd-run --user -p Delegate=yes`"
             ));
         }

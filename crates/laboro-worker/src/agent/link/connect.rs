@@ -36,10 +36,10 @@ pub enum ConnectError {
     #[error("{target}: no answer within {} s", PATIENCE.as_secs())]
     Silent { target: String },
     /// It is the wrong one of several hubs, and says which is the right one, if it knows.
-    #[error("{target}: this hub only follows, and the one that leads{} cannot be reached", at(.leader))]
+    #[error("{target}: this hub is a standby, and the leader{} cannot be reached", at(.leader))]
     Follows { target: String, leader: String },
     /// Trying again does not help.
-    #[error("{target}: it does not have a certificate that is trusted here: {why}")]
+    #[error("{target}: its certificate is not trusted here: {why}")]
     Stranger { target: String, why: String },
     /// None of several addresses led to a hub.
     #[error("no hub was found at {}{}", .tried.join(", "), hinted(.hint))]

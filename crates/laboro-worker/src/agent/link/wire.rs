@@ -130,7 +130,7 @@ impl Wire {
 /// A hub that is killed says no goodbye, and what a library advises its users about that is nothing to people.
 fn told(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the hub closed the connection without a word".into(),
+        io::ErrorKind::UnexpectedEof => "the hub closed the connection without a reason".into(),
         _ => error.to_string(),
     }
 }

@@ -151,7 +151,7 @@ fn without_a_crew_everything_is_done_at_once_and_asked_for_far_ahead() {
 fn output_beyond_the_limit_is_dropped_and_said_to_be() {
     let mut rig = Rig::new("cut", |options| options.output_limit = 10);
     rig.say("start 1 1 head -c 100000 /dev/zero | tr '\\0' x; exit 0");
-    rig.ends(1, "success: its output was longer than is kept, and was cut");
+    rig.ends(1, "success: its output exceeded the limit and was cut");
     rig.expect(r#"wrote 1 Out 10 "xxxxxxxxxx""#);
 }
 
@@ -159,6 +159,6 @@ fn output_beyond_the_limit_is_dropped_and_said_to_be() {
 fn what_is_said_of_an_error_is_not_lost_behind_much_output() {
     let mut rig = Rig::new("each", |options| options.output_limit = 10);
     rig.say("start 1 1 head -c 100000 /dev/zero | tr '\\0' x; echo broken >&2; exit 1");
-    rig.ends(1, "exit code 1: its output was longer than is kept, and was cut");
+    rig.ends(1, "exit code 1: its output exceeded the limit and was cut");
     rig.expect(r#"wrote 1 Err 7 "broken\n""#);
 }

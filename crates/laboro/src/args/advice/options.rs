@@ -157,7 +157,7 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
         &["--bar", "--progress", "--eta", "--latest-line", "--latestline", "--ll"],
         "progress is shown on a terminal by itself; --quiet leaves it out",
     ),
-    (&["-p", "--interactive"], "nobody is asked; --dry-run shows what would run"),
+    (&["-p", "--interactive"], "there are no questions; --dry-run shows what would run"),
     (&["--line-buffer", "--linebuffer", "--lb", "--line-buffered", "--linebuffered"], TEE),
     (&["--ungroup", "-u"], TEE),
     (
@@ -190,7 +190,7 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["--dryrun", "--dr"], "use --dry-run"),
     (
         &["--joblog", "--jl"],
-        "laboro run has --joblog FILE; of a hub, `laboro report` and `laboro events` tell the same",
+        "laboro run has --joblog FILE; of a hub, `laboro report` and `laboro events` show the same",
     ),
     (
         &["--results", "--result", "--res"],
@@ -199,7 +199,7 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["--files", "--output-as-files", "--outputasfiles"], KEPT),
     (
         &["--resume", "--resume-failed", "--resumefailed", "--retryfailed", "--retry-failed"],
-        "typing the same command again goes on where it was; laboro run --retry-failed and laboro retry run failed tasks again",
+        "typing the same command again resumes it; laboro run --retry-failed and laboro retry run failed tasks again",
     ),
     (
         &[
@@ -362,7 +362,7 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["--task-dir"], "each task has a directory of its own at a worker: $LABORO_SCRATCH"),
     (&["--cwd"], "use --workdir DIR"),
     (&["--progress-bar"], "use --wait: it shows progress"),
-    (&["--on-notify"], "use laboro events --json: it tells what happens as it happens"),
+    (&["--on-notify"], "use laboro events --json: it prints events as they happen"),
     (&["--job"], "use laboro submit --add JOB"),
     (&["--server-dir"], "use --dir DIR: the hub's directory"),
     (&["--nodes"], "a task runs on one machine"),

@@ -86,7 +86,7 @@ pub(crate) struct Workers {
 pub(crate) enum WorkersCommand {
     /// Start no more tasks on a worker; running ones finish.
     Drain(WorkerArgs),
-    /// Take slots away from a worker: some, or all of them, ending what runs there.
+    /// Take slots away from a worker: some, or all of them, which ends its tasks.
     Stop {
         /// Number of slots, free ones first. Default: all.
         #[arg(long, value_name = "N")]

@@ -18,5 +18,5 @@ fn changes_are_told_in_words() {
     assert_eq!(said(running), "3/1 running worker 2");
     assert_eq!(said(r#"{"kind":"job","job":3}"#), "job 3");
     assert_eq!(said(r#"{"kind":"gap"}"#), "some events are missing here");
-    assert_eq!(said(r#"{"kind":"tomorrow"}"#), "something this program does not know");
+    assert_eq!(said(r#"{"kind":"tomorrow"}"#), "an event that this program does not know");
 }

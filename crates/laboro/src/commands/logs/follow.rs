@@ -90,7 +90,7 @@ async fn rest(
     }
     // Once, not for each stream.
     if !is_over && to == Printed::Stdout && copied > 0 {
-        say("laboro: the run was cut short; the same command of `laboro run` goes on");
+        say("laboro: the run was cut short; the same `laboro run` command resumes it");
     }
     Ok(copied)
 }

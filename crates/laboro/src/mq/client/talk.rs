@@ -46,7 +46,7 @@ impl Talk {
         Ok(talk)
     }
 
-    /// A PING that nobody answers; returns when it is on its way.
+    /// A PING, which has no answer; returns when it is on its way.
     pub(super) async fn ping(&mut self) -> anyhow::Result<()> {
         self.client.ping(&mut self.out);
         if let Some(link) = &mut self.link {
@@ -87,7 +87,7 @@ impl Talk {
         for message in self.messages.drain(..) {
             match self.client.receive(now, &message, &mut self.out) {
                 Ok(answer) => answers.extend(answer),
-                Err(error) => tracing::warn!("a message makes no sense: {error}"),
+                Err(error) => tracing::warn!("a malformed message: {error}"),
             }
         }
         if self.client.deadline().is_some_and(|at| at <= now)

@@ -196,7 +196,7 @@ impl Life {
                 }
             }
             Ok(Some(asked)) => self.begin(asked),
-            Err(error) => tracing::warn!("{}: a message makes no sense: {error}", self.target),
+            Err(error) => tracing::warn!("{}: a malformed message: {error}", self.target),
         }
         tracing::debug!("{}: a message of {} frames", self.target, message.len());
     }
@@ -211,11 +211,14 @@ impl Life {
                 });
             }
             Some(_) => {
-                tracing::warn!("no answer: {} requests run already", self.running.len());
+                tracing::warn!(
+                    "no answer: as many requests run as there are slots ({})",
+                    self.running.len()
+                );
                 self.worker.finish(&asked, None, &mut self.out);
             }
             None => {
-                tracing::warn!("no answer: nothing is known about this command");
+                tracing::warn!("no answer: unknown command");
                 self.worker.finish(&asked, None, &mut self.out);
             }
         }

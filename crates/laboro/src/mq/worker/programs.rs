@@ -108,7 +108,7 @@ impl Programs {
         asked: &Envelope,
         idle: &Mutex<Vec<KeptProgram>>,
     ) -> Result<Parts, NoAnswer> {
-        let lock = || idle.lock().expect("nobody panics while holding it");
+        let lock = || idle.lock().expect("no thread panics while holding it");
         let idler = lock().pop();
         let mut kept = match idler {
             Some(kept) => kept,

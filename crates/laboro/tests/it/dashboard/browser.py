@@ -46,7 +46,7 @@ def nobody_comes_in_without_a_token():
     browser.go("#/jobs")
     sees("Sign in")
     browser.go("#token=laboro_wrong_token")
-    sees("it was revoked, ran out, or belongs to another hub")
+    sees("it was revoked, has expired, or belongs to another hub")
     browser.go("#/jobs")
 
 
@@ -215,7 +215,7 @@ def pools_are_paused_resumed_and_removed():
 
 def workers_are_ejected_pardoned_and_drained():
     browser.go("#/workers/1")
-    sees("What it holds")
+    sees("Its tasks")
     browser.click("[data-do=eject]")
     browser.type("dialog input[name=line]", "smells of smoke")
     browser.click("dialog button[value=yes]")
@@ -225,7 +225,7 @@ def workers_are_ejected_pardoned_and_drained():
     browser.click("[data-do=pardon]")
     browser.until("it is forgiven", lambda: "smells of smoke" not in browser.text("main"))
     browser.go("#/workers/0")
-    sees("What it holds")
+    sees("Its tasks")
     browser.click("[data-do=drain]")
     # One that has nothing to do goes home at once.
     browser.until("it drains", lambda: browser.text("h1 .badge") in ("draining", "away"))

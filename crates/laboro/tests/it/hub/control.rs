@@ -14,7 +14,19 @@ fn tasks_are_cancelled_by_number_by_state_by_name_and_as_a_job() {
     place.rig.write("flow.toml", "[[task]]\nname = \"prepare\"\ncommand = \"true\"\n");
     place.out(&["submit", "flow.toml"]);
     assert_eq!(place.out(&["cancel", "prepare"]), "job 2: 1 task cancelled");
-    place.run(&["cancel", "2/prepare"]).expect(4).says("no task is selected");
+    place
+        .run(&["cancel", "2/prepare"])
+        .expect(4)
+        .says("nothing to cancel among these tasks of job 2");
+    place.run(&["cancel", "2"]).expect(4).says("job 2 has already finished (cancelled)");
+}
+
+#[test]
+fn a_directory_without_runs_does_not_hide_the_hub() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.rig.at(".laboro/slurm")).unwrap();
+    place.out(&["submit", "--", "true"]);
+    assert_eq!(place.out(&["cancel", "1"]), "job 1: 1 task cancelled");
 }
 
 #[test]
@@ -36,8 +48,8 @@ fn a_higher_priority_goes_first() {
     place.out(&["submit", "--", "true"]);
     place.out(&["submit", "--priority", "-5", "--", "true"]);
     place.out(&["submit", "--", "true"]);
-    assert_eq!(place.out(&["priority", "9", "2"]), "job 2: 1 task now have priority 9");
-    assert_eq!(place.out(&["priority", "-3", "1"]), "job 1: 1 task now have priority -3");
+    assert_eq!(place.out(&["priority", "9", "2"]), "job 2: priority 9 for 1 task");
+    assert_eq!(place.out(&["priority", "-3", "1"]), "job 1: priority -3 for 1 task");
     let order: Vec<u32> =
         place.worker("w", 3).take(3).iter().map(|grant| grant.task.job.0).collect();
     assert_eq!(order, [2, 3, 1]);

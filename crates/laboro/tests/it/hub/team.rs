@@ -65,11 +65,11 @@ fn last_is_ones_own_last_job_and_others_may_not_change_it() {
 fn an_access_file_is_for_its_owner_alone() {
     let hub = team(&[]);
     let made = hub.run(&["access", "--name=ann", "--output=ann.toml"]);
-    made.expect(0).says("ann.toml: access for ann (submit, every group, no end)");
+    made.expect(0).says("ann.toml: access for ann (submit, every group, does not expire)");
     assert_eq!(made.out(), "", "the secret is in the file and nowhere else");
     let mode = std::fs::metadata(hub.rig.at("ann.toml")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    hub.run(&["access", "--output=ann.toml"]).expect(2).says("ann.toml is there already");
+    hub.run(&["access", "--output=ann.toml"]).expect(2).says("ann.toml already exists");
     let printed = hub.run(&["access", "--name=bob"]);
     printed.expect(0).says("this holds a secret");
     assert!(printed.out().contains("token = "));

@@ -30,7 +30,7 @@ fn a_hub_that_is_killed_is_replaced_and_the_work_goes_on() {
     pair.start(0);
     until("it follows", || pair.status().iter().any(|hub| hub["leads"] == false));
     let told = pair.hand_over();
-    assert!(told.expect(0).out().contains("leads now"));
+    assert!(told.expect(0).out().contains("is the leader now"));
     until("the first leads again", || pair.leads(0));
     pair.hubs[1].take().unwrap().wait().expect(0);
     pair.call(&["submit", "--wait", "--", "true", "{}", ":::", "1"]).expect(0);

@@ -116,7 +116,7 @@ fn when_files_run_out_those_who_come_are_turned_away_and_work_goes_on() {
     assert_eq!(runner.says("yes"), "RICEVIS");
     runner.says("FINO ANKAU");
     drop(silent);
-    manager.wait().expect(0).says("more are turned away").says("1 done, 0 failed");
+    manager.wait().expect(0).says("more are refused").says("1 done, 0 failed");
     assert_eq!(rig.read("outputs/a.res"), "yes");
 }
 

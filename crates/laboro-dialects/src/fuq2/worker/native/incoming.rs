@@ -10,7 +10,7 @@ use crate::fuq2::talk::Talk;
 use crate::fuq2::worker::incoming::{Incoming, parting};
 use crate::worker::{Assignment, ElementValue, Key, Order, Orders, Parting};
 use bytes::Bytes;
-use laboro_core::{LeaseNo, Time, Work};
+use laboro_core::{LeaseNo, Time, Work, counted};
 use std::collections::hash_map;
 use std::sync::Arc;
 
@@ -37,9 +37,9 @@ impl Incoming for NativeWorker {
             let tasks = std::mem::take(&mut batch.tasks);
             if let (Some(why), Some(first)) = (&batch.unreadable, tasks.first()) {
                 let name = shown_name(&batch, first.index, batch.position(first));
-                let (count, s) = (tasks.len(), if tasks.len() == 1 { "" } else { "s" });
+                let count = counted(tasks.len(), "task");
                 out.order(Order::Say(format!(
-                    "cannot run {name}: {why}; {count} task{s} given back to the hub"
+                    "cannot run {name}: {why}; {count} given back to the hub"
                 )));
             }
             for given in tasks {
