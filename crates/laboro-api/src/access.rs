@@ -1,5 +1,5 @@
-//! What a client needs to reach a hub: its addresses, its certificate and a token, in one small file that
-//! can be copied to another machine. Whoever has the file may do what its token allows.
+//! What a client needs to reach a hub: its addresses, its certificate and a token, in one small file that can be copied
+//! to another machine. Anyone who has the file may do what its token allows.
 
 mod secret;
 

@@ -1,4 +1,4 @@
-//! Request brokers as the API tells of them.
+//! Request brokers as the API shows them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

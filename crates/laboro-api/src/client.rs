@@ -1,7 +1,7 @@
-//! Asks a hub over its HTTP API: JSON questions over connections that are kept, bodies and events that
-//! stream. Which certificate is trusted is the caller's affair, as a `rustls` configuration. It never sends a
-//! request twice, except one that did not leave, or that a hub which only follows sent on; and, where there are
-//! several hubs, one that changes nothing or that says it may be.
+//! Asks a hub over its HTTP API: JSON questions over connections that are kept, bodies and events that stream. The
+//! caller says which certificate is trusted, by a `rustls` configuration. It never sends a request twice, except one
+//! that did not leave, or that a hub which only follows sent on; and, where there are several hubs, one that changes
+//! nothing or that says it may be.
 
 mod body;
 mod connect;

@@ -1,4 +1,4 @@
-//! What viewers of `GET events` are told: what changed, not what it changed to in full.
+//! The events of `GET events`: what changed, not the whole new state.
 
 use super::task::{Outcome, TaskState};
 use laboro_core::Change;

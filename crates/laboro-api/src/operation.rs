@@ -1,4 +1,4 @@
-//! What is said about the hub itself: version, health, doors, and the log of who did what.
+//! The hub itself: version, health, doors, and the audit log.
 
 use super::text::Text;
 use serde::{Deserialize, Serialize};

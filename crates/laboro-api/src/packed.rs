@@ -1,5 +1,5 @@
 //! Long lists in one piece of memory each. A list of a million short texts takes no more room than it took in the
-//! request: a hub takes such lists from anybody who may submit.
+//! request: a hub accepts such lists from every client that may submit.
 
 use super::reference::After;
 use super::text::Text;

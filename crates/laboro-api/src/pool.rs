@@ -1,4 +1,4 @@
-//! Pools: workers that the hub has started by a batch system when there is work for them.
+//! Pools: workers that the hub starts through a batch system when there is work for them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! How the API says no: `application/problem+json` with a stable word for programs and sentences for people.
+//! How the API refuses: `application/problem+json` with a stable word for programs and sentences for people.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

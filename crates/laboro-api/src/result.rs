@@ -1,4 +1,4 @@
-//! What tasks gave back, as JSON lines and as frames. `spec/results.md` has the bytes of a frame.
+//! Results of tasks, as JSON lines and as frames. `spec/results.md` has the bytes of a frame.
 
 use super::text::Text;
 use crate::task::Outcome;

@@ -1,5 +1,5 @@
-//! Bytes in JSON: a string where they are UTF-8, `{"base64": "..."}` where they are not. Either form is taken
-//! for either.
+//! Bytes in JSON: a string where they are UTF-8, `{"base64": "..."}` where they are not. Both forms are accepted for
+//! both.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! dwork: workers steal tasks by name from a hub that knows which come after which. Both sides of the
-//! conversation, over ZMTP. What the wire carries is written down in `spec/dwork.md`.
+//! dwork: workers steal tasks by name from a hub that knows which come after which. Both sides of the conversation,
+//! over ZMTP. The wire format is in `spec/dwork.md`.
 
 mod client;
 mod codec;

@@ -1,6 +1,6 @@
-//! fuq version 2, and Laboro's own worker protocol, which is the same conversation with more fields: 16-byte
-//! headers, msgpack bodies, requests and responses paired by number. The hub is the foreman. What is on the
-//! wire is told in `spec/fuq.md`; nothing here opens a connection.
+//! fuq version 2, and Laboro's own worker protocol, which is the same conversation with more fields: 16-byte headers,
+//! msgpack bodies, requests and responses paired by number. The hub is the foreman. The wire format is in
+//! `spec/fuq.md`; nothing here opens a connection.
 
 mod frame;
 mod header;

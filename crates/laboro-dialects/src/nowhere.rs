@@ -1,4 +1,4 @@
-//! For tests: nobody waits for what a hub decides to be safe.
+//! For tests: a hub whose decisions are not waited for to be durable.
 
 use laboro_core::{Archive, Batch, Effect};
 

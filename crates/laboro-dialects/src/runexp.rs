@@ -1,5 +1,5 @@
-//! The runexp dialect, protocol 1.3, both sides: `Manager` hands out scripts and takes results, `Runner` works
-//! for a manager, ours or an original one. The page is `spec/runexp.md`. Nothing here runs or stores anything.
+//! The runexp dialect, protocol 1.3, both sides: `Manager` dispatches scripts and takes results, `Runner` works for a
+//! manager, ours or an original one. The protocol is in `spec/runexp.md`. Nothing here runs or stores anything.
 
 pub mod result;
 pub mod words;

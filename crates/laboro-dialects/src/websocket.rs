@@ -1,6 +1,6 @@
-//! Websockets around a conversation: each message of the dialect travels in one binary message. A layer over
-//! either side of a session, so that whoever drives bytes over a connection drives this the same way. The HTTP
-//! request that opens a websocket is made and answered elsewhere; extensions and text there are none.
+//! Websockets around a conversation: each message of the dialect travels in one binary message. A layer over either
+//! side of a session, so that the driver of a connection drives this the same way. The HTTP request that opens a
+//! websocket is made and answered elsewhere; extensions and text there are none.
 
 mod client;
 mod frame;

@@ -1,4 +1,4 @@
-//! Moves a whole journal: reads one that no hub has open, and writes one anew from what another came to.
+//! Moves a whole journal: reads one that no hub has open, and writes a new one from its state.
 
 use crate::journal::JournalError;
 use crate::log::{Durability, Log, LogError, Options};

@@ -1,4 +1,4 @@
-//! A task of the core as the API shows it: what it runs as it was typed, its label, and what dwork told of it.
+//! A task of the core as the API shows it: what it runs as it was typed, its label, and what dwork reported about it.
 
 use super::{Attempt, LogEntry, Outcome, Task, TaskWork};
 use crate::label::{label, words_of};

@@ -1,5 +1,5 @@
-//! The asking side of a conversation, for producers, workers and people alike: requests go out numbered,
-//! replies come back with their number, in whatever order. Waiting and giving up are the caller's affair.
+//! The asking side of a conversation, for producers, workers and people alike: requests go out numbered, replies come
+//! back with their number, in whatever order. Waiting and giving up are left to the caller.
 
 use super::codec::{Query, decode};
 use super::wire::WireError;

@@ -1,6 +1,6 @@
-//! The hub's side of a conversation: requests become commands, in order, and so do their answers go back.
-//! Several may be under way; a steal that waits is answered with nothing when another request comes. What a
-//! request means is in `request`, what a reply of the hub means in `answer`.
+//! The hub's side of a conversation: requests become commands, in order, and their answers go back in the same order.
+//! Several may be under way; a steal that waits is answered with nothing when another request comes. What a request
+//! means is in `request`, what a reply of the hub means in `answer`.
 
 mod answer;
 mod request;

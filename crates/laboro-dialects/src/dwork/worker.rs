@@ -1,6 +1,6 @@
-//! A worker's side of a conversation: steals as many tasks as there is room for, tells what is done, gives
-//! back what is not wanted or could not be started, and says that it leaves. Every result is told until the hub
-//! has answered; what a task prints goes nowhere, because the wire has no place for it.
+//! A worker's side of a conversation: steals as many tasks as there is room for, reports what is done, gives back what
+//! is not wanted or could not be started, and reports when it leaves. Every result is sent until the hub has answered;
+//! what a task prints goes nowhere, because the wire has no place for it.
 
 mod pending;
 mod template;

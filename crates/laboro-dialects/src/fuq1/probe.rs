@@ -1,5 +1,4 @@
-//! The codec as a stranger meets it, for whoever feeds it bytes of any kind: what was read is written and read
-//! again, and must be the same.
+//! The codec for fuzzing, with bytes of any kind: what was read is written and read again, and must be the same.
 
 use super::codec::Message;
 use bytes::BytesMut;

@@ -1,5 +1,5 @@
-//! Frames and bodies as a stranger meets them, for whoever feeds them bytes of any kind: what was read is
-//! written and read again, and must be the same. Conversations are not held here.
+//! Frames and bodies for fuzzing, with bytes of any kind: what was read is written and read again, and must be the
+//! same. Conversations are not held here.
 
 use super::header::Numbering;
 use super::pack::PackReader;

@@ -1,6 +1,6 @@
-//! The numbers of a conversation, the same for both sides: which message is a request and which a response,
-//! what is done now and what waits, what happens when the numbers run out. What the messages say is not
-//! known here, and what was asked is remembered by whoever asked it.
+//! The numbers of a conversation, the same for both sides: which message is a request and which a response, what is
+//! done now and what waits, what happens when the numbers run out. What the messages say is not known here, and what
+//! was asked is remembered by the one who asked it.
 
 use super::frame::Frame;
 use super::header::{AT_ONCE, LABORO, MessageHeader, MessageKind, Numbering, Trouble};

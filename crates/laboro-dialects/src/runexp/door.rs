@@ -1,5 +1,5 @@
-//! What the conversations at one door have in common: the group they are told, the rule for good results, and
-//! the roll of who is there.
+//! What the conversations at one door have in common: their group, the rule for good results, and the roll of who is
+//! there.
 
 use super::DEFAULT_GROUP;
 use super::manager::Manager;

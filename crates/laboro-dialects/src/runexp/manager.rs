@@ -1,6 +1,6 @@
-//! The manager's side of one conversation: greets, hands out jobs, takes results. Speaks in turn. A runner that
-//! waits for an answer is blocked as a whole, so a request for work is answered at once while it has jobs; a
-//! runner without any loses nothing by waiting. Judging results and runners is left to the hub.
+//! The manager's side of one conversation: greets, dispatches jobs, takes results. Speaks in turn. A runner that waits
+//! for an answer is blocked as a whole, so a request for work is answered at once while it has jobs; a runner without
+//! any loses nothing by waiting. Judging results and runners is left to the hub.
 
 mod lending;
 mod receipt;

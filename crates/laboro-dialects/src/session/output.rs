@@ -1,4 +1,4 @@
-//! What a session wants done. Filled by the session, emptied by whoever drives it.
+//! What a session wants done. Filled by the session, emptied by its driver.
 
 use crate::messages;
 use crate::worker::Used;

@@ -1,5 +1,5 @@
-//! A session of the hub inside a websocket: unwraps what the peer says, wraps what the session says, and keeps
-//! the connection alive. What is said inside is the session's affair.
+//! A session of the hub inside a websocket: unwraps what the peer says, wraps what the session says, and keeps the
+//! connection alive. What it means is left to the session.
 
 use super::frame::{self, Opcode};
 use super::messages::{Incoming, Messages};

@@ -1,5 +1,5 @@
-//! The words of the protocol itself: READY, ERROR, PING and PONG, and the metadata in READY. Which of them
-//! may come when is the connection's business.
+//! The words of the protocol itself: READY, ERROR, PING and PONG, and the metadata in READY. Which of them may come
+//! when is decided by the connection.
 
 use super::error::{ZmtpError, shown};
 use super::{SocketType, frame};

@@ -1,5 +1,5 @@
-//! One ZMTP connection, from the greeting to the end. Whoever drives it hands in what was read and the time,
-//! and sends what stands in `say`; after an error the connection is over, and what was said before goes out.
+//! One ZMTP connection, from the greeting to the end. Its driver passes in what was read and the time, and sends what
+//! is in `say`; after an error the connection has ended, and what was written before is still sent.
 
 use super::command::{self, Metadata};
 use super::curve::Seal;

@@ -1,5 +1,5 @@
-//! One message: frames in order, each a slice of what was read. Keeping a frame keeps the buffer it was read
-//! into; whoever keeps messages for long calls `compact` first.
+//! One message: frames in order, each a slice of what was read. Keeping a frame keeps the buffer it was read into; code
+//! that keeps messages for long calls `compact` first.
 
 use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;

@@ -1,5 +1,5 @@
-//! The log's directory: which files it holds, what they are called, who has it open.
-//! Knows names only; what is in the files is others' business.
+//! The log's directory: which files it holds, what they are called, who has it open. Knows names only, not what is in
+//! the files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
-//! The end mark: a small file that says how far the log is known to reach, so that files which are gone from its
-//! end are noticed. It speaks only of records that are on the disk, and is itself never synced: after a power cut
-//! it may say less than the truth, never more.
+//! The end mark: a small file that says how far the log is known to reach, so that files which are gone from its end
+//! are noticed. It counts only records that are on the disk, and is itself never synced: after a power cut it may say
+//! less than the truth, never more.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,4 +1,4 @@
-//! What a log may be told when it is opened. Every limit has a default.
+//! Options for opening a log. Every limit has a default.
 
 use super::LogError;
 use super::format::RECORD_BYTES_CEILING;

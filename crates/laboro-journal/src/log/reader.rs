@@ -1,5 +1,5 @@
-//! Walks a log from its snapshot to its last record, read only, also while a hub writes to it.
-//! Says where it ends, what follows there and what is damaged; mends nothing.
+//! Walks a log from its snapshot to its last record, read only, also while a hub writes to it. Says where it ends, what
+//! follows there and what is damaged; repairs nothing.
 
 use std::path::{Path, PathBuf};
 

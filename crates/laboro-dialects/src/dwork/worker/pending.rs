@@ -1,5 +1,5 @@
-//! What a worker has said and still has to say: requests without an answer, and results in the order they
-//! came, gathered into as few messages as the answers allow.
+//! What a worker has sent and still has to send: requests without an answer, and results in the order they came,
+//! gathered into as few messages as the answers allow.
 
 use bytes::Bytes;
 use laboro_core::Time;

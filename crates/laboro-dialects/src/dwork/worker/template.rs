@@ -1,5 +1,5 @@
-//! What a worker runs for a task: a command in which the task's name is filled in. A name is one word,
-//! whatever stands in it; no shell ever sees it.
+//! What a worker runs for a task: a command in which the task's name is filled in. A name is one word, whatever it
+//! contains; no shell ever sees it.
 
 use laboro_core::{CommandWork, Program, Setting, Work};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Who a worker without a name was before. On a byte stream nothing is said but what runs there, so whoever held one
-//! of these tasks is looked up, and if it can be the same worker, it goes on under the name that its leases have.
+//! Who a worker without a name was before. On a byte stream it reports only what runs there, so the worker that held
+//! one of these tasks is looked up, and if it can be the same one, it continues under the name that its leases have.
 
 use super::super::naming::HeldTask;
 use super::asked::Asked;

@@ -1,5 +1,5 @@
-//! How a worker is let in, turned away, and made to say once more who it is. What it says in its HELLO is read by
-//! `native` and `plain`.
+//! How a worker is accepted, refused, and asked once more who it is. What it says in its HELLO is read by `native` and
+//! `plain`.
 
 use super::{Asked, Foreman, ForemanPhase, HELLO_MS, HeldTask, Mode, Plain, Waking, counts};
 use crate::fuq2::header::Trouble;

@@ -1,12 +1,12 @@
-//! A node that came back without a word. An original goes on counting its messages over a new connection and says HELLO
+//! A node that came back silently. An original continues to count its messages over a new connection and sends HELLO
 //! only when it is told to. It may run something or nothing. Or it waits for the answer to an UPDATE that was lost with
 //! the connection before; then it never speaks again by itself. Here it is found out which, and the third is woken.
 //!
-//! While such a node waits, it answers requests with lower numbers, keeps one message with a higher number for later, and
-//! dies of a second one; it may have one from the connection before. So the few numbers that it can wait for are answered
-//! one by one, from the lowest, as long as it says nothing. Where they are not known, because nothing was noted, a CANCEL of
-//! nothing that is not answered tells what the number is below, and makes the node count on from there: an OK for every
-//! number in question can then be taken for nothing else.
+//! While such a node waits, it answers requests with lower numbers, keeps one message with a higher number for later,
+//! and dies of a second one; it may have one from the connection before. So the few numbers that it can wait for are
+//! answered one by one, from the lowest, as long as it says nothing. Where they are not known, because nothing was
+//! noted, a CANCEL of nothing that is not answered tells what the number is below, and makes the node count on from
+//! there: an OK for every number in question can then be taken for nothing else.
 
 use super::super::header::{MessageHeader, MessageKind, SAY_HELLO, counts};
 use super::super::payload::{self, TaskPair};

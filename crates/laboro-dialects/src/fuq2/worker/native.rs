@@ -1,5 +1,5 @@
 //! A worker at a Laboro hub. Tasks have keys of our own and leases are looked up, because a hub gone wrong may use a
-//! lease number twice. Running is somebody else's business, and so is connecting again.
+//! lease number twice. Running tasks and reconnecting are done elsewhere.
 
 mod incoming;
 mod unsaid;

@@ -1,6 +1,5 @@
-//! A worker at an original foreman, or at anything that speaks like one: one program with a number, counted
-//! processors, one result an UPDATE. Output is not carried by this dialect; whoever runs the task writes it
-//! where the work says.
+//! A worker at an original foreman, or at anything that speaks like one: one program with a number, counted processors,
+//! one result an UPDATE. Output is not carried by this dialect; the runner of the task writes it where the work says.
 //!
 //! An original foreman gives work to every node that has said HELLO, has no ear for one that wants no more, and never
 //! gives to another what one of them has. So who leaves such a foreman closes the connection, takes what comes until it

@@ -1,5 +1,5 @@
-//! The client's side of the CURVE handshake. It knows the server's public key beforehand and talks to nobody
-//! who does not have the secret to it.
+//! The client's side of the CURVE handshake. It knows the server's public key beforehand and talks only to a server
+//! that has the secret key.
 
 use super::super::command::{self, Metadata};
 use super::super::handshake::{Met, fits};

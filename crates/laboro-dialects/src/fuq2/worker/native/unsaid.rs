@@ -1,5 +1,5 @@
-//! What the hub has not been told, and what it was told and has not answered, in order. A task's output
-//! always stands before its result, and what is said again comes first.
+//! What the hub was not sent yet, and what it was sent and has not answered, in order. A task's output always stands
+//! before its result, and what is said again comes first.
 
 use crate::fuq2::native::{Item, Wishes};
 use std::collections::VecDeque;
