@@ -190,7 +190,7 @@ fn higher_priority_goes_first_and_slots_are_never_exceeded() {
     );
     rig.run(["-j2", "flow.toml"]).expect(0);
     assert_eq!(rig.lines("order"), ["high", "middle", "low"]);
-    rig.run(["-j1", "--fresh", "flow.toml"]).expect(2).says("needs 2 slots and there are 1");
+    rig.run(["-j1", "--fresh", "flow.toml"]).expect(2).says("needs 2 slots, and -j gives 1");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn who_interrupts_it_twice_goes_on_later() {
     let live = start(&rig, "1/alpha", &words);
     until("it runs", || rig.lines("ran").len() == 1);
     live.signal(Signal::INT);
-    until("it was heard", || live.err().contains("once more ends what they run"));
+    until("it was heard", || live.err().contains("interrupt again to end their tasks"));
     live.signal(Signal::INT);
     live.wait().expect(130);
     rig.write("go", "");

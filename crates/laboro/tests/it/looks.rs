@@ -97,7 +97,7 @@ fn a_run_is_asked_like_a_hub_while_it_lives_and_after() {
     });
     says(&["status"], "not running");
     rig.laboro(["wait"]).run().expect(1).says("4 done, 1 failed, 1 cancelled");
-    rig.laboro(["events"]).run().expect(0).says("nothing happens any more");
+    rig.laboro(["events"]).run().expect(0).says("there are no more events");
     rig.laboro(["hold", "1"]).run().expect(4).says("is not running");
 }
 

@@ -92,7 +92,7 @@ fn workers_come_when_there_is_work_and_leave_after_it() {
     assert!(site.submitted() <= 3, "{}", site.rig.read("pbs/calls"));
     let pool = site.pool();
     assert_eq!((&pool["failures_total"], &pool["state"]), (&0.into(), &"active".into()), "{pool}");
-    assert!(pool["reason"].as_str().unwrap().starts_with("none of the ready tasks fits"), "{pool}");
+    assert!(pool["reason"].as_str().unwrap().starts_with("no ready task fits"), "{pool}");
     // The token is in a file of its own and nowhere else.
     let token = site.rig.read("hub/pools/night/access.toml");
     let token = token

@@ -309,10 +309,7 @@ fn with_ban_a_bad_runner_is_sent_away() {
     let ran = rig.runner(&port, "1").wait();
     ran.expect(3).says("ejected");
     manager.signal(Signal::INT);
-    manager
-        .wait()
-        .expect(130)
-        .says("runner r1@127.0.0.1 is sent away: too many of its jobs failed");
+    manager.wait().expect(130).says("runner r1@127.0.0.1 is ejected: too many of its jobs failed");
     assert_eq!(rig.lines("outputs/runexp.am").len(), 20);
 }
 

@@ -93,7 +93,7 @@ def hold_release_and_cancel_do_what_they_say():
     browser.click("[data-do=release]")
     browser.until("it goes on", lambda: browser.text("h1 .badge") == "running")
     browser.click("[data-do=cancel]")
-    sees("never will", "dialog")
+    sees("will not start", "dialog")
     browser.click("dialog button[value=yes]")
     browser.until("it is cancelled", lambda: browser.text("h1 .badge") == "cancelled")
 

@@ -208,7 +208,7 @@ fn an_older_foreman_is_understood_in_its_numbers() {
 fn whom_it_does_not_trust_and_who_does_not_trust_it_is_not_worked_for() {
     let rig = Rig::new();
     let foreman = start(&rig, "plain", 1, &[]);
-    foreman.worker("wss", &[]).run().expect(2).says("say whom to trust");
+    foreman.worker("wss", &[]).run().expect(2).says("choose what to trust");
     let pin = "00".repeat(32);
     foreman.worker("wss", &["--pin", &pin]).run().expect(3).says("not have a certificate");
     let from = format!("--from=fuq+https://{}", foreman.address);

@@ -81,7 +81,7 @@ fn the_status_is_one_screen_and_one_json_object() {
     }
     place.out(&["submit", "--name", "waiting", "--hold", "--", "true"]);
     let text = place.out(&["status"]);
-    for words in ["1 worker connected", "default", "going on", "waiting", "failed lately", "bad"] {
+    for words in ["1 worker connected", "default", "active", "waiting", "failed lately", "bad"] {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
     assert!(!text.contains("good"), "{text}");

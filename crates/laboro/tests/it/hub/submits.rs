@@ -59,7 +59,7 @@ fn a_key_makes_a_second_submit_the_first_one() {
     let place = Place::new();
     let submit = ["submit", "--key", "night", "--", "true"];
     assert_eq!(place.out(&submit), "job 1: 1 task");
-    assert_eq!(place.out(&submit), "job 1 was there already: 1 task");
+    assert_eq!(place.out(&submit), "job 1 already exists: 1 task");
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn who_made_and_revoked_tokens_is_in_the_audit_log() {
     assert!(log[0]["detail"].as_str().unwrap().starts_with("viewer (watch, every group, until "));
     for (wrong, words) in [
         (["--group", ""], "a group has a name"),
-        (["--expires", "0"], "would never count"),
+        (["--expires", "0"], "would never be valid"),
         (["--hub-address", "ho st"], "is not a host"),
     ] {
         whole.run(&["access", wrong[0], wrong[1]]).expect(2).says(words);

@@ -34,7 +34,7 @@ fn the_example_goes_from_register_to_quit() {
     client.say("pingt");
     client.until("PING was answered in");
     client.say("ping");
-    client.until("nobody answers");
+    client.until("which has no answer");
 
     worker.say("bulk");
     worker.until("9 of 9 more workers have registered");
@@ -56,7 +56,7 @@ fn the_example_goes_from_register_to_quit() {
     }
     // 202 requests in turn, of which the parent had some too.
     assert!((170..=182).contains(&messages), "{messages}");
-    worker.until("9 workers have left");
+    worker.until("9 workers deregistered");
     assert_eq!(rows(&mut server).len(), 1);
 
     worker.say("deregister");
