@@ -484,7 +484,7 @@ mod tests {
             ("add x -j 1 --kind pbs -- sbatch", "of another kind"),
             ("add x -j 1 --kind command -- start", "list and cancel"),
             ("add x -j 0 -- sbatch", "at least one slot"),
-            ("add x -j 1 --with gpu=4,5 -- sbatch", "only the number counts"),
+            ("add x -j 1 --with gpu=4,5 -- sbatch", "only the number"),
             ("add x -j 1 --via login1 -- sbatch", "ssh:HOST"),
             ("add x -- sbatch", "--jobs"),
         ] {

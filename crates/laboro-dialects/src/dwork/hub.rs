@@ -220,7 +220,7 @@ impl Session for HubSide {
         while out.hang_up.is_none() {
             match self.connection.receive(now, input, &mut out.say) {
                 Ok(Some(_)) if self.under_way.len() == UNDER_WAY_MAX => {
-                    out.malformed(format!("{UNDER_WAY_MAX} requests wait for an answer already"));
+                    out.malformed(format!("more than {UNDER_WAY_MAX} requests wait for an answer"));
                 }
                 Ok(Some(message)) => {
                     out.heard += 1;

@@ -96,7 +96,7 @@ fn a_list_of_addresses_keeps_others_out_of_the_api_and_the_native_door() {
         let told =
             client(&hub, &hub.access.token).get::<serde_json::Value>("jobs").await.unwrap_err();
         assert!(told.is_away(), "{told}");
-        assert!(told.to_string().contains("this address may not come in"), "{told}");
+        assert!(told.to_string().contains("this address is not allowed"), "{told}");
     });
     stop(hub);
     let here = vec!["127.0.0.0/8".parse().unwrap()];

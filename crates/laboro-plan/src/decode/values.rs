@@ -83,10 +83,8 @@ impl Decoder<'_> {
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
             let letter = name.text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
             if RESERVED.contains(&name.text.as_str()) {
-                let message = format!(
-                    "`{{{0}}}` already means something: call the key `{0}` otherwise",
-                    name.text
-                );
+                let message =
+                    format!("`{{{0}}}` already has a meaning: rename the key `{0}`", name.text);
                 self.note(name.at, message);
                 whole = false;
             } else if !word || !letter || name.text.len() > KEY_BYTES_MAX {

@@ -23,10 +23,7 @@ const FIRST: [(&str, &str); 10] = [
     ("hub", "Start a hub: accept jobs and dispatch their tasks to workers"),
     ("worker", "Run tasks of a hub on this machine, or on others by ssh"),
     ("submit", "Submit tasks to a hub: takes what `run` takes"),
-    (
-        "status",
-        "Show groups, workers and active jobs; `top` shows it live, `dashboard` in a browser",
-    ),
+    ("status", "Show active jobs and workers; `top`: live, `dashboard`: in a browser"),
     ("show", "Show all about a job or a task; `explain` says why it does not run"),
     ("wait", "Wait until jobs have ended"),
     ("cancel", "Cancel tasks, also running ones"),

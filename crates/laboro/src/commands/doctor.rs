@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::files::read_access;
 use crate::hub_client::access_path;
 use crate::nats::NatsArgs;
-use crate::output::{bytes, print};
+use crate::output::{bytes, counted, print};
 use laboro_api::access::Access;
 use laboro_api::client::{Client, Target};
 use laboro_api::{API_VERSION, Me, Overview, VERSION, Version};
@@ -235,9 +235,10 @@ fn nats(args: &Doctor, settings: &Settings) -> Option<Finding> {
         Err(error) => return Some(bad("nats", error.to_string())),
     };
     Some(match laboro_jetstream::hubs(&options) {
-        Ok(hubs) if hubs.iter().any(|hub| hub.leads) => {
-            good("nats", format!("{} hubs share the journal {}", hubs.len(), options.name))
-        }
+        Ok(hubs) if hubs.iter().any(|hub| hub.leads) => good(
+            "nats",
+            format!("the journal {} is shared by {}", options.name, counted(hubs.len(), "hub")),
+        ),
         Ok(_) => {
             warning("nats", format!("it answers; no hub named {} is the leader", options.name))
         }

@@ -31,7 +31,7 @@ pub(crate) fn run(args: Journal) -> anyhow::Result<Exit> {
                 "copied {} to {}: {} up to number {}",
                 dir.display(),
                 to.display(),
-                report.records,
+                counted(report.records, "record"),
                 report.last_number
             ))?;
             Ok(Exit::Done)

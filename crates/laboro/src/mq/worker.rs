@@ -80,8 +80,8 @@ async fn work(
                 let seconds = REGISTER.as_secs();
                 say(format_args!(
                     "laboro: no answer to REGISTER from {target} for {seconds} s: is it an rrmq server, and does it \
-                     allow {} slots? Still waiting",
-                    args.slots
+                     allow {}? Still waiting",
+                    counted(args.slots, "slot")
                 ));
             }
         }

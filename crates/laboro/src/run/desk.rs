@@ -473,8 +473,8 @@ impl Desk {
         } else if ready > 0 && leased == 0 && !job.held {
             // Nothing runs and all of this machine is free: it will not fit later either.
             self.fail(anyhow!(
-                "{ready} tasks need more than this machine was said to have when they were first \
-                 run; raise -j or say --with, or use --fresh"
+                "nothing more can start: of {ready} ready, each needs more than this machine had when \
+                 they were first run; raise -j or say --with, or use --fresh"
             ));
         }
     }

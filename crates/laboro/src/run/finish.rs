@@ -79,7 +79,7 @@ fn sum_up(
         return Ok((Err(anyhow::Error::new(error).context(words)), targets));
     }
     if cut > 0 && exit == Exit::Done {
-        let tasks = if cut == 1 { "1 task".to_owned() } else { format!("{cut} tasks") };
+        let tasks = crate::output::counted(cut, "task");
         let words =
             anyhow!("the output of {tasks} was printed only in part: --output-limit kept no more");
         return Ok((Err(words), targets));

@@ -2,7 +2,7 @@
 //! through `safe` first.
 
 use super::model::{Model, View};
-use crate::output::{bytes, safe};
+use crate::output::{bytes, counted, safe};
 use crate::view::{ago, between, called, now_ms};
 use laboro_api::{Counts, Fleet, Job, JobState, Standing, Task, TaskState, Worker};
 use ratatui::Frame;
@@ -86,16 +86,16 @@ fn overview(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
         count("failed", sum(|c| c.failed), Color::Red),
     ]);
     let second = Line::from(format!(
-        " {} workers, {} of {} slots in use{}{}{}{}{}{}",
-        fleet.connected,
+        " {}, {} of {} slots in use{}{}{}{}{}{}",
+        counted(fleet.connected, "worker"),
         fleet.slots_used,
         fleet.slots,
         in_use(fleet),
         some(", reserved: ", fleet.reserved),
-        some(", given ahead: ", fleet.slots_ahead),
+        some(", dispatched ahead: ", fleet.slots_ahead),
         some(", on hold: ", fleet.on_hold),
         some(", ejected: ", fleet.ejected),
-        some(", away: ", fleet.away),
+        some(", disconnected: ", fleet.away),
     ));
     frame.render_widget(Paragraph::new(vec![first, second]), facts);
     let [speed, queue] =

@@ -83,7 +83,7 @@ fn bytes_of_connections_that_are_still_open_are_counted() {
     tunnel.signal(Signal::TERM);
     let ran = tunnel.wait();
     ran.expect(0);
-    assert!(ran.err().contains("1 connections, 12 bytes to the hub, "), "{}", ran.err());
+    assert!(ran.err().contains("1 connection, 12 bytes to the hub, "), "{}", ran.err());
     assert!(!ran.err().contains(" 0 from it"), "{}", ran.err());
 }
 

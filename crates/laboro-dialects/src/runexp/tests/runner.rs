@@ -352,7 +352,7 @@ fn a_result_is_told_again_over_the_next_connection_but_not_for_ever() {
     assert_eq!(rig.says("FINO"), ["FINO ANKAU"]);
     assert_eq!(
         rig.parting,
-        Some(Parting::Refused("the manager did not take 1 results".into())),
+        Some(Parting::Refused("the manager did not accept 1 result".into())),
         "which is no good end"
     );
 }

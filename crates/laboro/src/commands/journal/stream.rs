@@ -2,7 +2,7 @@
 
 use super::{as_map, contents};
 use crate::exit::Exit;
-use crate::output::{bytes, print};
+use crate::output::{bytes, counted, print};
 use laboro_jetstream::Options;
 use serde_json::json;
 use std::path::Path;
@@ -29,13 +29,13 @@ pub(super) fn check(place: &Path, options: &Options, as_json: bool) -> anyhow::R
         return Ok(exit);
     }
     print(format_args!(
-        "{} in NATS: records up to number {}, a snapshot of {} and {} messages of {} after it; {} events",
+        "{} in NATS: records up to number {}, a snapshot of {} and {} of {} after it; {}",
         options.name,
         check.last_number,
         bytes(check.snapshot_bytes),
-        check.messages,
+        counted(check.messages, "message"),
         bytes(check.bytes),
-        check.events
+        counted(check.events, "event")
     ))?;
     print(contents(check.jobs, check.workers, &check.tasks))?;
     match &check.problem {

@@ -136,7 +136,7 @@ fn an_ejected_worker_ends_at_once_and_is_told_why_when_it_comes_again() {
     let life = Life::of(&hub.line_of("pids"));
     let one = WorkerRef::Name { group: "default".into(), name: "one".into() };
     hub.ask(Command::Eject(one.clone(), "its disk is broken".into()));
-    worker.wait().expect(0).says("the hub stops this worker");
+    worker.wait().expect(0).says("stopped by the hub");
     assert!(life.is_over());
     assert_eq!(hub.counts(job).of(State::Ready), 1);
 

@@ -51,7 +51,7 @@ fn a_kill_for_want_of_memory_is_noticed() {
 fn a_group_shared_with_others_or_without_controllers_is_left_alone() {
     let base = Base::new("shared", "cpu memory", "7\n12\n");
     let why = Cgroups::in_base(&base.0, 7, |_| false).unwrap_err();
-    assert!(why.starts_with("process 12 is in the same group"), "{why}");
+    assert!(why.starts_with("process 12 is in the same cgroup"), "{why}");
     assert!(!base.0.join("cgroup.subtree_control").exists());
     let base = Base::new("bare", "pids", "7\n");
     let why = Cgroups::in_base(&base.0, 7, |_| false).unwrap_err();
