@@ -12,6 +12,7 @@ mod tests;
 use std::collections::{BTreeSet, HashSet};
 
 use crate::plan::{On, Part, Plan};
+use crate::preview::counted;
 
 /// Beyond this many boxes nobody finds anything in a picture.
 const NODES_MAX: usize = 300;
@@ -170,12 +171,11 @@ impl Kind {
     fn note(self) -> Option<String> {
         match self {
             Kind::Task => None,
-            Kind::Array { count: 1 } => Some("1 task".to_owned()),
-            Kind::Array { count } => Some(format!("{count} tasks")),
-            Kind::Folded { parts, count } if parts as u64 == count => {
-                Some(format!("{count} tasks"))
+            Kind::Array { count } => Some(counted(count, "task")),
+            Kind::Folded { parts, count } if parts as u64 == count => Some(counted(count, "task")),
+            Kind::Folded { parts, count } => {
+                Some(format!("{} in {parts} parts", counted(count, "task")))
             }
-            Kind::Folded { parts, count } => Some(format!("{count} tasks in {parts} parts")),
         }
     }
 }

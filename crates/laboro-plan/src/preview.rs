@@ -78,7 +78,7 @@ fn write_elements(array: &Array, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn counted(count: u64, noun: &str) -> String {
+pub(crate) fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 

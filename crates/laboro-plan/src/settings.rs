@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::preview::counted;
 use crate::quantity::{RequestedAmount, show_duration, show_size};
 use crate::warning::Warning;
 
@@ -58,7 +59,7 @@ pub struct Variant {
 
 impl Variant {
     fn shown(&self) -> String {
-        let mut needs = vec![format!("{} slots", self.slots.unwrap_or(1))];
+        let mut needs = vec![counted(self.slots.unwrap_or(1).into(), "slot")];
         needs.extend(self.memory_bytes.map(|bytes| format!("{} of memory", show_size(bytes))));
         needs.extend(self.resources.iter().map(|(name, wanted)| format!("{wanted} {name}")));
         needs.extend(self.tags.iter().map(|tag| format!("tag {tag}")));

@@ -164,7 +164,7 @@ impl<'a> Names<'a> {
                 (own_count != other_count).then(|| {
                     let own_name = &own.name;
                     let message = format!(
-                        "each:{name} links arrays of one length, and `{own_name}` has {own_count} tasks, `{name}` {other_count}"
+                        "each:{name} links arrays of one length, and the length of `{own_name}` is {own_count}, of `{name}` {other_count}"
                     );
                     (message, None)
                 })

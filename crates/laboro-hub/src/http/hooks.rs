@@ -81,7 +81,7 @@ impl Api {
 }
 
 fn known(api: &Api) -> Result<&hooks::Hooks, Refused> {
-    let detail = "this hub calls nobody when a job ends";
+    let detail = "this hub sends nothing when a job ends";
     (api.services.hooks.as_ref())
         .ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, "no_hooks", detail))
 }

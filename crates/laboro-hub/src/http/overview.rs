@@ -146,7 +146,10 @@ impl Api {
         }
         let (waiting, most) = self.services.handle.inbox();
         if waiting * 2 > most {
-            let words = format!("{waiting} requests wait for the engine, of {most} that may wait");
+            let words = format!(
+                "{} for the engine, of {most} that may wait",
+                counted(waiting, "waiting request")
+            );
             list.add("inbox_full", words, |_| {});
         }
         let missed = self.services.history.as_ref().map_or(0, crate::history::History::missed);

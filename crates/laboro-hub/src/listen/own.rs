@@ -77,7 +77,7 @@ where
                 if !std::mem::replace(&mut is_told_full, true) {
                     let most = host.door.connections_max;
                     tracing::warn!(
-                        "{most} connections are open, and more are refused; `ulimit -n` sets the limit"
+                        "at most {most} connections may be open, and more are refused; `ulimit -n` sets the limit"
                     );
                 }
             }

@@ -4,7 +4,7 @@ use super::bind::Front;
 use super::standby_redirect::RedirectThread;
 use super::{HubError, shared_identity};
 use crate::config::Settings;
-use laboro_core::{Batch, Effect, Ledger};
+use laboro_core::{Batch, Effect, Ledger, counted};
 use laboro_jetstream::{JetStreamJournal, Mirror, Opening, Options, Sharer, Wish};
 use laboro_journal::log::LogError;
 use laboro_journal::{FileJournal, Journal, JournalError};
@@ -70,9 +70,9 @@ impl HubJournal {
         shared_identity::take(&settings.dir, &found.shared_identity)?;
         mirror.iter_mut().for_each(Mirror::lead);
         tracing::info!(
-            "journal in NATS: {} records, {} messages read after a snapshot of {} bytes, in {:?}",
-            found.last_number,
-            found.messages,
+            "journal in NATS: {}, {} read after a snapshot of {} bytes, in {:?}",
+            counted(found.last_number, "record"),
+            counted(found.messages, "message"),
             found.snapshot_bytes,
             found.elapsed
         );

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::hub_client::talk;
 use crate::listing::Listing;
 use crate::output::table::{Column, Mood};
-use crate::output::{print, safe, say};
+use crate::output::{counted, print, safe, say};
 use crate::view::{clock, now_ms};
 use laboro_api::{Deliveries, Delivery, DeliveryState};
 
@@ -42,8 +42,8 @@ pub(crate) fn run(args: &Hooks) -> anyhow::Result<Exit> {
             }
             if all.dropped > 0 {
                 say(format_args!(
-                    "{} events were dropped: too many deliveries waited",
-                    all.dropped
+                    "dropped {}: too many deliveries waited",
+                    counted(all.dropped, "event")
                 ));
             }
             listing.finish("no deliveries")

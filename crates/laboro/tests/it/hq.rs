@@ -104,7 +104,7 @@ fn what_hq_cannot_do_here_is_refused_by_name() {
         ("hq submit --resource gpus -- true", "write NAME=AMOUNT"),
         ("hq --server-dir x job list", "LABORO_DIR"),
         ("hq worker list", "`hq worker` is not supported"),
-        ("hq job wait 1", "`hq job wait` is not here"),
+        ("hq job wait 1", "`hq job wait` is not supported"),
         ("hq job cancel 7", "there is no job 7"),
         ("hq job cancel x", "not the number of a job"),
         ("hq --output-mode=xml job list", "cli, json or quiet"),

@@ -210,7 +210,7 @@ fn whom_it_does_not_trust_and_who_does_not_trust_it_is_not_worked_for() {
     let foreman = start(&rig, "plain", 1, &[]);
     foreman.worker("wss", &[]).run().expect(2).says("choose what to trust");
     let pin = "00".repeat(32);
-    foreman.worker("wss", &["--pin", &pin]).run().expect(3).says("not have a certificate");
+    foreman.worker("wss", &["--pin", &pin]).run().expect(3).says("its certificate is not trusted");
     let from = format!("--from=fuq+https://{}", foreman.address);
     rig.laboro(["worker", &from, "--insecure"]).run().expect(2).says("--auth-file");
     for way in ["wss", "https"] {
