@@ -309,10 +309,10 @@ impl fmt::Display for Explanation {
             Explanation::OwnerFull { owner, most, used, wanted } => {
                 match owner {
                     Some(owner) => {
-                        write!(f, "{owner} may use at most {} at once", counted(*most, "slot"))?
+                        write!(f, "{owner} may use at most {} at once", counted(*most, "slot"))?;
                     }
                     None => {
-                        write!(f, "its owner may use at most {} at once", counted(*most, "slot"))?
+                        write!(f, "its owner may use at most {} at once", counted(*most, "slot"))?;
                     }
                 }
                 match wanted > most {

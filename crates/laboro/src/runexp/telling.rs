@@ -99,7 +99,7 @@ async fn tell_lost(hub: &Handle) {
     if count > LOST_NAMED_MAX {
         say(format_args!(
             "{} lost with their runners",
-            counted((count - LOST_NAMED_MAX) as u64, "more job")
+            counted(count - LOST_NAMED_MAX, "more job")
         ));
     }
 }
