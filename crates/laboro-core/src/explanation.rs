@@ -357,7 +357,8 @@ impl Prospect {
             ),
             Prospect::TooFew { wanted, workers: count } => write!(
                 f,
-                "it is ready, but takes {wanted} workers at once, and group {group} has {count} that could take it"
+                "it is ready, but takes {} at once, and group {group} has {count} that could take it",
+                counted(*wanted, "worker")
             ),
             Prospect::Gathering { wanted, free } => write!(
                 f,

@@ -120,7 +120,7 @@ pub enum AgentError {
     Scratch { path: PathBuf, source: io::Error },
     #[error("cgroups cannot be used: {why}; --limits best watches the memory of tasks instead")]
     Cgroups { why: String },
-    #[error("--pin-cpus: {why}")]
+    #[error("--pin-tasks: {why}")]
     Pin { why: String },
     #[error(transparent)]
     Runner(#[from] RunnerError),

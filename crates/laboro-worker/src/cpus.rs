@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use laboro_core::counted;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// How a task's processors are chosen.
@@ -34,8 +35,9 @@ impl Cpus {
         let cpus = Cpus::read(Path::new("/sys"), allowed.collect(), how);
         let count = cpus.node_of.len();
         if count < slots as usize {
+            let (are, all) = (counted(count as u64, "processor"), counted(slots, "slot"));
             return Err(format!(
-                "there are {count} processors for {slots} slots: say -j {count}, or leave out --pin-cpus"
+                "there is room on {are} for {all}: say -j {count}, or leave out --pin-tasks"
             ));
         }
         Ok(cpus)

@@ -198,7 +198,7 @@ pub(crate) struct Run {
 
     /// Give each task processors of its own, as many as it has slots: from one NUMA node where it can be (compact), or from all of them.
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, default_missing_value = "compact", require_equals = true)]
-    pub(crate) pin_cpus: Option<PinHow>,
+    pub(crate) pin_tasks: Option<PinHow>,
 
     /// Time limit of an attempt, such as 90s or 2h (default: none).
     #[arg(long, value_name = "TIME")]

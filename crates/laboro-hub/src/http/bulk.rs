@@ -9,7 +9,7 @@ use super::jobs::PAGE;
 use axum::Json;
 use axum::extract::State;
 use laboro_api::{Bulk, BulkAction, BulkChanged, BulkJob, Job, JobWord, Problem, Selection, fits};
-use laboro_core::{Command, JobId, Name, Query, Reply};
+use laboro_core::{Command, JobId, Name, Query, Reply, counted};
 use std::collections::BTreeMap;
 
 /// So many jobs are changed by one request, and so many words may say which.
@@ -51,7 +51,11 @@ pub(super) async fn bulk(
         changed.jobs.push(one);
     }
     let words = asked.select.join(" ");
-    visitor.note(format!("{:?} {words}: {} jobs", asked.action, changed.jobs.len()));
+    visitor.note(format!(
+        "{:?} {words}: {}",
+        asked.action,
+        counted(changed.jobs.len() as u64, "job")
+    ));
     Ok(Json(changed))
 }
 

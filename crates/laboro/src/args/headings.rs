@@ -62,7 +62,7 @@ const GROUPED: &[(&str, OptionGroups)] = &[
             INPUT,
             (
                 "How many at once",
-                &["jobs", "with", "with_tags", "memory_free", "pin_cpus", "delay", "load"],
+                &["jobs", "with", "with_tags", "memory_free", "pin_tasks", "delay", "load"],
             ),
             (
                 "Time limits, retries, stopping early",
@@ -146,7 +146,7 @@ const GROUPED: &[(&str, OptionGroups)] = &[
             ("Which hub", &["access", "group", "name", "lease"]),
             (
                 "What this machine has",
-                &["jobs", "with", "with_tags", "memory_free", "limits", "pin_cpus"],
+                &["jobs", "with", "with_tags", "memory_free", "limits", "pin_tasks"],
             ),
             ("When it exits", &["idle_timeout", "time_limit", "drain", "grace"]),
             PROCESS,

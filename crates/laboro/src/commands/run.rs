@@ -70,7 +70,7 @@ fn options(args: &Run) -> anyhow::Result<Options> {
         machine: Machine::new(&args.with)?,
         tags: args.with_tags.clone(),
         limit_by: args.limits.into(),
-        pin: args.pin_cpus.map(Into::into),
+        pin: args.pin_tasks.map(Into::into),
         memory_free: quantity("--memory-free", args.memory_free.as_deref(), parse_size)?,
         timeout: quantity("--timeout", args.timeout.as_deref(), parse_duration)?,
         grace: quantity("--grace", Some(&args.grace), parse_duration)?.unwrap_or_default(),

@@ -5,6 +5,7 @@ use super::access;
 use crate::args::hub::WhereArgs;
 use crate::exit::usage;
 use crate::run::{RunDir, sockets};
+use anyhow::anyhow;
 use laboro_api::client::{Client, Target};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -87,9 +88,15 @@ fn is_hub_meant(args: &WhereArgs) -> anyhow::Result<bool> {
 
 /// For what only looks.
 pub(super) fn to_look(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
-    match !is_hub_meant(args)? {
-        true => RunPlace::find(args).map(HubOrRun::Run),
-        false => hub(args),
+    if !is_hub_meant(args)? {
+        return RunPlace::find(args).map(HubOrRun::Run);
+    }
+    let is_guess = args.says_hub()?.is_none() && !access::is_in_environment();
+    match hub(args) {
+        Err(error) if is_guess && !access::is_known(&args.hub) => {
+            Err(anyhow!("no run was made here, and {error}"))
+        }
+        found => found,
     }
 }
 

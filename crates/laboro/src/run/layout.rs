@@ -2,7 +2,7 @@
 //! hub is given all of it; what is asked here later is what a task is called, and what the plan says now of how long it
 //! may take.
 
-use crate::output::{bytes, safe, shell_word};
+use crate::output::{bytes, counted, safe, shell_word};
 use crate::run::{GROUP, Options};
 use crate::submit::{Terms, millis, spec};
 use laboro_api::{self as api, Converter};
@@ -315,9 +315,9 @@ fn check_fits(part: &Part, needs: &Needs, options: &Options) -> Result<(), Strin
 fn check_one(part: &Part, needs: &Needs, options: &Options) -> Result<(), String> {
     let name = safe(part.name());
     if needs.nodes > 1 {
-        let wants = needs.nodes;
+        let wants = counted(needs.nodes, "worker");
         return Err(format!(
-            "task {name} takes {wants} workers at once and a run has one: `laboro submit` gives it to the workers of a hub"
+            "task {name} takes {wants} at once and a run has one: `laboro submit` gives it to the workers of a hub"
         ));
     }
     if needs.slots > options.slots {

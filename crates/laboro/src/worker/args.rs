@@ -152,7 +152,7 @@ pub(crate) struct Worker {
 
     /// Give each task processors of its own, as many as it has slots: from one NUMA node where it can be (compact), or from all of them.
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, default_missing_value = "compact", require_equals = true)]
-    pub(crate) pin_cpus: Option<PinHow>,
+    pub(crate) pin_tasks: Option<PinHow>,
 
     /// Working directory of tasks that name none. Default: this directory.
     #[arg(long, value_name = "DIR")]

@@ -44,7 +44,7 @@ pub(super) fn agent_options(
         output_limit: quantity("--output-limit", &args.output_limit, parse_size)?,
         until: Until::default(),
         limit_by: args.limits.into(),
-        pin: args.pin_cpus.map(Into::into),
+        pin: args.pin_tasks.map(Into::into),
         items: Machine::new(&args.with)?.items(),
         shares_signals: allocation.is_some(),
         access: None,

@@ -141,7 +141,6 @@ fn what_cannot_be_honoured_is_refused_by_name() {
     let cluster = Cluster::new();
     for (line, words) in [
         ("sbatch --colour --wrap true", "sbatch: error: unrecognized option '--colour'"),
-        ("sbatch -N 2 --wrap true", "--nodes=2 cannot be honoured"),
         ("sbatch --begin=+2h --wrap true", "Invalid time specification: +2h"),
         ("sbatch -p nowhere --wrap true", "invalid partition specified: nowhere"),
         ("sbatch -d afterok:77 --wrap true", "Invalid job id specified"),

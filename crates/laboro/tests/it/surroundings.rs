@@ -165,7 +165,7 @@ fn values_of_any_bytes_arrive_as_they_are() {
 fn a_pinned_task_has_processors_of_its_own() {
     let rig = Rig::new();
     let line = "echo $LABORO_CPUS $OMP_NUM_THREADS $(grep Cpus_allowed_list /proc/self/status | cut -f2) >>{}.txt";
-    rig.run(["-j", "1", "--pin-cpus", "--", "sh", "-c", line, "--", ":::", "a", "b"]).expect(0);
+    rig.run(["-j", "1", "--pin-tasks", "--", "sh", "-c", line, "--", ":::", "a", "b"]).expect(0);
     for name in ["a.txt", "b.txt"] {
         let text = rig.read(name);
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -173,6 +173,6 @@ fn a_pinned_task_has_processors_of_its_own() {
         assert_eq!((own, threads), (allowed, "1"));
     }
     // As many slots as no machine has processors.
-    let ran = rig.run(["-j", "5000", "--pin-cpus", "--", "true"]);
-    ran.expect(1).says("processors for 5000 slots");
+    let ran = rig.run(["-j", "5000", "--pin-tasks", "--", "true"]);
+    ran.expect(3).says("for 5000 slots");
 }
