@@ -9,7 +9,7 @@ use super::jobs::PAGE;
 use axum::Json;
 use axum::extract::State;
 use laboro_api::{Bulk, BulkAction, BulkChanged, BulkJob, Job, JobWord, Problem, Selection, fits};
-use laboro_core::{Command, JobId, Name, Query, Reply, counted};
+use laboro_core::{Command, JobId, JobView, Name, Query, Reply, counted};
 use std::collections::BTreeMap;
 
 /// So many jobs are changed by one request, and so many words may say which.
@@ -109,13 +109,13 @@ impl super::Api {
                 add_all(chosen, self.jobs_where(visitor, asked, own, EVERY, is_meant).await?, word)
             }
             JobWord::Last => {
-                let found = self.jobs_where(visitor, asked, own, EVERY, |_| true).await?;
-                add(chosen, *found.last().ok_or_else(|| none(word))?, Selection::default(), word)
+                let found = self.newest_where(visitor, asked, own, |_| true).await?;
+                add(chosen, found.ok_or_else(|| none(word))?, Selection::default(), word)
             }
             JobWord::Named(name) => {
                 let is_meant = |job: &Job| job.name.to_string() == name;
-                let found = self.jobs_where(visitor, asked, own, EVERY, is_meant).await?;
-                add(chosen, *found.last().ok_or_else(|| none(word))?, Selection::default(), word)
+                let found = self.newest_where(visitor, asked, own, is_meant).await?;
+                add(chosen, found.ok_or_else(|| none(word))?, Selection::default(), word)
             }
         }
     }
@@ -129,18 +129,12 @@ impl super::Api {
         (first, last): (u32, u32),
         is_meant: impl Fn(&Job) -> bool,
     ) -> Result<Vec<u32>, Refused> {
-        let group = match asked.group.as_deref() {
-            None => visitor.bound_to().cloned(),
-            Some(named) => Some(visitor.group(Some(named.into()))?),
-        };
+        let group = group_of(visitor, asked)?;
         let (mut found, mut from) = (Vec::new(), first);
         loop {
             let (group, owner) = (group.clone(), owner.clone());
             let query = Query::Jobs { group, owner, from: JobId(from), most: PAGE };
-            let views = match self.ask(Command::Query(query)).await? {
-                Reply::Jobs(views) => views,
-                reply => return Err(Refused::unexpected(&reply)),
-            };
+            let views = self.job_views(query).await?;
             let next = views.last().map(|view| view.job.0.saturating_add(1));
             let is_last = views.len() < PAGE as usize || next.is_none_or(|next| next > last);
             let jobs = views.into_iter().map(Job::from).filter(|job| is_meant(job));
@@ -149,6 +143,36 @@ impl super::Api {
                 Some(next) if !is_last => from = next,
                 _ => return Ok(found),
             }
+        }
+    }
+
+    /// The newest job that is meant; older ones are not looked at.
+    async fn newest_where(
+        &self,
+        visitor: &Visitor,
+        asked: &Bulk,
+        owner: Option<Name>,
+        is_meant: impl Fn(&Job) -> bool,
+    ) -> Result<Option<u32>, Refused> {
+        let group = group_of(visitor, asked)?;
+        let mut before = JobId(u32::MAX);
+        loop {
+            let (group, owner) = (group.clone(), owner.clone());
+            let views =
+                self.job_views(Query::JobsBefore { group, owner, before, most: PAGE }).await?;
+            let Some(oldest) = views.last().map(|view| view.job) else { return Ok(None) };
+            let found = views.into_iter().map(Job::from).find(&is_meant);
+            if let Some(job) = found {
+                return Ok(Some(job.job));
+            }
+            before = oldest;
+        }
+    }
+
+    async fn job_views(&self, query: Query) -> Result<Vec<JobView>, Refused> {
+        match self.ask(Command::Query(query)).await? {
+            Reply::Jobs(views) => Ok(views),
+            reply => Err(Refused::unexpected(&reply)),
         }
     }
 
@@ -180,6 +204,14 @@ impl super::Api {
             }
         };
         self.change(visitor, job, selection, command).await.map(|changed| changed.tasks)
+    }
+}
+
+/// The group whose jobs are meant; none: all groups.
+fn group_of(visitor: &Visitor, asked: &Bulk) -> Result<Option<Name>, Refused> {
+    match asked.group.as_deref() {
+        None => Ok(visitor.bound_to().cloned()),
+        Some(named) => visitor.group(Some(named.into())).map(Some),
     }
 }
 
