@@ -4,7 +4,7 @@ use super::send::Envelope;
 use super::store::Delivery;
 use crate::config::{HookEvent, HookRule};
 use laboro_api::{self as api, JobState};
-use laboro_core::{JobView, Time};
+use laboro_core::{JobView, Time, counted};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -175,16 +175,16 @@ pub fn job_envelope(view: &JobView) -> Envelope {
 fn job_text(job: &api::Job, event: HookEvent) -> String {
     let name = job.name.to_string();
     let name = if name.is_empty() { String::new() } else { format!(" ({name})") };
-    let (number, tasks, counts) = (job.job, job.tasks, &job.counts);
-    let s = if tasks == 1 { "" } else { "s" };
+    let (number, counts) = (job.job, &job.counts);
+    let tasks = counted(job.tasks, "task");
     match event {
-        HookEvent::JobDone => format!("job {number}{name} is done: {tasks} task{s}"),
+        HookEvent::JobDone => format!("job {number}{name} is done: {tasks}"),
         HookEvent::JobCancelled => {
-            format!("job {number}{name} was cancelled: {} of {tasks} task{s} done", counts.done)
+            format!("job {number}{name} was cancelled: {} of {tasks} done", counts.done)
         }
         HookEvent::JobStopped => {
-            format!("job {number}{name} stopped: {} of {tasks} task{s} failed", counts.failed)
+            format!("job {number}{name} stopped: {} of {tasks} failed", counts.failed)
         }
-        _ => format!("job {number}{name} failed: {} of {tasks} task{s} failed", counts.failed),
+        _ => format!("job {number}{name} failed: {} of {tasks} failed", counts.failed),
     }
 }

@@ -7,7 +7,8 @@ use prometheus_client::registry::Registry;
 
 pub(super) fn register(registry: &mut Registry) {
     let gauge = |value: u64| ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
-    if let Some(seconds) = cpu_seconds() {
+    let stat = stat().unwrap_or_default();
+    if let Some(seconds) = cpu_seconds(&stat) {
         let spent = ConstCounter::new(seconds);
         registry.register("process_cpu_seconds", "Processor time, user and system", spent);
     }
@@ -25,7 +26,7 @@ pub(super) fn register(registry: &mut Registry) {
     if let Some(most) = files.current {
         registry.register("process_max_fds", "As many files may be open", gauge(most));
     }
-    if let Some(threads) = threads() {
+    if let Some(&threads) = stat.get(17) {
         registry.register("process_threads", "Threads", gauge(threads));
     }
 }
@@ -37,14 +38,9 @@ fn stat() -> Option<Vec<u64>> {
     Some(fields.split_ascii_whitespace().map(|field| field.parse().unwrap_or(0)).collect())
 }
 
-fn cpu_seconds() -> Option<f64> {
-    let stat = stat()?;
+fn cpu_seconds(stat: &[u64]) -> Option<f64> {
     let ticks = stat.get(11)? + stat.get(12)?;
     Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
-}
-
-fn threads() -> Option<u64> {
-    stat()?.get(17).copied()
 }
 
 fn memory_bytes() -> Option<(u64, u64)> {
