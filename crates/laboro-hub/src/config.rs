@@ -89,7 +89,7 @@ pub struct Settings {
     pub hook: Vec<HookRule>,
     pub schedule: Vec<ScheduleSettings>,
     pub door: Vec<DoorSettings>,
-    /// Made at the start; one that is no longer here is removed.
+    /// Pools created when the hub starts. A pool whose lines were deleted is removed.
     pub pool: Vec<NamedPool>,
 }
 

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pool {
     pub spec: PoolSpec,
-    /// It is in `hub.toml`, and goes when it is no longer there.
+    /// Defined in `hub.toml`; removed when its lines are deleted there.
     #[serde(default)]
     pub from_file: bool,
     pub standing: Standing,

@@ -143,7 +143,7 @@ impl Plan {
         if asks_much {
             workers.iter_mut().for_each(|worker| worker.rooms = rooms(worker.number, &mut aside));
         }
-        // Whoever comes for that counts for nothing else that is drawn.
+        // Workers added for this do not change what else is drawn from the seed.
         let count = workers.len();
         let nodes_max = if aside.percent(40) { aside.small(2, 3) } else { 0 };
         for number in 0..nodes_max as usize {

@@ -34,7 +34,7 @@ pub(crate) fn refusal(
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// It makes no sense, whoever asks.
+    /// The target itself is malformed; no token could use it.
     pub(crate) is_malformed: bool,
     pub(crate) why: String,
     pub(crate) hint: Option<&'static str>,

@@ -219,7 +219,7 @@ const AT_ONCE_EACH: usize = 2;
 const PAUSE_MAX_MS: u64 = 30 * 60 * 1000;
 const PAGE: u32 = 200;
 const ERROR_CHARS: usize = 500;
-/// So long the place in the order of ends may be known in memory only, where nothing was due.
+/// While nothing is due, the last job looked at is written to the file only this often.
 const CURSOR_KEPT: Duration = Duration::from_secs(60);
 
 impl Keeper {

@@ -158,8 +158,8 @@ fn register_groups(registry: &mut Registry, groups: impl Iterator<Item = GroupVi
     registry.register("group_paused", "1 if the group is paused", paused);
 }
 
-/// So many owners of all groups are named, those with the most slots in use first: a label costs whoever keeps the
-/// series. So many are looked at in a group.
+/// How many owners get series of their own, those with the most slots in use first: every label costs the monitoring
+/// system room. And how many owners of a group are looked at for that.
 const OWNERS_MAX: usize = 100;
 const OWNERS_LOOKED_AT_MAX: u32 = 1000;
 

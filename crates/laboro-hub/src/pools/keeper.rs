@@ -133,7 +133,7 @@ impl Pools {
             }
             for pool in state.pools.iter_mut().filter(|pool| pool.from_file && !is_named(pool)) {
                 pool.standing = Standing::Removing;
-                pool.note(now_ms, "is removed: it is no longer in hub.toml".to_owned());
+                pool.note(now_ms, "removing: its lines in hub.toml were deleted".to_owned());
             }
             Ok(())
         })

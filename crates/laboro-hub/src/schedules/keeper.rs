@@ -74,7 +74,7 @@ impl Schedules {
     ) -> Result<Schedules, SecurityError> {
         let path = dir.join(FILE);
         let mut state = read(&path)?;
-        // What is no longer in the settings is forgotten; what comes back begins anew.
+        // A schedule removed from the settings is forgotten; if it returns, it starts without a past.
         state.retain(|name, _| settings.iter().any(|schedule| schedule.name == *name));
         let now = clock.now().0;
         for schedule in settings {

@@ -227,7 +227,8 @@ impl Ledger {
             let started = lease.started;
             record.remember(Past { outcome: Outcome::Lost, worker, started, took_ms });
         }
-        // What was taken back ends where it runs: its end is no result. So it is where one of several workers is gone.
+        // A late result may still count, unless the attempt was revoked, or ran on several workers of which one is lost:
+        // it is stopped on the first then.
         if matches!(why, ReturnReason::Lapsed | ReturnReason::Left) && lease.nodes.is_empty() {
             record.extra_mut().lapsed = Some((lease.no, worker));
         }
