@@ -313,7 +313,7 @@ pub struct Used {
     pub user_us: u64,
     /// Processor time in the kernel.
     pub system_us: u64,
-    /// Of the largest of its processes.
+    /// Of the largest of its processes; 0 if that was so little that it is not known (a few MiB).
     pub peak_memory_bytes: u64,
 }
 

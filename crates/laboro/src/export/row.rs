@@ -124,7 +124,8 @@ impl Row<'_> {
             seconds(self.wall_us()),
             seconds(used.map(|used| used.user_us)),
             seconds(used.map(|used| used.system_us)),
-            Cell::int(used.map(|used| used.peak_memory_bytes)),
+            // 0 says that it is not known; a table would take it for a measurement.
+            Cell::int(used.map(|used| used.peak_memory_bytes).filter(|&bytes| bytes != 0)),
             Cell::text(task.message.clone().unwrap_or_default()),
         ]
     }

@@ -75,6 +75,10 @@ print(db.execute("select distinct result_note from attempts where seed < 3").fet
     assert!(csv.contains("\"'=1+1\"") && csv.contains("\"'=x\""), "no cell is a formula");
     let rows = hub.run(&["export", "1/1", "--format=jsonl"]).expect(0).events();
     assert_eq!(rows[0]["result"]["loss"], 0.1);
+    assert!(
+        rows[0]["peak_memory_bytes"].is_null(),
+        "a shell is too small to be measured: {rows:?}"
+    );
 }
 
 #[test]
