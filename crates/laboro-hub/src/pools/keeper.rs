@@ -12,6 +12,7 @@ use laboro_pool::{Place, Pool, Scheduler, Shape, Standing, State, StoreError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The pools of a hub.
@@ -208,7 +209,7 @@ impl Pools {
         let calls = [scheduler.prepare(), Some(scheduler.list(&ids)), scheduler.try_submit()];
         let mut steps = Vec::new();
         for call in calls.into_iter().flatten() {
-            let came_to = laboro_pool::run(&call).await;
+            let came_to = laboro_pool::run_within(&call, TEST_MAX).await;
             let (ok, text) = match came_to {
                 Ok(printed) => (true, printed.trim().to_owned()),
                 Err(error) => (false, error.to_string()),
@@ -221,6 +222,9 @@ impl Pools {
 }
 
 const FILE: &str = "pools.json";
+
+/// Of each command of a test: a person waits, and all of them end before a client gives up.
+const TEST_MAX: Duration = Duration::from_secs(15);
 
 impl Shared {
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -173,6 +173,14 @@ fn a_program_that_is_not_there_is_told_of_and_tried_again() {
 }
 
 #[test]
+fn a_command_that_hangs_is_told_before_the_client_gives_up() {
+    let site = Site::new();
+    let ran = site
+        .laboro("pool add stuck --kind command -j 1 --list sleep${IFS}1000 --cancel true -- true");
+    ran.expect(0).says("did not end within 15 s");
+}
+
+#[test]
 fn of_many_who_make_the_same_pool_at_once_one_does() {
     let site = Site::new();
     let made = std::thread::scope(|scope| {
