@@ -236,7 +236,8 @@ impl Keeper {
             }
             self.look();
             let next = self.deliver_due();
-            let wait = next.unwrap_or(LOOK).min(LOOK);
+            let looks = self.looks().then_some(LOOK);
+            let wait = next.into_iter().chain(looks).min();
             if is_changed {
                 continue;
             }
@@ -251,9 +252,14 @@ impl Keeper {
                     // Some that ended were not found because there was no room.
                     is_changed = true;
                 }
-                () = tokio::time::sleep(wait) => {}
+                () = sleep(wait) => {}
             }
         }
+    }
+
+    /// Whether there is anything that nobody tells of and that somebody wants to know.
+    fn looks(&self) -> bool {
+        self.shared.wants(HookEvent::DiskLow) || self.shared.wants(HookEvent::PoolTrouble)
     }
 
     /// Queues what is due for jobs that ended since the last look. Says whether there may be more.
@@ -457,6 +463,14 @@ impl Keeper {
         if let Err(error) = store.change(one) {
             tracing::error!("hooks: {error}");
         }
+    }
+}
+
+/// For ever, if no time is given.
+async fn sleep(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -6,8 +6,10 @@ use super::HubError;
 use crate::security::host_name;
 use laboro_net::secret_file;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::oneshot;
 
 /// How often the number rises.
 const BEAT: Duration = Duration::from_secs(2);
@@ -57,58 +59,67 @@ fn check_within(dir: &Path, boot: &str, patience: Duration) -> Result<(), HubErr
 
 /// Held by a hub that lives; dropped, the directory is free.
 #[derive(Debug)]
-pub(super) struct Claim(Pulse);
+pub(super) struct Claim {
+    pulse: Pulse,
+    beating: Option<Beating>,
+}
+
+/// A thread of its own: the directory may be on a file server that takes its time, and a thread that only sleeps costs an
+/// idle hub one wake-up per beat, where a timer of a runtime and its pool of threads took eight.
+#[derive(Debug)]
+struct Beating {
+    /// Dropped, it ends the thread.
+    enough: mpsc::Sender<()>,
+    thread: JoinHandle<()>,
+}
 
 impl Claim {
     pub fn take(dir: &Path) -> Result<Claim, HubError> {
         let own = Owner { host: host_name(), boot: boot(), pid: std::process::id(), beat: 0 };
         let pulse = Pulse { path: path(dir), own };
         secret_file::replace(&pulse.path, &pulse.text())?;
-        Ok(Claim(pulse))
+        Ok(Claim { pulse, beating: None })
     }
 
-    /// What shows that the hub lives.
-    pub fn pulse(&self) -> Pulse {
-        self.0.clone()
+    /// Shows from now on that the hub lives. What is sent is the name of the machine that has taken the directory meanwhile:
+    /// this one was asleep for so long that it was held for dead, and nothing more may be written.
+    pub fn beat(&mut self) -> std::io::Result<oneshot::Receiver<String>> {
+        let (tell, lost) = oneshot::channel();
+        let (enough, is_enough) = mpsc::channel::<()>();
+        let mut pulse = self.pulse.clone();
+        let beat = move || {
+            while is_enough.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+                if let Some(other) = pulse.rise() {
+                    let _ = tell.send(other);
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("laboro-alive".into()).spawn(beat)?;
+        self.beating = Some(Beating { enough, thread });
+        Ok(lost)
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if read(&self.0.path).is_some_and(|found| self.0.is_own(&found)) {
-            let _ = std::fs::remove_file(&self.0.path);
+        if let Some(Beating { enough, thread }) = self.beating.take() {
+            drop(enough);
+            let _ = thread.join();
+        }
+        if read(&self.pulse.path).is_some_and(|found| self.pulse.is_own(&found)) {
+            let _ = std::fs::remove_file(&self.pulse.path);
         }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Pulse {
+struct Pulse {
     path: PathBuf,
     own: Owner,
 }
 
 impl Pulse {
-    /// Until the hub stops. An answer is the name of the machine that has taken the directory meanwhile: this one was asleep
-    /// for so long that it was held for dead, and nothing more may be written.
-    pub async fn beat(mut self, stop: CancellationToken) -> Option<String> {
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return None,
-                () = tokio::time::sleep(BEAT) => {}
-            }
-            // The directory may be on a file server that takes its time.
-            let risen = tokio::task::spawn_blocking(move || {
-                let other = self.rise();
-                (self, other)
-            });
-            let Ok((pulse, other)) = risen.await else { return None };
-            self = pulse;
-            if other.is_some() {
-                return other;
-            }
-        }
-    }
-
     fn rise(&mut self) -> Option<String> {
         let other = read(&self.path).filter(|found| !self.is_own(found));
         if let Some(other) = other {
@@ -153,7 +164,6 @@ fn boot() -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
     use super::*;
-    use std::sync::mpsc;
 
     /// As another machine would write it.
     fn write(dir: &Path, beat: u64) {
@@ -171,7 +181,7 @@ mod tests {
             for beat in 2.. {
                 write(&at, beat);
                 let pause = Duration::from_millis(20);
-                if is_enough.recv_timeout(pause) != Err(mpsc::RecvTimeoutError::Timeout) {
+                if is_enough.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
             }
@@ -198,7 +208,7 @@ mod tests {
     fn a_claim_that_another_machine_took_is_lost_and_not_taken_back() {
         let dir = tempfile::TempDir::new().unwrap();
         let claim = Claim::take(dir.path()).unwrap();
-        let mut pulse = claim.pulse();
+        let mut pulse = claim.pulse.clone();
         assert_eq!(pulse.rise(), None);
         assert_eq!(read(&path(dir.path())).unwrap().beat, 1);
         write(dir.path(), 1);

@@ -44,7 +44,8 @@ impl Engine {
         let Engine { mut hub, mut server, mut journal, keeper, .. } = self;
         let (handle, stop) = (self.handle, self.stop);
         let (receptions, doors_thread) = (self.receptions, self.doors_thread);
-        let (http_ended, dir, claim) = (self.http_ended, self.dir, self.claim);
+        let (http_ended, dir, mut claim) = (self.http_ended, self.dir, self.claim);
+        let taken_over = claim.beat().map_err(HubError::Thread)?;
         let patience = Duration::from_millis(self.stop_ms);
         let outputs = keeper.outputs();
         let kept = outputs.clone();
@@ -81,9 +82,9 @@ impl Engine {
                 helpers.spawn(hand_over(asked, sharer, stop));
             }
             {
-                let (handle, stop, pulse) = (handle.clone(), stop.clone(), claim.pulse());
+                let (handle, stop) = (handle.clone(), stop.clone());
                 helpers.spawn(async move {
-                    if let Some(host) = pulse.beat(stop.clone()).await {
+                    if let Ok(host) = taken_over.await {
                         tracing::error!(
                             "a hub on {host} has taken over this directory: this one stops"
                         );
