@@ -42,6 +42,17 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
+unsafe extern "C" {
+    fn mi_collect(force: bool);
+}
+
+/// Gives memory that has been free for a while back to the system. mimalloc does so by itself, but only when it is asked
+/// for memory: a program that rests keeps what it had when it was busy.
+pub(crate) fn give_back() {
+    // SAFETY: it may be called at any time from any thread.
+    unsafe { mi_collect(true) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

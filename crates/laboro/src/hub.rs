@@ -3,6 +3,7 @@
 
 mod install;
 mod log;
+pub(crate) mod memory;
 mod others;
 mod service;
 mod signals;
@@ -157,7 +158,6 @@ pub(crate) fn run(mut args: HubCommand) -> anyhow::Result<Exit> {
     );
     let notifier = Notifier::from_environment();
     raise_open_files();
-    use_small_pages();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before anything can be asked to end.
     let mut signals = runtime.block_on(async { HubSignals::listen(exit_with) })?;
@@ -281,6 +281,7 @@ async fn serve(
                 SignalAsked::Reload => {}
             },
             () = notifier.keep_alive(&handle) => {}
+            () = memory::give_back() => {}
         }
         notifier.reloading();
         reload.apply(hub);
@@ -332,12 +333,6 @@ impl Reload {
             Err(error) => tracing::error!(event = "reload_failed", "{error}"),
         }
     }
-}
-
-/// Memory in pieces of 2 MiB is touched and counted whole, however little of it is used: a million tasks took
-/// 15 % more of it, and clearing it more time than it saved. Where it cannot be refused, it only costs that.
-fn use_small_pages() {
-    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// Every connection is an open file, and the usual limit is made for programs with few. Whatever cannot be

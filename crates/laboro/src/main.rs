@@ -42,6 +42,7 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 fn main() -> std::process::ExitCode {
     // The guardian is this same program, asked to be something else.
     laboro_worker::guardian::main_if_asked();
+    hub::memory::use_small_pages_in_a_hub(std::env::args_os());
     if let Some(status) = slurm::main_if_called().or_else(hq::main_if_called) {
         return status;
     }
