@@ -64,6 +64,9 @@ pub struct Settings {
     pub advertise: Option<String>,
     pub log_level: LogLevel,
     pub log_format: LogFormat,
+    /// Where the log is written. Not given: standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_file: Option<PathBuf>,
     /// The dashboard's files are read from here instead of from the program, by whoever changes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dashboard_dir: Option<PathBuf>,
@@ -193,6 +196,7 @@ impl Default for Settings {
             advertise: None,
             log_level: LogLevel::Info,
             log_format: LogFormat::Text,
+            log_file: None,
             dashboard_dir: None,
             names: Vec::new(),
             grace_ms: 60_000,

@@ -29,7 +29,7 @@ Examples:
   laboro hub --config hub.toml --print-config     print the effective configuration
 
 `laboro access` makes tokens for other users and machines. The first SIGTERM or Ctrl-C stops the hub in order, a second one at
-once. SIGHUP rereads the log level of --config and the certificate. Exit status: 0 stopped, 2 wrong usage, 3 problem with disk, journal or network, 130 stopped at once.";
+once. SIGHUP rereads the log level of --config and the certificate, and opens --log-file again, as SIGUSR1 does. Exit status: 0 stopped, 2 wrong usage, 3 problem with disk, journal or network, 130 stopped at once.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
@@ -111,6 +111,10 @@ pub(crate) struct HubCommand {
     /// Log format: lines for people, or one JSON object per line (default text).
     #[arg(long, value_enum)]
     log_format: Option<Format>,
+
+    /// Append the log to a file instead of standard error; SIGUSR1 and SIGHUP open it again, for logrotate.
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -148,7 +152,8 @@ pub(crate) fn run(mut args: HubCommand) -> anyhow::Result<Exit> {
         print(settings.text().trim_end())?;
         return Ok(Exit::Done);
     }
-    let log = log::Log::start(settings.log_level, settings.log_format);
+    let log_file = settings.log_file.as_deref();
+    let log = log::Log::start(settings.log_level, settings.log_format, log_file)?;
     tracing::info!(
         event = "hub_starting",
         version = laboro_api::VERSION,
@@ -216,6 +221,7 @@ fn settings(args: HubCommand) -> anyhow::Result<Settings> {
     settings.journal = args.journal.or(settings.journal);
     settings.standby |= args.standby;
     settings.advertise = args.advertise.or(settings.advertise);
+    settings.log_file = args.log_file.or(settings.log_file);
     if settings.standby && settings.journal.is_none() {
         return Err(usage("--standby: it needs a --journal in NATS"));
     }
@@ -279,6 +285,10 @@ async fn serve(
             asked = signals.next() => match asked {
                 SignalAsked::End => break,
                 SignalAsked::Reload => {}
+                SignalAsked::ReopenLog => {
+                    reload.log.reopen();
+                    continue;
+                }
             },
             () = notifier.keep_alive(&handle) => {}
             () = memory::give_back() => {}
@@ -306,6 +316,7 @@ struct Reload {
 impl Reload {
     /// What cannot be read leaves everything as it is.
     fn apply(&self, hub: &mut RunningHub) {
+        self.log.reopen();
         match hub.reload_certificate() {
             Ok(true) => tracing::info!(
                 event = "certificate_reloaded",

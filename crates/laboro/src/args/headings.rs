@@ -124,7 +124,10 @@ const GROUPED: &[(&str, OptionGroups)] = &[
         &[
             ("Listeners", &["http", "native", "http_allow", "native_allow", "doors", "group"]),
             ("State", &["dir", "durability"]),
-            ("Settings and log", &["config", "print_config", "log_level", "log_format"]),
+            (
+                "Settings and log",
+                &["config", "print_config", "log_level", "log_format", "log_file"],
+            ),
             (
                 "Several hubs: journal in NATS",
                 &[

@@ -1,5 +1,5 @@
-//! What a hub is asked from outside: signals that end it, the end of the process that it belongs to, and SIGHUP, by which
-//! service managers ask a program to read its settings again.
+//! What a hub is asked from outside: signals that end it, the end of the process that it belongs to, SIGHUP, by which
+//! service managers ask a program to read its settings again, and SIGUSR1, by which logrotate asks for a new log file.
 
 use crate::process_watch::ProcessWatch;
 use crate::run::Signals;
@@ -11,17 +11,19 @@ pub(super) struct HubSignals {
     owner: ProcessWatch,
     /// `None`: SIGHUP ends it like the others.
     reload: Option<Signal>,
+    reopen_log: Signal,
 }
 
 impl HubSignals {
     /// In a terminal SIGHUP says that the terminal is gone.
     pub(super) fn listen(exit_with: Option<i32>) -> anyhow::Result<HubSignals> {
         let owner = ProcessWatch::open(exit_with)?;
+        let reopen_log = signal(SignalKind::user_defined1())?;
         if std::io::stdin().is_terminal() {
-            return Ok(HubSignals { ends: Signals::listen()?, owner, reload: None });
+            return Ok(HubSignals { ends: Signals::listen()?, owner, reload: None, reopen_log });
         }
         let reload = Some(signal(SignalKind::hangup())?);
-        Ok(HubSignals { ends: Signals::without_hangup()?, owner, reload })
+        Ok(HubSignals { ends: Signals::without_hangup()?, owner, reload, reopen_log })
     }
 
     /// That it is to end. What asks for a reload meanwhile is not heard.
@@ -33,7 +35,7 @@ impl HubSignals {
     }
 
     pub(super) async fn next(&mut self) -> SignalAsked {
-        let HubSignals { ends, owner, reload } = self;
+        let HubSignals { ends, owner, reload, reopen_log } = self;
         let reload = async {
             match reload {
                 Some(signal) => drop(signal.recv().await),
@@ -44,6 +46,7 @@ impl HubSignals {
             () = ends.next() => SignalAsked::End,
             () = owner.ended() => SignalAsked::End,
             () = reload => SignalAsked::Reload,
+            _ = reopen_log.recv() => SignalAsked::ReopenLog,
         }
     }
 }
@@ -51,4 +54,5 @@ impl HubSignals {
 pub(super) enum SignalAsked {
     End,
     Reload,
+    ReopenLog,
 }

@@ -89,6 +89,61 @@ fn a_reload_rereads_the_log_level_and_the_certificate() {
 }
 
 #[test]
+fn a_log_file_that_was_moved_away_is_opened_again_by_a_signal() {
+    let rig = Rig::new();
+    let manager = Manager::new(&rig);
+    let hub = hub(&rig, &["--log-file=hub.log"]);
+    manager.hears("READY=1");
+    assert!(rig.read("hub.log").contains("event=\"hub_starting\""), "{}", rig.read("hub.log"));
+    let reopened = |name: &str| rig.read(name).matches("event=\"log_reopened\"").count();
+    for (signal, moved, before) in [(Signal::USR1, "hub.log.1", 0), (Signal::HUP, "hub.log.2", 1)] {
+        std::fs::rename(rig.at("hub.log"), rig.at(moved)).unwrap();
+        hub.signal(signal);
+        until("the new file is written", || rig.at("hub.log").exists() && reopened("hub.log") == 1);
+        assert_eq!(reopened(moved), before, "{}", rig.read(moved));
+    }
+    hub.signal(Signal::TERM);
+    let ended = hub.wait();
+    ended.expect(0);
+    assert_eq!(ended.err(), "");
+    assert!(rig.read("hub.log").contains("event=\"hub_stopped\""), "{}", rig.read("hub.log"));
+
+    let nowhere = rig.laboro(["hub", "--dir=hub", "--http=off", "--log-file=no/such/hub.log"]);
+    nowhere.run().expect(3).says("no/such/hub.log: the log cannot be written");
+}
+
+#[test]
+fn an_idle_hub_sleeps_and_is_small() {
+    let rig = Rig::new();
+    let words = ["hub", "--dir=hub", "--http=127.0.0.1:0", "--native=127.0.0.1:0"];
+    let hub = rig.laboro(words).start();
+    until("it listens", || hub.out().contains("native on"));
+    // What the start needed is given back after 2 s.
+    std::thread::sleep(Duration::from_secs(3));
+    let (before, time) = (switches(hub.pid()), Duration::from_secs(5));
+    std::thread::sleep(time);
+    let wakes = switches(hub.pid()) - before;
+    assert!(wakes < 2 * time.as_secs(), "{wakes} wake-ups in {time:?}");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", hub.pid())).unwrap();
+    let private = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    let private: u64 = private.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(private < 16 << 10, "{private} KiB of its own");
+    hub.signal(Signal::TERM);
+    hub.wait().expect(0);
+}
+
+/// How often threads of a process went to sleep.
+fn switches(process: u32) -> u64 {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let slept = threads.map(|thread| {
+        let status = std::fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.unwrap().trim().parse::<u64>().unwrap()
+    });
+    slept.sum()
+}
+
+#[test]
 fn the_log_tells_of_jobs_and_workers() {
     let rig = Rig::new();
     let manager = Manager::new(&rig);
