@@ -21,9 +21,19 @@ impl fmt::Display for Misread {
     }
 }
 
-/// GNU parallel's own, without what we have too.
-const PARALLEL: [&[u8]; 8] =
-    [b"##", b"0#", b"0%", b":%", b"choose_k", b"uniq", b"slot", b"sshlogin"];
+/// GNU parallel's own, without what we have too, and what to type instead.
+const PARALLEL: [(&str, &str); 10] = [
+    ("##", "say how many there are yourself: --env TOTAL=12 and $TOTAL in the command"),
+    ("0#", "use {#} or {%}, and printf %05d in the command for zeros before it"),
+    ("0%", "use {#} or {%}, and printf %05d in the command for zeros before it"),
+    ("choose_k", "leave out such combinations before the values come here"),
+    ("uniq", "leave out such combinations before the values come here"),
+    ("slot", "use {%}"),
+    ("host", "use $(hostname) in the command"),
+    ("sshlogin", "use $(hostname) in the command"),
+    ("hgrp", "groups of hosts are not known here; --tag says what a machine must have"),
+    ("agrp", "groups of hosts are not known here; --tag says what a machine must have"),
+];
 
 /// The first in the text.
 pub(crate) fn misread(text: &[u8], vocabulary: Vocabulary<'_>) -> Option<Misread> {
@@ -53,6 +63,10 @@ fn is_glued(before: &[u8]) -> bool {
 }
 
 fn misread_here(text: &[u8], values: &Values) -> Option<Misread> {
+    // An expression over several words of a command: this is its first one.
+    if text == b"{=" {
+        return Some(Misread { written: "{=".to_owned(), why: PERL.to_owned() });
+    }
     let is_perl = text.starts_with(b"{=");
     let end = match is_perl {
         true => text.windows(2).position(|two| two == b"=}")? + 1,
@@ -64,14 +78,14 @@ fn misread_here(text: &[u8], values: &Values) -> Option<Misread> {
     }
     let is_key = |key: Option<&str>| key.is_some_and(|key| key.as_bytes() == inside);
     let is_known = values.columns().iter().any(|column| is_key(column.key.as_deref()));
+    let parallel = PARALLEL.iter().find(|(form, _)| form.as_bytes() == inside);
     let why = if is_perl {
-        "expressions of perl are not known here: use what bash has, as in 'x={}; echo ${x%.gz}', or \
-         prepare the values before they come here"
-            .to_owned()
-    } else if matches!(inside, b"0#" | b"0%") {
-        "use {#} or {%}, and printf %05d in the command for zeros before it".to_owned()
-    } else if PARALLEL.contains(&inside) && !is_known {
-        format!("GNU parallel has it, laboro does not; known here: {}", available(values))
+        PERL.to_owned()
+    } else if let Some((_, instead)) = parallel.filter(|_| !is_known) {
+        (*instead).to_owned()
+    } else if let Some((column, form)) = bash_form(inside) {
+        let (column, form) = (String::from_utf8_lossy(column), String::from_utf8_lossy(form));
+        format!("use what bash has, as in 'x={{{column}}}; echo ${{x{form}}}'")
     } else if is_number(inside.strip_prefix(b"-").unwrap_or(inside)) {
         match values.columns().len() {
             1 => "there is one list of values".to_owned(),
@@ -86,6 +100,45 @@ fn misread_here(text: &[u8], values: &Values) -> Option<Misread> {
         }
     };
     Some(Misread { written: String::from_utf8_lossy(&text[..=end]).into_owned(), why })
+}
+
+const PERL: &str = "expressions of perl are not known here: use what bash has, as in \
+                    'x={}; echo ${x%.gz}', or prepare the values before they come here";
+
+/// GNU parallel's forms that are like those of bash: `{%.gz}`, `{2:-none}`, `{/old/new}`. Gives the number of the list and
+/// the form. What has blanks, commas or quotes is left alone, and so are blocks of sed (`{/x/d}`) and of templates (`{% x %}`).
+fn bash_form(inside: &[u8]) -> Option<(&[u8], &[u8])> {
+    let of_digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let minus = usize::from(inside.first() == Some(&b'-'));
+    let number = match of_digits(&inside[minus..]) {
+        0 => 0,
+        digits => minus + digits,
+    };
+    let (column, form) = inside.split_at(number);
+    let is_plain = |byte: &u8| !byte.is_ascii_whitespace() && !b",;\"'`".contains(byte);
+    let (sign, rest) = form.split_first()?;
+    if !form.iter().all(is_plain) || rest.is_empty() || form.ends_with(b":ext") {
+        return None;
+    }
+    let is_form = match sign {
+        b':' if rest[0] == b'-' => rest.len() > 1,
+        b':' => {
+            rest.split(|byte| *byte == b':').count() <= 2
+                && rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b':')
+                && of_digits(rest) > 0
+        }
+        b'#' | b'%' => rest != [*sign] && !rest.ends_with(&[*sign]),
+        b'^' => rest != b"^",
+        b'/' => {
+            let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+            let slash = rest.iter().position(|byte| *byte == b'/').filter(|&slash| slash > 0);
+            slash.is_some_and(|slash| {
+                !matches!(&rest[slash + 1..], [b'p' | b'd' | b'q' | b'='] | [b's' | b'y', b'/', ..])
+            })
+        }
+        _ => false,
+    };
+    is_form.then_some((column, form))
 }
 
 fn available(values: &Values) -> String {

@@ -138,7 +138,7 @@ fn what_looks_like_a_placeholder_and_is_none_is_refused() {
         ("x-{2/.} ::: a", "`{2/.}` is not a placeholder here: there is one list of values"),
         ("{2:ext} ::: a", "`{2:ext}` is not a placeholder here: there is one list of values"),
         ("{0%} ::: a", "`{0%}` is not a placeholder here: use {#} or {%}, and printf %05d"),
-        ("{##} ::: a", "`{##}` is not a placeholder here: GNU parallel has it, laboro does not"),
+        ("{##} ::: a", "`{##}` is not a placeholder here: say how many there are yourself"),
         ("{-2} ::: a", "`{-2}` is not a placeholder here: there is one list of values"),
         ("{=s/a/b/=} ::: a", "`{=s/a/b/=}` is not a placeholder here: expressions of perl"),
     ];
