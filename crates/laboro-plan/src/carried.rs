@@ -2,6 +2,7 @@
 //! placeholders, and for each element one value. `Filler` is the other end, where one element is run. A hub in
 //! between looks at none of it.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -17,6 +18,10 @@ const BETWEEN: u8 = 0x1f;
 
 /// Stands before one of these two bytes where it is part of a value: ASCII's record separator.
 const ESCAPE: u8 = 0x1e;
+
+fn is_special(byte: &u8) -> bool {
+    matches!(*byte, BETWEEN | ESCAPE)
+}
 
 /// The words of a job file's line: the value itself is what the shell reads, unquoted. Whoever knows nothing of it runs
 /// it as it stands.
@@ -91,21 +96,29 @@ impl Array {
     }
 
     /// What element `i` stands for, counted from 0, all in one piece; `Filler` takes it apart.
-    pub fn carried_value(&self, i: u64) -> Option<Vec<u8>> {
-        let row = self.values.row(i)?;
-        let mut joined = Vec::new();
-        for (number, value) in row.iter().enumerate() {
-            if number > 0 {
-                joined.push(BETWEEN);
-            }
-            for &byte in value.iter() {
-                if matches!(byte, BETWEEN | ESCAPE) {
-                    joined.push(ESCAPE);
+    pub fn carried_value(&self, i: u64) -> Option<Cow<'_, [u8]>> {
+        (i < self.count()).then(|| {
+            let mut items = self.values.items(i);
+            match (items.next(), items.next()) {
+                (Some(Cow::Borrowed(only)), None) if !only.iter().any(is_special) => {
+                    Cow::Borrowed(only)
                 }
-                joined.push(byte);
+                (first, second) => {
+                    let mut joined = Vec::new();
+                    for (number, value) in first.into_iter().chain(second).chain(items).enumerate()
+                    {
+                        if number > 0 {
+                            joined.push(BETWEEN);
+                        }
+                        for byte in value.iter() {
+                            joined.extend(is_special(byte).then_some(ESCAPE));
+                            joined.push(*byte);
+                        }
+                    }
+                    Cow::Owned(joined)
+                }
             }
-        }
-        Some(joined)
+        })
     }
 
     /// The same lists to a reader who has no keys. One item each: only their number and their kind count.

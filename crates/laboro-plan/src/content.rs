@@ -12,31 +12,51 @@ use crate::template::Template;
 /// What one part of a plan runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct PartContent {
+pub struct PartContent<'a> {
     pub key: Fingerprint,
-    pub elements: Elements,
+    pub elements: Elements<'a>,
 }
 
 /// What tells the elements of a part apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 #[allow(missing_docs)]
-pub enum Elements {
+pub enum Elements<'a> {
     /// A task that stands alone.
     One,
     /// The numbers that they stand for.
     Numbers { first: u64, step: u64, count: u64 },
-    /// A hash of what each stands for.
+    /// What each stands for, hashed when it is asked for: there may be millions.
+    Values(&'a Array),
+    /// A hash of what each stands for, and of what it waits for.
     Hashes(Vec<u128>),
 }
 
-impl Elements {
+impl PartialEq for Elements<'_> {
+    fn eq(&self, other: &Elements<'_>) -> bool {
+        match (self, other) {
+            (Elements::One, Elements::One) => true,
+            (Elements::One, _) | (_, Elements::One) => false,
+            _ => self.count() == other.count() && self.hashes().eq(other.hashes()),
+        }
+    }
+}
+
+impl Eq for Elements<'_> {}
+
+impl Elements<'_> {
     /// How many there are.
     pub fn count(&self) -> u64 {
         match self {
             Elements::One => 1,
             Elements::Numbers { count, .. } => *count,
+            Elements::Values(array) => array.count(),
             Elements::Hashes(hashes) => hashes.len() as u64,
         }
+    }
+
+    /// Of all of them, in order.
+    pub fn hashes(&self) -> impl Iterator<Item = u128> {
+        (0..self.count()).map(|i| self.hash(i))
     }
 
     /// Of element `i`, counted from 0.
@@ -46,6 +66,7 @@ impl Elements {
             Elements::Numbers { first, step, .. } => {
                 hash(first.wrapping_add(i.wrapping_mul(*step)).to_string().as_bytes(), BASIS)
             }
+            Elements::Values(array) => hash_of(array, i),
             Elements::Hashes(hashes) => hashes.get(i as usize).copied().unwrap_or(0),
         }
     }
@@ -53,10 +74,10 @@ impl Elements {
 
 impl Plan {
     /// What each part runs, in the order of the parts. `order` has each after what it waits for.
-    pub fn contents(&self, order: &[u32]) -> Vec<PartContent> {
+    pub fn contents(&self, order: &[u32]) -> Vec<PartContent<'_>> {
         let named: HashMap<&str, usize> =
             self.parts.iter().enumerate().map(|(at, part)| (part.name(), at)).collect();
-        let mut contents: Vec<Option<PartContent>> = vec![None; self.parts.len()];
+        let mut contents: Vec<Option<PartContent<'_>>> = vec![None; self.parts.len()];
         for &at in order {
             let content = self.content(at as usize, &named, &contents);
             contents[at as usize] = Some(content);
@@ -64,12 +85,12 @@ impl Plan {
         contents.into_iter().map(|content| content.expect("every part is in the order")).collect()
     }
 
-    fn content(
-        &self,
+    fn content<'a>(
+        &'a self,
         at: usize,
         named: &HashMap<&str, usize>,
-        known: &[Option<PartContent>],
-    ) -> PartContent {
+        known: &[Option<PartContent<'a>>],
+    ) -> PartContent<'a> {
         let part = &self.parts[at];
         let mut digest = Digest::new("laboro content 1");
         let shell = match part {
@@ -119,24 +140,31 @@ impl Plan {
     }
 }
 
-fn elements(array: &Array, each: &[&PartContent]) -> Elements {
-    let says_index = array.says_index();
-    if let Some(numbers) = array.range().filter(|_| each.is_empty() && !says_index) {
-        let (first, step, count) = (numbers.first(), numbers.step(), numbers.count());
-        return Elements::Numbers { first, step, count };
+fn elements<'a>(array: &'a Array, each: &[&PartContent<'_>]) -> Elements<'a> {
+    if !each.is_empty() {
+        let one = |i: u64| {
+            let before = each.iter().map(|before| before.elements.hash(i));
+            before.fold(hash_of(array, i), |sum, before| hash(&before.to_le_bytes(), sum))
+        };
+        return Elements::Hashes((0..array.count()).map(one).collect());
     }
-    let one = |i: u64| {
-        let mut sum = BASIS;
-        for value in array.values.row(i).unwrap_or_default() {
-            sum = hash(&value, sum);
-            sum = hash(&[0], sum);
+    match array.range().filter(|_| !array.says_index()) {
+        Some(numbers) => {
+            let (first, step, count) = (numbers.first(), numbers.step(), numbers.count());
+            Elements::Numbers { first, step, count }
         }
-        if says_index {
-            sum = hash(&i.to_le_bytes(), sum);
-        }
-        each.iter().fold(sum, |sum, before| hash(&before.elements.hash(i).to_le_bytes(), sum))
-    };
-    Elements::Hashes((0..array.count()).map(one).collect())
+        None => Elements::Values(array),
+    }
+}
+
+/// Of the values of an element, and its number where that is in what it runs.
+fn hash_of(array: &Array, i: u64) -> u128 {
+    let values = array.values.items(i);
+    let sum = values.fold(BASIS, |sum, value| hash(&[0], hash(&value, sum)));
+    match array.says_index() {
+        true => hash(&i.to_le_bytes(), sum),
+        false => sum,
+    }
 }
 
 /// FNV-1a of 128 bits: fast for what is short, the same for ever, and wide enough that no two values of a list meet.
@@ -151,11 +179,11 @@ fn hash(bytes: &[u8], basis: u128) -> u128 {
 mod tests {
     use super::*;
 
-    fn contents(flow: &str) -> Vec<PartContent> {
+    fn contents(flow: &str) -> Vec<PartContent<'static>> {
         let plan = crate::parse_flow("flow.toml", flow, std::path::Path::new("."))
             .expect("the flow is good");
         let order: Vec<u32> = (0..plan.parts.len() as u32).collect();
-        plan.contents(&order)
+        Box::leak(Box::new(plan)).contents(&order)
     }
 
     const FLOW: &str = r#"

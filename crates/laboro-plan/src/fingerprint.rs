@@ -108,14 +108,14 @@ impl Digest {
         self.settings(settings, &text);
     }
 
-    pub(crate) fn elements(&mut self, elements: &Elements) {
+    pub(crate) fn elements(&mut self, elements: &Elements<'_>) {
         match elements {
             Elements::One => self.word("one"),
             Elements::Numbers { first, step, count } => {
                 [first, step, count].into_iter().for_each(|number| self.number(*number));
             }
-            Elements::Hashes(hashes) => {
-                hashes.iter().for_each(|hash| self.bytes(&hash.to_le_bytes()));
+            Elements::Values(_) | Elements::Hashes(_) => {
+                elements.hashes().for_each(|hash| self.bytes(&hash.to_le_bytes()));
             }
         }
     }

@@ -366,14 +366,15 @@ impl Values {
 
     /// One value of each column for element `i`, or nothing past the end.
     pub fn row(&self, i: u64) -> Option<Vec<Cow<'_, [u8]>>> {
-        if i >= self.count {
-            return None;
-        }
+        (i < self.count).then(|| self.items(i).collect())
+    }
+
+    /// The same for one that is there, one after the other.
+    pub(crate) fn items(&self, i: u64) -> impl Iterator<Item = Cow<'_, [u8]>> {
         let places = self.columns.iter().zip(&self.turns);
-        let items = places.filter_map(|(column, turn)| {
+        places.filter_map(move |(column, turn)| {
             let place = i / turn.stride % turn.count;
             (place < column.count()).then(|| column.item(place))
-        });
-        Some(items.collect())
+        })
     }
 }

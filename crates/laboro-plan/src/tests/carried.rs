@@ -33,7 +33,7 @@ fn filled(array: &Array, i: u64) -> (Work, Settings) {
     let name = array.element_name(i);
     let value = match array.range() {
         Some(numbers) => (numbers.first() + i * numbers.step()).to_string().into_bytes(),
-        None => array.carried_value(i).unwrap(),
+        None => array.carried_value(i).unwrap().into_owned(),
     };
     let filler = Filler::new(&name, i, &value).unwrap();
     let filler = match array.carried_placeholders() {
@@ -121,7 +121,7 @@ fn keys_of_a_matrix_become_columns_in_commands_and_settings() {
     let Work::Shell { line } = array.carried_work() else { panic!("it is a shell line") };
     let line = String::from_utf8(line).unwrap();
     assert_eq!(line, "fit --model {1} '{1/}' {model} {2} --seed $(( {2} * 2 ))");
-    assert_eq!(array.carried_value(1).unwrap(), b"small one\x1f2");
+    assert_eq!(*array.carried_value(1).unwrap(), *b"small one\x1f2");
     let settings = array.carried_settings();
     assert_eq!(settings.stdin, Some(Stdin::Text(b"{name}".to_vec())));
     check(array);

@@ -9,7 +9,7 @@ use laboro_plan::{Elements, Fingerprint, PartContent, Plan};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::JOB;
@@ -29,8 +29,47 @@ const RUNS_MAX: usize = 20;
 struct Known {
     first: u32,
     name: String,
-    content: PartContent,
+    key: Fingerprint,
+    elements: KnownElements,
 }
+
+/// What tells its elements apart.
+enum KnownElements {
+    Alike(Elements<'static>),
+    /// These of the hashes in a file.
+    Stored {
+        file: PathBuf,
+        from: u64,
+        count: u64,
+    },
+}
+
+impl KnownElements {
+    /// In order. What cannot be read any more is not known.
+    fn hashes(&self) -> Box<dyn Iterator<Item = u128> + '_> {
+        match self {
+            KnownElements::Alike(elements) => Box::new(elements.hashes()),
+            KnownElements::Stored { file, from, count } => {
+                let opened = File::open(file).and_then(|mut file| {
+                    file.seek(SeekFrom::Start(from * HASH_BYTES))?;
+                    Ok(BufReader::with_capacity(1 << 16, file))
+                });
+                let one = |file: &mut BufReader<File>| {
+                    let mut bytes = [0; HASH_BYTES as usize];
+                    file.read_exact(&mut bytes).ok()?;
+                    Some(u128::from_le_bytes(bytes))
+                };
+                let all = opened
+                    .ok()
+                    .into_iter()
+                    .flat_map(move |mut file| std::iter::from_fn(move || one(&mut file)));
+                Box::new(all.take(usize::try_from(*count).unwrap_or(usize::MAX)))
+            }
+        }
+    }
+}
+
+const HASH_BYTES: u64 = 16;
 
 /// Tasks with these numbers were done by another run, under numbers from `from` on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +139,7 @@ pub(crate) fn find(
     store: &Store,
     own: &str,
     plan: &Plan,
-    contents: &[PartContent],
+    contents: &[PartContent<'_>],
     firsts: &[u32],
 ) -> Found {
     let mut wanted = Wanted::new(plan, contents, firsts);
@@ -111,10 +150,14 @@ pub(crate) fn find(
         }
         let dir = root.join(run);
         let Some(known) = read(&dir) else { continue };
-        let Ok(ledger) = read_ledger(&dir.join("journal")) else { continue };
         let names: Vec<String> = known.iter().map(|part| part.name.clone()).collect();
         let parts = known.into_iter().filter(|part| !superseded.contains(&part.name));
-        wanted.take(run, parts, &ledger, &carried(&dir));
+        let pairs = wanted.pairs(parts);
+        // Most of what is old has nothing to say of what is left.
+        if !pairs.is_empty() {
+            let Ok(ledger) = read_ledger(&dir.join("journal")) else { continue };
+            wanted.take(run, pairs, &ledger, &carried(&dir));
+        }
         // What was run under a name later is what that name stands for.
         superseded.extend(names.into_iter().filter(|name| !name.is_empty()));
     }
@@ -124,7 +167,7 @@ pub(crate) fn find(
 /// Elements of this plan that nobody is known to have done.
 struct Wanted<'a> {
     /// By key, in the order of the plan: the first number and what tells the elements apart.
-    parts: HashMap<Fingerprint, Vec<(u32, &'a Elements)>>,
+    parts: HashMap<Fingerprint, Vec<(u32, &'a Elements<'a>)>>,
     /// How many there are.
     count: u64,
     /// Apart from each other, in order.
@@ -134,8 +177,8 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn new(plan: &Plan, contents: &'a [PartContent], firsts: &[u32]) -> Wanted<'a> {
-        let mut parts: HashMap<Fingerprint, Vec<(u32, &Elements)>> = HashMap::new();
+    fn new(plan: &Plan, contents: &'a [PartContent<'a>], firsts: &[u32]) -> Wanted<'a> {
+        let mut parts: HashMap<Fingerprint, Vec<(u32, &Elements<'_>)>> = HashMap::new();
         for (content, &first) in contents.iter().zip(firsts) {
             parts.entry(content.key).or_default().push((first, &content.elements));
         }
@@ -146,32 +189,34 @@ impl<'a> Wanted<'a> {
         self.count == 0
     }
 
-    fn take(
-        &mut self,
-        run: &str,
-        known: impl Iterator<Item = Known>,
-        ledger: &Ledger,
-        before: &[Carried],
-    ) {
+    /// Which numbers of those that are left are which of an earlier run.
+    fn pairs(&self, known: impl Iterator<Item = Known>) -> Vec<Pair> {
         let mut old: HashMap<Fingerprint, Vec<Known>> = HashMap::new();
-        known.for_each(|part| old.entry(part.content.key).or_default().push(part));
-        let mut found: Vec<Carried> = Vec::new();
+        known.for_each(|part| old.entry(part.key).or_default().push(part));
+        let mut left = Vec::new();
         for (key, wanted) in &self.parts {
             let Some(known) = old.get(key) else { continue };
             for (mine, theirs) in pairs(wanted, known) {
-                // As runs: there may be millions.
-                let runs = |state| {
-                    let last = theirs + (mine.1 - mine.0);
-                    let runs = ledger.runs_in_state(JOB, state, (theirs, last)).into_iter();
-                    runs.map(move |(first, last)| {
-                        (mine.0 + (first - theirs), mine.0 + (last - theirs))
-                    })
-                };
-                self.failed.extend(runs(State::Failed));
-                for part in runs(State::Done).flat_map(|run| without(&self.found, run)) {
-                    self.count -= u64::from(part.1 - part.0) + 1;
-                    push_parts(&mut found, part, theirs + (part.0 - mine.0), run, before);
-                }
+                let parts = without(&self.found, mine).into_iter();
+                left.extend(parts.map(|part| (part, theirs + (part.0 - mine.0))));
+            }
+        }
+        left
+    }
+
+    fn take(&mut self, run: &str, pairs: Vec<Pair>, ledger: &Ledger, before: &[Carried]) {
+        let mut found: Vec<Carried> = Vec::new();
+        for (mine, theirs) in pairs {
+            // As runs: there may be millions.
+            let runs = |state| {
+                let last = theirs + (mine.1 - mine.0);
+                let runs = ledger.runs_in_state(JOB, state, (theirs, last)).into_iter();
+                runs.map(move |(first, last)| (mine.0 + (first - theirs), mine.0 + (last - theirs)))
+            };
+            self.failed.extend(runs(State::Failed));
+            for part in runs(State::Done) {
+                self.count -= u64::from(part.1 - part.0) + 1;
+                push_parts(&mut found, part, theirs + (part.0 - mine.0), run, before);
             }
         }
         self.found.append(&mut found);
@@ -248,55 +293,85 @@ impl Carried {
     }
 }
 
+/// Numbers of this plan, and the first of those that they were in another run.
+type Pair = ((u32, u32), u32);
+
 /// Which of my numbers are which of theirs: the n-th with a value is the n-th with it.
-fn pairs(wanted: &[(u32, &Elements)], known: &[Known]) -> Vec<((u32, u32), u32)> {
+fn pairs(wanted: &[(u32, &Elements<'_>)], known: &[Known]) -> Vec<Pair> {
     if let ([(first, mine)], [theirs]) = (wanted, known)
         && let Some(pair) = overlap(*first, mine, theirs)
     {
         return pair.into_iter().collect();
     }
-    let mine = wanted.iter().flat_map(|&(first, elements)| {
-        (0..elements.count()).map(move |i| (elements.hash(i), first + i as u32))
-    });
-    let theirs = known.iter().flat_map(|part| {
-        let elements = &part.content.elements;
-        (0..elements.count()).map(move |i| (elements.hash(i), part.first + i as u32))
-    });
-    let mut found: Vec<((u32, u32), u32)> = Vec::new();
-    let mut add = |mine: u32, theirs: u32| match found.last_mut() {
-        Some(((first, last), from)) if *last + 1 == mine && *from + (mine - *first) == theirs => {
-            *last = mine;
-        }
-        _ => found.push(((mine, mine), theirs)),
-    };
-    // A list mostly begins as it did.
-    let (mut mine, mut theirs) = (mine.peekable(), theirs.peekable());
-    while let (Some(one), Some(other)) = (mine.peek(), theirs.peek()) {
-        if one.0 != other.0 {
+    let mine = wanted.iter().flat_map(|&(first, elements)| elements.hashes().zip(first..));
+    let theirs = known.iter().flat_map(|part| part.elements.hashes().zip(part.first..));
+    let (mut mine, mut theirs) = (mine.fuse(), theirs.fuse());
+    let mut found: Vec<Pair> = Vec::new();
+    // What of a list has no counterpart where it is looked for first. Lists mostly differ in a few places.
+    let (mut my_rest, mut their_rest) = (Vec::new(), Vec::new());
+    let (mut my_window, mut their_window) = (VecDeque::new(), VecDeque::new());
+    loop {
+        fill(&mut my_window, &mut mine);
+        fill(&mut their_window, &mut theirs);
+        if my_window.is_empty() || their_window.is_empty() {
             break;
         }
-        add(one.1, other.1);
-        mine.next();
-        theirs.next();
-    }
-    let mut rest: HashMap<u128, VecDeque<u32>> = HashMap::new();
-    if mine.peek().is_some() {
-        for (hash, index) in theirs {
-            rest.entry(hash).or_default().push_back(index);
+        let alike = my_window.iter().zip(&their_window).take_while(|(one, other)| one.0 == other.0);
+        let alike = alike.count();
+        let both = my_window.drain(..alike).zip(their_window.drain(..alike));
+        both.for_each(|((_, mine), (_, theirs))| add(&mut found, mine, theirs));
+        if alike > 0 {
+            continue;
         }
+        let places = their_window.iter().enumerate().rev();
+        let places: HashMap<u128, usize> = places.map(|(at, one)| (one.0, at)).collect();
+        let next =
+            my_window.iter().enumerate().find_map(|(at, one)| Some((at, *places.get(&one.0)?)));
+        let (my_skip, their_skip) = next.unwrap_or((my_window.len(), their_window.len()));
+        my_rest.extend(my_window.drain(..my_skip));
+        their_rest.extend(their_window.drain(..their_skip));
     }
-    for (hash, index) in mine {
-        if let Some(theirs) = rest.get_mut(&hash).and_then(VecDeque::pop_front) {
-            add(index, theirs);
+    my_rest.extend(my_window.into_iter().chain(mine));
+    // Without anything to look for nobody need sort millions.
+    if !my_rest.is_empty() {
+        their_rest.extend(their_window.into_iter().chain(theirs));
+        my_rest.sort_unstable();
+        their_rest.sort_unstable();
+        let mut theirs = their_rest.into_iter().peekable();
+        let mut late: Vec<(u32, u32)> = Vec::new();
+        for (hash, index) in my_rest {
+            while theirs.next_if(|other| other.0 < hash).is_some() {}
+            late.extend(theirs.next_if(|other| other.0 == hash).map(|other| (index, other.1)));
         }
+        late.sort_unstable();
+        late.into_iter().for_each(|(mine, theirs)| add(&mut found, mine, theirs));
+        found.sort_unstable();
     }
     found
 }
 
+/// How far a list is looked ahead in for where it goes on as before.
+const WINDOW: usize = 1024;
+
+fn fill(window: &mut VecDeque<(u128, u32)>, list: &mut impl Iterator<Item = (u128, u32)>) {
+    let missing = WINDOW - window.len();
+    window.extend(list.take(missing));
+}
+
+fn add(found: &mut Vec<Pair>, mine: u32, theirs: u32) {
+    match found.last_mut() {
+        Some(((first, last), from)) if *last + 1 == mine && *from + (mine - *first) == theirs => {
+            *last = mine;
+        }
+        _ => found.push(((mine, mine), theirs)),
+    }
+}
+
 /// Ranges of numbers are compared as such. `None`: they have to be looked at one by one.
-fn overlap(first: u32, mine: &Elements, known: &Known) -> Option<Option<((u32, u32), u32)>> {
+fn overlap(first: u32, mine: &Elements<'_>, known: &Known) -> Option<Option<Pair>> {
     let &Elements::Numbers { first: a, step, count: mine } = mine else { return None };
-    let &Elements::Numbers { first: b, step: other, count: theirs } = &known.content.elements
+    let &KnownElements::Alike(Elements::Numbers { first: b, step: other, count: theirs }) =
+        &known.elements
     else {
         return None;
     };
@@ -325,7 +400,7 @@ pub(crate) fn origin<'a>(carried: &'a [Carried], run: &'a str, index: u32) -> (&
 pub(crate) fn write(
     dir: &Path,
     plan: &Plan,
-    contents: &[PartContent],
+    contents: &[PartContent<'_>],
     firsts: &[u32],
     carried: &[Carried],
 ) -> anyhow::Result<()> {
@@ -338,7 +413,7 @@ pub(crate) fn write(
         let elements = match elements {
             Elements::One => "one".to_owned(),
             Elements::Numbers { first, step, count } => format!("numbers:{first}:{step}:{count}"),
-            Elements::Hashes(all) => {
+            Elements::Values(_) | Elements::Hashes(_) => {
                 let file = match &mut hashes {
                     Some(file) => file,
                     none => {
@@ -347,9 +422,9 @@ pub(crate) fn write(
                         none.insert(BufWriter::new(file))
                     }
                 };
-                let mut each = all.iter().map(|hash| file.write_all(&hash.to_le_bytes()));
+                let mut each = elements.hashes().map(|hash| file.write_all(&hash.to_le_bytes()));
                 each.try_for_each(|written| written).with_context(|| trouble(HASHES))?;
-                format!("hashes:{}", all.len())
+                format!("hashes:{}", elements.count())
             }
         };
         let _ = writeln!(text, "{first} {key} {elements} {}", part.name());
@@ -402,7 +477,9 @@ pub(crate) fn carried(dir: &Path) -> Vec<Carried> {
 /// `None`: it was written by an earlier version, or not to its end.
 fn read(dir: &Path) -> Option<Vec<Known>> {
     let text = std::fs::read_to_string(dir.join(KEYS)).ok()?;
-    let mut hashes = File::open(dir.join(HASHES)).ok().map(BufReader::new);
+    let file = dir.join(HASHES);
+    let stored = std::fs::metadata(&file).map_or(0, |about| about.len() / HASH_BYTES);
+    let mut from = 0u64;
     let mut lines = text.lines();
     (lines.next() == Some(HEAD)).then_some(())?;
     let mut known = Vec::new();
@@ -414,19 +491,20 @@ fn read(dir: &Path) -> Option<Vec<Known>> {
         let what = kind.next()?;
         let mut number = || kind.next()?.parse::<u64>().ok();
         let elements = match what {
-            "one" => Elements::One,
-            "numbers" => Elements::Numbers { first: number()?, step: number()?, count: number()? },
+            "one" => KnownElements::Alike(Elements::One),
+            "numbers" => {
+                let (first, step, count) = (number()?, number()?, number()?);
+                KnownElements::Alike(Elements::Numbers { first, step, count })
+            }
             _ => {
-                let mut one = || {
-                    let mut bytes = [0; 16];
-                    hashes.as_mut()?.read_exact(&mut bytes).ok()?;
-                    Some(u128::from_le_bytes(bytes))
-                };
-                Elements::Hashes((0..number()?).map(|_| one()).collect::<Option<_>>()?)
+                let count = number()?;
+                let begin = from;
+                from = from.checked_add(count).filter(|&end| end <= stored)?;
+                KnownElements::Stored { file: file.clone(), from: begin, count }
             }
         };
         let name = words.next().unwrap_or_default().to_owned();
-        known.push(Known { first, name, content: PartContent { key, elements } });
+        known.push(Known { first, name, key, elements });
     }
     Some(known)
 }

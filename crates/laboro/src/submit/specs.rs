@@ -153,7 +153,7 @@ impl Iterator for Specs<'_> {
                 {
                     *next += 1;
                     left = left.saturating_sub(value.len() + 1);
-                    values.push(Text::from(value));
+                    values.push(Text::from(value.as_ref()));
                 }
                 let is_over = values.is_empty();
                 (!is_over).then(|| TaskSpec { values: Some(values.into()), ..(**spec).clone() })

@@ -2,18 +2,18 @@
 
 use super::*;
 
-fn numbers(first: u64, step: u64, count: u64) -> Elements {
+fn numbers(first: u64, step: u64, count: u64) -> Elements<'static> {
     Elements::Numbers { first, step, count }
 }
 
-fn hashes(text: &str) -> Elements {
+fn hashes(text: &str) -> Elements<'static> {
     Elements::Hashes(text.bytes().map(u128::from).collect())
 }
 
-fn paired(mine: &Elements, theirs: Elements) -> Vec<((u32, u32), u32)> {
+fn paired(mine: &Elements<'static>, theirs: Elements<'static>) -> Vec<Pair> {
     let key = Fingerprint::from_bytes([0; 32]);
-    let content = PartContent { key, elements: theirs };
-    pairs(&[(1, mine)], &[Known { first: 1, name: String::new(), content }])
+    let elements = KnownElements::Alike(theirs);
+    pairs(&[(1, mine)], &[Known { first: 1, name: String::new(), key, elements }])
 }
 
 #[test]
@@ -32,6 +32,23 @@ fn the_nth_with_a_value_is_the_nth_with_it() {
     assert_eq!(paired(&hashes("ba"), hashes("ab")), [((1, 1), 2), ((2, 2), 1)]);
     assert_eq!(paired(&hashes("aaa"), hashes("aa")), [((1, 2), 1)]);
     assert_eq!(paired(&hashes("c"), hashes("ab")), []);
+    assert_eq!(paired(&hashes("acb"), hashes("bac")), [((1, 2), 2), ((3, 3), 1)]);
+}
+
+#[test]
+fn a_long_list_is_found_wherever_it_was_changed() {
+    let list = |numbers: &mut dyn Iterator<Item = u128>| Elements::Hashes(numbers.collect());
+    let old = || list(&mut (0..10_000));
+    let first = list(&mut std::iter::once(20_000).chain(0..10_000));
+    assert_eq!(paired(&first, old()), [((2, 10_001), 1)]);
+    let middle = list(&mut (0..5000).chain([20_000]).chain(5000..10_000));
+    assert_eq!(paired(&middle, old()), [((1, 5000), 1), ((5002, 10_001), 5001)]);
+    let halves = list(&mut (5000..10_000).chain(0..5000));
+    assert_eq!(paired(&halves, old()), [((1, 5000), 5001), ((5001, 10_000), 1)]);
+    let fewer = list(&mut (0..10_000).filter(|number| number % 5000 != 7));
+    assert_eq!(paired(&fewer, old()), [((1, 7), 1), ((8, 5006), 9), ((5007, 9998), 5009)]);
+    let reversed = list(&mut (0..10_000).rev());
+    assert_eq!(paired(&reversed, old()).len(), 10_000);
 }
 
 #[test]
@@ -57,7 +74,10 @@ fn what_is_written_is_read() {
     let known = read(dir.path()).unwrap();
     assert_eq!(known.iter().map(|part| part.first).collect::<Vec<_>>(), [1, 4, 11]);
     assert_eq!(known[1].name, "two words");
-    assert!(known.iter().map(|part| &part.content).eq(&contents));
+    for (known, content) in known.iter().zip(&contents) {
+        assert_eq!(known.key, content.key);
+        assert!(known.elements.hashes().eq(content.elements.hashes()));
+    }
     assert_eq!(carried(dir.path()), std::slice::from_ref(&one));
     assert_eq!(origin(&[one], "own", 3), ("abc", 8));
     // Cut short, it is as if it were not there.
