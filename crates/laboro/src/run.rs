@@ -34,7 +34,7 @@ pub(crate) use past::Past;
 pub(crate) use serve::sockets;
 pub(crate) use signals::Signals;
 pub(crate) use state::RunDir;
-pub(crate) use tee::Tee;
+pub(crate) use tee::{Tee, print_teed};
 
 use crate::args::halt::{Halt, HaltWhat};
 use crate::exit::{Exit, usage};

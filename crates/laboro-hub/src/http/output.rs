@@ -141,10 +141,10 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-/// The attempt that runs, or would run next. `None`: there will be no more.
+/// The attempt that runs, or would run next. `None`: there will be no more, unless a person steps in.
 async fn attempt_now(api: &Api, job: u32, task: u32) -> Result<Option<u16>, Refused> {
     let view = api.view_task(Name::default(), by_number(job, task)?).await?;
-    Ok((!view.state.is_finished()).then_some(view.attempt))
+    Ok((!view.state.is_over()).then_some(view.attempt))
 }
 
 fn part(cursor: Cursor, range: ByteRange, size: u64) -> Result<Response, Refused> {

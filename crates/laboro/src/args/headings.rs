@@ -115,7 +115,7 @@ const GROUPED: &[(&str, OptionGroups)] = &[
             NEEDS,
             PROCESS,
             LOOK,
-            ("Waiting and output", &["wait", "quiet", "json"]),
+            ("Waiting and output", &["wait", "keep_order", "tee", "output_dir", "quiet", "json"]),
             WHICH_HUB,
         ],
     ),

@@ -171,6 +171,10 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "DIR", requires = "wait", conflicts_with_all = ["keep_order", "add"])]
     pub(crate) output_dir: Option<PathBuf>,
 
+    /// With --wait: show what tasks print, line by line as it comes, with the task's label before each.
+    #[arg(long, requires = "wait", conflicts_with_all = ["json", "add", "keep_order", "output_dir"])]
+    pub(crate) tee: bool,
+
     /// Print only the number of the job.
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -3,13 +3,15 @@
 
 mod follow;
 mod job;
+mod tee;
 
 pub(crate) use job::{WantedLogs, print_job};
+pub(crate) use tee::tee_job;
 
 use crate::args::Logs;
 use crate::exit::{Exit, usage};
 use crate::hub_client::{Hub, Printed, look};
-use crate::output::{counted, print, safe, say};
+use crate::output::{counted, data, print, safe, say};
 use crate::resolve::{self, Chosen};
 use follow::follow;
 use laboro_api::client::Download;
@@ -136,7 +138,7 @@ async fn copy(mut output: Download, to: Printed) -> anyhow::Result<u64> {
 fn write(stream: Printed, bytes: &[u8]) -> std::io::Result<()> {
     match stream {
         Printed::Stdout => {
-            let mut out = std::io::stdout().lock();
+            let mut out = data();
             out.write_all(bytes)?;
             out.flush()
         }

@@ -1,6 +1,6 @@
 //! `laboro submit`: gives tasks to a hub. Here the command line is turned into a job; `crate::submit` sends it.
 
-use super::logs::{WantedLogs, print_job};
+use super::logs::{WantedLogs, print_job, tee_job};
 use super::wait::{WaitOutput, until_over};
 use crate::args::hub::Submit;
 use crate::begin;
@@ -43,6 +43,9 @@ pub(crate) fn run(args: &Submit) -> anyhow::Result<Exit> {
             let all = Chosen { job: submitted.job, which: Which::Job };
             let dir = args.output_dir.as_deref();
             print_job(hub, &all, WantedLogs { follow: true, dir, ..WantedLogs::default() }).await?;
+        }
+        if args.tee {
+            tee_job(hub, submitted.job).await?;
         }
         let shown =
             if args.json { WaitOutput::Json } else { WaitOutput::Words { quiet: args.quiet } };

@@ -1,8 +1,9 @@
 //! Lines of many tasks, live, each with its task's name before it. Only whole lines are shown, so that
 //! lines of two tasks never run into each other; a last line without an end is shown at the end.
 
-use crate::output::safe;
+use crate::output::{data, safe};
 use std::collections::HashMap;
+use std::io::Write;
 
 #[derive(Default)]
 pub(crate) struct Tee {
@@ -35,6 +36,15 @@ impl Tee {
             (!begun.is_empty()).then(|| (is_stderr, shown(&begun)))
         });
         left.collect()
+    }
+}
+
+/// A line as people see it, on the stream that it came from.
+pub(crate) fn print_teed(label: &str, is_stderr: bool, line: &str) -> std::io::Result<()> {
+    let text = format!("{}: {line}\n", safe(label));
+    match is_stderr {
+        true => std::io::stderr().lock().write_all(text.as_bytes()),
+        false => data().write_all(text.as_bytes()),
     }
 }
 

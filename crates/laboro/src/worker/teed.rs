@@ -2,14 +2,13 @@
 //! it: for dialects whose hubs take no output, and for people who look on.
 
 use crate::output::safe;
-use crate::run::Tee;
+use crate::run::{Tee, print_teed};
 use bytes::BytesMut;
 use laboro_core::Time;
 use laboro_dialects::session::Stream;
 use laboro_dialects::worker::{Key, News, Order, Orders, WorkerSide};
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::Write;
 
 pub(super) struct Teed {
     side: Box<dyn WorkerSide>,
@@ -52,11 +51,7 @@ impl Teed {
 
 /// That nobody reads it any more is no reason to stop working.
 fn print(name: &str, is_stderr: bool, line: &str) {
-    let text = format!("{name}: {line}\n");
-    let _ = match is_stderr {
-        true => std::io::stderr().lock().write_all(text.as_bytes()),
-        false => std::io::stdout().lock().write_all(text.as_bytes()),
-    };
+    let _ = print_teed(name, is_stderr, line);
 }
 
 impl WorkerSide for Teed {

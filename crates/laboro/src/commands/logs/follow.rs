@@ -1,10 +1,11 @@
 //! `laboro logs --follow`: what an attempt prints, as it comes, until it is over. A hub may go away and come back meanwhile;
 //! of a run that ends, or is killed, the rest is read from what it has kept.
 
-use super::{copy, write};
+use super::write;
 use crate::hub_client::{Away, Hub, Printed};
 use crate::output::say;
 use laboro_api::{Task, TaskState};
+use std::io::Result;
 use std::time::Duration;
 
 /// Both streams at once, each to where it belongs. One alone goes to standard output.
@@ -15,14 +16,24 @@ pub(super) async fn follow(
     streams: &[Printed],
 ) -> anyhow::Result<u64> {
     match streams {
-        &[stream] => follow_one(hub, task, attempt, stream, Printed::Stdout).await,
-        _ => {
-            let out = follow_one(hub, task, attempt, Printed::Stdout, Printed::Stdout);
-            let err = follow_one(hub, task, attempt, Printed::Stderr, Printed::Stderr);
-            let (out, err) = tokio::try_join!(out, err)?;
-            Ok(out + err)
+        &[stream] => {
+            follow_one(hub, task, attempt, stream, |bytes| write(Printed::Stdout, bytes)).await
         }
+        _ => follow_both(hub, task, attempt, write).await,
     }
+}
+
+/// Both streams at once, to whoever knows what to do with them.
+pub(super) async fn follow_both(
+    hub: &Hub,
+    task: (u32, u32),
+    attempt: Option<u16>,
+    write: impl Fn(Printed, &[u8]) -> Result<()>,
+) -> anyhow::Result<u64> {
+    let write = &write;
+    let one = |stream| follow_one(hub, task, attempt, stream, move |bytes| write(stream, bytes));
+    let (out, err) = tokio::try_join!(one(Printed::Stdout), one(Printed::Stderr))?;
+    Ok(out + err)
 }
 
 /// One stream until its attempt is over, also over a hub that goes away and comes back.
@@ -31,11 +42,11 @@ async fn follow_one(
     (job, task): (u32, u32),
     mut attempt: Option<u16>,
     stream: Printed,
-    to: Printed,
+    write: impl Fn(&[u8]) -> Result<()>,
 ) -> anyhow::Result<u64> {
     let (mut copied, mut away) = (0, Away::default());
     if hub.is_over() {
-        return rest(hub, (job, task), attempt, stream, to, 0).await;
+        return rest(hub, (job, task), attempt, stream, write, 0).await;
     }
     loop {
         let lost = match hub.output_from(job, task, attempt, stream, copied).await {
@@ -47,7 +58,7 @@ async fn follow_one(
                     match output.next().await {
                         Ok(Some(bytes)) => {
                             copied += bytes.len() as u64;
-                            write(to, &bytes)?;
+                            write(&bytes)?;
                         }
                         Ok(None) => break hub.task_now(job, task).await,
                         Err(error) => break Err(error),
@@ -65,7 +76,7 @@ async fn follow_one(
             }
         };
         if let Some(past) = hub.after_run().await? {
-            return rest(&past, (job, task), attempt, stream, to, copied).await;
+            return rest(&past, (job, task), attempt, stream, write, copied).await;
         }
         away.pause(lost).await?;
     }
@@ -77,7 +88,7 @@ async fn rest(
     (job, task): (u32, u32),
     attempt: Option<u16>,
     stream: Printed,
-    to: Printed,
+    write: impl Fn(&[u8]) -> Result<()>,
     seen: u64,
 ) -> anyhow::Result<u64> {
     let now = run.task(job, task).await?;
@@ -85,11 +96,14 @@ async fn rest(
     let from = i64::try_from(seen).unwrap_or(i64::MAX);
     let mut copied = seen;
     // There may be nothing behind what was seen.
-    if let Ok(output) = run.output(job, task, attempt, stream, Some(from)).await {
-        copied += copy(output, to).await?;
+    if let Ok(mut output) = run.output(job, task, attempt, stream, Some(from)).await {
+        while let Some(bytes) = output.next().await? {
+            copied += bytes.len() as u64;
+            write(&bytes)?;
+        }
     }
     // Once, not for each stream.
-    if !is_over && to == Printed::Stdout && copied > 0 {
+    if !is_over && stream == Printed::Stdout && copied > 0 {
         say("laboro: the run was cut short; the same `laboro run` command resumes it");
     }
     Ok(copied)

@@ -4,7 +4,7 @@
 use super::follow::{LOOK_EVERY, follow};
 use super::{copy, say_missing};
 use crate::exit::Exit;
-use crate::hub_client::{Hub, Printed, TaskPages};
+use crate::hub_client::{Away, Hub, Printed, TaskPages};
 use crate::output::{safe, say};
 use crate::resolve::{Chosen, Which};
 use crate::run::file_name;
@@ -13,6 +13,7 @@ use laboro_api::{Task, TaskState};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 /// What is wanted of a job.
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,9 +85,13 @@ async fn print_task(hub: &Hub, task: Task, wanted: WantedLogs<'_>) -> anyhow::Re
             }
             save(hub, &task, dir, streams).await?;
         }
-        None if follows => {
-            follow(hub, (job, number), None, streams).await?;
-        }
+        None if follows => tokio::select! {
+            biased;
+            followed = follow(hub, (job, number), None, streams) => {
+                followed?;
+            }
+            never = never_begins(hub, &task) => never?,
+        },
         None => {
             for &stream in streams {
                 let output = hub.output(job, number, None, stream, None).await?;
@@ -111,11 +116,46 @@ pub(super) fn is_over(state: TaskState) -> bool {
 }
 
 async fn wait_for(hub: &Hub, task: &Task) -> anyhow::Result<()> {
-    while !is_over(hub.task(task.job, task.task).await?.state) {
-        tokio::time::sleep(LOOK_EVERY).await;
+    tokio::select! {
+        never = never_begins(hub, task) => never,
+        over = async {
+            while !is_over(hub.task(task.job, task.task).await?.state) {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            anyhow::Ok(())
+        } => over,
     }
-    Ok(())
 }
+
+/// Until nothing of the job goes on unless a person does something. Says nothing of a task that has ended.
+async fn never_begins(hub: &Hub, task: &Task) -> anyhow::Result<()> {
+    idle(hub, task.job).await?;
+    match hub.task(task.job, task.task).await?.state {
+        TaskState::Done | TaskState::Failed | TaskState::Cancelled => std::future::pending().await,
+        _ => Ok(()),
+    }
+}
+
+pub(super) async fn idle(hub: &Hub, job: u32) -> anyhow::Result<()> {
+    // A run that is over asks nobody.
+    if hub.is_over() {
+        return std::future::pending().await;
+    }
+    let mut away = Away::default();
+    loop {
+        match hub.wait(&[job], PATIENCE).await {
+            Ok(waited) if waited.finished => return Ok(()),
+            Ok(_) => away.is_back(),
+            Err(error) if error.is_away() && hub.run().is_some() => {
+                return std::future::pending().await;
+            }
+            Err(error) => away.pause(error).await?,
+        }
+    }
+}
+
+/// How long the hub keeps us waiting for one answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn save(hub: &Hub, task: &Task, dir: &Path, streams: &[Printed]) -> anyhow::Result<()> {
     let id = format!("{}/{}", task.job, task.task);

@@ -125,6 +125,62 @@ fn lines_of_a_file_and_values_run_as_they_would_here() {
 }
 
 #[test]
+fn nobody_waits_for_the_output_of_what_never_runs() {
+    let whole = Whole::new();
+    let flow = "[[task]]\nname = \"prep\"\ncommand = \"echo no; false\"\n\
+                [[task]]\nname = \"join\"\nafter = \"prep\"\ncommand = \"echo never\"\n\
+                [[task]]\nname = \"word\"\nafter = \"join\"\neven_if_failed = true\n\
+                command = \"echo last word\"\n";
+    whole.rig.write("flow.toml", flow);
+    let ran = whole.run(&["submit", "--wait", "-k", "flow.toml"]);
+    assert_eq!(ran.expect(1).out(), "job 1: 3 tasks\nno\nlast word\n");
+    let ran = whole.run(&["submit", "--wait", "--tee", "flow.toml"]);
+    assert_eq!(ran.expect(1).out(), "job 2: 3 tasks\nprep: no\nword: last word\n");
+    whole.run(&["submit", "--wait", "--output-dir=out", "flow.toml"]).expect(1);
+    assert_eq!(
+        (whole.rig.read("out/join.out"), whole.rig.read("out/word.out")),
+        (String::new(), "last word\n".to_owned())
+    );
+    // One that is ready and does not start any more.
+    let line = "echo {}; exit 1";
+    let words =
+        ["submit", "--wait", "-k", "--max-fails=0", "--max-running=1", "--", line, ":::", "a", "b"];
+    assert_eq!(whole.run(&words).expect(1).says("stopped").out(), "job 4: 2 tasks\na\n");
+}
+
+#[test]
+fn lines_of_all_tasks_are_shown_as_they_come() {
+    let whole = Whole::new();
+    let line = "echo begun; until test -e go; do sleep 0.05; done; echo end >&2; echo over; : {}; test $LABORO_ATTEMPT = 2";
+    let words = ["submit", "--wait", "--tee", "--attempts=2", "--", line, ":::", "a", "b"];
+    let live = whole.laboro(&words).start();
+    until("both have begun", || {
+        live.out().contains("a: begun\n") && live.out().contains("b: begun\n")
+    });
+    whole.rig.write("go", "");
+    let ran = live.wait();
+    let all = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let twice = |task: &str| {
+        [
+            format!("{task}: begun"),
+            format!("{task}: begun"),
+            format!("{task}: over"),
+            format!("{task}: over"),
+        ]
+    };
+    let expected: Vec<String> = twice("a").into_iter().chain(twice("b")).collect();
+    assert_eq!(all(&ran.expect(0).out())[..8], expected);
+    assert_eq!(ran.err().matches(": end\n").count(), 4, "{}", ran.err());
+    // More than are followed at once, and too quick for events.
+    let ran = whole.run(&["submit", "-q", "--wait", "--tee", "--array=1-300", "--", "echo x{}"]);
+    assert_eq!(ran.expect(0).out().lines().filter(|line| line.contains(": x")).count(), 300);
+}
+
+#[test]
 fn a_running_task_can_be_followed_and_cancelled() {
     let whole = Whole::new();
     whole.run(&["submit", "--", "echo begun; sleep 600"]).expect(0);
