@@ -21,9 +21,9 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(match exit {
+impl Exit {
+    pub(crate) fn status(self) -> u8 {
+        match self {
             Exit::Done => 0,
             Exit::SomeFailed => 1,
             Exit::Usage => 2,
@@ -31,7 +31,13 @@ impl From<Exit> for ExitCode {
             Exit::Refused => 4,
             Exit::AllDone => 5,
             Exit::Interrupted => 130,
-        })
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.status())
     }
 }
 

@@ -13,7 +13,7 @@ mod table;
 use crate::args::hub::{Export, ExportFormat};
 use crate::exit::{Exit, refused, usage};
 use crate::hub_client::{Hub, TaskPages, look};
-use crate::output::{counted, say};
+use crate::output::{counted, data, say};
 use crate::resolve::{self, Which};
 use anyhow::Context;
 use columns::{Columns, ResultShape};
@@ -23,7 +23,7 @@ use results::Results;
 use row::{Row, rows};
 use sqlite::SqliteTable;
 use std::fs::File;
-use std::io::{BufWriter, Seek, SeekFrom, Stdout, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 use table::{CsvTable, JobLogTable, JsonLines};
 
@@ -137,8 +137,7 @@ struct Sink {
 impl Sink {
     fn open(path: Option<&Path>) -> anyhow::Result<Sink> {
         let Some(path) = path else {
-            let out: BufWriter<Stdout> = BufWriter::new(std::io::stdout());
-            return Ok(Sink { out: Box::new(out) });
+            return Ok(Sink { out: Box::new(BufWriter::new(data())) });
         };
         let draft = draft(path);
         let file = File::create(&draft)

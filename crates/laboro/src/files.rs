@@ -1,7 +1,7 @@
 //! What people name on the command line: directories to write to, files for what would go to standard output, files
 //! with secrets.
 
-use crate::output::say;
+use crate::output::{data, say};
 use anyhow::{Context, bail};
 use laboro_api::access::Access;
 use laboro_net::SecurityError;
@@ -27,7 +27,7 @@ pub(crate) fn write_output<'a>(
         Some(path) => std::fs::write(path, text)
             .with_context(|| format!("{} cannot be written", path.display()))?,
         None => {
-            let mut out = std::io::stdout().lock();
+            let mut out = data();
             out.write_all(text.as_bytes())?;
             out.flush()?;
         }

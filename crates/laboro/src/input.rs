@@ -5,7 +5,7 @@ mod blocks;
 
 use crate::args::{Input, PipeArgs};
 use crate::exit::{Exit, usage};
-use crate::output::{counted, say};
+use crate::output::{counted, data, say};
 use blocks::{BLOCK_BYTES_MAX, Cut, spool};
 use laboro_plan::{
     ArgumentForm, ArgumentOptions, Column, Ending, Pairing, Part, Plan, QuantityError,
@@ -231,7 +231,7 @@ pub(crate) fn say_checked(plan: &Plan) -> Exit {
 
 /// `--dry-run`.
 pub(crate) fn preview(plan: &Plan) -> anyhow::Result<Exit> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(data());
     plan.dry_run(&mut out)?;
     out.flush()?;
     Ok(Exit::Done)

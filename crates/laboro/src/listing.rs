@@ -4,9 +4,9 @@
 use crate::args::hub::ListArgs;
 use crate::exit::Exit;
 use crate::output::table::{Column, Mood, Table};
-use crate::output::{print, say};
+use crate::output::{Data, data, print, say};
 use serde::Serialize;
-use std::io::{BufWriter, Stdout, Write};
+use std::io::{BufWriter, Write};
 
 pub(crate) struct Listing {
     form: ListForm,
@@ -18,7 +18,7 @@ pub(crate) struct Listing {
 
 enum ListForm {
     Table(Box<Table>),
-    Json(BufWriter<Stdout>),
+    Json(BufWriter<Data>),
 }
 
 /// As many as a person looks at.
@@ -36,7 +36,7 @@ impl Listing {
         let usual = if json { 0 } else { ROWS };
         let most = limit.unwrap_or(usual);
         let form = match json {
-            true => ListForm::Json(BufWriter::new(std::io::stdout())),
+            true => ListForm::Json(BufWriter::new(data())),
             false => ListForm::Table(Box::new(Table::new(columns))),
         };
         Listing { form, most: (most > 0).then_some(most), shown: 0, is_cut: false }

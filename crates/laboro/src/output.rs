@@ -1,6 +1,9 @@
 //! Small shared ways of showing things to people: durations, sizes, names that are safe on a terminal.
 
+mod data;
 pub(crate) mod table;
+
+pub(crate) use data::{Data, data};
 
 use std::io::Write;
 use std::time::Duration;
@@ -12,15 +15,15 @@ pub(crate) fn say(words: impl std::fmt::Display) {
 
 /// Data. A reader that has seen enough is an error like any other; `main` knows what to make of it.
 pub(crate) fn print(data: impl std::fmt::Display) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = self::data();
     writeln!(out, "{data}")?;
     out.flush()
 }
 
 /// Data that may be no text, in a line.
-pub(crate) fn print_bytes(data: &[u8]) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(data)?;
+pub(crate) fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
+    let mut out = data();
+    out.write_all(bytes)?;
     out.write_all(b"\n")?;
     out.flush()
 }

@@ -25,7 +25,7 @@ mod units;
 use crate::args::hub::HubArgs;
 use crate::exit::Exit;
 use crate::hub_client::{Hub, talk};
-use crate::output::say;
+use crate::output::{data, say};
 use jobs::KnownJob;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -176,7 +176,9 @@ pub(crate) fn install_links(dir: &Path, names: &[&str]) -> anyhow::Result<Exit> 
 }
 
 pub(crate) fn put(text: &str) -> std::io::Result<()> {
-    std::io::stdout().lock().write_all(text.as_bytes())
+    let mut out = data();
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 /// Speaks with the hub.

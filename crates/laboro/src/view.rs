@@ -5,7 +5,7 @@ mod job;
 mod task;
 mod worker;
 
-pub(crate) use job::{JOB_COLUMNS, bar_of, job_row, state_of_job};
+pub(crate) use job::{JOB_COLUMNS, bar_of, job_row, state_of_job, time_of_job};
 pub(crate) use task::{TASK_COLUMNS, called, line_of, state_of_task, task_row, took, worker_of};
 pub(crate) use worker::{WORKER_COLUMNS, worker_row, worker_text};
 

@@ -2,6 +2,8 @@
 //! and paragraphs that are wrapped in the source are left to clap, which knows how wide the terminal is.
 
 use super::{Args, headings, overview};
+use crate::exit;
+use crate::output::data;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory};
 use std::io::Write;
@@ -25,14 +27,22 @@ pub(crate) fn exit(error: &clap::Error, typed: &[String]) -> ! {
             std::process::exit(2)
         }
         [_, word] if is_help && ["help", "-h", "--help"].contains(&word.as_str()) => {
-            let _ = write!(std::io::stdout(), "{}", overview::overview(&Args::command()));
-            std::process::exit(0)
+            printed(write!(data(), "{}", overview::overview(&Args::command())), 0)
         }
-        _ if is_help => {
-            documented().get_matches();
-            error.exit()
+        _ => {
+            let documented = is_help.then(|| documented().try_get_matches().err()).flatten();
+            let shown = documented.as_ref().unwrap_or(error);
+            printed(shown.print(), shown.exit_code())
         }
-        _ => error.exit(),
+    }
+}
+
+fn printed(written: std::io::Result<()>, status: i32) -> ! {
+    match written.and_then(|()| data().flush()) {
+        Err(error) if status == 0 => {
+            std::process::exit(exit::of_error(&error.into()).status().into())
+        }
+        _ => std::process::exit(status),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::args::{Args, Completions};
 use crate::exit::Exit;
+use crate::output::data;
 use clap::CommandFactory;
 use std::io::Write;
 
@@ -9,6 +10,8 @@ pub(crate) fn run(args: &Completions) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "laboro", &mut text);
     // Not written by the library itself, which would panic when nobody reads.
-    std::io::stdout().lock().write_all(&text)?;
+    let mut out = data();
+    out.write_all(&text)?;
+    out.flush()?;
     Ok(Exit::Done)
 }

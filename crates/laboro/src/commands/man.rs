@@ -6,7 +6,7 @@ use crate::args::Man;
 use crate::args::help::documented;
 use crate::exit::Exit;
 use crate::files::make_dir;
-use crate::output::print;
+use crate::output::{data, print};
 use anyhow::Context;
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,9 @@ pub(crate) fn run(args: &Man) -> anyhow::Result<Exit> {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;
-            std::io::stdout().lock().write_all(&page)?;
+            let mut out = data();
+            out.write_all(&page)?;
+            out.flush()?;
         }
         Some(dir) => {
             make_dir(dir)?;

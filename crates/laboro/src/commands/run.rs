@@ -5,7 +5,7 @@ use crate::args::{Durability, Run, meanings};
 use crate::exit::{Exit, usage};
 use crate::input::{self, quantity};
 use crate::machine::Machine;
-use crate::output::say;
+use crate::output::{data, say};
 use crate::run::collected::ResultsPlace;
 use crate::run::results::check_names;
 use crate::run::{Options, ShowOptions, StoreOf, execute, foresee, hosts};
@@ -32,6 +32,9 @@ pub(crate) fn run(args: Box<Run>) -> anyhow::Result<Exit> {
     }
     if args.check {
         return Ok(input::say_checked(&plan));
+    }
+    if !args.dry_run && (args.keep_order || args.json || args.tee || args.line_buffer) {
+        data().check()?;
     }
     let hosts = args.sshlogin.concat();
     let options = Options { blocks, ..options(&args)? };

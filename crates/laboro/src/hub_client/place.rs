@@ -4,6 +4,7 @@
 use super::access;
 use crate::args::hub::WhereArgs;
 use crate::exit::usage;
+use crate::output::say;
 use crate::run::{RunDir, sockets};
 use anyhow::anyhow;
 use laboro_api::client::{Client, Target};
@@ -88,15 +89,28 @@ fn is_hub_meant(args: &WhereArgs) -> anyhow::Result<bool> {
 
 /// For what only looks.
 pub(super) fn to_look(args: &WhereArgs) -> anyhow::Result<HubOrRun> {
+    let is_chosen = args.says_hub()?.is_none();
+    let could_be_both = || is_chosen && has_runs(args) && access::is_known(&args.hub);
     if !is_hub_meant(args)? {
-        return RunPlace::find(args).map(HubOrRun::Run);
+        let run = RunPlace::find(args)?;
+        if could_be_both() {
+            say(format_args!("laboro: this is {} in .laboro; --hub asks the hub", run.name()));
+        }
+        return Ok(HubOrRun::Run(run));
     }
-    let is_guess = args.says_hub()?.is_none() && !access::is_in_environment();
+    let is_guess = is_chosen && !access::is_in_environment();
     match hub(args) {
         Err(error) if is_guess && !access::is_known(&args.hub) => {
             Err(anyhow!("no run was made here, and {error}"))
         }
-        found => found,
+        found => {
+            if could_be_both() {
+                say(
+                    "laboro: this is the hub that the environment names; --run asks the run in .laboro",
+                );
+            }
+            found
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::args::{Args, Command, Run};
 use crate::exit::{Exit, usage};
 use crate::files::make_dir;
 use crate::hub_client::{Hub, Printed, RunPlace, TaskPages, talk};
-use crate::output::{safe, say};
+use crate::output::{data, safe, say};
 use crate::progress::Progress;
 use crate::submit::Terms;
 use crate::view::called;
@@ -322,13 +322,13 @@ async fn print_in_order(hub: &Hub, layout: &Layout) -> anyhow::Result<()> {
             };
             while let Some(bytes) = output.next().await? {
                 match stream {
-                    Printed::Stdout => std::io::stdout().lock().write_all(&bytes)?,
+                    Printed::Stdout => data().write_all(&bytes)?,
                     _ => std::io::stderr().lock().write_all(&bytes)?,
                 }
             }
         }
     }
-    Ok(std::io::stdout().lock().flush()?)
+    Ok(data().flush()?)
 }
 
 /// How many failed tasks are named.

@@ -2,7 +2,7 @@
 //! too early waits in the store, not in memory.
 
 use super::kept::{Kept, Place, key};
-use crate::output::say;
+use crate::output::{data, say};
 use anyhow::Context;
 use laboro_journal::outputs::{End, Stream, Streams};
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ impl OrderedOutput {
                 return Ok(());
             }
         };
-        let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
+        let (mut out, mut err) = (data(), std::io::stderr().lock());
         for chunk in reader.read(key, Streams::Both) {
             let (stream, bytes) = chunk?;
             let written = match stream {

@@ -5,7 +5,7 @@ use super::attempt::Attempt;
 use super::summary::Summary;
 use super::tee::Tee;
 use super::{JOB, ShowOptions};
-use crate::output::{duration, safe, say};
+use crate::output::{data, duration, safe, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use laboro_api as api;
 use laboro_core::{JobView, Outcome, State};
@@ -139,7 +139,7 @@ impl Display {
     }
 
     fn json(&self, event: &serde_json::Value) {
-        self.note_trouble(writeln!(std::io::stdout().lock(), "{event}"));
+        self.note_trouble(writeln!(data(), "{event}"));
     }
 
     /// A reader that has gone away is no reason to stop the work. Neither is a full disk, but that is told.
@@ -244,7 +244,7 @@ impl Display {
                 if is_stderr {
                     let _ = std::io::stderr().lock().write_all(text.as_bytes());
                 } else {
-                    self.note_trouble(std::io::stdout().lock().write_all(text.as_bytes()));
+                    self.note_trouble(data().write_all(text.as_bytes()));
                 }
             }
         });

@@ -10,7 +10,7 @@ use super::recorder::Recorder;
 use super::telling::{follow, tell, tell_interrupted};
 use crate::args::Success;
 use crate::exit::{Exit, usage};
-use crate::output::{counted, safe, say};
+use crate::output::{counted, data, safe, say};
 use crate::run::Signals;
 use crate::run::results::check_names;
 use anyhow::bail;
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Manage) -> anyhow::Result<Exit> {
     let mut files = ResultFiles::open(&outputs)?;
     let Sorted { done, names, tasks } = sort(scripts, &files)?;
     if args.print_jobs {
-        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        let mut out = std::io::BufWriter::new(data());
         // A program gets the names as they are; a terminal must not obey them.
         let is_seen = std::io::stdout().is_terminal();
         for name in &names {

@@ -6,7 +6,7 @@ use super::sbatch::{Batch, OPTIONS};
 use super::step::{open, variable};
 use super::{Fault, host};
 use crate::hub_client::{Hub, Printed};
-use crate::output::say;
+use crate::output::{data, say};
 use anyhow::Context;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -152,12 +152,12 @@ async fn show(hub: &Hub, job: u32) -> Result<(), Fault> {
         let mut output = hub.output(job, 1, None, stream, None).await?;
         while let Some(piece) = output.next().await.context("the output cannot be read")? {
             match stream {
-                Printed::Stdout => std::io::stdout().write_all(&piece)?,
+                Printed::Stdout => data().write_all(&piece)?,
                 Printed::Stderr => {
                     std::io::stderr().write_all(&piece)?;
                 }
             }
         }
     }
-    Ok(())
+    Ok(data().flush()?)
 }

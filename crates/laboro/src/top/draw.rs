@@ -3,7 +3,7 @@
 
 use super::model::{Model, View};
 use crate::output::{bytes, counted, safe};
-use crate::view::{ago, between, called, now_ms};
+use crate::view::{ago, between, called, now_ms, time_of_job};
 use laboro_api::{Counts, Fleet, Job, JobState, Standing, Task, TaskState, Worker};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -138,7 +138,7 @@ fn job_table(
 ) {
     let now = now_ms();
     let rows = jobs.iter().map(|job| {
-        let took = between(job.submitted_ms, job.ended_ms.unwrap_or(now));
+        let took = time_of_job(job, now);
         Row::new([
             Cell::from(job.job.to_string()),
             Cell::from(safe(&job.name.to_string())),

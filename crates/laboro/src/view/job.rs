@@ -40,8 +40,16 @@ pub(crate) fn job_row(job: &Job, now_ms: u64) -> [(String, Mood); 11] {
         count(job.counts.failed, Mood::Bad),
         count(job.counts.running, Mood::Busy),
         plain(ago(job.submitted_ms, now_ms)),
-        plain(between(job.submitted_ms, job.ended_ms.unwrap_or(now_ms))),
+        plain(time_of_job(job, now_ms)),
     ]
+}
+
+/// How long it took, or takes by now. Nothing of it takes time before it begins.
+pub(crate) fn time_of_job(job: &Job, now_ms: u64) -> String {
+    match (job.ended_ms, job.begin_ms) {
+        (None, Some(_)) => String::new(),
+        (ended, _) => between(job.submitted_ms, ended.unwrap_or(now_ms)),
+    }
 }
 
 /// One word for where it is. What is over but for tasks that wait for a person is said so.

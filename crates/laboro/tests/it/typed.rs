@@ -68,6 +68,11 @@ fn standard_input_is_read_only_where_the_command_says_so() {
 }
 
 #[test]
+fn standard_output_that_takes_nothing_is_an_error() {
+    hold(include_str!("typed/stdout.txt"));
+}
+
+#[test]
 fn habits_of_other_programs_work_or_are_answered() {
     hold(include_str!("typed/habits.txt"));
 }

@@ -3,7 +3,7 @@
 use super::super::args::ClientArgs;
 use super::super::target::open;
 use crate::exit::{Exit, usage};
-use crate::output::{print, say};
+use crate::output::{data, print, say};
 use bytes::Bytes;
 use laboro_clients::mq::{Link, Target};
 use laboro_core::Name;
@@ -64,7 +64,7 @@ fn show(args: &ClientArgs, frames: &[Bytes]) -> anyhow::Result<()> {
         let frames: Vec<String> = frames.iter().map(|f| Name::new(f).to_string()).collect();
         return Ok(print(json!({ "answer": frames }))?);
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = data();
     for frame in frames {
         out.write_all(frame)?;
         if !frame.ends_with(b"\n") {
