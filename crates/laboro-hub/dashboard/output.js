@@ -10,7 +10,7 @@ const END_BYTES = 64 * 1024;
 export function follow(job, task, stream, attempt) {
   const control = new AbortController();
   const text = document.createTextNode("");
-  const pre = h("pre", { class: "output", tabindex: "0", "aria-label": "output" }, text);
+  const pre = h("pre", { class: "output", tabindex: "0", role: "group", "aria-label": "output" }, text);
   const status = h("p", { class: "empty", role: "status" }, "reading…");
   run({ path: `jobs/${job}/tasks/${task}/output`, stream, attempt, signal: control.signal, text, pre, status })
     .catch((error) => {

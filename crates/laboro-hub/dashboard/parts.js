@@ -52,7 +52,8 @@ export function table(columns, rows, empty = "nothing here") {
   if (rows.length === 0) return h("p", { class: "empty" }, empty);
   // On a phone a broad table becomes a list.
   return h("div", { class: columns.length > 5 ? "scroll large" : "scroll" }, h("table", {},
-    h("thead", {}, h("tr", {}, heads.map(([name, kind]) => h("th", { scope: "col", class: kind }, name)))),
+    h("thead", {}, h("tr", {}, heads.map(([name, kind]) =>
+      (name ? h("th", { scope: "col", class: kind }, name) : h("td", { class: kind }))))),
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, at) =>
       h("td", { class: heads[at][1], "data-label": heads[at][0] }, cell)))))));
 }

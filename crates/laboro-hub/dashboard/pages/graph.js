@@ -110,13 +110,18 @@ function drawNode(job, node, { x, y }) {
   const to = node.first === undefined ? `#/jobs/${job}/tasks` : isOne ? `#/jobs/${job}/tasks/${node.first}`
     : `#/jobs/${job}/tasks?from=${node.first}`;
   const short = node.name.length > 20 ? `${node.name.slice(0, 19)}…` : node.name;
-  return s("a", { href: to, "aria-label": `${node.name}: ${under}` },
-    s("g", { class: `node state-${node.state}`, transform: `translate(${x} ${y})` },
-      s("title", {}, `${node.name}: ${under}`),
-      s("rect", { class: "frame", width: WIDE, height: HIGH, rx: 7 }),
-      s("rect", { class: `fill state-${node.state}`, width: WIDE, height: HIGH, rx: 7 }),
-      s("text", { x: 10, y: isOne ? 16 : 15 }, short), s("text", { class: "under", x: 10, y: isOne ? 30 : 27 }, under),
-      isOne ? [] : drawBar(node)));
+  const transform = `translate(${x} ${y})`;
+  // The words lie over the link and are not in it: it is called by the whole name, which they may cut.
+  return [
+    s("a", { href: to, "aria-label": `${node.name}: ${under}` },
+      s("g", { class: `node state-${node.state}`, transform },
+        s("title", {}, `${node.name}: ${under}`),
+        s("rect", { class: "frame", width: WIDE, height: HIGH, rx: 7 }),
+        s("rect", { class: `fill state-${node.state}`, width: WIDE, height: HIGH, rx: 7 }),
+        isOne ? [] : drawBar(node))),
+    s("g", { class: "node-words", "aria-hidden": "true", transform },
+      s("text", { x: 10, y: isOne ? 16 : 15 }, short), s("text", { class: "under", x: 10, y: isOne ? 30 : 27 }, under)),
+  ];
 }
 
 function manyWords({ counts, tasks }) {

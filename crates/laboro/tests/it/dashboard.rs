@@ -1,6 +1,6 @@
 //! The dashboard in a headless Chromium, against a hub and workers of the real program.
 
-use crate::rig::{Rig, until};
+use crate::rig::{Rig, node_modules, not_tried, until};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -27,7 +27,12 @@ fn people_see_and_press_what_they_should_in_a_browser() {
     let mut command = Command::new(python);
     command.arg(here.join("tests/it/dashboard/browser.py"));
     command.args([address, rig.dir().to_str().unwrap(), env!("CARGO_BIN_EXE_laboro")]);
-    let ran = rig.call(command).env("PYTHONDONTWRITEBYTECODE", "1").run();
+    let mut call = rig.call(command).env("PYTHONDONTWRITEBYTECODE", "1");
+    match node_modules() {
+        Some(modules) => call = call.env("LABORO_NODE_MODULES", modules.to_str().unwrap()),
+        None => not_tried("axe-core, which looks for barriers, cannot be had from npm"),
+    }
+    let ran = call.run();
     ran.expect(0);
     assert_eq!(ran.out().trim(), "good");
     let log = hub.err();

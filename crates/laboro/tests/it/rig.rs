@@ -326,3 +326,10 @@ pub fn python() -> PathBuf {
     let made = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
     if made.exists() { made } else { "python3".into() }
 }
+
+/// The packages of npm that `./check` installs, where it can.
+pub fn node_modules() -> Option<PathBuf> {
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/node/node_modules");
+    let modules = std::env::var_os("LABORO_NODE_MODULES").map_or(made, PathBuf::from);
+    modules.exists().then_some(modules)
+}

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+from reach import has_no_barrier, is_gone_through_by_tab
 from webdriver import Browser
 
 address, place, laboro = sys.argv[1:4]
@@ -40,6 +41,7 @@ def sees(words, selector="main"):
 def nobody_comes_in_without_a_token():
     browser.open(address)
     sees("Sign in")
+    has_no_barrier(browser, "sign in")
     browser.type("input[name=token]", "laboro_wrong_token")
     browser.click("button[type=submit]")
     sees("does not know this token")
@@ -94,6 +96,7 @@ def hold_release_and_cancel_do_what_they_say():
     browser.until("it goes on", lambda: browser.text("h1 .badge") == "running")
     browser.click("[data-do=cancel]")
     sees("will not start", "dialog")
+    has_no_barrier(browser, "dialog")
     browser.click("dialog button[value=yes]")
     browser.until("it is cancelled", lambda: browser.text("h1 .badge") == "cancelled")
 
@@ -198,6 +201,7 @@ def every_page_shows_something_and_no_trouble(job):
         browser.until(f"{name} is drawn", lambda: browser.run(
             "return [...document.querySelectorAll('main .panel')].every((one) => one.innerText.length > 5)"))
         assert browser.run("return document.querySelector('.trouble')") is None or name == "task", browser.text()
+        has_no_barrier(browser, name)
 
 
 def pools_are_paused_resumed_and_removed():
@@ -243,6 +247,17 @@ def the_keyboard_goes_everywhere():
     browser.until("the second job is open", lambda: re.search(r"#/jobs/\d+$", browser.run("return location.hash")))
 
 
+def everything_is_reached_without_a_mouse(job):
+    # Of a job that is over: nothing is drawn anew meanwhile.
+    for page in ["#/", "#/jobs", f"#/jobs/{job}", f"#/jobs/{job}/tasks", f"#/jobs/{job}/graph", f"#/jobs/{job}/tasks/1",
+                 "#/workers", "#/doors"]:
+        browser.go(page)
+        browser.until(f"{page} is there", lambda: len(browser.text("main")) > 40)
+        browser.until(f"{page} is drawn", lambda: browser.run(
+            "return [...document.querySelectorAll('main .panel')].every((one) => one.innerText.length > 5)"))
+        is_gone_through_by_tab(browser, page)
+
+
 def who_may_only_watch_gets_no_buttons(job):
     browser.open(f"{address}/#token={token('watch')}")
     browser.until("it is signed in", lambda: "Overview" in browser.text("#nav"))
@@ -286,6 +301,7 @@ try:
     pools_are_paused_resumed_and_removed()
     workers_are_ejected_pardoned_and_drained()
     the_keyboard_goes_everywhere()
+    everything_is_reached_without_a_mouse(named)
     who_may_only_watch_gets_no_buttons(named)
     nothing_went_wrong_and_nobody_else_was_asked()
     print("good")
