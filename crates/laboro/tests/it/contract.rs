@@ -1,7 +1,7 @@
 //! What the OpenAPI document promises, tried with other people's programs: a validator, a generated client, random
 //! requests.
 
-use crate::rig::{Live, Rig, python, until};
+use crate::rig::{Live, Rig, node_modules, not_tried, python, until};
 use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,9 +12,16 @@ fn holds(case: &str) {
         rig.laboro(["hub", "--dir=hub", "--http=127.0.0.1:0", "--native=127.0.0.1:0"]).start();
     until("the hub listens", || hub.out().contains("native on"));
     let worker = rig.laboro(["worker", "hub", "--no-op", "-j2"]).start();
+    for role in ["submit", "watch", "work"] {
+        let access = rig.laboro(["access", "--dir=hub", "--role", role]).run();
+        rig.write(&format!("{role}.toml"), access.expect(0).out());
+    }
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract.py");
     let mut command = Command::new(python());
     command.arg(script).arg(case).arg("hub/access.toml");
+    if let Some(modules) = node_modules() {
+        command.env("LABORO_NODE_MODULES", modules);
+    }
     let ran = rig.call(command).run();
     ran.expect(0);
     assert!(ran.out().ends_with("good\n"), "{}", ran.out());
@@ -34,6 +41,14 @@ fn the_document_is_valid_and_says_what_every_answer_is() {
 #[test]
 fn a_generated_client_submits_a_job() {
     holds("client");
+}
+
+#[test]
+fn a_client_in_another_language_compiles_and_submits_a_job() {
+    match node_modules() {
+        Some(_) => holds("typed"),
+        None => not_tried("openapi-typescript cannot be had from npm"),
+    }
 }
 
 #[test]
