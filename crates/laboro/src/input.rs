@@ -3,7 +3,7 @@
 
 mod blocks;
 
-use crate::args::{Input, PipeArgs};
+use crate::args::input::{Input, PipeArgs};
 use crate::exit::{Exit, usage};
 use crate::output::{counted, data, say};
 use blocks::{BLOCK_BYTES_MAX, Cut, spool};

@@ -1,7 +1,7 @@
 //! A list on its way out: as a table for people or as JSON lines for programs, with an end to it. Holds no more
 //! than what a table shows.
 
-use crate::args::hub::ListArgs;
+use crate::args::hub::RowArgs;
 use crate::exit::Exit;
 use crate::output::table::{Column, Mood, Table};
 use crate::output::{Data, data, print, say};
@@ -28,8 +28,8 @@ const ROWS: u64 = 50;
 const PAGE_MAX: u64 = 1000;
 
 impl Listing {
-    pub(crate) fn new(args: &ListArgs, columns: &'static [Column]) -> Listing {
-        Listing::of(args.json, args.limit, columns)
+    pub(crate) fn new(rows: &RowArgs, columns: &'static [Column]) -> Listing {
+        Listing::of(rows.json, rows.limit, columns)
     }
 
     pub(crate) fn of(json: bool, limit: Option<u64>, columns: &'static [Column]) -> Listing {

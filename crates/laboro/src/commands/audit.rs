@@ -21,7 +21,7 @@ const COLUMNS: &[Column] = &[
 
 pub(crate) fn run(args: &Audit) -> anyhow::Result<Exit> {
     talk(&args.hub, async |hub| {
-        let mut listing = Listing::of(args.json, args.limit, COLUMNS);
+        let mut listing = Listing::new(&args.rows, COLUMNS);
         list(hub, args, &mut listing).await?;
         listing.finish("nothing was changed yet")
     })

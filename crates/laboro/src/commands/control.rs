@@ -68,11 +68,11 @@ async fn choose(
 }
 
 fn change(args: &Control, verb: Verb) -> anyhow::Result<Exit> {
-    hub_client::change(&args.place, async |hub| {
+    hub_client::change(&args.answer.place, async |hub| {
         let purpose = if verb == Verb::Retry { Purpose::Retry } else { Purpose::Change };
         for (text, chosen) in choose(hub, args, purpose).await? {
             let changed = hub.change(&chosen, verb).await?;
-            if args.json {
+            if args.answer.json {
                 let words = verb.word();
                 print(
                     json!({ "what": text, "job": chosen.job, "did": words, "tasks": changed.tasks }),
@@ -108,14 +108,14 @@ fn each_job(
     done: &str,
     act: impl AsyncFn(&Hub, u32) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
-    hub_client::change(&args.place, async |hub| {
+    hub_client::change(&args.answer.place, async |hub| {
         let chosen = choose(hub, args, purpose).await?;
         if let Some((text, _)) = chosen.iter().find(|(_, chosen)| chosen.which != Which::Job) {
             return Err(usage(format!("{text}: this works on whole jobs only")));
         }
         for (text, Chosen { job, .. }) in chosen {
             act(hub, job).await?;
-            match args.json {
+            match args.answer.json {
                 true => print(json!({ "what": text, "job": job, "did": done }))?,
                 false => print(format_args!("job {job} is {done}"))?,
             }

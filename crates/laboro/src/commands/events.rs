@@ -10,7 +10,7 @@ use crate::view::clock;
 use laboro_api::{Event, EventKind, TaskState};
 
 pub(crate) fn run(args: &Events) -> anyhow::Result<Exit> {
-    look(&args.place, async |hub| {
+    look(&args.answer.place, async |hub| {
         let job = match &args.job {
             Some(job) => Some(resolve::job(hub, job).await?),
             None => None,
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Events) -> anyhow::Result<Exit> {
                 }
                 (Err(error), None) => return Err(error),
             };
-            match args.json {
+            match args.answer.json {
                 true => print(serde_json::to_string(&event)?)?,
                 false => print(line(&event))?,
             }

@@ -7,10 +7,10 @@ use crate::output::{print, safe};
 use crate::resolve;
 
 pub(crate) fn run(args: &Explain) -> anyhow::Result<Exit> {
-    look(&args.place, async |hub| {
+    look(&args.answer.place, async |hub| {
         let (job, task) = resolve::task(hub, &args.task, args.group.as_deref()).await?;
         let explained = hub.explain(job, task).await?;
-        match args.json {
+        match args.answer.json {
             true => print(serde_json::to_string(&explained)?)?,
             false => {
                 print(format_args!("{job}/{task}: {}", safe(&explained.explanation)))?;

@@ -57,7 +57,7 @@ pub(crate) fn group_row(group: &Group) -> [(String, Mood); 10] {
 
 fn list(args: &ListArgs) -> anyhow::Result<Exit> {
     look(&args.place, async |hub| {
-        let mut listing = Listing::new(args, GROUP_COLUMNS);
+        let mut listing = Listing::new(&args.rows, GROUP_COLUMNS);
         for group in hub.groups().await?.groups {
             if !listing.add(&group, || group_row(&group))? {
                 break;

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Hooks) -> anyhow::Result<Exit> {
         }),
         None => talk(&args.hub, async |hub| {
             let all: Deliveries = hub.get("hooks").await?;
-            let mut listing = Listing::of(args.json, args.limit, COLUMNS);
+            let mut listing = Listing::new(&args.rows, COLUMNS);
             let now = now_ms();
             let is_wanted = |one: &&Delivery| args.state.is_none_or(|state| state.is(one.state));
             for one in all.deliveries.iter().filter(is_wanted) {

@@ -10,7 +10,7 @@ use laboro_api::JobState;
 pub(crate) fn run(args: &Jobs) -> anyhow::Result<Exit> {
     let (states, place) = states(&args.list.place)?;
     look(&place, async |hub| {
-        let mut listing = Listing::new(&args.list, JOB_COLUMNS);
+        let mut listing = Listing::new(&args.list.rows, JOB_COLUMNS);
         let owner = match (&args.owner, args.mine) {
             (Some(owner), _) => Owner::Named(owner),
             (None, true) => Owner::Me,

@@ -15,16 +15,16 @@ use laboro_api::{After, Attempt, Job, Line, Stdin, Task, TaskState, TaskWork, Te
 use laboro_plan::ScriptKind;
 
 pub(crate) fn run(args: &Show) -> anyhow::Result<Exit> {
-    look(&args.place, async |hub| {
+    look(&args.answer.place, async |hub| {
         let how =
             Reading { purpose: Purpose::Look, group: args.group.as_deref(), everybody: false };
         let mut is_first = true;
         for text in &args.what {
             for chosen in several(hub, text, how).await? {
-                if !args.json && !std::mem::take(&mut is_first) {
+                if !args.answer.json && !std::mem::take(&mut is_first) {
                     print("")?;
                 }
-                show(hub, text, &chosen, args.json).await?;
+                show(hub, text, &chosen, args.answer.json).await?;
             }
         }
         Ok(Exit::Done)

@@ -11,9 +11,9 @@ use laboro_api::{self as api, Group, Job, JobState, Standing, Warning};
 use serde_json::json;
 
 pub(crate) fn run(args: &Status) -> anyhow::Result<Exit> {
-    look(&args.place, async |hub| {
+    look(&args.answer.place, async |hub| {
         let overview = Overview::look(hub, args.group.as_deref()).await?;
-        match args.json {
+        match args.answer.json {
             true => print(overview.json())?,
             false => print(overview.text(hub))?,
         }

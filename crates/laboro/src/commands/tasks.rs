@@ -16,7 +16,7 @@ pub(crate) fn run(args: &Tasks) -> anyhow::Result<Exit> {
             return Err(usage("say one job; `laboro jobs` lists several"));
         };
         let chosen = chosen.clone();
-        let mut listing = Listing::new(&args.list, TASK_COLUMNS);
+        let mut listing = Listing::new(&args.list.rows, TASK_COLUMNS);
         match chosen.which {
             Which::Job => list(hub, chosen.job, None, (1, u32::MAX), &mut listing).await?,
             Which::InState(state) => {

@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 pub(crate) fn run(args: &Wait) -> anyhow::Result<Exit> {
     let timeout = quantity("--timeout", args.timeout.as_deref(), parse_duration)?;
     let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    attend(&args.place, async |hub| {
+    attend(&args.answer.place, async |hub| {
         let mut jobs = Vec::with_capacity(args.jobs.len());
         for job in &args.jobs {
             // A run has one job, and may end before it could be asked for it.
@@ -39,8 +39,11 @@ pub(crate) fn run(args: &Wait) -> anyhow::Result<Exit> {
                 jobs.push(chosen.job);
             }
         }
-        let shown =
-            if args.json { WaitOutput::Json } else { WaitOutput::Words { quiet: args.quiet } };
+        let shown = if args.answer.json {
+            WaitOutput::Json
+        } else {
+            WaitOutput::Words { quiet: args.quiet }
+        };
         until_over(hub, jobs, until, shown).await
     })
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Workers) -> anyhow::Result<Exit> {
 
 fn list(args: &ListArgs, group: Option<&str>) -> anyhow::Result<Exit> {
     look(&args.place, async |hub| {
-        let mut listing = Listing::new(args, WORKER_COLUMNS);
+        let mut listing = Listing::new(&args.rows, WORKER_COLUMNS);
         let mut workers = WorkerPages::new(hub, group, listing.page());
         let now = now_ms();
         while let Some(worker) = workers.next().await? {
@@ -47,7 +47,7 @@ fn show(args: &ListArgs, name: &str, group: Option<&str>) -> anyhow::Result<Exit
     look(&args.place, async |hub| {
         let worker = find(hub, name, group).await?;
         let worker = hub.worker(worker.worker).await?;
-        match args.json {
+        match args.rows.json {
             true => print(serde_json::to_string(&worker)?)?,
             false => print(worker_text(&worker, now_ms()))?,
         }

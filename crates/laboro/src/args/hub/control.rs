@@ -1,6 +1,6 @@
 //! What can be typed to change something at a hub: jobs and tasks, workers, groups. Only shapes and help texts.
 
-use super::{HubArgs, ListArgs, SELECTOR_HELP, WhereArgs};
+use super::{AnswerArgs, HubArgs, ListArgs, SELECTOR_HELP};
 use clap::{Args as ClapArgs, Subcommand};
 
 /// Cancel, hold, release, retry and priority have the same shape.
@@ -19,12 +19,8 @@ pub(crate) struct Control {
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
-    /// What was changed, one JSON object per line.
-    #[arg(long)]
-    pub(crate) json: bool,
-
     #[command(flatten)]
-    pub(crate) place: WhereArgs,
+    pub(crate) answer: AnswerArgs,
 }
 
 #[derive(Debug, ClapArgs)]
