@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// The body of a delivery: JSON, with one of the last fields.
 #[derive(Debug, Serialize)]
-struct Body<'a> {
+struct HookBody<'a> {
     event: &'a str,
     at_ms: u64,
     /// One line for people.
@@ -42,18 +42,47 @@ struct Pool<'a> {
 /// Something that hooks may be about.
 #[derive(Debug)]
 pub(super) enum Happening {
-    JobEnded(Box<JobView>),
-    JobStopped(Box<JobView>),
-    WorkerLost { worker: u32, name: String, group: String },
-    WorkerEjected { worker: u32, name: String, group: String, reason: String },
+    JobEnded {
+        job: Box<api::Job>,
+        /// The hooks of its own; the job shows less of them.
+        targets: Vec<String>,
+    },
+    JobStopped(Box<api::Job>),
+    WorkerLost {
+        worker: u32,
+        name: String,
+        group: String,
+    },
+    WorkerEjected {
+        worker: u32,
+        name: String,
+        group: String,
+        reason: String,
+    },
     DiskLow(api::Disk),
-    PoolTrouble { name: String, group: String, reason: String },
+    PoolTrouble {
+        name: String,
+        group: String,
+        reason: String,
+    },
 }
 
 impl Happening {
+    pub(super) fn job_ended(view: JobView) -> Happening {
+        let targets = view.on_end.iter().map(ToString::to_string).collect();
+        Happening::JobEnded { job: Box::new(view.into()), targets }
+    }
+
+    fn job(&self) -> Option<&api::Job> {
+        match self {
+            Happening::JobEnded { job, .. } | Happening::JobStopped(job) => Some(job),
+            _ => None,
+        }
+    }
+
     fn event(&self) -> HookEvent {
         match self {
-            Happening::JobEnded(view) => match api::Job::from(JobView::clone(view)).state {
+            Happening::JobEnded { job, .. } => match job.state {
                 JobState::Done => HookEvent::JobDone,
                 JobState::Cancelled => HookEvent::JobCancelled,
                 _ => HookEvent::JobFailed,
@@ -68,7 +97,9 @@ impl Happening {
 
     fn group(&self) -> Option<String> {
         match self {
-            Happening::JobEnded(view) | Happening::JobStopped(view) => Some(view.group.to_string()),
+            Happening::JobEnded { job, .. } | Happening::JobStopped(job) => {
+                Some(job.group.to_string())
+            }
             Happening::WorkerLost { group, .. }
             | Happening::WorkerEjected { group, .. }
             | Happening::PoolTrouble { group, .. } => Some(group.clone()),
@@ -78,10 +109,7 @@ impl Happening {
 
     fn text(&self, event: HookEvent) -> String {
         match self {
-            Happening::JobEnded(view) | Happening::JobStopped(view) => {
-                let job = api::Job::from(JobView::clone(view));
-                job_text(&job, event)
-            }
+            Happening::JobEnded { job, .. } | Happening::JobStopped(job) => job_text(job, event),
             Happening::WorkerLost { name, group, .. } => {
                 format!("worker {name} of group {group} is lost; its tasks are given to others")
             }
@@ -105,24 +133,16 @@ impl Happening {
         let mut targets: Vec<(String, Option<PathBuf>)> = (rules.iter().filter(wants))
             .map(|rule| (rule.to.clone(), rule.secret_file.clone()))
             .collect();
-        let view = match self {
-            Happening::JobEnded(view) => {
-                targets.extend(view.on_end.iter().map(|to| (to.to_string(), None)));
-                Some(view)
-            }
-            Happening::JobStopped(view) => Some(view),
-            _ => None,
-        };
+        if let Happening::JobEnded { targets: own, .. } = self {
+            targets.extend(own.iter().map(|to| (to.clone(), None)));
+        }
         if targets.is_empty() {
             return Vec::new();
         }
-        let at_ms = match self {
-            Happening::JobEnded(view) => view.ended.unwrap_or(now).0,
-            _ => now.0,
-        };
+        let job = self.job();
+        let at_ms = job.and_then(|job| job.ended_ms).unwrap_or(now.0);
         let text = self.text(event);
-        let job = view.map(|view| api::Job::from(JobView::clone(view)));
-        let body = self.body(event, at_ms, &text, job.as_ref());
+        let body = self.body(event, at_ms, &text);
         let delivery = |(to, secret_file)| Delivery {
             number: 0,
             event: event.word().to_owned(),
@@ -130,8 +150,8 @@ impl Happening {
             to,
             text: text.clone(),
             body: body.clone(),
-            job: job.as_ref().map(|job| job.job),
-            owner: job.as_ref().and_then(|job| job.owner.as_ref()).map(ToString::to_string),
+            job: job.map(|job| job.job),
+            owner: job.and_then(|job| job.owner.as_ref()).map(ToString::to_string),
             group: group.clone(),
             secret_file,
             state: api::DeliveryState::Pending,
@@ -143,10 +163,10 @@ impl Happening {
         targets.into_iter().map(delivery).collect()
     }
 
-    fn body(&self, event: HookEvent, at_ms: u64, text: &str, job: Option<&api::Job>) -> String {
+    fn body(&self, event: HookEvent, at_ms: u64, text: &str) -> String {
         let (mut worker, mut disk, mut pool) = (None, None, None);
         match self {
-            Happening::JobEnded(_) | Happening::JobStopped(_) => {}
+            Happening::JobEnded { .. } | Happening::JobStopped(_) => {}
             Happening::WorkerLost { worker: number, name, group }
             | Happening::WorkerEjected { worker: number, name, group, .. } => {
                 worker = Some(Worker { worker: *number, name, group });
@@ -156,19 +176,19 @@ impl Happening {
                 pool = Some(Pool { name, group, reason });
             }
         }
-        let body = Body { event: event.word(), at_ms, text, job, worker, disk, pool };
+        let job = self.job();
+        let body = HookBody { event: event.word(), at_ms, text, job, worker, disk, pool };
         serde_json::to_string(&body).expect("strings and numbers have a JSON form")
     }
 }
 
 /// The job of a run that has ended, for whom `--on-end` names.
 pub fn job_envelope(view: &JobView) -> Envelope {
-    let happening = Happening::JobEnded(Box::new(view.clone()));
+    let happening = Happening::job_ended(view.clone());
     let event = happening.event();
     let at_ms = view.ended.unwrap_or(view.submitted).0;
     let text = happening.text(event);
-    let job = api::Job::from(view.clone());
-    let body = happening.body(event, at_ms, &text, Some(&job));
+    let body = happening.body(event, at_ms, &text);
     Envelope { id: format!("{at_ms}-run"), event: event.word().to_owned(), text, body, key: None }
 }
 

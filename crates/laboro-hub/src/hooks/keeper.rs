@@ -279,7 +279,7 @@ impl Keeper {
         let now = self.shared.clock.now();
         let due: Vec<Delivery> = jobs
             .into_iter()
-            .flat_map(|job| Happening::JobEnded(Box::new(job)).deliveries(&self.shared.rules, now))
+            .flat_map(|job| Happening::job_ended(job).deliveries(&self.shared.rules, now))
             .collect();
         let mut store = self.shared.store();
         if due.is_empty() && cursor_written.elapsed() < CURSOR_KEPT {
@@ -339,7 +339,7 @@ impl Keeper {
         if let Ok(Reply::Jobs(views)) = self.shared.handle.ask(query).await
             && let Some(view) = views.into_iter().next()
         {
-            self.queue(&Happening::JobStopped(Box::new(view)));
+            self.queue(&Happening::JobStopped(Box::new(view.into())));
         }
     }
 
