@@ -156,7 +156,7 @@ impl Client {
 
     /// `path` is below `/api/v1/`: `jobs/7`. Names in it are to be written with `segment`.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        self.ask(Method::GET, path, Bytes::new(), self.target.patience).await
+        self.get_within(path, Duration::ZERO).await
     }
 
     /// For questions that wait at the hub: so much longer than usual.
@@ -165,7 +165,8 @@ impl Client {
         path: &str,
         longer: Duration,
     ) -> Result<T, ClientError> {
-        self.ask(Method::GET, path, Bytes::new(), self.target.patience + longer).await
+        let patience = self.target.patience + longer;
+        self.decode(self.ask(Method::GET, true, path, Bytes::new(), patience).await?)
     }
 
     /// Sends a body. It may be sent once only.
@@ -174,7 +175,7 @@ impl Client {
         path: &str,
         body: &B,
     ) -> Result<T, ClientError> {
-        self.ask(Method::POST, path, json(body)?, self.target.patience).await
+        self.decode(self.ask(Method::POST, false, path, json(body)?, self.target.patience).await?)
     }
 
     /// A request that may be sent twice, such as one with a key: if the hub goes away meanwhile, the one that
@@ -184,14 +185,12 @@ impl Client {
         path: &str,
         body: &B,
     ) -> Result<T, ClientError> {
-        let body = json(body)?;
-        let asked = || self.ask_once(Method::POST, path, body.clone(), self.target.patience);
-        self.again(true, asked).await
+        self.decode(self.ask(Method::POST, true, path, json(body)?, self.target.patience).await?)
     }
 
     /// Removes something.
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        self.ask(Method::DELETE, path, Bytes::new(), self.target.patience).await
+        self.decode(self.ask(Method::DELETE, false, path, Bytes::new(), self.target.patience).await?)
     }
 
     /// Sends a body of any size piece by piece. The answer is there when the last piece was taken, or earlier
@@ -205,7 +204,7 @@ impl Client {
         self.get::<serde::de::IgnoredAny>("version").await?;
         let request = self.request(Method::POST, path, upload.into_outgoing())?;
         let (response, sender) = self.send(request).await?;
-        self.read(response, sender).await
+        self.decode(self.read(response, sender).await?)
     }
 
     /// Bytes as they are: output and metrics. From the byte `from` on, or the last `-from` bytes.
@@ -251,32 +250,23 @@ impl Client {
         }
     }
 
-    async fn ask<T: DeserializeOwned>(
+    /// Gives the body of the answer. What it means is found by `decode`, so that all of this is there once and not for
+    /// every kind of answer.
+    ///
+    /// While one hub takes over from another, connections break. Only where there are several is it worth
+    /// asking again, and only if nothing can come of asking twice; or if nobody has looked at it.
+    async fn ask(
         &self,
         method: Method,
+        is_harmless: bool,
         path: &str,
         body: Bytes,
         patience: Duration,
-    ) -> Result<T, ClientError> {
-        let is_harmless = method == Method::GET;
-        let asked = || self.ask_once(method.clone(), path, body.clone(), patience);
-        self.again(is_harmless, asked).await
-    }
-
-    /// While one hub takes over from another, connections break. Only where there are several is it worth
-    /// asking again, and only if nothing can come of asking twice; or if nobody has looked at it.
-    async fn again<T, F>(
-        &self,
-        is_harmless: bool,
-        mut asked: impl FnMut() -> F,
-    ) -> Result<T, ClientError>
-    where
-        F: Future<Output = Result<T, ClientError>>,
-    {
+    ) -> Result<Bytes, ClientError> {
         let begun = Instant::now();
         let mut tries = 0;
         loop {
-            let answer = asked().await;
+            let answer = self.ask_once(&method, path, &body, patience).await;
             let Err(error) = &answer else { return answer };
             let is_over = matches!(error, ClientError::Broken { .. })
                 || error.reason() == Some("hub_stopped");
@@ -289,13 +279,13 @@ impl Client {
         }
     }
 
-    async fn ask_once<T: DeserializeOwned>(
+    async fn ask_once(
         &self,
-        method: Method,
+        method: &Method,
         path: &str,
-        body: Bytes,
+        body: &Bytes,
         patience: Duration,
-    ) -> Result<T, ClientError> {
+    ) -> Result<Bytes, ClientError> {
         let request = || self.request(method.clone(), path, Outgoing::whole(body.clone()));
         let asked = async {
             let (response, sender) = self.send_to_leader(request).await?;
@@ -385,16 +375,20 @@ impl Client {
         }
     }
 
-    async fn read<T: DeserializeOwned>(
+    async fn read(
         &self,
         response: Response<Incoming>,
         sender: Sender,
-    ) -> Result<T, ClientError> {
+    ) -> Result<Bytes, ClientError> {
         if !response.status().is_success() {
             return Err(self.problem(response).await);
         }
         let body = self.whole(response).await?;
         self.keep(sender);
+        Ok(body)
+    }
+
+    fn decode<T: DeserializeOwned>(&self, body: Bytes) -> Result<T, ClientError> {
         serde_json::from_slice(&body).map_err(|error| ClientError::Malformed {
             address: self.target.address(),
             why: error.to_string(),

@@ -6,16 +6,17 @@ mod away;
 mod follow;
 mod pages;
 mod place;
+mod verbs;
 
 pub(crate) use access::path as access_path;
 pub(crate) use away::Away;
 pub(crate) use follow::Follow;
 pub(crate) use pages::{JobFilter, Newest, Owner, TaskPages, WorkerPages};
 pub(crate) use place::RunPlace;
+pub(crate) use verbs::{Printed, Verb, WorkerVerb};
 
 use crate::args::hub::{HubArgs, WhereArgs};
 use crate::exit::{Exit, refused, usage};
-use crate::output::counted;
 use crate::resolve::{Chosen, Which};
 use crate::run::Past;
 use anyhow::Context;
@@ -27,7 +28,9 @@ use laboro_api::{
 };
 use place::HubOrRun;
 use serde_json::{Value, json};
+use std::pin::Pin;
 use std::time::Duration;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -83,13 +86,21 @@ fn converse(
     conversation: impl AsyncFnOnce(&Hub) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let hub = runtime.block_on(Hub::at(place))?;
+    until_signalled(&runtime, Box::pin(conversation(&hub)))
+}
+
+/// Boxed, so that the program has this once and not for every conversation.
+fn until_signalled(
+    runtime: &Runtime,
+    conversation: Pin<Box<dyn Future<Output = anyhow::Result<Exit>> + '_>>,
+) -> anyhow::Result<Exit> {
     runtime.block_on(async {
-        let hub = Hub::at(place).await?;
         let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be caught")?;
         let mut terminate = signal(SignalKind::terminate()).context("signals cannot be caught")?;
         tokio::select! {
             biased;
-            exit = conversation(&hub) => exit,
+            exit = conversation => exit,
             _ = interrupt.recv() => Ok(Exit::Interrupted),
             _ = terminate.recv() => Ok(Exit::Interrupted),
         }
@@ -105,79 +116,6 @@ pub(crate) fn dashboard_link(args: &WhereArgs) -> anyhow::Result<Option<String>>
             let token = token
                 .ok_or_else(|| usage("the access file has no token: make one with `laboro access` on the hub's machine"))?;
             Ok(Some(format!("https://{}/#token={token}", target.address())))
-        }
-    }
-}
-
-/// What is done to tasks of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Cancel,
-    Hold,
-    Release,
-    Retry,
-    Priority(i32),
-}
-
-impl Verb {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Verb::Cancel => "cancel",
-            Verb::Hold => "hold",
-            Verb::Release => "release",
-            Verb::Retry => "retry",
-            Verb::Priority(_) => "priority",
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum WorkerVerb {
-    Drain,
-    /// So many slots, or all and at once.
-    Stop(Option<u32>),
-    Eject(String),
-    Pardon,
-    Lift,
-}
-
-impl WorkerVerb {
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
-            WorkerVerb::Drain => "drain",
-            WorkerVerb::Stop(_) => "stop",
-            WorkerVerb::Eject(_) => "eject",
-            WorkerVerb::Pardon => "pardon",
-            WorkerVerb::Lift => "lift",
-        }
-    }
-
-    /// What is so once it was told.
-    pub(crate) fn told(&self) -> String {
-        match self {
-            WorkerVerb::Drain => "starts no more tasks".to_owned(),
-            WorkerVerb::Stop(None) => "is stopped; its tasks go back to the queue".to_owned(),
-            WorkerVerb::Stop(Some(slots)) => {
-                format!("gives up {}", counted(u64::from(*slots), "slot"))
-            }
-            WorkerVerb::Eject(_) => "is ejected".to_owned(),
-            WorkerVerb::Pardon => "is pardoned".to_owned(),
-            WorkerVerb::Lift => "accepts tasks again".to_owned(),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Printed {
-    Stdout,
-    Stderr,
-}
-
-impl Printed {
-    fn word(self) -> &'static str {
-        match self {
-            Printed::Stdout => "out",
-            Printed::Stderr => "err",
         }
     }
 }
