@@ -11,7 +11,7 @@ use crate::program::Program;
 use anyhow::bail;
 use clap::Args;
 use client::{Act, Work, Worker};
-use laboro_clients::dwork::{Address, Link};
+use laboro_clients::dwork::{Address, DworkLink};
 use laboro_dialects::zmtp::Mechanism;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -99,8 +99,8 @@ impl DworkRun<'_> {
         Ok(())
     }
 
-    async fn connect(&self) -> anyhow::Result<Link> {
-        Ok(Link::connect(&self.address, Mechanism::Null, PATIENCE).await?)
+    async fn connect(&self) -> anyhow::Result<DworkLink> {
+        Ok(DworkLink::connect(&self.address, Mechanism::Null, PATIENCE).await?)
     }
 
     async fn all(&self) -> anyhow::Result<()> {

@@ -62,7 +62,7 @@ impl std::fmt::Display for Address {
 
 /// One conversation: a question, then its answer.
 #[derive(Debug)]
-pub struct Link {
+pub struct DworkLink {
     stream: TcpStream,
     linger: Linger,
     client: Client,
@@ -73,13 +73,13 @@ pub struct Link {
     address: Address,
 }
 
-impl Link {
+impl DworkLink {
     /// Until both sides know who the other is. `wait` is how long that, and later each answer, may take.
     pub async fn connect(
         address: &Address,
         mechanism: Mechanism,
         wait: Duration,
-    ) -> Result<Link, LinkError> {
+    ) -> Result<DworkLink, LinkError> {
         let dialled = timeout(wait, dial((&address.host[..], address.port))).await;
         let stream = match dialled {
             Ok(stream) => stream.map_err(|source| unreachable(address, source))?,
@@ -88,7 +88,7 @@ impl Link {
             }
         };
         let clock = Clock::start();
-        let mut link = Link {
+        let mut link = DworkLink {
             stream,
             linger: Linger::default(),
             client: Client::new(mechanism),
@@ -128,7 +128,7 @@ impl Link {
 
     async fn within<T>(
         &mut self,
-        what: impl AsyncFnOnce(&mut Link) -> Result<T, LinkError>,
+        what: impl AsyncFnOnce(&mut DworkLink) -> Result<T, LinkError>,
     ) -> Result<T, LinkError> {
         let patience = self.timeout;
         match timeout(patience, what(self)).await {

@@ -18,7 +18,7 @@ const READ_BYTES: usize = 64 << 10;
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// A connection whose handshake is over.
-pub struct Link {
+pub struct BrokerLink {
     stream: TcpStream,
     connection: Connection,
     input: BytesMut,
@@ -39,11 +39,11 @@ pub enum Broken {
     Zmtp(#[from] ZmtpError),
 }
 
-impl Link {
+impl BrokerLink {
     /// Until both sides know who the other is.
-    pub async fn open(target: &Target, clock: Clock) -> Result<Link, LinkError> {
+    pub async fn open(target: &Target, clock: Clock) -> Result<BrokerLink, LinkError> {
         let options = target.options();
-        Link::open_as(target, options, clock).await
+        BrokerLink::open_as(target, options, clock).await
     }
 
     /// With a name that the caller keeps, for one that comes again.
@@ -51,7 +51,7 @@ impl Link {
         target: &Target,
         options: Options,
         clock: Clock,
-    ) -> Result<Link, LinkError> {
+    ) -> Result<BrokerLink, LinkError> {
         let address = || target.to_string();
         let stream = match tokio::time::timeout(CONNECT, dial(&target.host)).await {
             Ok(dialled) => {
@@ -59,7 +59,7 @@ impl Link {
             }
             Err(_) => return Err(LinkError::Silent { address: address(), patience: CONNECT }),
         };
-        let mut link = Link {
+        let mut link = BrokerLink {
             stream,
             connection: Connection::new(options),
             input: BytesMut::new(),
@@ -159,8 +159,8 @@ impl Link {
     }
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for BrokerLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").field("stream", &self.stream).finish_non_exhaustive()
+        f.debug_struct("BrokerLink").field("stream", &self.stream).finish_non_exhaustive()
     }
 }

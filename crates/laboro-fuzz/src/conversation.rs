@@ -326,6 +326,6 @@ fn work_of_every_kind() -> Submit {
 }
 
 /// Nobody waits for what is decided here to be safe.
-struct Nowhere;
+pub(crate) struct Nowhere;
 
 impl Archive for Nowhere {}

@@ -17,7 +17,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use allowed::{Asker, refusal};
+pub(crate) use allowed::{Requester, refusal};
 pub use happening::job_envelope;
 pub(crate) use keeper::start;
 pub use keeper::{HookError, Hooks};

@@ -27,7 +27,7 @@ use crate::listen::{Dialect, DoorState, DoorStats, OpenDoor, Reception};
 use crate::pools::{self, PoolRefusal, Pools};
 use crate::schedules::{self, Schedules};
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
-use crate::transport::{Hall, Limits};
+use crate::transport::{ConnectionLimits, Hall};
 use claim::Claim;
 use engine::Engine;
 use journal::HubJournal;
@@ -366,8 +366,8 @@ fn identity(door: &DoorSettings, port: u16) -> Option<String> {
     door.kind.identity().cloned().or_else(|| (door.dialect() == Dialect::Rrmq).then(typed))
 }
 
-fn limits(settings: &Settings) -> Limits {
-    Limits {
+fn limits(settings: &Settings) -> ConnectionLimits {
+    ConnectionLimits {
         message_bytes: settings.limits.message_bytes,
         handshake_ms: settings.limits.handshake_ms,
         write_ms: settings.limits.write_ms,

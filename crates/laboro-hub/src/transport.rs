@@ -8,4 +8,4 @@ mod tcp;
 mod tests;
 
 pub(crate) use stall::Stall;
-pub(crate) use tcp::{Hall, Limits, Parting, drive, drive_known};
+pub(crate) use tcp::{ConnectionLimits, Hall, Parting, drive, drive_known};

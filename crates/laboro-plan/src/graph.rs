@@ -23,14 +23,14 @@ const BENDS_MAX: usize = 4_000;
 /// The parts of a plan and what comes after what, to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
-    nodes: Vec<Node>,
+    nodes: Vec<Vertex>,
     edges: Vec<Edge>,
     /// Nodes of each level, in plan order.
     levels: Vec<Vec<usize>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Node {
+struct Vertex {
     name: String,
     kind: Kind,
     level: usize,
@@ -90,7 +90,7 @@ impl Graph {
         let levels = levels(plan.parts.len(), &edges);
         // Only a cycle has edges that lead nowhere forward, and a valid plan has none.
         edges.retain(|edge| levels[edge.from] < levels[edge.to]);
-        let node = |(part, level): (&Part, &usize)| Node {
+        let node = |(part, level): (&Part, &usize)| Vertex {
             name: match part.name() {
                 "" => "array".to_owned(),
                 name => name.to_owned(),
@@ -104,7 +104,7 @@ impl Graph {
         Graph::new(plan.parts.iter().zip(&levels).map(node).collect(), edges)
     }
 
-    fn new(nodes: Vec<Node>, edges: Vec<Edge>) -> Graph {
+    fn new(nodes: Vec<Vertex>, edges: Vec<Edge>) -> Graph {
         let count = nodes.iter().map(|node| node.level + 1).max().unwrap_or(0);
         let mut levels = vec![Vec::new(); count];
         for (number, node) in nodes.iter().enumerate() {
@@ -137,7 +137,7 @@ impl Graph {
                 [one] => self.nodes[*one].kind,
                 _ => Kind::Folded { parts: members.len(), count },
             };
-            nodes.push(Node { name, kind, level: number });
+            nodes.push(Vertex { name, kind, level: number });
         }
         let between = |edge: &Edge| Edge {
             from: self.nodes[edge.from].level / band,

@@ -10,7 +10,7 @@ use crate::exit::{Exit, usage};
 use anyhow::Context;
 use args::{Dwork, DworkCommand};
 use bytes::BytesMut;
-use laboro_clients::dwork::{Address, Link};
+use laboro_clients::dwork::{Address, DworkLink};
 use laboro_dialects::dwork::{Dep, Kind, QueryWriter};
 use laboro_plan::parse_duration;
 use show::Answer;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Dwork) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let asked = runtime.block_on(async {
         let mut link =
-            Link::connect(&address, mechanism.clone(), timeout).await.map_err(|error| {
+            DworkLink::connect(&address, mechanism.clone(), timeout).await.map_err(|error| {
                 advised(&mechanism, error, "is a dwork hub running there? -s says where")
             })?;
         let (mut last, mut before) = (None, 0);
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Dwork) -> anyhow::Result<Exit> {
 
 /// Asks again for as long as nothing is ready. A hub of ours keeps the answer waiting; one that answers at once is asked
 /// less and less often.
-async fn wait(link: &mut Link, request: &[u8]) -> anyhow::Result<Answer> {
+async fn wait(link: &mut DworkLink, request: &[u8]) -> anyhow::Result<Answer> {
     let mut pause = PAUSE_MIN;
     loop {
         let asked_at = Instant::now();

@@ -19,7 +19,7 @@ use anyhow::Context;
 use columns::{Columns, ResultShape};
 use laboro_api::{Job, Parts, TaskState};
 use parquet::ParquetTable;
-use results::Results;
+use results::ResultStream;
 use row::{Row, rows};
 use sqlite::SqliteTable;
 use std::fs::File;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
         };
         let job = hub.job(chosen.job).await?;
         let mut sink = Sink::open(args.output.as_deref())?;
-        let mut table: Box<dyn Table> = match format {
+        let mut table: Box<dyn TableWriter> = match format {
             ExportFormat::Jsonl => Box::new(JsonLines),
             ExportFormat::Joblog => Box::new(JobLogTable),
             ExportFormat::Csv | ExportFormat::Parquet | ExportFormat::Sqlite => {
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
         let mut count = 0;
         for (first, last) in ranges {
             let mut tasks = TaskPages::new(hub, job.job, state, first, Some(1000));
-            let mut results = Results::of(hub, job.job, first, last).await?;
+            let mut results = ResultStream::of(hub, job.job, first, last).await?;
             while let Some(task) = tasks.next().await? {
                 if task.task > last {
                     break;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
 /// The values of elements by their names, and what results have in common, for which all of them are read once.
 async fn columns(hub: &Hub, job: &Job, names: &[String]) -> anyhow::Result<Columns> {
     let mut shape = ResultShape::default();
-    let mut results = Results::of(hub, job.job, 1, u32::MAX).await?;
+    let mut results = ResultStream::of(hub, job.job, 1, u32::MAX).await?;
     while let Some((_, result)) = results.next().await? {
         shape.see(&result);
     }
@@ -114,7 +114,7 @@ fn format_of(args: &Export) -> anyhow::Result<ExportFormat> {
 }
 
 /// One form of a table.
-trait Table {
+trait TableWriter {
     fn head(&mut self, out: &mut dyn Write) -> std::io::Result<()>;
     fn row(&mut self, row: &Row<'_>, out: &mut dyn Write) -> std::io::Result<()>;
 

@@ -82,7 +82,7 @@ struct One {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum Scheduler {
     /// sbatch, squeue, scancel.
     Slurm,
     /// qsub of PBS Pro, OpenPBS or Torque.
@@ -95,14 +95,14 @@ enum Kind {
     Command,
 }
 
-impl From<Kind> for PoolKind {
-    fn from(kind: Kind) -> PoolKind {
+impl From<Scheduler> for PoolKind {
+    fn from(kind: Scheduler) -> PoolKind {
         match kind {
-            Kind::Slurm => PoolKind::Slurm,
-            Kind::Pbs => PoolKind::Pbs,
-            Kind::Sge => PoolKind::Sge,
-            Kind::Ssh => PoolKind::Ssh,
-            Kind::Command => PoolKind::Command,
+            Scheduler::Slurm => PoolKind::Slurm,
+            Scheduler::Pbs => PoolKind::Pbs,
+            Scheduler::Sge => PoolKind::Sge,
+            Scheduler::Ssh => PoolKind::Ssh,
+            Scheduler::Command => PoolKind::Command,
         }
     }
 }
@@ -115,7 +115,7 @@ struct Add {
 
     /// Which batch system. Default: what the first word after `--` says.
     #[arg(long, value_enum)]
-    kind: Option<Kind>,
+    kind: Option<Scheduler>,
 
     /// Slots of each worker: tasks that run at once.
     #[arg(short = 'j', long = "jobs", value_name = "N")]

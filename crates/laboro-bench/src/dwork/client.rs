@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use bytes::BytesMut;
-use laboro_clients::dwork::Link;
+use laboro_clients::dwork::DworkLink;
 use laboro_dialects::dwork::{Dep, Kind, QueryWriter, Reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,7 +45,7 @@ pub(super) enum Act {
 
 #[derive(Debug)]
 pub(super) struct Worker {
-    link: Link,
+    link: DworkLink,
     number: usize,
     /// How many there are of its kind.
     of: usize,
@@ -57,7 +57,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(link: Link, number: usize, of: usize, work: Arc<Work>) -> Worker {
+    pub(super) fn new(link: DworkLink, number: usize, of: usize, work: Arc<Work>) -> Worker {
         let (request, latencies) = (BytesMut::new(), Vec::new());
         Worker { link, number, of, work, request, latencies, last_at: Instant::now() }
     }
@@ -144,7 +144,7 @@ pub(super) fn expect(reply: &Reply, kind: Kind, to: &str) -> anyhow::Result<()> 
 }
 
 /// How many tasks the hub has that are not finished.
-pub(super) async fn active(link: &mut Link) -> anyhow::Result<u64> {
+pub(super) async fn active(link: &mut DworkLink) -> anyhow::Result<u64> {
     let mut request = BytesMut::new();
     QueryWriter::new(Kind::Ok, &mut request);
     let reply = link.ask(&request).await?;

@@ -4,7 +4,7 @@ use super::broker::Broker;
 use crate::exit::usage;
 use anyhow::Context;
 use bytes::Bytes;
-use laboro_clients::mq::{Broken, Link, Target};
+use laboro_clients::mq::{Broken, BrokerLink, Target};
 use laboro_dialects::zmtp::Message;
 use laboro_net::Clock;
 use std::sync::mpsc::channel;
@@ -42,7 +42,7 @@ impl Load {
                 runtime.block_on(async {
                     let mut working = tokio::task::JoinSet::new();
                     for _ in 0..WORKERS {
-                        let mut link = Link::open(&back, Clock::start()).await?;
+                        let mut link = BrokerLink::open(&back, Clock::start()).await?;
                         if has_slots {
                             register(&mut link).await?;
                         }
@@ -68,7 +68,7 @@ impl Load {
         time: Duration,
     ) -> anyhow::Result<LoadFigures> {
         runtime()?.block_on(async {
-            let mut link = Link::open(&self.front, Clock::start()).await?;
+            let mut link = BrokerLink::open(&self.front, Clock::start()).await?;
             let payload = Bytes::from(vec![7; bytes]);
             let before = ask(&mut link, &payload, at_once, time / 10).await?;
             let mut figures = ask(&mut link, &payload, at_once, time).await?;
@@ -83,7 +83,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 }
 
 async fn ask(
-    link: &mut Link,
+    link: &mut BrokerLink,
     payload: &Bytes,
     at_once: usize,
     time: Duration,
@@ -131,14 +131,14 @@ fn request(id: usize, payload: &Bytes) -> Message {
     head.into_iter().chain(payload).chain([Bytes::new()]).collect()
 }
 
-async fn register(link: &mut Link) -> Result<(), Broken> {
+async fn register(link: &mut BrokerLink) -> Result<(), Broken> {
     let frames: [&'static [u8]; 7] = [b"", b"LMQv100", &[4], b"reg", &[8], SLOTS, b""];
     link.say(&frames.into_iter().map(Bytes::from_static).collect());
     link.hear(&mut Vec::new()).await
 }
 
 /// Answers with what was sent. The proxy puts the client's name before a request, a server behind it.
-async fn work(mut link: Link, has_slots: bool) -> Result<(), Broken> {
+async fn work(mut link: BrokerLink, has_slots: bool) -> Result<(), Broken> {
     let increment: [&'static [u8]; 6] = [b"", b"LMQv100", &[3], b"inc", &[7], b""];
     let increment: Message = increment.into_iter().map(Bytes::from_static).collect();
     let mut messages = Vec::new();

@@ -8,7 +8,7 @@ use anyhow::bail;
 use bytes::{Bytes, BytesMut};
 use laboro_api::client::{Client, Upload};
 use laboro_api::{AddTasks, Submitted};
-use laboro_clients::dwork::{Address, Link};
+use laboro_clients::dwork::{Address, DworkLink};
 use laboro_dialects::dwork::{Kind, QueryWriter};
 use laboro_dialects::zmtp::Mechanism;
 use serde_json::json;
@@ -52,7 +52,7 @@ pub(super) async fn run(program: &Path, args: &NativeBench) -> anyhow::Result<()
 /// comes by dwork may say that they are done all the same.
 async fn complete_half(hub: &Hub, array: &str, tasks: usize) -> anyhow::Result<()> {
     let address: Address = hub.address.parse().map_err(usage)?;
-    let mut link = Link::connect(&address, Mechanism::Null, PATIENCE).await?;
+    let mut link = DworkLink::connect(&address, Mechanism::Null, PATIENCE).await?;
     let order: Vec<usize> = scattered(tasks).take(tasks / 2).collect();
     let mut request = BytesMut::new();
     for piece in order.chunks(PIECE) {

@@ -2,7 +2,7 @@
 //! but a client has to have one.
 
 use super::frame::{self, Mask, Opcode};
-use super::messages::{Incoming, Messages};
+use super::messages::{Arrival, Messages};
 use super::{CLOSE_MS, PING_MS, SILENT_MS};
 use crate::worker::{Key, News, Orders, Parting, WorkerSide};
 use bytes::BytesMut;
@@ -79,9 +79,9 @@ impl<W: WorkerSide> Client<W> {
         }
     }
 
-    fn take(&mut self, now: Time, incoming: Incoming, out: &mut Orders) {
+    fn take(&mut self, now: Time, incoming: Arrival, out: &mut Orders) {
         match incoming {
-            Incoming::Message(mut message) => {
+            Arrival::Message(mut message) => {
                 self.side.receive(now, &mut message, &mut self.inside);
                 if !message.is_empty() && self.inside.hang_up.is_none() {
                     let why = "a websocket message is not one message".to_owned();
@@ -89,9 +89,9 @@ impl<W: WorkerSide> Client<W> {
                 }
                 self.wrap(now, out);
             }
-            Incoming::Ping(payload) => self.say(Opcode::Pong, &payload, out),
-            Incoming::Pong => {}
-            Incoming::Close(code) => {
+            Arrival::Ping(payload) => self.say(Opcode::Pong, &payload, out),
+            Arrival::Pong => {}
+            Arrival::Close(code) => {
                 if let Some((why, _)) = self.alive.as_mut().and_then(|alive| alive.parting.take()) {
                     return out.hang_up(why);
                 }

@@ -14,7 +14,7 @@ pub(super) struct Messages {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Incoming {
+pub(super) enum Arrival {
     Message(BytesMut),
     Ping(BytesMut),
     Pong,
@@ -33,7 +33,7 @@ impl Messages {
     }
 
     /// The next one, if all of it is there.
-    pub(super) fn next(&mut self, input: &mut BytesMut) -> Result<Option<Incoming>, Broken> {
+    pub(super) fn next(&mut self, input: &mut BytesMut) -> Result<Option<Arrival>, Broken> {
         while let Some(head) = frame::head(input, self.is_masked)? {
             let before = match (head.opcode, &self.partial) {
                 (Opcode::Text, _) => return Err(Broken::Text),
@@ -57,11 +57,11 @@ impl Messages {
                 frame::apply(mask, &mut payload);
             }
             match head.opcode {
-                Opcode::Ping => return Ok(Some(Incoming::Ping(payload))),
-                Opcode::Pong => return Ok(Some(Incoming::Pong)),
+                Opcode::Ping => return Ok(Some(Arrival::Ping(payload))),
+                Opcode::Pong => return Ok(Some(Arrival::Pong)),
                 Opcode::Close => {
                     let code = payload.first_chunk().map(|code| u16::from_be_bytes(*code));
-                    return Ok(Some(Incoming::Close(code)));
+                    return Ok(Some(Arrival::Close(code)));
                 }
                 Opcode::Binary | Opcode::Text | Opcode::Continuation => {}
             }
@@ -73,7 +73,7 @@ impl Messages {
                 }
             };
             if head.is_last {
-                return Ok(Some(Incoming::Message(whole)));
+                return Ok(Some(Arrival::Message(whole)));
             }
             self.partial = Some(whole);
         }

@@ -2,7 +2,7 @@
 //! connection alive. What it means is left to the session.
 
 use super::frame::{self, Opcode};
-use super::messages::{Incoming, Messages};
+use super::messages::{Arrival, Messages};
 use super::{PING_MS, SILENT_MS};
 use crate::session::{Delivery, HangUp, Output, Session};
 use bytes::BytesMut;
@@ -67,9 +67,9 @@ impl<S: Session> Server<S> {
         }
     }
 
-    fn take(&mut self, now: Time, incoming: Incoming, out: &mut Output) {
+    fn take(&mut self, now: Time, incoming: Arrival, out: &mut Output) {
         match incoming {
-            Incoming::Message(mut message) => {
+            Arrival::Message(mut message) => {
                 self.session.hear(now, &mut message, &mut self.inside);
                 if !message.is_empty() && self.inside.hang_up.is_none() {
                     let left = message.len();
@@ -78,12 +78,12 @@ impl<S: Session> Server<S> {
                 }
                 self.wrap(out);
             }
-            Incoming::Ping(payload) => {
+            Arrival::Ping(payload) => {
                 frame::write(&mut out.say, Opcode::Pong, &payload, None);
                 out.end_message();
             }
-            Incoming::Pong => {}
-            Incoming::Close(code) => {
+            Arrival::Pong => {}
+            Arrival::Close(code) => {
                 self.say_close(code.unwrap_or(1000), "", out);
                 out.hang_up(HangUp::Finished);
             }

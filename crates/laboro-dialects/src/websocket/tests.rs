@@ -1,7 +1,7 @@
 //! What websockets promise, with sessions of a real dialect inside.
 
 use super::frame::{self, Broken, Opcode};
-use super::messages::{Incoming, Messages};
+use super::messages::{Arrival, Messages};
 use super::*;
 use crate::fuq2::{Foreman, Mode, Plain, PlainSettings, PlainWorker};
 use crate::session::{Delivery, HangUp, OpenAdmission, Output, Session, SessionContext};
@@ -61,7 +61,7 @@ fn frames_of_every_size_arrive_as_they_were_sent() {
             assert_eq!(messages.next(&mut input), Ok(None), "{length}");
             input.unsplit(rest.split());
             let taken = messages.next(&mut input);
-            assert_eq!(taken, Ok(Some(Incoming::Message(payload[..].into()))), "{length}");
+            assert_eq!(taken, Ok(Some(Arrival::Message(payload[..].into()))), "{length}");
             assert!(input.is_empty());
         }
     }
@@ -72,11 +72,11 @@ fn the_examples_of_the_standard_are_read() {
     let mut messages = Messages::new(true, BYTES_MAX);
     let mut ping =
         BytesMut::from(&[0x89, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58][..]);
-    assert_eq!(messages.next(&mut ping), Ok(Some(Incoming::Ping(b"Hello"[..].into()))));
+    assert_eq!(messages.next(&mut ping), Ok(Some(Arrival::Ping(b"Hello"[..].into()))));
     let mut messages = Messages::new(false, BYTES_MAX);
     let mut pieces = BytesMut::from(&b"\x02\x03Hel\x89\x01!\x80\x02lo"[..]);
-    assert_eq!(messages.next(&mut pieces), Ok(Some(Incoming::Ping(b"!"[..].into()))));
-    assert_eq!(messages.next(&mut pieces), Ok(Some(Incoming::Message(b"Hello"[..].into()))));
+    assert_eq!(messages.next(&mut pieces), Ok(Some(Arrival::Ping(b"!"[..].into()))));
+    assert_eq!(messages.next(&mut pieces), Ok(Some(Arrival::Message(b"Hello"[..].into()))));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Bodies of the HTTP API: what is taken is written and read again, and what can be submitted is, to a real
 //! core.
 
+use crate::conversation::Nowhere;
 use laboro_api::{
     AddTasks, Converter, Eject, Limit, Prioritise, Problem, Selection, StopSlots, SubmitJob, Task,
     TaskSpec, Text,
@@ -83,8 +84,3 @@ fn submit(mut job: SubmitJob) {
     assert_eq!(effects.len(), 4, "every question is answered");
     hub.ledger().check().expect("a hub adds up whatever is submitted");
 }
-
-/// Nobody waits for what is decided here to be safe.
-struct Nowhere;
-
-impl Archive for Nowhere {}

@@ -8,7 +8,7 @@ use hyper::Uri;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asker {
+pub(crate) enum Requester {
     /// The user who runs the hub, or root, by the kernel's word: may run commands as that user anyway.
     OwnUser,
     /// An admin who is not bound to a group.
@@ -19,7 +19,7 @@ pub(crate) enum Asker {
 /// Why a job with these targets is not taken; `None`: it may have them.
 pub(crate) fn refusal(
     settings: &HookSettings,
-    asker: Asker,
+    asker: Requester,
     targets: &[String],
 ) -> Option<Refusal> {
     if targets.len() > TARGETS_MAX {
@@ -40,15 +40,15 @@ pub(crate) struct Refusal {
     pub(crate) hint: Option<&'static str>,
 }
 
-fn not_allowed(settings: &HookSettings, asker: Asker, target: &Target) -> Option<Refusal> {
+fn not_allowed(settings: &HookSettings, asker: Requester, target: &Target) -> Option<Refusal> {
     let refuse = |why: String, hint| Some(Refusal { is_malformed: false, why, hint: Some(hint) });
     match (target, asker) {
-        (_, Asker::OwnUser) | (Target::Url(_) | Target::Mail(_), Asker::Admin) => None,
+        (_, Requester::OwnUser) | (Target::Url(_) | Target::Mail(_), Requester::Admin) => None,
         (Target::Command(_), _) => refuse(
             "a command of on_end would run as the hub's user: only that user may give one, on the hub's machine".into(),
             "run it as a task of a job that comes after this one, or give a URL",
         ),
-        (Target::Url(uri), Asker::Submitter) => {
+        (Target::Url(uri), Requester::Submitter) => {
             let place = uri.authority().map_or("", |place| place.as_str());
             match settings.allow_urls.iter().any(|prefix| is_below(uri, prefix)) {
                 true => None,
@@ -58,7 +58,7 @@ fn not_allowed(settings: &HookSettings, asker: Asker, target: &Target) -> Option
                 ),
             }
         }
-        (Target::Mail(address), Asker::Submitter) => {
+        (Target::Mail(address), Requester::Submitter) => {
             let fits = |allowed: &String| match allowed.strip_prefix('@') {
                 Some(host) => address.rsplit_once('@').is_some_and(|(_, own)| own == host),
                 None => allowed == address,

@@ -1,6 +1,6 @@
 //! Targets, who may name them, and the file of deliveries. Deliveries by a whole hub are in `tests/process`.
 
-use super::allowed::{Asker, refusal};
+use super::allowed::{Requester, refusal};
 use super::send::signature;
 use super::store::{Delivery, Store};
 use super::target::Target;
@@ -53,7 +53,7 @@ fn who_submits_may_name_only_what_the_settings_allow() {
         "https://HOOKS.example.org:443/team",
         "http://10.0.0.1:8080/x",
     ] {
-        assert!(may(Asker::Submitter, target), "{target}");
+        assert!(may(Requester::Submitter, target), "{target}");
     }
     let outside = [
         "https://hooks.example.org/teams",
@@ -65,16 +65,16 @@ fn who_submits_may_name_only_what_the_settings_allow() {
         "http://169.254.169.254/latest",
     ];
     for target in outside {
-        assert!(!may(Asker::Submitter, target), "{target}");
-        assert!(may(Asker::Admin, target), "{target}");
+        assert!(!may(Requester::Submitter, target), "{target}");
+        assert!(may(Requester::Admin, target), "{target}");
     }
-    assert!(may(Asker::Submitter, "mail:alice@example.org"));
-    assert!(may(Asker::Submitter, "mail:bob@other.example"));
-    assert!(!may(Asker::Submitter, "mail:eve@other.example"));
-    assert!(!may(Asker::Submitter, "touch /tmp/x") && !may(Asker::Admin, "touch /tmp/x"));
-    assert!(may(Asker::OwnUser, "touch /tmp/x"));
+    assert!(may(Requester::Submitter, "mail:alice@example.org"));
+    assert!(may(Requester::Submitter, "mail:bob@other.example"));
+    assert!(!may(Requester::Submitter, "mail:eve@other.example"));
+    assert!(!may(Requester::Submitter, "touch /tmp/x") && !may(Requester::Admin, "touch /tmp/x"));
+    assert!(may(Requester::OwnUser, "touch /tmp/x"));
     let none = HookSettings::default();
-    assert!(refusal(&none, Asker::Submitter, &["https://example.org".into()]).is_some());
+    assert!(refusal(&none, Requester::Submitter, &["https://example.org".into()]).is_some());
 }
 
 #[test]

@@ -28,17 +28,17 @@ struct Books {
 struct TokenShare {
     bytes: usize,
     /// In the order in which they began.
-    bodies: BTreeMap<u64, Body>,
+    bodies: BTreeMap<u64, BodyShare>,
 }
 
-struct Body {
+struct BodyShare {
     bytes: usize,
-    state: State,
+    state: BodyState,
     go: Arc<Notify>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BodyState {
     Arriving,
     /// All of it is here.
     Complete,
@@ -65,7 +65,7 @@ impl Budget {
         let mut books = self.books();
         books.next += 1;
         let number = books.next;
-        let body = Body { bytes: 0, state: State::Arriving, go: go.clone() };
+        let body = BodyShare { bytes: 0, state: BodyState::Arriving, go: go.clone() };
         books.shares.entry(token.clone()).or_default().bodies.insert(number, body);
         drop(books);
         Room { budget: self.clone(), token, number, go }
@@ -103,7 +103,7 @@ impl Room {
 
     fn try_grow(&self, more: usize) -> Result<bool, Refused> {
         let mut books = self.budget.books();
-        if books.state(self) == State::Leaving {
+        if books.state(self) == BodyState::Leaving {
             return Err(self.budget.refusal());
         }
         let has_room = books.used + more <= self.budget.bytes_max;
@@ -125,10 +125,10 @@ impl Room {
     pub(super) fn complete(&self) -> Result<(), Refused> {
         let mut books = self.budget.books();
         let body = books.body(self);
-        if body.state == State::Leaving {
+        if body.state == BodyState::Leaving {
             return Err(self.budget.refusal());
         }
-        body.state = State::Complete;
+        body.state = BodyState::Complete;
         Ok(())
     }
 
@@ -159,11 +159,11 @@ impl Books {
         self.shares.get_mut(&room.token).expect("a token with a body has a share")
     }
 
-    fn body(&mut self, room: &Room) -> &mut Body {
+    fn body(&mut self, room: &Room) -> &mut BodyShare {
         self.share(room).bodies.get_mut(&room.number).expect("a body is there until it is dropped")
     }
 
-    fn state(&mut self, room: &Room) -> State {
+    fn state(&mut self, room: &Room) -> BodyState {
         self.body(room).state
     }
 
@@ -177,7 +177,7 @@ impl Books {
         let body = self.body(room);
         let less = body.bytes.saturating_sub(bytes);
         body.bytes -= less;
-        if body.state == State::Leaving {
+        if body.state == BodyState::Leaving {
             self.leaving -= less;
         }
         self.used -= less;
@@ -191,10 +191,10 @@ impl Books {
             let largest = self.shares.values_mut().max_by_key(|share| share.bytes);
             let Some(share) = largest else { return };
             let mut youngest = share.bodies.iter_mut().rev();
-            let arriving = youngest.find(|(_, body)| body.state == State::Arriving);
+            let arriving = youngest.find(|(_, body)| body.state == BodyState::Arriving);
             match arriving {
                 Some((&number, body)) if number != asking => {
-                    body.state = State::Leaving;
+                    body.state = BodyState::Leaving;
                     self.leaving += body.bytes;
                     body.go.notify_one();
                 }

@@ -4,7 +4,7 @@ use super::answer::{Answer, Refused};
 use super::entry::Visitor;
 use super::extract::At;
 use super::{Api, Shared};
-use crate::hooks::{self, Asker, HookError};
+use crate::hooks::{self, HookError, Requester};
 use crate::security::Role;
 use axum::Json;
 use axum::extract::State;
@@ -48,11 +48,11 @@ impl Visitor {
         is_in_sight && (is_own || self.who.role == Role::Admin)
     }
 
-    fn asker(&self) -> Asker {
+    fn asker(&self) -> Requester {
         match self.who.role {
-            _ if self.is_own_user => Asker::OwnUser,
-            Role::Admin if self.bound_to().is_none() => Asker::Admin,
-            _ => Asker::Submitter,
+            _ if self.is_own_user => Requester::OwnUser,
+            Role::Admin if self.bound_to().is_none() => Requester::Admin,
+            _ => Requester::Submitter,
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::stats::{self, DoorStats};
 use super::{Complaints, Inside, accept_each};
 use crate::inbox::Handle;
-use crate::transport::{Hall, Limits, Parting, drive};
+use crate::transport::{ConnectionLimits, Hall, Parting, drive};
 use laboro_core::Name;
 use laboro_dialects::session::{OpenAdmission, Session, SessionContext};
 use laboro_net::{Clock, set_keepalive};
@@ -45,7 +45,7 @@ where
     F: Fn(SessionContext) -> S + Clone + Send + Sync + 'static,
     S: Session + 'static,
 {
-    let limits = Limits {
+    let limits = ConnectionLimits {
         message_bytes: MESSAGE_BYTES_MAX,
         handshake_ms: HANDSHAKE_MS,
         write_ms: WRITE_MS,

@@ -30,7 +30,7 @@ pub(crate) struct Hall {
     /// `None`: whoever makes the sessions sees to it.
     pub outputs: Option<Outputs>,
     pub stats: Arc<DoorStats>,
-    pub limits: Limits,
+    pub limits: ConnectionLimits,
     /// Whether a peer's next word is waited for awake, where that pays.
     pub lingers: bool,
     /// The hub wants to stop.
@@ -38,7 +38,7 @@ pub(crate) struct Hall {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Limits {
+pub(crate) struct ConnectionLimits {
     pub message_bytes: usize,
     /// For the first word of a peer, and for a TLS handshake before it.
     pub handshake_ms: u64,

@@ -31,8 +31,8 @@ struct Rig {
     partings: mpsc::UnboundedReceiver<Parting>,
 }
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ConnectionLimits {
+    ConnectionLimits {
         message_bytes: 1000,
         handshake_ms: 60_000,
         write_ms: 60_000,
@@ -41,7 +41,7 @@ fn limits() -> Limits {
     }
 }
 
-fn with_door<F: AsyncFnOnce(Rig)>(limits: Limits, session_queue: usize, test: F) {
+fn with_door<F: AsyncFnOnce(Rig)>(limits: ConnectionLimits, session_queue: usize, test: F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let dir = TempDir::new().unwrap();
     let outputs_dir = dir.path().join("outputs");
@@ -200,7 +200,7 @@ fn more_questions_at_once_than_its_queue_has_room_for_are_all_answered() {
 
 #[test]
 fn a_peer_that_does_not_read_is_cut_off_after_a_while() {
-    with_door(Limits { write_ms: 100, ..limits() }, 64, async |mut rig| {
+    with_door(ConnectionLimits { write_ms: 100, ..limits() }, 64, async |mut rig| {
         let mut deaf = rig.connect().await;
         deaf.say("flood 100000000").await;
         assert_eq!(rig.parting().await, Parting::Slow);
@@ -211,7 +211,7 @@ fn a_peer_that_does_not_read_is_cut_off_after_a_while() {
 
 #[test]
 fn a_peer_that_reads_slowly_but_reads_is_left_alone() {
-    with_door(Limits { write_ms: 500, ..limits() }, 64, async |rig| {
+    with_door(ConnectionLimits { write_ms: 500, ..limits() }, 64, async |rig| {
         let mut slow = rig.connect().await;
         slow.say("flood 30000000").await;
         let mut left = 30_000_000;
@@ -227,7 +227,7 @@ fn a_peer_that_reads_slowly_but_reads_is_left_alone() {
 
 #[test]
 fn whoever_says_nothing_has_to_go() {
-    with_door(Limits { handshake_ms: 50, ..limits() }, 64, async |mut rig| {
+    with_door(ConnectionLimits { handshake_ms: 50, ..limits() }, 64, async |mut rig| {
         let mut silent = rig.connect().await;
         assert_eq!(rig.parting().await, Parting::Silent);
         assert_eq!(silent.hear().await, "");
@@ -237,7 +237,7 @@ fn whoever_says_nothing_has_to_go() {
 
 #[test]
 fn whoever_has_spoken_may_be_silent() {
-    with_door(Limits { handshake_ms: 50, ..limits() }, 64, async |rig| {
+    with_door(ConnectionLimits { handshake_ms: 50, ..limits() }, 64, async |rig| {
         let mut peer = rig.connect().await;
         assert_eq!(peer.asks("hello").await, "hello");
         assert_eq!(peer.asks("wake 200").await, "awake", "long after its first word was due");
@@ -247,7 +247,7 @@ fn whoever_has_spoken_may_be_silent() {
 
 #[test]
 fn whoever_is_known_may_wait_with_its_first_word() {
-    with_door(Limits { handshake_ms: 50, ..limits() }, 64, async |mut rig| {
+    with_door(ConnectionLimits { handshake_ms: 50, ..limits() }, 64, async |mut rig| {
         let subscription = rig.handle.open_session().await.unwrap();
         let context = SessionContext {
             session: subscription.session,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::layout::{Layout, Route, Size, layout};
-use super::{Graph, Kind, Link, Node, columns, shortened};
+use super::{Graph, Kind, Link, Vertex, columns, shortened};
 
 const MARGIN: f64 = 20.0;
 const LETTER_WIDTH: f64 = 7.9;
@@ -60,11 +60,11 @@ impl Graph {
     }
 }
 
-fn label(node: &Node) -> String {
+fn label(node: &Vertex) -> String {
     shortened(&node.name, LABEL_COLUMNS_MAX)
 }
 
-fn size(node: &Node) -> Size {
+fn size(node: &Vertex) -> Size {
     let note = node.kind.note().unwrap_or_default();
     let letters = columns(&label(node)) as f64 * LETTER_WIDTH;
     let width = letters.max(columns(&note) as f64 * LETTER_WIDTH * 0.85) + 26.0;
@@ -99,7 +99,7 @@ fn drawn_edge(route: &Route) -> String {
     )
 }
 
-fn drawn_node(node: &Node, size: Size, layout: &Layout, number: usize) -> String {
+fn drawn_node(node: &Vertex, size: Size, layout: &Layout, number: usize) -> String {
     let (x, middle) = layout.places[number];
     let y = middle - size.height / 2.0;
     let class = match node.kind {

@@ -12,16 +12,16 @@ pub(super) enum Cell {
 
 /// What a column holds, beside places where there is nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CellKind {
     Int,
     Float,
     Text,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct ExportColumn {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: CellKind,
 }
 
 impl Cell {
@@ -54,12 +54,12 @@ impl Cell {
     }
 
     /// As a column of this kind holds it: what does not fit is not there.
-    pub(super) fn of_kind(self, kind: Kind) -> Cell {
+    pub(super) fn of_kind(self, kind: CellKind) -> Cell {
         match (kind, self) {
-            (Kind::Float, Cell::Int(number)) => Cell::Float(number as f64),
-            (Kind::Text, Cell::Int(number)) => Cell::Text(number.to_string()),
-            (Kind::Text, Cell::Float(number)) => Cell::Text(number.to_string()),
-            (Kind::Int, Cell::Float(_) | Cell::Text(_)) | (Kind::Float, Cell::Text(_)) => {
+            (CellKind::Float, Cell::Int(number)) => Cell::Float(number as f64),
+            (CellKind::Text, Cell::Int(number)) => Cell::Text(number.to_string()),
+            (CellKind::Text, Cell::Float(number)) => Cell::Text(number.to_string()),
+            (CellKind::Int, Cell::Float(_) | Cell::Text(_)) | (CellKind::Float, Cell::Text(_)) => {
                 Cell::Nothing
             }
             (_, cell) => cell,
@@ -80,23 +80,23 @@ impl Cell {
         }
     }
 
-    pub(super) fn kind(&self) -> Option<Kind> {
+    pub(super) fn kind(&self) -> Option<CellKind> {
         match self {
             Cell::Nothing => None,
-            Cell::Int(_) => Some(Kind::Int),
-            Cell::Float(_) => Some(Kind::Float),
-            Cell::Text(_) => Some(Kind::Text),
+            Cell::Int(_) => Some(CellKind::Int),
+            Cell::Float(_) => Some(CellKind::Float),
+            Cell::Text(_) => Some(CellKind::Text),
         }
     }
 }
 
-impl Kind {
+impl CellKind {
     /// What holds both.
-    pub(super) fn with(self, other: Kind) -> Kind {
+    pub(super) fn with(self, other: CellKind) -> CellKind {
         match (self, other) {
-            (Kind::Int, Kind::Int) => Kind::Int,
-            (Kind::Text, _) | (_, Kind::Text) => Kind::Text,
-            _ => Kind::Float,
+            (CellKind::Int, CellKind::Int) => CellKind::Int,
+            (CellKind::Text, _) | (_, CellKind::Text) => CellKind::Text,
+            _ => CellKind::Float,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which columns a table has beside those that all have: the values of elements, and the parts of results.
 
-use super::cell::{Cell, Column, Kind};
+use super::cell::{Cell, CellKind, ExportColumn};
 use super::row::{COLUMNS, Row, TaskResult, values};
 use crate::exit::usage;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(super) struct Columns {
     has_results: bool,
     /// Keys of results that are objects.
     keys: Vec<String>,
-    pub(super) all: Vec<Column>,
+    pub(super) all: Vec<ExportColumn>,
 }
 
 /// More keys than this stay in the text of the result.
@@ -24,7 +24,7 @@ const KEYS_MAX: usize = 100;
 pub(super) struct ResultShape {
     has_any: bool,
     /// In the order in which they were met.
-    keys: Vec<(String, Option<Kind>)>,
+    keys: Vec<(String, Option<CellKind>)>,
 }
 
 impl ResultShape {
@@ -61,8 +61,9 @@ impl Columns {
                 names.len()
             )));
         }
-        let fixed = COLUMNS.iter().map(|&(name, kind)| Column { name: name.to_owned(), kind });
-        let mut all: Vec<Column> = fixed.collect();
+        let fixed =
+            COLUMNS.iter().map(|&(name, kind)| ExportColumn { name: name.to_owned(), kind });
+        let mut all: Vec<ExportColumn> = fixed.collect();
         for at in 0..values {
             let name = names.get(at).cloned().unwrap_or_else(|| format!("value_{}", at + 1));
             if name.is_empty() || all.iter().any(|column| column.name == name) {
@@ -70,16 +71,19 @@ impl Columns {
                     "--columns: {name:?} is empty or the name of another column"
                 )));
             }
-            all.push(Column { name, kind: Kind::Text });
+            all.push(ExportColumn { name, kind: CellKind::Text });
         }
         if results.has_any {
-            all.push(Column { name: "result".to_owned(), kind: Kind::Text });
+            all.push(ExportColumn { name: "result".to_owned(), kind: CellKind::Text });
         }
         let mut keys = Vec::new();
         for (key, kind) in results.keys {
-            let column = Column { name: format!("result_{key}"), kind: kind.unwrap_or(Kind::Text) };
+            let column = ExportColumn {
+                name: format!("result_{key}"),
+                kind: kind.unwrap_or(CellKind::Text),
+            };
             // SQLite and many others do not tell capitals from small letters in names.
-            let is_new = |other: &Column| !other.name.eq_ignore_ascii_case(&column.name);
+            let is_new = |other: &ExportColumn| !other.name.eq_ignore_ascii_case(&column.name);
             if all.iter().all(is_new) {
                 all.push(column);
                 keys.push(key);

@@ -1,8 +1,8 @@
 //! Parquet, as little of it as a table needs: plain encoding, no compression, a page per column and group of rows, every
 //! column optional. The library for it would take longer to build than the rest of this program.
 
-use super::Table;
-use super::cell::{Cell, Kind};
+use super::TableWriter;
+use super::cell::{Cell, CellKind};
 use super::columns::Columns;
 use super::row::Row;
 use std::io::{Result, Write};
@@ -30,7 +30,7 @@ pub(super) struct ParquetTable {
     rows_total: i64,
     /// Bytes that are written.
     at: i64,
-    groups: Vec<Group>,
+    groups: Vec<RowGroup>,
 }
 
 /// One column of the rows that are held.
@@ -40,7 +40,7 @@ struct Chunk {
     values: Vec<u8>,
 }
 
-struct Group {
+struct RowGroup {
     rows: i64,
     chunks: Vec<WrittenChunk>,
 }
@@ -87,7 +87,7 @@ impl ParquetTable {
             self.put(out, &chunk.values)?;
             written.push(WrittenChunk { at, bytes: self.at - at });
         }
-        self.groups.push(Group { rows: self.rows as i64, chunks: written });
+        self.groups.push(RowGroup { rows: self.rows as i64, chunks: written });
         self.rows_total += self.rows as i64;
         self.rows = 0;
         self.group = self.columns.all.iter().map(|_| Chunk::default()).collect();
@@ -107,7 +107,7 @@ impl ParquetTable {
                     element.int(1, type_of(column.kind));
                     element.int(3, OPTIONAL);
                     element.text(4, &column.name);
-                    if column.kind == Kind::Text {
+                    if column.kind == CellKind::Text {
                         element.int(6, UTF8);
                     }
                 });
@@ -123,7 +123,7 @@ impl ParquetTable {
         file.end()
     }
 
-    fn group_footer(&self, to: &mut Thrift, group: &Group) {
+    fn group_footer(&self, to: &mut Thrift, group: &RowGroup) {
         to.list(1, group.chunks.len(), Thrift::STRUCT, |to| {
             for (chunk, column) in group.chunks.iter().zip(&self.columns.all) {
                 to.element(|to| {
@@ -149,7 +149,7 @@ impl ParquetTable {
     }
 }
 
-impl Table for ParquetTable {
+impl TableWriter for ParquetTable {
     fn head(&mut self, out: &mut dyn Write) -> Result<()> {
         self.put(out, MAGIC)
     }
@@ -185,11 +185,11 @@ impl Table for ParquetTable {
     }
 }
 
-fn type_of(kind: Kind) -> i64 {
+fn type_of(kind: CellKind) -> i64 {
     match kind {
-        Kind::Int => INT64,
-        Kind::Float => DOUBLE,
-        Kind::Text => BYTE_ARRAY,
+        CellKind::Int => INT64,
+        CellKind::Float => DOUBLE,
+        CellKind::Text => BYTE_ARRAY,
     }
 }
 

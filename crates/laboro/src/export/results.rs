@@ -7,7 +7,7 @@ use laboro_api::client::Download;
 use std::collections::VecDeque;
 
 /// Ended by itself where a hub keeps no results.
-pub(super) struct Results {
+pub(super) struct ResultStream {
     stream: Option<Download>,
     /// What came and is not yet a line.
     bytes: VecDeque<u8>,
@@ -17,10 +17,15 @@ pub(super) struct Results {
     ahead: Option<(u32, TaskResult)>,
 }
 
-impl Results {
-    pub(super) async fn of(hub: &Hub, job: u32, first: u32, last: u32) -> anyhow::Result<Results> {
+impl ResultStream {
+    pub(super) async fn of(
+        hub: &Hub,
+        job: u32,
+        first: u32,
+        last: u32,
+    ) -> anyhow::Result<ResultStream> {
         let stream = hub.results(job, first, last).await?;
-        Ok(Results { stream, bytes: VecDeque::new(), searched: 0, ahead: None })
+        Ok(ResultStream { stream, bytes: VecDeque::new(), searched: 0, ahead: None })
     }
 
     /// The result of this task; tasks are asked for in the order of their numbers.

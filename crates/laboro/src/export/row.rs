@@ -1,6 +1,6 @@
 //! One attempt of a task with everything that is known of it. A task that was never tried has one row without an attempt.
 
-use super::cell::{Cell, Kind};
+use super::cell::{Cell, CellKind};
 use laboro_api::{Attempt, Job, OutcomeKind, Task, Text};
 use serde_json::Value;
 
@@ -65,27 +65,27 @@ pub(super) fn values(task: &Task) -> Vec<Vec<u8>> {
 }
 
 /// Columns that every table has, in this order.
-pub(super) const COLUMNS: &[(&str, Kind)] = &[
-    ("job", Kind::Int),
-    ("job_name", Kind::Text),
-    ("owner", Kind::Text),
-    ("group", Kind::Text),
-    ("task", Kind::Int),
-    ("name", Kind::Text),
-    ("label", Kind::Text),
-    ("state", Kind::Text),
-    ("attempt", Kind::Int),
-    ("worker", Kind::Text),
-    ("outcome", Kind::Text),
-    ("exit_code", Kind::Int),
-    ("signal", Kind::Int),
-    ("started_ms", Kind::Int),
-    ("ended_ms", Kind::Int),
-    ("wall_s", Kind::Float),
-    ("user_s", Kind::Float),
-    ("system_s", Kind::Float),
-    ("peak_memory_bytes", Kind::Int),
-    ("message", Kind::Text),
+pub(super) const COLUMNS: &[(&str, CellKind)] = &[
+    ("job", CellKind::Int),
+    ("job_name", CellKind::Text),
+    ("owner", CellKind::Text),
+    ("group", CellKind::Text),
+    ("task", CellKind::Int),
+    ("name", CellKind::Text),
+    ("label", CellKind::Text),
+    ("state", CellKind::Text),
+    ("attempt", CellKind::Int),
+    ("worker", CellKind::Text),
+    ("outcome", CellKind::Text),
+    ("exit_code", CellKind::Int),
+    ("signal", CellKind::Int),
+    ("started_ms", CellKind::Int),
+    ("ended_ms", CellKind::Int),
+    ("wall_s", CellKind::Float),
+    ("user_s", CellKind::Float),
+    ("system_s", CellKind::Float),
+    ("peak_memory_bytes", CellKind::Int),
+    ("message", CellKind::Text),
 ];
 
 impl Row<'_> {

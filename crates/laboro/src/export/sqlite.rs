@@ -2,8 +2,8 @@
 //! right and never changed; only the first page, which says where the tree begins, is written last. SQLite itself would have
 //! to be compiled with every build.
 
-use super::Table;
-use super::cell::{Cell, Kind};
+use super::TableWriter;
+use super::cell::{Cell, CellKind};
 use super::columns::Columns;
 use super::row::Row;
 use std::io::{Error, Result, Write};
@@ -137,9 +137,9 @@ impl SqliteTable {
         let columns: Vec<String> = (self.columns.all.iter())
             .map(|column| {
                 let kind = match column.kind {
-                    Kind::Int => "INTEGER",
-                    Kind::Float => "REAL",
-                    Kind::Text => "TEXT",
+                    CellKind::Int => "INTEGER",
+                    CellKind::Float => "REAL",
+                    CellKind::Text => "TEXT",
                 };
                 format!("\"{}\" {kind}", column.name.replace('"', "\"\""))
             })
@@ -148,7 +148,7 @@ impl SqliteTable {
     }
 }
 
-impl Table for SqliteTable {
+impl TableWriter for SqliteTable {
     fn head(&mut self, out: &mut dyn Write) -> Result<()> {
         if self.schema().len() > PAGE - 400 {
             return Err(Error::other("the names of the columns take too much room for SQLite"));

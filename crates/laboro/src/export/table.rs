@@ -1,6 +1,6 @@
 //! The forms of a table that are text: CSV, JSON lines, and the log of GNU parallel.
 
-use super::Table;
+use super::TableWriter;
 use super::cell::Cell;
 use super::columns::Columns;
 use super::row::{COLUMNS, Row, values};
@@ -12,7 +12,7 @@ pub(super) struct CsvTable {
     pub(super) columns: Columns,
 }
 
-impl Table for CsvTable {
+impl TableWriter for CsvTable {
     fn head(&mut self, out: &mut dyn Write) -> Result<()> {
         line(out, self.columns.all.iter().map(|column| column.name.as_bytes()))
     }
@@ -58,7 +58,7 @@ fn write_cell(out: &mut dyn Write, cell: &[u8]) -> Result<()> {
 /// One object a line; numbers are numbers, and what is not known is not there.
 pub(super) struct JsonLines;
 
-impl Table for JsonLines {
+impl TableWriter for JsonLines {
     fn head(&mut self, _: &mut dyn Write) -> Result<()> {
         Ok(())
     }
@@ -87,7 +87,7 @@ impl Table for JsonLines {
 /// The columns of `parallel --joblog`.
 pub(super) struct JobLogTable;
 
-impl Table for JobLogTable {
+impl TableWriter for JobLogTable {
     fn head(&mut self, out: &mut dyn Write) -> Result<()> {
         out.write_all(
             b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n",

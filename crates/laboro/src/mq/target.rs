@@ -3,7 +3,7 @@
 use super::args::To;
 use crate::curve::advised;
 use crate::exit::usage;
-use laboro_clients::mq::{Link, Target};
+use laboro_clients::mq::{BrokerLink, Target};
 use laboro_dialects::zmtp::Options;
 use laboro_net::Clock;
 
@@ -15,7 +15,7 @@ pub(super) fn target(to: &To) -> anyhow::Result<Target> {
     Ok(target.named(to.identity.clone(), to.curve.mechanism()?))
 }
 
-pub(super) async fn open(target: &Target, clock: Clock) -> anyhow::Result<Link> {
+pub(super) async fn open(target: &Target, clock: Clock) -> anyhow::Result<BrokerLink> {
     open_as(target, target.options(), clock).await
 }
 
@@ -24,7 +24,7 @@ pub(super) async fn open_as(
     target: &Target,
     options: Options,
     clock: Clock,
-) -> anyhow::Result<Link> {
-    let opened = Link::open_as(target, options, clock).await;
+) -> anyhow::Result<BrokerLink> {
+    let opened = BrokerLink::open_as(target, options, clock).await;
     opened.map_err(|error| advised(target.mechanism(), error, "is a server running there?"))
 }

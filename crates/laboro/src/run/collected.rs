@@ -118,7 +118,7 @@ fn dir_name(word: &[u8], index: u32) -> OsString {
 }
 
 /// A table that is being written.
-pub(crate) struct Table {
+pub(crate) struct ValueTable {
     path: PathBuf,
     file: BufWriter<File>,
     separator: u8,
@@ -126,19 +126,19 @@ pub(crate) struct Table {
     kept: Kept,
 }
 
-impl Table {
+impl ValueTable {
     /// Written anew, with what ended before.
     pub(crate) fn open(
         path: &Path,
         separator: u8,
         layout: &Layout,
         outputs: &Path,
-    ) -> anyhow::Result<Table> {
+    ) -> anyhow::Result<ValueTable> {
         let trouble = || format!("--results {} cannot be written", path.display());
         let file = BufWriter::new(File::create(path).with_context(trouble)?);
         let values = layout.value_columns();
         let (columns, kept) = (values.len(), Kept::open(outputs)?);
-        let mut table = Table { path: path.to_owned(), file, separator, columns, kept };
+        let mut table = ValueTable { path: path.to_owned(), file, separator, columns, kept };
         const BEFORE: [&str; 9] = [
             "Seq",
             "Host",
@@ -160,7 +160,7 @@ impl Table {
     pub(crate) fn add(&mut self, layout: &Layout, index: u32) -> anyhow::Result<()> {
         self.kept.refresh()?;
         let Some(attempt) = self.kept.last_attempt(index)? else { return Ok(()) };
-        let Table { path, file, separator, columns, kept } = self;
+        let ValueTable { path, file, separator, columns, kept } = self;
         let Place::Here(reader, there) = kept.place(index) else { return Ok(()) };
         let key = key(there, attempt);
         let Some(end) = reader.end(key)? else { return Ok(()) };

@@ -6,10 +6,10 @@ mod ends;
 
 use super::attempt::Attempt;
 use super::attempts::Attempts;
-use super::collected::Table;
+use super::collected::ValueTable;
 use super::joblog::JobLog;
 use super::order::OrderedOutput;
-use super::results::Results;
+use super::results::ResultFiles;
 use super::show::{Display, EndView, ProgressCounts};
 use super::summary::Tally;
 use super::worker::may_look_ahead;
@@ -48,10 +48,10 @@ pub(crate) struct Desk {
     pub(super) attempts: Attempts,
     pub(super) display: Display,
     pub(super) order: Option<OrderedOutput>,
-    pub(super) results: Option<Results>,
+    pub(super) results: Option<ResultFiles>,
     pub(super) tally: Tally,
     pub(super) joblog: Option<JobLog>,
-    pub(super) table: Option<Table>,
+    pub(super) table: Option<ValueTable>,
     /// All tasks of the job.
     total: u64,
     /// Tasks may be given beyond the slots, as many as the worker says.
@@ -108,10 +108,10 @@ pub(crate) struct Setup {
     pub(crate) attempts: Attempts,
     pub(crate) display: Display,
     pub(crate) order: Option<OrderedOutput>,
-    pub(crate) results: Option<Results>,
+    pub(crate) results: Option<ResultFiles>,
     pub(crate) looks_ahead: bool,
     pub(crate) joblog: Option<JobLog>,
-    pub(crate) table: Option<Table>,
+    pub(crate) table: Option<ValueTable>,
     pub(crate) total: u64,
     pub(crate) underway: Underway,
 }
@@ -130,7 +130,7 @@ impl Setup {
         }
         let stored = path.join("outputs");
         let results = options.results_dir.as_deref();
-        let results = results.map(|dir| Results::open(dir, &stored)).transpose()?;
+        let results = results.map(|dir| ResultFiles::open(dir, &stored)).transpose()?;
         let looks_ahead = may_look_ahead(&layout, &options);
         let attempts = Attempts::open(&stored)?;
         Ok(Setup {

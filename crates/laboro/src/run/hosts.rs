@@ -2,7 +2,7 @@
 //! `ssh` starts a worker on each host, which reaches the hub through that same connection. The same command typed again goes
 //! on from the hub's journal, and a changed one from those of earlier runs over hosts.
 
-use super::collected::{ResultsPlace, Table, write_dir};
+use super::collected::{ResultsPlace, ValueTable, write_dir};
 use super::earlier::Store;
 use super::kept::Kept;
 use super::layout::Layout;
@@ -253,7 +253,7 @@ async fn write_results(
             each_ended(&running.handle, |index| write_dir(to, layout, &mut kept, index)).await
         }
         Some(ResultsPlace::Table(file, separator)) => {
-            let mut table = Table::open(file, *separator, layout, &outputs)?;
+            let mut table = ValueTable::open(file, *separator, layout, &outputs)?;
             each_ended(&running.handle, |index| table.add(layout, index)).await?;
             table.flush()
         }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Writes result files and the table.
-pub(crate) struct Results {
+pub(crate) struct ResultFiles {
     dir: PathBuf,
     host: String,
     outputs: Reader,
@@ -36,14 +36,14 @@ pub(crate) struct ResultTable {
     file: Option<File>,
 }
 
-impl Results {
-    pub(crate) fn open(dir: &Path, outputs: &Path) -> anyhow::Result<Results> {
+impl ResultFiles {
+    pub(crate) fn open(dir: &Path, outputs: &Path) -> anyhow::Result<ResultFiles> {
         make_dir(dir)?;
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let table = ResultTable::open(dir)?;
         let outputs = Reader::open(outputs)?;
         let host = host.trim().to_owned();
-        Ok(Results { dir: dir.to_owned(), host, outputs, table })
+        Ok(ResultFiles { dir: dir.to_owned(), host, outputs, table })
     }
 
     /// The attempt's output was flushed before.

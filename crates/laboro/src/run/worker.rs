@@ -1,6 +1,6 @@
 //! The worker of a run: the same agent that works for hubs elsewhere, with a hub in this process.
 
-use super::collected::Table;
+use super::collected::ValueTable;
 use super::desk::{OUTPUTS_TROUBLE, Setup};
 use super::order::OrderedOutput;
 use super::side::{Mail, SharedDesk, Side};
@@ -136,8 +136,8 @@ pub(super) async fn begin_table(
     path: &Path,
     file: &Path,
     separator: u8,
-) -> anyhow::Result<Table> {
-    let mut table = Table::open(file, separator, &setup.layout, &path.join("outputs"))?;
+) -> anyhow::Result<ValueTable> {
+    let mut table = ValueTable::open(file, separator, &setup.layout, &path.join("outputs"))?;
     each_ended(handle, |index| table.add(&setup.layout, index)).await?;
     table.flush()?;
     Ok(table)

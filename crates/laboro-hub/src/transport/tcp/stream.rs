@@ -1,7 +1,7 @@
 //! The bytes of one connection: read as they come, sent as they are taken, without ever waiting for one
 //! while the other could go on.
 
-use super::Limits;
+use super::ConnectionLimits;
 use bytes::{Buf, BytesMut};
 use std::future::poll_fn;
 use std::io;
@@ -108,7 +108,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> PeerStream<I> {
     }
 
     /// Sends the last words and closes. Says how many bytes still went out.
-    pub async fn finish(&mut self, limits: &Limits) -> usize {
+    pub async fn finish(&mut self, limits: &ConnectionLimits) -> usize {
         let before = self.unsent.len();
         let said = poll_fn(|context| match self.poll_send(context) {
             Err(error) => Poll::Ready(Err(error)),

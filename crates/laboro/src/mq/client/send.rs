@@ -5,7 +5,7 @@ use super::super::target::open;
 use crate::exit::{Exit, usage};
 use crate::output::{data, print, say};
 use bytes::Bytes;
-use laboro_clients::mq::{Link, Target};
+use laboro_clients::mq::{BrokerLink, Target};
 use laboro_core::Name;
 use laboro_dialects::rrmq::{Command, Envelope, Parts};
 use laboro_net::Clock;
@@ -44,7 +44,7 @@ pub(super) async fn run(
     }
 }
 
-async fn answer(link: &mut Link, id: &Bytes) -> anyhow::Result<Parts> {
+async fn answer(link: &mut BrokerLink, id: &Bytes) -> anyhow::Result<Parts> {
     let mut messages = Vec::new();
     loop {
         link.hear(&mut messages).await?;

@@ -2,7 +2,7 @@
 //! so answers to what was asked before a connection broke still find it.
 
 use super::super::target::open_as;
-use laboro_clients::mq::{Link, Target};
+use laboro_clients::mq::{BrokerLink, Target};
 use laboro_core::Time;
 use laboro_dialects::rrmq::{Answer, Client};
 use laboro_dialects::zmtp::{Message, Options};
@@ -20,7 +20,7 @@ pub(super) struct Talk {
     target: Target,
     options: Options,
     clock: Clock,
-    link: Option<Link>,
+    link: Option<BrokerLink>,
     client: Client,
     out: Vec<Message>,
     messages: Vec<Message>,

@@ -5,7 +5,7 @@
 use super::super::target::open_as;
 use super::programs::Programs;
 use bytes::Bytes;
-use laboro_clients::mq::{Broken, Link, Target};
+use laboro_clients::mq::{Broken, BrokerLink, Target};
 use laboro_core::Time;
 use laboro_dialects::rrmq::{Command, Envelope, Parts, Worker, WorkerOptions, WorkerTally};
 use laboro_dialects::zmtp::{Message, Options};
@@ -133,7 +133,7 @@ impl Life {
     }
 
     /// `None` when it was told to leave meanwhile.
-    async fn connect(&mut self) -> Option<anyhow::Result<Link>> {
+    async fn connect(&mut self) -> Option<anyhow::Result<BrokerLink>> {
         let (target, options) = (self.target.clone(), self.options.clone());
         let mut opening = std::pin::pin!(open_as(&target, options, self.clock));
         loop {
@@ -158,7 +158,7 @@ impl Life {
     }
 
     /// One connection, from its beginning to its end.
-    async fn talk(&mut self, mut link: Link) -> Result<(), Broken> {
+    async fn talk(&mut self, mut link: BrokerLink) -> Result<(), Broken> {
         self.worker.open(self.clock.now(), &mut self.out);
         let mut messages = Vec::new();
         loop {

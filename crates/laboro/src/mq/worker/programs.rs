@@ -139,7 +139,7 @@ struct KeptProgram {
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     /// Ended with everything it has started, unless that is over.
-    group: Option<Group>,
+    group: Option<ProcessGroup>,
     child: Child,
 }
 
@@ -147,16 +147,16 @@ impl KeptProgram {
     fn start(mut command: Command) -> io::Result<KeptProgram> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).process_group(0);
         let mut child = command.spawn()?;
-        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed())).map(Group);
+        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed())).map(ProcessGroup);
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("it was asked for");
         Ok(KeptProgram { stdin, stdout, group, child })
     }
 }
 
-struct Group(Pid);
+struct ProcessGroup(Pid);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // The program is not waited for yet, so the number is still its own.
         let _ = kill_process_group(self.0, Signal::KILL);

@@ -1,6 +1,6 @@
 //! What the worker tells of attempts: that they began, what they print, how they ended.
 
-use super::{Desk, OUTPUTS_TROUBLE, Table};
+use super::{Desk, OUTPUTS_TROUBLE, ValueTable};
 use crate::run::show::EndView;
 use anyhow::Context;
 use laboro_core::{Outcome, TaskResult, Time};
@@ -167,7 +167,7 @@ impl Desk {
                 }
             }
         }
-        self.table.as_mut().map_or(Ok(()), Table::flush)
+        self.table.as_mut().map_or(Ok(()), ValueTable::flush)
     }
 }
 
