@@ -3,6 +3,9 @@
 //! never undone.
 
 mod ends;
+mod setup;
+
+pub(crate) use setup::Setup;
 
 use super::attempt::Attempt;
 use super::attempts::Attempts;
@@ -12,10 +15,8 @@ use super::order::OrderedOutput;
 use super::results::ResultFiles;
 use super::show::{Display, EndView, ProgressCounts};
 use super::summary::Tally;
-use super::worker::may_look_ahead;
 use super::{GROUP, JOB, Layout, Options, WORKER};
 use crate::args::halt::{HaltHow, HaltWhat};
-use crate::files::make_dir;
 use anyhow::anyhow;
 use laboro_core::{
     Capacity, Command, Drain, Grant, JobView, Join, Kinds, LeaseRef, Offer, Place, Query, Reply,
@@ -26,7 +27,6 @@ use laboro_hub::{Asker, Delivery, Underway};
 use laboro_journal::outputs::Writer;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
-use std::path::Path;
 use std::sync::Arc;
 
 /// How a run is over.
@@ -98,58 +98,6 @@ const REPORT_MS: u64 = 5;
 
 pub(super) const OUTPUTS_TROUBLE: &str = "what tasks print cannot be kept; what was recorded before is safe: make room and type the same \
      command again";
-
-/// What a desk is made of.
-pub(crate) struct Setup {
-    pub(crate) layout: Layout,
-    pub(crate) options: Options,
-    pub(crate) asker: Asker,
-    pub(crate) outputs: Writer,
-    pub(crate) attempts: Attempts,
-    pub(crate) display: Display,
-    pub(crate) order: Option<OrderedOutput>,
-    pub(crate) results: Option<ResultFiles>,
-    pub(crate) looks_ahead: bool,
-    pub(crate) joblog: Option<JobLog>,
-    pub(crate) table: Option<ValueTable>,
-    pub(crate) total: u64,
-    pub(crate) underway: Underway,
-}
-
-impl Setup {
-    pub(crate) fn open(
-        layout: Layout,
-        options: Options,
-        asker: Asker,
-        outputs: Writer,
-        display: Display,
-        path: &Path,
-    ) -> anyhow::Result<Setup> {
-        if let Some(dir) = &options.output_dir {
-            make_dir(dir)?;
-        }
-        let stored = path.join("outputs");
-        let results = options.results_dir.as_deref();
-        let results = results.map(|dir| ResultFiles::open(dir, &stored)).transpose()?;
-        let looks_ahead = may_look_ahead(&layout, &options);
-        let attempts = Attempts::open(&stored)?;
-        Ok(Setup {
-            layout,
-            options,
-            asker,
-            outputs,
-            attempts,
-            display,
-            order: None,
-            results,
-            looks_ahead,
-            joblog: None,
-            table: None,
-            total: 0,
-            underway: Underway::default(),
-        })
-    }
-}
 
 impl Desk {
     pub(crate) fn new(setup: Setup) -> Desk {
