@@ -190,7 +190,9 @@ impl Client {
 
     /// Removes something.
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        self.decode(self.ask(Method::DELETE, false, path, Bytes::new(), self.target.patience).await?)
+        self.decode(
+            self.ask(Method::DELETE, false, path, Bytes::new(), self.target.patience).await?,
+        )
     }
 
     /// Sends a body of any size piece by piece. The answer is there when the last piece was taken, or earlier
