@@ -2,6 +2,7 @@
 
 mod query;
 
+use crate::document::DocumentChange;
 use crate::id::{JobId, LeaseNo, Name, SessionId, TaskId, Time, Token, WorkerId};
 use crate::job::JobOptions;
 use crate::resources::Supply;
@@ -61,6 +62,8 @@ pub enum Command {
     Pardon(WorkerRef),
     /// A finished job is forgotten now.
     Forget(JobId),
+    /// All of these or none.
+    ChangeDocuments(Vec<DocumentChange>),
     Query(Query),
     Watch(Scope),
     Unwatch(Token),

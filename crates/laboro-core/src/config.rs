@@ -13,6 +13,7 @@ pub struct Config {
     pub limits: Limits,
     pub conduct: Conduct,
     pub keep: Keep,
+    pub documents: DocumentLimits,
     pub quotas: Quotas,
     pub shares: Arc<Shares>,
     /// How often a task may be passed over by smaller ones at workers that could hold it before one
@@ -28,6 +29,7 @@ impl Default for Config {
             limits: Limits::default(),
             conduct: Conduct::default(),
             keep: Keep::default(),
+            documents: DocumentLimits::default(),
             quotas: Quotas::default(),
             shares: Arc::default(),
             passes_max: 8,
@@ -83,6 +85,23 @@ impl Default for Limits {
             preds_shown: 100,
             cycle_search: 20_000,
         }
+    }
+}
+
+/// How much parts of the hub beside the core may keep in its journal.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct DocumentLimits {
+    /// Documents of all kinds together.
+    pub count: usize,
+    /// Of one of them.
+    pub bytes: usize,
+    pub bytes_in_all: u64,
+}
+
+impl Default for DocumentLimits {
+    fn default() -> DocumentLimits {
+        DocumentLimits { count: 50_000, bytes: 256 << 10, bytes_in_all: 256 << 20 }
     }
 }
 

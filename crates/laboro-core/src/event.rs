@@ -1,6 +1,7 @@
 //! What happened and cannot be derived. The journal holds only these, and the ledger is their sum.
 //! Decisions are recorded as made, so that a changed rule never changes what an old journal means.
 
+use crate::document::DocumentChange;
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::JobOptions;
 use crate::ledger::restore::Restore;
@@ -154,6 +155,7 @@ pub enum Event {
         reason: Box<str>,
         until: Option<Time>,
     },
+    DocumentChanged(Box<DocumentChange>),
     /// A piece of a condensed ledger.
     Restored(Box<Restore>),
 }

@@ -4,6 +4,7 @@
 mod backlog;
 mod conduct;
 mod control;
+mod documents;
 mod explain;
 mod gather;
 mod lease;
@@ -139,6 +140,7 @@ impl Hub {
             Command::Eject(worker, reason) => self.eject(&worker, &reason),
             Command::Pardon(worker) => self.pardon(&worker),
             Command::Forget(job) => self.forget(job),
+            Command::ChangeDocuments(changes) => self.change_documents(changes),
             Command::Query(query) => self.query(&query),
             Command::Watch(scope) => self.watch(token, scope),
             Command::Unwatch(watch) => self.unwatch(watch),

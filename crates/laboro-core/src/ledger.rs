@@ -5,6 +5,7 @@ mod apply;
 mod check;
 mod condense;
 mod describe;
+mod documents;
 mod elements;
 mod front;
 mod graph;

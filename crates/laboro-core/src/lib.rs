@@ -14,6 +14,7 @@ mod bounds;
 mod broker;
 mod command;
 mod config;
+mod document;
 mod effect;
 mod event;
 mod explanation;
@@ -41,7 +42,8 @@ pub use bounds::{
 };
 pub use broker::{Act, Broker, BrokerConfig, Counters, Dropped, PeerId, Rate, WorkerRow};
 pub use command::*;
-pub use config::{Conduct, Config, Keep, Limits, OwnerShare, Quotas, Shares};
+pub use config::{Conduct, Config, DocumentLimits, Keep, Limits, OwnerShare, Quotas, Shares};
+pub use document::{DocumentChange, DocumentId};
 pub use effect::{Archive, Batch, Change, Effect, Element, Grant, Node, Receipt, Role};
 pub use event::{Added, Event, Ranges, ReturnReason, Share, Then, Words};
 pub use explanation::{Before, Explanation, Lack, Prospect, Shortfall, counted};
@@ -58,6 +60,6 @@ pub use resources::{Amount, Portion, Request, Supply};
 pub use task::*;
 pub use value_list::ValueList;
 pub use view::{
-    AttemptView, ConductView, GroupView, JobView, OwnerView, PartView, ResourceView, Standing,
-    TaskView, Ties, WorkerView,
+    AttemptView, ConductView, GroupView, JobView, OwnerView, PartView, ResourceView,
+    Standing, TaskView, Ties, WorkerView,
 };

@@ -1,6 +1,7 @@
 //! People and programs at the API: submits, and everything else that can be asked, aimed at what is there. It
 //! remembers what was acknowledged to it, and asks again what was not.
 
+mod documents;
 mod wants;
 
 use crate::dice::Dice;
@@ -8,6 +9,7 @@ use crate::now_or_never_pinned;
 use crate::oracle::Oracle;
 use crate::plan::Plan;
 use crate::promise::{Broken, Kept, Promise};
+use documents::Documents;
 use laboro_core::{
     ArraySpec, CallWork, Command, CommandWork, Drain, IfTaken, JobId, JobOptions, LeaseRef, Name,
     Outcome, Profile, Program, Query, Reply, Report, Runner, Scope, Selection, Setting, State,
@@ -35,6 +37,7 @@ pub(crate) struct Clerk {
     /// Nobody said what became of these.
     unsure: Vec<Submit>,
     jobs: Vec<Acked>,
+    documents: Documents,
     names: u64,
     watches: Vec<Watch>,
     pub acked: u64,
@@ -53,6 +56,7 @@ struct Watch(Pin<Box<dyn Future<Output = ()>>>);
 enum Wish {
     Submit(Box<Submit>),
     Forget(JobId),
+    Documents(u64),
     Other,
 }
 
@@ -68,6 +72,7 @@ impl Clerk {
         Clerk {
             wants: plan.asks_much.then(|| dice.aside()),
             nodes: (plan.nodes_max > 0).then(|| (plan.nodes_max, dice.aside())),
+            documents: Documents::new(dice.aside().split()),
             dice,
             period_ms: plan.clerk_ms,
             next_at: 0,
@@ -121,6 +126,9 @@ impl Clerk {
             })));
             return Some("watches everything, for a while".to_owned());
         }
+        if let Some((wish, command)) = self.documents.draw() {
+            self.ask(handle, Wish::Documents(wish), command);
+        }
         let (wish, command) = self.draw(oracle);
         let words = told(&command);
         self.ask(handle, wish, command);
@@ -169,7 +177,7 @@ impl Clerk {
                 Some(Err(Lost)) => match waiting.wish {
                     Wish::Submit(submit) if key_of(&submit).is_some() => self.unsure.push(*submit),
                     // Without a key nobody could tell a second one from the first.
-                    Wish::Submit(_) | Wish::Other => {}
+                    Wish::Submit(_) | Wish::Documents(_) | Wish::Other => {}
                     // It may have been kept before the hub ended.
                     Wish::Forget(job) => self.forgets(job),
                 },
@@ -181,6 +189,7 @@ impl Clerk {
 
     fn answered(&mut self, wish: Wish, reply: &Reply, oracle: &Oracle) -> Kept {
         match (wish, reply) {
+            (Wish::Documents(wish), reply) => self.documents.answered(wish, reply, oracle)?,
             (_, Reply::Refused(_)) => self.refused += 1,
             (Wish::Submit(submit), Reply::Submitted { job, first, count, again }) => {
                 self.acked += 1;
@@ -204,6 +213,7 @@ impl Clerk {
 
     /// Every job it was told of is there, once.
     pub fn check(&self, oracle: &Oracle, forgets: bool) -> Kept {
+        self.documents.check(oracle)?;
         for acked in &self.jobs {
             let is_there = oracle.jobs().any(|(job, _)| job == acked.job);
             if !is_there && !acked.is_forgotten && !forgets {

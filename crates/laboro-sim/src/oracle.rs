@@ -17,9 +17,9 @@ use crate::journal::Doubt;
 use crate::promise::{Broken, Kept, Promise};
 use crate::tap::Seen;
 use laboro_core::{
-    Ask, Command, Demand, Effect, Event, Fields, Grant, JobId, Join, LeaseNo, LeaseRef, Ledger,
-    Name, Offer, Outcome, Patience, Reply, Report, ReturnReason, Role, Route, Share, Shares, State,
-    TaskId, TaskRef, Then, Time, Token, WorkerId, WorkerRef,
+    Ask, Command, Demand, DocumentId, Effect, Event, Fields, Grant, JobId, Join, LeaseNo, LeaseRef,
+    Ledger, Name, Offer, Outcome, Patience, Reply, Report, ReturnReason, Role, Route, Share,
+    Shares, State, TaskId, TaskRef, Then, Time, Token, WorkerId, WorkerRef,
 };
 use model::{Model, Phase};
 use rooms::Room;
@@ -525,6 +525,15 @@ impl Oracle {
 
     pub fn jobs(&self) -> impl Iterator<Item = (JobId, &model::Job)> {
         self.model.jobs.iter().map(|(id, job)| (*id, job))
+    }
+
+    /// What it holds.
+    pub fn document(&self, id: &DocumentId) -> Option<&Arc<[u8]>> {
+        self.model.documents.get(id)
+    }
+
+    pub fn documents(&self) -> impl Iterator<Item = &DocumentId> {
+        self.model.documents.keys()
     }
 
     pub fn workers(&self) -> Vec<WorkerId> {

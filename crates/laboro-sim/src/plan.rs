@@ -4,7 +4,9 @@
 use crate::dice::Dice;
 use crate::journal::Disposition;
 use crate::network::Weather;
-use laboro_core::{Conduct, ConductRule, Config, Fields, Keep, Limits, OwnerShare, Quotas, Shares};
+use laboro_core::{
+    Conduct, ConductRule, Config, DocumentLimits, Fields, Keep, Limits, OwnerShare, Quotas, Shares,
+};
 use laboro_dialects::fuq2::Numbering;
 use laboro_hub::ServerOptions;
 use std::sync::Arc;
@@ -190,6 +192,7 @@ impl Plan {
                 sabotage,
             },
             config: Config {
+                documents: DocumentLimits::default(),
                 conduct,
                 keep,
                 // Most searches for cycles are over at once unless the slices are small.

@@ -107,6 +107,7 @@ impl Ledger {
                 record.judge(*standing, reason.clone(), *until);
                 self.push_change(Change::Worker { worker: *worker });
             }
+            Event::DocumentChanged(change) => self.documents.change(change),
             Event::Restored(piece) => self.restored(piece),
         }
         self.tidy_lanes();

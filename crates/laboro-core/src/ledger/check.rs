@@ -21,6 +21,7 @@ impl Ledger {
         if leased != held {
             return Err(format!("{leased} tasks are leased, but workers hold {held}"));
         }
+        self.documents.check()?;
         self.check_loads()?;
         self.check_accounts()?;
         for group in self.groups() {

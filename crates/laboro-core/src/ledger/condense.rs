@@ -18,7 +18,11 @@ const PIECE: usize = 1000;
 impl Ledger {
     /// Hands over the events that, applied to an empty state, give this one.
     pub fn condense(&self, emit: &mut dyn FnMut(Event)) {
-        let mut emit = |piece: Restore| emit(Event::Restored(Box::new(piece)));
+        self.condense_tables(&mut |piece| emit(Event::Restored(Box::new(piece))));
+        self.documents.all().for_each(|change| emit(Event::DocumentChanged(Box::new(change))));
+    }
+
+    fn condense_tables(&self, mut emit: &mut dyn FnMut(Restore)) {
         let turns = self.lanes.turns();
         emit(Restore::Counters {
             life: self.life,

@@ -65,6 +65,9 @@ impl Ledger {
         for handle in self.jobs_from(JobId(0)) {
             self.write_job(out, handle)?;
         }
+        for change in self.documents.all() {
+            writeln!(out, "{change:?}")?;
+        }
         for (at, timer) in &self.timers {
             let task = match *timer {
                 super::Timer::Begin(job) => {

@@ -1,5 +1,6 @@
 //! The state itself and how to read it. Everything that changes it is in `apply` and `moves`.
 
+use super::documents::Documents;
 use super::graph::Graph;
 use super::handle::{JobHandle, LeaseHandle, OwnerHandle, TaskHandle, WorkerHandle};
 use super::jobs::{Array, Job};
@@ -50,6 +51,7 @@ pub struct Ledger {
     pub(in crate::ledger) has_arrays: bool,
     pub(in crate::ledger) workers: Workers,
     pub(in crate::ledger) timers: BTreeSet<(Time, Timer)>,
+    pub(in crate::ledger) documents: Documents,
     pub(in crate::ledger) changes: Vec<Change>,
     pub(in crate::ledger) collects_changes: bool,
     /// Workers that gave room back; the hub takes these up.

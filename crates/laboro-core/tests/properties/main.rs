@@ -86,7 +86,7 @@ fn promises_hold_for_many_seeds() {
         }
     }
     // A workload that misses something proves nothing about it. Only snapshots restore.
-    assert_eq!(kinds.len(), 30, "every kind of event happens");
+    assert_eq!(kinds.len(), 31, "every kind of event happens");
 }
 
 proptest! {

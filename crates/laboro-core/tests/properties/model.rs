@@ -4,6 +4,7 @@
 
 use laboro_core::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub struct Model {
@@ -12,6 +13,7 @@ pub struct Model {
     pub tasks: BTreeMap<TaskId, Task>,
     pub arrays: BTreeMap<TaskId, Array>,
     pub workers: BTreeMap<WorkerId, Worker>,
+    pub documents: BTreeMap<DocumentId, Arc<[u8]>>,
     leases_seen: BTreeSet<LeaseNo>,
     /// When anything last happened.
     at: Time,
@@ -295,6 +297,14 @@ impl Model {
             Event::JobLimited { job, max_running, max_fails } => {
                 let options = &mut self.job(*job).options;
                 (options.max_running, options.max_fails) = (*max_running, *max_fails);
+            }
+            Event::DocumentChanged(change) => {
+                let DocumentChange { id, body } = &**change;
+                let before = match body {
+                    Some(body) => self.documents.insert(id.clone(), body.clone()),
+                    None => self.documents.remove(id),
+                };
+                assert_ne!(before, *body, "{id:?} is changed to what it was");
             }
             Event::JobForgotten { job } => {
                 let ids: Vec<TaskId> = self.in_job(*job).map(|(&id, _)| id).collect();

@@ -107,6 +107,7 @@ fn command(world: &World, dice: &mut Dice) -> Command {
         81..=83 => Command::Release(selection(world, dice)),
         84..=86 => Command::Retry(selection(world, dice)),
         87..=88 => Command::Prioritise(selection(world, dice), dice.of(&[-1, 0, 3])),
+        89 if dice.one_in(2) => documents(dice),
         89 => limit(world, dice),
         90 => Command::Pause(dice.of(&GROUPS).into()),
         91..=92 => Command::Resume(dice.of(&GROUPS).into()),
@@ -296,6 +297,17 @@ fn limit(world: &World, dice: &mut Dice) -> Command {
         max_running: dice.of(&[None, Some(None), Some(Some(0)), Some(Some(2))]),
         max_fails: dice.of(&[None, Some(None), Some(Some(1))]),
     }
+}
+
+fn documents(dice: &mut Dice) -> Command {
+    let change = |dice: &mut Dice| {
+        let (kind, name) = (dice.of(&["a", "b"]), dice.of(&["x", "y", "z"]));
+        match dice.below(4) {
+            0 => DocumentChange::remove(kind, name),
+            size => DocumentChange::set(kind, name, &vec![b'.'; size * size]),
+        }
+    };
+    Command::ChangeDocuments((0..1 + dice.below(3)).map(|_| change(dice)).collect())
 }
 
 fn drain(world: &World, dice: &mut Dice) -> Command {

@@ -305,6 +305,11 @@ impl World {
             let is_its = |job: &crate::model::Job| job.group == *id;
             assert_eq!(state.group_load(&group.name).tasks, self.model.queued(is_its));
         }
+        for kind in ["a", "b"].map(Name::from) {
+            let of_kind = self.model.documents.iter().filter(|(id, _)| id.kind == kind);
+            let expected = of_kind.map(|(id, body)| (&id.name, body));
+            assert!(state.documents_of(&kind).eq(expected), "documents of kind {kind}");
+        }
         let live = state.describe();
         same(&live, &self.standby.describe(), "a standby that got the same events");
         let condensed = self.condensed();

@@ -6,6 +6,7 @@
 //! `  words=140000 variables=9 line=9 body=9`, for works that are large
 //! `join w life=1 acks=yes` · `ack w 1.3` · `decline w a the reason`
 //! `push w lease=5` · `pull w 3 until=50 lease=5` · `report w a=ok 1/2@1.0=1 x.1-9=sig9` · `return w a<b front`
+//! `documents pool/a=text pool/b`
 //! `cancel 1 2-5,7` · `hold 1` · `release 1 held` · `retry 1 failed` · `prioritise 5 1 2-3`
 
 use laboro_core::*;
@@ -36,6 +37,9 @@ pub fn configure(config: &mut Config, words: &str) -> Parsed<()> {
             "tasks" => config.limits.tasks = number(value)?,
             "cycle_search" => config.limits.cycle_search = number(value)?,
             "preds_a_task" => config.limits.preds_a_task = number(value)?,
+            "documents" => config.documents.count = number(value)?,
+            "document_bytes" => config.documents.bytes = number(value)?,
+            "documents_bytes" => config.documents.bytes_in_all = number(value)?,
             "edges" => config.limits.edges = number(value)?,
             "workers" => config.limits.workers = number(value)?,
             "group_tasks" => config.quotas.group_tasks = number(value)?,
@@ -103,6 +107,9 @@ pub fn parse(line: &str) -> Parsed<Command> {
         "eject" => Command::Eject(worker(&words)?, words[1..].join(" ")),
         "pardon" => Command::Pardon(worker(&words)?),
         "forget" => Command::Forget(job(&words)?),
+        "documents" => Command::ChangeDocuments(
+            words.iter().map(|word| document(word)).collect::<Parsed<_>>()?,
+        ),
         "query" => Command::Query(query(&words)?),
         "watch" => Command::Watch(match words.first() {
             Some(job) => Scope::Job(JobId(number(job)?)),
@@ -110,6 +117,16 @@ pub fn parse(line: &str) -> Parsed<Command> {
         }),
         "unwatch" => Command::Unwatch(token(&words)?),
         _ => return Err(format!("no such command: {verb}")),
+    })
+}
+
+/// `kind/name=body`, or without a body to remove it.
+fn document(word: &str) -> Parsed<DocumentChange> {
+    let (id, body) = word.split_once('=').map_or((word, None), |(id, body)| (id, Some(body)));
+    let (kind, name) = id.split_once('/').ok_or("a document is kind/name")?;
+    Ok(match body {
+        Some(body) => DocumentChange::set(kind, name, body.as_bytes()),
+        None => DocumentChange::remove(kind, name),
     })
 }
 

@@ -47,6 +47,7 @@ scenarios! {
     what_was_done_elsewhere_is_done: "done_before.txt",
     a_queue_has_quotas: "quotas.txt",
     nothing_begins_before_its_time: "begin.txt",
+    documents_are_kept: "documents.txt",
     people_stay_in_control: "control.txt",
     what_has_no_worker_is_counted: "backlog.txt",
     whoever_watches_is_told: "watch.txt",

@@ -97,6 +97,12 @@ impl Names {
                 let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 format!("judged {} {}{until}{reason}", self.worker(*worker), standing.word())
             }
+            Event::DocumentChanged(change) => {
+                let DocumentId { kind, name } = &change.id;
+                let body = change.body.as_ref();
+                let now = body.map_or("removed".into(), |body| format!("{} bytes", body.len()));
+                format!("document {kind}/{name} is {now}")
+            }
             Event::Restored(_) => "restored".into(),
         }
     }

@@ -177,6 +177,7 @@ fn note(event: &Event) -> Option<Note> {
         | Event::Prioritised { .. }
         | Event::TasksForgotten { .. }
         | Event::Judged { .. }
+        | Event::DocumentChanged(_)
         | Event::Restored(_) => return None,
     })
 }

@@ -13,7 +13,7 @@ use super::RecordError;
 use super::bytes::{ByteReader, ByteWriter};
 use deltas::{Last, Line};
 use laboro_core::restore::Restore;
-use laboro_core::{Event, Standing, Time};
+use laboro_core::{DocumentChange, DocumentId, Event, Standing, Time};
 
 pub(super) use work::Held;
 
@@ -59,6 +59,7 @@ pub(super) mod tag {
     /// The time of a job has come.
     pub const JOB_DUE: u8 = 45;
     pub const JOB_DEFERRED: u8 = 46;
+    pub const DOCUMENT_CHANGED: u8 = 50;
     pub const RESTORED_COUNTERS: u8 = 64;
     pub const RESTORED_GROUP: u8 = 65;
     pub const RESTORED_WORKER: u8 = 66;
@@ -270,6 +271,12 @@ impl Encoder {
                 self.out.string(reason.as_bytes());
                 self.option(*until, Encoder::time);
             }
+            Event::DocumentChanged(change) => {
+                self.out.u8(tag::DOCUMENT_CHANGED);
+                self.out.string(change.id.kind.bytes());
+                self.out.string(change.id.name.bytes());
+                self.option(change.body.as_deref(), |to, body| to.out.string(body));
+            }
             Event::Restored(piece) => self.restored(piece),
         }
     }
@@ -418,6 +425,11 @@ impl<'a> Decoder<'a> {
                 reason: self.from.text()?.into(),
                 until: self.option(Decoder::time)?,
             },
+            tag::DOCUMENT_CHANGED => {
+                let id = DocumentId { kind: self.plain_name()?, name: self.plain_name()? };
+                let body = self.option(|from| Ok(from.from.string()?.into()))?;
+                Event::DocumentChanged(Box::new(DocumentChange { id, body }))
+            }
             tag => match self.restored(tag)? {
                 Some(piece) => Event::Restored(Box::<Restore>::new(piece)),
                 None => return Err(RecordError::Tag { offset, tag }),

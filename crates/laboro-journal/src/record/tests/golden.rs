@@ -93,6 +93,7 @@ fn every_kind_of_event_has_a_golden_record() {
         tag::RESTORED_JOB_TAGGED,
         tag::JOB_DUE,
         tag::JOB_DEFERRED,
+        tag::DOCUMENT_CHANGED,
         tag::RESTORED_JOB_BY,
         tag::RESTORED_LEASE_FULL,
         tag::RESTORED_LEASE_NODES,

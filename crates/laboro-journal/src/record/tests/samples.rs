@@ -5,8 +5,8 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Amount, Backoff, CallWork, CommandWork, Demand, Event, Fields, GroupId, JobId,
-    JobOptions, LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program,
+    Added, Amount, Backoff, CallWork, CommandWork, Demand, DocumentChange, Event, Fields, GroupId,
+    JobId, JobOptions, LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program,
     Request, ReturnReason, Runner, Setting, Share, Standing, State, Stdin, TaskId, Then, Time,
     Values, Warning, Words, Work, WorkKind, WorkerId,
 };
@@ -49,6 +49,15 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         (
             "job-made-later",
             vec![Event::JobMade { job, group, options: Box::new(later_job_options()) }],
+        ),
+        (
+            "document-changed",
+            [
+                DocumentChange::set("pool", "night", b"{\"queued\":2}"),
+                DocumentChange::remove("pool", "night"),
+            ]
+            .map(|change| Event::DocumentChanged(Box::new(change)))
+            .into(),
         ),
         ("job-due", vec![Event::JobDue { job }]),
         (

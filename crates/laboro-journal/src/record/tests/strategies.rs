@@ -5,10 +5,10 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{
-    Added, Amount, Backoff, CallWork, CommandWork, Demand, Event, Fields, GroupId, JobId,
-    JobOptions, LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion, Profile, Program,
-    Ranges, Request, ReturnReason, Setting, Share, Standing, State, Stdin, TaskId, Then, Time,
-    Values, Words, Work, WorkKind, WorkerId,
+    Added, Amount, Backoff, CallWork, CommandWork, Demand, DocumentChange, DocumentId, Event,
+    Fields, GroupId, JobId, JobOptions, LeaseNo, Name, Needs, NewArray, NewTask, Outcome, Portion,
+    Profile, Program, Ranges, Request, ReturnReason, Setting, Share, Standing, State, Stdin,
+    TaskId, Then, Time, Values, Words, Work, WorkKind, WorkerId,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -50,6 +50,10 @@ fn about_groups_and_jobs() -> impl Strategy<Value = Event> {
         job().prop_map(|job| Event::JobDue { job }),
         (job(), of(time())).prop_map(|(job, begin)| Event::JobDeferred { job, begin }),
         job().prop_map(|job| Event::JobForgotten { job }),
+        (name(), name(), of(bytes())).prop_map(|(kind, name, body)| {
+            let (id, body) = (DocumentId { kind, name }, body.map(Arc::from));
+            Event::DocumentChanged(Box::new(DocumentChange { id, body }))
+        }),
     ]
 }
 
