@@ -201,6 +201,8 @@ pub struct Failure {
 pub fn shown_target(target: &str) -> String {
     let start = target.find("://").map(|at| at + 3).filter(|_| {
         let scheme = target.split("://").next().unwrap_or_default();
+        // A condition may stand before it.
+        let scheme = scheme.rsplit(':').next().unwrap_or_default();
         scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
     });
     let Some(start) = start else { return target.to_owned() };

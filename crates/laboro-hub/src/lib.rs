@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+mod documents;
 pub mod fuq;
 pub mod history;
 pub mod hooks;

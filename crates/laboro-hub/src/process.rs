@@ -7,6 +7,7 @@ mod claim;
 mod curve;
 mod door;
 mod engine;
+mod helpers;
 mod http;
 mod journal;
 mod own_access;
@@ -14,22 +15,23 @@ mod shared_identity;
 mod socket;
 mod standby_redirect;
 
+pub use helpers::read_kept;
 pub use own_access::prepare;
 pub use socket::{LocalSocket, SocketFile, socket_places};
 
 use crate::config::{BadDoor, ChangeJobs, DoorSettings, Durability, Listen, Settings};
+use crate::documents::DocumentError;
 use crate::history::History;
-use crate::hooks::{self, HookNotes, Hooks};
 use crate::http::Services;
 use crate::inbox::{Handle, server};
 use crate::keep::{KeepError, Keeper, Outputs};
 use crate::listen::{Dialect, DoorState, DoorStats, OpenDoor, Reception};
-use crate::pools::{self, PoolRefusal, Pools};
-use crate::schedules::{self, Schedules};
+use crate::pools::PoolRefusal;
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
 use crate::transport::{ConnectionLimits, Hall};
 use claim::Claim;
 use engine::Engine;
+use helpers::Helpers;
 use journal::HubJournal;
 use laboro_api::tunnel::PROTOCOL as TUNNEL_PROTOCOL;
 use laboro_core::Hub;
@@ -71,6 +73,8 @@ pub enum HubError {
     NoDoor,
     #[error("cannot open the audit log: {0}")]
     Audit(#[from] crate::http::AuditError),
+    #[error(transparent)]
+    Documents(#[from] DocumentError),
     #[error(transparent)]
     Pools(#[from] PoolRefusal),
     #[error(transparent)]
@@ -184,7 +188,7 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
     });
     let states: Vec<DoorState> = states.collect::<Result<_, HubError>>()?;
     let (doors, listeners) = bind(&doors, &mechanisms, settings, front.native)?;
-    let (hub, first) = Hub::begin(ledger, settings.core(), clock.now(), seed()?);
+    let (mut hub, first) = Hub::begin(ledger, settings.core(), clock.now(), seed()?);
     journal.commit_blocking(first)?;
 
     let native = doors.iter().find(|door| door.dialect == Dialect::Native).map(|door| door.address);
@@ -198,6 +202,13 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
     let tokens = Tokens::open(&settings.dir)?.with_logins(settings.logins.limits());
     let tokens = Arc::new(tokens);
     let (server, handle) = server(&settings.server(), clock);
+    let people = handle.for_people();
+    let helpers = match web {
+        None => None,
+        Some(_) => {
+            Some(Helpers::open(settings, &access, &people, clock, (&mut hub, &mut journal))?)
+        }
+    };
     let (history, mut journal, recorder) = History::new(journal);
     keeper.outputs().tell_times(&history);
     let recorder = recorder.keeping(settings.dir.join("charts.jsonl"), clock.now());
@@ -245,26 +256,13 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
             let body_profiles = settings.tasks.classes;
             let own = settings.http_limits.limits();
             let limits = crate::http::Limits { allow, admission, body_profiles, ..own };
-            let list_ms = settings.pools.list_ms;
-            let pools = Pools::open(&settings.dir, &access, handle.for_people(), clock, list_ms)?;
-            pools.settle_file(&settings.pool)?;
-            pools::start(&pools, stop.clone()).map_err(HubError::Thread)?;
-            let people = handle.for_people();
-            let told = (&settings.hooks, settings.hook.as_slice());
-            let hooks =
-                Hooks::open(&settings.dir, told.0, told.1, people, clock, Some(pools.clone()))?;
-            let (notes, changed, heard) = HookNotes::new();
-            journal.tell_hooks(notes);
-            hooks::start(&hooks, changed, heard, stop.clone()).map_err(HubError::Thread)?;
-            let people = handle.for_people();
-            let schedules =
-                Schedules::open(&settings.dir, &settings.schedule, &access, people, clock)?;
-            schedules::start(&schedules, stop.clone()).map_err(HubError::Thread)?;
+            let helpers = helpers.expect("they are opened where there is an API");
+            journal.tell_hooks(helpers.start(&stop).map_err(HubError::Thread)?);
             let services = Services {
-                schedules: Some(schedules),
-                hooks: Some(hooks),
+                schedules: Some(helpers.schedules),
+                hooks: Some(helpers.hooks),
                 history: Some(history),
-                pools: Some(pools),
+                pools: Some(helpers.pools),
                 dashboard_dir,
                 change_all_jobs: settings.owners.change_jobs == ChangeJobs::All,
                 limits,

@@ -9,11 +9,20 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cron::Cron;
+pub use cron::Cron;
 pub(crate) use keeper::start;
 pub use keeper::{ScheduleError, Schedules};
 
+use crate::documents::{DocumentError, Opening};
 use jiff::tz::TimeZone;
+use std::path::Path;
+
+const OLD_FILE: &str = "schedules.json";
+
+/// Nothing but the reading, of one schedule.
+pub(crate) fn read_kept(opening: &mut Opening<'_>, dir: &Path) -> Result<(), DocumentError> {
+    store::open(opening, &dir.join(OLD_FILE), &["night"], 0).map(drop)
+}
 
 /// That of a name, or of this machine.
 pub(crate) fn time_zone(name: Option<&str>) -> Result<TimeZone, String> {

@@ -1,7 +1,7 @@
 //! Starts workers where there is work for them: a pool is a shape of worker and the commands of a batch system. What to
 //! start, when to wait and what a failure means is decided in `pool` and `demand`, which are pure: time is an argument.
 //! What the commands of a batch system are and what they print is in `scheduler`; `call` runs them within bounds, and
-//! `store` keeps what is known over restarts. Talking to the hub is its caller's affair.
+//! `store` is what is known of all pools. Talking to the hub is its caller's affair.
 
 #![forbid(unsafe_code)]
 

@@ -8,7 +8,7 @@ use laboro_core::{Backlog, counted};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
     pub spec: PoolSpec,
     /// Defined in `hub.toml`; removed when its lines are deleted there.

@@ -1,12 +1,11 @@
-//! What is known of pools, in a file of the hub's directory that is replaced as a whole at every change: an allocation is
-//! written down before it is submitted, so that a hub that was killed finds it again.
+//! What is known of pools, and `pools.json`, in which earlier versions kept it. That file is read once and never written.
 
 use crate::pool::Pool;
 use laboro_net::{SecurityError, secret_file};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::path::Path;
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct State {
     pub version: u32,
     /// The number of the last allocation.
@@ -28,23 +27,16 @@ pub enum StoreError {
 const VERSION: u32 = 1;
 
 impl State {
-    pub fn read(path: &Path) -> Result<State, StoreError> {
-        let Some(text) = secret_file::read(path)? else { return Ok(State::default()) };
+    pub fn read(path: &Path) -> Result<Option<State>, StoreError> {
+        let Some(text) = secret_file::read(path)? else { return Ok(None) };
         let malformed =
             |why: String| StoreError::Malformed { path: path.display().to_string(), why };
         let state: State =
             serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
         match state.version {
-            0..=VERSION => Ok(state),
+            0..=VERSION => Ok(Some(state)),
             newer => Err(malformed(format!("version {newer} is of a newer laboro"))),
         }
-    }
-
-    /// It is there when this returns, also after a power cut.
-    pub fn write(&mut self, path: &Path) -> Result<(), StoreError> {
-        self.version = VERSION;
-        let text = serde_json::to_string(self).expect("strings and numbers have a JSON form");
-        Ok(secret_file::replace(path, &text)?)
     }
 
     pub fn find(&self, name: &str) -> Option<&Pool> {

@@ -2,6 +2,7 @@
 
 use super::send::Envelope;
 use super::store::Delivery;
+use super::target::target_for;
 use crate::config::{HookEvent, HookRule};
 use laboro_api::{self as api, JobState};
 use laboro_core::{JobView, Time, counted};
@@ -134,7 +135,8 @@ impl Happening {
             .map(|rule| (rule.to.clone(), rule.secret_file.clone()))
             .collect();
         if let Happening::JobEnded { targets: own, .. } = self {
-            targets.extend(own.iter().map(|to| (to.clone(), None)));
+            let own = own.iter().filter_map(|to| target_for(to, event.word()));
+            targets.extend(own.map(|to| (to.to_owned(), None)));
         }
         if targets.is_empty() {
             return Vec::new();

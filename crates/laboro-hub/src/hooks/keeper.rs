@@ -1,11 +1,13 @@
 //! The thread of hooks: finds out what happened, writes down what is due, delivers it, and tries again what was not taken.
 
+use super::OLD_FILE;
 use super::happening::Happening;
 use super::notes::Note;
 use super::send::{Envelope, send};
-use super::store::{Delivery, Store};
+use super::store::{Cursor, Delivery, Store, Update};
 use super::target::Target;
 use crate::config::{HookEvent, HookRule, HookSettings};
+use crate::documents::{DocumentError, Documents, Opening};
 use crate::inbox::Handle;
 use crate::pools::Pools;
 use crate::security::SecurityError;
@@ -28,7 +30,7 @@ pub enum HookError {
     #[error("delivery {0} has not failed: there is nothing to try again")]
     NotFailed(u64),
     #[error(transparent)]
-    Store(#[from] SecurityError),
+    Store(#[from] DocumentError),
 }
 
 /// What those who ask see of the deliveries.
@@ -43,6 +45,9 @@ impl std::fmt::Debug for Hooks {
 
 struct Shared {
     store: Mutex<Store>,
+    documents: Documents,
+    /// One change at a time; held while it is written.
+    changing: tokio::sync::Mutex<()>,
     settings: HookSettings,
     rules: Vec<HookRule>,
     dir: PathBuf,
@@ -53,7 +58,6 @@ struct Shared {
     wake: Notify,
 }
 
-const FILE: &str = "hooks.jsonl";
 const SECRET_FILE: &str = "hook.secret";
 
 impl Hooks {
@@ -65,11 +69,14 @@ impl Hooks {
         handle: Handle,
         clock: Clock,
         pools: Option<Pools>,
-    ) -> Result<Hooks, SecurityError> {
+        opening: &mut Opening<'_>,
+    ) -> Result<Hooks, DocumentError> {
         make_secret(dir, settings)?;
-        let store = Store::open(&dir.join(FILE), clock.now())?;
+        let store = Store::open(opening, &dir.join(OLD_FILE), clock.now())?;
         Ok(Hooks(Arc::new(Shared {
             store: Mutex::new(store),
+            documents: Documents::new(handle.clone()),
+            changing: tokio::sync::Mutex::default(),
             settings: settings.clone(),
             rules: rules.to_vec(),
             dir: dir.to_owned(),
@@ -88,7 +95,7 @@ impl Hooks {
     pub(crate) fn list(&self) -> api::Deliveries {
         let store = self.0.store();
         let deliveries = store.all().map(view).collect();
-        api::Deliveries { deliveries, dropped: store.dropped }
+        api::Deliveries { deliveries, dropped: store.place.dropped }
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<api::Delivery> {
@@ -96,17 +103,18 @@ impl Hooks {
     }
 
     /// One that failed is due again, with all its tries.
-    pub(crate) fn retry(&self, number: u64) -> Result<api::Delivery, HookError> {
-        let mut store = self.0.store();
-        let mut one = store.get(number).cloned().ok_or(HookError::Missing(number))?;
-        if one.state != DeliveryState::Failed {
-            return Err(HookError::NotFailed(number));
-        }
-        one.state = DeliveryState::Pending;
-        (one.tries, one.next_ms, one.ended_ms) = (0, self.0.clock.now().0, None);
-        let shown = view(&one);
-        store.change(one)?;
-        drop(store);
+    pub(crate) async fn retry(&self, number: u64) -> Result<api::Delivery, HookError> {
+        let now = self.0.clock.now().0;
+        let again = |store: &Store| {
+            let mut one = store.get(number).cloned().ok_or(HookError::Missing(number))?;
+            if one.state != DeliveryState::Failed {
+                return Err(HookError::NotFailed(number));
+            }
+            one.state = DeliveryState::Pending;
+            (one.tries, one.next_ms, one.ended_ms) = (0, now, None);
+            Ok((view(&one), store.changed(one)))
+        };
+        let shown = self.0.change(again).await?;
         self.0.wake.notify_one();
         Ok(shown)
     }
@@ -177,6 +185,18 @@ impl Shared {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// It is on the disk when this returns.
+    async fn change<T, E: From<DocumentError>>(
+        &self,
+        change: impl FnOnce(&Store) -> Result<(T, Update), E>,
+    ) -> Result<T, E> {
+        let _changing = self.changing.lock().await;
+        let (came_to, update) = change(&self.store())?;
+        self.documents.write(update.changes()).await?;
+        self.store().put(update);
+        Ok(came_to)
+    }
+
     fn wants(&self, event: HookEvent) -> bool {
         self.rules.iter().any(|rule| rule.on.contains(&event))
     }
@@ -234,7 +254,7 @@ impl Keeper {
             while let Ok(note) = self.notes.try_recv() {
                 self.hear(note).await;
             }
-            self.look();
+            self.look().await;
             let next = self.deliver_due();
             let looks = self.looks().then_some(LOOK);
             let wait = next.into_iter().chain(looks).min();
@@ -247,7 +267,7 @@ impl Keeper {
                 Some(ended) = self.sending.join_next(), if !self.sending.is_empty() => {
                     // One that panicked stays in flight until the hub is started again.
                     if let Ok((number, came_to)) = ended {
-                        self.note_try(number, came_to);
+                        self.note_try(number, came_to).await;
                     }
                     // Some that ended were not found because there was no room.
                     is_changed = true;
@@ -266,7 +286,7 @@ impl Keeper {
     async fn find_ended(&mut self, cursor_written: &mut Instant) -> bool {
         let (after, pending) = {
             let store = self.shared.store();
-            (store.cursor, store.pending())
+            (store.place.cursor, store.pending())
         };
         if pending >= self.shared.settings.max_pending {
             return false;
@@ -281,32 +301,35 @@ impl Keeper {
             .into_iter()
             .flat_map(|job| Happening::job_ended(job).deliveries(&self.shared.rules, now))
             .collect();
-        let mut store = self.shared.store();
         if due.is_empty() && cursor_written.elapsed() < CURSOR_KEPT {
-            store.cursor = cursor;
-        } else {
-            *cursor_written = Instant::now();
-            if let Err(error) = store.queue(due, Some(cursor)) {
-                tracing::error!("hooks: {error}");
-            }
+            self.shared.store().place.cursor = cursor;
+            return is_full;
         }
-        is_full
+        *cursor_written = Instant::now();
+        self.keep(due, Some(cursor)).await && is_full
     }
 
-    fn queue(&self, happening: &Happening) {
+    async fn queue(&self, happening: &Happening) {
         let due = happening.deliveries(&self.shared.rules, self.shared.clock.now());
         if due.is_empty() {
             return;
         }
-        let mut store = self.shared.store();
-        if store.pending() + due.len() > self.shared.settings.max_pending {
-            store.dropped += due.len() as u64;
+        if self.shared.store().pending() + due.len() > self.shared.settings.max_pending {
+            self.shared.store().place.dropped += due.len() as u64;
             tracing::warn!(event = "hook_dropped", "too many deliveries wait: one is left out");
             return;
         }
-        if let Err(error) = store.queue(due, None) {
+        self.keep(due, None).await;
+    }
+
+    /// Whether they are on the disk now.
+    async fn keep(&self, due: Vec<Delivery>, cursor: Option<Cursor>) -> bool {
+        let queued = |store: &Store| Ok(((), store.queued(due, cursor)));
+        let came_to: Result<(), DocumentError> = self.shared.change(queued).await;
+        if let Err(error) = &came_to {
             tracing::error!("hooks: {error}");
         }
+        came_to.is_ok()
     }
 
     async fn hear(&mut self, note: Note) {
@@ -324,7 +347,9 @@ impl Keeper {
             Note::Ejected { worker, reason } if self.shared.wants(HookEvent::WorkerEjected) => {
                 if let Some(view) = self.worker(worker).await {
                     let (name, group) = (view.name.to_string(), view.group.to_string());
-                    self.queue(&Happening::WorkerEjected { worker: worker.0, name, group, reason });
+                    let ejected =
+                        Happening::WorkerEjected { worker: worker.0, name, group, reason };
+                    self.queue(&ejected).await;
                 }
             }
             Note::Stopped(job) if self.shared.wants(HookEvent::JobStopped) => {
@@ -339,7 +364,7 @@ impl Keeper {
         if let Ok(Reply::Jobs(views)) = self.shared.handle.ask(query).await
             && let Some(view) = views.into_iter().next()
         {
-            self.queue(&Happening::JobStopped(Box::new(view.into())));
+            self.queue(&Happening::JobStopped(Box::new(view.into()))).await;
         }
     }
 
@@ -351,7 +376,7 @@ impl Keeper {
         if let Some(view) = self.worker(worker).await {
             self.lost.insert(worker.0, Instant::now());
             let (name, group) = (view.name.to_string(), view.group.to_string());
-            self.queue(&Happening::WorkerLost { worker: worker.0, name, group });
+            self.queue(&Happening::WorkerLost { worker: worker.0, name, group }).await;
         }
     }
 
@@ -364,7 +389,7 @@ impl Keeper {
     }
 
     /// At disk and pools, where somebody wants to know: told when it begins, not while it lasts.
-    fn look(&mut self) {
+    async fn look(&mut self) {
         if self.looked.is_some_and(|at| at.elapsed() < LOOK) {
             return;
         }
@@ -374,7 +399,7 @@ impl Keeper {
         {
             let is_low = crate::http::is_disk_low(disk);
             if is_low && !self.is_disk_low {
-                self.queue(&Happening::DiskLow(disk));
+                self.queue(&Happening::DiskLow(disk)).await;
             }
             self.is_disk_low = is_low;
         }
@@ -384,11 +409,9 @@ impl Keeper {
                 pools.into_iter().filter(|pool| pool.failures > 0).collect();
             for pool in &troubled {
                 if !self.troubled.contains(&pool.spec.name) {
-                    self.queue(&Happening::PoolTrouble {
-                        name: pool.spec.name.clone(),
-                        group: pool.spec.group.clone(),
-                        reason: pool.reason.clone(),
-                    });
+                    let (name, group) = (pool.spec.name.clone(), pool.spec.group.clone());
+                    let reason = pool.reason.clone();
+                    self.queue(&Happening::PoolTrouble { name, group, reason }).await;
                 }
             }
             self.troubled = troubled.into_iter().map(|pool| pool.spec.name).collect();
@@ -429,10 +452,9 @@ impl Keeper {
         next.map(|next| Duration::from_millis(next.saturating_sub(now)))
     }
 
-    fn note_try(&mut self, number: u64, came_to: Result<(), String>) {
+    async fn note_try(&mut self, number: u64, came_to: Result<(), String>) {
         let now = self.shared.clock.now().0;
-        let mut store = self.shared.store();
-        let Some(mut one) = store.get(number).cloned() else { return };
+        let Some(mut one) = self.shared.store().get(number).cloned() else { return };
         if let Some(numbers) = self.in_flight.get_mut(&one.to) {
             numbers.remove(&number);
             if numbers.is_empty() {
@@ -460,8 +482,14 @@ impl Keeper {
                 }
             }
         }
-        if let Err(error) = store.change(one) {
+        let noted = |store: &Store| Ok(((), store.changed(one.clone())));
+        let came_to: Result<(), DocumentError> = self.shared.change(noted).await;
+        if let Err(error) = came_to {
             tracing::error!("hooks: {error}");
+            // It is not tried again at once. After a restart it is.
+            let mut store = self.shared.store();
+            let update = store.changed(one.clone());
+            store.put(update);
         }
     }
 }

@@ -1,15 +1,12 @@
-//! Deliveries and the place in the order of ended jobs, in a file of the hub's directory: a JSON object per line, each synced
-//! before anything is done about it, and written anew when most lines say nothing any more. A line that was cut off by a
-//! crash is dropped: nothing was done about it.
+//! Deliveries and the place in the order of ended jobs, as the hub's thread of hooks looks at them. Each is a document in the
+//! journal; what is due and the place are changed together, before anything is done about it.
 
-use crate::security::SecurityError;
+use super::old_file;
+use crate::documents::{DocumentError, Opening, set};
 use laboro_api::DeliveryState;
-use laboro_core::{JobId, Time};
-use laboro_net::secret_file;
+use laboro_core::{DocumentChange, JobId, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// One thing that one receiver is told.
@@ -55,90 +52,94 @@ impl Delivery {
 /// The last job that was looked at, by when it ended.
 pub(super) type Cursor = (Time, JobId);
 
+/// Where the look at ended jobs goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PlaceDocument", into = "PlaceDocument")]
+pub(super) struct Place {
+    pub cursor: Cursor,
+    /// Deliveries that were left out because too many waited.
+    pub dropped: u64,
+}
+
 #[derive(Serialize, Deserialize)]
-struct Line {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cursor: Option<(u64, u32)>,
-    /// New, or as they are now.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    deliveries: Vec<Delivery>,
-    #[serde(default, skip_serializing_if = "is_zero")]
+struct PlaceDocument {
+    cursor: (u64, u32),
+    #[serde(default)]
     dropped: u64,
 }
 
-fn is_zero(count: &u64) -> bool {
-    *count == 0
+impl From<PlaceDocument> for Place {
+    fn from(document: PlaceDocument) -> Place {
+        let (time, job) = document.cursor;
+        Place { cursor: (Time(time), JobId(job)), dropped: document.dropped }
+    }
 }
+
+impl From<Place> for PlaceDocument {
+    fn from(place: Place) -> PlaceDocument {
+        let (time, job) = place.cursor;
+        PlaceDocument { cursor: (time.0, job.0), dropped: place.dropped }
+    }
+}
+
+/// Documents of deliveries have their number as a name.
+const DELIVERY: &str = "delivery";
+const PLACE: &str = "hooks";
+const PLACE_NAME: &str = "place";
 
 #[derive(Debug)]
 pub(super) struct Store {
-    path: PathBuf,
-    file: Option<File>,
-    lines: usize,
-    pub cursor: Cursor,
-    pub dropped: u64,
+    pub place: Place,
     all: BTreeMap<u64, Delivery>,
     /// How many of them wait.
     pending: usize,
-    next: u64,
+}
+
+/// What one change writes.
+#[derive(Debug)]
+pub(super) struct Update {
+    place: Option<Place>,
+    deliveries: Vec<Delivery>,
+    gone: Vec<u64>,
+}
+
+impl Update {
+    pub fn changes(&self) -> Vec<DocumentChange> {
+        let place = self.place.map(|place| set(PLACE, PLACE_NAME, &place));
+        let deliveries = self.deliveries.iter();
+        let deliveries = deliveries.map(|one| set(DELIVERY, &one.number.to_string(), one));
+        let gone = self.gone.iter();
+        let gone = gone.map(|number| DocumentChange::remove(DELIVERY, &number.to_string()));
+        place.into_iter().chain(deliveries).chain(gone).collect()
+    }
 }
 
 /// Deliveries that are over and can still be looked at.
 const ENDED_KEPT: usize = 500;
-const LINES_SPARE: usize = 500;
+/// They are forgotten several at once.
+const ENDED_SPARE: usize = 50;
 
 impl Store {
-    /// `now` is where a hub begins that has no file yet: what ended before is not told.
-    pub fn open(path: &Path, now: Time) -> Result<Store, SecurityError> {
-        let mut store = Store {
-            path: path.to_owned(),
-            file: None,
-            lines: 0,
-            cursor: (now, JobId(u32::MAX)),
-            dropped: 0,
-            all: BTreeMap::new(),
-            pending: 0,
-            next: 1,
-        };
-        let text = match std::fs::read(path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(SecurityError::io(path, "read it")(error)),
-        };
-        let count = text.lines().count();
-        for (at, line) in text.lines().enumerate() {
-            match serde_json::from_str::<Line>(line) {
-                Ok(line) => store.add(line),
-                Err(_) if at + 1 == count => {}
-                Err(error) => {
-                    let why = format!(
-                        "line {}: {error}; move the file away to start without what it has to deliver",
-                        at + 1
-                    );
-                    return Err(SecurityError::malformed(path, why));
-                }
-            }
+    /// `now` is where a hub begins that has no hooks yet: what ended before is not told. `file` is that of earlier versions.
+    pub fn open(opening: &mut Opening<'_>, file: &Path, now: Time) -> Result<Store, DocumentError> {
+        let mut places = opening.read(PLACE)?;
+        let deliveries: Vec<(String, Delivery)> = opening.read(DELIVERY)?;
+        let mut all: BTreeMap<u64, Delivery> =
+            deliveries.into_iter().map(|(_, one)| (one.number, one)).collect();
+        let mut place = places.pop().map(|(_, place)| place);
+        let mut new = Update { place: None, deliveries: Vec::new(), gone: Vec::new() };
+        if let Some(old) = old_file::read(file)? {
+            place = place.or(old.place);
+            new.deliveries =
+                old.deliveries.into_iter().filter(|one| !all.contains_key(&one.number)).collect();
+            all.extend(new.deliveries.iter().map(|one| (one.number, one.clone())));
+            opening.replaces(file);
         }
-        store.rewrite()?;
-        Ok(store)
-    }
-
-    fn add(&mut self, line: Line) {
-        if let Some((time, job)) = line.cursor {
-            self.cursor = (Time(time), JobId(job));
-        }
-        self.dropped = self.dropped.max(line.dropped);
-        for delivery in line.deliveries {
-            self.next = self.next.max(delivery.number + 1);
-            self.put(delivery);
-        }
-    }
-
-    fn put(&mut self, delivery: Delivery) {
-        self.pending += usize::from(delivery.state == DeliveryState::Pending);
-        if let Some(before) = self.all.insert(delivery.number, delivery) {
-            self.pending -= usize::from(before.state == DeliveryState::Pending);
-        }
+        let place = place.unwrap_or(Place { cursor: (now, JobId(u32::MAX)), dropped: 0 });
+        new.place = Some(place);
+        opening.write(new.changes());
+        let pending = all.values().filter(|one| one.state == DeliveryState::Pending).count();
+        Ok(Store { place, all, pending })
     }
 
     pub fn pending(&self) -> usize {
@@ -159,75 +160,45 @@ impl Store {
         self.all.values().filter(|one| one.state == DeliveryState::Pending)
     }
 
-    /// New ones get their numbers here. All of it is on the disk when this returns.
-    pub fn queue(
-        &mut self,
-        mut new: Vec<Delivery>,
-        cursor: Option<Cursor>,
-    ) -> Result<(), SecurityError> {
-        for delivery in &mut new {
-            delivery.number = self.next;
-            self.next += 1;
+    /// New ones, which get their numbers here.
+    pub fn queued(&self, mut new: Vec<Delivery>, cursor: Option<Cursor>) -> Update {
+        let last = self.all.last_key_value().map_or(0, |(number, _)| *number);
+        for (delivery, number) in new.iter_mut().zip(last + 1..) {
+            delivery.number = number;
         }
-        self.write(Line {
-            cursor: cursor.map(|(time, job)| (time.0, job.0)),
-            deliveries: new,
-            dropped: self.dropped,
-        })
+        let place = Place { cursor: cursor.unwrap_or(self.place.cursor), ..self.place };
+        Update { place: Some(place), deliveries: new, gone: Vec::new() }
     }
 
     /// One as it is now.
-    pub fn change(&mut self, delivery: Delivery) -> Result<(), SecurityError> {
-        self.write(Line { cursor: None, deliveries: vec![delivery], dropped: 0 })
+    pub fn changed(&self, delivery: Delivery) -> Update {
+        let mut gone = Vec::new();
+        if self.all.len() - self.pending > ENDED_KEPT + ENDED_SPARE {
+            let is_over = |one: &&Delivery| one.state != DeliveryState::Pending;
+            let over = self.all.values().filter(is_over).map(|one| one.number);
+            gone = over.filter(|number| *number != delivery.number).take(ENDED_SPARE).collect();
+        }
+        Update { place: None, deliveries: vec![delivery], gone }
     }
 
-    fn write(&mut self, line: Line) -> Result<(), SecurityError> {
-        let mut text = serde_json::to_string(&line).expect("strings and numbers have a JSON form");
-        text.push('\n');
-        self.add(line);
-        if self.lines > 2 * (self.pending + ENDED_KEPT) + LINES_SPARE || self.file.is_none() {
-            return self.rewrite();
+    /// It is on the disk.
+    pub fn put(&mut self, update: Update) {
+        self.place = update.place.unwrap_or(self.place);
+        for number in update.gone {
+            self.count(number, usize::wrapping_sub);
+            self.all.remove(&number);
         }
-        let file = self.file.as_mut().expect("there is one");
-        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
-        if let Err(error) = written {
-            // What is in memory is written as a whole with the next change.
-            self.file = None;
-            return Err(SecurityError::io(&self.path, "write to it")(error));
+        for delivery in update.deliveries {
+            let number = delivery.number;
+            self.count(number, usize::wrapping_sub);
+            self.all.insert(number, delivery);
+            self.count(number, usize::wrapping_add);
         }
-        self.lines += 1;
-        Ok(())
     }
 
-    fn rewrite(&mut self) -> Result<(), SecurityError> {
-        let ended: Vec<u64> = (self.all.values())
-            .filter(|one| one.state != DeliveryState::Pending)
-            .map(|one| one.number)
-            .collect();
-        for number in &ended[..ended.len().saturating_sub(ENDED_KEPT)] {
-            self.all.remove(number);
-        }
-        let (time, job) = self.cursor;
-        let head =
-            Line { cursor: Some((time.0, job.0)), deliveries: Vec::new(), dropped: self.dropped };
-        let lines = std::iter::once(head).chain(self.all.values().map(|one| Line {
-            cursor: None,
-            deliveries: vec![one.clone()],
-            dropped: 0,
-        }));
-        let mut text = String::new();
-        self.lines = 0;
-        for line in lines {
-            text.push_str(
-                &serde_json::to_string(&line).expect("strings and numbers have a JSON form"),
-            );
-            text.push('\n');
-            self.lines += 1;
-        }
-        self.file = None;
-        secret_file::replace(&self.path, &text)?;
-        let open = File::options().append(true).open(&self.path);
-        self.file = Some(open.map_err(SecurityError::io(&self.path, "open it"))?);
-        Ok(())
+    fn count(&mut self, number: u64, change: fn(usize, usize) -> usize) {
+        let is_pending =
+            self.all.get(&number).is_some_and(|one| one.state == DeliveryState::Pending);
+        self.pending = change(self.pending, usize::from(is_pending));
     }
 }

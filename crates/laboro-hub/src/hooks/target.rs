@@ -12,13 +12,25 @@ pub enum Target {
     Command(String),
 }
 
+/// Before a target of a job that is to be told only if the job failed.
+pub const IF_FAILED: &str = "if-failed:";
+
+/// Whether this target of a job is told of this event, and what follows its condition.
+pub fn target_for<'a>(text: &'a str, event: &str) -> Option<&'a str> {
+    match text.strip_prefix(IF_FAILED) {
+        Some(target) => (event == "job_failed").then_some(target),
+        None => Some(text),
+    }
+}
+
 /// Longer ones belong into a file.
 const BYTES_MAX: usize = 8192;
 
 impl Target {
-    /// `https://…`, `http://…`, `mail:ADDRESS`, or else a shell line.
+    /// `https://…`, `http://…`, `mail:ADDRESS`, or else a shell line; each may have a condition before it.
     pub fn parse(text: &str) -> Result<Target, String> {
         let text = text.trim();
+        let text = text.strip_prefix(IF_FAILED).unwrap_or(text);
         if text.is_empty() {
             return Err("there is nothing to call: give a URL, mail:ADDRESS or a command".into());
         }

@@ -1,12 +1,14 @@
-//! Targets, who may name them, and the file of deliveries. Deliveries by a whole hub are in `tests/process`.
+//! Targets, who may name them, and the documents of deliveries. Deliveries by a whole hub are in `tests/process`.
 
 use super::allowed::{Requester, refusal};
 use super::send::signature;
-use super::store::{Delivery, Store};
+use super::store::{Delivery, Store, Update};
 use super::target::Target;
 use crate::config::HookSettings;
+use crate::documents::Opening;
 use laboro_api::DeliveryState;
-use laboro_core::{JobId, Time};
+use laboro_core::{DocumentChange, Event, JobId, Ledger, Time};
+use std::path::Path;
 
 #[test]
 fn a_target_is_a_url_an_address_or_a_command() {
@@ -14,6 +16,8 @@ fn a_target_is_a_url_an_address_or_a_command() {
         ("https://example.org/hook?x=1", "url"),
         ("HTTP://[::1]:8080/", "url"),
         ("mail:alice@example.org", "mail"),
+        ("if-failed:mail:alice@example.org", "mail"),
+        ("if-failed:https://example.org/", "url"),
         ("notify-send done", "command"),
         ("curl https://example.org", "command"),
     ];
@@ -103,54 +107,94 @@ fn delivery(job: u32) -> Delivery {
     }
 }
 
-#[test]
-fn what_is_due_and_the_place_in_the_order_outlive_the_process() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("hooks.jsonl");
-    let mut store = Store::open(&path, Time(100)).unwrap();
-    assert_eq!(store.cursor, (Time(100), JobId(u32::MAX)), "what ended before is not told");
-    store.queue(vec![delivery(1), delivery(2)], Some((Time(120), JobId(2)))).unwrap();
-    let mut first = store.get(1).unwrap().clone();
-    first.state = DeliveryState::Delivered;
-    store.change(first).unwrap();
-    drop(store);
-    // A line that was not written to its end.
-    let mut text = std::fs::read_to_string(&path).unwrap();
-    text.push_str("{\"deliveries\":[{\"num");
-    std::fs::write(&path, text).unwrap();
-    let mut store = Store::open(&path, Time(900)).unwrap();
-    assert_eq!(store.cursor, (Time(120), JobId(2)));
-    assert_eq!(
-        store.waiting().map(|one| (one.number, one.job)).collect::<Vec<_>>(),
-        [(2, Some(2))]
-    );
-    store.queue(vec![delivery(3)], None).unwrap();
-    assert_eq!(store.all().next().unwrap().number, 3, "a number is used once");
-    let mode =
-        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
-    assert_eq!(mode & 0o777, 0o600, "URLs are secrets");
+/// A store, and the documents that it writes.
+struct World {
+    ledger: Ledger,
+    store: Store,
+}
+
+impl World {
+    fn open(mut ledger: Ledger, file: &Path, now: Time) -> World {
+        let mut opening = Opening::of(&ledger);
+        let store = Store::open(&mut opening, file, now).unwrap();
+        let changes = opening.into_writing().into_changes();
+        apply(&mut ledger, changes);
+        World { ledger, store }
+    }
+
+    fn write(&mut self, update: Update) -> usize {
+        let changes = update.changes();
+        let bytes =
+            changes.iter().map(|change| change.body.as_ref().map_or(0, |body| body.len())).sum();
+        apply(&mut self.ledger, changes);
+        self.store.put(update);
+        bytes
+    }
+
+    fn deliver(&mut self, number: u64) {
+        let mut one = self.store.get(number).unwrap().clone();
+        one.state = DeliveryState::Delivered;
+        self.write(self.store.changed(one));
+    }
+}
+
+fn apply(ledger: &mut Ledger, changes: Vec<DocumentChange>) {
+    for change in changes {
+        ledger.apply(Time(0), &Event::DocumentChanged(Box::new(change)));
+    }
 }
 
 #[test]
-fn the_file_stays_small_however_much_was_delivered() {
+fn what_is_due_and_the_place_in_the_order_are_in_the_journal() {
+    let none = Path::new("/nowhere/hooks.jsonl");
+    let mut world = World::open(Ledger::default(), none, Time(100));
+    let place = world.store.place.cursor;
+    assert_eq!(place, (Time(100), JobId(u32::MAX)), "what ended before is not told");
+    let due = vec![delivery(1), delivery(2)];
+    world.write(world.store.queued(due, Some((Time(120), JobId(2)))));
+    world.deliver(1);
+    let mut world = World::open(world.ledger, none, Time(900));
+    assert_eq!(world.store.place.cursor, (Time(120), JobId(2)));
+    assert_eq!(
+        world.store.waiting().map(|one| (one.number, one.job)).collect::<Vec<_>>(),
+        [(2, Some(2))]
+    );
+    world.write(world.store.queued(vec![delivery(3)], None));
+    assert_eq!(world.store.all().next().unwrap().number, 3, "a number is used once");
+}
+
+#[test]
+fn a_file_of_an_earlier_version_is_read_without_a_line_that_was_cut_off() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("hooks.jsonl");
-    let mut store = Store::open(&path, Time(0)).unwrap();
-    for number in 1..=1000 {
-        store.queue(vec![delivery(1)], None).unwrap();
-        let mut one = store.get(number).unwrap().clone();
-        one.state = DeliveryState::Delivered;
-        store.change(one).unwrap();
+    let file = dir.path().join("hooks.jsonl");
+    let old = include_str!("../../../laboro/tests/it/hub/old_files/hooks.jsonl");
+    std::fs::write(&file, format!("{old}{{\"deliveries\":[{{\"num")).unwrap();
+    let world = World::open(Ledger::default(), &file, Time(900));
+    assert_eq!(world.store.place.cursor, (Time(1_795_035_055_468), JobId(2)));
+    let states: Vec<_> = world.store.all().map(|one| (one.number, one.state)).collect();
+    assert_eq!(states, [(2, DeliveryState::Delivered), (1, DeliveryState::Pending)]);
+    std::fs::write(&file, "{\"cursor\":[1\n{\"cursor\":[1,2]}\n").unwrap();
+    assert!(Store::open(&mut Opening::of(&world.ledger), &file, Time(0)).is_err());
+}
+
+#[test]
+fn what_is_kept_and_what_a_delivery_writes_stay_small_however_many_there_were() {
+    let mut world = World::open(Ledger::default(), Path::new("/nowhere"), Time(0));
+    for number in 1..=2000 {
+        let bytes = world.write(world.store.queued(vec![delivery(1)], None));
+        assert!(bytes < 300, "{bytes}");
+        world.deliver(number);
     }
-    assert_eq!(store.pending(), 0);
-    assert!(store.all().count() <= 750);
-    assert!(std::fs::read_to_string(&path).unwrap().lines().count() <= 1502);
+    assert_eq!(world.store.pending(), 0);
+    assert!(world.store.all().count() <= 600);
+    let kept = ["delivery", "hooks"].map(|kind| world.ledger.documents_of(&kind.into()).count());
+    assert_eq!(kept, [world.store.all().count(), 1]);
 }
 
 #[test]
 fn a_lost_task_an_ejected_worker_and_a_stopped_job_are_noted() {
     use super::notes::{HookNotes, Note};
-    use laboro_core::{Event, ReturnReason, Standing, TaskId, WorkerId};
+    use laboro_core::{ReturnReason, Standing, TaskId, WorkerId};
     let task = TaskId::new(JobId(1), 2);
     let returned = |why| Event::Returned { task, why, preds: Vec::new() };
     let judged = |standing| Event::Judged {

@@ -34,7 +34,10 @@ pub(super) async fn retry(
         return Err(HookError::Missing(number).into());
     }
     visitor.note(format!("delivery {number}"));
-    Ok(Json(hooks.retry(number)?))
+    let hooks = hooks.clone();
+    // To its end, also when the client hangs up meanwhile.
+    let came_to = tokio::spawn(async move { hooks.retry(number).await }).await;
+    Ok(Json(came_to.map_err(|error| super::operation::internal(&error))??))
 }
 
 impl Visitor {

@@ -38,7 +38,7 @@ pub(super) async fn add(
     let spec: PoolSpec =
         serde_json::from_value(body.into()).map_err(|error| super::extract::malformed(&error))?;
     visitor.note(format!("pool {}", spec.name));
-    changed(&api, move |pools| pools.add(spec)).await
+    changed(&api, |pools| async move { pools.add(spec).await }).await
 }
 
 /// One pool with its allocations and what happened lately.
@@ -66,7 +66,7 @@ pub(super) async fn remove(
     At(name): At<String>,
 ) -> Answer<api::Pool> {
     may_change(&visitor)?;
-    changed(&api, move |pools| pools.set(&name, Standing::Removing)).await
+    changed(&api, |pools| async move { pools.set(&name, Standing::Removing).await }).await
 }
 
 /// Nothing more is started; what is there stays. For admins.
@@ -79,7 +79,7 @@ pub(super) async fn pause(
     At(name): At<String>,
 ) -> Answer<api::Pool> {
     may_change(&visitor)?;
-    changed(&api, move |pools| pools.set(&name, Standing::Paused)).await
+    changed(&api, |pools| async move { pools.set(&name, Standing::Paused).await }).await
 }
 
 /// Undoes a pause, and ends the wait after a failure. For admins.
@@ -92,7 +92,7 @@ pub(super) async fn resume(
     At(name): At<String>,
 ) -> Answer<api::Pool> {
     may_change(&visitor)?;
-    changed(&api, move |pools| pools.set(&name, Standing::Active)).await
+    changed(&api, |pools| async move { pools.set(&name, Standing::Active).await }).await
 }
 
 /// Tries the commands of a pool without submitting anything. For admins.
@@ -118,13 +118,12 @@ fn may_change(visitor: &Visitor) -> Result<(), Refused> {
     visitor.must_be_unbound()
 }
 
-/// Away from the threads that answer: it is written to the disk.
-async fn changed(
+/// To its end, also when the client hangs up meanwhile.
+async fn changed<F: Future<Output = Result<api::Pool, PoolRefusal>> + Send + 'static>(
     api: &super::Api,
-    change: impl FnOnce(&Pools) -> Result<api::Pool, PoolRefusal> + Send + 'static,
+    change: impl FnOnce(Pools) -> F,
 ) -> Answer<api::Pool> {
-    let pools = known(api)?.clone();
-    let came_to = tokio::task::spawn_blocking(move || change(&pools)).await;
+    let came_to = tokio::spawn(change(known(api)?.clone())).await;
     Ok(Json(came_to.map_err(|error| super::operation::internal(&error))??))
 }
 

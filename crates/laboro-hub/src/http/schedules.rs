@@ -44,7 +44,7 @@ pub(super) async fn run(
     At(name): At<String>,
 ) -> Answer<api::Schedule> {
     may_change(&visitor)?;
-    Ok(Json(known(&api, &name)?.run_now(&name).await?))
+    changed(&api, name, |schedules, name| async move { schedules.run_now(&name).await }).await
 }
 
 /// Submits nothing until it is resumed. For admins.
@@ -57,7 +57,7 @@ pub(super) async fn pause(
     At(name): At<String>,
 ) -> Answer<api::Schedule> {
     may_change(&visitor)?;
-    Ok(Json(known(&api, &name)?.pause(&name, true)?))
+    changed(&api, name, |schedules, name| async move { schedules.pause(&name, true).await }).await
 }
 
 /// Undoes a pause; what was planned meanwhile is left out. For admins.
@@ -70,7 +70,7 @@ pub(super) async fn resume(
     At(name): At<String>,
 ) -> Answer<api::Schedule> {
     may_change(&visitor)?;
-    Ok(Json(known(&api, &name)?.pause(&name, false)?))
+    changed(&api, name, |schedules, name| async move { schedules.pause(&name, false).await }).await
 }
 
 fn sees(visitor: &Visitor, schedule: &api::Schedule) -> bool {
@@ -81,6 +81,17 @@ fn sees(visitor: &Visitor, schedule: &api::Schedule) -> bool {
 fn may_change(visitor: &Visitor) -> Result<(), Refused> {
     visitor.must_be_admin()?;
     visitor.must_be_unbound()
+}
+
+/// To its end, also when the client hangs up meanwhile.
+async fn changed<F: Future<Output = Result<api::Schedule, ScheduleError>> + Send + 'static>(
+    api: &Api,
+    name: String,
+    change: impl FnOnce(Schedules, String) -> F,
+) -> Answer<api::Schedule> {
+    let schedules = known(api, &name)?.clone();
+    let came_to = tokio::spawn(change(schedules, name)).await;
+    Ok(Json(came_to.map_err(|error| super::operation::internal(&error))??))
 }
 
 fn known<'a>(api: &'a Api, name: &str) -> Result<&'a Schedules, Refused> {

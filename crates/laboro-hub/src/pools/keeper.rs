@@ -1,14 +1,17 @@
-//! What is known of pools, shared by those who ask and the one that tends to them. Every change is on the disk when the
-//! call returns.
+//! What is known of pools, shared by those who ask and the one that tends to them. Every change is in the hub's journal when
+//! the call returns.
 
+use super::tokens::PoolTokens;
+use super::{OLD_FILE, kept};
 use crate::config::NamedPool;
+use crate::documents::{DocumentError, Documents, Opening};
 use crate::inbox::Handle;
-use crate::security::{Access, NewToken, Role, SecurityError, TokenBook};
+use crate::security::{Access, Role, SecurityError};
 use laboro_api::{self as api, PoolSpec};
 use laboro_core::{Backlog, Name, TaskView};
 use laboro_net::Clock;
 use laboro_net::secret_file::make_dir;
-use laboro_pool::{Place, Pool, Scheduler, Shape, Standing, State, StoreError};
+use laboro_pool::{Place, Pool, Scheduler, Shape, Standing, State};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,10 +29,11 @@ impl std::fmt::Debug for Pools {
 }
 
 pub(super) struct Shared {
-    /// Held only to look, and to put in what is on the disk already.
+    /// Held only to look, and to put in what is in the journal already.
     known: Mutex<Known>,
     /// One change at a time; held while it is written.
-    changing: Mutex<()>,
+    changing: tokio::sync::Mutex<()>,
+    documents: Documents,
     /// Something was changed by a person.
     pub wake: Notify,
     dir: PathBuf,
@@ -57,24 +61,28 @@ pub enum PoolRefusal {
     #[error("there is no pool {0}")]
     Missing(String),
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] DocumentError),
     #[error(transparent)]
     Security(#[from] SecurityError),
 }
 
 impl Pools {
-    /// Reads what an earlier life of the hub knew, and writes the addresses of this one for their workers.
+    /// Reads what an earlier life of the hub knew, makes of it what the hub's file says, and writes the addresses of this
+    /// one for their workers.
     pub(crate) fn open(
         dir: &Path,
         access: &Access,
         handle: Handle,
         clock: Clock,
         list_ms: u64,
+        named: &[NamedPool],
+        opening: &mut Opening<'_>,
     ) -> Result<Pools, PoolRefusal> {
-        let state = State::read(&dir.join(FILE))?;
+        let state = kept::open(opening, &dir.join(OLD_FILE))?;
         let pools = Pools(Arc::new(Shared {
             known: Mutex::new(Known { state, backlogs: BTreeMap::new() }),
-            changing: Mutex::new(()),
+            changing: tokio::sync::Mutex::default(),
+            documents: Documents::new(handle.clone()),
             wake: Notify::new(),
             dir: dir.to_owned(),
             handle,
@@ -87,6 +95,11 @@ impl Pools {
         for spec in specs {
             pools.0.give_access(&spec)?;
         }
+        let before = pools.0.known().state.clone();
+        let mut state = before.clone();
+        pools.0.settle_file(named, &mut state)?;
+        opening.write(kept::changes(&before, &state));
+        pools.0.known().state = state;
         Ok(pools)
     }
 
@@ -94,53 +107,24 @@ impl Pools {
         self.0.clone()
     }
 
-    pub fn add(&self, spec: PoolSpec) -> Result<api::Pool, PoolRefusal> {
+    pub async fn add(&self, spec: PoolSpec) -> Result<api::Pool, PoolRefusal> {
         laboro_pool::check(&spec).map_err(PoolRefusal::Bad)?;
         let (name, now_ms) = (spec.name.clone(), self.0.now_ms());
-        self.0.try_change(|state| {
+        let add = |state: &mut State| {
             if state.find(&spec.name).is_some() {
                 return Err(PoolRefusal::Taken(spec.name));
             }
             self.0.give_access(&spec)?;
             state.pools.push(Pool::new(spec, now_ms));
             Ok(())
-        })?;
+        };
+        self.0.try_change(add).await?;
         tracing::info!(event = "pool_added", pool = name, "pool {name} was made");
         self.0.wake.notify_waiters();
         self.show(&name)
     }
 
-    /// Makes, changes and removes pools so that they are what the hub's file says. Those made by a person stay.
-    pub(crate) fn settle_file(&self, named: &[NamedPool]) -> Result<(), PoolRefusal> {
-        let now_ms = self.0.now_ms();
-        let is_named = |pool: &Pool| named.iter().any(|one| one.0.name == pool.spec.name);
-        self.0.try_change(|state| {
-            for NamedPool(spec) in named {
-                let pool = match state.find_mut(&spec.name) {
-                    Some(pool) => pool,
-                    None => {
-                        state.pools.push(Pool::new(spec.clone(), now_ms));
-                        state.pools.last_mut().expect("it was pushed")
-                    }
-                };
-                pool.from_file = true;
-                if pool.standing == Standing::Removing {
-                    pool.standing = Standing::Active;
-                }
-                if pool.spec != *spec {
-                    self.0.change_spec(pool, spec, now_ms);
-                }
-                self.0.give_access(&pool.spec)?;
-            }
-            for pool in state.pools.iter_mut().filter(|pool| pool.from_file && !is_named(pool)) {
-                pool.standing = Standing::Removing;
-                pool.note(now_ms, "removing: its lines in hub.toml were deleted".to_owned());
-            }
-            Ok(())
-        })
-    }
-
-    pub fn set(&self, name: &str, standing: Standing) -> Result<api::Pool, PoolRefusal> {
+    pub async fn set(&self, name: &str, standing: Standing) -> Result<api::Pool, PoolRefusal> {
         let now_ms = self.0.now_ms();
         let words = match standing {
             Standing::Active => "resumed",
@@ -148,7 +132,7 @@ impl Pools {
             Standing::Removing => "is being removed",
         };
         // As it was changed: one that is empty is gone as soon as it may go.
-        let changed = self.0.change(|state| {
+        let set = |state: &mut State| {
             let pool = state.find_mut(name)?;
             // What was asked to go goes.
             if pool.standing != Standing::Removing && pool.standing != standing {
@@ -157,7 +141,8 @@ impl Pools {
                 pool.note(now_ms, words.to_owned());
             }
             Some(pool.clone())
-        })?;
+        };
+        let changed = self.0.change(set).await?;
         let pool = changed.ok_or_else(|| PoolRefusal::Missing(name.to_owned()))?;
         tracing::info!(event = "pool_changed", pool = name, "pool {name}: {words}");
         self.0.wake.notify_waiters();
@@ -221,8 +206,6 @@ impl Pools {
     }
 }
 
-const FILE: &str = "pools.json";
-
 /// Of each command of a test: a person waits, and all of them end before a client gives up.
 const TEST_MAX: Duration = Duration::from_secs(15);
 
@@ -243,31 +226,35 @@ impl Shared {
         self.known().state.find(name).cloned()
     }
 
-    /// It is on the disk when this returns.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> Result<T, StoreError> {
-        self.try_change(|state| Ok(change(state)))
+    /// It is in the journal when this returns.
+    pub(super) async fn change<T>(
+        &self,
+        change: impl FnOnce(&mut State) -> T,
+    ) -> Result<T, DocumentError> {
+        self.try_change(|state| Ok(change(state))).await
     }
 
     /// The same for one that may be refused. Nothing is changed by one that is refused or cannot be written.
-    fn try_change<T, E: From<StoreError>>(
+    async fn try_change<T, E: From<DocumentError>>(
         &self,
         change: impl FnOnce(&mut State) -> Result<T, E>,
     ) -> Result<T, E> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = self.known().state.clone();
+        let _changing = self.changing.lock().await;
+        let before = self.known().state.clone();
+        let mut next = before.clone();
         let came_to = change(&mut next)?;
-        next.write(&self.dir.join(FILE))?;
+        self.documents.write(kept::changes(&before, &next)).await?;
         self.known().state = next;
         Ok(came_to)
     }
 
     /// The same for one pool, if it is still there.
-    pub(super) fn change_pool<T>(
+    pub(super) async fn change_pool<T>(
         &self,
         name: &str,
         change: impl FnOnce(&mut Pool) -> T,
-    ) -> Result<Option<T>, StoreError> {
-        self.change(|state| state.find_mut(name).map(change))
+    ) -> Result<Option<T>, DocumentError> {
+        self.change(|state| state.find_mut(name).map(change)).await
     }
 
     /// How many allocations the pool is to submit now, for this backlog of its group.
@@ -314,43 +301,65 @@ impl Shared {
         Access::path_in(&self.dir_of(name))
     }
 
+    /// Makes, changes and removes pools so that they are what the hub's file says. Those made by a person stay.
+    fn settle_file(&self, named: &[NamedPool], state: &mut State) -> Result<(), PoolRefusal> {
+        let now_ms = self.now_ms();
+        let is_named = |pool: &Pool| named.iter().any(|one| one.0.name == pool.spec.name);
+        for NamedPool(spec) in named {
+            let pool = match state.find_mut(&spec.name) {
+                Some(pool) => pool,
+                None => {
+                    state.pools.push(Pool::new(spec.clone(), now_ms));
+                    state.pools.last_mut().expect("it was pushed")
+                }
+            };
+            pool.from_file = true;
+            if pool.standing == Standing::Removing {
+                pool.standing = Standing::Active;
+            }
+            if pool.spec != *spec {
+                self.change_spec(pool, spec, now_ms)?;
+            }
+            self.give_access(&pool.spec)?;
+        }
+        for pool in state.pools.iter_mut().filter(|pool| pool.from_file && !is_named(pool)) {
+            pool.standing = Standing::Removing;
+            pool.note(now_ms, "removing: its lines in hub.toml were deleted".to_owned());
+        }
+        Ok(())
+    }
+
     /// Allocations are found again by the commands and the token that they were started with.
-    fn change_spec(&self, pool: &mut Pool, spec: &PoolSpec, now_ms: u64) {
+    fn change_spec(
+        &self,
+        pool: &mut Pool,
+        spec: &PoolSpec,
+        now_ms: u64,
+    ) -> Result<(), SecurityError> {
         let (old, name) = (&pool.spec, &spec.name);
         let is_same = (old.kind, &old.via, &old.group) == (spec.kind, &spec.via, &spec.group);
         if !is_same && !pool.allocations.is_empty() {
             let words = "hub.toml gives it another kind, `via` or group: the old one holds while it has allocations";
             tracing::warn!(event = "pool_trouble", pool = name, "pool {name}: {words}");
             pool.note(now_ms, words.to_owned());
-            return;
+            return Ok(());
         }
         if !is_same {
             // The token is for the old group.
+            PoolTokens::of(&self.dir).take_back(name)?;
             let _ = std::fs::remove_file(self.access_file(name));
         }
         pool.spec = spec.clone();
         pool.note(now_ms, "changed in hub.toml".to_owned());
+        Ok(())
     }
 
     /// A file that only this user can read, with a token that may do nothing but work.
     fn give_access(&self, spec: &PoolSpec) -> Result<(), PoolRefusal> {
         make_dir(&self.dir_of(&spec.name))?;
         let path = self.access_file(&spec.name);
-        let token = match Access::read_own(&path)? {
-            Some(old) => old.token,
-            None => {
-                let name = Some(token_name(&spec.name));
-                let group = Some(spec.group.clone());
-                let new = NewToken { name, role: Role::Work, owner: None, group, expires_ms: None };
-                let book = TokenBook::of(&self.dir);
-                // Of a pool whose file is gone.
-                match book.revoke(&token_name(&spec.name)) {
-                    Ok(_) | Err(SecurityError::NoSuchToken { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                book.add(new, self.clock.now())?.0
-            }
-        };
+        let own = Access::read_own(&path)?.map(|own| own.token);
+        let token = PoolTokens::of(&self.dir).give(spec, own, self.clock.now())?;
         let group = Some(spec.group.clone());
         let own = self.access.clone();
         Access { socket: None, role: Role::Work, group, token, ..own }.write(&path)?;
@@ -358,19 +367,12 @@ impl Shared {
     }
 
     /// Its last allocation is gone.
-    pub(super) fn forget(&self, name: &str) -> Result<(), PoolRefusal> {
-        self.change(|state| state.pools.retain(|pool| pool.spec.name != name))?;
-        match TokenBook::of(&self.dir).revoke(&token_name(name)) {
-            Ok(_) | Err(SecurityError::NoSuchToken { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+    pub(super) async fn forget(&self, name: &str) -> Result<(), PoolRefusal> {
+        self.change(|state| state.pools.retain(|pool| pool.spec.name != name)).await?;
+        PoolTokens::of(&self.dir).take_back(name)?;
         // What its allocations printed may still be wanted; the token is not.
         let _ = std::fs::remove_file(self.access_file(name));
         tracing::info!(event = "pool_removed", pool = name, "pool {name} was removed");
         Ok(())
     }
-}
-
-fn token_name(pool: &str) -> String {
-    format!("pool-{pool}")
 }

@@ -3,7 +3,7 @@
 
 use super::keeper::{PoolRefusal, Pools, Shared};
 use laboro_core::{Command, Query, Reply, WorkerRef, WorkerView};
-use laboro_pool::{CallError, Pool, Scheduler, Standing, run, worker_name};
+use laboro_pool::{CallError, Pool, Scheduler, Standing, State, run, worker_name};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
@@ -127,7 +127,8 @@ impl Tender {
         for one in pool.allocations.iter().filter(|one| !one.worked) {
             if self.worker(pool, one.number).await.is_some() {
                 let now_ms = self.shared.now_ms();
-                self.shared.change_pool(&self.name, |pool| pool.worked(one.number, now_ms))?;
+                let worked = |pool: &mut Pool| pool.worked(one.number, now_ms);
+                self.shared.change_pool(&self.name, worked).await?;
                 tracing::info!(
                     event = "pool_worker",
                     pool = self.name,
@@ -157,7 +158,8 @@ impl Tender {
                     );
                 }
                 let words = error.to_string();
-                self.shared.change_pool(&self.name, |pool| pool.not_listed(words, now_ms))?;
+                let not_listed = |pool: &mut Pool| pool.not_listed(words, now_ms);
+                self.shared.change_pool(&self.name, not_listed).await?;
                 return Ok(());
             }
         };
@@ -169,7 +171,7 @@ impl Tender {
         }
         let listed = scheduler.listed(&printed);
         let log = |number| scheduler.log_file(number).and_then(|path| tail(&path));
-        self.shared.change_pool(&self.name, |pool| {
+        let came_to = |pool: &mut Pool| {
             let named = |number| scheduler.job_name(number);
             for over in pool.listed(&listed, named, |number| there.contains(&number), now_ms) {
                 let log = if over.worked { None } else { log(over.number) };
@@ -184,16 +186,18 @@ impl Tender {
                     );
                 }
             }
-        })?;
+        };
+        self.shared.change_pool(&self.name, came_to).await?;
         Ok(())
     }
 
     async fn remove(&mut self) -> Result<(), PoolRefusal> {
         let now_ms = self.shared.now_ms();
-        let ids = self.shared.change_pool(&self.name, |pool| pool.cancelling(now_ms))?;
+        let cancelling = |pool: &mut Pool| pool.cancelling(now_ms);
+        let ids = self.shared.change_pool(&self.name, cancelling).await?;
         let Some(pool) = self.shared.pool(&self.name) else { return Ok(()) };
         if pool.allocations.is_empty() {
-            return self.shared.forget(&self.name);
+            return self.shared.forget(&self.name).await;
         }
         let ids = ids.unwrap_or_default();
         if !self.cancelled && !ids.is_empty() {
@@ -201,9 +205,9 @@ impl Tender {
             match run(&Scheduler::new(&pool.spec, &place).cancel(&ids)).await {
                 Ok(_) => self.cancelled = true,
                 Err(error) => {
-                    self.shared.change_pool(&self.name, |pool| {
-                        pool.note(now_ms, format!("allocations could not be cancelled: {error}"));
-                    })?;
+                    let words = format!("allocations could not be cancelled: {error}");
+                    let note = |pool: &mut Pool| pool.note(now_ms, words);
+                    self.shared.change_pool(&self.name, note).await?;
                 }
             }
         }
@@ -230,7 +234,7 @@ impl Tender {
         let scheduler = Scheduler::new(&pool.spec, &place);
         let now_ms = self.shared.now_ms();
         // Written down before it is submitted.
-        let (number, host) = self.shared.change(|state| {
+        let submitting = |state: &mut State| {
             state.last_number += 1;
             let number = state.last_number;
             let pool = state.find_mut(&self.name);
@@ -239,7 +243,8 @@ impl Tender {
                 pool.allocations.last().and_then(|one| one.host.clone())
             });
             (number, host)
-        })?;
+        };
+        let (number, host) = self.shared.change(submitting).await?;
         let mut came_to = Ok(String::new());
         if let Some(call) =
             scheduler.prepare().filter(|call| self.prepared.as_ref() != Some(&call.stdin))
@@ -274,10 +279,11 @@ impl Tender {
             ),
         }
         let went_well = id.is_ok();
-        self.shared.change_pool(&self.name, |pool| match (is_known, id) {
+        let note = |pool: &mut Pool| match (is_known, id) {
             (false, Err(words)) => pool.unsure(number, &words, now_ms),
             (_, id) => pool.submitted(number, id, now_ms),
-        })?;
+        };
+        self.shared.change_pool(&self.name, note).await?;
         Ok(went_well)
     }
 }

@@ -7,8 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tokio::time::sleep;
 
-const FILES: [&str; 6] =
-    ["tls.pem", "tokens.toml", "access.toml", "curve.key", "fuq.auth", "jobs.key"];
+const FILES: [&str; 8] = [
+    "tls.pem",
+    "tokens.toml",
+    "access.toml",
+    "curve.key",
+    "fuq.auth",
+    "jobs.key",
+    "hook.secret",
+    "pools.toml",
+];
 /// Tokens may be made and revoked at any time; others know within this.
 const LOOK: Duration = Duration::from_secs(1);
 

@@ -6,7 +6,7 @@ use jiff::{Timestamp, ToSpan};
 
 /// A bit for each minute, hour, day, month and weekday that fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cron {
+pub struct Cron {
     minutes: u64,
     hours: u64,
     days: u64,
@@ -25,7 +25,7 @@ const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 const YEARS_AHEAD: i16 = 9;
 
 impl Cron {
-    pub(crate) fn parse(text: &str) -> Result<Cron, String> {
+    pub fn parse(text: &str) -> Result<Cron, String> {
         let line = match text.trim() {
             "@hourly" => "0 * * * *",
             "@daily" | "@midnight" => "0 0 * * *",
@@ -64,7 +64,7 @@ impl Cron {
 
     /// The first time after this one. A time that is left out when clocks go forward comes an hour later, one that comes twice
     /// when they go back counts once.
-    pub(crate) fn next(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    pub fn next(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let local = after.to_zoned(zone.clone()).datetime();
         let last = local.year().saturating_add(YEARS_AHEAD);
         let mut date = local.date();

@@ -1,9 +1,11 @@
 //! The thread of schedules: what is due, what to do about a job that still runs, and what is told of it.
 
+use super::OLD_FILE;
 use super::cron::Cron;
-use super::store::{Known, Run, State, read, write};
+use super::store::{self, Known, Run, State};
 use super::time_zone;
 use crate::config::{IfRunning, ScheduleSettings};
+use crate::documents::{DocumentError, Documents, Opening};
 use crate::inbox::Handle;
 use crate::security::{Access, NewToken, Role, SecurityError, TokenBook};
 use jiff::Timestamp;
@@ -25,7 +27,7 @@ pub enum ScheduleError {
     #[error("{0}")]
     NotSubmitted(String),
     #[error(transparent)]
-    Store(#[from] SecurityError),
+    Store(#[from] DocumentError),
 }
 
 /// The schedules of a hub.
@@ -41,6 +43,9 @@ impl std::fmt::Debug for Schedules {
 struct Shared {
     all: Vec<Schedule>,
     state: Mutex<State>,
+    documents: Documents,
+    /// One change at a time; held while it is written.
+    changing: tokio::sync::Mutex<()>,
     dir: PathBuf,
     access: Access,
     handle: Handle,
@@ -55,7 +60,6 @@ struct Schedule {
     zone: TimeZone,
 }
 
-const FILE: &str = "schedules.json";
 const TICK: Duration = Duration::from_millis(500);
 /// Later than this after its time, the hub was not there.
 const LATE_MS: u64 = 60_000;
@@ -71,19 +75,10 @@ impl Schedules {
         access: &Access,
         handle: Handle,
         clock: Clock,
-    ) -> Result<Schedules, SecurityError> {
-        let path = dir.join(FILE);
-        let mut state = read(&path)?;
-        // A schedule removed from the settings is forgotten; if it returns, it starts without a past.
-        state.retain(|name, _| settings.iter().any(|schedule| schedule.name == *name));
-        let now = clock.now().0;
-        for schedule in settings {
-            let new = || Known { decided_ms: now, ..Known::default() };
-            state.entry(schedule.name.clone()).or_insert_with(new);
-        }
-        if !settings.is_empty() {
-            write(&path, &state)?;
-        }
+        opening: &mut Opening<'_>,
+    ) -> Result<Schedules, DocumentError> {
+        let names: Vec<&str> = settings.iter().map(|schedule| schedule.name.as_str()).collect();
+        let state = store::open(opening, &dir.join(OLD_FILE), &names, clock.now().0)?;
         let mut all = Vec::new();
         for schedule in settings {
             let bad = |why: String| SecurityError::malformed(Path::new("hub.toml"), why);
@@ -94,6 +89,8 @@ impl Schedules {
         let shared = Shared {
             all,
             state: Mutex::new(state),
+            documents: Documents::new(handle.clone()),
+            changing: tokio::sync::Mutex::default(),
             dir: dir.to_owned(),
             access: access.clone(),
             handle,
@@ -114,16 +111,21 @@ impl Schedules {
         Ok(self.0.view(self.0.find(name)?))
     }
 
-    pub(crate) fn pause(&self, name: &str, paused: bool) -> Result<api::Schedule, ScheduleError> {
+    pub(crate) async fn pause(
+        &self,
+        name: &str,
+        paused: bool,
+    ) -> Result<api::Schedule, ScheduleError> {
         let schedule = self.0.find(name)?;
         let now = self.0.clock.now().0;
-        self.0.change(name, |known| {
+        let pause = |known: &mut Known| {
             // What passed while it was paused was not missed.
             if known.paused {
                 known.decided_ms = now;
             }
             known.paused = paused;
-        })?;
+        };
+        self.0.change(name, pause).await?;
         Ok(self.0.view(schedule))
     }
 
@@ -135,7 +137,7 @@ impl Schedules {
         if let Some(why) = &fired.run.why {
             return Err(ScheduleError::NotSubmitted(why.clone()));
         }
-        self.0.note(name, fired, |_| {})?;
+        self.0.note(name, fired, |_| {}).await?;
         Ok(self.0.view(schedule))
     }
 }
@@ -206,11 +208,18 @@ impl Shared {
         self.state().get(name).cloned().unwrap_or_default()
     }
 
-    /// On the disk when this returns.
-    fn change(&self, name: &str, change: impl FnOnce(&mut Known)) -> Result<(), SecurityError> {
-        let mut state = self.state();
-        change(state.entry(name.to_owned()).or_default());
-        write(&self.dir.join(FILE), &state)
+    /// In the journal when this returns.
+    async fn change(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut Known),
+    ) -> Result<(), DocumentError> {
+        let _changing = self.changing.lock().await;
+        let mut known = self.known(name);
+        change(&mut known);
+        self.documents.write(vec![store::set(name, &known)]).await?;
+        self.state().insert(name.to_owned(), known);
+        Ok(())
     }
 
     async fn look(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
@@ -221,7 +230,7 @@ impl Shared {
             && !self.is_running(known.job).await
         {
             let run = self.submit(schedule, planned, "").await;
-            self.note(name, run, |known| known.queued_ms = None)?;
+            self.note(name, run, |known| known.queued_ms = None).await?;
             return Ok(());
         }
         if known.paused {
@@ -238,21 +247,20 @@ impl Shared {
                 "times passed while the hub was down"
             );
         }
+        let decided = |known: &mut Known| {
+            known.decided_ms = planned;
+            known.missed += missed;
+        };
         if is_late && !schedule.settings.catch_up {
             let why = Some("missed: the hub was down".to_owned());
             let run = Run { planned_ms: planned, at_ms: now, job: None, why };
             let missed_it = Fired { run, queued_ms: known.queued_ms };
-            return Ok(self.note(name, missed_it, |known| {
-                known.decided_ms = planned;
-                known.missed += missed;
-            })?);
+            self.note(name, missed_it, decided).await?;
+            return Ok(());
         }
         let run = self.fire(schedule, planned, &known).await;
         // Only now: killed before this, the same is done again, under the same key.
-        self.note(name, run, |known| {
-            known.decided_ms = planned;
-            known.missed += missed;
-        })?;
+        self.note(name, run, decided).await?;
         Ok(())
     }
 
@@ -335,18 +343,19 @@ impl Shared {
         run_within(&call, SUBMIT_TIME).await.map_err(|error| error.to_string())
     }
 
-    fn note(
+    async fn note(
         &self,
         name: &str,
         fired: Fired,
         change: impl FnOnce(&mut Known),
-    ) -> Result<(), SecurityError> {
-        self.change(name, |known| {
+    ) -> Result<(), DocumentError> {
+        let note = |known: &mut Known| {
             change(known);
             known.job = fired.run.job.or(known.job);
             known.queued_ms = fired.queued_ms;
             known.last = Some(fired.run);
-        })
+        };
+        self.change(name, note).await
     }
 
     fn view(&self, schedule: &Schedule) -> api::Schedule {

@@ -3,7 +3,7 @@
 
 use crate::output::{safe, say};
 use laboro_core::JobView;
-use laboro_hub::hooks::{Sending, Target, job_envelope, send};
+use laboro_hub::hooks::{Sending, Target, job_envelope, send, target_for};
 use std::time::Duration;
 
 const TRIES: u32 = 3;
@@ -12,7 +12,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What cannot be delivered is told; the run itself has ended as it has.
 pub(super) async fn call(targets: &[String], view: &JobView) {
     let what = job_envelope(view);
-    for text in targets {
+    for text in targets.iter().filter_map(|text| target_for(text, &what.event)) {
         // Checked when the command line was read.
         let Ok(target) = Target::parse(text) else { continue };
         let mut came_to = Ok(());

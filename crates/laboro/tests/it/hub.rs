@@ -2,15 +2,19 @@
 //! real HTTP door with TLS and tokens, and a worker that a test moves by hand.
 
 mod control;
+mod documents;
 mod export;
 mod hooks;
 mod hostile;
 mod lists;
 mod looks;
 mod place;
+mod receiver;
 mod schedules;
 mod submits;
 mod team;
 mod waits;
 mod whole;
 mod words;
+
+pub(super) use receiver::Receiver;

@@ -1,88 +1,9 @@
 //! Who is told when a job ends: by a real hub, to a real receiver, with the hub killed in between.
 
+use super::receiver::{Authority, Receiver};
 use super::whole::Whole;
 use crate::rig::{Rig, until};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-
-/// One POST as it came.
-#[derive(Clone, Debug, Default)]
-struct Request {
-    path: String,
-    headers: Vec<(String, String)>,
-    body: String,
-}
-
-impl Request {
-    fn header(&self, name: &str) -> String {
-        let found = self.headers.iter().find(|(own, _)| own == name);
-        found.map(|(_, value)| value.clone()).unwrap_or_default()
-    }
-
-    fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.body).unwrap()
-    }
-}
-
-/// An HTTP server that answers with these statuses in turn, the last one for ever; 0 says nothing at all.
-struct Receiver {
-    port: u16,
-    requests: Arc<Mutex<Vec<Request>>>,
-}
-
-impl Receiver {
-    fn start(statuses: &'static [u16]) -> Receiver {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
-        let taken = requests.clone();
-        std::thread::spawn(move || {
-            let mut silent = Vec::new();
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let request = read(&stream);
-                let mut taken = taken.lock().unwrap();
-                let status = statuses[taken.len().min(statuses.len() - 1)];
-                taken.push(request);
-                drop(taken);
-                if status == 0 {
-                    silent.push(stream);
-                    continue;
-                }
-                let _ = write!(stream, "HTTP/1.1 {status} So\r\ncontent-length: 0\r\n\r\n");
-            }
-        });
-        Receiver { port, requests }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}/{path}", self.port)
-    }
-
-    fn all(&self) -> Vec<Request> {
-        self.requests.lock().unwrap().clone()
-    }
-}
-
-fn read(stream: &TcpStream) -> Request {
-    let mut lines = BufReader::new(stream);
-    let mut request = Request::default();
-    let mut line = String::new();
-    lines.read_line(&mut line).unwrap();
-    request.path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-    loop {
-        line.clear();
-        lines.read_line(&mut line).unwrap();
-        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        request.headers.push((name.to_lowercase(), value.to_owned()));
-    }
-    let length = request.header("content-length").parse().unwrap_or(0);
-    let mut body = vec![0; length];
-    lines.read_exact(&mut body).unwrap();
-    request.body = String::from_utf8(body).unwrap();
-    request
-}
+use std::process::Command;
 
 fn hub_with(settings: &str) -> Whole {
     let rig = Rig::new();
@@ -275,4 +196,90 @@ fn a_run_calls_when_it_has_ended() {
     assert_eq!((&told["event"], &told["job"]["state"]), (&"job_failed".into(), &"failed".into()));
     rig.run(["--on-end", "exit 3", "--fresh", "--", "true"]).expect(0).says("--on-end exit 3");
     rig.run(["--on-end", "mail:nobody", "--", "true"]).expect(2).says("not a mail address");
+}
+
+#[test]
+fn a_receiver_with_a_certificate_that_the_machine_trusts_is_told_and_no_other() {
+    let rig = Rig::new();
+    let (known, stranger) = (Authority::new(), Authority::new());
+    rig.write("ca.pem", known.pem());
+    let good = Receiver::start_tls(&[200], known.certificate("localhost"));
+    let fraud = Receiver::start_tls(&[200], stranger.certificate("localhost"));
+    let elsewhere = Receiver::start_tls(&[200], known.certificate("other.example"));
+    let bad = [&fraud, &elsewhere].map(|one| one.url("x"));
+    rig.write("hub.toml", "[hooks]\nmax_tries = 1\n");
+    let hub = Whole::at(rig);
+    let url = good.url("secure?key=1");
+    let on_end = ["--on-end", &bad[0], "--on-end", &bad[1], "--on-end", &url];
+    hub.run(&[&["submit", "--wait"], &on_end[..], &["--", "true"]].concat()).expect(0);
+    until("all are over", || {
+        let all = deliveries(&hub);
+        all.len() == 3 && all.iter().all(|one| one["state"] != "pending")
+    });
+    let failed = hub.run(&["hooks", "--state=failed"]).expect(0).out();
+    assert_eq!(failed.matches("certificate").count(), 2, "{failed}");
+    let told = good.all();
+    assert_eq!((told.len(), told[0].path.as_str()), (1, "/secure?key=1"));
+    assert_eq!(told[0].json()["event"], "job_done");
+    assert!(fraud.all().is_empty() && elsewhere.all().is_empty());
+}
+
+#[test]
+fn a_disk_that_is_nearly_full_is_told_once() {
+    let receiver = Receiver::start(&[200]);
+    let rig = Rig::new();
+    let disk = rig.at("hub");
+    std::fs::create_dir(&disk).unwrap();
+    let mount = |options: &str, what: &str| {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", what, "-o", options, "tmpfs"]).arg(&disk).output()
+    };
+    if !mount("size=200m,mode=700", "tmpfs").is_ok_and(|done| done.status.success()) {
+        eprintln!("not tried: no disk can be mounted here");
+        return;
+    }
+    let to = receiver.url("disk");
+    rig.write("hub.toml", format!("[[hook]]\non = [\"disk_low\"]\nto = \"{to}\"\n"));
+    let hub = Whole::at(rig);
+    until("it is told", || !receiver.all().is_empty());
+    let told = receiver.all().remove(0).json();
+    assert_eq!(told["event"], "disk_low");
+    let total = told["disk"]["total_bytes"].as_u64().unwrap();
+    assert_eq!(total, 200 << 20, "{told}");
+    assert!(told["text"].as_str().unwrap().contains("MiB are free"), "{told}");
+    hub.run(&["submit", "--wait", "--", "true"]).expect(0);
+    assert_eq!(receiver.all().len(), 1, "it lasts, and is not told again");
+    drop(hub);
+    Command::new("umount").args(["-l"]).arg(&disk).status().unwrap();
+}
+
+#[test]
+fn a_pool_in_trouble_is_told_with_the_words_of_its_command() {
+    let receiver = Receiver::start(&[200]);
+    let to = receiver.url("pool");
+    let hub = hub_with(&format!("[[hook]]\non = [\"pool_trouble\"]\nto = \"{to}\"\n"));
+    let list = ["--list", "true", "--cancel", "true", "--"];
+    let add = ["pool", "add", "lab", "-j", "3", "--kind", "command"];
+    let command = ["sh", "-c", "echo quota is used up >&2; exit 1"];
+    hub.run(&[&add[..], &list[..], &command[..]].concat()).expect(0);
+    // The worker that is there has too few slots.
+    hub.run(&["submit", "--slots", "3", "--", "true"]).expect(0);
+    until("it is told", || !receiver.all().is_empty());
+    let told = receiver.all().remove(0).json();
+    assert_eq!((&told["event"], &told["pool"]["name"]), (&"pool_trouble".into(), &"lab".into()));
+    assert!(told["pool"]["reason"].as_str().unwrap().contains("quota is used up"), "{told}");
+}
+
+#[test]
+fn a_target_for_failures_hears_of_nothing_else() {
+    let receiver = Receiver::start(&[200]);
+    let hub = hub_with("");
+    let target = format!("if-failed:{}", receiver.url("bad?key=abc"));
+    hub.run(&["submit", "--wait", "--on-end", &target, "--", "true"]).expect(0);
+    hub.run(&["submit", "--wait", "--on-end", &target, "--", "false"]).expect(1);
+    until("the failure is told", || receiver.all().len() == 1);
+    assert_eq!(receiver.all()[0].json()["job"]["job"], 2);
+    assert_eq!(deliveries(&hub).len(), 1);
+    let shown = hub.run(&["show", "1"]).expect(0).out();
+    assert!(shown.contains("if-failed:http://127.0.0.1") && !shown.contains("abc"), "{shown}");
 }

@@ -1,5 +1,6 @@
 //! Jobs by the clock, at a real hub that is stopped and killed.
 
+use super::documents;
 use super::whole::Whole;
 use crate::rig::{Rig, until};
 use serde_json::Value;
@@ -16,12 +17,12 @@ fn shown(hub: &Whole) -> Value {
     hub.run(&["schedule", "show", "night", "--json"]).expect(0).events().remove(0)
 }
 
-/// As if the last time had been decided so many hours ago.
-fn set_back(hub: &Whole, hours: u64) {
-    let mut state: Value = serde_json::from_str(&hub.rig.read("hub/schedules.json")).unwrap();
-    let decided = state["night"]["decided_ms"].as_u64().unwrap();
-    state["night"]["decided_ms"] = (decided - hours * 3_600_000).into();
-    std::fs::write(hub.rig.at("hub/schedules.json"), state.to_string()).unwrap();
+/// As if the last time had been decided so many hours ago. Gives what is known of the schedule.
+fn set_back(hub: &Whole, hours: u64) -> Value {
+    documents::change(&hub.rig.at("hub"), "schedule", "night", |known| {
+        let decided = known["decided_ms"].as_u64().unwrap();
+        known["decided_ms"] = (decided - hours * 3_600_000).into();
+    })
 }
 
 fn restart(hub: &mut Whole) {
@@ -52,11 +53,7 @@ fn what_was_missed_is_caught_up_once_and_a_restart_doubles_nothing() {
     assert_eq!(jobs(&hub)[0]["owner"], "ann");
     // As if it had been killed before it could note what it had submitted.
     hub.kill_hub();
-    let planned = {
-        let state: Value = serde_json::from_str(&hub.rig.read("hub/schedules.json")).unwrap();
-        state["night"]["last"]["planned_ms"].as_u64().unwrap()
-    };
-    set_back(&hub, 1);
+    let planned = set_back(&hub, 1)["last"]["planned_ms"].as_u64().unwrap();
     restart(&mut hub);
     until("the same time was decided again", || shown(&hub)["missed"].as_u64().unwrap() > missed);
     assert_eq!(shown(&hub)["last"]["planned_ms"], planned);

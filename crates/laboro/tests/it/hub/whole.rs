@@ -61,7 +61,11 @@ fn hub_call(rig: &Rig, http: &str, native: &str) -> Call {
     if rig.at("hub.toml").exists() {
         words.extend(["--config", "hub.toml"]);
     }
-    rig.laboro(words)
+    let call = rig.laboro(words);
+    match rig.at("ca.pem").exists() {
+        true => call.env("SSL_CERT_FILE", rig.at("ca.pem").to_str().unwrap()),
+        false => call,
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::cluster::Cluster;
 use super::pair::Pair;
+use crate::hub::Receiver;
 use crate::rig::until;
 use rustix::process::Signal;
 
@@ -75,4 +76,42 @@ fn what_tasks_printed_is_there_after_the_machine_of_their_hub_is_gone() {
     until("the first leads again", || pair.leads(0));
     assert!(pair.call(&["logs", "1/2"]).expect(0).out().contains("said more"));
     assert!(pair.call(&["logs", "2/1"]).expect(0).out().contains("said after"));
+}
+
+#[test]
+fn pools_schedules_and_deliveries_pass_to_the_hub_that_takes_over() {
+    let receiver = Receiver::start(&[500, 200]);
+    let job = tempfile::Builder::new().suffix(".txt").tempfile().unwrap();
+    std::fs::write(job.path(), "true\n").unwrap();
+    let schedule = format!("name = \"night\"\nfile = {:?}\ncron = \"0 0 1 1 *\"\n", job.path());
+    let settings = format!("[hooks]\nretry_ms = 6000\n[[schedule]]\n{schedule}");
+    let mut pair = Pair::with(Cluster::start(1), &settings);
+    pair.call(&["schedule", "run-now", "night"]).expect(0);
+    let add = ["pool", "add", "lab", "-j", "1", "--kind", "command", "--list", "echo 77 queued"];
+    pair.call(&[&add[..], &["--cancel", "true", "--", "echo", "77"]].concat()).expect(0);
+    let pool =
+        |pair: &Pair| pair.call(&["pool", "show", "lab", "--json"]).expect(0).events()[0].clone();
+    until("an allocation is queued", || pool(&pair)["allocations"][0]["id"] == "77");
+    let url = receiver.url("told");
+    pair.call(&["submit", "--quiet", "--on-end", &url, "--", "true"]).expect(0);
+    pair.call(&["cancel", "2"]).expect(0);
+    until("the first try failed", || receiver.all().len() == 1);
+    pair.signal(0, Signal::KILL);
+    drop(pair.hubs[0].take());
+    until("the other leads", || pair.leads(1));
+
+    until("the other one delivers", || receiver.all().len() == 2);
+    let [first, second] = [&receiver.all()[0], &receiver.all()[1]];
+    assert_eq!(
+        (&first.body, first.header("laboro-signature")),
+        (&second.body, second.header("laboro-signature"))
+    );
+    let schedule = pair.call(&["schedule", "show", "night", "--json"]).expect(0).events();
+    assert_eq!(schedule[0]["last"]["job"], 1);
+    let pool = pool(&pair);
+    assert_eq!(
+        (&pool["allocations"][0]["id"], &pool["submitted_total"]),
+        (&"77".into(), &1.into()),
+        "{pool}"
+    );
 }
